@@ -2,6 +2,7 @@
 
 use iolab_workload::Error;
 use iolab_workload::names::alternatives;
+use iolab_workload::table;
 
 /// Environment variables that a launcher sets for its processes.
 struct Launcher {
@@ -14,42 +15,30 @@ struct Launcher {
     rank: &'static str,
 }
 
+const fn launcher(
+    commands: &'static [&'static str],
+    size: &'static str,
+    rank: &'static str,
+) -> Launcher {
+    Launcher {
+        commands,
+        size,
+        rank,
+    }
+}
+
 /// Launchers in the order in which they are checked: mpirun may start its own daemons with srun.
 ///
 /// `SLURM_NTASKS` does not mean several processes: a batch script has it too, and runs once. Only srun sets
 /// `SLURM_STEP_NUM_TASKS`.
-const LAUNCHERS: [Launcher; 6] = [
-    Launcher {
-        commands: &["mpirun"],
-        size: "OMPI_COMM_WORLD_SIZE",
-        rank: "OMPI_COMM_WORLD_RANK",
-    },
-    Launcher {
-        commands: &["mpirun"],
-        size: "MV2_COMM_WORLD_SIZE",
-        rank: "MV2_COMM_WORLD_RANK",
-    },
-    Launcher {
-        commands: &["mpiexec", "mpirun"],
-        size: "PMI_SIZE",
-        rank: "PMI_RANK",
-    },
-    Launcher {
-        commands: &["srun"],
-        size: "SLURM_STEP_NUM_TASKS",
-        rank: "SLURM_PROCID",
-    },
-    Launcher {
-        commands: &["flux run"],
-        size: "FLUX_JOB_SIZE",
-        rank: "FLUX_TASK_RANK",
-    },
-    Launcher {
-        commands: &["jsrun"],
-        size: "JSM_NAMESPACE_SIZE",
-        rank: "JSM_NAMESPACE_RANK",
-    },
-];
+const LAUNCHERS: [Launcher; 6] = table! {
+    launcher(&["mpirun"], "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK");
+    launcher(&["mpirun"], "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK");
+    launcher(&["mpiexec", "mpirun"], "PMI_SIZE", "PMI_RANK");
+    launcher(&["srun"], "SLURM_STEP_NUM_TASKS", "SLURM_PROCID");
+    launcher(&["flux run"], "FLUX_JOB_SIZE", "FLUX_TASK_RANK");
+    launcher(&["jsrun"], "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK");
+};
 
 /// A start of several processes, including this one.
 #[derive(Debug, Clone, PartialEq, Eq)]

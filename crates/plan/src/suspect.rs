@@ -302,6 +302,19 @@ static SUSPECTS: &[Suspect] = &[
 ];
 
 impl Suspect {
+    /// A suspect of differences between cells, on the worse side, that no counter shows.
+    const USUAL: Self = Self {
+        name: "",
+        what: "",
+        change: "",
+        acts_on: ActsOn::Worse,
+        order: 0,
+        counted: None,
+        check: Check::Settings,
+        explains: &[Compared::Cells],
+        take_off: |_| Intervention::Irrelevant,
+    };
+
     /// All suspects, in the order of their names.
     pub fn all() -> &'static [Self] {
         SUSPECTS

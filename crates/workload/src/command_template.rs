@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::named_enum::named;
 use crate::{Error, Result};
 
 /// Characters with a meaning to a shell, alone or first in a word; refused.
@@ -254,13 +255,14 @@ pub fn split_list(text: &str) -> Vec<String> {
     parts
 }
 
-/// The linkage of the built-in reader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Linkage {
-    /// The program contains all code.
-    Static,
-    /// The C library is loaded when the program starts.
-    Dynamic,
+named! {
+    /// The linkage of the built-in reader.
+    pub enum Linkage: "linkage" {
+        /// The program contains all code.
+        Static = "static",
+        /// The C library is loaded when the program starts.
+        Dynamic = "dynamic",
+    }
 }
 
 impl Linkage {
@@ -271,28 +273,6 @@ impl Linkage {
             Linkage::Dynamic => "reader-dynamic {file} {bs}",
         };
         text.parse().expect("a constant that a test reads")
-    }
-}
-
-impl fmt::Display for Linkage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Linkage::Static => "static",
-            Linkage::Dynamic => "dynamic",
-        })
-    }
-}
-
-impl FromStr for Linkage {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "static" => Ok(Linkage::Static),
-            "dynamic" => Ok(Linkage::Dynamic),
-            _ => Err(Error::usage(format!("linkage '{text}' is unknown"))
-                .hint("it is one of: none, static, dynamic")),
-        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Recorded events, and the filter that restricts each to a trial.
 
+use iolab_workload::table;
+
 use super::THREAD_NAMES;
 use super::event::{DiskNumber, Edge, Step, kernel_number};
 
@@ -12,6 +14,10 @@ pub(super) struct Source {
     /// Folder below `events`.
     pub(super) path: &'static str,
     pub(super) kind: SourceKind,
+}
+
+const fn source(path: &'static str, kind: SourceKind) -> Source {
+    Source { path, kind }
 }
 
 /// Kind of recorded event.
@@ -51,103 +57,43 @@ pub struct TracedPlaces {
 }
 
 /// Events needed to trace the requests of a disk.
-pub(super) const BLOCK_SOURCES: [Source; 5] = [
-    Source {
-        path: "block/block_io_start",
-        kind: SourceKind::Block(Step::Start),
-    },
-    Source {
-        path: "block/block_rq_issue",
-        kind: SourceKind::Block(Step::Issue),
-    },
-    Source {
-        path: "block/block_rq_complete",
-        kind: SourceKind::Block(Step::Complete),
-    },
-    Source {
-        path: "block/block_bio_queue",
-        kind: SourceKind::Block(Step::BioQueue),
-    },
-    Source {
-        path: "block/block_bio_complete",
-        kind: SourceKind::Block(Step::BioComplete),
-    },
-];
-
-/// Event needed to know the threads of an observed program.
-pub(super) const BEGAN_SOURCE: Source = Source {
-    path: "task/task_newtask",
-    kind: SourceKind::Began,
+pub(super) const BLOCK_SOURCES: [Source; 5] = table! {
+    source("block/block_io_start", SourceKind::Block(Step::Start));
+    source("block/block_rq_issue", SourceKind::Block(Step::Issue));
+    source("block/block_rq_complete", SourceKind::Block(Step::Complete));
+    source("block/block_bio_queue", SourceKind::Block(Step::BioQueue));
+    source("block/block_bio_complete", SourceKind::Block(Step::BioComplete));
 };
 
+/// Event needed to know the threads of an observed program.
+pub(super) const BEGAN_SOURCE: Source = source("task/task_newtask", SourceKind::Began);
+
 /// Events needed in every traced trial.
-pub(super) const THREAD_SOURCES: [Source; 2] = [
-    Source {
-        path: "sched/sched_wakeup",
-        kind: SourceKind::Wakeup,
-    },
-    Source {
-        path: "sched/sched_switch",
-        kind: SourceKind::Switch,
-    },
-];
+pub(super) const THREAD_SOURCES: [Source; 2] = table! {
+    source("sched/sched_wakeup", SourceKind::Wakeup);
+    source("sched/sched_switch", SourceKind::Switch);
+};
 
 /// Events that delimit syncs, where the kernel has them: file systems built as modules have events once they
 /// are loaded.
-pub(super) const SYNC_SOURCES: [Source; 6] = [
-    Source {
-        path: "ext4/ext4_sync_file_enter",
-        kind: SourceKind::Sync(Edge::Begin),
-    },
-    Source {
-        path: "ext4/ext4_sync_file_exit",
-        kind: SourceKind::Sync(Edge::End),
-    },
-    Source {
-        path: "xfs/xfs_file_fsync",
-        kind: SourceKind::Sync(Edge::Begin),
-    },
-    Source {
-        path: "xfs/xfs_dir_fsync",
-        kind: SourceKind::Sync(Edge::Begin),
-    },
-    Source {
-        path: "jbd2/jbd2_start_commit",
-        kind: SourceKind::Commit(Edge::Begin),
-    },
-    Source {
-        path: "jbd2/jbd2_end_commit",
-        kind: SourceKind::Commit(Edge::End),
-    },
-];
+pub(super) const SYNC_SOURCES: [Source; 6] = table! {
+    source("ext4/ext4_sync_file_enter", SourceKind::Sync(Edge::Begin));
+    source("ext4/ext4_sync_file_exit", SourceKind::Sync(Edge::End));
+    source("xfs/xfs_file_fsync", SourceKind::Sync(Edge::Begin));
+    source("xfs/xfs_dir_fsync", SourceKind::Sync(Edge::Begin));
+    source("jbd2/jbd2_start_commit", SourceKind::Commit(Edge::Begin));
+    source("jbd2/jbd2_end_commit", SourceKind::Commit(Edge::End));
+};
 
 /// Events that delimit sync calls, where the kernel has them: not every file system reports the end of a sync.
-pub(super) const SYNC_CALL_SOURCES: [Source; 6] = [
-    Source {
-        path: "syscalls/sys_enter_fsync",
-        kind: SourceKind::SyncCall(Edge::Begin),
-    },
-    Source {
-        path: "syscalls/sys_exit_fsync",
-        kind: SourceKind::SyncCall(Edge::End),
-    },
-    Source {
-        path: "syscalls/sys_enter_fdatasync",
-        kind: SourceKind::SyncCall(Edge::Begin),
-    },
-    Source {
-        path: "syscalls/sys_exit_fdatasync",
-        kind: SourceKind::SyncCall(Edge::End),
-    },
-    Source {
-        path: "syscalls/sys_enter_msync",
-        kind: SourceKind::SyncCall(Edge::Begin),
-    },
-    Source {
-        path: "syscalls/sys_exit_msync",
-        kind: SourceKind::SyncCall(Edge::End),
-    },
-];
+pub(super) const SYNC_CALL_SOURCES: [Source; 6] = table! {
+    source("syscalls/sys_enter_fsync", SourceKind::SyncCall(Edge::Begin));
+    source("syscalls/sys_exit_fsync", SourceKind::SyncCall(Edge::End));
+    source("syscalls/sys_enter_fdatasync", SourceKind::SyncCall(Edge::Begin));
+    source("syscalls/sys_exit_fdatasync", SourceKind::SyncCall(Edge::End));
+    source("syscalls/sys_enter_msync", SourceKind::SyncCall(Edge::Begin));
+    source("syscalls/sys_exit_msync", SourceKind::SyncCall(Edge::End));
+};
 
 impl Source {
     /// Whether the event applies to a disk with, or without, a request queue.

@@ -6,7 +6,7 @@ use iolab_workload::trial::{
     Backend, Batch, BufferInit, BufferMemory, CacheState, DEPTH_MAX, HUGE_PAGE_MIN_BYTES, TrialSpec,
 };
 
-use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Counted, Intervention, Sides, Suspect};
 
 /// Below this I/O size the cost of a system call decides, and another call is another cost.
 const BS_MIN: u64 = 16 << 10;
@@ -18,10 +18,8 @@ pub(super) const BUFFER_FOOTPRINT: Suspect = Suspect {
     change: "as much buffer memory on both sides, used in turn (libaio)",
     acts_on: ActsOn::Better,
     order: 1,
-    counted: None,
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: buffer_footprint,
+    ..Suspect::USUAL
 };
 
 fn buffer_footprint(sides: &Sides) -> Intervention {
@@ -61,12 +59,10 @@ pub(super) const BUFFER_PIECES: Suspect = Suspect {
     name: "buffer-pieces",
     what: "requests split because buffers lie in many pieces",
     change: "buffer_memory=contiguous",
-    acts_on: ActsOn::Worse,
     order: 2,
     counted: Some(Counted::DeviceIos),
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: buffer_pieces,
+    ..Suspect::USUAL
 };
 
 fn buffer_pieces(sides: &Sides) -> Intervention {
@@ -87,10 +83,8 @@ pub(super) const HUGE_PAGES: Suspect = Suspect {
     change: "system=transparent_hugepage:madvise",
     acts_on: ActsOn::Better,
     order: 1,
-    counted: None,
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: huge_pages,
+    ..Suspect::USUAL
 };
 
 fn huge_pages(sides: &Sides) -> Intervention {
@@ -112,12 +106,11 @@ pub(super) const PAGE_FAULTS: Suspect = Suspect {
     name: "page-faults",
     what: "page faults of buffers that were never touched",
     change: "buffer_init=populated",
-    acts_on: ActsOn::Worse,
     order: 1,
     counted: Some(Counted::PageFaults),
     check: Check::FewerFaults,
-    explains: &[Compared::Cells],
     take_off: page_faults,
+    ..Suspect::USUAL
 };
 
 fn page_faults(sides: &Sides) -> Intervention {
@@ -136,12 +129,9 @@ pub(super) const TLB: Suspect = Suspect {
     name: "tlb",
     what: "TLB misses of buffers in small pages",
     change: "buffer_init=huge",
-    acts_on: ActsOn::Worse,
     order: 2,
-    counted: None,
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: tlb,
+    ..Suspect::USUAL
 };
 
 fn tlb(sides: &Sides) -> Intervention {

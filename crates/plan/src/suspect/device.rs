@@ -18,11 +18,9 @@ pub(super) const BANDWIDTH: Suspect = Suspect {
     what: "a limit of bytes per second",
     change: "bs=4KiB",
     acts_on: ActsOn::Either,
-    order: 0,
     counted: Some(Counted::Stage(Stage::Device)),
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: bandwidth,
+    ..Suspect::USUAL
 };
 
 fn bandwidth(sides: &Sides) -> Intervention {
@@ -40,11 +38,9 @@ pub(super) const QUEUEING: Suspect = Suspect {
     what: "requests that wait for others in flight",
     change: "threads=1, depth=1",
     acts_on: ActsOn::Either,
-    order: 0,
-    counted: None,
-    check: Check::Settings,
     explains: &[Compared::Quantiles],
     take_off: queueing,
+    ..Suspect::USUAL
 };
 
 fn queueing(sides: &Sides) -> Intervention {
@@ -73,12 +69,11 @@ pub(super) const REACH: Suspect = Suspect {
     name: "reach",
     what: "the size of the region (reach of caches and mapping tables, length of random seeks)",
     change: "an 8th of the region or less, down to a 64th",
-    acts_on: ActsOn::Worse,
     order: 2,
     counted: Some(Counted::Stage(Stage::Device)),
-    check: Check::Settings,
     explains: &[Compared::Cells, Compared::Quantiles],
     take_off: reach,
+    ..Suspect::USUAL
 };
 
 fn reach(sides: &Sides) -> Intervention {
@@ -106,12 +101,10 @@ pub(super) const REQUEST_LIMIT: Suspect = Suspect {
     name: "request-limit",
     what: "the largest request that the kernel sends to the device",
     change: "system=max_sectors_kb:max",
-    acts_on: ActsOn::Worse,
-    order: 0,
     counted: Some(Counted::DeviceIos),
     check: Check::FewerDeviceIos,
-    explains: &[Compared::Cells],
     take_off: request_limit,
+    ..Suspect::USUAL
 };
 
 fn request_limit(sides: &Sides) -> Intervention {
@@ -171,11 +164,10 @@ pub(super) const SMALL_REQUESTS: Suspect = Suspect {
     what: "many small requests (credits of IOPS, throttling, or a cost of each request in what drains a cache)",
     change: "bs=256KiB",
     acts_on: ActsOn::Either,
-    order: 0,
-    counted: None,
     check: Check::SameVolume,
     explains: &[Compared::Loads],
     take_off: small_requests,
+    ..Suspect::USUAL
 };
 
 fn small_requests(sides: &Sides) -> Intervention {

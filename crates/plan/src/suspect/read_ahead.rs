@@ -4,7 +4,7 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::stages::Stage;
 use iolab_workload::trial::{Advice, Backend, CacheState, Pattern, TrialSpec};
 
-use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
+use super::{ActsOn, Counted, Intervention, Sides, Suspect};
 
 /// Read-ahead of the kernel into the page cache.
 pub(super) const HOST_READ_AHEAD: Suspect = Suspect {
@@ -13,10 +13,8 @@ pub(super) const HOST_READ_AHEAD: Suspect = Suspect {
     change: "fadvise=random",
     acts_on: ActsOn::Either,
     order: 1,
-    counted: None,
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: host_read_ahead,
+    ..Suspect::USUAL
 };
 
 fn host_read_ahead(sides: &Sides) -> Intervention {
@@ -37,10 +35,8 @@ pub(super) const MAPPED_READ_AHEAD: Suspect = Suspect {
     change: "system=read_ahead_kb:0",
     acts_on: ActsOn::Either,
     order: 1,
-    counted: None,
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: mapped_read_ahead,
+    ..Suspect::USUAL
 };
 
 fn mapped_read_ahead(sides: &Sides) -> Intervention {
@@ -61,9 +57,8 @@ pub(super) const READ_AHEAD: Suspect = Suspect {
     acts_on: ActsOn::Better,
     order: 1,
     counted: Some(Counted::Stage(Stage::Device)),
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: read_ahead,
+    ..Suspect::USUAL
 };
 
 fn read_ahead(sides: &Sides) -> Intervention {
@@ -99,12 +94,9 @@ pub(super) const READ_AHEAD_LIMIT: Suspect = Suspect {
     name: "read-ahead-limit",
     what: "the most that the kernel reads ahead",
     change: "system=read_ahead_kb:16384",
-    acts_on: ActsOn::Worse,
     order: 3,
-    counted: None,
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: read_ahead_limit,
+    ..Suspect::USUAL
 };
 
 fn read_ahead_limit(sides: &Sides) -> Intervention {

@@ -14,12 +14,8 @@ pub(super) const CPU_BINDING: Suspect = Suspect {
     name: "cpu-binding",
     what: "threads that wait for the CPU that they are bound to",
     change: "threads free to run on any CPU",
-    acts_on: ActsOn::Worse,
-    order: 0,
-    counted: None,
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: cpu_binding,
+    ..Suspect::USUAL
 };
 
 fn cpu_binding(sides: &Sides) -> Intervention {
@@ -79,12 +75,10 @@ pub(super) const FILE_LOCK: Suspect = Suspect {
     name: "file-lock",
     what: "a lock of the file or descriptor that threads share",
     change: "files and descriptors of their own",
-    acts_on: ActsOn::Worse,
     order: 1,
     counted: Some(Counted::Stage(Stage::Admission)),
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: file_lock,
+    ..Suspect::USUAL
 };
 
 fn file_lock(sides: &Sides) -> Intervention {
@@ -103,12 +97,10 @@ pub(super) const SHARED_DESCRIPTOR: Suspect = Suspect {
     name: "shared-descriptor",
     what: "the file descriptor that threads share",
     change: "descriptors=private",
-    acts_on: ActsOn::Worse,
-    order: 0,
     counted: Some(Counted::Stage(Stage::Admission)),
-    check: Check::Settings,
     explains: &[Compared::Cells, Compared::Quantiles],
     take_off: shared_descriptor,
+    ..Suspect::USUAL
 };
 
 fn shared_descriptor(sides: &Sides) -> Intervention {
@@ -127,12 +119,8 @@ pub(super) const SYSTEM_CALLS: Suspect = Suspect {
     name: "system-calls",
     what: "the time of a system call per request",
     change: "backend=mmap, which makes none",
-    acts_on: ActsOn::Worse,
-    order: 0,
-    counted: None,
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: system_calls,
+    ..Suspect::USUAL
 };
 
 fn system_calls(sides: &Sides) -> Intervention {
@@ -160,12 +148,9 @@ pub(super) const WAITING: Suspect = Suspect {
     name: "waiting",
     what: "few requests in flight, which the storage could overlap or sort",
     change: "16 requests, or 16 MiB, in flight",
-    acts_on: ActsOn::Worse,
-    order: 0,
-    counted: None,
     check: Check::InFlight,
-    explains: &[Compared::Cells],
     take_off: waiting,
+    ..Suspect::USUAL
 };
 
 fn waiting(sides: &Sides) -> Intervention {

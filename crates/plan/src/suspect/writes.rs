@@ -11,12 +11,9 @@ pub(super) const ALLOCATION: Suspect = Suspect {
     name: "allocation",
     what: "allocation of space for a new file",
     change: "writes to space that was written before",
-    acts_on: ActsOn::Worse,
     order: 1,
-    counted: None,
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: allocation,
+    ..Suspect::USUAL
 };
 
 fn allocation(sides: &Sides) -> Intervention {
@@ -36,12 +33,9 @@ pub(super) const DURABILITY: Suspect = Suspect {
     name: "durability",
     what: "waiting until each write is durable",
     change: "sync=none",
-    acts_on: ActsOn::Worse,
-    order: 0,
-    counted: None,
-    check: Check::Settings,
     explains: &[Compared::Cells, Compared::Quantiles],
     take_off: durability,
+    ..Suspect::USUAL
 };
 
 fn durability(sides: &Sides) -> Intervention {
@@ -61,10 +55,8 @@ pub(super) const RECOVERY: Suspect = Suspect {
     change: "the same idle time on both sides",
     acts_on: ActsOn::Either,
     order: 3,
-    counted: None,
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: recovery,
+    ..Suspect::USUAL
 };
 
 fn recovery(sides: &Sides) -> Intervention {
@@ -78,11 +70,9 @@ pub(super) const WRITE_BACK: Suspect = Suspect {
     what: "writes that complete in the page cache and are written back later",
     change: "sync=odsync",
     acts_on: ActsOn::Better,
-    order: 0,
-    counted: None,
     check: Check::FromStorage,
-    explains: &[Compared::Cells],
     take_off: write_back,
+    ..Suspect::USUAL
 };
 
 fn write_back(sides: &Sides) -> Intervention {
@@ -105,11 +95,9 @@ pub(super) const WRITE_CACHE: Suspect = Suspect {
     what: "a write cache",
     change: "sync=odsync",
     acts_on: ActsOn::Better,
-    order: 0,
     counted: Some(Counted::Stage(Stage::Device)),
-    check: Check::Settings,
-    explains: &[Compared::Cells],
     take_off: write_cache,
+    ..Suspect::USUAL
 };
 
 fn write_cache(sides: &Sides) -> Intervention {
@@ -132,11 +120,10 @@ pub(super) const WRITTEN_DATA: Suspect = Suspect {
     what: "what writes leave or use up in the storage (a cache that fills, data to move or to collect, a limit on writes)",
     change: "reads instead of writes",
     acts_on: ActsOn::Either,
-    order: 0,
-    counted: None,
     check: Check::SameVolume,
     explains: &[Compared::Loads],
     take_off: written_data,
+    ..Suspect::USUAL
 };
 
 fn written_data(sides: &Sides) -> Intervention {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Zones;
+use crate::named_enum::named;
 use crate::{Error, Result};
 
 /// The order in which blocks of the region are visited.
@@ -117,23 +118,26 @@ impl FromStr for Pattern {
     }
 }
 
-/// Write or read, sequential or random.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorkloadCode {
-    /// Sequential writes.
-    WS,
-    /// Sequential reads.
-    RS,
-    /// Random writes, each block once per pass.
-    WR,
-    /// Random reads, each block once per pass.
-    RR,
+named! {
+    /// Write or read, sequential or random.
+    pub enum WorkloadCode: "workload", else in_capitals {
+        /// Sequential writes.
+        WS = "WS",
+        /// Sequential reads.
+        RS = "RS",
+        /// Random writes, each block once per pass.
+        WR = "WR",
+        /// Random reads, each block once per pass.
+        RR = "RR",
+    }
+}
+
+fn in_capitals(text: &str) -> Option<Result<WorkloadCode>> {
+    let capitals = text.to_uppercase();
+    (capitals != text).then(|| capitals.parse())
 }
 
 impl WorkloadCode {
-    /// All codes, in the order in which they are listed.
-    pub const ALL: [Self; 4] = [Self::WS, Self::RS, Self::WR, Self::RR];
-
     /// Its pattern, and its share of reads in percent.
     pub fn parts(self) -> (Pattern, u8) {
         match self {
@@ -146,32 +150,9 @@ impl WorkloadCode {
 
     /// The code for a pattern's name and a share of reads in percent; `None` if there is none.
     pub fn of(pattern: &str, read_percent: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|code| {
+        Self::ALL.iter().copied().find(|code| {
             let (its, percent) = code.parts();
             percent == read_percent && its.to_string() == pattern
-        })
-    }
-}
-
-impl fmt::Display for WorkloadCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::WS => "WS",
-            Self::RS => "RS",
-            Self::WR => "WR",
-            Self::RR => "RR",
-        })
-    }
-}
-
-impl FromStr for WorkloadCode {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let named = |code: &Self| code.to_string().eq_ignore_ascii_case(text);
-        Self::ALL.into_iter().find(named).ok_or_else(|| {
-            Error::usage(format!("'{text}' is not a workload"))
-                .hint("it is one of: WS, RS, WR, RR (write or read, sequential or random)")
         })
     }
 }
@@ -184,9 +165,9 @@ mod tests {
     fn codes_mean_pattern_and_direction() {
         for code in WorkloadCode::ALL {
             let (pattern, percent) = code.parts();
-            assert_eq!(WorkloadCode::of(&pattern.to_string(), percent), Some(code));
+            assert_eq!(WorkloadCode::of(&pattern.to_string(), percent), Some(*code));
             let lower = code.to_string().to_lowercase();
-            assert_eq!(lower.parse::<WorkloadCode>().expect("a code"), code);
+            assert_eq!(lower.parse::<WorkloadCode>().expect("a code"), *code);
         }
         assert_eq!(WorkloadCode::of("seq", 50), None);
         assert_eq!(WorkloadCode::of("reverse", 100), None);
