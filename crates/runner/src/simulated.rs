@@ -1,7 +1,5 @@
 //! Trials on a disk that is computed, in virtual time: no device, no privilege, nothing written.
 
-#[cfg(test)]
-mod causes_tests;
 mod disk;
 #[cfg(test)]
 mod tests;

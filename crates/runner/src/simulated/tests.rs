@@ -1,5 +1,7 @@
 //! Whole runs on models whose truth is known.
 
+mod causes;
+
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 

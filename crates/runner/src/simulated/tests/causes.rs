@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::tests::measure;
+use super::measure;
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{
     Again, CauseVerdict, CellId, Payload, PhenomenonKind, Suspected, claims, phenomena, signs,
