@@ -97,13 +97,12 @@ impl RootOrder {
 struct TaskSettings {
     settings: Vec<(String, String)>,
     seed: u64,
-    series_ns: u64,
     target: u64,
 }
 
 impl From<Task> for TaskSettings {
     fn from(task: Task) -> Self {
-        let (seed, series_ns) = (task.trial.seed, task.trial.series_ns);
+        let seed = task.trial.seed;
         let (own, plain) = (CellSpec::of(task.trial), CellSpec::of(TrialSpec::default()));
         let differing = SETTINGS.iter().filter_map(|setting| {
             let value = setting.get(&own);
@@ -112,7 +111,6 @@ impl From<Task> for TaskSettings {
         Self {
             settings: differing.collect(),
             seed,
-            series_ns,
             target: task.target,
         }
     }
@@ -128,7 +126,6 @@ impl TryFrom<TaskSettings> for Task {
             setting.set(&mut cell, text)?;
         }
         cell.trial.seed = task.seed;
-        cell.trial.series_ns = task.series_ns;
         Ok(Self {
             trial: cell.trial,
             target: task.target,

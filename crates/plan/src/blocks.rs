@@ -1,8 +1,8 @@
 //! The order of trials: randomised complete blocks from a stored seed.
 //!
-//! Every block visits each cell equally often, mostly once, in a new random order, so that drift of the machine is not taken for
-//! an effect of a factor (R. A. Fisher, The Design of Experiments, 1935). The order of a block depends only on the seed, the
-//! number of the block and these counts, so that an interrupted run resumes with the same plan.
+//! Every block visits each cell once in a new random order, so that drift of the machine is not taken for an effect of a factor
+//! (R. A. Fisher, The Design of Experiments, 1935). The order of a block depends only on the seed and the number of the block,
+//! so that an interrupted run resumes with the same plan.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -20,31 +20,10 @@ pub fn block_order(seed: u64, block: u32, cells: usize) -> Vec<usize> {
     order
 }
 
-/// The trials of a block that visits each cell as often as `counts` says, in order: the cell, and the number of the visit
-/// in this block, from 0. If all counts are 1, the order equals [`block_order`].
-pub fn block_visits(seed: u64, block: u32, counts: &[u32]) -> Vec<(usize, u32)> {
-    let cells: Vec<usize> = counts
-        .iter()
-        .enumerate()
-        .flat_map(|(cell, count)| std::iter::repeat_n(cell, *count as usize))
-        .collect();
-    let mut visited = vec![0; counts.len()];
-    block_order(seed, block, cells.len())
-        .into_iter()
-        .map(|place| {
-            let cell = cells[place];
-            let visit = visited[cell];
-            visited[cell] += 1;
-            (cell, visit)
-        })
-        .collect()
-}
-
-/// The seed of one trial: depends on the plan's seed, the cell, the block and the visit.
-pub fn trial_seed(seed: u64, cell: usize, block: u32, visit: u32) -> u64 {
-    let purpose = cell as u64 | u64::from(visit) << 32;
+/// The seed of one trial: depends on the plan's seed, the cell and the block.
+pub fn trial_seed(seed: u64, cell: usize, block: u32) -> u64 {
     // SQLite's integers are signed: 63 bits keep the stored number positive.
-    generator(seed, block, purpose).next_u64() >> 1
+    generator(seed, block, cell as u64).next_u64() >> 1
 }
 
 /// The seed of a group of a trial, numbered from 1.
@@ -84,23 +63,6 @@ mod tests {
         }
 
         #[test]
-        fn visits_each_cell_as_often_as_counted(
-            seed: u64,
-            block: u32,
-            counts in prop::collection::vec(0u32..6, 0..60),
-        ) {
-            let visits = block_visits(seed, block, &counts);
-            for (cell, count) in counts.iter().enumerate() {
-                let own = visits.iter().filter(|(of, _)| *of == cell);
-                let own: Vec<u32> = own.map(|(_, visit)| *visit).collect();
-                prop_assert_eq!(own, (0..*count).collect::<Vec<_>>());
-            }
-            let ones = vec![1; counts.len()];
-            let once: Vec<usize> = block_visits(seed, block, &ones).into_iter().map(|v| v.0).collect();
-            prop_assert_eq!(once, block_order(seed, block, counts.len()));
-        }
-
-        #[test]
         fn blocks_and_seeds_have_orders_of_their_own(seed: u64, block in 0u32..1000) {
             let order = block_order(seed, block, 30);
             prop_assert_ne!(&order, &block_order(seed, block + 1, 30));
@@ -111,10 +73,9 @@ mod tests {
     #[test]
     fn trial_seeds_do_not_repeat() {
         let seeds: HashSet<u64> = (0..100)
-            .flat_map(|cell| (0..100).map(move |block| trial_seed(42, cell, block, 0)))
-            .chain((1..100).map(|visit| trial_seed(42, 7, 7, visit)))
+            .flat_map(|cell| (0..100).map(move |block| trial_seed(42, cell, block)))
             .collect();
-        assert_eq!(seeds.len(), 10_099);
+        assert_eq!(seeds.len(), 10_000);
         assert!(seeds.iter().all(|seed| i64::try_from(*seed).is_ok()));
     }
 

@@ -131,17 +131,6 @@ pub struct Cell {
     pub spec: CellSpec,
     /// Reason for the end of the repetition; `None` before the end.
     pub ended_by: Option<EndedBy>,
-    /// The choice of the pilot; `None` without one.
-    pub pilot: Option<Pilot>,
-}
-
-/// The choice of the pilot for a cell, for the blocks after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pilot {
-    /// Visits in each block.
-    pub visits: u32,
-    /// Time limit of a trial, ns, if it is shorter than in the definition.
-    pub time_ns: Option<u64>,
 }
 
 /// The verdict about the origin of a sample's bytes.

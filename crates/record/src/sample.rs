@@ -34,8 +34,6 @@ pub struct Sample {
     pub cell: i64,
     /// Block number; block 0 is the warm-up.
     pub block: u32,
-    /// Number of the visit of the block to the cell, from 0.
-    pub visit: u32,
     /// Position within the block.
     pub position: u32,
     /// Whether summaries exclude it: the first trial of the cell, or made before finer sizes were added.
@@ -279,7 +277,6 @@ impl Sample {
     pub fn take_place_of(&mut self, trial: &Self) {
         self.cell = trial.cell;
         self.block = trial.block;
-        self.visit = trial.visit;
         self.position = trial.position;
         self.warmup = trial.warmup;
         self.ok = trial.ok;

@@ -47,7 +47,7 @@ use iolab_record::tables::{
 };
 use iolab_record::{
     Cell, DriveLog, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId,
-    Pilot, PreparationStep, Run, RunRecord, RunStatus, Sample,
+    PreparationStep, Run, RunRecord, RunStatus, Sample,
 };
 pub use large_rows::{AllSeries, Latencies, read_latency, read_series};
 use layout::{laid_out, write_cells};
@@ -199,7 +199,7 @@ impl RunFile {
     ///
     /// # Errors
     ///
-    /// When it cannot be written, or a successful sample of this cell, block and visit exists.
+    /// When it cannot be written, or a successful sample of this cell and block exists.
     pub fn add_sample<'a>(
         &mut self,
         sample: &Sample,
@@ -363,21 +363,6 @@ impl RunFile {
         let sql = "UPDATE cell SET batch = ? WHERE id = ?";
         let batch = batch.to_string();
         self.changed(cell, self.connection.execute(sql, params![batch, cell]))
-    }
-
-    /// Stores the choice of the pilot for a cell.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written, or there is no such cell.
-    pub fn set_pilot(&mut self, cell: i64, pilot: Pilot) -> Result<()> {
-        let sql = "UPDATE cell SET block_visits = ?, short_time_ns = ? WHERE id = ?";
-        let time = pilot.time_ns.map(|ns| ns as i64);
-        self.changed(
-            cell,
-            self.connection
-                .execute(sql, params![pilot.visits, time, cell]),
-        )
     }
 
     /// Stores what ended the repetition of a cell; `None` if it continues.

@@ -128,7 +128,6 @@ pub(crate) fn record(id: usize, cell: &PlannedCell) -> Cell {
         levels: cell.levels.clone(),
         spec: cell.spec.clone(),
         ended_by: None,
-        pilot: None,
     }
 }
 

@@ -18,7 +18,6 @@ pub mod import;
 mod listed;
 mod own_trials;
 pub mod peak_probe;
-mod pilot;
 mod precondition;
 mod prepared_run;
 mod programs;

@@ -7,11 +7,10 @@ use std::time::Duration;
 use iolab_analysis::snapshot::{CellSnapshot, RepetitionGoal};
 use iolab_plan::cells::FittedPlan;
 use iolab_plan::experiment::writes_at_most;
-use iolab_record::{Event, EventKind, Pilot, RunRecord, Sample, ShownLatency};
+use iolab_record::{Event, EventKind, RunRecord, Sample, ShownLatency};
 use iolab_runfile::Latencies;
 use iolab_workload::Result;
 use iolab_workload::outcome::Outcome;
-use iolab_workload::settings::CellSpec;
 
 use super::sample::VisitPosition;
 
@@ -28,8 +27,8 @@ pub(super) struct Record {
     /// Alignment of direct requests, bytes.
     pub(super) alignment: u64,
     trials: Vec<Trial>,
-    /// Cell, block and visit of the trials that succeeded.
-    done: HashSet<(usize, u32, u32)>,
+    /// Cell and block of the trials that succeeded.
+    done: HashSet<(usize, u32)>,
     /// The last block of the successful trials.
     last_block: Option<u32>,
     /// Cells that get no further trial.
@@ -39,7 +38,6 @@ pub(super) struct Record {
     costs: Costs,
     spent: Duration,
     probed: Duration,
-    chosen: Vec<Option<Pilot>>,
     last: Option<Last>,
 }
 
@@ -61,12 +59,8 @@ pub(super) struct Trial {
 
 /// A trial in full.
 pub(super) struct Last {
-    /// The requested cell.
-    pub(super) cell: CellSpec,
     pub(super) sample: Sample,
-    /// Its outcome, with a series of the requested interval length.
     pub(super) outcome: Outcome,
-    pub(super) wall: Duration,
 }
 
 impl Record {
@@ -86,7 +80,6 @@ impl Record {
             costs: Costs::default(),
             spent: Duration::ZERO,
             probed: Duration::ZERO,
-            chosen: Vec::new(),
             last: None,
         }
     }
@@ -102,14 +95,12 @@ impl Record {
             let place = VisitPosition {
                 cell,
                 block: sample.block,
-                visit: sample.visit,
                 position: sample.position,
                 warmup: sample.warmup,
             };
             let wall = Duration::from_nanos(sample.wall_ns);
             self.add(place, wall, sample, record.groups_of(sample.id));
         }
-        self.chosen = record.cells.iter().map(|cell| cell.pilot).collect();
         let is_resume = |event: &&Event| event.kind == EventKind::Resume;
         self.sessions_before = 1 + record.events.iter().filter(is_resume).count() as u64;
     }
@@ -124,7 +115,7 @@ impl Record {
     ) {
         self.costs.add(place.cell, place.warmup, wall);
         self.spent += wall;
-        let ok = sample.ok && self.done.insert((place.cell, place.block, place.visit));
+        let ok = sample.ok && self.done.insert((place.cell, place.block));
         if sample.ok {
             self.last_block = self.last_block.max(Some(place.block));
         }
@@ -227,9 +218,9 @@ impl Record {
         self.trials.iter().filter(|trial| trial.is_measured).count() as u64
     }
 
-    /// Whether a visit of a block to a cell has succeeded, or will never be made.
-    pub(super) fn has(&self, cell: usize, block: u32, visit: u32) -> bool {
-        self.is_closed(cell) || self.done.contains(&(cell, block, visit))
+    /// Whether the trial of a cell in a block has succeeded, or will never be made.
+    pub(super) fn has(&self, cell: usize, block: u32) -> bool {
+        self.is_closed(cell) || self.done.contains(&(cell, block))
     }
 
     /// The last block that has a trial which succeeded.
@@ -295,12 +286,6 @@ impl Record {
     /// Expected time of the next trial of a cell.
     pub(super) fn cost(&self, cell: usize) -> Duration {
         self.costs.of(cell)
-    }
-
-    /// Number and length of the visits to each cell, as an earlier session has chosen them; `None` if it has chosen none.
-    pub(super) fn chosen(&self) -> Option<Vec<Pilot>> {
-        let chosen: Option<Vec<Pilot>> = self.chosen.iter().copied().collect();
-        chosen.filter(|chosen| chosen.len() == self.plan.cells().len())
     }
 
     /// The stored record of the run file.

@@ -25,7 +25,6 @@ use crate::evidence::{Facts, Origin, computed, judge, kept_in_files};
 pub(super) struct VisitPosition {
     pub(super) cell: usize,
     pub(super) block: u32,
-    pub(super) visit: u32,
     pub(super) position: u32,
     pub(super) warmup: bool,
 }
@@ -57,7 +56,6 @@ pub(super) fn sample(
     Sample {
         cell: place.cell as i64,
         block: place.block,
-        visit: place.visit,
         position: place.position,
         warmup: place.warmup,
         ok: outcome.ended != Ended::Failed,

@@ -244,9 +244,9 @@ impl<'a> Session<'a> {
         loop {
             self.record.now = executor.now();
             match strategy.next(&self.record)? {
-                Step::Visit(visit) => {
+                Step::Visit(place) => {
                     check(stop.after_trial)?;
-                    if self.trial(visit, executor, stop)? {
+                    if self.trial(place, executor, stop)? {
                         self.update_progress(strategy.outlook(&self.record));
                         self.tell_trial();
                     }
@@ -270,7 +270,6 @@ impl<'a> Session<'a> {
         match found {
             Finding::Told(kind, message) => self.event(kind, &message),
             Finding::Event(kind, cell, message) => self.keep(kind, cell, &message),
-            Finding::Visits(cell, chosen) => self.file.set_pilot(cell as i64, chosen),
             Finding::Ended(cell, ended_by) => self.file.set_ended_by(cell as i64, Some(ended_by)),
             Finding::LeftOutBefore(block) => self.file.leave_out_before(block),
         }

@@ -120,17 +120,12 @@ impl Repetition {
         self.spent += time;
     }
 
-    /// The measured responses of a cell; `None` for a cell whose precision does not matter.
-    pub(super) fn values(&self, cell: usize) -> Option<&[f64]> {
-        self.values[cell].as_deref()
-    }
-
     /// Remaining budget.
     pub(super) fn left(&self) -> Duration {
         self.design.budget.saturating_sub(self.spent)
     }
 
-    /// Notes the past or expected time of a whole block.
+    /// Notes the time of a whole block.
     pub(super) fn block_took(&mut self, time: Duration) {
         self.block = time;
     }

@@ -3,14 +3,13 @@
 
 mod blocks;
 mod finer_sizes;
-mod pilot;
 mod rounds;
 mod search;
 
 use std::time::Duration;
 
 use iolab_plan::cells::AddedCells;
-use iolab_record::{EndedBy, EventKind, Pilot};
+use iolab_record::{EndedBy, EventKind};
 use iolab_workload::Result;
 
 use super::Basis;
@@ -37,8 +36,8 @@ pub(super) trait Strategy {
 /// Request of a strategy to the session.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Make a trial.
-    Visit(Visit),
+    /// Make a trial at this position of the plan.
+    Visit(VisitPosition),
     /// Pause for this long without I/O; not part of the budget.
     Rest(Duration),
     /// Add cells to the plan.
@@ -49,28 +48,6 @@ pub(super) enum Step {
     Done,
 }
 
-/// A requested trial.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Visit {
-    /// Its cell, and its position in the plan.
-    pub(super) place: VisitPosition,
-    /// Its time limit, if it differs from the cell's.
-    pub(super) time: Option<Duration>,
-    /// The interval of its time series, ns, if it must be finer than the stored one.
-    pub(super) series_ns: Option<u64>,
-}
-
-impl Visit {
-    /// A trial with the settings of its cell.
-    fn of(place: VisitPosition) -> Self {
-        Self {
-            place,
-            time: None,
-            series_ns: None,
-        }
-    }
-}
-
 /// A finding for the run file.
 #[derive(Debug)]
 pub(super) enum Finding {
@@ -78,8 +55,6 @@ pub(super) enum Finding {
     Told(EventKind, String),
     /// An event of the run or of a cell that is only stored.
     Event(EventKind, Option<usize>, String),
-    /// The number and length of future visits to a cell.
-    Visits(usize, Pilot),
     /// Reason for the end of the repetition of a cell.
     Ended(usize, EndedBy),
     /// Summaries exclude the trials before this block.
@@ -105,18 +80,9 @@ pub(super) fn of(record: &Record) -> Box<dyn Strategy> {
         return Box::new(Rounds::new(steady, record));
     }
     let refined = experiment.refined.as_ref().map(|refined| refined.block);
-    let blocks = of_blocks(record, refined.unwrap_or(0));
+    let blocks = Blocks::new(record, refined.unwrap_or(0));
     match refined.is_some() || experiment.design.refine > 0 {
         true => Box::new(FinerSizes::new(blocks)),
-        false => blocks,
-    }
-}
-
-/// Blocks over all cells, starting with this block.
-fn of_blocks(record: &Record, first_block: u32) -> Box<dyn Strategy> {
-    let blocks = Blocks::new(record, first_block);
-    match record.plan.experiment().design.pilot == Some(true) {
-        true => Box::new(pilot::PilotBlocks::new(blocks, record)),
         false => Box::new(blocks),
     }
 }

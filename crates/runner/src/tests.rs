@@ -162,24 +162,10 @@ fn resumes_as_if_whole(sets: &[&str], elapsed: &dyn Fn(&TrialSpec, u64) -> u64, 
 }
 
 #[test]
-fn plain_refined_and_piloted_runs_resume_wherever_cut() {
+fn plain_and_refined_runs_resume_wherever_cut() {
     resumes_as_if_whole(&[], &wild, &[0, 1, 4, 17]);
     // In the grid, at its end, at the first trial after it, and in the first block of the finer sizes.
     resumes_as_if_whole(&REFINE, &knee, &[20, 62, 63, 64, 74]);
-    // One cell varies by far more than the others.
-    let uneven = |spec: &TrialSpec, number: u64| match spec.bs {
-        4096 => 1_000_000 * (20 + number * 7 % 13),
-        _ => 5_000_000 + number * 7919 % 13 * 10_000,
-    };
-    let sets = [
-        "pilot=true", "trials_max=1000", "precision=0.03", "budget=20s",
-    ];
-    // In the pilot, at its end, at the first trial after it, and in the first block of several visits.
-    resumes_as_if_whole(&sets, &uneven, &[7, 17, 18, 19, 22]);
-    let piloted = bench(&sets);
-    piloted.start(&mut mock(&uneven)).expect("done");
-    let mut cells = piloted.record().cells.into_iter();
-    assert!(cells.any(|cell| cell.pilot.is_some_and(|pilot| pilot.visits > 1)));
 }
 
 #[test]

@@ -72,7 +72,6 @@ pub fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) -> usize 
             ..CellSpec::default()
         },
         ended_by: Some(EndedBy::Precision),
-        pilot: None,
     };
     for level in levels {
         let (factor, value) = level.split_once('=').expect("factor=level");
@@ -138,7 +137,6 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
         id: 0,
         cell: cell.id,
         block: 0,
-        visit: 0,
         position: 0,
         warmup: false,
         ok: true,

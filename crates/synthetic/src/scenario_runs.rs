@@ -98,12 +98,12 @@ impl Prepared {
         };
         let own_draws = self.cells.iter().enumerate();
         let mut draws: Vec<Draws> = own_draws
-            .map(|(at, own)| own.draws.with_seed(trial_seed(seed, at, u32::MAX, 0)))
+            .map(|(at, own)| own.draws.with_seed(trial_seed(seed, at, u32::MAX)))
             .collect();
-        let mut tails = Random::new(trial_seed(seed, cells, u32::MAX, 4));
+        let mut tails = Random::new(stream_seed(seed, cells, 4));
         let mut common = CommonCourse::new(self.common, self.trials, seed, cells);
-        let mut chance = Random::new(trial_seed(seed, cells, u32::MAX, 1));
-        let mut within = Random::new(trial_seed(seed, cells, u32::MAX, 3));
+        let mut chance = Random::new(stream_seed(seed, cells, 1));
+        let mut within = Random::new(stream_seed(seed, cells, 3));
         let mut now = Duration::from_secs(self.started);
         for block in 0..=self.trials {
             common.next_block(block);
@@ -127,7 +127,7 @@ impl Prepared {
                     position: position as u32,
                     warmup: block == 0,
                     started_utc: utc(now),
-                    seed: trial_seed(seed, at, block, 0),
+                    seed: trial_seed(seed, at, block),
                     ..trial(cell, requests(&cell.spec.trial, log.exp()), log.exp())
                 };
                 let tail = own.truth.p99_over_p50 * (TAIL_SIGMA * tails.normal()).exp();
@@ -174,10 +174,14 @@ fn before_first_trial(scenario: &Scenario) -> RunRecord {
             levels: cell.levels.clone(),
             spec: cell.spec.clone(),
             ended_by: None,
-            pilot: None,
         })
         .collect();
     record
+}
+
+/// Seed of a stream of random numbers that no trial of these cells has.
+fn stream_seed(seed: u64, cells: usize, stream: usize) -> u64 {
+    trial_seed(seed, cells | stream << 32, u32::MAX)
 }
 
 /// Standard deviation of the logarithm of p99 over p50 from trial to trial.
@@ -210,7 +214,7 @@ struct CommonCourse {
 
 impl CommonCourse {
     fn new(common: Common, blocks: u32, seed: u64, cells: usize) -> Self {
-        let mut random = Random::new(trial_seed(seed, cells, u32::MAX, 2));
+        let mut random = Random::new(stream_seed(seed, cells, 2));
         Self {
             common,
             blocks,

@@ -9,7 +9,6 @@ use crate::cpus::{Cpus, Placement};
 use crate::error::{Error, Result};
 use crate::named_enum::named;
 use crate::operation::Operation;
-use crate::series::INTERVAL_NS;
 
 mod check;
 mod files;
@@ -238,8 +237,6 @@ pub struct TrialSpec {
     pub sqpoll: bool,
     /// `io_uring`, `pvsync2`: poll for completions instead of waiting for interrupts.
     pub iopoll: bool,
-    /// Length of the intervals of the series, ns.
-    pub series_ns: u64,
     /// Advice to the kernel about the order of reads; `None`: none.
     pub fadvise: Option<Advice>,
     /// Nice value of the workers, -20 (first) to 19; `None`: as the process.
@@ -294,7 +291,6 @@ impl Default for TrialSpec {
             seed: 1,
             sqpoll: false,
             iopoll: false,
-            series_ns: INTERVAL_NS,
             fadvise: None,
             nice: None,
             realtime: None,

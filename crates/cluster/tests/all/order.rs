@@ -56,7 +56,6 @@ fn orders_arrive_as_they_were_given() {
                 ..TrialLimit::default()
             },
             seed: u64::MAX,
-            series_ns: 7,
             ..TrialSpec::default()
         },
         target: 3,

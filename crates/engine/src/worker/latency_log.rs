@@ -42,7 +42,7 @@ fn room(spec: &TrialSpec) -> usize {
 /// Length of the first intervals, ns: such that all of the trial's time has room. Merging them later would pause the worker.
 fn first_interval_ns(spec: &TrialSpec, room: usize) -> u64 {
     let time = spec.limit.time.unwrap_or_default();
-    let mut interval_ns = spec.series_ns.max(INTERVAL_NS);
+    let mut interval_ns = INTERVAL_NS;
     // One is left for what completes after the end.
     while time.as_nanos() >= u128::from(interval_ns) * (room as u128 - 1) {
         interval_ns = interval_ns.saturating_mul(2);

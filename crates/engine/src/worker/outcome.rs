@@ -11,6 +11,7 @@ use iolab_workload::counters::{Counters, Hardware};
 use iolab_workload::histogram::unused_latency_histogram;
 use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Effective, Outcome, Tally};
+use iolab_workload::series::INTERVAL_NS;
 use iolab_workload::trial::TrialSpec;
 
 /// The results of one worker.
@@ -68,7 +69,7 @@ impl WorkerOutcome {
             hardware: Hardware::default(),
             thread: Counters::default(),
             pieces: None,
-            series: Recorder::new(clock, spec.series_ns, due_ns),
+            series: Recorder::new(clock, INTERVAL_NS, due_ns),
             signed: None,
             cpus: None,
             noted: None,

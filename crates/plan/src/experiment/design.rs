@@ -55,8 +55,6 @@ pub struct Design {
     /// Writes to the target before the first trial, outside of the budget. Rounds of all cells, which replace blocks, are
     /// within it.
     pub precondition: Precondition,
-    /// Whether the first blocks decide how often and for how long later blocks visit each cell; `None` for the default.
-    pub pilot: Option<bool>,
     /// The trials of a cell that are warm-ups.
     pub warmup: WarmUp,
     /// Most bytes that the run writes to each target, with its fill and its warm-ups; `None` for any number.
@@ -76,7 +74,6 @@ impl Default for Design {
             refine: 0,
             settle: Duration::ZERO,
             precondition: Precondition::default(),
-            pilot: None,
             warmup: WarmUp::First,
             writes: None,
             halves: false,
@@ -283,7 +280,6 @@ impl Design {
             (self.trials_min != steady.window, "trials_min", "set window"),
             (self.trials_max != steady.rounds, "trials_max", "set rounds"),
             (self.refine > 0, "refine", "leave it out"),
-            (self.pilot == Some(true), "pilot", "leave it out"),
             (self.warmup != WarmUp::None, "warmup", "leave it out"),
         ];
         match given.into_iter().find(|(given, ..)| *given) {

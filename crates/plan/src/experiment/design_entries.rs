@@ -51,8 +51,6 @@ pub(super) static DESIGN: &[DesignEntry] = &table! {
         |design| (!design.settle.is_zero()).then(|| format_duration(design.settle).into()));
     row("precondition", |design, text| text.parse().map(|own| design.prepare(own)),
         |design| (design.precondition != Precondition::default()).then(|| design.precondition.to_string().into()));
-    row("pilot", |design, text| flag("pilot", text).map(|pilot| design.pilot = Some(pilot)),
-        |design| design.pilot.map(Value::from));
     row("warmup", |design, text| text.parse().map(|warmup| design.warmup = warmup),
         |design| (design.warmup != WarmUp::default()).then(|| design.warmup.name().into()));
     row("writes", |design, text| most_bytes(text).map(|bytes| design.writes = bytes),

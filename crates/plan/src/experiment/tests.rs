@@ -203,8 +203,8 @@ proptest! {
                 "bs=512,4k,3M", "bs=1M", "threads=1,2,1024", "pattern=zipf:1.25,rand", "batch=auto,50%,all",
                 "sqpoll=true,false", "time=none", "time=1ns,90min", "bytes=7M", "compressible=100",
                 "read_percent=0,33,100", "budget=1h30m", "precision=0.001", "trials_max=77", "skip=0",
-                "trials_min=3", "refine=3", "settle=7s", "precondition=seq:2/128KiB,steady:round=cells", "pilot=false",
-                "pilot=true", "warmup=none",
+                "trials_min=3", "refine=3", "settle=7s", "precondition=seq:2/128KiB,steady:round=cells",
+                "warmup=none",
             ]),
             0..12,
         )

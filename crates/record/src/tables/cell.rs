@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::Rate;
 
-use crate::column::{COUNT_MAX, Column, Null, Table};
+use crate::column::{Column, Null, Table};
 use crate::{Cell, EndedBy};
 use iolab_workload::table;
 
@@ -58,18 +58,6 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
     columns.push(byte_rate!(CellRow, cell.spec));
     columns.extend(table! {
         word!("ended_by", CellRow, cell.ended_by?, EndedBy).doc("what ended the repetition; NULL while it is open");
-        Column::number(
-            "block_visits",
-            |row: &CellRow| row.cell.pilot.map(|pilot| pilot.visits.into()),
-            |row, n| row.cell.pilot.get_or_insert_default().visits = n as u32,
-        )
-        .between(1, u32::MAX.into())
-        .null(Null::Free)
-        .hidden()
-        .doc("visits of each block after the pilot to the cell; NULL without a pilot");
-        number!("short_time_ns", CellRow, cell.pilot?.time_ns?)
-            .doc("the time that ends a trial after the pilot, where the pilot has shortened it; NULL where it is `time_ns`")
-            .between(1, COUNT_MAX).hidden();
     });
     Table {
         name: "cell",

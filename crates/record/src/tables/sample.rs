@@ -172,9 +172,7 @@ fn place() -> Columns {
         Column::number("id", |s: &Sample| Some(s.id as u64), |s, n| s.id = n as i64).key().hidden().doc("in the order of time");
         Column::number("cell_id", |s: &Sample| Some(s.cell as u64), |s, n| s.cell = n as i64).hidden().doc("the cell");
         whole!("block", Sample, block as u32)
-            .doc("the block; block 0 is the warm-up");
-        whole!("visit", Sample, visit as u32).hidden()
-            .doc("which visit of the block to the cell, from 0. There is one `ok` sample at most per cell, block and visit");
+            .doc("the block; block 0 is the warm-up. There is one `ok` sample at most per cell and block");
         whole!("position", Sample, position as u32)
             .doc("the place within the block");
         flag!("warmup", Sample, warmup)

@@ -33,11 +33,6 @@ fn everything_comes_back() {
         2
     );
     file.set_ended_by(0, Some(EndedBy::Precision)).unwrap();
-    let pilot = Pilot {
-        visits: 3,
-        time_ns: Some(45_000_000),
-    };
-    file.set_pilot(1, pilot).unwrap();
     file.finish(RunStatus::Failed, ENDED, None).unwrap();
 
     let record = read(&bench.path("a.iolab")).unwrap();
@@ -63,7 +58,6 @@ fn everything_comes_back() {
                     batch_auto: false,
                     ..cell_row(1).spec
                 },
-                pilot: Some(pilot),
                 ..cell_row(1)
             },
         ],

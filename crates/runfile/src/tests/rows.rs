@@ -91,7 +91,6 @@ pub(super) fn cell_row(id: i64) -> Cell {
             ..CellSpec::default()
         },
         ended_by: None,
-        pilot: None,
     }
 }
 
@@ -225,7 +224,6 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         id: 0,
         cell,
         block,
-        visit: 2,
         position: 7,
         warmup: block == 0,
         ok: true,

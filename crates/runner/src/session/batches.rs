@@ -34,7 +34,7 @@ impl Session<'_> {
                 spec.trial.read_percent = 100;
                 spec.trial.sync = SyncPolicy::None;
             }
-            spec.trial.seed = trial_seed(self.record.seed, id, u32::MAX, 0);
+            spec.trial.seed = trial_seed(self.record.seed, id, u32::MAX);
             let began = executor.now();
             let choice = choose(executor, &spec, stop)?;
             let took = executor.now().saturating_sub(began);

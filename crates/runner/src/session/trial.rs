@@ -7,7 +7,6 @@ use iolab_plan::blocks::{group_seed, trial_seed};
 use iolab_record::{EndedBy, RankReport, Sample};
 use iolab_runfile::TrialCourse;
 use iolab_workload::outcome::{Ended, Failure, Outcome, ProgramEnd};
-use iolab_workload::series::INTERVAL_NS;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Kind, Result};
 
@@ -16,7 +15,6 @@ use super::super::fit;
 use super::super::now_utc;
 use super::super::record::Last;
 use super::super::sample::{self, Accessed, VisitPosition};
-use super::super::strategy::Visit;
 use super::{Session, Stop, check, snapshot};
 
 /// A trial that came to an end.
@@ -38,29 +36,28 @@ impl Session<'_> {
     /// Performs a trial and returns whether it succeeded. A failed trial of another tool does not fail the run.
     pub(super) fn trial(
         &mut self,
-        visit: Visit,
+        place: VisitPosition,
         executor: &mut dyn Executor,
         stop: Stop<'_>,
     ) -> Result<bool> {
         self.follow()?;
         self.record.set_last(None);
-        let cell = visit.place.cell;
+        let cell = place.cell;
         let filled = executor.filled(&self.record.plan.cells()[cell].spec);
         if !self.record.pays_writes(cell, filled) {
             self.record.close(cell);
             self.file.set_ended_by(cell as i64, Some(EndedBy::Writes))?;
             return Ok(false);
         }
-        let Some(made) = self.make(visit, executor, stop)? else {
+        let Some(made) = self.make(place, executor, stop)? else {
             return Ok(false);
         };
         let (samples, kept) = self.store(&made, executor);
-        let Made { place, wall, .. } = made;
         let (whole, groups) = (&samples.whole, &samples.groups);
         let planned = &self.record.plan.cells()[place.cell];
         let cell = fit::record(place.cell, planned);
         self.last_trial = Some(LastTrial::of(&cell, whole, self.around));
-        self.record.add(place, wall, whole, groups);
+        self.record.add(place, made.wall, whole, groups);
         self.trials += 1;
         if let Some(failure) = &made.outcome.failure {
             return self.fail(&made, failure, kept).map(|()| false);
@@ -68,10 +65,8 @@ impl Session<'_> {
         kept?;
         self.tool_failures.worked(made.cell.tool);
         self.record.set_last(Some(Last {
-            cell: made.cell,
             sample: samples.whole,
             outcome: made.outcome,
-            wall,
         }));
         Ok(true)
     }
@@ -79,12 +74,12 @@ impl Session<'_> {
     /// Carries a trial out; `None` if another tool could not begin with it, which is then given up.
     fn make(
         &mut self,
-        visit: Visit,
+        place: VisitPosition,
         executor: &mut dyn Executor,
         stop: Stop<'_>,
     ) -> Result<Option<Made>> {
-        let cell = self.cell_of(&visit);
-        self.tell_next(visit.place);
+        let cell = self.cell_of(place);
+        self.tell_next(place);
         let began = executor.now();
         if !cell.idle.is_zero() {
             executor.pause(cell.idle, stop.after_trial);
@@ -95,7 +90,7 @@ impl Session<'_> {
         executor.keeps_in(self.file.path(), self.consent);
         let outcome = match executor.run(&cell, stop.now) {
             Err(error) if is_of_peer(&cell, &error) => {
-                self.give_up(visit.place.cell, &error, false)?;
+                self.give_up(place.cell, &error, false)?;
                 return Ok(None);
             }
             outcome => outcome?,
@@ -104,7 +99,7 @@ impl Session<'_> {
             return Err(Error::interrupted());
         }
         Ok(Some(Made {
-            place: visit.place,
+            place,
             cell,
             outcome,
             started_utc,
@@ -119,21 +114,13 @@ impl Session<'_> {
         self.observer.trial_starts(&snapshot);
     }
 
-    /// The cell of a visit, with the seeds of its place and its deviations from the planned cell.
-    fn cell_of(&self, visit: &Visit) -> CellSpec {
-        let VisitPosition {
-            cell,
-            block,
-            visit: number,
-            ..
-        } = visit.place;
+    /// The cell of a trial, with the seeds of its place.
+    fn cell_of(&self, VisitPosition { cell, block, .. }: VisitPosition) -> CellSpec {
         let mut spec = self.record.plan.cells()[cell].spec.clone();
-        spec.trial.seed = trial_seed(self.record.seed, cell, block, number);
+        spec.trial.seed = trial_seed(self.record.seed, cell, block);
         for (number, group) in (1..).zip(&mut spec.groups) {
             group.spec.trial.seed = group_seed(spec.trial.seed, number);
         }
-        spec.trial.limit.time = visit.time.or(spec.trial.limit.time);
-        spec.trial.series_ns = visit.series_ns.unwrap_or(spec.trial.series_ns);
         spec
     }
 
@@ -169,13 +156,9 @@ impl Session<'_> {
         let groups = sample::of_groups(cell, &whole, outcome);
         let clients = sample::of_clients(&cell.trial, &whole, clients);
         let histograms = sample::histograms_by_group(outcome);
-        // All trials of a run file have series of the same intervals.
-        let coarse =
-            (cell.trial.series_ns < INTERVAL_NS).then(|| outcome.series.coarsened(INTERVAL_NS));
-        let series = coarse.as_ref().unwrap_or(&outcome.series);
         let latency = sample::over_time(outcome);
         let course = TrialCourse {
-            series,
+            series: &outcome.series,
             latency: &latency,
         };
         let kept = match parts.is_empty() {

@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use iolab_peers::overhead;
 use iolab_plan::batch_probes;
-use iolab_plan::blocks::block_visits;
+use iolab_plan::blocks::block_order;
 use iolab_plan::experiment::WarmUp;
-use iolab_record::Pilot;
 use iolab_workload::Result;
 
 use super::super::Basis;
 use super::super::record::Record;
 use super::super::sample::VisitPosition;
 use super::super::stopping_rule::{Ended, Repetition, UnderWay};
-use super::{Outlook, Step, Strategy, Visit, ending};
+use super::{Outlook, Step, Strategy, ending};
 
 /// Visits every cell in each block, in random order.
 pub(super) struct Blocks {
@@ -32,19 +31,8 @@ pub(super) struct Blocks {
     /// Whether this session has still to begin a measured block. Each session measures at least one, because a run without any has no
     /// result; not so an explanation.
     granted: bool,
-    /// The choice for each cell, for the blocks from `chosen_from` on; empty without a choice.
-    chosen: Vec<Pilot>,
-    chosen_from: u32,
     /// Whether it has reported what ended it.
     is_over: bool,
-}
-
-/// How far the blocks have advanced.
-pub(super) enum Reached {
-    /// The step to take next.
-    Step(Step),
-    /// The requested block is the next to begin.
-    Block,
 }
 
 impl Blocks {
@@ -64,104 +52,33 @@ impl Blocks {
             repetition: Repetition::new(design, record.plan.cells().len()).from(first, record),
             // Without enough blocks an explanation is useless.
             granted: record.plan.experiment().inquiry.is_none(),
-            chosen: Vec::new(),
-            chosen_from: 0,
             is_over: false,
         }
     }
 
-    /// The number of the warm-up block.
-    pub(super) fn first(&self) -> u32 {
-        self.first
-    }
-
-    /// The state of the repetition of each cell.
-    pub(super) fn repetition(&self) -> &Repetition {
-        &self.repetition
-    }
-
-    /// From block `from` on, visits each cell as `chosen` says; each such block takes `takes`.
-    pub(super) fn choose(&mut self, from: u32, chosen: Vec<Pilot>, takes: Option<Duration>) {
-        (self.chosen, self.chosen_from) = (chosen, from);
-        if let Some(takes) = takes {
-            self.repetition.block_took(takes);
-        }
-    }
-
-    /// The choice for a cell in a block; `None` if there is none.
-    fn chosen(&self, cell: usize, block: u32) -> Option<Pilot> {
-        let chosen = self.chosen.get(cell).copied();
-        chosen.filter(|_| block >= self.chosen_from)
-    }
-
-    /// Number of visits to a cell in a block. Ends when the cell has the most trials that its design allows.
-    fn visits(&self, record: &Record, cell: usize, block: u32) -> u32 {
-        let Some(Pilot { visits, .. }) = self.chosen(cell, block) else {
-            return 1;
-        };
-        // Without the warm-up; blocks before the choice visit each cell once.
-        let before = self.chosen_from - self.first - 1;
-        let before = before.saturating_add((block - self.chosen_from).saturating_mul(visits));
-        let most = record.plan.experiment().design.trials_max;
-        visits.min(most.saturating_sub(before))
-    }
-
-    /// The next step; or [`Reached::Block`] before block `until` begins.
-    pub(super) fn advance(&mut self, record: &Record, until: Option<u32>) -> Reached {
-        self.repetition.follow(record);
-        if self.is_over {
-            return Reached::Step(Step::Done);
-        }
-        loop {
-            if let Some(visit) = self.rest_of_block(record) {
-                self.began.get_or_insert(record.now);
-                return Reached::Step(Step::Visit(visit));
-            }
-            if let Some(began) = self.began.take() {
-                let took = record.now.saturating_sub(began);
-                self.repetition.block_took(took);
-            }
-            if until == Some(self.next) {
-                return Reached::Block;
-            }
-            if let Some(step) = self.begin_block(record) {
-                return Reached::Step(step);
-            }
-        }
-    }
-
     /// The next trial of the current block.
-    fn rest_of_block(&mut self, record: &Record) -> Option<Visit> {
+    fn rest_of_block(&mut self, record: &Record) -> Option<VisitPosition> {
         let mut rest = std::iter::from_fn(|| self.order.pop_front());
-        let place = rest.find(|place| !record.has(place.cell, place.block, place.visit))?;
-        let chosen = self.chosen(place.cell, place.block);
-        let time_ns = chosen.and_then(|chosen| chosen.time_ns);
-        Some(Visit {
-            time: time_ns.map(Duration::from_nanos),
-            ..Visit::of(place)
-        })
+        rest.find(|place| !record.has(place.cell, place.block))
     }
 
     /// Begins the next block. Returns the pause before it, or what ended the blocks; `None` if all trials of the block are
     /// done.
     fn begin_block(&mut self, record: &Record) -> Option<Step> {
         let (block, is_first) = (self.next, self.next == self.first);
-        let cells = 0..record.plan.cells().len();
-        let counts: Vec<u32> = cells.map(|cell| self.visits(record, cell, block)).collect();
-        let mut order = block_visits(record.seed, block, &counts);
-        order.retain(|(cell, _)| !record.is_closed(*cell));
+        let mut order = block_order(record.seed, block, record.plan.cells().len());
+        order.retain(|cell| !record.is_closed(*cell));
         let order: VecDeque<VisitPosition> = order
             .into_iter()
-            .enumerate()
-            .map(|(position, (cell, visit))| VisitPosition {
+            .zip(0..)
+            .map(|(cell, position)| VisitPosition {
                 cell,
                 block,
-                visit,
-                position: position as u32,
+                position,
                 warmup: is_first,
             })
             .collect();
-        let has = |place: &&VisitPosition| record.has(place.cell, place.block, place.visit);
+        let has = |place: &&VisitPosition| record.has(place.cell, place.block);
         let done = order.iter().filter(has).count();
         let is_open = done < order.len();
         // Completes a block that an earlier session began, even if the stopping rule would end the run.
@@ -186,17 +103,29 @@ impl Blocks {
 
 impl Strategy for Blocks {
     fn next(&mut self, record: &Record) -> Result<Step> {
-        Ok(match self.advance(record, None) {
-            Reached::Step(step) => step,
-            Reached::Block => Step::Done,
-        })
+        self.repetition.follow(record);
+        if self.is_over {
+            return Ok(Step::Done);
+        }
+        loop {
+            if let Some(place) = self.rest_of_block(record) {
+                self.began.get_or_insert(record.now);
+                return Ok(Step::Visit(place));
+            }
+            if let Some(began) = self.began.take() {
+                let took = record.now.saturating_sub(began);
+                self.repetition.block_took(took);
+            }
+            if let Some(step) = self.begin_block(record) {
+                return Ok(step);
+            }
+        }
     }
 
     fn outlook(&mut self, record: &Record) -> Outlook {
         self.repetition.follow(record);
         let last = record.last_block().filter(|last| *last >= self.begin);
-        // The current block, and the one after it.
-        let (block, next) = last.map_or((self.begin, self.begin), |last| (last, last + 1));
+        let block = last.unwrap_or(self.begin);
         let is_warmup = block == self.first;
         let mut now = UnderWay {
             rest: Duration::ZERO,
@@ -205,13 +134,12 @@ impl Strategy for Blocks {
         };
         let mut in_block = 0;
         for cell in (0..record.plan.cells().len()).filter(|cell| !record.is_closed(*cell)) {
-            let visits = 0..self.visits(record, cell, block);
-            let is_to_come = |visit: &u32| !record.has(cell, block, *visit);
-            let to_come = visits.filter(is_to_come).count() as u32;
             let cost = record.cost(cell);
-            now.rest += cost * to_come;
-            now.block += cost * self.visits(record, cell, next);
-            in_block += to_come;
+            now.block += cost;
+            if !record.has(cell, block) {
+                now.rest += cost;
+                in_block += 1;
+            }
         }
         // Part of the first block is too little for an estimate.
         if block == self.begin && in_block > 0 {

@@ -11,12 +11,13 @@ use iolab_workload::trial::CacheState;
 use iolab_workload::units::format_size;
 
 use super::super::record::{Record, Trial};
-use super::{Finding, Outlook, Step, Strategy, of_blocks};
+use super::blocks::Blocks;
+use super::{Finding, Outlook, Step, Strategy};
 
 /// Runs blocks over the grid, then over the grid and finer sizes.
 pub(super) struct FinerSizes {
-    /// The strategy that measures the present sizes.
-    blocks: Box<dyn Strategy>,
+    /// The blocks over the present sizes.
+    blocks: Blocks,
     /// Steps to take before the blocks continue.
     steps: VecDeque<Step>,
     /// Whether this session has looked for finer sizes.
@@ -26,7 +27,7 @@ pub(super) struct FinerSizes {
 
 impl FinerSizes {
     /// Refines the sizes that `blocks` measures.
-    pub(super) fn new(blocks: Box<dyn Strategy>) -> Self {
+    pub(super) fn new(blocks: Blocks) -> Self {
         Self {
             blocks,
             steps: VecDeque::new(),
@@ -76,7 +77,7 @@ impl FinerSizes {
             Ok(addition) => {
                 self.steps.push_back(tell(EventKind::Choice, message));
                 self.steps.push_back(Step::Add(Box::new(addition)));
-                self.blocks = of_blocks(record, first_block);
+                self.blocks = Blocks::new(record, first_block);
             }
             // The run keeps the results of the grid even if finer sizes fail.
             Err(error) => {

@@ -16,7 +16,7 @@ use iolab_workload::settings::CellSpec;
 use super::super::Basis;
 use super::super::record::{Record, Trial};
 use super::super::sample::VisitPosition;
-use super::{Finding, Outlook, Step, Strategy, Visit};
+use super::{Finding, Outlook, Step, Strategy};
 
 /// Number of the first round, counted like blocks: 0 is the warm-up of designs that have one.
 const FIRST: u32 = 1;
@@ -67,13 +67,11 @@ impl Rounds {
         let place = |(position, cell): (usize, usize)| VisitPosition {
             cell,
             block: round,
-            visit: 0,
             position: position as u32,
             warmup: false,
         };
         let all = open.enumerate().map(place);
-        all.filter(|place| !record.has(place.cell, round, 0))
-            .collect()
+        all.filter(|place| !record.has(place.cell, round)).collect()
     }
 
     /// Steadiness of the last rounds in each tracked cell that is open; `None` for a cell with too few rounds.
@@ -201,8 +199,8 @@ impl Strategy for Rounds {
                 return Ok(Step::Done);
             }
             while let Some(place) = self.order.pop_front() {
-                if !record.has(place.cell, place.block, place.visit) {
-                    return Ok(Step::Visit(Visit::of(place)));
+                if !record.has(place.cell, place.block) {
+                    return Ok(Step::Visit(place));
                 }
             }
             let open = record.plan.cells().len() - record.closed().count();

@@ -12,7 +12,7 @@ use super::super::Basis;
 use super::super::record::Record;
 use super::super::sample::{self, VisitPosition};
 use super::super::stopping_rule::{Ended, Repetition};
-use super::{Outlook, Step, Strategy, Visit, ending};
+use super::{Outlook, Step, Strategy, ending};
 
 /// After this share of the budget, rates are confirmed even if the search has not converged.
 const SEARCHES: f64 = 0.6;
@@ -103,13 +103,12 @@ impl RateSearch {
         match (record.plan.cells().iter().position(has), self.stage) {
             (Some(cell), _) => {
                 self.stage = Stage::Visits(next);
-                Ok(Step::Visit(Visit::of(VisitPosition {
+                Ok(Step::Visit(VisitPosition {
                     cell,
                     block: self.block,
-                    visit: 0,
                     position: 0,
                     warmup: self.block == 0,
-                })))
+                }))
             }
             (None, Stage::Adds(_)) => Err(Error::usage(format!(
                 "the plan has no cell at a rate of {rate}"

@@ -244,7 +244,6 @@ fn rounds_of_writes_are_stored_and_judged() {
 fn settings_decided_by_rounds_are_refused() {
     for sets in [
         &[ROUNDS, "trials_max=30"][..],
-        &[ROUNDS, "pilot=true"],
         &[ROUNDS, "warmup=first"],
         &[ROUNDS, "trials_min=7"],
         &[ROUNDS, "refine=2"],
