@@ -247,6 +247,8 @@ pub struct Comparison {
 /// The answer of a replay.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Answer {
+    /// The command line.
+    pub arguments: Vec<String>,
     /// The file of the trace.
     pub trace: String,
     /// Format of the trace.
@@ -285,6 +287,7 @@ impl Answer {
         let cells: Vec<Cell> = by_cell.iter().filter_map(|own| Cell::of(own)).collect();
         let comparisons = comparisons(&cells, &by_cell);
         Self {
+            arguments: Vec::new(),
             trace: file,
             format: trace.format().to_string(),
             time_unit: trace.unit().name(),

@@ -9,7 +9,7 @@ use iolab_host::tracing::{
     DiskNumber, DiskRequest, Recording, TracedPlaces, Tracer, disk_requests,
 };
 use iolab_storage::Target;
-use iolab_storage::sectors::SectorMap;
+use iolab_storage::sectors::{SectorMap, Sectors};
 use iolab_workload::{Error, Result};
 
 use crate::answer::AtBlockLayer;
@@ -63,10 +63,7 @@ pub(crate) fn watched<T>(
     replay: impl FnOnce() -> Result<T>,
 ) -> Result<(T, AtBlockLayer)> {
     let (done, recording) = recorded((map.disk, map.has_requests), clock, replay)?;
-    let first = |request: &ListedRequest| {
-        let sectors = map.of_request(request.offset, request.bytes).next();
-        sectors.map(|sectors| sectors.first)
-    };
+    let first = |request: &ListedRequest| map.of_request(request.offset, request.bytes).next();
     let seen = disk_requests(&recording.events);
     let zero = seen.first().map_or(0, |one| one.start);
     let seen = seen.into_iter().map(|one| DiskRequest {
@@ -82,25 +79,31 @@ pub(crate) fn watched<T>(
 fn judged(
     asked: &[ListedRequest],
     seen: &[DiskRequest],
-    first_sector: impl Fn(&ListedRequest) -> Option<u64>,
+    first_sectors: impl Fn(&ListedRequest) -> Option<Sectors>,
     mut meter: Meter,
     depth: u32,
 ) -> AtBlockLayer {
-    let mut waiting: BTreeMap<(bool, u64), VecDeque<u64>> = BTreeMap::new();
+    let mut waiting: BTreeMap<(bool, u64), VecDeque<(u64, u32)>> = BTreeMap::new();
     for request in asked {
-        if let Some(first) = first_sector(request) {
+        if let Some(Sectors { first, count }) = first_sectors(request) {
             let own = waiting.entry((request.writes, first)).or_default();
-            own.push_back(request.at_ns);
+            own.push_back((request.at_ns, count));
         }
     }
     let mut found = Vec::new();
     for one in seen {
-        let [from, to] = [one.offset, one.offset + one.bytes].map(|at| at / SECTOR);
+        let mut at = one.offset / SECTOR;
         // A request of the disk can be several of the list, which were merged.
-        for (_, due) in waiting.range_mut((one.writes, from)..(one.writes, to)) {
-            found.extend(due.pop_front().map(|due_ns| (one, due_ns)));
+        while at < (one.offset + one.bytes) / SECTOR {
+            let own = waiting.get_mut(&(one.writes, at));
+            let Some((due_ns, count)) = own.and_then(VecDeque::pop_front) else {
+                break;
+            };
+            found.push((one, due_ns));
+            at += u64::from(count.max(1));
         }
     }
+    found.sort_by_key(|(one, due_ns)| (one.start, *due_ns));
     let zero = found
         .first()
         .map_or(0, |(one, due_ns)| one.start.saturating_sub(*due_ns));
@@ -137,13 +140,13 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// 4 KiB each 2 ms, and a program that sends them at these times.
+    /// Overlapping requests of 16 KiB each 2 ms, and a program that sends them at these times.
     fn replayed(sent_ns: impl Fn(u64) -> u64, took_ns: u64, depth: u32) -> AtBlockLayer {
         let asked = (0..2000).map(|number| ListedRequest {
             at_ns: number * 2 * MS,
             writes: false,
             offset: number % 16 * 4096,
-            bytes: 4096,
+            bytes: 16_384,
         });
         let asked: Vec<ListedRequest> = asked.collect();
         let seen = (0..2000).map(|number| DiskRequest {
@@ -152,10 +155,15 @@ mod tests {
             writes: false,
             // The file begins at this byte of the disk.
             offset: (1 << 20) + number % 16 * 4096,
-            bytes: 4096,
+            bytes: 16_384,
         });
         let seen: Vec<DiskRequest> = seen.collect();
-        let first = |request: &ListedRequest| Some(((1 << 20) + request.offset) / SECTOR);
+        let first = |request: &ListedRequest| {
+            Some(Sectors {
+                first: ((1 << 20) + request.offset) / SECTOR,
+                count: request.bytes / SECTOR as u32,
+            })
+        };
         judged(&asked, &seen, first, Meter::new(2 * MS), depth)
     }
 

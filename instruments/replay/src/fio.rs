@@ -29,7 +29,7 @@ const START: Duration = Duration::from_secs(30);
 const SLOWER_MAX: u32 = 20;
 
 /// The user's fio.
-pub(crate) struct Fio(Installed);
+pub(crate) struct Fio(pub(crate) Installed);
 
 impl Fio {
     /// The fio in `PATH`.
@@ -41,11 +41,6 @@ impl Fio {
         Ok(Self(iolab_peers::installed(
             fio, OLDEST, START, clock, stop,
         )?))
-    }
-
-    /// Its name and version.
-    pub(crate) fn version(&self) -> &str {
-        &self.0.version
     }
 
     /// Replays requests on a target.

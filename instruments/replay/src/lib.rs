@@ -13,6 +13,8 @@ mod distil;
 mod fio;
 pub mod mapping;
 #[cfg(feature = "measure")]
+mod options;
+#[cfg(feature = "measure")]
 mod record;
 #[cfg(feature = "measure")]
 mod replay;

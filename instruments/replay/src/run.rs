@@ -1,8 +1,5 @@
 //! The trials of a replay: every target at every speed, in blocks of random order.
 
-use std::fmt;
-use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -23,11 +20,12 @@ use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 
 use crate::ahead::Ahead;
-use crate::answer::{Times, Trial};
+use crate::answer::{Times, Trial, distinct};
 use crate::block_layer::{sectors, watched};
 use crate::certificate::Meter;
 use crate::fio::Fio;
-use crate::mapping::{Beyond, Mapping};
+use crate::mapping::Mapping;
+use crate::options::{Options, Speed};
 use crate::trace::Trace;
 use crate::trace::survey::Survey;
 
@@ -37,72 +35,6 @@ const ENDLESS: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 const WATCHED_MAX: u64 = 100_000;
 /// Most bytes in flight.
 const IN_FLIGHT_MAX: u64 = 256 << 20;
-
-/// The pace of a replay.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Speed {
-    /// By the times of the trace, this many times as fast.
-    Times(f64),
-    /// As fast as the depth of the trace allows.
-    Max,
-}
-
-impl FromStr for Speed {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let wrong = || {
-            Error::usage(format!(
-                "the speed {text} is neither a number above 0 nor max"
-            ))
-            .hint("for example: --speed 1,2,0.5,max")
-        };
-        match text {
-            "max" => Ok(Self::Max),
-            _ => {
-                let number = text.strip_suffix('x').unwrap_or(text);
-                let factor: f64 = number.parse().map_err(|_| wrong())?;
-                let is_one = (1e-6..=1e6).contains(&factor);
-                is_one.then_some(Self::Times(factor)).ok_or_else(wrong)
-            }
-        }
-    }
-}
-
-impl fmt::Display for Speed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Times(factor) => write!(f, "{factor}×"),
-            Self::Max => f.write_str("max"),
-        }
-    }
-}
-
-/// Choices of a user for a replay.
-pub(crate) struct Terms {
-    /// Files, devices, directories and models.
-    pub targets: Vec<PathBuf>,
-    /// The paces.
-    pub speeds: Vec<Speed>,
-    /// Requests that can be in flight.
-    pub depth: u32,
-    /// Handling of requests beyond the target.
-    pub beyond: Beyond,
-    /// Whether writes of the trace are left out.
-    pub reads_only: bool,
-    /// Bytes of scratch files; `None`: as the trace needs, up to [`SCRATCH_MAX`].
-    pub size: Option<u64>,
-    /// Most visits of each cell.
-    pub blocks: u32,
-    /// Time after which no further block begins.
-    pub budget: Duration,
-    /// Whether fio replays the same.
-    pub has_peer: bool,
-    /// Seed of the order of trials, of the data that is written, and of models.
-    pub seed: u64,
-    /// Consent to the loss of data on existing targets.
-    pub consent: Consent,
-}
 
 /// Bytes of scratch files, unless the user names a size.
 const SCRATCH_MAX: u64 = 1 << 30;
@@ -138,15 +70,15 @@ impl Place<'_> {
 /// # Errors
 /// A target that lacks something or must not be used; a failed request; the user's interrupt.
 pub(crate) fn carry_out(
-    trace: &Trace,
-    survey: &Survey,
-    terms: &Terms,
+    (trace, survey): (&Trace, &Survey),
+    terms: &Options,
+    consent: Consent,
     program: Program,
     done: &mut Vec<Trial>,
 ) -> Result<()> {
     check(survey, terms)?;
     let given = GivenTargets::of(&terms.targets)?;
-    if terms.has_peer {
+    if terms.peer.is_some() {
         check_peer(survey, terms, &given)?;
     }
     let watch = program.watch(&given.real);
@@ -168,7 +100,7 @@ pub(crate) fn carry_out(
     let needs: Vec<Need> = given
         .real
         .iter()
-        .map(|path| need(survey, terms, path.is_dir()))
+        .map(|path| need(survey, terms, &consent, path.is_dir()))
         .collect();
     let targets = Targets::open(&given.real, &needs)?;
     let system = SystemUnderTest::Targets(&targets);
@@ -189,15 +121,15 @@ pub(crate) fn carry_out(
     }
 }
 
-fn check(survey: &Survey, terms: &Terms) -> Result<()> {
+fn check(survey: &Survey, terms: &Options) -> Result<()> {
     let is_by_time = |speed: &Speed| matches!(speed, Speed::Times(_));
-    if survey.whole_seconds && terms.speeds.iter().any(is_by_time) {
+    if survey.whole_seconds && terms.speed.iter().any(is_by_time) {
         return Err(Error::usage(
             "the time stamps of the trace are whole seconds: they do not say when a request began",
         )
         .hint("replay a trace with finer stamps; or, if it has response times, as fast as its depth allows: --speed max"));
     }
-    if survey.mean_depth.is_none() && terms.speeds.contains(&Speed::Max) {
+    if survey.mean_depth.is_none() && terms.speed.contains(&Speed::Max) {
         return Err(Error::usage(
             "--speed max: the trace has no completions, so it does not say how many requests were in flight",
         )
@@ -210,12 +142,12 @@ fn check(survey: &Survey, terms: &Terms) -> Result<()> {
 }
 
 /// Refuses what no other program can replay, or what cannot be watched.
-fn check_peer(survey: &Survey, terms: &Terms, given: &GivenTargets) -> Result<()> {
+fn check_peer(survey: &Survey, terms: &Options, given: &GivenTargets) -> Result<()> {
     if !given.models.is_empty() {
         return Err(Error::usage("--peer: no other program replays on a model")
             .hint("give a directory, a file or a device"));
     }
-    if terms.speeds.contains(&Speed::Max) {
+    if terms.speed.contains(&Speed::Max) {
         return Err(
             Error::usage("--peer: at the speed max no request has a time to be late for")
                 .hint("state a factor instead, for example --speed 1"),
@@ -232,7 +164,7 @@ fn check_peer(survey: &Survey, terms: &Terms, given: &GivenTargets) -> Result<()
 }
 
 /// The need of a trace for a target.
-fn need(survey: &Survey, terms: &Terms, is_scratch: bool) -> Need {
+fn need(survey: &Survey, terms: &Options, consent: &Consent, is_scratch: bool) -> Need {
     const UNIT: u64 = 1 << 20;
     let end = survey.end.next_multiple_of(UNIT);
     let least = Mapping::longest(survey.largest, 4096);
@@ -245,9 +177,9 @@ fn need(survey: &Survey, terms: &Terms, is_scratch: bool) -> Need {
             .size
             .map_or(Size::AtMost { most, least }, Size::Exactly),
         write: survey.writes > 0 && !terms.reads_only,
-        consent: terms.consent.clone(),
+        consent: consent.clone(),
         beside: ExtraFiles::default(),
-        lends: terms.has_peer,
+        lends: terms.peer.is_some(),
     }
 }
 
@@ -264,7 +196,7 @@ fn fill(targets: &Targets, seed: u64, stop: &StopFlags, program: Program) -> Res
 struct Campaign<'a> {
     trace: &'a Trace,
     survey: &'a Survey,
-    terms: &'a Terms,
+    terms: &'a Options,
     stop: &'a StopFlags,
     clock: Clock,
     program: Program,
@@ -290,25 +222,21 @@ impl Campaign<'_> {
         let real = targets.into_iter().flat_map(Targets::iter);
         let real = real.map(|(named, target)| Place::Target(named.display().to_string(), target));
         let places: Vec<Place<'_>> = real.chain(models.iter().map(Place::Model)).collect();
-        let fio = match terms.has_peer {
+        let fio = match terms.peer.is_some() {
             true => Some(Fio::find(&self.clock, &stop.now)?),
             false => None,
         };
+        let programs: Vec<Option<&Fio>> =
+            [None].into_iter().chain(fio.as_ref().map(Some)).collect();
         let mut cells = Vec::new();
-        for (place, speed) in places
-            .iter()
-            .flat_map(|place| terms.speeds.iter().map(move |speed| (place, *speed)))
-        {
-            let own = Cell {
-                place,
-                speed,
-                fio: None,
-            };
-            cells.push(own);
-            cells.extend(fio.as_ref().map(|fio| Cell {
-                fio: Some(fio),
-                ..own
-            }));
+        for place in &places {
+            for speed in distinct(terms.speed.iter().copied()) {
+                cells.extend(programs.iter().map(|fio| Cell {
+                    place,
+                    speed,
+                    fio: *fio,
+                }));
+            }
         }
         cells.iter().for_each(|cell| self.announce(cell));
         stop.makes_trials.store(true, Ordering::Relaxed);
@@ -345,7 +273,7 @@ impl Campaign<'_> {
         if time > Duration::from_secs(60) {
             let time = rough_duration(time);
             (self.program.note)(&format!(
-                "{name} at {}: each replay takes {time}",
+                "{name} at {}: each replay takes {time}; --speed and --for shorten it",
                 cell.speed
             ));
         }
@@ -397,7 +325,7 @@ impl Campaign<'_> {
             })
         };
         let ran = match (cell.place, meter) {
-            (Place::Target(_, target), Some(meter)) if terms.has_peer => {
+            (Place::Target(_, target), Some(meter)) if terms.peer.is_some() => {
                 let mut all = list(None)?;
                 let asked: Vec<ListedRequest> = std::iter::from_fn(|| all.next()).collect();
                 let (changed, _) = all.finish()?;
@@ -408,7 +336,7 @@ impl Campaign<'_> {
                     Some(fio) => {
                         fio.replay(&asked, &spec, target, &self.clock, &stop.now)?;
                         Ok(Trial {
-                            tool: fio.version().to_owned(),
+                            tool: fio.0.version.clone(),
                             served_by: "unknown".to_owned(),
                             served_because: "another program replayed".to_owned(),
                             changed,

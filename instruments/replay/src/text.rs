@@ -49,7 +49,7 @@ pub fn text(answer: &Answer, width: u16) -> String {
 fn head(answer: &Answer) -> String {
     let span = Duration::from_nanos(answer.span_ns);
     let span = match span.as_secs() {
-        0 => format_ns(answer.span_ns as f64),
+        0..60 => format_ns(answer.span_ns as f64),
         _ => rough_duration(span),
     };
     let writes = answer.writes as f64 / answer.requests as f64;
@@ -236,7 +236,7 @@ fn sentences(answer: &Answer) -> Vec<String> {
             "Comparing targets takes {replays} replays of each: see --budget and --blocks."
         ));
     }
-    let lacks_interval = |cell: &Cell| cell.is_kept() && cell.replays < 6;
+    let lacks_interval = |cell: &Cell| !cell.quantities.is_empty() && cell.replays < 6;
     if answer.cells.iter().any(lacks_interval) {
         all.push(
             "A 95 % interval takes 6 replays of a target and speed: see --budget and --blocks."
