@@ -36,6 +36,58 @@ fn geometry(spares: Sparing, zones: Vec<Zone>) -> Geometry {
     }
 }
 
+fn place(layout: &Layout, block: u64) -> (u32, u32, u32) {
+    let place = layout.place(block);
+    (place.cylinder, place.head, place.sector)
+}
+
+#[test]
+fn serpentine_keeps_head_where_cylinder_changes() {
+    let mut geometry = geometry(Sparing::None, vec![zone(0, 2, 10), zone(3, 4, 10)]);
+    geometry.order = TrackOrder::SerpentineZone;
+    let layout = Layout::new(&geometry).unwrap();
+    let heads: Vec<u32> = (0..10).map(|track| layout.place(track * 10).head).collect();
+    assert_eq!(heads, [0, 1, 1, 0, 0, 1, 0, 1, 1, 0]);
+    geometry.order = TrackOrder::SerpentineDisk;
+    let layout = Layout::new(&geometry).unwrap();
+    let heads: Vec<u32> = (0..10).map(|track| layout.place(track * 10).head).collect();
+    assert_eq!(heads, [0, 1, 1, 0, 0, 1, 1, 0, 0, 1]);
+}
+
+#[test]
+fn slips_and_defects_move_blocks_by_scheme() {
+    let mut one = zone(0, 1, 10);
+    (one.spares, one.slips) = (2, vec![3]);
+    // Within the cylinder: the spare takes the last block of it, and the next cylinder starts where it did.
+    let layout = Layout::new(&geometry(Sparing::Cylinder, vec![one.clone()])).unwrap();
+    assert_eq!(layout.blocks(), 36);
+    assert_eq!(
+        [2, 3, 17, 18].map(|block| place(&layout, block)),
+        [(0, 0, 2), (0, 0, 4), (0, 1, 8), (1, 0, 0)]
+    );
+    // To the end: the zone holds one block less, and blocks move over the spares of the cylinder.
+    let layout = Layout::new(&geometry(Sparing::CylinderSlipToEnd, vec![one.clone()])).unwrap();
+    assert_eq!(layout.blocks(), 35);
+    assert_eq!(
+        [3, 16, 17].map(|block| place(&layout, block)),
+        [(0, 0, 4), (0, 1, 7), (1, 0, 0)]
+    );
+    // At the front of each cylinder: the spare takes the first block of it.
+    let layout = Layout::new(&geometry(Sparing::CylinderFront, vec![one.clone()])).unwrap();
+    assert_eq!(
+        [0, 1, 18].map(|block| place(&layout, block)),
+        [(0, 0, 1), (0, 0, 2), (1, 0, 2)]
+    );
+    // Whole tracks: track 1 is left out, and track 3 stands in for track 0.
+    (one.spares, one.slips, one.defects) = (2, vec![1], vec![[0, 3]]);
+    let layout = Layout::new(&geometry(Sparing::Tracks, vec![one])).unwrap();
+    assert_eq!(layout.blocks(), 20);
+    assert_eq!(
+        [0, 10].map(|block| place(&layout, block)),
+        [(1, 1, 0), (1, 0, 0)]
+    );
+}
+
 fn sparing() -> impl Strategy<Value = Sparing> {
     use Sparing::*;
     prop::sample::select(vec![
