@@ -241,6 +241,13 @@ fn degenerate_curves_have_no_fit() {
     close(flat.at(7.0).unwrap(), 5.0, 1e-12);
 }
 
+#[test]
+fn vanishing_bandwidth_is_none() {
+    let sizes = [5.96e-309, 4.23e-282, 7.55e-309];
+    let times = [3.21e85, 7.0, 1.0];
+    assert_eq!(fit_latency_bandwidth(&sizes, &times), None);
+}
+
 /// Mostly usable numbers from the least to the greatest, occasionally anything.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![

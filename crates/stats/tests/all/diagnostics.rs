@@ -181,3 +181,14 @@ fn ranks_of_quantiles() {
         close(ranks.2, achieved);
     }
 }
+
+#[test]
+fn values_that_do_not_vary_have_no_order() {
+    for data in [&[][..], &[1.0], &[3.0; 9], &[f64::NAN, 1.0, 2.0]] {
+        assert_eq!(mann_kendall(data), None, "{data:?}");
+        assert_eq!(runs_test(data), None, "{data:?}");
+    }
+    assert_eq!(runs_test(&[1.0, 1.0, 2.0]), None);
+    assert_eq!(mann_kendall(&[1.0, 2.0]), None);
+    assert_eq!(mann_kendall(&[f64::MAX, -f64::MAX, f64::MAX]), None);
+}
