@@ -79,8 +79,8 @@ impl Fio {
         };
         let outcome = run(&program, &[(target, 0..spec.region)], spec, clock, stop)?.outcome;
         if let Some(failure) = &outcome.failure {
-            let (what, remedy) = iolab_runner::describe_failure(failure);
-            return Err(Error::failed(what).hint(remedy));
+            let (what, _) = iolab_runner::describe_failure(failure);
+            return Err(Error::failed(what).hint("leave out --peer, or try another version of fio"));
         }
         match outcome.ended {
             Ended::Interrupted => Err(Error::interrupted()),
