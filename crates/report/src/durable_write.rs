@@ -35,7 +35,9 @@ pub fn asks(input: &Input) -> bool {
 pub fn text(input: &Input, style: &Style) -> String {
     let analysis = input.run.analysis();
     let overview = Overview::new([input]);
-    let lines = overview.lines().into_iter().chain(doubt(input));
+    let useless = overview.verdict_on_useless();
+    let lines = useless.map_or_else(|| overview.lines(), |verdict| vec![verdict]);
+    let lines = lines.into_iter().chain(doubt(input));
     let mut all: Vec<Block> = lines
         .map(|line| Block::Paragraph(Look::Result, line))
         .collect();

@@ -61,9 +61,11 @@ pub(crate) fn sentence(trust: &Trust) -> String {
     match trust.level {
         TrustLevel::Good | TrustLevel::Limited => format!("Limited: {what}."),
         TrustLevel::Poor => {
-            let widest = trust.too_wide.map_or_else(String::new, |widest| {
-                format!(" (intervals up to ±{})", format_percent(widest))
-            });
+            let widest = match (trust.too_wide, trust.without_interval) {
+                (Some(widest), _) => format!(" (intervals up to ±{})", format_percent(widest)),
+                (None, 0) => String::new(),
+                (None, _) => format!(" ({})", DoubtKind::FewTrials.words()),
+            };
             let unusable = match doubt.class() {
                 DoubtClass::Others => trust.disturbed,
                 _ => trust.concerned,

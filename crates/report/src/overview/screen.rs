@@ -80,14 +80,18 @@ impl Overview<'_> {
             ([_], Table::Cells | Table::Peers) => self.lines(),
             _ => self.places(),
         };
+        self.verdict_on_useless()
+            .map_or(subject, |verdict| vec![verdict])
+    }
+
+    /// The verdict if the numbers are of no use, with advice.
+    pub(crate) fn verdict_on_useless(&self) -> Option<String> {
         let trust = &self.digest.trust;
-        match trust.level {
-            TrustLevel::Poor if trust::is_by_others(trust) => {
-                vec![trust::sentence(trust) + &self.again()]
-            }
-            TrustLevel::Poor => vec![trust::sentence(trust)],
-            TrustLevel::Good | TrustLevel::Limited => subject,
-        }
+        let again = match trust::is_by_others(trust) {
+            true => self.again(),
+            false => String::new(),
+        };
+        (trust.level == TrustLevel::Poor).then(|| trust::sentence(trust) + &again)
     }
 
     /// Doubts about the only run's numbers, for a table without a column for them.
