@@ -93,7 +93,11 @@ fn every_answer_fits_a_screen() {
                 let longest = text.lines().map(|line| line.chars().count()).max();
                 assert!(longest <= Some(usize::from(width)), "{text}");
                 assert!(!ascii || text.replace(['µ', '×'], "u").is_ascii(), "{text}");
-                assert!(text.starts_with("durable-log on /data: "), "{text}");
+                let begins = match served_by {
+                    ServedBy::NotStorage => "No usable result: no storage was involved",
+                    _ => "durable-log on /data: ",
+                };
+                assert!(text.starts_with(begins), "{text}");
                 let says = "\nNot shown to be times of the storage: no storage was involved";
                 assert_eq!(
                     text.contains(says),
