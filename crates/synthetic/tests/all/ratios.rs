@@ -3,7 +3,6 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_record::RunRecord;
-use iolab_stats::signed_rank;
 use iolab_synthetic::{At, Common, Noise, Outcome, Scenario, Truth, grade};
 
 /// Verdict of `compare --by bs` on a run with two sizes.
@@ -81,41 +80,4 @@ fn ratios_within_blocks_are_rarely_false() {
             assert!(score.is_false_at_most(0.05), "{noise:?} {ratio} {score}");
         }
     }
-}
-
-/// Confidence of one comparison of a family of four.
-const CONFIDENCE: f64 = 1.0 - 0.05 / 4.0;
-
-const GROUPS: Noise = Noise::TwoGroups {
-    upper: 0.48,
-    ratio: 1.2,
-    sigma: 0.005,
-};
-
-fn values(record: &RunRecord, cell: usize) -> Vec<f64> {
-    let run = AnalysedRun::of(record.clone());
-    run.analysis().cells[cell].values.clone()
-}
-
-/// Whether the truth lies where an interval excludes it.
-fn outcome(low: f64, high: f64, truth: f64) -> Outcome {
-    match low <= truth && truth <= high {
-        true => Outcome::True,
-        false => Outcome::False,
-    }
-}
-
-#[test]
-fn signed_ranks_cover_the_truth_with_two_groups() {
-    let scenario = two_sizes(GROUPS, 1.3);
-    let judge = |(record, truth): (RunRecord, Truth)| {
-        let (base, new) = (values(&record, 0), values(&record, 1));
-        let logs: Vec<f64> = base.iter().zip(&new).map(|(b, n)| (n / b).ln()).collect();
-        let interval = signed_rank(&logs, CONFIDENCE).and_then(|test| test.interval);
-        let interval = interval.expect("ten blocks");
-        outcome(interval.low, interval.high, truth.ratio(0, 1).ln())
-    };
-    let score = grade("signed ranks", 400, scenario.runs(), judge);
-    assert_eq!(score.claimed, 400);
-    assert!(score.is_false_at_most(1.0 - CONFIDENCE), "{score}");
 }
