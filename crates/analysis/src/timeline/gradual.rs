@@ -142,6 +142,18 @@ mod tests {
         }
     }
 
+    /// Logarithms of a course with noise of 5 %.
+    fn noisy(n: usize, mb_s: impl Fn(f64) -> f64) -> Vec<f64> {
+        let mut draws = Draws(7);
+        (0..n)
+            .map(|at| mb_s(at as f64 / n as f64).ln() + 0.05 * draws.normal())
+            .collect()
+    }
+
+    fn shown(n: usize, mb_s: impl Fn(f64) -> f64) -> Option<Direction> {
+        gradual(&noisy(n, mb_s), 1).map(|found| found.direction)
+    }
+
     #[test]
     fn noise_is_rarely_taken_for_a_course() {
         for n in [100, 200] {
@@ -158,5 +170,47 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_decline_and_a_rise_have_a_direction() {
+        for n in [100, 187, 200] {
+            let decline = |at: f64| 41.0 / (1.0 + 6.0 * (at - 0.08).max(0.0));
+            assert_eq!(shown(n, decline), Some(Direction::Falls));
+            assert_eq!(shown(n, |at| 100.0 * (1.0 + at)), Some(Direction::Rises));
+        }
+        let found = gradual(&noisy(200, |at| 100.0 * 0.25_f64.powf(at)), 1);
+        let factor = found.map(|found| found.factor());
+        assert!(factor.is_some_and(|factor| (0.27..0.31).contains(&factor)));
+    }
+
+    #[test]
+    fn fall_with_slow_recoveries_is_not_constant() {
+        // Fast for 6 to 16 % of the time, then 4 to 16 in each pass.
+        for (fast, passes) in [(0.06, 5.0), (0.08, 3.0), (0.16, 1.5)] {
+            let course = noisy(187, |at| match at < fast {
+                true => 41.0,
+                false => 4.0 * 4.0_f64.powf((at * passes).fract()),
+            });
+            let changes = level_changes(&course, &lasting(187, 1)).unwrap_or_default();
+            let is_seen = gradual(&course, 1).is_some() || !changes.is_empty();
+            assert!(is_seen, "{fast}");
+        }
+    }
+
+    #[test]
+    fn recurring_change_is_one_level() {
+        // A range of addresses that is slow once per pass, and garbage collection after each burst of writes.
+        let slow_range = |at: f64| {
+            if (at * 20.0).fract() < 0.2 {
+                20.0
+            } else {
+                100.0
+            }
+        };
+        assert_eq!(shown(200, slow_range), None);
+        let sawtooth = |at: f64| 100.0 * (1.0 - 0.8 * (at * 20.0).fract());
+        assert_eq!(shown(200, sawtooth), None);
+        assert_eq!(shown(60, |at| 100.0 * (1.0 + at)), None);
     }
 }
