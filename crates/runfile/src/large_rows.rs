@@ -2,107 +2,120 @@
 
 use std::path::{Path, PathBuf};
 
-use iolab_record::{SampleLatency, SampleSeries};
+use iolab_record::{LatencyOf, PartId, SampleLatency, SampleSeries};
 use iolab_workload::{Result, histogram};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
-use super::error::{damaged, fault};
+use super::error::{damaged, fault, too_large};
 use super::opening::open_to_read;
 use super::{read, series};
 
-/// The latency histograms of a run file in the order of the samples; each is read on demand.
+/// Values of a run file, each read on demand by its key.
 #[derive(Debug)]
-pub struct Latencies {
-    connection: Connection,
-    path: PathBuf,
-    left: std::vec::IntoIter<read::LatencyKey>,
+pub struct OneByOne<K, T> {
+    pub(super) connection: Connection,
+    pub(super) path: PathBuf,
+    pub(super) left: std::vec::IntoIter<K>,
+    read: fn(&Connection, &Path, K) -> Result<T>,
 }
+
+impl<K, T> OneByOne<K, T> {
+    pub(super) fn open(
+        path: &Path,
+        keys: fn(&Connection, &Path) -> Result<Vec<K>>,
+        read: fn(&Connection, &Path, K) -> Result<T>,
+    ) -> Result<Self> {
+        let connection = open_to_read(path)?;
+        Ok(Self {
+            left: keys(&connection, path)?.into_iter(),
+            connection,
+            path: path.to_owned(),
+            read,
+        })
+    }
+}
+
+impl<K, T> Iterator for OneByOne<K, T> {
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let key = self.left.next()?;
+        Some((self.read)(&self.connection, &self.path, key))
+    }
+}
+
+/// The keys that a statement selects, at most this many; `what` says in an error what a file holds.
+pub(super) fn keys<K>(
+    connection: &Connection,
+    path: &Path,
+    sql: &str,
+    (most, what): (usize, &str),
+    key: impl Fn(&Row<'_>) -> Result<K>,
+) -> Result<Vec<K>> {
+    let wrong = |error| fault(path, &error);
+    let mut statement = connection.prepare(sql).map_err(wrong)?;
+    let mut rows = statement.query([]).map_err(wrong)?;
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next().map_err(wrong)? {
+        if keys.len() == most {
+            return Err(too_large(path, format!("it holds too many {what}")));
+        }
+        keys.push(key(row)?);
+    }
+    Ok(keys)
+}
+
+/// The latency histograms of a run file in the order of the samples.
+pub type Latencies = OneByOne<(i64, PartId, LatencyOf), SampleLatency>;
 
 /// Opens the latency histograms of a run file.
 ///
 /// # Errors
 ///
-/// Errors of [`read`].
+/// Errors of [`read`](super::read()).
 pub fn read_latency(path: &Path) -> Result<Latencies> {
-    let connection = open_to_read(path)?;
-    let left = read::latency_keys(&connection, path)?.into_iter();
-    Ok(Latencies {
-        connection,
-        path: path.to_owned(),
-        left,
+    OneByOne::open(path, read::latency_keys, latency)
+}
+
+fn latency(
+    connection: &Connection,
+    path: &Path,
+    (sample, part, of): (i64, PartId, LatencyOf),
+) -> Result<SampleLatency> {
+    let bytes = connection
+        .prepare_cached(
+            "SELECT histogram FROM latency WHERE sample_id = ? AND group_id = ? AND rank_id = ?
+             AND target_id = ? AND operation = ? AND quantity = ?",
+        )
+        .and_then(|mut statement| {
+            let (operation, quantity) = (of.operation.name(), of.quantity.name());
+            let key = params![
+                sample, part.group, part.rank, part.target, operation, quantity
+            ];
+            statement.query_row(key, |row| row.get::<_, Vec<u8>>(0))
+        })
+        .map_err(|error| fault(path, &error))?;
+    let histogram = histogram::decode(&bytes)
+        .map_err(|what| damaged(path, format!("the histogram of sample {sample}: {what}")))?;
+    Ok(SampleLatency {
+        sample,
+        part,
+        of,
+        histogram,
     })
 }
 
-impl Iterator for Latencies {
-    type Item = Result<SampleLatency>;
+/// The time series of a run file in the order of the samples.
+pub type AllSeries = OneByOne<i64, SampleSeries>;
 
-    fn next(&mut self) -> Option<Self::Item> {
-        let (sample, part, of) = self.left.next()?;
-        let connection = &self.connection;
-        let bytes = connection
-            .prepare_cached(
-                "SELECT histogram FROM latency WHERE sample_id = ? AND group_id = ? AND rank_id = ?
-                     AND target_id = ? AND operation = ? AND quantity = ?",
-            )
-            .and_then(|mut statement| {
-                let key = params![
-                    sample,
-                    part.group,
-                    part.rank,
-                    part.target,
-                    of.operation.name(),
-                    of.quantity.name()
-                ];
-                statement.query_row(key, |row| row.get::<_, Vec<u8>>(0))
-            });
-        let histogram = bytes
-            .map_err(|error| fault(&self.path, &error))
-            .and_then(|bytes| {
-                histogram::decode(&bytes).map_err(|what| {
-                    damaged(
-                        &self.path,
-                        format!("the histogram of sample {sample}: {what}"),
-                    )
-                })
-            });
-        Some(histogram.map(|histogram| SampleLatency {
-            sample,
-            part,
-            of,
-            histogram,
-        }))
-    }
-}
-
-/// The time series of a run file in the order of the samples; each is read on demand.
-#[derive(Debug)]
-pub struct AllSeries {
-    connection: Connection,
-    path: PathBuf,
-    left: std::vec::IntoIter<i64>,
-}
-
-/// Opens the series of a run file.
+/// Opens the time series of a run file.
 ///
 /// # Errors
 ///
-/// Errors of [`read`].
+/// Errors of [`read`](super::read()).
 pub fn read_series(path: &Path) -> Result<AllSeries> {
-    let connection = open_to_read(path)?;
-    let left = series::keys(&connection, path)?.into_iter();
-    Ok(AllSeries {
-        connection,
-        path: path.to_owned(),
-        left,
+    OneByOne::open(path, series::keys, |connection, path, sample| {
+        let series = series::of_sample(connection, path, sample)?;
+        Ok(SampleSeries { sample, series })
     })
-}
-
-impl Iterator for AllSeries {
-    type Item = Result<SampleSeries>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let sample = self.left.next()?;
-        let series = series::of_sample(&self.connection, &self.path, sample);
-        Some(series.map(|series| SampleSeries { sample, series }))
-    }
 }

@@ -310,13 +310,8 @@ impl RunFile {
     /// When they cannot be written.
     pub fn add_targets(&mut self, targets: &[FurtherTarget]) -> Result<()> {
         let path = self.path.clone();
-        self.transaction(|connection| {
-            for target in targets {
-                rows::insert(connection, &path, &TARGET, target, false)?;
-            }
-            Ok(())
-        })
-        .map_err(while_writing)
+        self.transaction(|connection| rows::insert_all(connection, &path, &TARGET, targets, false))
+            .map_err(while_writing)
     }
 
     /// Adds the processes of a run that has several.
@@ -325,13 +320,8 @@ impl RunFile {
     /// When they cannot be written.
     pub fn add_ranks(&mut self, ranks: &[Rank]) -> Result<()> {
         let path = self.path.clone();
-        self.transaction(|connection| {
-            for rank in ranks {
-                rows::insert(connection, &path, &RANK, rank, true)?;
-            }
-            Ok(())
-        })
-        .map_err(while_writing)
+        self.transaction(|connection| rows::insert_all(connection, &path, &RANK, ranks, true))
+            .map_err(while_writing)
     }
 
     /// Adds an event.

@@ -1,6 +1,6 @@
 //! The course of trials over time: throughput (table `series`) and latency (table `latency_over_time`).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use iolab_record::tables::{IntervalRow, LATENCY_OVER_TIME, LatencyOverTimeRow, SERIES};
 use iolab_record::{Operation, RequestTime, SampleLatencyOverTime, Series};
@@ -9,7 +9,7 @@ use iolab_workload::histogram::over_time::LatencyOverTime;
 use rusqlite::{Connection, params};
 
 use super::error::{damaged, fault, too_large};
-use super::opening::open_to_read;
+use super::large_rows::{self, OneByOne};
 use super::rows::{self, Reader};
 use super::schema::ROWS_MAX;
 
@@ -62,12 +62,7 @@ impl TrialCourse<'_> {
 }
 
 /// The latencies over time of a run file in the order of the samples, groups and operations; each is read on demand.
-#[derive(Debug)]
-pub struct LatenciesOverTime {
-    connection: Connection,
-    path: PathBuf,
-    left: std::vec::IntoIter<(i64, u32, String)>,
-}
+pub type LatenciesOverTime = OneByOne<(i64, u32, String), SampleLatencyOverTime>;
 
 /// Opens the latencies over time of a run file; none if no trial has kept any.
 ///
@@ -75,47 +70,24 @@ pub struct LatenciesOverTime {
 ///
 /// Errors of [`super::read`].
 pub fn read_latency_over_time(path: &Path) -> Result<LatenciesOverTime> {
-    let connection = open_to_read(path)?;
-    let left = keys(&connection, path)?.into_iter();
-    Ok(LatenciesOverTime {
-        connection,
-        path: path.to_owned(),
-        left,
-    })
+    OneByOne::open(path, keys, of_key)
 }
 
-/// Sample, group and operation of each row.
 fn keys(connection: &Connection, path: &Path) -> Result<Vec<(i64, u32, String)>> {
     let wrong = |error| fault(path, &error);
     let sql = "SELECT sample_id, group_id, operation FROM latency_over_time
-               ORDER BY sample_id, group_id, operation";
-    let mut statement = connection.prepare(sql).map_err(wrong)?;
-    let mut rows = statement.query([]).map_err(wrong)?;
-    let mut keys = Vec::new();
-    while let Some(row) = rows.next().map_err(wrong)? {
-        if keys.len() == ROWS_MAX {
-            let what = "it holds too many latencies over time".to_owned();
-            return Err(too_large(path, what));
-        }
+         ORDER BY sample_id, group_id, operation";
+    let most = (ROWS_MAX, "latencies over time");
+    large_rows::keys(connection, path, sql, most, |row| {
         let operation = row.get_ref(2).map_err(wrong)?.as_str().map(str::to_owned);
         let operation =
             operation.map_err(|_| damaged(path, "a latency over time has no operation"))?;
-        keys.push((
+        Ok((
             row.get(0).map_err(wrong)?,
             row.get(1).map_err(wrong)?,
             operation,
-        ));
-    }
-    Ok(keys)
-}
-
-impl Iterator for LatenciesOverTime {
-    type Item = Result<SampleLatencyOverTime>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let key = self.left.next()?;
-        Some(self.of(&key))
-    }
+        ))
+    })
 }
 
 impl LatenciesOverTime {
@@ -147,32 +119,36 @@ impl LatenciesOverTime {
         }
         Ok(all)
     }
+}
 
-    fn of(&self, (sample, group, operation): &(i64, u32, String)) -> Result<SampleLatencyOverTime> {
-        let wrong = |error| fault(&self.path, &error);
-        let sql = "SELECT * FROM latency_over_time
-                   WHERE sample_id = ? AND group_id = ? AND operation = ?";
-        let mut statement = self.connection.prepare_cached(sql).map_err(wrong)?;
-        let reader = Reader::new(&LATENCY_OVER_TIME, &statement, &self.path)?;
-        let mut rows = statement
-            .query(params![sample, group, operation])
-            .map_err(wrong)?;
-        let mut read = LatencyOverTimeRow::default();
-        match rows.next().map_err(wrong)? {
-            Some(row) => reader.read(row, &mut read)?,
-            None => return Err(damaged(&self.path, "a latency over time is gone")),
-        }
-        let latency = LatencyOverTime::decode(&read.intervals, read.interval_ns, read.span_ns);
-        let latency = latency.map_err(|what| {
-            let what = format!("the latency of sample {sample} over time: {what}");
-            damaged(&self.path, what)
-        })?;
-        Ok(SampleLatencyOverTime {
-            sample: read.sample,
-            group: read.group,
-            operation: read.operation,
-            quantity: read.quantity,
-            latency,
-        })
+fn of_key(
+    connection: &Connection,
+    path: &Path,
+    (sample, group, operation): (i64, u32, String),
+) -> Result<SampleLatencyOverTime> {
+    let wrong = |error| fault(path, &error);
+    let sql = "SELECT * FROM latency_over_time
+               WHERE sample_id = ? AND group_id = ? AND operation = ?";
+    let mut statement = connection.prepare_cached(sql).map_err(wrong)?;
+    let reader = Reader::new(&LATENCY_OVER_TIME, &statement, path)?;
+    let mut rows = statement
+        .query(params![sample, group, operation])
+        .map_err(wrong)?;
+    let mut read = LatencyOverTimeRow::default();
+    match rows.next().map_err(wrong)? {
+        Some(row) => reader.read(row, &mut read)?,
+        None => return Err(damaged(path, "a latency over time is gone")),
     }
+    let latency = LatencyOverTime::decode(&read.intervals, read.interval_ns, read.span_ns);
+    let latency = latency.map_err(|what| {
+        let what = format!("the latency of sample {sample} over time: {what}");
+        damaged(path, what)
+    })?;
+    Ok(SampleLatencyOverTime {
+        sample: read.sample,
+        group: read.group,
+        operation: read.operation,
+        quantity: read.quantity,
+        latency,
+    })
 }

@@ -10,7 +10,7 @@ use super::error::{damaged, fault, no_trials, too_large};
 use super::opening::{FileIdentity, read_checked, snapshot};
 use super::schema::ROWS_MAX;
 use super::table_reader::Tables;
-use super::{question, series, trials, witness};
+use super::{large_rows, question, series, trials, witness};
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, Fact,
     GROUP_SAMPLE, GroupRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, TARGET,
@@ -268,43 +268,30 @@ fn levels(text: &str, factors: &[String]) -> Option<Vec<String>> {
         .collect()
 }
 
-/// Key of a histogram in a run file: sample, part, and which latencies.
-pub(super) type LatencyKey = (i64, PartId, LatencyOf);
-
 /// The keys of all latency histograms, in the order of the samples.
-pub(super) fn latency_keys(connection: &Connection, path: &Path) -> Result<Vec<LatencyKey>> {
+pub(super) fn latency_keys(
+    connection: &Connection,
+    path: &Path,
+) -> Result<Vec<(i64, PartId, LatencyOf)>> {
     let wrong = |error| fault(path, &error);
     let sql = "SELECT sample_id, group_id, rank_id, target_id, operation, quantity FROM latency";
-    let mut statement = connection.prepare(sql).map_err(wrong)?;
-    let mut rows = statement.query([]).map_err(wrong)?;
-    let mut keys = Vec::new();
-    while let Some(row) = rows.next().map_err(wrong)? {
+    let most = (ROWS_MAX * HISTOGRAMS_MAX, "histograms");
+    let mut keys = large_rows::keys(connection, path, sql, most, |row| {
         let sample: i64 = row.get(0).map_err(wrong)?;
         let part = PartId {
             group: row.get(1).map_err(wrong)?,
             rank: row.get(2).map_err(wrong)?,
             target: row.get(3).map_err(wrong)?,
         };
-        let word = |index| {
-            row.get_ref(index)
-                .map_err(wrong)?
-                .as_str()
-                .map_err(|_| damaged(path, format!("sample {sample} has an unknown direction")))
+        let of = || {
+            Some(LatencyOf {
+                operation: row.get_ref(4).ok()?.as_str().ok()?.parse().ok()?,
+                quantity: row.get_ref(5).ok()?.as_str().ok()?.parse().ok()?,
+            })
         };
-        let (operation, quantity) = (word(4)?.parse().ok(), word(5)?.parse().ok());
-        let of = operation
-            .zip(quantity)
-            .map(|(operation, quantity)| LatencyOf {
-                operation,
-                quantity,
-            });
-        let of =
-            of.ok_or_else(|| damaged(path, format!("sample {sample} has an unknown direction")))?;
-        if keys.len() == ROWS_MAX * HISTOGRAMS_MAX {
-            return Err(too_large(path, "it holds too many histograms".to_owned()));
-        }
-        keys.push((sample, part, of));
-    }
+        let unknown = || damaged(path, format!("sample {sample} has an unknown direction"));
+        Ok((sample, part, of().ok_or_else(unknown)?))
+    })?;
     keys.sort_by_cached_key(|(sample, part, of)| (*sample, *part, of.to_string()));
     Ok(keys)
 }

@@ -15,6 +15,18 @@ use iolab_workload::settings::{self, CellSpec, Setting};
 /// A number of 2^63 or more.
 struct Beyond;
 
+/// Inserts rows; see [`insert`].
+pub(super) fn insert_all<T>(
+    connection: &Connection,
+    path: &Path,
+    table: &Table<T>,
+    rows: &[T],
+    with_key: bool,
+) -> Result<()> {
+    rows.iter()
+        .try_for_each(|row| insert(connection, path, table, row, with_key).map(drop))
+}
+
 /// Inserts a row into the run file at `path`; returns its number. SQLite numbers rows unless `with_key`.
 pub(super) fn insert<T>(
     connection: &Connection,

@@ -6,7 +6,8 @@ use iolab_workload::Result;
 use iolab_workload::series::{INTERVALS_MAX, Interval, Series};
 use rusqlite::{Connection, params_from_iter};
 
-use super::error::{damaged, fault, too_large};
+use super::error::{damaged, fault};
+use super::large_rows;
 use super::rows::Reader;
 use super::schema::ROWS_MAX;
 use iolab_record::tables::{IntervalRow, SERIES};
@@ -36,19 +37,11 @@ pub(super) fn of_record(
 
 /// The numbers of all samples with a series, in order.
 pub(super) fn keys(connection: &Connection, path: &Path) -> Result<Vec<i64>> {
-    let wrong = |error| fault(path, &error);
     let sql = "SELECT DISTINCT sample_id FROM series ORDER BY sample_id";
-    let mut statement = connection.prepare(sql).map_err(wrong)?;
-    let mut rows = statement.query([]).map_err(wrong)?;
-    let mut keys = Vec::new();
-    while let Some(row) = rows.next().map_err(wrong)? {
-        if keys.len() == ROWS_MAX {
-            let what = "it holds the series of too many samples".to_owned();
-            return Err(too_large(path, what));
-        }
-        keys.push(row.get(0).map_err(wrong)?);
-    }
-    Ok(keys)
+    let most = (ROWS_MAX, "series");
+    large_rows::keys(connection, path, sql, most, |row| {
+        row.get(0).map_err(|error| fault(path, &error))
+    })
 }
 
 /// The series of one trial; without intervals if none were recorded.

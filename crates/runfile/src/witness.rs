@@ -34,18 +34,12 @@ fn write(connection: &Connection, path: &Path, witnessed: &Witnessed) -> Result<
     let observed = &witnessed.observed;
     rows::insert(connection, path, &WITNESS, witnessed, true)?;
     write_environment(connection, path, &witnessed.environment)?;
-    for file in &observed.files {
-        rows::insert(connection, path, &WITNESS_FILE, file, false)?;
-    }
-    for device in &observed.devices {
-        rows::insert(connection, path, &WITNESS_DEVICE, device, false)?;
-    }
-    for disk in &observed.disks {
-        rows::insert(connection, path, &WITNESS_DISK, disk, false)?;
-    }
-    for process in &observed.others.active {
-        rows::insert(connection, path, &WITNESS_PROCESS, process, false)?;
-    }
+    rows::insert_all(connection, path, &WITNESS_FILE, &observed.files, false)?;
+    rows::insert_all(connection, path, &WITNESS_DEVICE, &observed.devices, false)?;
+    rows::insert_all(connection, path, &WITNESS_DISK, &observed.disks, false)?;
+    rows::insert_all(
+        connection, path, &WITNESS_PROCESS, &observed.others.active, false,
+    )?;
     let Course { devices, moments } = &observed.course;
     for moment in moments {
         rows::insert(connection, path, &WITNESS_MOMENT, moment, true)?;
