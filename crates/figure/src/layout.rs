@@ -50,10 +50,14 @@ struct Canvas {
 }
 
 impl Canvas {
-    fn text(
+    /// A text in ink.
+    fn text(&mut self, at: (f64, f64), size: f64, anchor: Anchor, text: impl Into<String>) {
+        self.painted(at, size, anchor, Paint::Ink, text);
+    }
+
+    fn painted(
         &mut self,
-        x: f64,
-        y: f64,
+        (x, y): (f64, f64),
         size: f64,
         anchor: Anchor,
         paint: Paint,
@@ -68,6 +72,15 @@ impl Canvas {
             paint,
             text: text.into(),
         }));
+    }
+
+    /// A line of an axis or a tick.
+    fn ink(&mut self, points: &[(f64, f64)], width: f64) {
+        self.line("", points, width, Paint::Ink);
+    }
+
+    fn grid(&mut self, points: &[(f64, f64)]) {
+        self.line("", points, 0.5, Paint::Grid);
     }
 
     fn line(&mut self, class: &'static str, points: &[(f64, f64)], width: f64, paint: Paint) {
@@ -122,11 +135,9 @@ pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
     for line in text::wrapped(&model.title, sizes.label, room) {
         top += sizes.label * text::LINE_HEIGHT;
         canvas.text(
-            MARGIN,
-            top - sizes.label * 0.25,
+            (MARGIN, top - sizes.label * 0.25),
             sizes.label,
             Anchor::Start,
-            Paint::Ink,
             line,
         );
     }
@@ -159,9 +170,8 @@ pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
     let mut bottom = grid.draw(model, &mut canvas);
     for line in notes {
         bottom += sizes.small * text::LINE_HEIGHT;
-        canvas.text(
-            MARGIN,
-            bottom,
+        canvas.painted(
+            (MARGIN, bottom),
             sizes.small,
             Anchor::Start,
             Paint::Muted,

@@ -284,50 +284,32 @@ pub(super) fn draw(
     canvas.open("axes");
     for place in y_ticks.ticks.iter().filter_map(|tick| up(tick.at)) {
         if !named(y) {
-            canvas.line(
-                "",
-                &[(frame.left, place), (frame.right, place)],
-                0.5,
-                Paint::Grid,
-            );
+            canvas.grid(&[(frame.left, place), (frame.right, place)]);
         }
-        canvas.line(
-            "",
+        canvas.ink(
             &[(frame.left - TICK, place), (frame.left, place)],
             AXIS_WIDTH,
-            Paint::Ink,
         );
     }
     for place in x_ticks.ticks.iter().filter_map(|tick| across(tick.at)) {
         if !named(x) {
-            canvas.line(
-                "",
-                &[(place, frame.top), (place, frame.bottom)],
-                0.5,
-                Paint::Grid,
-            );
+            canvas.grid(&[(place, frame.top), (place, frame.bottom)]);
         }
-        canvas.line(
-            "",
+        canvas.ink(
             &[(place, frame.bottom), (place, frame.bottom + TICK)],
             AXIS_WIDTH,
-            Paint::Ink,
         );
     }
     for place in y_ticks.minor.iter().filter_map(|value| up(*value)) {
-        canvas.line(
-            "",
+        canvas.ink(
             &[(frame.left - TICK_MINOR, place), (frame.left, place)],
             0.4,
-            Paint::Ink,
         );
     }
     for place in x_ticks.minor.iter().filter_map(|value| across(*value)) {
-        canvas.line(
-            "",
+        canvas.ink(
             &[(place, frame.bottom), (place, frame.bottom + TICK_MINOR)],
             0.4,
-            Paint::Ink,
         );
     }
     let corner = [
@@ -335,18 +317,16 @@ pub(super) fn draw(
         (frame.left, frame.bottom),
         (frame.right, frame.bottom),
     ];
-    canvas.line("", &corner, AXIS_WIDTH, Paint::Ink);
+    canvas.ink(&corner, AXIS_WIDTH);
     let size = canvas.sizes.tick;
     if y_labels {
         for tick in &y_ticks.ticks {
             if let Some(place) = up(tick.at) {
                 let baseline = place + size * text::CAP_HEIGHT / 2.0;
                 canvas.text(
-                    frame.left - TICK - GAP,
-                    baseline,
+                    (frame.left - TICK - GAP, baseline),
                     size,
                     Anchor::End,
-                    Paint::Ink,
                     &*tick.label,
                 );
             }
@@ -367,11 +347,9 @@ fn x_label(canvas: &mut Canvas, upwards: bool, x: f64, bottom: f64, label: &str)
     let top = bottom + below(size);
     if !upwards {
         canvas.text(
-            x,
-            top + size * text::CAP_HEIGHT,
+            (x, top + size * text::CAP_HEIGHT),
             size,
             Anchor::Middle,
-            Paint::Ink,
             label,
         );
         return;

@@ -209,11 +209,9 @@ impl<'a> Grid<'a> {
             let size = canvas.sizes.tick;
             let title = text::fitted_name(&panel.title, size, frame.width());
             canvas.text(
-                frame.left,
-                frame.top - size * 0.5,
+                (frame.left, frame.top - size * 0.5),
                 size,
                 Anchor::Start,
-                Paint::Ink,
                 title,
             );
         }
@@ -247,14 +245,7 @@ impl<'a> Grid<'a> {
         let half = text::width(&label, sizes.label) / 2.0;
         let centre = f64::midpoint(first.left, right);
         let centre = centre.min(most - half).max(least + half);
-        canvas.text(
-            centre,
-            baseline,
-            sizes.label,
-            Anchor::Middle,
-            Paint::Ink,
-            label,
-        );
+        canvas.text((centre, baseline), sizes.label, Anchor::Middle, label);
         let spans: Vec<(f64, f64, &str)> = match model.arrangement {
             Arrangement::Facets => vec![(first.top, last, &panel.y.label)],
             Arrangement::Stack => {

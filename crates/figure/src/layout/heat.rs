@@ -114,9 +114,8 @@ fn draw_field(canvas: &mut Canvas, field: &Field, place: Frame, colour: &str, la
     let middle = f64::midpoint(place.top, place.bottom);
     if labelled {
         let baseline = middle + size * text::CAP_HEIGHT / 2.0;
-        canvas.text(
-            centre,
-            baseline,
+        canvas.painted(
+            (centre, baseline),
             size,
             Anchor::Middle,
             Paint::Fixed(ink.to_owned()),
@@ -177,19 +176,12 @@ pub(super) fn bar(canvas: &mut Canvas, frame: Frame, scale: Scale, model: &Figur
         };
         let y = frame.bottom - share * frame.height();
         let right = left + BAR;
-        canvas.line(
-            "",
-            &[(right, y), (right + axes::TICK, y)],
-            axes::AXIS_WIDTH,
-            Paint::Ink,
-        );
+        canvas.ink(&[(right, y), (right + axes::TICK, y)], axes::AXIS_WIDTH);
         let baseline = y + size * text::CAP_HEIGHT / 2.0;
         canvas.text(
-            right + axes::TICK + axes::GAP,
-            baseline,
+            (right + axes::TICK + axes::GAP, baseline),
             size,
             Anchor::Start,
-            Paint::Ink,
             tick.label,
         );
     }

@@ -103,9 +103,8 @@ pub(super) fn draw_direct(
         let left = frame.right + DIRECT_GAP;
         entry(canvas, &label.name, Some(series.place));
         sample(canvas, series, (left, left + size * SAMPLE), place);
-        canvas.text(
-            left + sample_width(canvas),
-            place + half,
+        canvas.painted(
+            (left + sample_width(canvas), place + half),
             size,
             Anchor::Start,
             Paint::Series,
@@ -219,7 +218,13 @@ fn draw_entry(
     let write = |canvas: &mut Canvas, left: f64, paint: &Paint| {
         for (number, text) in lines.iter().enumerate() {
             let at = baseline + line * number as f64;
-            canvas.text(left, at, size, Anchor::Start, paint.clone(), text.as_str());
+            canvas.painted(
+                (left, at),
+                size,
+                Anchor::Start,
+                paint.clone(),
+                text.as_str(),
+            );
         }
     };
     match of {
