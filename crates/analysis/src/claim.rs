@@ -76,7 +76,7 @@ use serde::Serialize;
 
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::Doubt;
-use crate::json;
+use iolab_workload::json;
 
 /// A statement about cells of one or more runs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

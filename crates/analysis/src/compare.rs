@@ -18,8 +18,8 @@ use serde::Serialize;
 
 use crate::claim::Estimate;
 use crate::doubt::{Doubt, SideDoubts};
-use crate::json;
 use crate::run_name::RunName;
+use iolab_workload::json;
 
 pub use difference::{Difference, DiffersIn, SideValue};
 pub use matching::RunSide;
@@ -75,13 +75,14 @@ impl From<Response> for Better {
 }
 
 /// A test for a difference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum HypothesisTest {
     /// Welch's t test: means, variances may differ.
     Welch,
     /// Student's t test: means, equal variances.
     Student,
     /// The Mann-Whitney U test: ranks.
+    #[serde(rename = "Mann-Whitney")]
     MannWhitney,
 }
 
@@ -101,8 +102,6 @@ pub struct Criteria {
     /// The smallest change that matters, a share: with 0.05, ratios from 1/1.05 to 1.05 are equivalent.
     pub margin: f64,
     /// The tests to report; p values of the first one are also adjusted.
-    #[serde(serialize_with = "json::names")]
-    #[schemars(with = "Vec<String>")]
     pub tests: Vec<HypothesisTest>,
     /// Direction in which values are better, if the response does not say.
     pub better: Better,
@@ -178,8 +177,6 @@ pub struct Side {
     /// p of the Mann-Kendall test for a drift over the trials.
     pub drift_p: Option<f64>,
     /// Origin of the bytes: of most trials where several runs were measured.
-    #[serde(serialize_with = "json::maybe_name")]
-    #[schemars(with = "Option<String>")]
     pub served_by: Option<ServedBy>,
 }
 
@@ -187,8 +184,6 @@ pub struct Side {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TestResult {
     /// The test.
-    #[serde(serialize_with = "json::name")]
-    #[schemars(with = "String")]
     pub test: HypothesisTest,
     /// p of all values of both sides.
     pub p: Option<f64>,
@@ -296,8 +291,6 @@ pub struct Comparison {
     /// The new side.
     pub new: SideName,
     /// The response of both; `null` for numbers.
-    #[serde(serialize_with = "json::maybe_name")]
-    #[schemars(with = "Option<String>")]
     pub response: Option<Response>,
     /// The factors that distinguish the cells.
     pub factors: Vec<String>,

@@ -45,7 +45,6 @@ pub enum Direction {
 pub struct Doubt {
     /// Its row in the table of doubts.
     #[serde(rename = "doubt")]
-    #[schemars(with = "String")]
     pub what: DoubtKind,
     /// The side of a comparison that it concerns; `None` for both together.
     pub side: Option<ComparedSide>,

@@ -74,8 +74,6 @@ pub struct ProgramPair {
     pub held: Vec<String>,
     /// One per size, in ascending order.
     pub points: Vec<SizePoint>,
-    /// Whether the run compares further programs.
-    pub is_one_of_several: bool,
     /// Whether the programs read a file that iolab made; otherwise sizes have no meaning.
     #[serde(skip)]
     pub has_files: bool,
@@ -156,7 +154,6 @@ fn pairs_of(
             new: new.to_owned(),
             held,
             points,
-            is_one_of_several: family.pairs > 1,
             has_files: cells.iter().any(|cell| reads_file(&cell.cell.spec)),
             more_trials: MoreTrials::of(analysis, &cells),
         }

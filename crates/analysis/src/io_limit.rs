@@ -10,7 +10,6 @@ use iolab_workload::counters::{DeviceStat, Traffic};
 use iolab_workload::trial::{CacheState, TrialSpec};
 
 use crate::disturbance::{CellDisturbance, Surroundings};
-use crate::json;
 
 /// Share of a limit of control groups from which it determines a trial's rate. Below 1, because limits count in
 /// steps of time, and some requests lie outside the timed span.
@@ -20,8 +19,6 @@ const LIMIT_REACHED: f64 = 0.7;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReachedLimit {
     /// The limited kind of traffic.
-    #[serde(serialize_with = "json::name")]
-    #[schemars(with = "String")]
     pub what: Traffic,
     /// The limit per second.
     pub per_second: u64,

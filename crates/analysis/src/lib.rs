@@ -34,7 +34,6 @@ pub mod gaps;
 pub mod headline_numbers;
 mod in_threads;
 pub mod io_limit;
-pub mod json;
 pub mod latencies;
 pub mod level_value;
 pub mod machine_thresholds;

@@ -1,5 +1,7 @@
 //! Tests of a series of values: dependence, drift, two groups, steady state.
 
+use serde::Serialize;
+
 use iolab_stats::{
     LjungBox, Modality, RunsTest, Steadiness, SteadyLimits, Trend, TwoLevels,
     effective_sample_size, lag1, ljung_box, mann_kendall, runs_test, steady_state, two_levels,
@@ -7,7 +9,7 @@ use iolab_stats::{
 };
 
 /// Results of the tests; each `None` where the values do not allow it.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct SeriesTests {
     /// Autocorrelation at lag 1.
     pub lag1: Option<f64>,

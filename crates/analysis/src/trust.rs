@@ -7,22 +7,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use iolab_record::RunStatus;
+use iolab_workload::named;
 
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::claim::{self, CellId, Claim};
 use crate::doubt::{self, DoubtClass, DoubtKind};
 
-/// The verdict, best first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TrustLevel {
-    /// Nothing weakens the output, and nearly all of its cells reached the precision goal.
-    Good,
-    /// Some of its cells are disturbed, imprecise or not from the device, or a part of it is open.
-    Limited,
-    /// Trials failed, data was wrong, or most of its cells do not show the device.
-    Poor,
+named! {
+    /// The verdict, best first.
+    #[derive(PartialOrd, Ord)]
+    pub enum TrustLevel: "trust" {
+        /// Nothing weakens the output, and nearly all of its cells reached the precision goal.
+        Good = "good",
+        /// Some of its cells are disturbed, imprecise or not from the device, or a part of it is open.
+        Limited = "limited",
+        /// Trials failed, data was wrong, or most of its cells do not show the device.
+        Poor = "poor",
+    }
 }
 
 /// Contents of an output.
@@ -37,7 +43,7 @@ pub struct Shown<'a> {
 }
 
 /// Trust in an output. Counts include the cells that it uses, if they have measured trials.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Trust {
     /// The verdict.
     pub level: TrustLevel,
@@ -342,15 +348,4 @@ fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<(DoubtKind, i64)
         .map(|(holds, reason)| holds.then_some((reason, cell.cell.id)))
     });
     found.flatten().collect()
-}
-
-impl TrustLevel {
-    /// Name of the level, in one word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Good => "good",
-            Self::Limited => "limited",
-            Self::Poor => "poor",
-        }
-    }
 }

@@ -19,6 +19,9 @@ pub use stacked::own_below;
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::disturbance::JOURNAL_PER_SYNC;
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
 use iolab_record::{ServedBy, ServedVerdict};
@@ -37,7 +40,7 @@ const CLOSE: f64 = 0.01;
 pub const OWN_DATA: u64 = 256 << 10;
 
 /// A number of bytes of which only bounds are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Bounds {
     /// Lower bound, bytes.
     pub least: u64,
@@ -104,7 +107,8 @@ impl Bounds {
 const CLAIM_CARRIED_FROM: f64 = 0.95;
 
 /// Reason why the bytes that a program asked for are unknown.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Unknown {
     /// No account could be read.
     NoAccount,
@@ -126,7 +130,8 @@ pub enum Unknown {
 }
 
 /// Bytes that a program asked storage for, by calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Asked {
     /// Less than [`NOTEWORTHY`].
     Nothing,
@@ -142,24 +147,30 @@ pub enum Asked {
 }
 
 /// Evidence on one direction of the program's I/O.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Direction {
-    /// Bytes that the program asked for with calls.
+    /// Bytes that it asked storage for with counted calls.
+    #[serde(rename = "asked_bytes")]
     pub asked: Asked,
     /// Bytes that storage carried by the program's accounts. For writes, includes bytes left in the page cache
     /// to be written back.
+    #[serde(rename = "moved_bytes")]
     pub moved: Option<u64>,
     /// The part of `moved` that served calls rather than page faults in program files and other mappings; all of
     /// it for writes.
+    #[serde(rename = "by_calls_bytes")]
     pub by_calls: Option<Bounds>,
     /// The part of `moved` that the devices in question carried.
+    #[serde(rename = "carried_bytes")]
     pub carried: Option<Bounds>,
     /// Source or destination of the bytes; `None` below [`NOTEWORTHY`].
+    #[serde(flatten)]
     pub verdict: Option<ServedVerdict>,
 }
 
 /// Traffic of other processes on the devices in question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum OtherUse {
     /// Nothing.
     None,
@@ -180,7 +191,7 @@ pub enum OtherUse {
 }
 
 /// Load of a device over the time of an observation, by all processes, as `iostat -x` shows it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct DeviceLoad {
     /// Reads per second.
     pub reads_per_s: f64,
@@ -223,7 +234,7 @@ impl DeviceLoad {
 }
 
 /// Flushes of a write cache that disks completed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Flushes {
     /// The disks that completed any.
     pub disks: Vec<String>,
@@ -234,11 +245,13 @@ pub struct Flushes {
 }
 
 /// Results of an observation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Evidence {
     /// The raw observation.
+    #[serde(flatten)]
     pub observed: Observed,
     /// The devices in question, by name.
+    #[serde(rename = "in_question")]
     pub devices: Vec<String>,
     /// Evidence on reads.
     pub reads: Direction,
@@ -247,8 +260,10 @@ pub struct Evidence {
     /// Flushes of a write cache that the devices completed; `None` where no device counts.
     pub flushes: Option<Flushes>,
     /// Bytes of its files that still had to be written at the end; `None` where that is not known.
+    #[serde(rename = "owed_bytes")]
     pub owed: Option<u64>,
     /// Traffic of other processes on the devices.
+    #[serde(rename = "other_use")]
     pub others: OtherUse,
     /// Result that the program reports itself, if it wrote a report that can be read.
     pub claim: Option<ToolClaim>,

@@ -1,95 +1,52 @@
 //! The findings of `iolab doctor` about a target and its machine, as plain data.
 
-use std::fmt;
+use iolab_workload::named;
+use serde::Serialize;
 
 use crate::environment::Environment;
 
-/// The subject of a finding; the variants are in the order of the output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Topic {
-    /// The target and its file system.
-    Target,
-    /// The block device below it.
-    Device,
-    /// Whether the page cache can be bypassed.
-    DirectIo,
-    /// The content of the blocks.
-    Data,
-    /// Caches that may serve requests instead of the device.
-    Cache,
-    /// The clock.
-    Clock,
-    /// The processors.
-    Processor,
-    /// Limits on this process.
-    Limits,
-    /// Load by other processes at the moment.
-    Load,
-    /// The backends.
-    Backends,
-}
-
-impl Topic {
-    /// Name of the topic in JSON.
-    pub fn key(self) -> &'static str {
-        match self {
-            Topic::Target => "target",
-            Topic::Device => "device",
-            Topic::DirectIo => "direct-io",
-            Topic::Data => "data",
-            Topic::Cache => "cache",
-            Topic::Clock => "clock",
-            Topic::Processor => "processor",
-            Topic::Limits => "limits",
-            Topic::Load => "load",
-            Topic::Backends => "backends",
-        }
+named! {
+    /// The subject of a finding; the variants are in the order of the output.
+    #[derive(PartialOrd, Ord)]
+    pub enum Topic: "topic" {
+        /// The target and its file system.
+        Target = "target",
+        /// The block device below it.
+        Device = "device",
+        /// Whether the page cache can be bypassed.
+        DirectIo = "direct I/O",
+        /// The content of the blocks.
+        Data = "data",
+        /// Caches that may serve requests instead of the device.
+        Cache = "cache",
+        /// The clock.
+        Clock = "clock",
+        /// The processors.
+        Processor = "processor",
+        /// Limits on this process.
+        Limits = "limits",
+        /// Load by other processes at the moment.
+        Load = "load",
+        /// The backends.
+        Backends = "backends",
     }
 }
 
-impl fmt::Display for Topic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Topic::DirectIo => "direct I/O",
-            other => other.key(),
-        })
-    }
-}
-
-/// The importance of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// Nothing to do.
-    Fine,
-    /// Results are affected, and readers should know.
-    WorthKnowing,
-    /// Results would be wrong or misattributed.
-    MustFix,
-}
-
-impl Severity {
-    /// Name of the severity in JSON.
-    pub fn key(self) -> &'static str {
-        match self {
-            Severity::Fine => "fine",
-            Severity::WorthKnowing => "worth-knowing",
-            Severity::MustFix => "must-fix",
-        }
-    }
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Severity::Fine => "fine",
-            Severity::WorthKnowing => "worth knowing",
-            Severity::MustFix => "must fix",
-        })
+named! {
+    /// The importance of a finding.
+    #[derive(PartialOrd, Ord)]
+    pub enum Severity: "severity" {
+        /// Nothing to do.
+        Fine = "fine",
+        /// Results are affected, and readers should know.
+        WorthKnowing = "worth knowing",
+        /// Results would be wrong or misattributed.
+        MustFix = "must fix",
     }
 }
 
 /// One finding.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Subject of the finding.
     pub topic: Topic,

@@ -38,6 +38,9 @@ pub use iolab_workload::verify::{FaultKind, Faults, Verified};
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::environment::{Environment, KEYS};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::response::Response;
@@ -134,7 +137,7 @@ pub struct Cell {
 }
 
 /// The verdict about the origin of a sample's bytes.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct ServedVerdict {
     /// The origin.
     pub served_by: ServedBy,

@@ -2,6 +2,8 @@
 //! without trials.
 
 use iolab_workload::witness::Observed;
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
 use crate::ServedVerdict;
 use crate::environment::Environment;
@@ -26,7 +28,7 @@ pub struct Witnessed {
 }
 
 /// A program's claim about itself in a report that iolab reads.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct ToolClaim {
     /// The tool.
     pub tool: String,
@@ -37,10 +39,16 @@ pub struct ToolClaim {
 }
 
 /// A program's claim about its own transfers in one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Claimed {
     /// Bytes over all its jobs or tests.
     pub bytes: u64,
     /// Throughput, MB/s, with the time that it is based on, ns; `None` if several jobs or tests have one each.
+    #[serde(rename = "throughput_mb_s", serialize_with = "mb_s")]
+    #[schemars(with = "Option<f64>")]
     pub rate: Option<(f64, u64)>,
+}
+
+fn mb_s<S: Serializer>(rate: &Option<(f64, u64)>, to: S) -> Result<S::Ok, S::Error> {
+    rate.map(|(mb_s, _)| mb_s).serialize(to)
 }

@@ -6,7 +6,7 @@ use iolab_workload::quantity::{format_ns, format_p, significant};
 use iolab_workload::units::format_size;
 
 use crate::block::Table;
-use crate::layout::{Column, none};
+use crate::layout::{Column, columns_over, none};
 use crate::ratio;
 
 /// The table, with one row per setting.
@@ -26,9 +26,7 @@ pub fn table(points: &[PreparationPoint]) -> Table {
 }
 
 fn columns(points: &[PreparationPoint]) -> Vec<Column> {
-    let column = |heading: &str, dispensable, value: &dyn Fn(&PreparationPoint) -> String| {
-        Column::new(heading, dispensable, points.iter().map(value))
-    };
+    let column = columns_over(&points);
     let mut columns = vec![
         column("bs", 0, &|p| format_size(p.bs)),
         column("untouched", 1, &|p| significant(p.medians.0)),

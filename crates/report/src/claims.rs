@@ -11,13 +11,8 @@ use crate::findings::FindingKind;
 use crate::findings::sentences;
 use crate::notation::in_text;
 
-mod observation;
 mod remarks;
 
-pub(crate) use observation::{
-    ClaimedData, DeviceLoadData, DirectionData, Observed, OtherProcessData, OtherUseData,
-    OverstatedData, ServedData, SyncsData,
-};
 pub(crate) use remarks::{RemarkData, remarks};
 
 /// A claim of a run as data: a statement about cells, with its numbers and the sentence that iolab prints for

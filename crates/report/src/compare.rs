@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::block::{self, Block, Item, Look, Table};
-use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, none};
+use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, columns_over, none};
 use crate::ratio;
 pub use crate::ratio::factor;
 use crate::report::summary::moment;
@@ -278,9 +278,7 @@ fn compares(test: HypothesisTest) -> &'static str {
 /// The columns of the table.
 fn columns(comparison: &Comparison, [base, new]: [&str; 2]) -> Vec<Column> {
     let response = comparison.response;
-    let column = |heading: &str, dispensable, value: &dyn Fn(&CellComparison) -> String| {
-        Column::new(heading, dispensable, comparison.cells.iter().map(value))
-    };
+    let column = columns_over(&comparison.cells);
     let levels = comparison.cells.iter().map(|cell| cell.levels.as_slice());
     let mut columns = layout::level_columns(&comparison.factors, levels);
     let centre = |side: &Side| {

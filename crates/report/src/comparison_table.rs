@@ -8,7 +8,7 @@ use crate::findings::sentences::margin;
 use crate::ratio;
 
 use crate::block::Table;
-use crate::layout::{Column, none};
+use crate::layout::{Column, columns_over, none};
 
 /// Settings that a sentence can describe; more make a table.
 const SENTENCE_MAX: usize = 3;
@@ -54,9 +54,7 @@ fn subject(contrast: &Contrast) -> String {
 }
 
 fn columns(comparison: &Comparison) -> Vec<Column> {
-    let column = |heading: &str, dispensable, value: &dyn Fn(&Effect) -> String| {
-        Column::new(heading, dispensable, comparison.effects.iter().map(value))
-    };
+    let column = columns_over(&comparison.effects);
     let value = |median: f64| match comparison.response.is_time() {
         true => comparison.response.format(median),
         false => significant(median),

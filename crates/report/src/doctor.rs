@@ -75,19 +75,6 @@ pub fn json(diagnosis: &Diagnosis, to: &mut dyn Write) -> io::Result<()> {
         .iter()
         .map(|(key, value)| (key.to_owned(), value.into()))
         .collect();
-    let findings: Vec<Value> = diagnosis
-        .findings
-        .iter()
-        .map(|finding| {
-            json!({
-                "topic": finding.topic.key(),
-                "rule": finding.rule,
-                "severity": finding.severity.key(),
-                "what": finding.what,
-                "remedy": finding.remedy,
-            })
-        })
-        .collect();
     let whole = json!({
         "schema": SCHEMA,
         "target": diagnosis.target,
@@ -95,7 +82,7 @@ pub fn json(diagnosis: &Diagnosis, to: &mut dyn Write) -> io::Result<()> {
         "must_fix": count(Severity::MustFix),
         "worth_knowing": count(Severity::WorthKnowing),
         "fine": count(Severity::Fine),
-        "findings": findings,
+        "findings": diagnosis.findings,
         "environment": environment,
     });
     serde_json::to_writer_pretty(&mut *to, &whole)?;

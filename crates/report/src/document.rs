@@ -21,7 +21,7 @@ use crate::export::{answers, cells, samples};
 use crate::findings::Conclusion;
 use crate::findings::digest::{Digest, Told};
 use crate::findings::interpretation::concluded;
-use crate::trust::TrustData;
+use crate::trust::{self, TrustData};
 
 /// JSON document of `iolab table --format json`.
 #[derive(Serialize, JsonSchema)]
@@ -33,7 +33,7 @@ pub(crate) struct TableDocument<'a> {
     /// Conclusion of each run, one line per target.
     summaries: Vec<RunSummary>,
     /// How far the claims that matter most, and the main numbers, can be trusted: as a report of these runs begins.
-    trust: TrustData,
+    trust: TrustData<'a>,
     /// One object per cell of each run; of a cell with groups one per group, and one of all together.
     cells: CellRows<'a>,
     /// Ids of the runs that claims are about, as the cells of these number them, from 0.
@@ -161,7 +161,10 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
             schema: SCHEMA,
             iolab_version: IOLAB_VERSION,
             summaries: summaries.collect(),
-            trust: TrustData::of(&digest.trust),
+            trust: TrustData {
+                trust: &digest.trust,
+                sentence: trust::sentence(&digest.trust),
+            },
             cells: CellRows(cells::rows(runs)),
             claimed_runs: identified.iter().map(|run| run.id.clone()).collect(),
             claims: claims::of_runs(&identified),

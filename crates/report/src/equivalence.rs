@@ -1,10 +1,10 @@
 //! Two programs compared, one row per size.
 
-use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, ProgramPair, SizePoint};
+use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, ProgramPair};
 use iolab_workload::units::format_size;
 
 use crate::block::Table;
-use crate::layout::{Column, none};
+use crate::layout::{Column, columns_over, none};
 use crate::ratio;
 use iolab_workload::escape_control::escape_control;
 
@@ -39,25 +39,23 @@ pub fn table(pair: &ProgramPair) -> Table {
 }
 
 fn columns(pair: &ProgramPair) -> Vec<Column> {
-    let of = |heading: String, dispensable: u8, value: &dyn Fn(&SizePoint) -> String| {
-        Column::new(heading, dispensable, pair.points.iter().map(value))
-    };
+    let column = columns_over(&pair.points);
     let p = |p: Option<f64>| p.map_or_else(none, p_value);
-    let region = of("region".to_owned(), 0, &|point| format_size(point.size));
+    let region = column("region", 0, &|point| format_size(point.size));
     let mut columns: Vec<Column> = pair.has_files.then_some(region).into_iter().collect();
     let estimates: Vec<_> = pair.points.iter().map(|point| point.ratio).collect();
     columns.extend(ratio::columns("ratio", &estimates));
     for (i, trials) in FIRST_TRIALS.iter().enumerate() {
-        columns.push(of(format!("W {trials}"), 2, &|point| {
+        columns.push(column(&format!("W {trials}"), 2, &|point| {
             p(point.first_trials[i].map(|t| t.welch))
         }));
-        columns.push(of(format!("S {trials}"), 3, &|point| {
+        columns.push(column(&format!("S {trials}"), 3, &|point| {
             p(point.first_trials[i].map(|t| t.student))
         }));
     }
     for (i, margin) in MARGINS.iter().enumerate() {
         let heading = format!("= {}", margin_name(*margin));
-        columns.push(of(heading, 0, &|point| p(point.equivalence[i])));
+        columns.push(column(&heading, 0, &|point| p(point.equivalence[i])));
     }
     columns
 }

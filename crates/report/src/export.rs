@@ -121,7 +121,7 @@ pub fn buckets<E: From<io::Error>>(
     let mut writer = RowWriter::new(to, format, columns.to_vec())?;
     for row in rows {
         let row = row?;
-        let mut fields = run_fields(&row.run).to_vec();
+        let mut fields = run_fields(&row.run);
         fields.extend([
             text("experiment", &row.experiment),
             field("sample", row.sample),
@@ -187,7 +187,7 @@ fn interval_row(
         interval: interval.done,
     };
     let shown = SERIES.columns.iter().filter(|column| column.exported);
-    let mut fields = run_fields(run).to_vec();
+    let mut fields = run_fields(run);
     fields.extend([text("experiment", experiment), field("sample", sample)]);
     fields.extend(shown.map(|column| field(column.name, column_value(column, &row))));
     fields.extend(over_time::fields(interval));

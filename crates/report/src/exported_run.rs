@@ -4,53 +4,45 @@ use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::runs::RunName;
 use iolab_record::{Cell, RunRecord};
 use iolab_workload::escape_control::escape_control;
-use serde_json::Value;
 
-use crate::rows::{Field, field, text};
+use crate::data_column::DataColumn;
+use crate::rows::{Field, text};
 
 /// A run with its answer.
 pub type Exported<'a> = (RunName, &'a RunRecord, Option<&'a RunAnswer>);
 
-/// A column that identifies the run of a row.
-pub(crate) struct RunColumn {
-    pub(super) name: &'static str,
-    pub(super) doc: &'static str,
-    /// Whether every run has a value.
-    pub(super) is_known: bool,
-    pub(super) value: fn(&RunName) -> Option<&str>,
+/// The columns that identify the run of a row.
+pub(crate) fn run_columns<'c, R: 'c>(of: fn(&R) -> &RunName) -> Vec<DataColumn<'c, R>> {
+    let text = |name, doc, value: fn(&RunName) -> Option<&str>| {
+        DataColumn::text(name, doc, move |row: &R| value(of(row)).map(str::to_owned))
+    };
+    vec![
+        text(
+            "run",
+            "the run: 16 hexadecimal digits, the same in every copy of its file",
+            |run| Some(&run.id),
+        )
+        .known(),
+        text("file", "its file, as it was named", |run| Some(&run.file)).known(),
+        text(
+            "host",
+            "the host that planned it, where that is known",
+            |run| run.host.as_deref(),
+        ),
+        text("run_started_utc", "when it began: RFC 3339, UTC", |run| {
+            Some(&run.started_utc)
+        })
+        .known(),
+    ]
 }
 
-/// The columns that identify the run of a row.
-pub(crate) const RUN_COLUMNS: [RunColumn; 4] = [
-    RunColumn {
-        name: "run",
-        doc: "the run: 16 hexadecimal digits, the same in every copy of its file",
-        is_known: true,
-        value: |run| Some(&run.id),
-    },
-    RunColumn {
-        name: "file",
-        doc: "its file, as it was named",
-        is_known: true,
-        value: |run| Some(&run.file),
-    },
-    RunColumn {
-        name: "host",
-        doc: "the host that planned it, where that is known",
-        is_known: false,
-        value: |run| run.host.as_deref(),
-    },
-    RunColumn {
-        name: "run_started_utc",
-        doc: "when it began: RFC 3339, UTC",
-        is_known: true,
-        value: |run| Some(&run.started_utc),
-    },
-];
-
 /// Fields that identify the run of a row: `run`, `file`, `host` and `run_started_utc`.
-pub fn run_fields(run: &RunName) -> [Field; 4] {
-    RUN_COLUMNS.map(|column| optional_text(column.name, (column.value)(run)))
+pub fn run_fields(run: &RunName) -> Vec<Field> {
+    let columns = run_columns(|run: &RunName| run);
+    columns
+        .iter()
+        .filter_map(|column| column.field(run))
+        .collect()
 }
 
 pub(crate) fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
@@ -59,8 +51,4 @@ pub(crate) fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
         .zip(&cell.levels)
         .map(|(factor, level)| text(&format!("level_{}", escape_control(factor)), level))
         .collect()
-}
-
-pub(super) fn optional_text(name: &str, value: Option<&str>) -> Field {
-    value.map_or_else(|| field(name, Value::Null), |value| text(name, value))
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::doubt;
 use crate::fitness::data::FitDocument;
-use crate::layout::{Column, none};
+use crate::layout::{Column, columns_over, none};
 use crate::shown_answer::ToDo;
 use iolab_workload::escape_control::escape_control;
 
@@ -239,38 +239,21 @@ impl Fitness {
         all.into_iter().map(|(_, text)| text).collect()
     }
 
-    fn rows(&self) -> impl Iterator<Item = (&WorkloadResult, &LevelAnswer)> {
-        let found = self.found.iter();
-        found.flat_map(|found| found.found.levels.iter().map(move |level| (found, level)))
-    }
-
     pub(crate) fn columns(&self) -> Vec<Column> {
-        let column =
-            |heading: &str,
-             dispensable,
-             value: &dyn Fn(&WorkloadResult, &LevelAnswer) -> String| {
-                Column::new(heading, dispensable, self.rows().map(|(f, l)| value(f, l)))
-            };
-        let judged = |value: fn(&Judged) -> String| {
-            move |_: &WorkloadResult, level: &LevelAnswer| value(&level.judged)
-        };
+        let found = self.found.iter();
+        let rows = found.flat_map(|found| {
+            let levels = found.found.levels.iter();
+            levels.map(move |level| {
+                let answer = match found.measured {
+                    Measured::Whole => answer(level),
+                    Measured::Part | Measured::Nothing => found.answer(level).to_string(),
+                };
+                (&*found.workload, level, answer)
+            })
+        });
         // Workloads may have the same levels.
-        let workload = if self.found.len() > 1 { 0 } else { 3 };
-        vec![
-            column("workload", workload, &|found, _| {
-                escape_control(&found.workload).into_owned()
-            })
-            .left(),
-            column("level", 0, &judged(|judged| judged.level.to_string())).left(),
-            column("measured", 0, &judged(measured)),
-            column("95 % interval", 0, &judged(interval)),
-            column("requests", 4, &judged(|judged| judged.requests.to_string())),
-            column("answer", 0, &|found, level| match found.measured {
-                Measured::Whole => answer(level),
-                Measured::Part | Measured::Nothing => found.answer(level).to_string(),
-            })
-            .left(),
-        ]
+        let dispensable = if self.found.len() > 1 { 0 } else { 3 };
+        level_columns(("workload", dispensable), &rows.collect::<Vec<_>>())
     }
 
     /// Reasons for a no or an unknown answer, and changes that would help.
@@ -388,6 +371,25 @@ impl Fitness {
     pub fn json(&self) -> Value {
         json!(FitDocument::of(self))
     }
+}
+
+/// A row per level: the place where it was measured, the level, and its answer.
+pub(crate) fn level_columns(
+    (place, dispensable): (&str, u8),
+    rows: &[(&str, &LevelAnswer, String)],
+) -> Vec<Column> {
+    let column = columns_over(rows);
+    vec![
+        column(place, dispensable, &|row| {
+            escape_control(row.0).into_owned()
+        })
+        .left(),
+        column("level", 0, &|row| row.1.judged.level.to_string()).left(),
+        column("measured", 0, &|row| measured(&row.1.judged)),
+        column("95 % interval", 0, &|row| interval(&row.1.judged)),
+        column("requests", 4, &|row| row.1.judged.requests.to_string()),
+        column("answer", 0, &|row| row.2.clone()).left(),
+    ]
 }
 
 /// `wal and reads`, or a number of workloads if they are many.

@@ -12,7 +12,7 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::units::rough_duration;
 
 use crate::findings::sentences::foreseen;
-use crate::layout::{self, Column};
+use crate::layout::{self, columns_over};
 use iolab_workload::escape_control::escape_control;
 
 /// Executor of the trials.
@@ -79,9 +79,7 @@ pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
     let mut rows: Vec<Row> = forecasts.iter().map(Row::of).collect();
     let total = rows.iter().cloned().reduce(Row::and);
     rows.extend(total.filter(|_| forecasts.len() > 1));
-    let column = |heading: &str, dispensable, value: &dyn Fn(&Row) -> String| {
-        Column::new(heading, dispensable, rows.iter().map(value))
-    };
+    let column = columns_over(&rows);
     let time = match by {
         By::Model => "virtual time",
         By::Requests | By::Programs => "measuring",

@@ -12,7 +12,7 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_ns, format_percent};
 
 use crate::findings::levels_of;
-use crate::layout::{Column, none};
+use crate::layout::{Column, columns_over, none};
 use crate::notation::on_page;
 use crate::overview::Overview;
 use crate::overview::main_numbers::number;
@@ -151,9 +151,7 @@ impl Overview<'_> {
         if !self.digest.glance.rows.is_empty() {
             return self.glance_for_paper();
         }
-        let column = |heading: &str, value: &dyn Fn(&FirstNumber<'_>) -> String| {
-            Column::new(heading, 0, numbers.iter().map(value))
-        };
+        let column = columns_over(&numbers);
         let cell = |number: &FirstNumber<'_>| {
             let analysis = self.inputs.get(number.run).map(|i| i.run.analysis());
             let levels = analysis.and_then(|a| levels_of(a, number.cell));
@@ -161,12 +159,14 @@ impl Overview<'_> {
             escape_control(&format!("{}{levels}", number.shown.column)).into_owned()
         };
         vec![
-            column("at a glance", &|n| n.shown.row.clone()).left(),
-            column("quantity", &|n| n.shown.row_note.clone()).left(),
-            column("cell", &cell).left(),
-            column("median", &|n| format!("{} {}", n.shown.value, n.shown.unit)),
-            column("+/-", &|n| n.precision.map_or_else(none, format_percent)),
-            column("p99", &|n| p99_of_each(n.cell)),
+            column("at a glance", 0, &|n| n.shown.row.clone()).left(),
+            column("quantity", 0, &|n| n.shown.row_note.clone()).left(),
+            column("cell", 0, &cell).left(),
+            column("median", 0, &|n| {
+                format!("{} {}", n.shown.value, n.shown.unit)
+            }),
+            column("+/-", 0, &|n| n.precision.map_or_else(none, format_percent)),
+            column("p99", 0, &|n| p99_of_each(n.cell)),
         ]
     }
 

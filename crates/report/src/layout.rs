@@ -106,6 +106,11 @@ impl Column {
     }
 }
 
+/// What makes a column of these rows, from its heading, its priority and the text of a row.
+pub(crate) fn columns_over<T>(rows: &[T]) -> impl Fn(&str, u8, &dyn Fn(&T) -> String) -> Column {
+    move |heading, dispensable, value| Column::new(heading, dispensable, rows.iter().map(value))
+}
+
 /// The levels of each row, a column for each factor.
 pub fn level_columns<'a>(
     factors: &[String],

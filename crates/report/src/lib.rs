@@ -24,7 +24,6 @@ pub mod doctor;
 pub mod document;
 mod document_header;
 pub mod doubt;
-pub mod durable_write;
 pub mod equivalence;
 pub mod export;
 pub mod exported_run;

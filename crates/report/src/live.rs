@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{Contrast, comparisons};
+use iolab_analysis::analysis::Analysis;
 use iolab_analysis::snapshot::{CellSnapshot, RepetitionGoal, RunSnapshot, WithinGoal};
-use iolab_figure::{Scale, result_names, spans_decades};
+use iolab_figure::{Scale, spans_decades};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{digits, format_percent};
+use iolab_workload::quantity::format_percent;
 use iolab_workload::response::Response;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::findings::with_levels;
+use crate::findings::conclusions;
 use crate::layout::none;
-use crate::ratio::RatioShown;
 use crate::table::bare;
 
 /// The content of a live view.
@@ -408,65 +406,10 @@ impl Axis {
     }
 }
 
-/// The result of an experiment in a few words: `read-size 2504 MB/s at 64MiB`; for two named levels the ratio of the second to
-/// the first, `buffer-memory 0.59x with kernel`; only its name without trials.
+/// The result of a run in one line.
 pub fn result(analysis: &Analysis) -> String {
-    let name = &analysis.experiment;
-    if let Some(ratio) = ratio(analysis) {
-        return format!("{name} {ratio}");
-    }
-    let response = analysis.response;
-    let median = |cell: &&CellAnalysis| {
-        let summary = cell.response.as_ref();
-        summary.map_or(f64::NEG_INFINITY, |summary| response.worth(summary.median))
-    };
-    let measured = analysis.cells.iter().filter(|cell| cell.response.is_some());
-    let best = measured.max_by(|a, b| median(a).total_cmp(&median(b)));
-    let Some((cell, summary)) = best.and_then(|cell| Some((cell, cell.response?))) else {
-        return name.clone();
-    };
-    let place = with_levels(analysis, cell);
-    format!("{name} {}{place}", response.format(summary.median))
-}
-
-/// The ratio of the responses for the two levels of a named factor, over all settings.
-fn ratio(analysis: &Analysis) -> Option<String> {
-    let compared = comparisons(analysis, 0);
-    let mut by_name = compared.iter().filter(|one| match &one.contrast {
-        Contrast::Levels { factor, .. } => !matches!(factor.as_str(), "threads" | "depth" | "skip"),
-        _ => false,
-    });
-    let comparison = by_name.next()?;
-    let others = comparison.others();
-    let [other] = others.as_slice() else {
-        return None;
-    };
-    if by_name.next().is_some() {
-        return None;
-    }
-    let mut estimates: Vec<_> = comparison.effects.iter().map(|one| one.estimate).collect();
-    estimates.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
-    let written = |ratio: f64| format!("{}x", digits(ratio, 2));
-    let [least, most] = match estimates.as_slice() {
-        [] => return None,
-        [only] => {
-            let is = match RatioShown::from((only.ratio, only.interval))
-                .bounded(only.bound)
-                .bound()
-            {
-                None => written(only.ratio),
-                Some((bound, end)) => format!("{} {}", result_names::bound(bound), written(end)),
-            };
-            return Some(format!("{is} with {other}"));
-        }
-        // A range of ratios is omitted if some of them are bounds.
-        several if several.iter().any(|one| one.bound.is_some()) => return None,
-        [first, .., last] => [first, last].map(|one| written(one.ratio)),
-    };
-    Some(match least == most {
-        true => format!("{least} with {other}"),
-        false => format!("{least} to {most} with {other}"),
-    })
+    let lines = conclusions(analysis, &[]).into_iter();
+    lines.map(|line| line.text).collect::<Vec<_>>().join("; ")
 }
 
 /// The text, cut to this many columns.

@@ -10,7 +10,6 @@ use crate::findings::digest::{Digest, Headline, Told};
 use iolab_analysis::analysis::{Analysis, MeasuredTarget};
 use iolab_analysis::claim::HEADLINES_MAX;
 use iolab_analysis::sparkline::Sparkline;
-use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::Result;
 use iolab_workload::quantity::{counted, format_bytes};
@@ -112,33 +111,14 @@ impl<'a> Overview<'a> {
             spent.join(" and "),
             targets.join(", "),
         );
-        let one_target = targets.len() == 1;
-        let place = records().next().filter(|_| one_target).map(|first| {
-            let known = |key| {
-                first
-                    .environment
-                    .get(key)
-                    .map(|t: String| escape_control(&t).into_owned())
-            };
-            let parts = [
-                Some(match first.run.target_bytes {
-                    0 => kind(first.run.target_kind).to_owned(),
-                    bytes => format!(
-                        "{} of {}",
-                        kind(first.run.target_kind),
-                        format_bytes(bytes as f64)
-                    ),
-                }),
-                known(&KEYS.file_system),
-                known(&KEYS.device).map(|device| match known(&KEYS.device_model) {
-                    Some(model) => format!("{device} ({})", model.trim()),
-                    None => device,
-                }),
-            ];
-            parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        let first = self.inputs.first().filter(|_| targets.len() == 1);
+        let place = first.and_then(|first| first.run.analysis().targets.first());
+        let place = place.map(|one| match (kind(one.kind), description(one)) {
+            (kind, of_it) if of_it == kind => of_it,
+            (kind, of_it) => format!("{kind}, {of_it}"),
         });
         if let Some(place) = place {
-            text.push_str(&format!(" ({place})"));
+            text.push_str(&format!(" ({})", escape_control(&place)));
         }
         text + "."
     }
@@ -256,7 +236,7 @@ fn is_curve(outline: &Sparkline) -> bool {
 }
 
 /// Description of a target: `Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`.
-fn description(target: &MeasuredTarget) -> String {
+pub(crate) fn description(target: &MeasuredTarget) -> String {
     if target.kind == TargetKind::Model {
         return "simulated; no device was measured".to_owned();
     }

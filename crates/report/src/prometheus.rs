@@ -51,21 +51,16 @@ pub fn cells(runs: &[GaugeRun], is_stamped: bool, to: &mut dyn Write) -> io::Res
         }
     }
     for (name, help, values) in GAUGES {
-        head(name, help, to)?;
-        for labels in &order {
+        let rows = order.iter().flat_map(|labels| {
             let (run, cell) = series[labels];
-            for (extra, value) in values(cell) {
+            values(cell).into_iter().map(move |(extra, value)| {
                 let mut labels = labels.clone();
                 labels.insert(SERVED_BY, ("served_by".to_owned(), served_by(cell)));
                 labels.extend(extra.map(|(name, value)| (name.to_owned(), value)));
-                writeln!(
-                    to,
-                    "{name}{{{}}} {value}{}",
-                    written(&labels),
-                    stamp(run, is_stamped)
-                )?;
-            }
-        }
+                (labels, value, run)
+            })
+        });
+        gauge((name, help), rows.collect(), is_stamped, to)?;
     }
     answers(runs, &labelling, is_stamped, to)
 }
@@ -78,6 +73,26 @@ pub fn cells(runs: &[GaugeRun], is_stamped: bool, to: &mut dyn Write) -> io::Res
 pub fn head(name: &str, help: &str, to: &mut dyn Write) -> io::Result<()> {
     writeln!(to, "# HELP {name} {help}")?;
     writeln!(to, "# TYPE {name} gauge")
+}
+
+/// A value of a gauge with its labels, and the run that it is of.
+type GaugeValue<'a> = (Vec<Label>, f64, &'a GaugeRun);
+
+/// Writes a gauge, unless it has no value.
+fn gauge(
+    (name, help): (&str, &str),
+    values: Vec<GaugeValue<'_>>,
+    is_stamped: bool,
+    to: &mut dyn Write,
+) -> io::Result<()> {
+    if !values.is_empty() {
+        head(name, help, to)?;
+    }
+    for (labels, value, run) in values {
+        let stamp = stamp(run, is_stamped);
+        writeln!(to, "{name}{{{}}} {value}{stamp}", written(&labels))?;
+    }
+    Ok(())
 }
 
 /// A label and its value.
@@ -206,46 +221,37 @@ fn answers(
             newest.insert(labels, (run, answer));
         }
     }
-    if newest.is_empty() {
-        return Ok(());
-    }
-    head(
-        "iolab_answer",
-        "1 for what a run answers to its question, 0 for the others.",
-        to,
-    )?;
-    for (labels, (run, answer)) in &newest {
-        for value in [Answer::Yes, Answer::No, Answer::CannotTell] {
-            let own = ("answer".to_owned(), value.to_string());
-            let labels = [labels.as_slice(), &[own]].concat();
-            let is_it = u8::from(answer.answer() == value);
-            let stamp = stamp(run, is_stamped);
-            writeln!(to, "iolab_answer{{{}}} {is_it}{stamp}", written(&labels))?;
-        }
-    }
-    let found = |answer: &RunAnswer| match &answer.found {
-        AnswerBasis::Limit(found) => Some(found.clone()),
-        AnswerBasis::Cells(_) | AnswerBasis::Workload(_) => None,
+    let of = |labels: &[Label], name: &str, value: &str| {
+        [labels, &[(name.to_owned(), value.to_owned())]].concat()
     };
-    if newest.values().all(|(_, answer)| found(answer).is_none()) {
-        return Ok(());
-    }
-    const RATES: &str = "iolab_slo_rate_requests_per_second";
-    head(
-        RATES,
-        "The greatest rate at which the levels hold, and the least at which they fail.",
+    let given = newest.iter().flat_map(|(labels, (run, answer))| {
+        Answer::ALL.iter().map(move |value| {
+            let is_it = f64::from(u8::from(answer.answer() == *value));
+            (of(labels, "answer", value.name()), is_it, *run)
+        })
+    });
+    let given_help = "1 for what a run answers to its question, 0 for the others.";
+    gauge(
+        ("iolab_answer", given_help),
+        given.collect(),
+        is_stamped,
         to,
     )?;
-    for (labels, (run, answer)) in &newest {
-        let Some(found) = found(answer) else { continue };
-        for (name, rate) in [("holds", &found.holds), ("fails", &found.fails)] {
-            let Some(rate) = rate else { continue };
-            let labels = [labels.as_slice(), &[("stat".to_owned(), name.to_owned())]].concat();
-            let stamp = stamp(run, is_stamped);
-            writeln!(to, "{RATES}{{{}}} {}{stamp}", written(&labels), rate.rate)?;
-        }
-    }
-    Ok(())
+    let rates = newest.iter().flat_map(|(labels, (run, answer))| {
+        let ends = match &answer.found {
+            AnswerBasis::Limit(found) => [("holds", &found.holds), ("fails", &found.fails)],
+            AnswerBasis::Cells(_) | AnswerBasis::Workload(_) => {
+                [("holds", &None), ("fails", &None)]
+            }
+        };
+        ends.into_iter().filter_map(move |(name, rate)| {
+            Some((of(labels, "stat", name), rate.as_ref()?.rate as f64, *run))
+        })
+    });
+    let rates_help =
+        "The greatest rate at which the levels hold, and the least at which they fail.";
+    let rates_name = "iolab_slo_rate_requests_per_second";
+    gauge((rates_name, rates_help), rates.collect(), is_stamped, to)
 }
 
 /// The question of a run as labels.

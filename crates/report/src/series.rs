@@ -190,46 +190,9 @@ impl Bins {
     }
 }
 
-/// All figures at full precision; `iolab schema` names the parts.
-pub fn json(name: &str, s: &Summary, series_tests: &SeriesTests) -> Value {
-    let low = |i: Option<Interval>| i.map(|i| i.low);
-    let high = |i: Option<Interval>| i.map(|i| i.high);
-    json!({
-        "name": name,
-        "n": s.n,
-        "min": s.min,
-        "q1": s.q1,
-        "median": s.median,
-        "median_low": low(s.median_interval),
-        "median_high": high(s.median_interval),
-        "median_confidence": s.median_interval.map(|i| i.confidence),
-        "median_interpolated_low": low(s.median_interpolated),
-        "median_interpolated_high": high(s.median_interpolated),
-        "q3": s.q3,
-        "max": s.max,
-        "mean": s.mean,
-        "mean_low": low(s.mean_interval),
-        "mean_high": high(s.mean_interval),
-        "sd": s.sd,
-        "cv": s.cv,
-        "mad": s.mad,
-        "lag1": series_tests.lag1,
-        "ljung_box_q": series_tests.ljung_box.map(|t| t.q),
-        "ljung_box_lags": series_tests.ljung_box.map(|t| t.lags),
-        "ljung_box_p": series_tests.ljung_box.map(|t| t.p),
-        "runs": series_tests.runs.map(|t| t.runs),
-        "runs_p": series_tests.runs.map(|t| t.p),
-        "effective_sample_size": series_tests.effective_sample_size,
-        "mann_kendall_tau": series_tests.trend.map(|t| t.tau),
-        "mann_kendall_p": series_tests.trend.map(|t| t.p),
-        "theil_sen_slope_per_value": series_tests.trend.map(|t| t.slope_per_trial),
-        "two_groups": series_tests.groups.map(|groups| json!({
-            "split_at": series_tests.modes.as_ref().map(|modes| modes.split_at),
-            "low_share": groups.low_share,
-            "low_median": groups.low_median,
-            "high_median": groups.high_median,
-        })),
-    })
+/// All figures at full precision.
+pub fn json(name: &str, summary: &Summary, series_tests: &SeriesTests) -> Value {
+    json!({"name": name, "summary": summary, "tests": series_tests})
 }
 
 #[cfg(test)]

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use iolab_analysis::analysis::OVERLOAD_TOLD;
 use iolab_analysis::doubt::Doubt;
-use iolab_analysis::fitness::{
-    Answer, CellAnswer, LevelAnswer, ReasonedAnswer, UnseenStalls, Verdicts,
-};
+use iolab_analysis::fitness::{Answer, CellAnswer, ReasonedAnswer, UnseenStalls, Verdicts};
 use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
 use iolab_record::RunRecord;
 use iolab_workload::quantity::format_percent;
@@ -14,8 +12,8 @@ use iolab_workload::units::format_duration;
 
 use crate::cell_counts::all_cells;
 use crate::doubt;
-use crate::fitness::{answer, in_line, in_words, interval, measured, stalls, why};
-use crate::layout::{self, Column};
+use crate::fitness::{answer, in_line, in_words, level_columns, stalls, why};
+use crate::layout::{self, Column, columns_over};
 use crate::shown_answer::ShownAnswer;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::service_level::ServiceLevel;
@@ -43,14 +41,12 @@ impl SearchResult<'_> {
     /// The rates nearest to the limit as a table.
     fn columns(&self) -> Vec<Column> {
         let points = self.nearest();
-        let column = |heading: &str, value: &dyn Fn(&RatePoint) -> String| {
-            Column::new(heading, 0, points.iter().map(value))
-        };
+        let column = columns_over(&points);
         vec![
-            column("requests/s", &|point| point.rate.to_string()),
-            column("trials", &|point| point.trials.to_string()),
-            column("kept the level", &|point| point.kept.to_string()),
-            column("level", &|point| {
+            column("requests/s", 0, &|point| point.rate.to_string()),
+            column("trials", 0, &|point| point.trials.to_string()),
+            column("kept the level", 0, &|point| point.kept.to_string()),
+            column("level", 0, &|point| {
                 let keeps = 2 * point.kept > point.trials;
                 let level = match (&self.found.holds, &self.found.fails) {
                     (Some(holds), _) if point.rate <= holds.rate && keeps => "holds",
@@ -263,20 +259,12 @@ pub(crate) fn sentence_at_rates(found: &Verdicts, record: &RunRecord) -> String 
 
 /// A row per cell and level.
 pub(crate) fn cell_columns(found: &Verdicts) -> Vec<Column> {
-    let rows = || {
-        let cells = found.cells.iter();
-        cells.flat_map(|cell| cell.levels.iter().map(move |level| (cell, level)))
-    };
-    let column = |heading: &str, value: &dyn Fn(&CellAnswer, &LevelAnswer) -> String| {
-        Column::new(heading, 0, rows().map(|(cell, level)| value(cell, level)))
-    };
-    vec![
-        column("cell", &|cell, _| escape_control(&cell.cell).into_owned()).left(),
-        column("level", &|_, level| level.judged.level.to_string()).left(),
-        column("measured", &|_, level| measured(&level.judged)),
-        column("95 % interval", &|_, level| interval(&level.judged)),
-        column("answer", &|_, level| answer(level)).left(),
-    ]
+    let cells = found.cells.iter();
+    let rows = cells.flat_map(|cell| {
+        let levels = cell.levels.iter();
+        levels.map(|level| (&*cell.cell, level, answer(level)))
+    });
+    level_columns(("cell", 0), &rows.collect::<Vec<_>>())
 }
 
 /// Remarks on what leaves an answer open or makes it no, and on what the run's answer does not cover, without

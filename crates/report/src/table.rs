@@ -34,13 +34,6 @@ pub fn table(analysis: &Analysis) -> Table {
     Table::new(title(analysis), notes, columns(analysis))
 }
 
-/// The table without flags and settings, for an answer whose caveats name them.
-pub(crate) fn brief(analysis: &Analysis) -> Table {
-    let mut columns = columns(analysis);
-    columns.retain(|column| !column.is(FLAGS));
-    Table::new(title(analysis), notes(analysis), columns)
-}
-
 /// The columns of a first screen: the interval next to its number, unless `is_precise` says that one line has
 /// it.
 pub(crate) fn first_columns(analysis: &Analysis, is_precise: bool) -> Vec<Column> {

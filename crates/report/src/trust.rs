@@ -11,42 +11,12 @@ pub(crate) const LEAST_SHOWN: f64 = 0.001;
 
 /// How far what is shown can be trusted.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Trust")]
-pub(crate) struct TrustData {
-    /// `good`, `limited` or `poor`.
-    level: &'static str,
-    /// Why it is not good: the name of a doubt (METHODS.md, "Doubts"); `null` where it is good.
-    reason: Option<&'static str>,
+#[schemars(rename = "TrustInWords")]
+pub(crate) struct TrustData<'a> {
+    #[serde(flatten)]
+    pub(crate) trust: &'a Trust,
     /// Sentence that iolab prints.
-    sentence: String,
-    /// Claims that it rests on: those that an overview begins with.
-    claims: usize,
-    /// Claims of which a doubt turned a part to `cannot_tell`.
-    undecided: usize,
-    /// Measured cells that these claims and the main numbers rest on; all cells where there is neither.
-    cells: usize,
-    /// Measured cells of the runs.
-    measured_cells: usize,
-    /// Number of these cells that others disturbed.
-    disturbed_cells: usize,
-    /// Number of these cells with a trial that has no valid number.
-    invalid_cells: usize,
-}
-
-impl TrustData {
-    pub(crate) fn of(trust: &Trust) -> Self {
-        Self {
-            level: trust.level.name(),
-            reason: trust.doubt.map(DoubtKind::name),
-            sentence: sentence(trust),
-            claims: trust.claims,
-            undecided: trust.undecided,
-            cells: trust.cells,
-            measured_cells: trust.measured,
-            disturbed_cells: trust.disturbed,
-            invalid_cells: trust.invalid,
-        }
-    }
+    pub(crate) sentence: String,
 }
 
 /// The verdict, once for all that is shown.

@@ -2,6 +2,8 @@
 //!
 //! Intervals and tests assume independent trials. These functions say how far that holds.
 
+use serde::Serialize;
+
 use std::cell::OnceCell;
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -39,7 +41,7 @@ pub fn autocorrelation(data: &[f64], lag: usize) -> Option<f64> {
 }
 
 /// The portmanteau test of Ljung and Box.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LjungBox {
     /// The statistic.
     pub q: f64,

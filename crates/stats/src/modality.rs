@@ -74,7 +74,7 @@ pub fn two_levels_among(data: &[f64], samples: usize) -> Option<TwoLevels> {
 }
 
 /// A sample that looks like two groups.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Modality {
     /// Midway between the groups, in the unit of the data.
     pub split_at: f64,

@@ -1,5 +1,7 @@
 //! Runs of values above and below the median: data in order of time.
 
+use serde::Serialize;
+
 use crate::describe::median;
 use crate::normal;
 
@@ -7,7 +9,7 @@ use crate::normal;
 const EXACT_MAX: usize = 200;
 
 /// The test of Wald and Wolfowitz for too few or too many runs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RunsTest {
     /// Number of consecutive stretches above or below the median.
     pub runs: usize,

@@ -1,5 +1,7 @@
 //! All summary statistics of one sample.
 
+use serde::Serialize;
+
 use crate::describe::{
     cv_of, mad_of_sorted, mean_of_sorted, median_of_sorted, quartiles_of_sorted, sd_of_sorted,
     sorted,
@@ -11,7 +13,7 @@ use crate::interval::{Interval, mean_interval_of, median_interval_of_sorted};
 pub const CONFIDENCE: f64 = 0.95;
 
 /// Summary statistics of one sample, in the unit of the data unless noted.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
     /// Number of values.
     pub n: usize,

@@ -1,5 +1,7 @@
 //! Tests for drift of values in the order of time.
 
+use serde::Serialize;
+
 use crate::describe::{median, sorted};
 use crate::normal;
 
@@ -10,7 +12,7 @@ const EXACT_MAX: usize = 50;
 const ALL_PAIRS_MAX: usize = 2000;
 
 /// A monotone trend along the data.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Trend {
     /// Kendall's tau-b between the values and their order, -1 to 1.
     pub tau: f64,

@@ -1,6 +1,7 @@
 //! Counters of the kernel: the I/O account and the resource use of the process, the counters of block devices and of the
 //! processor, and pressure on the machine. The difference of two snapshots is the evidence of a trial.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::named_enum::named;
@@ -42,7 +43,7 @@ macro_rules! counter_set {
         }
     ) => {
         $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
         pub struct $name {
             $($(#[$doc])* pub $field: $number,)*
         }
@@ -378,7 +379,6 @@ counter_set! {
 
 named! {
     /// Why no hardware events were counted.
-    #[derive(Serialize, Deserialize)]
     pub enum NoHardware: "reason" {
         /// The trial did not request them.
         NotAsked = "not-asked",

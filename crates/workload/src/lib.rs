@@ -13,6 +13,7 @@ mod error;
 pub mod escape_control;
 pub mod foreign_options;
 pub mod group;
+pub mod json;
 pub mod medium;
 mod named_enum;
 pub mod names;
@@ -39,3 +40,5 @@ pub mod witness;
 
 pub use error::{Error, Kind, Result};
 pub use iolab_latency as histogram;
+#[doc(hidden)]
+pub use {schemars, serde};

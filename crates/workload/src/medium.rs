@@ -1,12 +1,10 @@
 //! The storage medium of a target's bytes.
 
-use serde::{Deserialize, Serialize};
-
 use crate::named_enum::named;
 
 named! {
     /// The storage medium of a target's bytes.
-    #[derive(Default, Serialize, Deserialize)]
+    #[derive(Default)]
     pub enum Medium: "medium" {
         /// Devices of this machine, through the kernel.
         #[default]

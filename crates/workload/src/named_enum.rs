@@ -49,6 +49,33 @@ macro_rules! named {
                 })
             }
         }
+
+        impl $crate::serde::Serialize for $type {
+            fn serialize<S: $crate::serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+                to.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> $crate::serde::Deserialize<'de> for $type {
+            fn deserialize<D: $crate::serde::Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+                let name = <std::borrow::Cow<'_, str>>::deserialize(from)?;
+                name.parse().map_err($crate::serde::de::Error::custom)
+            }
+        }
+
+        impl $crate::schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut $crate::schemars::SchemaGenerator) -> $crate::schemars::Schema {
+                $crate::schemars::json_schema!({"type": "string", "enum": Self::NAMES})
+            }
+        }
     };
 }
 

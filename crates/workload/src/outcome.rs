@@ -218,7 +218,7 @@ pub struct FailedRequest {
 
 named! {
     /// The end of a trial, ordered by gravity. If workers or processes end differently, the greatest value counts.
-    #[derive(PartialOrd, Ord, Default, Serialize, Deserialize)]
+    #[derive(PartialOrd, Ord, Default)]
     pub enum Ended: "end of a trial" {
         /// The requested bytes or requests, or the pass, are complete.
         #[default]

@@ -1,9 +1,10 @@
 //! State of the page cache and of the file around a trial.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The part of a range that is in the page cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Residency {
     /// Bytes of the range that were examined, evenly spread; the other counts are extrapolated to the whole range.
     pub looked_bytes: u64,
@@ -23,7 +24,7 @@ impl Residency {
 }
 
 /// The part of a range that was never written, and reads as zeros without storage I/O.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Extents {
     /// Bytes of the range that were examined, evenly spread; the other counts are extrapolated to the whole range.
     pub looked_bytes: u64,
@@ -42,7 +43,7 @@ impl Extents {
 }
 
 /// State of the region that a trial may access, and the cost of examining it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Region {
     /// Page cache before the start.
     pub before: Option<Residency>,

@@ -4,6 +4,9 @@ use std::fmt;
 use std::ops::{Index, IndexMut};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::group::split_group;
 use crate::{Error, Result};
 
@@ -27,9 +30,9 @@ const NS: &str = "ns";
 macro_rules! responses {
     ($($(#[$about:meta])* $response:ident: $name:literal, $words:literal, $heading:literal, $column:literal, $unit:expr, $quantile:expr, $requests_min:literal;)+) => {
         /// A quantity with a value in each trial: the subject of an experiment, or of a comparison of runs.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
         pub enum Response {
-            $($(#[$about])* $response,)+
+            $($(#[$about])* #[serde(rename = $name)] $response,)+
         }
 
         impl Response {

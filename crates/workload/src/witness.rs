@@ -1,15 +1,20 @@
 //! Observations of a running program: its processes, its open files, the disks, and the I/O of other programs meanwhile.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::counters::{DeviceStat, DeviceWaits, NfsIo, Pressure, ProcessIo, ResourceUse, Traffic};
+use crate::json;
 use crate::medium::Medium;
 use crate::named_enum::named;
 use crate::region_state::{Region, Residency};
 
 /// The subject of an observation.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// A program that the observer started: its name and arguments.
     Program(Vec<String>),
@@ -37,7 +42,7 @@ impl Subject {
 
 /// Observation from the start of a program, or of the observation, until all processes that it started have ended, or the
 /// observation has.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Observed {
     /// The subject.
     pub subject: Subject,
@@ -74,6 +79,7 @@ pub struct Observed {
     /// Limits of the control groups that the observer, and with it the program, runs in.
     pub limits: GroupLimits,
     /// Processes whose traffic the control group of the program counted, as in `disks`; `None` without such a group.
+    #[serde(rename = "group_holds")]
     pub group: Option<GroupHolds>,
     /// Result of tracing; `None` if the program was not traced.
     pub trace: Option<TracedProgram>,
@@ -93,7 +99,7 @@ named! {
 
 /// Traffic with a disk that the kernel counted for a control group (`io.stat` of version 2). It includes requests of the
 /// group's processes, and write-back of pages that they dirtied if the group counts memory too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct GroupTraffic {
     /// Bytes read.
     pub read_bytes: u64,
@@ -114,7 +120,7 @@ impl GroupTraffic {
 
 /// Traffic over time, in consecutive moments of 100 ms. The moments are doubled as often as needed to keep them few, or
 /// longer from the start if a look costs much.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Course {
     /// The names of the devices.
     pub devices: Vec<String>,
@@ -139,7 +145,7 @@ impl Course {
 }
 
 /// A part of the time of an observation.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Moment {
     /// From the start of the observation, ns.
     pub start_ns: u64,
@@ -164,18 +170,21 @@ impl Moment {
 }
 
 /// Limits of control groups, each the tightest on the way up to the root.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct GroupLimits {
     /// CPU time per time; 1.5 is one and a half CPUs.
     pub cpus: Option<f64>,
     /// Memory with page cache, bytes.
     pub memory_bytes: Option<u64>,
     /// Traffic per second with the observed devices.
+    #[serde(serialize_with = "json::object")]
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub io: Vec<(Traffic, u64)>,
 }
 
 /// How an observed program ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ObservedEnd {
     /// With this exit code.
     Code(i32),
@@ -189,7 +198,7 @@ pub enum ObservedEnd {
 }
 
 /// The processes of a program together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct ProcessTotals {
     /// Processes whose ends the observer collected: one whose parent waited for it is part of its parent's account.
     pub collected: u64,
@@ -204,6 +213,7 @@ pub struct ProcessTotals {
     /// Whether the accounts of all ended tasks were received, including children whose parents ignored their ends.
     pub is_complete: bool,
     /// I/O of all of them; `None` if no account could be read.
+    #[serde(flatten)]
     pub io: Option<ProcessIo>,
     /// Bytes that were to be written and never will be, because their file was cut or removed.
     pub cancelled_write_bytes: u64,
@@ -211,6 +221,7 @@ pub struct ProcessTotals {
     /// of read-ahead each. Not a bound for mapped data files. `None` if faults are not counted.
     pub fault_bytes: Option<u64>,
     /// Resource use; `None` for a process that the observer did not start.
+    #[serde(flatten)]
     pub usage: Option<ResourceUse>,
     /// Time in which their threads could run and waited for a CPU, ns; up to the last look at each.
     pub run_delay_ns: u64,
@@ -229,7 +240,7 @@ impl ProcessTotals {
 }
 
 /// How processes did I/O, as far as their descriptors and mappings showed it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct IoWays {
     /// Looks that saw a process.
     pub looks: u64,
@@ -250,7 +261,7 @@ pub struct IoWays {
 }
 
 /// How files and devices of storage were open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct OpenWays {
     /// One with O_DIRECT.
     pub direct: bool,
@@ -308,9 +319,11 @@ named! {
 }
 
 /// A file or device of storage that was seen open.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct ObservedFile {
     /// Its path, as the kernel reports it.
+    #[serde(serialize_with = "json::path")]
+    #[schemars(with = "String")]
     pub path: PathBuf,
     /// The storage medium of its bytes.
     pub medium: Medium,
@@ -329,9 +342,11 @@ pub struct ObservedFile {
 }
 
 /// The target that the user named.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct ObservedTarget {
     /// Path of the target.
+    #[serde(serialize_with = "json::path")]
+    #[schemars(with = "String")]
     pub path: PathBuf,
     /// The storage medium of its bytes.
     pub medium: Medium,
@@ -344,13 +359,14 @@ pub struct ObservedTarget {
 }
 
 /// A device that something lies on.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct ObservedDevice {
     /// Its name: `vda1`.
     pub name: String,
     /// The disks below it; itself if it is one.
     pub disks: Vec<String>,
     /// Its traffic; `None` if it does not count.
+    #[serde(flatten)]
     pub traffic: Option<DeviceStat>,
     /// Time of its requests; `None` if it does not count.
     pub waits: Option<DeviceWaits>,
@@ -373,7 +389,7 @@ pub struct ObservedDevice {
 
 /// Whether requests were in flight when an observation began. Their bytes are in the counters of the device from then on,
 /// and in the accounts of their processes from before. If this is unknown, both may have been in flight: the default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InFlight {
     /// Reads were.
     pub reads: bool,
@@ -408,13 +424,14 @@ impl InFlight {
 }
 
 /// Traffic of a disk.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct DiskTraffic {
     /// Name of the disk.
     pub name: String,
     /// MAJOR and MINOR.
     pub number: (u32, u32),
     /// Its traffic, by all processes.
+    #[serde(flatten)]
     pub traffic: DeviceStat,
     /// The share that the control group of the program counted; `None` without a counting group.
     pub of_group: Option<GroupTraffic>,
@@ -425,7 +442,7 @@ pub struct DiskTraffic {
 }
 
 /// I/O of processes that do not belong to the program.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct OtherProcesses {
     /// Processes that read or wrote storage.
     pub active: Vec<OtherProcess>,
@@ -436,7 +453,7 @@ pub struct OtherProcesses {
 }
 
 /// A process that does not belong to the program.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct OtherProcess {
     /// Number of the process.
     pub pid: u32,
@@ -453,18 +470,18 @@ pub struct OtherProcess {
 }
 
 /// The times of many, in a few numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Times {
     /// Their mean, ns.
     pub mean_ns: f64,
     /// Their median, ns.
     pub p50_ns: u64,
-    /// Their 99th percentile, ns.
+    /// Their 99th percentile, ns; of few, little more than their longest.
     pub p99_ns: u64,
 }
 
 /// Requests of a disk that the threads of a program sent.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct TracedRequests {
     /// Number of requests.
     pub requests: u64,
@@ -477,7 +494,7 @@ pub struct TracedRequests {
 }
 
 /// Traced requests of a disk.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct TracedDisk {
     /// Reads of the program.
     pub reads: TracedRequests,
@@ -488,9 +505,10 @@ pub struct TracedDisk {
 }
 
 /// The times of syncs, and their parts.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct SyncTimes {
     /// From the call into the file system to its return.
+    #[serde(flatten)]
     pub whole: Times,
     /// Mean time in which the disk flushed its cache, ns.
     pub flush_ns: f64,
@@ -503,7 +521,7 @@ pub struct SyncTimes {
 }
 
 /// Syncs of files that file systems with trace events got from the threads of a program.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct TracedSyncs {
     /// Number of syncs.
     pub syncs: u64,
@@ -516,11 +534,12 @@ pub struct TracedSyncs {
     /// Journal commits that timed syncs waited for.
     pub commits: u64,
     /// Times of the timed syncs; `None` without any.
+    #[serde(flatten)]
     pub times: Option<SyncTimes>,
 }
 
 /// Traced syncs of a program with all its descendants.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct TracedProgram {
     /// Syncs of the program.
     pub syncs: TracedSyncs,

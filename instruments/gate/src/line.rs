@@ -3,7 +3,6 @@
 use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_analysis::compare::ALPHA;
 use iolab_analysis::compare::matching::common_factors;
-use iolab_analysis::json;
 use iolab_analysis::runs::comparable_runs::{Comparability, ExcludedRun, ExclusionReason};
 use iolab_analysis::runs::matching::{Side, sources};
 use iolab_analysis::runs::{FiledRun, RunName, in_time};
@@ -28,7 +27,6 @@ pub struct ExperimentLine {
     /// Name of the experiment.
     pub experiment: String,
     /// The measured quantity.
-    #[serde(serialize_with = "json::name")]
     pub response: Response,
     /// The target of the last run.
     pub target: String,

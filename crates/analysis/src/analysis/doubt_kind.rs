@@ -7,7 +7,8 @@ use std::fmt;
 
 use iolab_record::{Sample, ServedBy};
 use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
-use serde::{Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{CellAnalysis, Context, Shortfall, is_peer};
 use crate::disturbance::CellDisturbance;
@@ -106,9 +107,9 @@ macro_rules! doubts {
         $(, remedy $remedy:literal)? $(, unit $unit:ident)? $(, whole $whole:literal)? $(, extent $extent:expr)?
         $(, compared $value:expr => $apart:expr)? $(, raised $raised:expr)?;)+) => {
         /// A row of the table of doubts.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
         pub enum DoubtKind {
-            $(#[doc = $words] $kind,)+
+            $(#[doc = $words] #[serde(rename = $name)] $kind,)+
         }
 
         impl DoubtKind {
@@ -351,12 +352,6 @@ impl DoubtKind {
 impl fmt::Display for DoubtKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.name().replace('-', " "))
-    }
-}
-
-impl Serialize for DoubtKind {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.name())
     }
 }
 

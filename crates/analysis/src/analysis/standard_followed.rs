@@ -1,6 +1,5 @@
 //! The test of a standard that a run follows, and where the run deviates from it.
 
-use crate::json;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -19,8 +18,6 @@ use super::steady_rounds::{SteadyAnalysis, since_prepared};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StandardFollowed {
     /// The test.
-    #[serde(serialize_with = "json::name")]
-    #[schemars(with = "String")]
     pub test: Standard,
     /// Deviations of the run from the standard.
     #[serde(skip)]

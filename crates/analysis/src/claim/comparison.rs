@@ -15,7 +15,6 @@ use super::effect::{
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubts;
 use crate::in_threads;
-use crate::json;
 
 /// Factors whose levels are counts or sizes: each level is compared with the lowest.
 const ORDERED: [&str; 5] = ["skip", "threads", "depth", "ranks", "hosts"];
@@ -64,8 +63,6 @@ pub struct Comparison {
     /// Property that is compared.
     pub contrast: Contrast,
     /// The quantity.
-    #[serde(serialize_with = "json::name")]
-    #[schemars(with = "String")]
     pub response: Response,
     /// Whether this is what the experiment asks first: the first factor compared, or accesses across runs.
     pub leads: bool,

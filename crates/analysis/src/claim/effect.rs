@@ -12,8 +12,8 @@ use iolab_workload::response::Response;
 
 use crate::analysis::{CellAnalysis, TRIALS_MIN};
 use crate::doubt::{Direction, Doubt, DoubtKind, RatioBound, SideDoubts};
-use crate::json;
 use crate::series_tests::two_groups;
+use iolab_workload::json;
 
 /// Differences within this margin do not matter: one side is at most 5 % lower than the other.
 pub const MARGIN: f64 = 0.05;

@@ -11,7 +11,7 @@ use super::effect::{CellId, confidence};
 use super::series::id;
 use super::{Claim, Payload, kind};
 use crate::analysis::{Analysis, CellAnalysis, CellStages, StageNumbers, Timed};
-use crate::json;
+use iolab_workload::json;
 
 /// Fewest requests of a trial whose slowest 1 % are examined.
 const REQUESTS_MIN: u64 = crate::analysis::TAIL_REQUESTS_MIN;
@@ -20,8 +20,6 @@ const REQUESTS_MIN: u64 = crate::analysis::TAIL_REQUESTS_MIN;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Largest {
     /// The stage.
-    #[serde(serialize_with = "json::name")]
-    #[schemars(with = "String")]
     pub stage: Stage,
     /// Share of the layer in the time: the median over the trials.
     pub share: f64,
@@ -39,8 +37,6 @@ pub struct TimeByLayer {
     /// Number of traced trials.
     pub trials: usize,
     /// Layers or devices that carried the requests out.
-    #[serde(serialize_with = "json::name")]
-    #[schemars(with = "String")]
     pub carried_by: CarriedBy,
     /// Mean time of a request or sync: the median over the trials of the sum of the stages, ns.
     pub mean_ns: f64,
@@ -67,8 +63,6 @@ pub struct JournalledSyncs {
     /// Journal commits that several syncs waited for.
     pub shared_commits: u64,
     /// Visibility of the journal in the trace.
-    #[serde(serialize_with = "json::name")]
-    #[schemars(with = "String")]
     pub journal: Journal,
 }
 

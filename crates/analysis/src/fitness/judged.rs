@@ -1,13 +1,17 @@
 //! The result for a level, and why it may be open.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use iolab_stats::{CONFIDENCE, share_bounds};
+use iolab_workload::json;
 use iolab_workload::service_level::{Quantity, ServiceLevel};
 
 use super::{Answer, ReasonedAnswer};
 use crate::doubt::DoubtKind;
 
 /// A lasting change of the limited quantity.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
     /// Time under load before it, ns.
     pub after_ns: u64,
@@ -20,11 +24,14 @@ pub struct Change {
 }
 
 /// The result for a level.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Judged {
     /// The level.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
     pub level: ServiceLevel,
     /// The limited quantity, in ns, requests/s or MB/s; `None` without requests.
+    #[serde(rename = "measured")]
     pub estimate: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
@@ -37,6 +44,7 @@ pub struct Judged {
     /// Trials that miss the level, each by itself.
     pub missed: usize,
     /// Whether the level holds, before doubts.
+    #[serde(rename = "as_measured")]
     pub answer: Answer,
     /// Reason why the answer is unknown; `None` if it is known.
     pub open: Option<DoubtKind>,

@@ -1,6 +1,9 @@
 //! Claims that an observation supports, in the order in which they are printed. `iolab-report` writes their
 //! sentences.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use iolab_record::witness::Claimed;
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::DeviceStat;
@@ -31,17 +34,21 @@ impl Transfer {
 }
 
 /// A statement about an observation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "type", content = "evidence", rename_all = "snake_case")]
 pub enum WitnessClaim<'a> {
     /// The program moved less than [`NOTEWORTHY`](super::NOTEWORTHY).
-    Nothing,
+    NothingOfNote,
     /// Source of the bytes that the program read, or destination of those that it wrote.
     Served {
         /// Direction of the bytes.
         transfer: Transfer,
+        /// Names of the devices in question that carried bytes in this direction; all of them where none is known.
+        devices: Vec<String>,
         /// Bytes that were asked for and carried.
         direction: &'a Direction,
         /// The verdict.
+        #[serde(skip)]
         verdict: &'a ServedVerdict,
     },
     /// Flushes of a write cache that the devices completed while the program wrote, of all processes.
@@ -62,7 +69,12 @@ pub enum WitnessClaim<'a> {
         carried: Bounds,
     },
     /// Load of a device that was observed without a program.
-    Load(&'a ObservedDevice, Option<DeviceLoad>),
+    DeviceLoad {
+        /// The device.
+        device: &'a ObservedDevice,
+        /// Its load; `None` where it does not count.
+        load: Option<DeviceLoad>,
+    },
     /// The processes of one name that did most I/O meanwhile, on any disk.
     MostIo(OtherCommand<'a>),
 }
@@ -79,8 +91,10 @@ impl Evidence {
     fn of_devices(&self) -> Vec<WitnessClaim<'_>> {
         let observed = &self.observed;
         let loads = observed.devices.iter();
-        let loads = loads
-            .map(|device| WitnessClaim::Load(device, DeviceLoad::of(device, observed.observed_ns)));
+        let loads = loads.map(|device| WitnessClaim::DeviceLoad {
+            device,
+            load: DeviceLoad::of(device, observed.observed_ns),
+        });
         let most = OtherCommand::all(&observed.others).into_iter().next();
         loads.chain(most.map(WitnessClaim::MostIo)).collect()
     }
@@ -94,6 +108,7 @@ impl Evidence {
                     .as_ref()
                     .map(|verdict| WitnessClaim::Served {
                         transfer,
+                        devices: self.devices_of(transfer),
                         direction,
                         verdict,
                     }),
@@ -116,7 +131,7 @@ impl Evidence {
         }
         claims.extend(self.overstated());
         if claims.is_empty() {
-            claims.push(WitnessClaim::Nothing);
+            claims.push(WitnessClaim::NothingOfNote);
         }
         claims
     }
@@ -156,13 +171,13 @@ impl WitnessClaim<'_> {
     /// Name of the claim in JSON.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Nothing => "nothing-of-note",
+            Self::NothingOfNote => "nothing-of-note",
             Self::Served { .. } => "served-by",
             Self::Flushes(_) => "cache-flushes",
             Self::Syncs(_) => "syncs",
             Self::OtherUse(_) => "other-use",
             Self::Overstated { .. } => "more-than-devices",
-            Self::Load(..) => "device-load",
+            Self::DeviceLoad { .. } => "device-load",
             Self::MostIo(_) => "most-io",
         }
     }
@@ -171,13 +186,15 @@ impl WitnessClaim<'_> {
     pub fn role(&self) -> Role {
         match self {
             Self::Served { verdict, .. } if verdict.served_by == ServedBy::Unknown => Role::Nothing,
-            Self::Load(_, None) | Self::OtherUse(OtherUse::Unknown) => Role::Nothing,
+            Self::DeviceLoad { load: None, .. } | Self::OtherUse(OtherUse::Unknown) => {
+                Role::Nothing
+            }
             Self::OtherUse(OtherUse::Some { .. }) => Role::Weakness,
-            Self::Nothing
+            Self::NothingOfNote
             | Self::Served { .. }
             | Self::Syncs(_)
             | Self::Overstated { .. }
-            | Self::Load(..) => Role::Answer,
+            | Self::DeviceLoad { .. } => Role::Answer,
             Self::MostIo(_) => Role::Explanation,
             Self::Flushes(_) | Self::OtherUse(OtherUse::None | OtherUse::Little { .. }) => {
                 Role::Detail

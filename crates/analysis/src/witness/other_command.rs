@@ -1,9 +1,12 @@
 //! Unobserved processes of one name, combined: a program of many processes is one disturber.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use iolab_workload::witness::{OtherProcess, OtherProcesses};
 
 /// I/O of unobserved processes that share one name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OtherCommand<'a> {
     /// The process with the most I/O.
     pub first: &'a OtherProcess,

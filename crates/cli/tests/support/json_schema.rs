@@ -132,6 +132,7 @@ fn broken<'s>(schema: &'s Value, value: &Value) -> Option<&'s str> {
         | "additionalProperties"
         | "prefixItems"
         | "items"
+        | "uniqueItems"
         | "oneOf"
         | "anyOf" => true,
         other => panic!("the keyword {other} is unknown"),

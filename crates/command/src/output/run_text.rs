@@ -4,7 +4,6 @@ use std::io::Write;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_report::chart::Style;
-use iolab_report::durable_write;
 use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::findings::{Finding, cross_findings};
 use iolab_report::input::Input;
@@ -57,7 +56,6 @@ pub fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn Write) -
 pub fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
     let text = match full {
         true => return report(&input.run, &input.interpretation, to),
-        false if durable_write::asks(input) => durable_write::text(input, &style()),
         false => Overview::new([input]).screen(LINES_BELOW, &style()),
     };
     Ok(write!(to, "{text}")?)

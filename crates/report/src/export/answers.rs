@@ -1,33 +1,34 @@
 //! Rows of answers: one per level that a run was asked about, or one for a search.
 
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
-use iolab_analysis::fitness::{Answer, LevelAnswer};
+use iolab_analysis::fitness::{Answer, Judged, LevelAnswer, UnseenStalls};
 use iolab_analysis::runs::RunName;
-use iolab_analysis::slo::SearchAnswer;
+use iolab_analysis::slo::RateAnswer;
 use iolab_record::RunRecord;
 use iolab_record::question::{Asked, Fit, Question, QuestionKind};
 use serde_json::Value;
 
-use super::place::run_columns;
 use crate::data_column::{DataColumn, DataRows, RunRows, row_schema};
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
-use crate::exported_run::Exported;
+use crate::exported_run::{Exported, run_columns};
 use crate::fitness::{unit, why};
 
-/// Data of one row.
+/// Data of one row: of a level, or of a search.
 pub(super) struct AnswerRow<'a> {
     name: &'a RunName,
     record: &'a RunRecord,
     question: &'a Question,
     answer: &'a RunAnswer,
-    of: RowOf<'a>,
-}
-
-/// Subject of a row.
-enum RowOf<'a> {
-    /// A level, with its cell in words; empty if there is only one cell.
-    Level(&'a str, &'a LevelAnswer),
-    Search(&'a SearchAnswer),
+    /// The cell in words; empty if there is only one.
+    cell: &'a str,
+    /// The level, or all levels of a search.
+    asked: String,
+    unit: &'static str,
+    measured: Option<f64>,
+    fails: Option<f64>,
+    unseen: Option<UnseenStalls>,
+    /// The answer to a level; `None` for a search.
+    level: Option<&'a LevelAnswer>,
 }
 
 impl<'a> AnswerRow<'a> {
@@ -38,23 +39,8 @@ impl<'a> AnswerRow<'a> {
         }
     }
 
-    fn level(&self) -> Option<&'a LevelAnswer> {
-        match self.of {
-            RowOf::Level(_, level) => Some(level),
-            RowOf::Search(_) => None,
-        }
-    }
-
-    /// A number of a level or of a search.
-    fn either<T>(
-        &self,
-        of_level: fn(&'a LevelAnswer) -> T,
-        of_search: fn(&'a SearchAnswer) -> T,
-    ) -> T {
-        match self.of {
-            RowOf::Level(_, level) => of_level(level),
-            RowOf::Search(search) => of_search(search),
-        }
+    fn judged(&self) -> Option<&'a Judged> {
+        self.level.map(|level| &level.judged)
     }
 }
 
@@ -132,67 +118,45 @@ fn measured_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 8] {
         DataColumn::text(
             "cell",
             "the cell in words; empty where there is one only",
-            |row: &Row<'a>| match row.of {
-                RowOf::Level(cell, _) => Some(cell),
-                RowOf::Search(_) => Some(""),
-            },
+            |row: &Row<'a>| Some(row.cell),
         )
         .known(),
         DataColumn::text(
             "level",
             "the level as it was asked; of a search all of them",
-            |row: &Row<'a>| {
-                Some(row.either(
-                    |level| level.judged.level.to_string(),
-                    |search| search.levels.to_string(),
-                ))
-            },
+            |row: &Row<'a>| Some(row.asked.clone()),
         )
         .known(),
         DataColumn::text(
             "unit",
             "unit of `measured`, `low`, `high` and `limit`: `ns`, `1/s` or `MB/s`",
-            |row: &Row<'a>| Some(row.either(|level| unit(&level.judged.level), |_| "1/s")),
+            |row: &Row<'a>| Some(row.unit),
         )
         .known(),
         DataColumn::number(
             "measured",
             "the measured quantity; of a search the highest rate at which the levels are shown to hold",
-            |row: &Row<'a>| {
-                row.either(
-                    |level| level.judged.estimate,
-                    |search| search.holds.as_ref().map(|end| end.rate as f64),
-                )
-            },
+            |row: &Row<'a>| row.measured,
         ),
         DataColumn::number(
             "fails",
             "of a search the lowest higher rate at which a level is shown to fail; null otherwise",
-            |row: &Row<'a>| {
-                row.either(
-                    |_| None,
-                    |search| search.fails.as_ref().map(|end| end.rate as f64),
-                )
-            },
+            |row: &Row<'a>| row.fails,
         ),
         DataColumn::number(
             "low",
             "lower end of its 95 % interval; null for a search",
-            |row: &Row<'a>| row.either(|level| level.judged.low, |_| None),
+            |row: &Row<'a>| row.judged()?.low,
         ),
         DataColumn::number(
             "high",
             "upper end of its 95 % interval, as `low`; null where too few requests were measured for one",
-            |row: &Row<'a>| row.either(|level| level.judged.high, |_| None),
+            |row: &Row<'a>| row.judged()?.high,
         ),
         DataColumn::number(
             "unseen_stalls",
             "of a `yes` of a complete run, the greatest share of trials that can miss the level by what the measured ones show, with 95 % confidence; of a search of those at the highest rate that holds; null otherwise, and where so few stalls cannot make the level fail",
-            |row: &Row<'a>| {
-                let unseen = row.either(LevelAnswer::unseen_stalls, SearchAnswer::unseen_stalls);
-                let unseen = unseen.filter(|_| row.answer.is_complete());
-                unseen.map(|unseen| unseen.share)
-            },
+            |row: &Row<'a>| Some(row.unseen.filter(|_| row.answer.is_complete())?.share),
         ),
     ]
 }
@@ -202,33 +166,33 @@ fn level_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 6] {
     type Row<'a> = AnswerRow<'a>;
     let columns = [
         DataColumn::number("limit", "bound of the level", |row: &Row<'a>| {
-            row.level().map(|level| level.judged.level.limit())
+            Some(row.judged()?.level.limit())
         }),
         DataColumn::whole("requests", "requests measured", |row: &Row<'a>| {
-            row.level().map(|level| level.judged.requests)
+            Some(row.judged()?.requests)
         }),
         DataColumn::whole("trials", "trials measured", |row: &Row<'a>| {
-            row.level().map(|level| level.judged.trials)
+            Some(row.judged()?.trials)
         }),
         DataColumn::text(
             "level_answer",
             "whether the level holds",
-            |row: &Row<'a>| row.level().map(|level| level.answer().name()),
+            |row: &Row<'a>| Some(row.level?.answer().name()),
         )
         .one_of(Answer::NAMES),
         DataColumn::text(
             "as_measured",
             "whether it holds before any doubt",
-            |row: &Row<'a>| row.level().map(|level| level.judged.answer.name()),
+            |row: &Row<'a>| Some(row.judged()?.answer.name()),
         )
         .one_of(Answer::NAMES),
         DataColumn::text(
             "why",
             "why `as_measured` is `cannot tell`; empty otherwise",
-            |row: &Row<'a>| row.level().map(|level| why(&level.judged)),
+            |row: &Row<'a>| row.judged().map(why),
         ),
     ];
-    columns.map(|column| column.only_of(|row| row.level().is_some()))
+    columns.map(|column| column.only_of(|row| row.level.is_some()))
 }
 
 /// The rows of some runs; a run without a question has none.
@@ -244,28 +208,48 @@ fn rows_of_run<'a>((name, record, answer): &'a Exported<'a>) -> Vec<AnswerRow<'a
     let (Some(question), Some(answer)) = (&record.experiment.asked, answer) else {
         return Vec::new();
     };
-    let of: Vec<RowOf<'a>> = match &answer.found {
+    let of_level = |cell: &'a str, level: &'a LevelAnswer| AnswerRow {
+        name,
+        record,
+        question,
+        answer,
+        cell,
+        asked: level.judged.level.to_string(),
+        unit: unit(&level.judged.level),
+        measured: level.judged.estimate,
+        fails: None,
+        unseen: level.unseen_stalls(),
+        level: Some(level),
+    };
+    match &answer.found {
         AnswerBasis::Cells(found) => {
             let levels = found.cells.iter().flat_map(|cell| {
                 let levels = cell.levels.iter();
-                levels.map(|level| RowOf::Level(&cell.cell, level))
+                levels.map(|level| of_level(&cell.cell, level))
             });
             levels.collect()
         }
         AnswerBasis::Workload(found) => {
             let levels = found.levels.iter();
-            levels.map(|level| RowOf::Level("", level)).collect()
+            levels.map(|level| of_level("", level)).collect()
         }
-        AnswerBasis::Limit(found) => vec![RowOf::Search(found)],
-    };
-    let row = |of| AnswerRow {
-        name,
-        record,
-        question,
-        answer,
-        of,
-    };
-    of.into_iter().map(row).collect()
+        AnswerBasis::Limit(found) => {
+            let rate = |end: &Option<RateAnswer>| end.as_ref().map(|end| end.rate as f64);
+            vec![AnswerRow {
+                name,
+                record,
+                question,
+                answer,
+                cell: "",
+                asked: found.levels.to_string(),
+                unit: "1/s",
+                measured: rate(&found.holds),
+                fails: rate(&found.fails),
+                unseen: found.unseen_stalls(),
+                level: None,
+            }]
+        }
+    }
 }
 
 /// JSON schema of a row.

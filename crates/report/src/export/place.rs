@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::data_column::{DataColumn, InSchema, schema_of};
 use crate::document_header::LEVEL;
-use crate::exported_run::{RUN_COLUMNS, level_fields};
+use crate::exported_run::{level_fields, run_columns};
 use crate::rows::Field;
 
 /// Source of the columns of a place.
@@ -85,17 +85,6 @@ pub(super) fn schema<R>(own: &[DataColumn<'_, R>]) -> Value {
 }
 
 type Columns<'a> = Vec<DataColumn<'a, Place<'a>>>;
-
-/// The columns that identify the run of a row.
-pub(super) fn run_columns<'c, R: 'c>(of: fn(&R) -> &RunName) -> Vec<DataColumn<'c, R>> {
-    let made = RUN_COLUMNS.iter().map(|column| {
-        let made = DataColumn::text(column.name, column.doc, move |row: &R| {
-            (column.value)(of(row)).map(str::to_owned)
-        });
-        if column.is_known { made.known() } else { made }
-    });
-    made.collect()
-}
 
 /// The columns before the levels of the factors, and those after them.
 fn columns<'a>() -> (Columns<'a>, Columns<'a>) {

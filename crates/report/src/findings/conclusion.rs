@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::agreement::{shown_of_cell, tally_of};
-use super::levels_of;
 use super::precision::wide_interval;
 use super::run_status::is_by_user;
 use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_short};
@@ -20,8 +19,6 @@ use iolab_workload::trial_description::levels_in_words;
 use crate::cell_counts::all_cells;
 use crate::ratio;
 
-/// Most cells that the line names besides the lowest and the highest.
-const NAMED_MAX: usize = 2;
 /// The factor whose levels have a line each.
 const TARGET: &str = "target";
 
@@ -94,7 +91,7 @@ impl<'a> Subject<'a> {
             None => {
                 let found = self.range().unwrap_or_else(|| self.without_range());
                 let of_trials = match has_trials {
-                    true => rounds(analysis) + &self.without_value() + &self.agreement(peers),
+                    true => rounds(analysis) + &self.agreement(peers),
                     false => String::new(),
                 };
                 (String::new(), found + &of_trials)
@@ -230,34 +227,6 @@ impl<'a> Subject<'a> {
         comparison.cells.iter().filter(is_own).collect()
     }
 
-    /// The cells that the line cannot rank, which may have been the slowest: `; too few requests for a value in 2 of 5 cells
-    /// (200MB/s for writer; no given rate for writer)`.
-    fn without_value(&self) -> String {
-        let lacks =
-            |c: &&CellAnalysis| c.response.is_none() && c.n > 0 && self.analysis.has_response(c);
-        let lacking: Vec<&CellAnalysis> = self.cells.iter().copied().filter(lacks).collect();
-        // Where no cell has a value, the line has said so.
-        if self.cells.iter().all(|cell| cell.response.is_none()) {
-            return String::new();
-        }
-        let names = lacking.iter().take(NAMED_MAX);
-        let names: Vec<String> = names
-            .filter_map(|cell| levels_of(self.analysis, cell))
-            .collect();
-        let more = match lacking.len().saturating_sub(NAMED_MAX) {
-            0 => String::new(),
-            more => format!(", and {more} more"),
-        };
-        match lacking.len() {
-            0 => String::new(),
-            n => format!(
-                "; too few requests for a value in {n} of {} cells ({}{more})",
-                self.cells.len(),
-                names.join("; ")
-            ),
-        }
-    }
-
     /// Doubts for a reader of the line: how the run ended, and how many cells have which doubt.
     fn doubts(&self) -> String {
         let analysis = self.analysis;
@@ -265,23 +234,24 @@ impl<'a> Subject<'a> {
         // Of a cause the line has the interval of its part, which no cell has.
         let is_of_cells = analysis.inquiry.is_none();
         let seeks = analysis.seeks_precision && is_of_cells;
-        let imprecise = |cell: &CellAnalysis| {
-            seeks && cell.precision.is_some_and(|p| p > analysis.precision_goal)
-        };
-        // Rounds and a soak end by other rules than the precision of a median.
-        let lacks =
-            |cell: &CellAnalysis| seeks && cell.response.is_some() && cell.precision.is_none();
         let has = |cell: &CellAnalysis, what: DoubtKind| match what {
             // Where nothing was measured, the line has said so.
             DoubtKind::NoTrial => {
                 cell.n == 0 && cell.failed == 0 && self.cells.iter().any(|c| c.n + c.failed > 0)
             }
-            DoubtKind::Errors => cell.n == 0 && cell.failed > 0,
             DoubtKind::TwoGroups => groups(analysis, cell).is_some(),
-            DoubtKind::FewTrials => lacks(cell),
-            DoubtKind::Imprecise => imprecise(cell),
-            DoubtKind::Suspended => cell.is_suspended(),
-            DoubtKind::RateNotHeld | DoubtKind::ExceedsCeiling => cell.flags.contains(&what),
+            DoubtKind::Imprecise => {
+                seeks && cell.precision.is_some_and(|p| p > analysis.precision_goal)
+            }
+            // Rounds and a soak end by other rules than the precision of a median.
+            DoubtKind::FewTrials => seeks && cell.response.is_some() && cell.flags.contains(&what),
+            // Where no cell has a value, the line has said so.
+            DoubtKind::FewRequests => {
+                cell.flags.contains(&what) && self.cells.iter().any(|c| c.response.is_some())
+            }
+            DoubtKind::Errors | DoubtKind::RateNotHeld | DoubtKind::ExceedsCeiling => {
+                cell.flags.contains(&what)
+            }
             _ => what.disturbs() && cell.flags.contains(&what),
         };
         let counted = DoubtKind::ALL.iter().filter_map(|what| {

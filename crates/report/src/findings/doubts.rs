@@ -1,10 +1,12 @@
 //! Doubts about the cells of a run: one finding a row of the table of doubts.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, of_cell};
+use iolab_analysis::more_trials::MoreTrials;
 use iolab_record::TargetKind;
 use iolab_workload::quantity::{format_percent, significant};
 
+use super::precision::{longer_trials, more_trials};
 use super::{Finding, Rule, Says, cells_of, with_levels};
 use crate::{ceiling, doubt};
 
@@ -23,7 +25,8 @@ pub fn doubts(analysis: &Analysis) -> Vec<Finding> {
         .collect();
     let finding = |what: DoubtKind| {
         let own = all.iter().filter_map(|(cell, doubts)| {
-            let own = doubts.iter().find(|doubt| doubt.what == what)?;
+            let is_told = what != DoubtKind::FewTrials || cell.n > 0 && analysis.has_response(cell);
+            let own = doubts.iter().find(|doubt| doubt.what == what && is_told)?;
             Some((*cell, own))
         });
         let own: Vec<(&CellAnalysis, &Doubt)> = own.collect();
@@ -39,7 +42,13 @@ pub fn doubts(analysis: &Analysis) -> Vec<Finding> {
             None => String::new(),
             Some(further) => format!(" ({further})"),
         };
-        let remedy = doubt::remedy(what).filter(|_| can_help(what, cell));
+        let cells: Vec<&CellAnalysis> = own.iter().map(|(cell, _)| *cell).collect();
+        let remedy = match what {
+            DoubtKind::FewTrials => Some(more_trials(MoreTrials::of(analysis, &cells)).to_owned()),
+            DoubtKind::FewRequests => Some(longer_trials(analysis).to_owned()),
+            _ => doubt::remedy(what).filter(|_| can_help(what, cell)),
+        };
+        let remedy = remedy.filter(|remedy| !remedy.is_empty());
         let remedy = remedy.map_or_else(String::new, |remedy| format!(" {remedy}"));
         Some(Finding {
             rule: Rule::doubt(what.name(), BASIS),
@@ -65,6 +74,10 @@ fn is_told(analysis: &Analysis, what: DoubtKind) -> bool {
         (DoubtKind::EarlierWrites, _) => {
             analysis.standard.is_none() && analysis.target_kind != TargetKind::Imported
         }
+        // An inquiry has as many blocks as its question needs.
+        (DoubtKind::FewTrials | DoubtKind::FewRequests, _) => {
+            analysis.inquiry.is_none() && analysis.seeks_precision
+        }
         (_, DoubtClass::Invalid | DoubtClass::Source) => true,
         _ => what.remedy().is_some(),
     }
@@ -81,6 +94,11 @@ fn detail(analysis: &Analysis, cell: &CellAnalysis, doubt: &Doubt) -> Option<Str
         DoubtKind::IoLimit => {
             let limit = cell.io_limit?;
             Some(limit.what.format(limit.per_second))
+        }
+        DoubtKind::FewTrials => Some(format!("{TRIALS_MIN} are needed")),
+        DoubtKind::FewRequests => {
+            let (response, needed) = (analysis.response, analysis.response.requests_min());
+            Some(format!("a {response} needs {needed} in a trial"))
         }
         DoubtKind::ExceedsCeiling => {
             let efficiency = cell.efficiency?;

@@ -1,11 +1,11 @@
 //! Whether trials are enough: intervals as narrow as requested, and a known tail.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_MIN, TRIALS_MIN};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_MIN};
 use iolab_analysis::more_trials::MoreTrials;
 use iolab_record::TargetKind;
 use iolab_workload::quantity::format_percent;
 
-use super::{Finding, Rule, Says, cells_of, has, levels_of};
+use super::{Finding, Rule, Says, cells_of, levels_of};
 
 pub(crate) const BELOW_PRECISION: Rule = Rule::doubt(
     "below-precision",
@@ -34,10 +34,6 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
     let wide: Vec<&CellAnalysis> = measured()
         .filter(|c| c.precision.is_some_and(|p| p > analysis.precision_goal))
         .collect();
-    // A trial may have a value only when it has enough requests.
-    let (lacking, without): (Vec<&CellAnalysis>, Vec<&CellAnalysis>) = measured()
-        .filter(|c| c.precision.is_none())
-        .partition(|c| c.lacks_requests());
     let mut findings = Vec::new();
     let worst = wide.iter().max_by(|a, b| {
         a.precision
@@ -79,32 +75,6 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
             text: format!("{missed} {remedy}").trim_end().to_owned(),
         });
     }
-    if !without.is_empty() {
-        findings.push(Finding {
-            rule: BELOW_PRECISION,
-            text: format!(
-                "{} {} too few trials for a 95 % interval of the median ({TRIALS_MIN} are needed). {}",
-                cells_of(without.len(), analysis),
-                has(without.len()),
-                more_trials(MoreTrials::of(analysis, &without)),
-            )
-            .trim_end()
-            .to_owned(),
-        });
-    }
-    if !lacking.is_empty() {
-        let response = analysis.response;
-        findings.push(Finding {
-            rule: BELOW_PRECISION,
-            text: format!(
-                "{} {} no 95 % interval of the median: fewer than {TRIALS_MIN} trials had enough requests for a {response} ({} per trial). {}",
-                cells_of(lacking.len(), analysis),
-                has(lacking.len()),
-                response.requests_min(),
-                longer_trials(analysis),
-            ),
-        });
-    }
     findings
 }
 
@@ -118,7 +88,7 @@ pub(super) fn wide_interval(cell: &CellAnalysis, response: Response) -> Option<S
 }
 
 /// Way to get more requests per trial.
-fn longer_trials(analysis: &Analysis) -> &'static str {
+pub(super) fn longer_trials(analysis: &Analysis) -> &'static str {
     match analysis.target_kind {
         TargetKind::Imported => "Longer jobs in the imported file have more.",
         _ => "Increase --time.",
@@ -144,7 +114,7 @@ pub fn tail_unknown(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// A sentence with the way to get more trials.
-fn more_trials(of: MoreTrials) -> &'static str {
+pub(super) fn more_trials(of: MoreTrials) -> &'static str {
     match of {
         MoreTrials::Jobs => "More jobs of the same settings in the imported file give more trials.",
         MoreTrials::Uninterrupted => "A run that is not interrupted gives more trials.",

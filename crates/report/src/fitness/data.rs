@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use iolab_analysis::doubt::{Direction, Doubt, Doubts};
-use iolab_analysis::fitness::{Answer, Change, LevelAnswer};
+use iolab_analysis::doubt::{Direction, Doubt, DoubtKind, Doubts};
+use iolab_analysis::fitness::{Answer, Judged, LevelAnswer};
 use iolab_analysis::io_limit::ReachedLimit;
+use iolab_stats::CONFIDENCE;
 use iolab_workload::service_level::Need;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,8 +28,7 @@ pub(crate) struct FitDocument<'a> {
     /// The target.
     target: &'a str,
     /// Answer for all levels of all workloads together.
-    #[schemars(extend("enum" = Answer::NAMES))]
-    answer: &'static str,
+    answer: Answer,
     /// Aspects that the requirement leaves out, in words.
     not_covered: &'a str,
     /// Aspects that the answer does not cover on this target, in words.
@@ -60,20 +60,18 @@ struct Workload<'a> {
 
 /// Something in the evidence that makes storage look better or worse than it is.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Doubt")]
+#[schemars(rename = "DoubtOfTrials")]
 struct DoubtData<'a> {
-    /// Name of the doubt: METHODS.md, "Doubts", has the rules.
-    doubt: &'a str,
+    #[serde(flatten)]
+    doubt: &'a Doubt,
     /// The doubt as a sentence.
     text: String,
     /// Answers that the doubt contradicts: `yes`, `no`, or both. Doubts that turn no answer are listed too.
-    against: Vec<&'static str>,
+    against: Vec<Answer>,
     /// Trials that the doubt concerns.
     trials: usize,
     /// All trials of the workload.
     of_trials: usize,
-    /// The greatest value in any trial: a share, or ns of `suspended`; `null` where there is none.
-    worst: Option<f64>,
     /// Advice on the doubt; `null` where nothing is known to help.
     remedy: Option<String>,
 }
@@ -81,32 +79,18 @@ struct DoubtData<'a> {
 /// A level of a workload, with what was measured.
 #[derive(Serialize, JsonSchema)]
 struct Level<'a> {
-    /// The level as it is written: `syncs.p99<10ms`.
-    level: String,
+    #[serde(flatten)]
+    judged: &'a Judged,
     /// Bound of the level, in `unit`.
     limit: f64,
     /// Unit of the numbers: `ns`, `1/s` or `MB/s`.
     unit: &'static str,
-    /// The measured quantity, in `unit`; `null` without requests.
-    measured: Option<f64>,
-    /// Low end of its interval, in `unit`.
-    low: Option<f64>,
-    /// High end of its interval, in `unit`; `null` where too few requests were measured.
-    high: Option<f64>,
     /// Confidence of the interval, a share.
     confidence: f64,
-    /// Requests that the answer rests on.
-    requests: u64,
-    /// Trials that the answer rests on.
-    trials: usize,
     /// Whether the level holds.
-    #[schemars(extend("enum" = Answer::NAMES))]
-    answer: &'static str,
-    /// The answer before doubts.
-    #[schemars(extend("enum" = Answer::NAMES))]
-    as_measured: &'static str,
+    answer: Answer,
     /// Names of the doubts that turned the answer into `cannot tell`.
-    turned_by: Vec<&'a str>,
+    turned_by: Vec<DoubtKind>,
     /// Limit of control groups that the load reached, for a `no`; `null` otherwise.
     cause: Option<Cause>,
     /// The greatest share of trials that may miss the level although it holds, by what `trials` show, with 95 %
@@ -114,8 +98,6 @@ struct Level<'a> {
     unseen_stalls: Option<f64>,
     /// Reason why `as_measured` is `cannot tell`; empty otherwise.
     why: &'static str,
-    /// The last lasting change in the course of the load; `null` without one.
-    change: Option<ChangeData>,
     /// The document that states the level, or a note that there is none.
     source: &'a str,
     /// Quotation from `source`; empty without one.
@@ -127,27 +109,10 @@ struct Level<'a> {
 /// A limit of control groups.
 #[derive(Serialize, JsonSchema)]
 struct Cause {
-    /// The limited traffic: `rbps`, `wbps` (bytes per second that are read, written), `riops`, `wiops` (requests
-    /// per second).
-    what: &'static str,
-    /// The bound, per second.
-    per_second: u64,
+    #[serde(flatten)]
+    limit: ReachedLimit,
     /// The limit in words.
     text: String,
-}
-
-/// A lasting change in the course of the load.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Change")]
-struct ChangeData {
-    /// Time under load before it, ns.
-    after_ns: u64,
-    /// Bytes that were moved before it.
-    after_bytes: u64,
-    /// Median over the trials before it, in the unit of the level.
-    from: f64,
-    /// Median over the trials since, in the unit of the level.
-    to: f64,
 }
 
 impl<'a> FitDocument<'a> {
@@ -158,7 +123,7 @@ impl<'a> FitDocument<'a> {
             requirement: &fitness.requirement,
             question: &fitness.question,
             target: &fitness.target,
-            answer: fitness.answer().name(),
+            answer: fitness.answer(),
             not_covered: &fitness.not,
             limits: fitness.limits_of_load(),
             workloads: fitness
@@ -198,77 +163,50 @@ impl<'a> Level<'a> {
         let judged = &answered.judged;
         let cause = found.found.cause(answered);
         Self {
-            level: judged.level.to_string(),
+            judged,
             limit: judged.level.limit(),
             unit: unit(&judged.level),
-            measured: judged.estimate,
-            low: judged.low,
-            high: judged.high,
-            confidence: 0.95,
-            requests: judged.requests,
-            trials: judged.trials,
-            answer: found.answer(answered).name(),
-            as_measured: judged.answer.name(),
-            turned_by: answered.turned_by.iter().map(|by| by.what.name()).collect(),
+            confidence: CONFIDENCE,
+            answer: found.answer(answered),
+            turned_by: answered.turned_by.iter().map(|by| by.what).collect(),
             unseen_stalls: match found.answer(answered) {
                 Answer::Yes => answered.unseen_stalls().map(|unseen| unseen.share),
                 Answer::No | Answer::CannotTell => None,
             },
             why: why(judged),
-            change: judged.change.as_ref().map(ChangeData::of),
             source: &need.source,
             wording: &need.wording,
             remedy: match cause {
                 Some(_) => doubt::RAISE_LIMIT,
                 None => &need.remedy,
             },
-            cause: cause.as_ref().map(Cause::of),
+            cause: cause.map(|limit| Cause {
+                limit,
+                text: format!(
+                    "this container is limited to {}",
+                    limit.what.format(limit.per_second)
+                ),
+            }),
         }
     }
 }
 
 impl<'a> DoubtData<'a> {
     fn of(doubt: &'a Doubt, all: &Doubts) -> Self {
-        let turns = |direction, answer: Answer| {
-            let turns = doubt.what.turns(direction);
-            turns.then_some(answer.name())
-        };
-        let against = [
-            turns(Direction::AtLeast, Answer::Yes),
-            turns(Direction::AtMost, Answer::No),
+        let sides = [
+            (Direction::AtLeast, Answer::Yes),
+            (Direction::AtMost, Answer::No),
         ];
+        let against = sides
+            .into_iter()
+            .filter(|(side, _)| doubt.what.turns(*side));
         Self {
-            doubt: doubt.what.name(),
+            doubt,
             text: doubt::words(doubt, all),
-            against: against.into_iter().flatten().collect(),
+            against: against.map(|(_, answer)| answer).collect(),
             trials: doubt.samples.len(),
             of_trials: all.trials,
-            worst: doubt.extent,
             remedy: doubt::remedy(doubt.what),
-        }
-    }
-}
-
-impl Cause {
-    fn of(limit: &ReachedLimit) -> Self {
-        Self {
-            what: limit.what.name(),
-            per_second: limit.per_second,
-            text: format!(
-                "this container is limited to {}",
-                limit.what.format(limit.per_second)
-            ),
-        }
-    }
-}
-
-impl ChangeData {
-    fn of(change: &Change) -> Self {
-        Self {
-            after_ns: change.after_ns,
-            after_bytes: change.after_bytes,
-            from: change.from,
-            to: change.to,
         }
     }
 }

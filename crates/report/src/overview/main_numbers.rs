@@ -6,7 +6,7 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_ns, format_percent, significant};
 
 use super::{Overview, description};
-use crate::layout::{self, Column, none};
+use crate::layout::{self, Column, columns_over, none};
 
 /// Characters of what a target is in a row of the glance.
 const DESCRIPTION_WIDTH: usize = 24;
@@ -129,9 +129,7 @@ impl Overview<'_> {
     fn accesses_of_one_target(&self) -> Vec<Column> {
         let glance = &self.digest.glance;
         let rows = &glance.rows;
-        let column = |heading: &str, dispensable, value: &dyn Fn(&HeadlineCell<'_>) -> String| {
-            Column::new(heading, dispensable, rows.iter().map(value))
-        };
+        let column = columns_over(&rows);
         let mut columns = vec![
             column("at a glance", 0, &access).left(),
             column("operation", 0, &|row| row.operation.name().to_owned()).left(),

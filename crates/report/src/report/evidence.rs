@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellServed, Response};
 use iolab_figure::result_names;
-use iolab_record::{RunRecord, Sample};
+use iolab_record::{ResourceUse, RunRecord, Sample};
 use iolab_stats::median;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 
 use super::clean;
 use crate::block::Table;
-use crate::layout::{Column, level_columns, none};
+use crate::layout::{columns_over, level_columns, none};
 
 /// Part of the bytes of the requests from which a factor is shown, since it would round to more than 100 %.
 const PART_MAX: f64 = 1.005;
@@ -57,22 +57,27 @@ pub(super) fn table(record: &RunRecord, analysis: &Analysis) -> Table {
             trials: samples.get(&cell.cell.id).map_or(&[][..], Vec::as_slice),
         })
         .collect();
-    let column = |heading: &str, value: &dyn Fn(&EvidenceRow<'_>) -> String| {
-        Column::new(heading, 0, rows.iter().map(value))
-    };
+    let column = columns_over(&rows);
     let levels = rows.iter().map(|row| row.cell.cell.levels.as_slice());
     let mut columns = level_columns(&analysis.factors, levels);
     columns.extend([
-        column("served by", &|row| row.served()).left(),
-        column("by process", &|row| row.part(by_process)),
-        column("by device", &|row| row.part(by_device)),
-        column("faults", &|row| row.faults()),
-        column("switches", &|row| row.switches()),
-        column("CPU per request", &|row| {
+        column("served by", 0, &|row| row.of_source(result_names::served)).left(),
+        column("by process", 0, &|row| row.part(by_process)),
+        column("by device", 0, &|row| row.part(by_device)),
+        column("faults", 0, &|row| {
+            row.two(|of| of.minor_faults, |of| of.major_faults)
+        }),
+        column("switches", 0, &|row| {
+            row.two(|of| of.voluntary_switches, |of| of.involuntary_switches)
+        }),
+        column("CPU per request", 0, &|row| {
             row.cell.median(Response::Cpu).map_or_else(none, format_ns)
         }),
-        column("CPU", &|row| row.share(cpu)),
-        column("why", &|row| row.reason()).left(),
+        column("CPU", 0, &|row| row.share(cpu)),
+        column("why", 0, &|row| {
+            row.of_source(|served| clean(&served.reason))
+        })
+        .left(),
     ]);
     Table::new("Medians over the measured trials", notes, columns)
 }
@@ -101,32 +106,13 @@ impl EvidenceRow<'_> {
         }
     }
 
-    fn served(&self) -> String {
-        let served = self.cell.served.as_ref();
-        served.map_or_else(none, result_names::served)
+    fn of_source(&self, text: impl Fn(&CellServed) -> String) -> String {
+        self.cell.served.as_ref().map_or_else(none, text)
     }
 
-    fn reason(&self) -> String {
-        let served = self.cell.served.as_ref();
-        served.map_or_else(none, |s| clean(&s.reason))
-    }
-
-    fn faults(&self) -> String {
-        self.two(
-            |s| s.counters.usage.minor_faults,
-            |s| s.counters.usage.major_faults,
-        )
-    }
-
-    fn switches(&self) -> String {
-        self.two(
-            |s| s.counters.usage.voluntary_switches,
-            |s| s.counters.usage.involuntary_switches,
-        )
-    }
-
-    fn two(&self, first: fn(&Sample) -> u64, second: fn(&Sample) -> u64) -> String {
-        let of = |count: fn(&Sample) -> u64| self.median(|s| Some(count(s) as f64));
+    fn two(&self, first: fn(&ResourceUse) -> u64, second: fn(&ResourceUse) -> u64) -> String {
+        let of =
+            |count: fn(&ResourceUse) -> u64| self.median(|s| Some(count(&s.counters.usage) as f64));
         match of(first).zip(of(second)) {
             Some((first, second)) => format!("{}, {}", times(first), times(second)),
             None => none(),

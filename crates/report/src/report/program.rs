@@ -14,7 +14,7 @@ use super::picture::Medium;
 use super::summary::moment;
 use crate::block::{Block, Look, Picture, Table};
 use crate::fact;
-use crate::layout::Column;
+use crate::layout::columns_over;
 use crate::notation::on_page;
 use crate::witness;
 
@@ -121,9 +121,7 @@ fn others(evidence: &Evidence) -> Table {
     let others = &evidence.observed.others;
     let all = OtherCommand::all(others);
     let (shown, left) = all.split_at(all.len().min(OTHERS_MAX));
-    let column = |heading, of: &dyn Fn(&OtherCommand<'_>) -> String| {
-        Column::new(heading, 0, shown.iter().map(of))
-    };
+    let column = columns_over(&shown);
     let bytes = |bytes: u64| format_bytes(bytes as f64);
     let left: usize = left.iter().map(OtherCommand::count).sum();
     let left = (left > 0).then(|| format!("{} did less", counted(left, "further process")));
@@ -136,9 +134,9 @@ fn others(evidence: &Evidence) -> Table {
     });
     let notes = [left, unread, unseen].into_iter().flatten();
     let columns = vec![
-        column("process", &|one| clean(&witness::others::name(one))).left(),
-        column("read", &|one| bytes(one.read_bytes())),
-        column("written", &|one| bytes(one.write_bytes())),
+        column("process", 0, &|one| clean(&witness::others::name(one))).left(),
+        column("read", 0, &|one| bytes(one.read_bytes())),
+        column("written", 0, &|one| bytes(one.write_bytes())),
     ];
     Table::new("Other processes, on any disk", notes, columns)
 }

@@ -8,7 +8,7 @@ use iolab_workload::quantity::significant;
 use super::summary::moment;
 use super::{Input, StudyReport, clean};
 use crate::block::Table;
-use crate::layout::{Column, none};
+use crate::layout::{columns_over, none};
 use iolab_figure::{Figure, Options};
 
 /// Indices of the runs of one experiment among the inputs, in the order of time; the last one is the latest.
@@ -96,37 +96,28 @@ impl RunSequence {
         if rest.is_empty() {
             return None;
         }
-        let ratios: Vec<Option<Against>> = runs
+        let rows: Vec<(&Input, Option<Against>)> = runs
             .iter()
-            .map(|input| Against::of(&first.run, &input.run))
+            .map(|input| (*input, Against::of(&first.run, &input.run)))
             .collect();
-        let of = |value: &dyn Fn(&Against) -> String| {
-            let values = ratios.iter().map(|r| r.as_ref().map_or_else(none, value));
-            values.collect::<Vec<String>>()
+        let column = columns_over(&rows);
+        let ratio = |heading: &str, value: &dyn Fn(&Against) -> String| {
+            column(heading, 0, &|(_, ratios)| {
+                ratios.as_ref().map_or_else(none, value)
+            })
         };
+        let at = |(ratio, cell): &(f64, String)| format!("{} ({cell})", significant(*ratio));
         let columns = vec![
-            Column::new(
-                "started",
-                0,
-                runs.iter().map(|i| moment(&i.run.record().run.started_utc)),
-            )
+            column("started", 0, &|(one, _)| {
+                moment(&one.run.record().run.started_utc)
+            })
             .left(),
-            Column::new("against the first", 0, of(&|r| significant(r.mean))),
-            Column::new(
-                "least",
-                0,
-                of(&|r| format!("{} ({})", significant(r.least.0), r.least.1)),
-            ),
-            Column::new(
-                "greatest",
-                0,
-                of(&|r| format!("{} ({})", significant(r.greatest.0), r.greatest.1)),
-            ),
-            Column::new(
-                "run file",
-                0,
-                runs.iter().map(|i| clean(&i.path.to_string_lossy())),
-            )
+            ratio("against the first", &|ratios| significant(ratios.mean)),
+            ratio("least", &|ratios| at(&ratios.least)),
+            ratio("greatest", &|ratios| at(&ratios.greatest)),
+            column("run file", 0, &|(one, _)| {
+                clean(&one.path.to_string_lossy())
+            })
             .left(),
         ];
         Some(Table::new(

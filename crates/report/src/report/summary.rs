@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use iolab_analysis::analysis::SteadyAnalysis;
 use iolab_record::RunRecord;
 use iolab_record::environment::{KEYS, Key, Text, ValueType};
-use iolab_workload::quantity::format_bytes;
 use iolab_workload::settings::SETTINGS;
 
 use super::{Input, clean};
 use crate::input::experiments;
 use crate::notation::on_page;
+use crate::overview::description;
 use iolab_workload::quantity::counted;
 
 /// Settings of all trials in a summary, unless an experiment varies them.
@@ -62,12 +62,13 @@ fn drive(record: &RunRecord, number: usize) -> String {
 pub(super) fn facts(inputs: &[Input]) -> Vec<(String, String)> {
     let records: Vec<&RunRecord> = inputs.iter().map(|input| input.run.record()).collect();
     let mut disks: Vec<String> = Vec::new();
-    for record in &records {
-        for number in 0..=record.further_targets.len() {
-            let disk = disk(record, number);
-            if !disks.contains(&disk) {
-                disks.push(disk);
-            }
+    for target in inputs
+        .iter()
+        .flat_map(|input| &input.run.analysis().targets)
+    {
+        let disk = clean(&format!("{} ({})", target.name, description(target)));
+        if !disks.contains(&disk) {
+            disks.push(disk);
         }
     }
     let known = |key: &Key<Text>| common(inputs, key).map(|text| clean(&text));
@@ -91,24 +92,6 @@ pub(super) fn facts(inputs: &[Input]) -> Vec<(String, String)> {
     let facts = facts.into_iter();
     let facts = facts.filter_map(|(name, value)| Some((name.to_owned(), value?)));
     facts.filter(|(_, value)| !value.is_empty()).collect()
-}
-
-/// The drive below one target of a run, with its size and how it is attached.
-fn disk(record: &RunRecord, number: usize) -> String {
-    let text = |key| {
-        let value: Option<String> = record.environment.get_of(number, key);
-        value.map(|text| clean(text.trim()))
-    };
-    let bytes = record.environment.get_of(number, &KEYS.device_bytes);
-    let device = text(&KEYS.device_model).and_then(|_| text(&KEYS.device));
-    let rest = [
-        device,
-        bytes.map(|bytes| format_bytes(bytes as f64)),
-        text(&KEYS.device_transport),
-        text(&KEYS.file_system),
-    ];
-    let parts = std::iter::once(drive(record, number)).chain(rest.into_iter().flatten());
-    parts.collect::<Vec<String>>().join(", ")
 }
 
 /// `psync, depth 1 to 32, threads 1, direct, region 1GiB`: the levels of a few settings in all cells.

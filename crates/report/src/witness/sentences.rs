@@ -38,9 +38,9 @@ pub(super) fn further(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
         // These begin with the name of a device or a tool, or as a sentence.
         WitnessClaim::Flushes(_)
         | WitnessClaim::Overstated { .. }
-        | WitnessClaim::Load(..)
+        | WitnessClaim::DeviceLoad { .. }
         | WitnessClaim::MostIo(_) => clause,
-        WitnessClaim::Nothing
+        WitnessClaim::NothingOfNote
         | WitnessClaim::Served { .. }
         | WitnessClaim::Syncs(_)
         | WitnessClaim::OtherUse(_) => capitalised(&clause),
@@ -50,7 +50,7 @@ pub(super) fn further(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
 /// A claim as a part of a sentence.
 pub(super) fn clause(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
     match claim {
-        WitnessClaim::Nothing => format!(
+        WitnessClaim::NothingOfNote => format!(
             "storage carried less than {} for it",
             format_bytes(NOTEWORTHY as f64)
         ),
@@ -58,11 +58,13 @@ pub(super) fn clause(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
             transfer: Transfer::Read,
             direction,
             verdict,
+            ..
         } => reads(direction, verdict, evidence),
         WitnessClaim::Served {
             transfer: Transfer::Write,
             direction,
             verdict,
+            ..
         } => writes(direction, verdict, evidence),
         WitnessClaim::Flushes(all) => flushes(all, evidence),
         WitnessClaim::Syncs(trace) => traced::syncs(trace),
@@ -79,7 +81,7 @@ pub(super) fn clause(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
             *carried,
             &device_of(evidence, *transfer),
         ),
-        WitnessClaim::Load(device, load) => {
+        WitnessClaim::DeviceLoad { device, load } => {
             device_load::clause(device, *load, evidence.observed.observed_ns)
         }
         WitnessClaim::MostIo(command) => {
@@ -145,40 +147,21 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
             verdict.reason
         ),
         _ => {
-            let moved = reads.moved.map(|moved| format_bytes(moved as f64));
-            // Page faults fetch more than calls ask for.
-            let is_more = |bytes: &Bounds| reads.moved > Some(bytes.most);
-            let open = match (&reads.asked, moved) {
-                (Asked::Bytes(bytes), Some(moved)) if is_more(bytes) => {
-                    format!("storage carried {moved} for it; how much of {asked} came from there")
-                }
-                (Asked::Bytes(bytes), Some(moved)) if bytes.least < bytes.most => format!(
-                    "storage carried {moved} of {asked}. How much of the rest the page cache served"
-                ),
-                (
-                    Asked::Unknown {
-                        why: Unknown::Faults(_),
-                        ..
-                    },
-                    Some(moved),
-                ) => {
-                    format!("storage carried {moved} for it. How much of that its reads asked for")
-                }
-                (
-                    Asked::Unknown {
-                        why: Unknown::Missing,
-                        ..
-                    },
-                    Some(moved),
-                ) => format!(
-                    "storage carried at least {moved} for its reads; where {asked} came from"
-                ),
-                (_, Some(moved)) => {
-                    format!("storage carried {moved} of its reads. Where {asked} came from")
-                }
-                (_, None) => format!("where {asked} came from"),
+            let least = match reads.asked {
+                Asked::Unknown {
+                    why: Unknown::Missing,
+                    ..
+                } => "at least ",
+                _ => "",
             };
-            format!("{open} is unknown: {}", verdict.reason)
+            let moved = reads.moved.map_or_else(String::new, |moved| {
+                let moved = format_bytes(moved as f64);
+                format!("storage carried {least}{moved} for it; ")
+            });
+            format!(
+                "{moved}where {asked} came from is unknown: {}",
+                verdict.reason
+            )
         }
     }
 }

@@ -94,7 +94,7 @@ fn json_holds_every_finding() {
     let empty = empty.expect("there");
     assert_eq!(
         (&empty["topic"], &empty["severity"]),
-        (&"data".into(), &"must-fix".into())
+        (&"data".into(), &"must fix".into())
     );
     assert_eq!(
         empty["remedy"],

@@ -6,7 +6,6 @@ mod browser;
 mod causes;
 mod compare;
 mod doctor;
-mod durable;
 mod first_lines;
 mod fitness;
 mod live;

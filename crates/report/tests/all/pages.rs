@@ -209,7 +209,7 @@ fn runs_with_other_settings_are_other_experiments() {
         .collect();
     insta::assert_snapshot!(headings.join("\n"), @"
     # 2 experiments, 3 runs on /data
-    Measured: 2 experiments, 4 cells, 32 trials in 4 s, on /data (scratch file of 1 GiB). 1 earlier run is shown over time only.
+    Measured: 2 experiments, 4 cells, 32 trials in 4 s, on /data (scratch file). 1 earlier run is shown over time only.
     ## At a glance
     ## What matters
     ## sizes (v3)

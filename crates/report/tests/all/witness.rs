@@ -68,7 +68,7 @@ fn first_line_states_the_conclusion() {
     let hot = direction(64 * MIB, ServedBy::PageCache, Some(0.0));
     insta::assert_snapshot!(headline(&evidence(hot, nothing())), @"fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.");
     let unknown = direction(64 * MIB, ServedBy::Unknown, None);
-    insta::assert_snapshot!(headline(&evidence(unknown, nothing())), @"fio: storage carried 64 MiB of its reads. Where the 64 MiB that it read came from is unknown: REASON. Nothing else used vda.");
+    insta::assert_snapshot!(headline(&evidence(unknown, nothing())), @"fio: storage carried 64 MiB for it; where the 64 MiB that it read came from is unknown: REASON. Nothing else used vda.");
     insta::assert_snapshot!(headline(&evidence(nothing(), nothing())), @"fio: storage carried less than 256 KiB for it.");
     let late = Evidence {
         owed: Some(60 * MIB),

@@ -31,7 +31,7 @@ fn all_equivalent_levels_are_named_together() {
     let alike = waits(&[("idle=0s", 20.0), ("idle=1s", 20.0), ("idle=10s", 20.1)]);
     insta::assert_snapshot!(levels(&alike), @"No difference in throughput is shown between idle 1 s or 1 more and no idle. Equivalent within 5 %: idle 1 s; idle 10 s.");
     let one_alike = waits(&[("idle=0s", 20.0), ("idle=1s", 20.0), ("idle=10s", 40.0)]);
-    insta::assert_snapshot!(levels(&one_alike), @"Throughput is 2.00× higher with idle 10 s than with no idle: 40.0 MB/s against 20.0 MB/s. Equivalent within 5 %: idle 1 s.");
+    insta::assert_snapshot!(levels(&one_alike), @"Throughput with idle 1 s and 1 more against no idle: idle 10 s 2.00× higher (40.0 MB/s against 20.0 MB/s). Equivalent within 5 %: idle 1 s.");
     // Two sizes for each wait.
     let mut grid = record("made-up", &["idle", "bs"]);
     for idle in ["0s", "1s", "5s", "10s"] {

@@ -111,9 +111,9 @@ fn scattered_trials_are_not_equivalent() {
     let pair = only(&analysis);
     assert_eq!(pair.naive_from(0), Some(MB));
     assert_eq!(pair.equivalent_from(0), None);
-    insta::assert_snapshot!(text(&named("programs-equivalent", &analysis)), @r"
-    Equivalence within 5 % is not shown up to the largest size: the ratio alone stays within it from 1000000 on, but there are too few trials, or their spread is too wide. A smaller --precision gives more trials.
-    Equivalence within 1 % is not shown up to the largest size: the ratio alone stays within it from 1000000 on, but there are too few trials, or their spread is too wide. A smaller --precision gives more trials.
+    insta::assert_snapshot!(text(&named("programs-equivalent", &analysis)), @"
+    dynamic against static: equivalence within 5 % is not shown (equivalence test, p <= 0.05); the ratio alone lies within it from 1000000 on. A smaller --precision gives more trials.
+    dynamic against static: equivalence within 1 % is not shown (equivalence test, p <= 0.05); the ratio alone lies within it from 1000000 on. A smaller --precision gives more trials.
     ");
 }
 
@@ -164,14 +164,14 @@ fn three_programs_are_compared_with_the_first() {
         .collect();
     assert_eq!(names, [("a", "b"), ("a", "c")]);
     insta::assert_snapshot!(text(&all_findings(&analyse(&record))), @"
-    b against a: The two are equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
-    b against a: The two are equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
-    c against a: The two are equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
-    c against a: The two are equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
-    b against a: Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.
-    c against a: Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.
-    No difference was found at 1000000 between b and a (1.00 ms against 1.00 ms).
-    No difference was found at 1000000 between c and a (1.00 ms against 1.00 ms).
+    b against a: equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
+    b against a: equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
+    c against a: equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
+    c against a: equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
+    b against a: differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.
+    c against a: differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.
+    b against a. No difference found: at 1000000 (1.00 ms against 1.00 ms).
+    c against a. No difference found: at 1000000 (1.00 ms against 1.00 ms).
     ");
 }
 
@@ -183,14 +183,14 @@ fn the_sentences_name_both_crossings() {
         let of_rule = found.iter().filter(|f| f.rule.name == rule);
         of_rule.map(|f| f.text.as_str()).collect()
     };
-    insta::assert_snapshot!(text("programs-differ").join("\n"), @"dynamic is 1.50× slower than static at 1 byte (900 µs against 600 µs); at 31000000 1.01× slower.");
+    insta::assert_snapshot!(text("programs-differ").join("\n"), @"dynamic against static: 1.50× slower at 1 byte (900 µs against 600 µs); 1.01× slower at 31000000 (31.9 ms against 31.6 ms).");
     let equivalent = text("programs-equivalent");
     assert_eq!(equivalent.len(), MARGINS.len());
     for (sentence, size) in equivalent.iter().zip([6 * MB, 31 * MB]) {
         let size = format_size(size);
         assert_eq!(sentence.matches(&size).count(), 2, "{sentence}");
     }
-    insta::assert_snapshot!(text("programs-significance").join("\n"), @"Differences by Welch's t test (p < 0.05): one at 3 of 3 sizes with 10 trials, one at 3 of 3 sizes with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.");
+    insta::assert_snapshot!(text("programs-significance").join("\n"), @"dynamic against static: differences by Welch's t test (p < 0.05): one at 3 of 3 sizes with 10 trials, one at 3 of 3 sizes with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.");
 }
 
 proptest! {

@@ -75,12 +75,12 @@ fn wide_intervals_are_reported() {
 fn missing_intervals_are_reported() {
     let mut record = bent();
     add_cell(&mut record, &["bs=16MiB"], &[100.0, 101.0]);
-    insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells has too few trials for a 95 % interval of the median (6 are needed).");
+    insta::assert_snapshot!(text(&doubts(&analyse(&record))), @"1 of 6 cells: too few trials for an interval (6 are needed).");
     record.run.target_kind = TargetKind::Imported;
     for cell in &mut record.cells {
         cell.ended_by = Some(EndedBy::TrialsMax);
     }
-    insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells has too few trials for a 95 % interval of the median (6 are needed). More jobs of the same settings in the imported file give more trials.");
+    insta::assert_snapshot!(text(&doubts(&analyse(&record))), @"1 of 6 cells: too few trials for an interval (6 are needed). More jobs of the same settings in the imported file give more trials.");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn requests_too_few_for_quantile_are_not_trials() {
         sample.operations.read.requests = 100;
     }
     let analysis = analyse(&record);
-    insta::assert_snapshot!(text(&below_precision(&analysis)), @"All cells have no 95 % interval of the median: fewer than 6 trials had enough requests for a 99th percentile of latency (368 per trial). Increase --time.");
+    insta::assert_snapshot!(text(&doubts(&analysis)), @"All cells: too few requests for an interval (a 99th percentile of latency needs 368 in a trial). Increase --time.");
     let flags = &analysis.cells[0].flags;
     assert!(flags.contains(&DoubtKind::FewRequests) && !flags.contains(&DoubtKind::FewTrials));
 }

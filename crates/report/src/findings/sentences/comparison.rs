@@ -23,6 +23,10 @@ fn accesses(read_percent: u8) -> String {
     }
 }
 
+fn is_access((factor, _): &(String, String)) -> bool {
+    ACCESSES.contains(&factor.as_str())
+}
+
 pub(super) fn compares_targets(contrast: &Contrast) -> bool {
     matches!(contrast, Contrast::Levels { factor, .. } if factor == "target")
 }
@@ -72,47 +76,15 @@ fn place(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) -> String {
         Contrast::Levels { .. } | Contrast::Company { .. } => compares_targets(contrast),
     };
     let held = effect.held.iter();
-    let held = held.filter(|(factor, _)| !(are_said && ACCESSES.contains(&factor.as_str())));
+    let held = held.filter(|level| !(are_said && is_access(level)));
     held_in_words(&held.cloned().collect::<Vec<_>>(), cell(runs, effect.base))
-}
-
-/// Preposition before the sides of an effect.
-fn preposition(contrast: &Contrast) -> &'static str {
-    match compares_targets(contrast) {
-        true => "on",
-        false => "with",
-    }
-}
-
-/// `Throughput is 27.5× higher with 32 in flight than with 1 in flight (4 KiB): 486 MB/s against 17.7 MB/s (27.4 to 27.6×)`.
-fn clause(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> String {
-    let contrast = &comparison.contrast;
-    let (base, other) = sides(contrast, effect, runs);
-    let place = match place(contrast, effect, runs) {
-        none if none.is_empty() => none,
-        levels => format!(" ({levels})"),
-    };
-    let format = |value| comparison.response.format(value);
-    let with = preposition(contrast);
-    let shown = RatioShown::beside(&effect.estimate, effect.medians);
-    let range = shown
-        .range()
-        .map_or_else(String::new, |range| format!(" ({range})"));
-    format!(
-        "{}{} is {} {with} {other} than {with} {base}{place}: {} against {}{range}{}",
-        on_target(contrast, runs, effect),
-        capitalised(&subject(contrast, effect, runs)),
-        shown.factor(),
-        format(effect.medians.1),
-        format(effect.medians.0),
-        origins(runs, effect),
-    )
 }
 
 /// The compared quantity; of which accesses, between targets that several experiments measured.
 fn subject(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) -> String {
     let quantity = quantity(runs, effect.base);
-    match cell(runs, effect.base).filter(|_| compares_targets(contrast)) {
+    let cell = cell(runs, effect.base);
+    match cell.filter(|_| compares_targets(contrast) && !effect.held.iter().any(is_access)) {
         Some(cell) => format!("{quantity} of {}", accesses_of(cell)),
         None => quantity,
     }
@@ -142,55 +114,82 @@ fn origins(runs: &[&Analysis], effect: &Effect) -> String {
     }
 }
 
-/// The greatest effect in each direction, then the other places by what they show.
+/// The settings that differ with their ratios, then those that do not, by what was found.
 pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> String {
     let Some(first) = comparison.effects.first() else {
         return String::new();
     };
-    let greatest = greatest(comparison);
-    let clauses: Vec<String> = greatest
-        .iter()
-        .map(|effect| clause(comparison, effect, runs))
-        .collect();
-    let (base, other) = sides(&comparison.contrast, first, runs);
-    let others = comparison.others();
+    let contrast = &comparison.contrast;
+    let (base, other) = sides(contrast, first, runs);
+    let mut effects = comparison.effects.iter();
+    let varies = effects.any(|effect| sides(contrast, effect, runs).1 != other);
+    let of_first = origins(runs, first);
     let item = |effect: &Effect| {
-        let level = match (&comparison.contrast, others.len()) {
-            (Contrast::Levels { .. }, 0 | 1) if greatest.is_empty() => String::new(),
-            (Contrast::Levels { .. }, 0 | 1)
-                if !place(&comparison.contrast, effect, runs).is_empty() =>
-            {
-                String::new()
-            }
-            (Contrast::Company { .. }, _) => String::new(),
-            _ => sides(&comparison.contrast, effect, runs).1,
-        };
-        let has_accesses = || {
-            effect
-                .held
-                .iter()
-                .any(|(factor, _)| ACCESSES.contains(&factor.as_str()))
+        let level = match varies {
+            true => sides(contrast, effect, runs).1,
+            false => String::new(),
         };
         let accesses = cell(runs, effect.other)
-            .filter(|_| compares_targets(&comparison.contrast) && has_accesses())
+            .filter(|_| compares_targets(contrast) && effect.held.iter().any(is_access))
             .map_or_else(String::new, accesses_of);
-        let parts = [level, accesses, place(&comparison.contrast, effect, runs)];
-        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let mut parts = vec![level, accesses, place(contrast, effect, runs)];
+        parts.retain(|part| !part.is_empty());
         parts.join(", ")
     };
-    let is_told = |effect: &&Effect| greatest.iter().any(|told| std::ptr::eq(*told, *effect));
-    let of = |difference| {
-        let mut own: Vec<&Effect> = comparison
-            .of(difference)
-            .filter(|one| !is_told(one))
-            .collect();
-        if matches!(difference, Difference::Higher | Difference::Lower) {
-            own.sort_by(|a, b| b.size().total_cmp(&a.size()));
+    let with_ratio = |effect: &Effect| {
+        let shown = RatioShown::beside(&effect.estimate, effect.medians);
+        let range = shown
+            .range()
+            .map_or_else(String::new, |range| format!(", {range}"));
+        let [base, other] =
+            [effect.medians.0, effect.medians.1].map(|value| comparison.response.format(value));
+        let origin = Some(origins(runs, effect)).filter(|origin| *origin != of_first);
+        let ratio = format!(
+            "{} ({other} against {base}{range}){}",
+            shown.factor(),
+            origin.unwrap_or_default()
+        );
+        match item(effect) {
+            none if none.is_empty() => ratio,
+            item => format!("{item} {ratio}"),
         }
-        own
     };
-    let list = |label: &str, own: &[&Effect]| List {
-        label: label.to_owned(),
+    let of = |difference| comparison.of(difference).collect::<Vec<&Effect>>();
+    let mut different = [of(Difference::Higher), of(Difference::Lower)].concat();
+    let differs = !different.is_empty();
+    let (base, other) = match contrast {
+        Contrast::Pattern if varies => ("sequential accesses".to_owned(), "random".to_owned()),
+        Contrast::Direction if varies => ("reads".to_owned(), "writes".to_owned()),
+        Contrast::Levels { .. } if varies => {
+            let join = if differs { "and" } else { "or" };
+            let more = comparison.others().len() - 1;
+            (base, format!("{other} {join} {more} more"))
+        }
+        _ => (base, other),
+    };
+    let target = on_target(contrast, runs, first);
+    // The head of a comparison without a difference says so.
+    let (head, none_found) = match differs {
+        true => {
+            let with = if compares_targets(contrast) { "on" } else { "with" };
+            let subject = capitalised(&subject(contrast, first, runs));
+            let head = format!("{target}{subject} {with} {other} against {base}{of_first}");
+            (head, "No difference found")
+        }
+        false => {
+            let quantity = quantity(runs, first.base);
+            let head = format!("{target}No difference in {quantity} is shown between {other} and {base}{of_first}");
+            (head, "Not excluded")
+        }
+    };
+    different.sort_by(|a, b| b.size().total_cmp(&a.size()));
+    // The greatest in the other direction is not left out.
+    let is_other = |effect: &&Effect| effect.difference != different[0].difference;
+    if let Some(place) = different.iter().position(is_other) {
+        different[1..=place].rotate_right(1);
+    }
+    let list = |label: String, own: &[&Effect]| List {
+        label,
         items: own.iter().map(|effect| item(effect)).collect(),
     };
     let not_found = of(Difference::NotFound);
@@ -203,58 +202,24 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
     let (few, doubted): (Vec<&Effect>, Vec<&Effect>) = of(Difference::CannotTell)
         .into_iter()
         .partition(|effect| effect.doubts.is_empty());
-    // The head may have said so.
-    let none_found = match clauses.is_empty() {
-        true => "Not excluded",
-        false => "No difference found",
+    let head = List {
+        label: head,
+        items: match different.is_empty() {
+            true => vec![String::new()],
+            false => different.into_iter().map(with_ratio).collect(),
+        },
     };
     let mut lists = vec![
-        list("Higher", &of(Difference::Higher)),
-        list("Lower", &of(Difference::Lower)),
+        head,
         list(
-            &format!("Equivalent within {}", margin()),
+            format!("Equivalent within {}", margin()),
             &of(Difference::Equivalent),
         ),
-        list(&format!("{none_found}{widest}"), &not_found),
-        list("Too few trials", &few),
+        list(format!("{none_found}{widest}"), &not_found),
+        list("Too few trials".to_owned(), &few),
     ];
     let doubted = doubted.iter();
     let doubted = doubted.map(|effect| (effect.doubts.as_slice(), item(effect)));
     lists.extend(by_doubt("Cannot tell", doubted));
-    let head = match clauses.is_empty() {
-        false => clauses.join(". "),
-        true => format!(
-            "{}No difference in {} is shown between {other}{} and {base}{}",
-            on_target(&comparison.contrast, runs, first),
-            quantity(runs, first.base),
-            match others.len() {
-                0 | 1 => String::new(),
-                _ if matches!(comparison.contrast, Contrast::Pattern | Contrast::Direction) =>
-                    String::new(),
-                n => format!(" or {} more", n - 1),
-            },
-            origins(runs, first),
-        ),
-    };
-    sentence(&head, lists, NAMED_MAX)
-}
-
-/// The greatest effect in either direction. Prefers sides that held their rates, since the effects of others are
-/// bounds.
-fn greatest(comparison: &Comparison) -> Vec<&Effect> {
-    let greatest = |difference| {
-        let of = comparison.of(difference);
-        // Of equals the first.
-        of.rev().max_by(|a, b| {
-            let exact = |one: &Effect| one.estimate.bound.is_none();
-            let order = exact(a).cmp(&exact(b));
-            order.then(a.size().total_cmp(&b.size()))
-        })
-    };
-    let mut both: Vec<&Effect> = [Difference::Higher, Difference::Lower]
-        .into_iter()
-        .filter_map(greatest)
-        .collect();
-    both.sort_by(|a, b| b.size().total_cmp(&a.size()));
-    both
+    sentence("", lists, NAMED_MAX)
 }

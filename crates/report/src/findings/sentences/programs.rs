@@ -6,6 +6,7 @@ use iolab_workload::quantity::format_ns;
 use iolab_workload::units::format_size;
 
 use super::doubts;
+use super::sentence::{List, NAMED_MAX, sentence};
 use crate::equivalence::margin_name;
 use crate::findings::precision::beyond_precision;
 use crate::ratio::{self, RatioShown};
@@ -13,109 +14,70 @@ use crate::ratio::{self, RatioShown};
 /// Longest name of a program that a sentence bears.
 const NAME_MAX: usize = 40;
 
-/// The difference at both ends, whether there is one, or from where on it does not matter. Where a run compares more than two programs,
-/// each sentence names its own.
+/// A statement about two programs.
 pub(super) fn of_programs(programs: &Programs) -> String {
     let pair = &programs.pair;
-    let (base, new) = (name(&pair.base), name(&pair.new));
-    let names_both = !pair.is_one_of_several || programs.aspect == Aspect::Ratio;
-    let place = match (names_both, pair.held.join(" ")) {
-        (true, held) if held.is_empty() => String::new(),
-        (true, held) => format!("With {held}: "),
-        (false, held) if held.is_empty() => format!("{new} against {base}: "),
-        (false, held) => format!("{new} against {base} with {held}: "),
+    let held = match pair.held.join(" ") {
+        none if none.is_empty() => none,
+        held => format!(" with {held}"),
     };
-    let text = match programs.aspect {
-        Aspect::Ratio => difference(pair),
-        Aspect::Significance => significance(pair),
-        Aspect::Equivalence(margin) => Some(equivalence(pair, margin)),
-    };
-    place + &text.unwrap_or_default()
-}
-
-/// The interval of a ratio that is not shown to differ: `: 1.02× faster to 1.05× slower`.
-fn within(ratio: RatioShown) -> String {
-    let range = ratio.range_in_time();
-    range.map_or_else(String::new, |range| format!(": {range}"))
-}
-
-/// The ratio at the least size, where what is not reading weighs most, and at the largest.
-fn difference(pair: &ProgramPair) -> Option<String> {
-    let (first, last) = (pair.points.first()?, pair.points.last()?);
-    let (base, new) = (name(&pair.base), name(&pair.new));
-    let (a, b) = first.medians_ns?;
-    let ratio = RatioShown::beside(&first.ratio?, (a, b));
-    let medians = format!("({} against {})", format_ns(b), format_ns(a));
-    let mut text = match shown(first) {
-        Some(true) => format!(
-            "{new} is {} than {base}{} {medians}",
-            ratio.in_time(),
-            at(pair, first)
-        ),
-        Some(false) => format!(
-            "No difference was found{} between {new} and {base} {medians}{}",
-            at(pair, first),
-            within(ratio)
-        ),
-        None => {
-            return Some(match first.doubts.as_slice() {
-                [] => format!(
-                    "Too few trials to compare {new} with {base}{} {medians}.",
-                    at(pair, first)
-                ),
-                all => format!(
-                    "Cannot tell whether {new} takes as long as {base}{} {medians}: {}.",
-                    at(pair, first),
-                    doubts(all)
-                ),
-            });
-        }
-    };
-    if first.size != last.size
-        && let Some(ratio) = &last.ratio
-    {
-        let ratio = ratio::of(ratio);
-        text.push_str(&match (shown(first), shown(last)) {
-            (Some(true), Some(false)) => {
-                format!(
-                    "; no difference was found{}{}",
-                    at(pair, last),
-                    within(ratio)
-                )
-            }
-            (_, None) if last.doubts.is_empty() => format!("; too few trials{}", at(pair, last)),
-            (_, None) => format!("; cannot tell{}: {}", at(pair, last), doubts(&last.doubts)),
-            _ => format!(";{} {}", at(pair, last), ratio.in_time()),
-        });
+    let both = format!("{} against {}{held}", name(&pair.new), name(&pair.base));
+    match programs.aspect {
+        Aspect::Ratio => difference(both, pair),
+        Aspect::Significance => format!("{both}: {}", significance(pair)),
+        Aspect::Equivalence(margin) => format!("{both}: {}", equivalence(pair, margin)),
     }
-    // Between both ends there can be more.
-    let between = pair.points.iter().skip(1).rev().skip(1);
+}
+
+/// The ratio at the smallest and the largest size, and where it is greatest.
+fn difference(both: String, pair: &ProgramPair) -> String {
     let size = |point: &SizePoint| point.ratio.map_or(0.0, |ratio| ratio.ratio.ln().abs());
     let differing = pair.points.iter().filter(|point| point.differs());
-    let most = differing.map(size).fold(0.0, f64::max);
-    let mut greatest = between.filter(|point| point.differs() && size(point) >= most);
-    if let Some((point, ratio)) = greatest.find_map(|point| Some((point, point.ratio?))) {
-        text.push_str(&format!(
-            "; most{}: {}",
-            at(pair, point),
-            ratio::of(&ratio).in_time()
-        ));
+    let most = differing.max_by(|a, b| size(a).total_cmp(&size(b)));
+    let ends = [pair.points.first(), most, pair.points.last()];
+    let mut told: Vec<&SizePoint> = ends.into_iter().flatten().collect();
+    told.dedup_by_key(|point| point.size);
+    let item = |point: &SizePoint| {
+        let shown = point.ratio.zip(point.medians_ns);
+        let shown = shown.map(|(ratio, medians)| RatioShown::beside(&ratio, medians));
+        let ratio = match point.difference {
+            Difference::Higher | Difference::Lower => shown.map(RatioShown::in_time),
+            _ => shown.and_then(RatioShown::range_in_time),
+        };
+        let at = Some(at(pair, point).trim_start().to_owned()).filter(|at| !at.is_empty());
+        let medians = point
+            .medians_ns
+            .map(|(base, new)| format!("({} against {})", format_ns(new), format_ns(base)));
+        let parts: Vec<String> = [ratio, at, medians].into_iter().flatten().collect();
+        parts.join(" ")
+    };
+    let mut lists = vec![List {
+        label: both,
+        items: Vec::new(),
+    }];
+    for point in told {
+        let label = match (point.difference, point.doubts.as_slice()) {
+            (Difference::Higher | Difference::Lower, _) => lists[0].label.clone(),
+            (Difference::Equivalent | Difference::NotFound, _) => "No difference found".to_owned(),
+            (Difference::CannotTell, []) => "Too few trials".to_owned(),
+            (Difference::CannotTell, all) => format!("Cannot tell ({})", doubts(all)),
+        };
+        match lists.iter_mut().find(|list| list.label == label) {
+            Some(list) => list.items.push(item(point)),
+            None => lists.push(List {
+                label,
+                items: vec![item(point)],
+            }),
+        }
     }
-    text.push('.');
-    Some(text)
-}
-
-/// Whether one of the two is shown to take longer; `None` if the data do not show it.
-fn shown(point: &SizePoint) -> Option<bool> {
-    match point.difference {
-        Difference::Higher | Difference::Lower => Some(true),
-        Difference::Equivalent | Difference::NotFound => Some(false),
-        Difference::CannotTell => None,
+    if lists[0].items.is_empty() {
+        lists[0].items.push(String::new());
     }
+    sentence("", lists, NAMED_MAX)
 }
 
 /// Number of sizes at which Welch's test finds a difference, for each number of trials.
-fn significance(pair: &ProgramPair) -> Option<String> {
+fn significance(pair: &ProgramPair) -> String {
     let parts: Vec<String> = FIRST_TRIALS
         .iter()
         .enumerate()
@@ -135,57 +97,46 @@ fn significance(pair: &ProgramPair) -> Option<String> {
             Some(format!("{place} with {trials} trials"))
         })
         .collect();
-    (!parts.is_empty()).then(|| {
-        format!(
-            "Differences by Welch's t test (p < {ALPHA}): {}. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.",
-            parts.join(", ")
-        )
-    })
+    format!(
+        "differences by Welch's t test (p < {ALPHA}): {}. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.",
+        parts.join(", ")
+    )
 }
 
-/// Size from which the difference is shown to be below a margin, next to the size that the medians alone
-/// suggest.
+/// Whether a test shows that the two are equivalent, beside what the ratio alone says.
 fn equivalence(pair: &ProgramPair, margin: usize) -> String {
     let within = margin_name(MARGINS[margin]);
-    let many = pair.points.len() > 1;
-    let from = |size: u64| match many {
+    let from = |size: u64| match pair.points.len() > 1 {
         true => format!(" from {} on", format_size(size)),
         false => String::new(),
     };
-    let naive = pair.naive_from(margin).map(|size| {
-        let verb = if many { "stays" } else { "lies" };
-        format!("the ratio alone {verb} within it{}", from(size))
-    });
-    let test = if many { " at each size" } else { "" };
-    let to = if many { " up to the largest size" } else { "" };
-    match (pair.equivalent_from(margin), naive) {
-        (Some(size), naive) => format!(
-            "The two are equivalent within {within}{} (equivalence test{test}, p <= {ALPHA}); {}.",
-            from(size),
-            naive.unwrap_or_else(|| "the ratio alone does not say so".to_owned()),
+    let (shown, doubted) = (pair.equivalent_from(margin), pair.doubted(margin));
+    let found = match (shown, doubted) {
+        (Some(size), _) => format!("equivalent within {within}{}", from(size)),
+        (None, Some(point)) => format!(
+            "cannot tell whether they are equivalent within {within}{} ({})",
+            at(pair, point),
+            point
+                .against_equivalence
+                .get(margin)
+                .map_or_else(String::new, |all| doubts(all))
         ),
-        (None, _) if pair.doubted(margin).is_some() => {
-            let doubted = pair.doubted(margin);
-            let place = doubted.map(|point| at(pair, point)).unwrap_or_default();
-            let against = doubted.and_then(|point| point.against_equivalence.get(margin));
-            let doubts = against.map_or_else(String::new, |all| doubts(all));
-            format!("Cannot tell whether the two are equivalent within {within}{place}: {doubts}.")
-        }
-        (None, Some(naive)) => format!(
-            "Equivalence within {within} is not shown{to}: {naive}, but there are too few trials, or their spread is too wide. {}",
-            beyond_precision(pair.more_trials)
-        ),
-        (None, None) => {
-            let largest = pair.points.last();
-            let measured = largest
-                .and_then(|point| Some((at(pair, point), ratio::of(&point.ratio?).in_time())));
-            let why = measured.map_or_else(
-                || "too few trials".to_owned(),
-                |(place, ratio)| format!("the measured ratio{place} is {ratio}"),
-            );
-            format!("Equivalence within {within} is not shown{to}: {why}.")
-        }
-    }
+        (None, None) => format!("equivalence within {within} is not shown"),
+    };
+    let largest = pair.points.last();
+    let measured = largest.and_then(|point| Some((point, ratio::of(&point.ratio?).in_time())));
+    let naive = pair.naive_from(margin);
+    let alone = match (naive, measured) {
+        (Some(size), _) => format!("the ratio alone lies within it{}", from(size)),
+        (None, Some((point, ratio))) => format!("the measured ratio{} is {ratio}", at(pair, point)),
+        (None, None) => "too few trials".to_owned(),
+    };
+    let advice = match (shown, doubted, naive) {
+        (None, None, Some(_)) => beyond_precision(pair.more_trials),
+        _ => "",
+    };
+    let text = format!("{found} (equivalence test, p <= {ALPHA}); {alone}. {advice}");
+    text.trim_end().to_owned()
 }
 
 /// ` at 4 KiB`; nothing for programs without a file.

@@ -142,7 +142,7 @@ pub(super) fn tells_what_a_server_sent(hosts: &mut Hosts) {
             let served_by = evidence["reads"]["served_by"].as_str();
             let served_by = served_by.unwrap_or("not seen");
             assert!(expected.contains(&served_by), "{all}");
-            let sent = number(&evidence, "/nfs_read_bytes");
+            let sent = number(&evidence, "/nfs/read_bytes");
             match expected[0] {
                 "network" => assert!((BYTES..BYTES + (64 << 10)).contains(&sent), "{all}"),
                 _ => assert!(sent < 64 << 10, "{all}"),
@@ -155,7 +155,7 @@ pub(super) fn tells_what_a_server_sent(hosts: &mut Hosts) {
             served_by.is_some_and(|by| ["network", "unknown"].contains(&by)),
             "{version}: {evidence:#}"
         );
-        let got = number(&evidence, "/nfs_write_bytes");
+        let got = number(&evidence, "/nfs/write_bytes");
         assert!(
             (BYTES..BYTES + (64 << 10)).contains(&got),
             "{version}: {evidence:#}"
@@ -193,7 +193,7 @@ END",
     ] {
         let text = hosts.shell(host, &format!("cat {file}"));
         let evidence: Value = serde_json::from_str(&text).expect("it is JSON");
-        assert_eq!(evidence["exit_code"], 0, "{evidence:#}");
+        assert_eq!(evidence["end"]["code"], 0, "{evidence:#}");
         // The launcher of remote ranks reads sockets too.
         let expected: &[&str] = match file {
             "e.json" => &["device", "unknown"],
