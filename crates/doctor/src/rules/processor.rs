@@ -112,10 +112,7 @@ pub(super) fn mitigations(facts: &Facts) -> Option<Said> {
     });
     let is_slow = call.is_some_and(|ns| ns > CALL_DEAR_NS);
     if dear.is_empty() && !is_slow {
-        return match call {
-            Some(_) => Some(fine(took)),
-            None => None,
-        };
+        return call.map(|_| fine(took));
     }
     let why = match dear.as_slice() {
         [] => String::new(),
