@@ -111,7 +111,7 @@ impl Measured {
         let mut all = Self::default();
         for point in points {
             let cell = point.cell(storage)?.ok_or_else(|| {
-                let bytes = format_size(point.bs).replace(' ', "");
+                let bytes = format_size(point.bs);
                 Error::usage(format!(
                     "no cell of {} can be {} (workload={} bs={bytes} depth={})",
                     storage.name, point.name, point.workload, point.depth.0

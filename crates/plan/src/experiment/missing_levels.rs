@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use iolab_workload::quantity::{counted, exact_size};
 use iolab_workload::settings::Setting;
+use iolab_workload::trial::CacheState;
 use iolab_workload::units::{format_size, parse_size};
 use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -63,9 +64,9 @@ impl Experiment {
         Ok(done)
     }
 
-    /// Leaves out I/O sizes that are not multiples of a target's `block`, and are meant for other drives. Returns a
-    /// sentence about them, or `None` if nothing is left out. Sizes stay if the user chose them, for which `is_chosen`
-    /// holds.
+    /// Leaves out sizes of direct I/O that are not multiples of a target's `block`, and are meant for other drives.
+    /// Returns a sentence about them, or `None` if nothing is left out. Sizes stay if the user chose them, for which
+    /// `is_chosen` holds.
     ///
     /// # Errors
     ///
@@ -75,7 +76,8 @@ impl Experiment {
         block: u64,
         is_chosen: &dyn Fn(&str) -> bool,
     ) -> Result<Option<String>> {
-        if block == 0 || is_chosen("bs") {
+        let is_direct = self.base()?.trial.cache == CacheState::Direct;
+        if !is_direct || block == 0 || is_chosen("bs") {
             return Ok(None);
         }
         let Some(setting) = Setting::find("bs") else {
@@ -355,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn only_standards_leave_out_sizes_below_a_block() {
+    fn direct_sizes_below_a_block_are_left_out() {
         let sizes = |name: &str, block: u64| {
             let mut experiment = Experiment::find(name).expect("it is built in");
             let told = experiment.leave_out_small_sizes(block, &|_| false);
@@ -366,6 +368,7 @@ mod tests {
         let (told, cells) = sizes("pts-iops", 4096);
         insta::assert_snapshot!(told.expect("left out"), @"pts-iops: left out bs=512: the block of the target is 4 KiB");
         assert_eq!(cells, 49);
+        assert_eq!(sizes("limits-seastar", 4096).1, 4);
         assert_eq!(sizes("durable-log", 4096), (None, 36));
     }
 
