@@ -85,7 +85,6 @@ impl Purge {
             namespace: self.namespace,
             dword_10: self.format,
             timeout_ms: u32::try_from(PURGE_MAX.as_millis()).unwrap_or(u32::MAX),
-            ..AdminCommand::default()
         };
         let began = Instant::now();
         send(target.file(), command, &mut []).map_err(failed)?;
