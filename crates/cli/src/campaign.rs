@@ -19,9 +19,10 @@ use iolab_workload::{Error, Kind, Result};
 
 use crate::arguments::Changes;
 use crate::experiment_options::Asked;
+use crate::instruments::observers::OBSERVERS;
 use crate::progress::{Display, filling};
 use crate::target_names::give;
-use crate::{dry_run, instruments, launcher, signals};
+use crate::{dry_run, launcher, signals};
 use iolab_command::exit::tell;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, note};
@@ -34,7 +35,7 @@ pub(crate) const PROGRAM: Program = Program {
     announce: dry_run::announce,
     catch: signals::catch,
     place: launcher::place,
-    observers: instruments::OBSERVERS,
+    observers: OBSERVERS,
     end: end_at_once,
 };
 

@@ -1,17 +1,11 @@
 //! The lists of the program: the rows of the core, and of each instrument that this build has.
 
-use iolab_command::lists::Lists;
 #[cfg(feature = "measure")]
-use iolab_runner::NewObserver;
+pub(crate) mod observers;
+
+use iolab_command::lists::Lists;
 
 use crate::command;
-
-/// Observers of drives around each trial.
-#[cfg(feature = "measure")]
-pub(crate) const OBSERVERS: &[NewObserver] = &[
-    #[cfg(feature = "device-log")]
-    iolab_device_log::observer,
-];
 
 /// All lists, assembled.
 pub fn lists() -> Lists {

@@ -26,7 +26,7 @@ pub fn table(points: &[PreparationPoint]) -> Table {
 }
 
 fn columns(points: &[PreparationPoint]) -> Vec<Column> {
-    let column = columns_over(&points);
+    let column = columns_over(points);
     let mut columns = vec![
         column("bs", 0, &|p| format_size(p.bs)),
         column("untouched", 1, &|p| significant(p.medians.0)),

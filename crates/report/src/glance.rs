@@ -151,7 +151,7 @@ impl Overview<'_> {
         if !self.digest.glance.rows.is_empty() {
             return self.glance_for_paper();
         }
-        let column = columns_over(&numbers);
+        let column = columns_over(numbers);
         let cell = |number: &FirstNumber<'_>| {
             let analysis = self.inputs.get(number.run).map(|i| i.run.analysis());
             let levels = analysis.and_then(|a| levels_of(a, number.cell));

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use iolab_record::{LatencyOf, PartId, SampleLatency, SampleSeries};
 use iolab_workload::{Result, histogram};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
-use super::error::{damaged, fault, too_large};
+use super::error::{damaged, fault};
 use super::opening::open_to_read;
 use super::{read, series};
 
@@ -42,27 +42,6 @@ impl<K, T> Iterator for OneByOne<K, T> {
         let key = self.left.next()?;
         Some((self.read)(&self.connection, &self.path, key))
     }
-}
-
-/// The keys that a statement selects, at most this many; `what` says in an error what a file holds.
-pub(super) fn keys<K>(
-    connection: &Connection,
-    path: &Path,
-    sql: &str,
-    (most, what): (usize, &str),
-    key: impl Fn(&Row<'_>) -> Result<K>,
-) -> Result<Vec<K>> {
-    let wrong = |error| fault(path, &error);
-    let mut statement = connection.prepare(sql).map_err(wrong)?;
-    let mut rows = statement.query([]).map_err(wrong)?;
-    let mut keys = Vec::new();
-    while let Some(row) = rows.next().map_err(wrong)? {
-        if keys.len() == most {
-            return Err(too_large(path, format!("it holds too many {what}")));
-        }
-        keys.push(key(row)?);
-    }
-    Ok(keys)
 }
 
 /// The latency histograms of a run file in the order of the samples.

@@ -9,7 +9,7 @@ use iolab_workload::histogram::over_time::LatencyOverTime;
 use rusqlite::{Connection, params};
 
 use super::error::{damaged, fault, too_large};
-use super::large_rows::{self, OneByOne};
+use super::large_rows::OneByOne;
 use super::rows::{self, Reader};
 use super::schema::ROWS_MAX;
 
@@ -78,7 +78,7 @@ fn keys(connection: &Connection, path: &Path) -> Result<Vec<(i64, u32, String)>>
     let sql = "SELECT sample_id, group_id, operation FROM latency_over_time
          ORDER BY sample_id, group_id, operation";
     let most = (ROWS_MAX, "latencies over time");
-    large_rows::keys(connection, path, sql, most, |row| {
+    rows::keys(connection, path, sql, most, |row| {
         let operation = row.get_ref(2).map_err(wrong)?.as_str().map(str::to_owned);
         let operation =
             operation.map_err(|_| damaged(path, "a latency over time has no operation"))?;

@@ -10,7 +10,7 @@ use super::error::{damaged, fault, no_trials, too_large};
 use super::opening::{FileIdentity, read_checked, snapshot};
 use super::schema::ROWS_MAX;
 use super::table_reader::Tables;
-use super::{large_rows, question, series, trials, witness};
+use super::{question, rows, series, trials, witness};
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, Fact,
     GROUP_SAMPLE, GroupRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, TARGET,
@@ -276,7 +276,7 @@ pub(super) fn latency_keys(
     let wrong = |error| fault(path, &error);
     let sql = "SELECT sample_id, group_id, rank_id, target_id, operation, quantity FROM latency";
     let most = (ROWS_MAX * HISTOGRAMS_MAX, "histograms");
-    let mut keys = large_rows::keys(connection, path, sql, most, |row| {
+    let mut keys = rows::keys(connection, path, sql, most, |row| {
         let sample: i64 = row.get(0).map_err(wrong)?;
         let part = PartId {
             group: row.get(1).map_err(wrong)?,

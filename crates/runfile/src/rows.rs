@@ -8,12 +8,33 @@ use iolab_workload::{Error, Result};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Row, Statement};
 
-use super::error::{damaged, fault, invalid};
+use super::error::{damaged, fault, invalid, too_large};
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_workload::settings::{self, CellSpec, Setting};
 
 /// A number of 2^63 or more.
 struct Beyond;
+
+/// The keys that a statement selects, at most this many; `what` says in an error what a file holds.
+pub(super) fn keys<K>(
+    connection: &Connection,
+    path: &Path,
+    sql: &str,
+    (most, what): (usize, &str),
+    key: impl Fn(&Row<'_>) -> Result<K>,
+) -> Result<Vec<K>> {
+    let wrong = |error| fault(path, &error);
+    let mut statement = connection.prepare(sql).map_err(wrong)?;
+    let mut rows = statement.query([]).map_err(wrong)?;
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next().map_err(wrong)? {
+        if keys.len() == most {
+            return Err(too_large(path, format!("it holds too many {what}")));
+        }
+        keys.push(key(row)?);
+    }
+    Ok(keys)
+}
 
 /// Inserts rows; see [`insert`].
 pub(super) fn insert_all<T>(

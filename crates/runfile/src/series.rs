@@ -7,8 +7,7 @@ use iolab_workload::series::{INTERVALS_MAX, Interval, Series};
 use rusqlite::{Connection, params_from_iter};
 
 use super::error::{damaged, fault};
-use super::large_rows;
-use super::rows::Reader;
+use super::rows::{self, Reader};
 use super::schema::ROWS_MAX;
 use iolab_record::tables::{IntervalRow, SERIES};
 use iolab_record::{Sample, SampleSeries};
@@ -39,7 +38,7 @@ pub(super) fn of_record(
 pub(super) fn keys(connection: &Connection, path: &Path) -> Result<Vec<i64>> {
     let sql = "SELECT DISTINCT sample_id FROM series ORDER BY sample_id";
     let most = (ROWS_MAX, "series");
-    large_rows::keys(connection, path, sql, most, |row| {
+    rows::keys(connection, path, sql, most, |row| {
         row.get(0).map_err(|error| fault(path, &error))
     })
 }

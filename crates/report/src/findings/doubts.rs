@@ -1,6 +1,6 @@
 //! Doubts about the cells of a run: one finding a row of the table of doubts.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, of_cell};
 use iolab_analysis::more_trials::MoreTrials;
 use iolab_record::TargetKind;
@@ -95,7 +95,6 @@ fn detail(analysis: &Analysis, cell: &CellAnalysis, doubt: &Doubt) -> Option<Str
             let limit = cell.io_limit?;
             Some(limit.what.format(limit.per_second))
         }
-        DoubtKind::FewTrials => Some(format!("{TRIALS_MIN} are needed")),
         DoubtKind::FewRequests => {
             let (response, needed) = (analysis.response, analysis.response.requests_min());
             Some(format!("a {response} needs {needed} in a trial"))

@@ -129,7 +129,7 @@ impl Overview<'_> {
     fn accesses_of_one_target(&self) -> Vec<Column> {
         let glance = &self.digest.glance;
         let rows = &glance.rows;
-        let column = columns_over(&rows);
+        let column = columns_over(rows);
         let mut columns = vec![
             column("at a glance", 0, &access).left(),
             column("operation", 0, &|row| row.operation.name().to_owned()).left(),

@@ -121,7 +121,7 @@ fn others(evidence: &Evidence) -> Table {
     let others = &evidence.observed.others;
     let all = OtherCommand::all(others);
     let (shown, left) = all.split_at(all.len().min(OTHERS_MAX));
-    let column = columns_over(&shown);
+    let column = columns_over(shown);
     let bytes = |bytes: u64| format_bytes(bytes as f64);
     let left: usize = left.iter().map(OtherCommand::count).sum();
     let left = (left > 0).then(|| format!("{} did less", counted(left, "further process")));

@@ -75,12 +75,12 @@ fn wide_intervals_are_reported() {
 fn missing_intervals_are_reported() {
     let mut record = bent();
     add_cell(&mut record, &["bs=16MiB"], &[100.0, 101.0]);
-    insta::assert_snapshot!(text(&doubts(&analyse(&record))), @"1 of 6 cells: too few trials for an interval (6 are needed).");
+    insta::assert_snapshot!(text(&doubts(&analyse(&record))), @"1 of 6 cells: fewer trials than the 6 that an interval needs.");
     record.run.target_kind = TargetKind::Imported;
     for cell in &mut record.cells {
         cell.ended_by = Some(EndedBy::TrialsMax);
     }
-    insta::assert_snapshot!(text(&doubts(&analyse(&record))), @"1 of 6 cells: too few trials for an interval (6 are needed). More jobs of the same settings in the imported file give more trials.");
+    insta::assert_snapshot!(text(&doubts(&analyse(&record))), @"1 of 6 cells: fewer trials than the 6 that an interval needs. More jobs of the same settings in the imported file give more trials.");
 }
 
 #[test]

@@ -41,15 +41,15 @@ fn other_files_are_refused_by_kind() {
         refuse(&path);
     }
     let told = told.join("\n");
-    insta::assert_snapshot!(told, @r"
+    insta::assert_snapshot!(told, @"
     cannot read FOLDER/missing.iolab: No such file or directory (os error 2)
     FOLDER is not a regular file
     FOLDER/empty is empty
     FOLDER/text is not a run file of iolab
     FOLDER/long text is not a run file of iolab
     FOLDER/other is not a run file of iolab
-    FOLDER/newer was written by a newer iolab (schema 8, this one knows 7)
-    FOLDER/older was written by an older iolab (schema 6, this one knows 7)
+    FOLDER/newer was written by a newer iolab (schema 9, this one knows 8)
+    FOLDER/older was written by an older iolab (schema 7, this one knows 8)
     ");
 }
 

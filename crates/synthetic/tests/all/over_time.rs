@@ -57,11 +57,10 @@ fn change_over_run(claim: &Claim, truth: &Truth) -> Option<bool> {
     }
     let before = seen.value as usize;
     let cell = &truth.cells[place(change.cell, truth)];
-    let cells = truth.cells.len();
     Some(cell.changes.iter().any(|of| {
-        let blocks_before = (of.block as usize - 1) * cells;
+        let trials_before = of.block as usize - 1;
         (change.factor() / of.ratio).ln().abs() < 1.2_f64.ln()
-            && before.abs_diff(blocks_before) <= 2 * cells
+            && before.abs_diff(trials_before) <= 2
     }))
 }
 

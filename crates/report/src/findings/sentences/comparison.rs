@@ -171,14 +171,20 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
     // The head of a comparison without a difference says so.
     let (head, none_found) = match differs {
         true => {
-            let with = if compares_targets(contrast) { "on" } else { "with" };
+            let with = if compares_targets(contrast) {
+                "on"
+            } else {
+                "with"
+            };
             let subject = capitalised(&subject(contrast, first, runs));
             let head = format!("{target}{subject} {with} {other} against {base}{of_first}");
             (head, "No difference found")
         }
         false => {
             let quantity = quantity(runs, first.base);
-            let head = format!("{target}No difference in {quantity} is shown between {other} and {base}{of_first}");
+            let head = format!(
+                "{target}No difference in {quantity} is shown between {other} and {base}{of_first}"
+            );
             (head, "Not excluded")
         }
     };

@@ -53,7 +53,8 @@ pub(super) fn by_doubt<'a>(
     label: &str,
     items: impl Iterator<Item = (&'a [Doubt], String)>,
 ) -> Vec<List> {
-    let mut lists: BTreeMap<Option<DoubtKind>, (Vec<&[Doubt]>, Vec<String>)> = BTreeMap::new();
+    type Doubted<'a> = (Vec<&'a [Doubt]>, Vec<String>);
+    let mut lists: BTreeMap<Option<DoubtKind>, Doubted<'_>> = BTreeMap::new();
     for (doubts, item) in items {
         let weightiest = doubts.iter().map(|doubt| doubt.what).min();
         let (all, items) = lists.entry(weightiest).or_default();
