@@ -19,7 +19,7 @@ use iolab_workload::table;
 use super::facts::{Facts, TargetFacts};
 use super::{Finding, Severity, Topic};
 
-/// What a rule says of the facts.
+/// The findings of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Said {
     severity: Severity,

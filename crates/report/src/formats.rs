@@ -28,7 +28,7 @@ pub enum Writer {
 pub struct Judged {
     /// Content of the file; `None` if the runs cannot tell it.
     pub text: Option<String>,
-    /// Lines for the user, which are no part of the file.
+    /// Lines for the user, outside of the file.
     pub notes: Vec<String>,
 }
 

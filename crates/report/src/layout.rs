@@ -109,7 +109,7 @@ impl Column {
 /// The text of a row in a column.
 type Cell<'a, T> = &'a dyn Fn(&T) -> String;
 
-/// What makes a column of these rows, from its heading, its priority and the text of a row.
+/// Maker of columns of these rows, from its heading, its priority and the text of a row.
 pub(crate) fn columns_over<T>(rows: &[T]) -> impl Fn(&str, u8, Cell<'_, T>) -> Column {
     move |heading, dispensable, value| Column::new(heading, dispensable, rows.iter().map(value))
 }

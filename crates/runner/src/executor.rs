@@ -37,7 +37,7 @@ pub trait DriveObserver {
     /// Reads the drives at these disks (major, minor) before a trial.
     fn before(&mut self, disks: &BTreeSet<(u32, u32)>);
 
-    /// What the drives counted since then.
+    /// Counts of the drives since then.
     fn after(&mut self) -> Vec<DriveLog>;
 }
 
@@ -74,7 +74,7 @@ pub trait Executor {
         RankReport::default()
     }
 
-    /// What the drives below its targets counted in the last trial.
+    /// Counts of the drives below its targets in the last trial.
     fn drives(&mut self) -> Vec<DriveLog> {
         Vec::new()
     }
@@ -123,7 +123,7 @@ pub(super) struct Engine<'a> {
     pub(super) watch: Watch,
     /// The observers; none if other processes have targets too.
     pub(super) observers: Vec<Box<dyn DriveObserver>>,
-    /// What the drives counted in the last trial.
+    /// Counts of the drives in the last trial.
     pub(super) drives: Vec<DriveLog>,
     /// Memory that the last trial left for the next one.
     pub(super) kept: RefCell<KeptMemory>,

@@ -33,7 +33,7 @@ pub enum RequestLimit {
 }
 
 named! {
-    /// Which requests the kernel does not merge (`queue/nomerges`).
+    /// Requests that the kernel does not merge (`queue/nomerges`).
     pub enum NoMerges: "switch of merges" {
         /// Every merge is tried.
         None = "0",

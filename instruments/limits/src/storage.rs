@@ -11,7 +11,7 @@ pub(crate) type PlacedCell<'a> = (usize, &'a CellAnalysis);
 /// A storage that runs measured.
 #[derive(Debug)]
 pub(crate) struct Storage<'a> {
-    /// What its reader knows it by.
+    /// Name by which its reader knows it.
     pub(crate) name: String,
     /// Facts about it, of its first run.
     pub(crate) environment: Environment,

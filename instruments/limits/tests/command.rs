@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::words::words;
 use crate::support::{entries, folder, run};
 
-/// What the model is made of: 10.2 µs a command, and a link of 550 MB/s.
+/// Parts of the model: 10.2 µs a command, and a link of 550 MB/s.
 const TRUTH: [(&str, f64); 7] = [
     ("rseqiops", 1e6 / 10.2),
     ("rrandiops", 1e6 / 10.2),

@@ -73,7 +73,7 @@ pub struct Trial {
     pub changed: Changed,
     /// How far it kept to the times of the trace; `None` for another program, and at the speed max, which has none.
     pub certificate: Option<Certificate>,
-    /// The same at the block layer; `None` without a peer.
+    /// Certificate at the block layer; `None` without a peer.
     pub at_block_layer: Option<AtBlockLayer>,
 }
 

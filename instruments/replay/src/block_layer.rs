@@ -17,7 +17,7 @@ use crate::certificate::{Issued, Meter};
 
 const SECTOR: u64 = 512;
 
-/// What `during` yields, and the events of a disk meanwhile. The disk is given with whether it has a request queue.
+/// Result of `during`, and the events of a disk meanwhile. The disk is given with whether it has a request queue.
 pub(crate) fn recorded<T>(
     disk: (DiskNumber, bool),
     clock: &Clock,

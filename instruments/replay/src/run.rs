@@ -192,7 +192,7 @@ fn fill(targets: &Targets, seed: u64, stop: &StopFlags, program: Program) -> Res
     targets.fill(seed, &stop.after_trial, &mut shown)
 }
 
-/// What all trials have in common.
+/// Terms of all trials.
 struct Campaign<'a> {
     trace: &'a Trace,
     survey: &'a Survey,

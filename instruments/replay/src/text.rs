@@ -111,7 +111,7 @@ fn certificates(rows: &[(&Cell, usize, Option<&Certificate>)]) -> Vec<Column> {
     ]
 }
 
-/// Mean requests in flight, and that of the trace in parentheses.
+/// Mean requests in flight, and the trace's mean in parentheses.
 fn in_flight(certificate: &Certificate) -> String {
     let mean = |values: Vec<f64>| {
         let count = values.len() as f64;

@@ -1,4 +1,4 @@
-//! What drives count of themselves: throttling, and the write amplification of a soak.
+//! Claims from the counts of drives: throttling, and the write amplification of a soak.
 
 use iolab_record::DriveLog;
 use iolab_workload::response::Response;

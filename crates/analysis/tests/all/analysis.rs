@@ -154,7 +154,7 @@ fn trials_without_requests_do_not_upset_it() {
     );
 }
 
-/// What happens in the only cell, which is quiet at 60 MB/s and 68 µs a request, and its flags.
+/// Changes to the only cell, which is quiet at 60 MB/s and 68 µs a request, and its flags.
 type Row = (&'static str, fn(&mut RunRecord), &'static [DoubtKind]);
 
 const ROWS: [Row; 16] = [

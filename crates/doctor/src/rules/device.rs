@@ -57,7 +57,7 @@ fn kind(device: &Device) -> String {
     format!("{}{medium}{size}", device.transport)
 }
 
-/// What is said of each device of the stack.
+/// Findings on each device of the stack.
 fn each(facts: &Facts, says: impl Fn(&Device) -> Option<Said>) -> Vec<Said> {
     let stack = facts.device.as_ref().map(Device::stack);
     let stack = stack.unwrap_or_default().into_iter();

@@ -20,7 +20,7 @@ const BS: usize = 4096;
 /// I/O size of the loop without a stamp, bytes.
 pub(crate) const SMALL: usize = 8;
 
-/// Runs a loop as iolab runs a worker: on its own thread, with descriptors that it shares with nobody. With shared ones the kernel counts
+/// Runs a loop as iolab runs a worker: on its own thread, with descriptors of its own. With shared ones the kernel counts
 /// a reference to the file at each call.
 fn as_a_worker(run: impl FnOnce() -> Reached + Send) -> Reached {
     let own = || {

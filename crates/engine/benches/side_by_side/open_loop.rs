@@ -29,7 +29,7 @@ struct Rounds {
     cpu: Vec<f64>,
     /// Median and 99th percentile of the lateness by the kernel's trace, us.
     traced: Vec<[f64; 2]>,
-    /// The same by iolab's stamps.
+    /// Lateness by iolab's stamps.
     stamped: Vec<[f64; 2]>,
 }
 

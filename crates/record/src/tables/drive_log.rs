@@ -43,7 +43,7 @@ impl DriveLog {
     /// Unit of the bytes of hosts, bytes.
     pub const UNIT: u64 = 1000 * 512;
 
-    /// What was counted since `earlier`.
+    /// Counts since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let counted = |of: fn(&Self) -> Option<u64>| {

@@ -61,7 +61,7 @@ fn buffered_writes(record: &mut RunRecord, sync: &str, still_dirty: f64) {
     }
 }
 
-/// What happens in a run, and the change that makes it of a quiet one.
+/// A disturbance of a run, and the change that makes it of a quiet one.
 type Row = (&'static str, fn(&mut RunRecord));
 
 const ROWS: [Row; 38] = [

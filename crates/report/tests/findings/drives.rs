@@ -1,4 +1,4 @@
-//! What drives count of themselves: the write amplification of a soak, and throttling.
+//! Claims from the counts of drives: the write amplification of a soak, and throttling.
 
 use iolab_analysis::analysis::{DoubtKind, analyse};
 use iolab_record::{DriveLog, RunRecord};

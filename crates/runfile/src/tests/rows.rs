@@ -299,7 +299,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
     }
 }
 
-/// What a drive counted in the sample of this number.
+/// Counts of a drive in the sample of this number.
 pub(super) fn drive_row(sample: i64, drive: &str) -> DriveLog {
     DriveLog {
         sample,

@@ -103,7 +103,7 @@ fn significance(pair: &ProgramPair) -> String {
     )
 }
 
-/// Whether a test shows that the two are equivalent, beside what the ratio alone says.
+/// Whether a test shows that the two are equivalent, and what the ratio alone says.
 fn equivalence(pair: &ProgramPair, margin: usize) -> String {
     let within = margin_name(MARGINS[margin]);
     let from = |size: u64| match pair.points.len() > 1 {
