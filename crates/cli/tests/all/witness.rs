@@ -249,6 +249,7 @@ fn loaders_of_weights_are_told_apart() {
         let words = ["mmap", "mappings"];
         assert!(words.iter().any(|word| reason.contains(word)), "{map:#}");
         assert!(moved(&map) >= SIZE / 2, "{map:#}");
-        assert!((SIZE / 4..SIZE).contains(&moved(&read)), "{read:#}");
+        // At least what was dropped from the page cache; the kernel may have dropped more.
+        assert!(moved(&read) >= SIZE / 4, "{read:#}");
     }
 }
