@@ -37,7 +37,7 @@ pub(crate) fn recorded<T>(
 /// Places of a target's first bytes on its disk.
 ///
 /// # Errors
-/// Of kind usage: its requests cannot be found among those of a disk.
+/// Of kind usage: its requests cannot be found at a disk.
 pub(crate) fn sectors(target: &Target, bytes: u64) -> Result<SectorMap> {
     let direct = target
         .direct_alignment()
@@ -46,7 +46,7 @@ pub(crate) fn sectors(target: &Target, bytes: u64) -> Result<SectorMap> {
     found.map_err(|why| {
         let name = target.named().display();
         Error::usage(format!(
-            "--peer: the requests to {name} cannot be found among those of a device: {why}"
+            "--peer: the requests to {name} cannot be found at a device: {why}"
         ))
         .hint("replay on a block device, or on ext4 or XFS; or leave out --peer")
     })
@@ -75,7 +75,7 @@ pub(crate) fn watched<T>(
     Ok((done?, judged(asked, &seen, first, meter, depth)))
 }
 
-/// Finds requests of a list by their first sectors among those of a disk (stamps in ns), and judges them from the first found on.
+/// Finds requests of a list by their first sectors in the events of a disk (stamps in ns), and judges them from the first found on.
 fn judged(
     asked: &[ListedRequest],
     seen: &[DiskRequest],
