@@ -246,10 +246,9 @@ fn loaders_of_weights_are_told_apart() {
     let reason = map["reads"]["reason"].as_str().unwrap();
     // In memory nothing is moved.
     if moved(&direct) >= SIZE {
-        let words = ["mmap", "mappings"];
+        let words = ["mapped", "mmap", "mappings"];
         assert!(words.iter().any(|word| reason.contains(word)), "{map:#}");
         assert!(moved(&map) >= SIZE / 2, "{map:#}");
-        // At least what was dropped from the page cache; the kernel may have dropped more.
-        assert!(moved(&read) >= SIZE / 4, "{read:#}");
+        assert!((SIZE / 4..SIZE).contains(&moved(&read)), "{read:#}");
     }
 }
