@@ -2,13 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use iolab_storage::Target;
-use iolab_workload::cpus::Cpus;
-use iolab_workload::trial::{Backend, CacheState, Pattern, TrialLimit, TrialSpec};
+use iolab_workload::trial::Backend;
 
-use crate::files::{run, scratch};
+use crate::files::{run, scratch, settings};
 use crate::skip;
 
 const SIZE: u64 = 4 << 20;
@@ -25,21 +23,9 @@ fn bind(cpu: usize) {
 
 /// Reads of each backend in turn on this CPU; `None` if one of them is not possible here.
 fn reads_by_backend(cpu: usize, target: &Target) -> Option<Vec<[u64; 2]>> {
-    let cpus: Cpus = cpu.to_string().parse().expect("a CPU");
+    let common = format!("cpus={cpu} depth=8 region=4M pattern=rand time=200ms");
     let reads = |backend: Backend| {
-        let spec = TrialSpec {
-            backend,
-            cpus: Some(cpus.clone()),
-            depth: 8,
-            region: SIZE,
-            pattern: Pattern::Rand,
-            cache: CacheState::Direct,
-            limit: TrialLimit {
-                time: Some(Duration::from_millis(200)),
-                ..TrialLimit::default()
-            },
-            ..TrialSpec::default()
-        };
+        let spec = settings(&format!("backend={backend} {common}"));
         let outcome = run(&spec, target).map_err(|error| skip(&spec, &error));
         Some(outcome.ok()?.operations.moved().read.requests)
     };

@@ -1,5 +1,6 @@
-//! Folders and scratch files that trials are carried out on.
+//! Trials written as settings, and the folders and scratch files that they are carried out on.
 
+use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
@@ -8,7 +9,19 @@ use iolab_host::clock::Clock;
 use iolab_storage::{Need, Target};
 use iolab_workload::Result;
 use iolab_workload::outcome::Outcome;
-use iolab_workload::trial::{TrialLimit, TrialSpec};
+use iolab_workload::settings::{CellSpec, Setting};
+use iolab_workload::trial::TrialSpec;
+
+/// The default trial with these settings, separated by spaces.
+pub(crate) fn settings(sets: &str) -> TrialSpec {
+    let mut cell = CellSpec::default();
+    for set in sets.split_whitespace() {
+        let (name, value) = set.split_once('=').expect(set);
+        let setting = Setting::find(name).expect(set);
+        setting.set(&mut cell, value).expect(set);
+    }
+    cell.trial
+}
 
 /// In the build folder, which lies on storage, where direct I/O has a chance; /tmp may be memory.
 pub(crate) fn folder() -> tempfile::TempDir {
@@ -36,10 +49,17 @@ pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
     trial::run(spec, target, clock(), &AtomicBool::new(false))
 }
 
-/// The limit of `count` requests of 4 KiB.
-pub(crate) fn requests(count: u64) -> TrialLimit {
-    TrialLimit {
-        bytes: Some(count * 4096),
-        ..TrialLimit::default()
+/// Runs the calling test in a process of its own; `true` in that process.
+pub(crate) fn is_alone() -> bool {
+    const IS_CHILD: &str = "IOLAB_TEST_ALONE";
+    if std::env::var_os(IS_CHILD).is_some() {
+        return true;
     }
+    let own = std::thread::current();
+    let own = own.name().expect("the harness names threads by tests");
+    let mut child = Command::new(std::env::current_exe().expect("this program"));
+    child.args(["--exact", own]).env(IS_CHILD, "");
+    let done = child.output().expect("it starts");
+    assert!(done.status.success(), "{done:?}");
+    false
 }

@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use iolab_engine::{KeptMemory, trial};
 use iolab_host::counters::{FileRange, residency};
@@ -12,24 +11,16 @@ use iolab_workload::group::GroupSpec;
 use iolab_workload::operation::Operation;
 use iolab_workload::outcome::{Ended, Outcome};
 use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::{
-    Backend, CacheState, FileLayout, Pattern, Rate, TrialLimit, TrialSpec,
-};
+use iolab_workload::trial::{Backend, FileLayout, Pattern, Rate, TrialLimit, TrialSpec};
 
-use crate::files::{clock, requests, scratch};
+use crate::files::{clock, scratch, settings};
 use proptest::prelude::*;
 
 const SIZE: u64 = 4 << 20;
 const BS: u64 = 4096;
 
-fn spec(read_percent: u8) -> TrialSpec {
-    TrialSpec {
-        bs: BS,
-        region: SIZE,
-        read_percent,
-        cache: CacheState::Cold,
-        ..TrialSpec::default()
-    }
+fn spec(sets: &str) -> TrialSpec {
+    settings(&format!("region=4M cache=cold {sets}"))
 }
 
 /// A cell whose groups have the names g1, g2, ...
@@ -64,14 +55,8 @@ fn waits_of_one_group_are_left_out_overall() {
     if let Err(error) = trial::check_trims(&target) {
         return needs::skip(needs::Need::Trim, error);
     }
-    let of = |rate| TrialSpec {
-        rate,
-        pattern: Pattern::Rand,
-        trim_percent: 50,
-        limit: requests(200),
-        ..spec(40)
-    };
-    let (paced, unpaced) = (of(Some(Rate::Requests(20_000))), of(None));
+    let common = "read_percent=40 pattern=rand trim_percent=50 bytes=800k";
+    let (paced, unpaced) = (spec(&format!("{common} rate=20000")), spec(common));
     let outcome = run(&cell(vec![paced, unpaced]), &target);
     let [paced, unpaced] = outcome.groups.as_slice() else {
         panic!("two groups");
@@ -86,12 +71,9 @@ fn waits_of_one_group_are_left_out_overall() {
 #[test]
 fn an_unbounded_group_ends_with_the_others() {
     let (_folder, target) = scratch(SIZE);
-    let reader = TrialSpec {
-        limit: requests(200),
-        ..spec(100)
-    };
-    for rate in [None, Some(Rate::Requests(500))] {
-        let writer = TrialSpec { rate, ..spec(0) };
+    let reader = spec("bytes=800k");
+    for rate in ["none", "500"] {
+        let writer = spec(&format!("read_percent=0 rate={rate}"));
         let outcome = run(&cell(vec![reader.clone(), writer]), &target);
         let writer = &outcome.groups[1].outcome;
         assert_eq!(outcome.groups[0].outcome.ended, Ended::Done);
@@ -100,14 +82,8 @@ fn an_unbounded_group_ends_with_the_others() {
         assert_eq!(outcome.errors, 0);
     }
     // Bound by time, both end by it.
-    let timed = TrialSpec {
-        limit: TrialLimit {
-            time: Some(Duration::from_millis(30)),
-            ..TrialLimit::default()
-        },
-        ..spec(100)
-    };
-    let outcome = run(&cell(vec![timed, spec(0)]), &target);
+    let groups = vec![spec("time=30ms"), spec("read_percent=0")];
+    let outcome = run(&cell(groups), &target);
     assert!(
         outcome
             .groups
@@ -117,22 +93,14 @@ fn an_unbounded_group_ends_with_the_others() {
     assert!(outcome.groups[1].outcome.operations.write.requests > 0);
 }
 
-fn endless() -> TrialSpec {
-    TrialSpec {
-        limit: TrialLimit {
-            time: Some(Duration::from_secs(3600)),
-            ..TrialLimit::default()
-        },
-        ..spec(100)
-    }
-}
+const ENDLESS: &str = "time=1h";
 
 #[test]
 fn an_interrupt_ends_all_groups() {
     let (_folder, target) = scratch(SIZE);
-    for groups in [vec![endless(), spec(0)], vec![endless(), endless()]] {
+    for other in ["read_percent=0", ENDLESS] {
         let stop = AtomicBool::new(false);
-        let cell = cell(groups);
+        let cell = cell(vec![spec(ENDLESS), spec(other)]);
         let outcome = std::thread::scope(|scope| {
             let run = scope.spawn(|| {
                 let (trials, mut kept) = (cell.group_trials(), KeptMemory::default());
@@ -183,8 +151,11 @@ fn writer() -> impl Strategy<Value = TrialSpec> {
                 seed,
                 rate,
                 verify: true,
-                limit: requests((60 * bs).div_ceil(BS)),
-                ..spec(0)
+                limit: TrialLimit {
+                    bytes: Some(60 * bs),
+                    time: None,
+                },
+                ..spec("read_percent=0")
             },
         )
 }
@@ -200,7 +171,7 @@ proptest! {
         let second = TrialSpec { offset: (gap + blocks) * BS, region: 400 * BS, ..other };
         let ends = (first.offset, second.offset + second.region);
         // Readers may go over all of it.
-        let reader = TrialSpec { threads: 2, ..spec(100) };
+        let reader = spec("threads=2");
         let mut before = vec![0; SIZE as usize];
         target.file().read_exact_at(&mut before, 0).expect("the file");
         let outcome = run(&cell(vec![first, reader, second]), &target);
@@ -237,10 +208,7 @@ fn an_interrupt_ends_the_preparation_of_groups() {
     if held() > 0 {
         return needs::skip(needs::Need::ColdCache, "the page cache keeps this file");
     }
-    let hot = TrialSpec {
-        cache: CacheState::Hot,
-        ..endless()
-    };
+    let hot = spec("time=1h cache=hot");
     let cell = cell(vec![hot.clone(), hot]);
     let interrupted = trial::run_groups(
         &cell.group_trials(),

@@ -7,9 +7,8 @@ use std::time::Duration;
 use iolab_engine::list::{Issue, ListedRequest, RequestList};
 use iolab_engine::simulation::{self, Ask, Disk};
 use iolab_engine::trial;
-use iolab_workload::trial::{Arrivals, Backend, CacheState, Rate, TrialLimit, TrialSpec};
 
-use crate::files::{clock, scratch};
+use crate::files::{clock, scratch, settings};
 
 const MS: u64 = 1_000_000;
 const REGION: u64 = 1 << 20;
@@ -55,19 +54,8 @@ impl RequestList for Gaps {
     }
 }
 
-fn spec(paced: bool) -> TrialSpec {
-    TrialSpec {
-        region: REGION,
-        cache: CacheState::Cold,
-        rate: paced.then_some(Rate::Requests(100)),
-        arrivals: Arrivals::Constant,
-        limit: TrialLimit {
-            time: Some(Duration::from_secs(60)),
-            ..TrialLimit::default()
-        },
-        ..TrialSpec::default()
-    }
-}
+const UNPACED: &str = "region=1M cache=cold time=60s";
+const PACED: &str = "region=1M cache=cold time=60s rate=100";
 
 /// A disk that takes 10 ms for each request, one after the other.
 #[derive(Default)]
@@ -98,7 +86,7 @@ fn waits_for_a_slot_count_as_the_queue() {
     let mut list = Gaps::of(&[MS, 4 * MS, 50 * MS]);
     let stop = AtomicBool::new(false);
     let (outcome, end) =
-        simulation::run_list(&spec(true), &mut list, &mut TenMs::default(), 0, &stop).unwrap();
+        simulation::run_list(&settings(PACED), &mut list, &mut TenMs::default(), 0, &stop).unwrap();
     assert_eq!((outcome.operations.read.requests, end), (3, 65 * MS));
     let times = list
         .issues
@@ -110,8 +98,14 @@ fn waits_for_a_slot_count_as_the_queue() {
     );
     // As fast as the depth allows, the times of the list do not matter.
     let mut list = Gaps::of(&[MS, 4 * MS, 50 * MS]);
-    let (_, end) =
-        simulation::run_list(&spec(false), &mut list, &mut TenMs::default(), 0, &stop).unwrap();
+    let (_, end) = simulation::run_list(
+        &settings(UNPACED),
+        &mut list,
+        &mut TenMs::default(),
+        0,
+        &stop,
+    )
+    .unwrap();
     assert_eq!((end, list.issues.len()), (30 * MS, 0));
 }
 
@@ -125,11 +119,7 @@ fn a_slow_list_counts_as_a_late_client() {
         ..Gaps::of(&[MS / 10; 20])
     });
     // More slots than requests: a full queue cannot be what makes them wait.
-    let spec = TrialSpec {
-        backend: Backend::Pool,
-        depth: 32,
-        ..spec(true)
-    };
+    let spec = settings(&format!("{PACED} backend=pool depth=32"));
     let outcome = trial::run_list(&spec, &list, &target, clock(), &stop).unwrap();
     assert_eq!(outcome.operations.read.requests, 20);
     let list = list.into_inner().unwrap();

@@ -4,11 +4,12 @@ mod busy_cpu;
 mod files;
 mod groups;
 mod listed;
+mod memory;
 mod own_files;
 mod reference;
-mod requests;
 mod traced;
 mod trial;
+mod trims;
 
 use iolab_workload::trial::{Backend, CacheState, TrialSpec};
 use needs::Need;
@@ -16,6 +17,7 @@ use needs::Need;
 /// The feature that this machine lacks when a trial of a plain file is refused; `None` if every machine can run it.
 fn lacking(spec: &TrialSpec) -> Option<Need> {
     match (spec.cache, spec.backend) {
+        _ if spec.trim_percent > 0 => Some(Need::Trim),
         (CacheState::Direct, _) => Some(Need::DirectIo),
         (_, Backend::Libaio) => Some(Need::Libaio),
         (_, Backend::IoUring) => Some(Need::IoUring),

@@ -1,24 +1,21 @@
 //! Files of workers on a real file system, one or several each: every block of every file is written once, by any backend, to files that
 //! are filled, grow or are made for the trial; and what is left of them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use iolab_storage::{ExtraFiles, Need, PrivateFiles, Size, Target};
+use iolab_storage::{ExtraFiles, Need, PrivateFiles, Target};
 use iolab_workload::Kind;
 use iolab_workload::outcome::Ended;
-use iolab_workload::trial::{
-    Allocate, Backend, CacheState, FileLayout, FileSet, Pattern, SyncPolicy, TrialLimit, TrialSpec,
-};
+use iolab_workload::trial::{Backend, FileLayout, FileSet, TrialSpec};
 
-use crate::files::{folder, run};
+use crate::files::{folder, run, settings};
 use crate::skip;
 
 const BLOCK: u64 = 4096;
 const SIZE: u64 = 200 * BLOCK;
-const THREADS: u32 = 3;
 const SEVERAL: &str = "6/spread=4/random:2/open=4";
 /// Backends that take files of their own in different ways.
 const BACKENDS: [Backend; 6] = [
@@ -30,17 +27,9 @@ const BACKENDS: [Backend; 6] = [
     Backend::Pool,
 ];
 
-fn spec(layout: FileLayout, files: Option<&str>) -> TrialSpec {
-    TrialSpec {
-        files: files.map(|files| files.parse().expect("files")),
-        layout,
-        region: SIZE,
-        threads: THREADS,
-        cache: CacheState::Cold,
-        read_percent: 0,
-        pattern: Pattern::Rand,
-        ..TrialSpec::default()
-    }
+fn spec(sets: &str) -> TrialSpec {
+    let common = "region=800k threads=3 cache=cold read_percent=0 pattern=rand";
+    settings(&format!("{common} {sets}"))
 }
 
 fn need(spec: &TrialSpec, fresh: u32) -> Need {
@@ -126,20 +115,16 @@ fn stamped(folder: &Path, offsets: &BTreeMap<u64, usize>) -> BTreeMap<u64, usize
 
 #[test]
 fn any_backend_writes_each_block_once() {
-    for (files, pattern, backend) in [None, Some(SEVERAL)].into_iter().flat_map(|files| {
-        let patterns = [Pattern::Seq, Pattern::Rand, Pattern::Reverse].into_iter();
+    for (files, pattern, backend) in ["none", SEVERAL].into_iter().flat_map(|files| {
+        let patterns = ["seq", "rand", "reverse"].into_iter();
         let ways = BACKENDS.into_iter().zip(patterns.cycle());
         ways.map(move |(backend, pattern)| (files, pattern, backend))
     }) {
         // Files of their own have their requests in any order.
-        let pattern = files.map_or(pattern, |_| Pattern::Rand);
-        let spec = TrialSpec {
-            backend,
-            pattern,
-            depth: if backend.is_asynchronous() { 4 } else { 1 },
-            sync: SyncPolicy::End,
-            ..spec(FileLayout::Private, files)
-        };
+        let pattern = if files == SEVERAL { "rand" } else { pattern };
+        let depth = if backend.is_asynchronous() { 4 } else { 1 };
+        let what = format!("backend={backend} pattern={pattern} depth={depth} files={files}");
+        let spec = spec(&format!("layout=private sync=end {what}"));
         if spec.check().is_err() {
             continue;
         }
@@ -151,7 +136,6 @@ fn any_backend_writes_each_block_once() {
                 continue;
             }
         };
-        let what = format!("{backend} {pattern} {files:?}");
         assert_eq!((outcome.ended, outcome.errors), (Ended::Done, 0), "{what}");
         assert_eq!(outcome.operations.write.bytes, SIZE, "{what}");
         let syncs = outcome.operations.sync.requests;
@@ -165,30 +149,22 @@ fn any_backend_writes_each_block_once() {
 
 #[test]
 fn writes_use_fresh_files_and_reads_filled_ones() {
-    for (layout, files, sync, syncs) in [
-        (FileLayout::Shared, None, SyncPolicy::None, 0),
-        (FileLayout::Private, None, SyncPolicy::End, 3),
-        (
-            FileLayout::Private,
-            Some(SEVERAL),
-            SyncPolicy::Fdatasync,
-            200,
-        ),
+    let several = format!("layout=private sync=fdatasync files={SEVERAL}");
+    for (sets, syncs) in [
+        ("layout=shared sync=none", 0),
+        ("layout=private sync=end", 3),
+        (&several, 200),
     ] {
-        let spec = TrialSpec {
-            allocate: Some(Allocate::Fresh),
-            sync,
-            ..spec(layout, files)
-        };
+        let spec = spec(&format!("allocate=fresh {sets}"));
         let (directory, target) = scratch(&spec);
         let before = contents(directory.path());
         for _ in 0..2 {
             let outcome = run(&spec, &target).expect("runs");
             let operations = &outcome.operations;
             assert_eq!((operations.write.bytes, outcome.errors), (SIZE, 0));
-            assert_eq!(operations.sync.requests, syncs, "{layout}");
+            assert_eq!(operations.sync.requests, syncs, "{sets}");
             let empty = outcome.region.extents.map(|extents| extents.empty_bytes());
-            assert!(empty.is_none_or(|bytes| bytes == SIZE), "{layout}");
+            assert!(empty.is_none_or(|bytes| bytes == SIZE), "{sets}");
         }
         let reads = TrialSpec {
             read_percent: 100,
@@ -196,34 +172,22 @@ fn writes_use_fresh_files_and_reads_filled_ones() {
         };
         let outcome = run(&reads, &target).expect("runs");
         let empty = outcome.region.extents.map(|extents| extents.empty_bytes());
-        assert!(empty.is_none_or(|bytes| bytes == 0), "{layout}: {empty:?}");
-        assert!(before == contents(directory.path()), "{layout}");
+        assert!(empty.is_none_or(|bytes| bytes == 0), "{sets}: {empty:?}");
+        assert!(before == contents(directory.path()), "{sets}");
     }
 }
 
-/// Entries of 2300 bytes: the mean size in the log of etcd, and no multiple of anything.
+/// Entries of 2300 bytes: the mean size in the log of etcd, and no multiple of anything. There is time for many passes, and one is made.
 #[test]
 fn a_new_file_is_filled_once() {
-    for (allocate, layout) in [Allocate::Append, Allocate::Preallocated]
-        .into_iter()
-        .flat_map(|how| [FileLayout::Shared, FileLayout::Private].map(|layout| (how, layout)))
-    {
+    let entries = "bs=2300 region=147200 sync=fdatasync pattern=seq time=60s";
+    for (allocate, place) in ["append", "preallocated"].into_iter().flat_map(|how| {
+        let places = ["layout=shared threads=1", "layout=private threads=4"];
+        places.map(|place| (how, place))
+    }) {
         for backend in BACKENDS.into_iter().take(3) {
-            let spec = TrialSpec {
-                allocate: Some(allocate),
-                bs: 2300,
-                region: 64 * 2300,
-                sync: SyncPolicy::Fdatasync,
-                threads: if layout == FileLayout::Private { 4 } else { 1 },
-                pattern: Pattern::Seq,
-                backend,
-                // Time for many passes: there is one.
-                limit: TrialLimit {
-                    time: Some(std::time::Duration::from_secs(60)),
-                    ..TrialLimit::default()
-                },
-                ..spec(layout, None)
-            };
+            let way = format!("{place} backend={backend} allocate={allocate}");
+            let spec = spec(&format!("{entries} {way}"));
             let directory = folder();
             let need = need(&spec, spec.files_of_all());
             let target = Target::open(directory.path(), &need).expect("scratch files");
@@ -247,54 +211,20 @@ fn a_new_file_is_filled_once() {
 }
 
 #[test]
-fn lookalikes_of_a_killed_runs_files_stay() {
-    let spec = spec(FileLayout::Private, None);
-    let (directory, target) = scratch(&spec);
-    let share = 67 * BLOCK as usize;
-    let files = [share, share, share, SIZE as usize + 65536];
-    assert_eq!(lengths(directory.path()), files);
-    let left = directory.path().join("left");
-    fs::create_dir(&left).expect("made");
-    let names: HashSet<_> = fs::read_dir(directory.path())
-        .expect("readable")
-        .map(|entry| entry.expect("there").path())
-        .filter(|path| path.is_file())
-        .collect();
-    // Copies with these names and contents, without a holder of the lock. The footer lists other files under these names.
-    for file in &names {
-        fs::copy(file, left.join(file.file_name().expect("a name"))).expect("copied");
-    }
-    drop(target);
-    let next = Target::open(&left, &need(&spec, 0)).expect("again");
-    drop(next);
-    assert_eq!(lengths(&left), files[..3]);
-}
-
-#[test]
 fn impossible_layouts_are_refused() {
-    let spec = spec(FileLayout::Private, None);
+    let spec = spec("layout=private");
     let directory = folder();
     let path = directory.path().join("file");
     fs::write(&path, vec![1; SIZE as usize]).expect("written");
     let file = Target::open(&path, &Need::reading(SIZE)).expect("to read");
     let error = run(&spec, &file).expect_err("no files beside it");
     assert_eq!(error.kind(), Kind::Usage);
-
-    let huge = Need {
-        size: Size::Exactly(1 << 50),
-        ..need(&spec, THREADS)
-    };
-    let error = Target::open(directory.path(), &huge).expect_err("too large");
-    assert_eq!(error.kind(), Kind::Refused);
 }
 
 #[test]
 fn all_files_are_examined_and_others_refused() {
-    let spec = TrialSpec {
-        read_percent: 100,
-        cache: CacheState::Hot,
-        ..spec(FileLayout::Private, Some(SEVERAL))
-    };
+    let several = format!("layout=private files={SEVERAL}");
+    let spec = spec(&format!("read_percent=100 cache=hot {several}"));
     let (_directory, target) = scratch(&spec);
     // A look ends after 100 us, and pages not reached are estimated: on a busy machine not every look sees all.
     let sees_all = (0..20).any(|_| {

@@ -1,15 +1,18 @@
 //! Trials of every backend against a reference that carries the settings out on paper: how many requests of each kind, which bytes they
-//! write, which they leave alone.
+//! write or trim, which they leave alone, when they pause.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
+use iolab_engine::placement;
 use iolab_storage::Target;
+use iolab_workload::cpus::Cpus;
 use iolab_workload::outcome::{Ended, Outcome};
 use iolab_workload::pattern::{Mix, Offsets, quota};
 use iolab_workload::trial::{
-    Backend, Batch, CacheState, Descriptors, FileLayout, FirstOffset, Pattern, Rate, SyncPolicy,
-    TrialLimit, TrialSpec,
+    Advice, Backend, Batch, CacheState, Descriptors, FileLayout, FirstOffset, Pattern, Rate,
+    SyncPolicy, TrialLimit, TrialSpec,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -60,15 +63,41 @@ impl Reference {
     /// Compares the counts of a trial.
     fn counts_as(&self, spec: &TrialSpec, outcome: &Outcome) {
         let operations = &outcome.operations;
-        let found = [&operations.read, &operations.write, &operations.sync].map(|one| one.requests);
+        let [read, write, trim, sync] = [
+            &operations.read, &operations.write, &operations.trim, &operations.sync,
+        ]
+        .map(|one| one.requests);
+        let found = [read, write + trim, sync];
         assert_eq!(found, [self.reads, self.writes, self.syncs], "{spec:?}");
+        match spec.trim_percent {
+            0 => assert_eq!(trim, 0, "{spec:?}"),
+            100 => assert_eq!(write, 0, "{spec:?}"),
+            _ => {}
+        }
         assert_eq!(
             (outcome.ended, outcome.errors),
             (Ended::Done, 0),
             "{spec:?}"
         );
         assert!(outcome.all_active_ns <= outcome.elapsed_ns, "{spec:?}");
-        for tally in [&operations.read, &operations.write] {
+        assert!(outcome.paused_ns >= self.paused_ns(spec), "{spec:?}");
+        if let Some(cpus) = &spec.cpus {
+            assert_eq!(&outcome.cpus_used, cpus, "{spec:?}");
+        }
+        let over_time = outcome.latency_over_time.as_ref();
+        assert_eq!(over_time.is_some(), spec.latency_over_time, "{spec:?}");
+        for (operation, own) in over_time.iter().flat_map(|kept| kept.iter()) {
+            let tally = &operations[operation];
+            let waits = tally.waits.as_ref().map(|waits| &waits.response);
+            let all = waits.unwrap_or(&tally.latency);
+            assert_eq!(own.total(), all.len(), "{operation}: {spec:?}");
+            let (coarse, fine) = (own.whole().max_ns, all.max());
+            assert!(
+                coarse <= fine && fine - coarse <= fine / 500,
+                "{coarse} {fine}: {spec:?}"
+            );
+        }
+        for tally in [&operations.read, &operations.write, &operations.trim] {
             assert_eq!(tally.bytes, tally.requests * spec.bs, "{spec:?}");
             let timed = if spec.latency { tally.requests } else { 0 };
             assert_eq!(tally.latency.len(), timed, "{spec:?}");
@@ -87,7 +116,7 @@ impl Reference {
             assert!((waits.response.mean() / sum - 1.0).abs() < 0.01, "{spec:?}");
         }
         let is_owed = match spec.sync {
-            SyncPolicy::None => self.writes > 0,
+            SyncPolicy::None => write > 0,
             SyncPolicy::Each | SyncPolicy::Fdatasync => {
                 self.syncs * u64::from(spec.sync_every) < self.writes
             }
@@ -102,9 +131,28 @@ impl Reference {
         assert_eq!(blocks, spec.verify.then_some(written), "{spec:?}");
     }
 
+    /// Least time of all pauses: each worker has one between two of its requests.
+    fn paused_ns(&self, spec: &TrialSpec) -> u64 {
+        let pause = spec.thinktime.map_or(0, |time| time.as_nanos() as u64);
+        let pauses = (self.reads + self.writes).saturating_sub(spec.threads.into());
+        match spec.depth {
+            1 => pauses * pause,
+            _ => 0,
+        }
+    }
+
     /// Compares the data before and after a trial.
     fn wrote(&self, spec: &TrialSpec, before: &[u8], after: &[u8]) {
         let mut expected = before.to_vec();
+        if spec.trim_percent > 0 {
+            // Which requests trim is not computed here: no others change, and trimmed blocks are filled again.
+            let region = spec.offset as usize..(spec.offset + spec.region) as usize;
+            let mut blocks = after[region.clone()].chunks_exact(STAMPED as usize);
+            let is_filled = blocks.all(|block| block.iter().any(|byte| *byte != 0));
+            assert!(is_filled || spec.bs < STAMPED, "{spec:?}");
+            expected[region.clone()].copy_from_slice(&after[region]);
+            return assert!(expected == after, "bytes outside: {spec:?}");
+        }
         for offset in &self.written {
             let block = *offset as usize..(*offset + spec.bs) as usize;
             assert!(
@@ -113,6 +161,18 @@ impl Reference {
             );
             // Data that is verified has a header of its own.
             let is_stamped = spec.bs.is_multiple_of(STAMPED) && !spec.verify;
+            if is_stamped {
+                let (count, asked) = (spec.bs as usize, usize::from(spec.compressible));
+                let zeros = after[block.clone()].iter().filter(|byte| **byte == 0);
+                let (zeros, least) = (zeros.count(), count * asked / 100);
+                // Data has a stamp, and random bytes are zero now and then; reads leave their data in the buffers.
+                let within = least - count.min(least).min(count / 256)..=least + count / 50;
+                let is_read_into = spec.read_percent > 0;
+                assert!(
+                    is_read_into || within.contains(&zeros),
+                    "{zeros} zeros: {spec:?}"
+                );
+            }
             for at in block
                 .clone()
                 .step_by(STAMPED as usize)
@@ -171,7 +231,12 @@ prop_compose! {
             prop::option::of(0.2..4.0_f64),
             prop::sample::select(vec![CacheState::Direct, CacheState::Cold, CacheState::Hot]),
             any::<bool>(), prop::option::weighted(0.3, prop::sample::select(vec![10_000_000, 50_000].into_iter().map(Rate::Requests).collect::<Vec<_>>())), any::<bool>(),
-            prop::sample::select(vec![0, 50_u8]),
+            prop::sample::select(vec![0, 25, 50, 80_u8]),
+        ),
+        (trim_percent, thinktime, is_placed, is_advised, over_time) in (
+            prop::sample::select(vec![0, 0, 0, 40, 100_u8]),
+            prop::option::weighted(0.2, Just(Duration::from_micros(50))),
+            prop::bool::weighted(0.2), prop::bool::weighted(0.2), any::<bool>(),
         ),
         (depth, batch, seed) in (
             prop::sample::select(vec![1, 2, 8, 33_u32]),
@@ -183,17 +248,24 @@ prop_compose! {
         let bytes = passes.map(|passes| ((blocks as f64 * passes).ceil() as u64).max(u64::from(threads)) * bs);
         let has_every = matches!(sync, SyncPolicy::Each | SyncPolicy::Fdatasync);
         let is_aligned = bs.is_multiple_of(STAMPED);
+        let trim_percent = if sync == SyncPolicy::None && read_percent < 100 { trim_percent } else { 0 };
+        let cache = if is_aligned { cache } else { CacheState::Cold };
+        let timed = latency || rate.is_some();
         TrialSpec {
+            trim_percent, cache,
+            cpus: is_placed.then(|| Cpus::new(placement::allowed().numbers().first().copied())),
+            thinktime: if rate.is_none() { thinktime } else { None },
+            fadvise: (is_advised && cache != CacheState::Direct).then_some(Advice::Random),
+            latency_over_time: over_time && timed,
             pattern, bs, region, threads, read_percent, layout, descriptors, first_offset, sync, rate, depth, seed,
             compressible: if read_percent < 100 { compressible } else { 0 },
             skip: if pattern == Pattern::Strided { 2 * bs } else { 0 },
             offset: start * if is_aligned { STAMPED } else { 1000 },
             sync_every: if has_every { sync_every } else { 1 },
-            cache: if is_aligned { cache } else { CacheState::Cold },
             // A rate times every request, and takes each completion as it comes.
-            latency: latency || rate.is_some(),
+            latency: timed,
             batch: if rate.is_some() { Batch::One } else { batch },
-            verify: verify && read_percent < 100 && bs.is_multiple_of(512),
+            verify: verify && read_percent < 100 && trim_percent == 0 && bs.is_multiple_of(512),
             limit: TrialLimit { bytes, ..TrialLimit::default() },
             ..TrialSpec::default()
         }
@@ -215,7 +287,11 @@ fn with_backend(spec: &TrialSpec, backend: Backend) -> TrialSpec {
     if !spec.sharing_applies() {
         spec.descriptors = Descriptors::Private;
     }
+    if matches!(backend, Backend::Mmap | Backend::Libaio | Backend::IoUring) {
+        spec.trim_percent = 0;
+    }
     if backend == Backend::Mmap {
+        spec.fadvise = None;
         if spec.cache == CacheState::Direct {
             spec.cache = CacheState::Cold;
         }

@@ -2,90 +2,47 @@
 
 use iolab_workload::operation::Operation;
 use iolab_workload::stages::{CarriedBy, Stage, Traced};
-use iolab_workload::trial::{Backend, CacheState, Pattern, SyncPolicy, TrialSpec};
+use iolab_workload::trial::TrialSpec;
 use needs::Need;
 
-use crate::files::{requests, run, scratch};
+use crate::files::{run, scratch, settings};
 
 const SIZE: u64 = 16 << 20;
 
-fn traced() -> TrialSpec {
-    TrialSpec {
-        region: SIZE,
-        pattern: Pattern::Rand,
-        cache: CacheState::Direct,
-        limit: requests(2000),
-        trace: true,
-        ..TrialSpec::default()
-    }
-}
-
-/// Variants of a trial that differ in how requests are issued.
-fn variants() -> Vec<TrialSpec> {
-    let of = |backend, depth| TrialSpec {
-        backend,
-        depth,
-        ..traced()
-    };
-    let mut all = vec![
-        of(Backend::Psync, 1),
-        of(Backend::Pvsync2, 1),
-        of(Backend::Sync, 1),
-        of(Backend::Libaio, 1),
-        of(Backend::Libaio, 32),
-        of(Backend::IoUring, 1),
-        of(Backend::IoUring, 32),
-        of(Backend::Pool, 8),
-    ];
-    all.push(TrialSpec {
-        sqpoll: true,
-        ..of(Backend::IoUring, 8)
-    });
-    all.push(TrialSpec {
-        threads: 4,
-        ..of(Backend::Psync, 1)
-    });
+/// Settings of trials that differ in how requests are issued.
+const WAYS: [&str; 12] = [
+    "backend=psync",
+    "backend=pvsync2",
+    "backend=sync",
+    "backend=libaio",
+    "backend=libaio depth=32",
+    "backend=io_uring",
+    "backend=io_uring depth=32",
+    "backend=pool depth=8",
+    "backend=io_uring depth=8 sqpoll=true",
+    "backend=psync threads=4",
     // Sequential requests at once may be merged, large ones split.
-    all.push(TrialSpec {
-        pattern: Pattern::Seq,
-        ..of(Backend::IoUring, 32)
-    });
-    all.push(TrialSpec {
-        bs: 4 << 20,
-        limit: requests(20),
-        ..of(Backend::Psync, 1)
-    });
-    let writing = |spec: &TrialSpec| TrialSpec {
-        read_percent: 50,
-        ..spec.clone()
-    };
-    let mixed: Vec<TrialSpec> = all.iter().map(writing).collect();
-    all.extend(mixed);
-    // Syncs after all writes, and after every third one.
-    let syncing = |backend, depth, sync_every| TrialSpec {
-        sync: SyncPolicy::Each,
-        sync_every,
-        read_percent: 20,
-        limit: requests(200),
-        ..of(backend, depth)
-    };
-    all.push(syncing(Backend::Psync, 1, 1));
-    all.push(syncing(Backend::Psync, 1, 3));
-    all.push(syncing(Backend::IoUring, 8, 1));
-    all.push(TrialSpec {
-        sync: SyncPolicy::Fdatasync,
-        threads: 2,
-        ..syncing(Backend::Psync, 1, 1)
-    });
-    // Writes that sync themselves.
-    for sync in [SyncPolicy::Osync, SyncPolicy::Odsync, SyncPolicy::RwfDsync] {
-        all.push(TrialSpec {
-            sync,
-            threads: 2,
-            ..syncing(Backend::Pvsync2, 1, 1)
-        });
-    }
-    all
+    "backend=io_uring depth=32 pattern=seq",
+    "backend=psync bs=4M bytes=80k",
+];
+/// Settings of trials that sync after writes, or whose writes sync themselves.
+const SYNCS: [&str; 7] = [
+    "sync=each",
+    "sync=each sync_every=3",
+    "sync=each backend=io_uring depth=8",
+    "sync=fdatasync threads=2",
+    "sync=osync backend=pvsync2 threads=2",
+    "sync=odsync backend=pvsync2 threads=2",
+    "sync=rwf_dsync backend=pvsync2 threads=2",
+];
+
+fn variants() -> Vec<TrialSpec> {
+    let reads = WAYS.map(|way| format!("bytes=8000k {way}"));
+    let mixed = WAYS.map(|way| format!("bytes=8000k read_percent=50 {way}"));
+    let syncs = SYNCS.map(|way| format!("bytes=800k read_percent=20 {way}"));
+    let all = reads.iter().chain(&mixed).chain(&syncs);
+    all.map(|way| settings(&format!("region=16M pattern=rand trace=true {way}")))
+        .collect()
 }
 
 #[test]
@@ -144,18 +101,14 @@ fn the_stages_of_every_request_are_its_time() {
         }
         // A sync is a part of the recorded time of the write that it follows, or is within.
         let whole = sum_of(&Stage::WHOLE) + sync_share * sum_of(&Stage::SYNC);
-        let latency: f64 = [Operation::Read, Operation::Write]
+        let timed = [Operation::Read, Operation::Write]
             .map(|operation| &outcome.operations[operation].latency)
-            .map(|latency| {
-                if latency.is_empty() {
-                    0.0
-                } else {
-                    latency.mean() * latency.len() as f64
-                }
-            })
-            .iter()
-            .sum::<f64>()
-            / done as f64;
+            .into_iter()
+            .filter(|latency| !latency.is_empty());
+        let sum: f64 = timed
+            .map(|latency| latency.mean() * latency.len() as f64)
+            .sum();
+        let latency = sum / done as f64;
         // Histograms have three digits.
         assert!(
             (whole / latency - 1.0).abs() < 0.003,

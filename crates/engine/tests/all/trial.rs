@@ -1,7 +1,6 @@
 //! Trials on a real file system: the counts match what happened.
 
 use std::fs;
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::{KeptMemory, trial};
@@ -10,21 +9,17 @@ use iolab_workload::counters::{Hardware, NoHardware};
 use iolab_workload::operation::Moved;
 use iolab_workload::outcome::{Ended, Failure, Outcome};
 use iolab_workload::series::Interval;
-use iolab_workload::trial::{Backend, CacheState, Pattern, SyncPolicy, TrialSpec};
+use iolab_workload::trial::{Backend, SyncPolicy, TrialSpec};
 use iolab_workload::{Kind, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::files::{self, clock, folder, requests, scratch};
+use crate::files::{self, clock, folder, is_alone, scratch, settings};
 
 const SIZE: u64 = 4 << 20;
 const BLOCK: u64 = 4096;
 
-fn spec() -> TrialSpec {
-    TrialSpec {
-        region: SIZE,
-        cache: CacheState::Cold,
-        ..TrialSpec::default()
-    }
+fn spec(sets: &str) -> TrialSpec {
+    settings(&format!("region=4M cache=cold {sets}"))
 }
 
 pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
@@ -48,13 +43,7 @@ pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
 /// runs itself in a process of its own.
 #[test]
 fn buffers_beyond_the_locked_memory_are_not_registered() {
-    const IS_CHILD: &str = "IOLAB_TEST_LOCKED_MEMORY";
-    if std::env::var_os(IS_CHILD).is_none() {
-        let mut child = Command::new(std::env::current_exe().expect("this program"));
-        let own = "trial::buffers_beyond_the_locked_memory_are_not_registered";
-        child.args(["--exact", own]).env(IS_CHILD, "");
-        let done = child.output().expect("it starts");
-        assert!(done.status.success(), "{done:?}");
+    if !is_alone() {
         return;
     }
     needs::ordinary_user(|folder| {
@@ -64,12 +53,7 @@ fn buffers_beyond_the_locked_memory_are_not_registered() {
         let path = folder.join("data");
         fs::write(&path, vec![7; SIZE as usize]).expect("room");
         let target = Target::open(&path, &Need::reading(SIZE)).expect("an own file");
-        let spec = TrialSpec {
-            backend: Backend::IoUring,
-            threads: 64,
-            depth: 64,
-            ..spec()
-        };
+        let spec = spec("backend=io_uring threads=64 depth=64");
         match run(&spec, &target) {
             Ok(outcome) => {
                 assert_eq!((outcome.bytes(), outcome.errors), (SIZE, 0));
@@ -86,7 +70,8 @@ fn buffers_beyond_the_locked_memory_are_not_registered() {
 fn a_file_that_shrinks_is_a_counted_error() {
     let names = Backend::NAMES.iter().filter(|name| **name != "null");
     for (name, latency) in names.flat_map(|name| [(name, true), (name, false)]) {
-        let backend: Backend = name.parse().expect("a name of the list");
+        let spec = spec(&format!("backend={name} latency={latency}"));
+        let backend = spec.backend;
         let directory = folder();
         let path = directory.path().join("data");
         fs::write(&path, vec![1u8; SIZE as usize]).expect("written");
@@ -97,11 +82,6 @@ fn a_file_that_shrinks_is_a_counted_error() {
             .open(&path)
             .expect("opens");
         file.set_len(SIZE / 2 + 100).expect("cut");
-        let spec = TrialSpec {
-            backend,
-            latency,
-            ..spec()
-        };
         let outcome = match run(&spec, &target) {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -141,38 +121,28 @@ fn a_file_that_shrinks_is_a_counted_error() {
 #[test]
 fn the_stop_flag_ends_a_trial_early() {
     let (_directory, target) = scratch(SIZE);
-    let spec = TrialSpec {
-        limit: requests(u64::MAX / 8192),
-        threads: 2,
-        ..spec()
-    };
     let raised = AtomicBool::new(true);
-    let outcome = trial::run(&spec, &target, clock(), &raised).expect("runs");
-    assert_eq!(outcome.ended, Ended::Interrupted);
-    assert_eq!(outcome.requests(), 2);
-    let untimed = TrialSpec {
-        latency: false,
-        ..spec
-    };
-    let outcome = trial::run(&untimed, &target, clock(), &raised).expect("runs");
-    assert_eq!(outcome.ended, Ended::Interrupted);
+    for latency in [true, false] {
+        let spec = spec(&format!("bytes=1T threads=2 latency={latency}"));
+        let outcome = trial::run(&spec, &target, clock(), &raised).expect("runs");
+        assert_eq!(outcome.ended, Ended::Interrupted);
+        assert!(!latency || outcome.requests() == 2);
+    }
 }
 
 #[test]
 fn unfit_settings_are_refused_before_anything_happens() {
     let (_directory, target) = scratch(SIZE);
-    type Change = fn(&mut TrialSpec);
     // The target's bounds, the target's blocks, and one of the settings that no target takes.
-    let wrong: [Change; 5] = [
-        |s| s.region = SIZE + 1,
-        |s| s.offset = BLOCK,
-        |s| s.offset = u64::MAX,
-        |s| (s.bs, s.cache) = (1000, CacheState::Direct),
-        |s| s.depth = 2,
-    ];
-    for change in wrong {
-        let mut spec = spec();
-        change(&mut spec);
+    let wrong = [
+        "region=4097k", "offset=4k", "bs=1000 cache=direct", "depth=2",
+    ]
+    .map(spec);
+    let overflowing = TrialSpec {
+        offset: u64::MAX,
+        ..spec("")
+    };
+    for spec in wrong.into_iter().chain([overflowing]) {
         let error = run(&spec, &target).expect_err("refused");
         assert_eq!(error.kind(), Kind::Usage, "{spec:?}: {error}");
         assert!(error.remedy().is_some(), "{error}");
@@ -182,18 +152,11 @@ fn unfit_settings_are_refused_before_anything_happens() {
 #[test]
 fn accounts_show_whether_reads_reached_the_device() {
     let (_directory, target) = scratch(SIZE);
-    let read = |cache| {
-        let spec = TrialSpec {
-            cache,
-            bs: 64 << 10,
-            ..spec()
-        };
-        run(&spec, &target)
-    };
+    let read = |cache| run(&spec(cache), &target);
     if target.device().is_none() {
         return needs::skip(needs::Need::BlockDevice, target.path().display());
     }
-    let hot = read(CacheState::Hot).expect("runs").counters;
+    let hot = read("cache=hot").expect("runs").counters;
     let Some(hot) = hot.process_io else {
         return needs::skip(
             needs::Need::IoAccount,
@@ -201,7 +164,7 @@ fn accounts_show_whether_reads_reached_the_device() {
         );
     };
     assert!(hot.rchar >= SIZE, "{hot:?}");
-    match read(CacheState::Direct) {
+    match read("cache=direct") {
         Ok(outcome) => {
             let direct = outcome.counters.process_io.expect("it was readable");
             // Other tests of this process read at the same time, so that the account may show more.
@@ -215,16 +178,10 @@ fn accounts_show_whether_reads_reached_the_device() {
 #[test]
 fn hardware_events_are_counted_or_explained() {
     let (_directory, target) = scratch(SIZE);
-    let counted = |hardware_counters, threads| {
-        let spec = TrialSpec {
-            hardware_counters,
-            threads,
-            ..spec()
-        };
-        run(&spec, &target).expect("runs").counters.hardware
-    };
-    assert_eq!(counted(false, 2), Hardware::Missing(NoHardware::NotAsked));
-    match counted(true, 2) {
+    let counted = |asked: &str| run(&spec(asked), &target).expect("runs").counters.hardware;
+    let unasked = counted("threads=2 hardware_counters=false");
+    assert_eq!(unasked, Hardware::Missing(NoHardware::NotAsked));
+    match counted("threads=2 hardware_counters=true") {
         Hardware::Missing(reason) => {
             assert_ne!(reason, NoHardware::NotAsked);
             needs::skip(needs::Need::HardwareEvents, reason);
@@ -245,16 +202,10 @@ fn trials_with_reused_memory_write_the_right_data() {
     let mut kept = KeptMemory::default();
     for (seed, read_percent) in [(1, 0), (2, 50), (3, 0), (4, 0)] {
         // As many buffers as blocks: memory is kept from this size on.
+        let all = "backend=libaio pattern=rand region=16M threads=64 depth=64 verify=true";
         let spec = TrialSpec {
-            backend: Backend::Libaio,
-            pattern: Pattern::Rand,
-            region: size,
-            threads: 64,
-            depth: 64,
-            read_percent,
             seed,
-            verify: true,
-            ..spec()
+            ..spec(&format!("{all} read_percent={read_percent}"))
         };
         let stop = AtomicBool::new(false);
         let outcome = match trial::run_over(&spec, &target, clock(), &stop, &mut kept) {
