@@ -212,31 +212,15 @@ impl Pieces {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn direct(bs: u64, depth: u32, threads: u32) -> TrialSpec {
-        TrialSpec {
-            bs,
-            depth,
-            threads,
-            buffer_memory: BufferMemory::Contiguous,
-            ..TrialSpec::default()
-        }
-    }
+    use crate::written_trials::settings;
 
     #[test]
     fn many_workers_with_small_buffers_share_huge_pages() {
-        assert_eq!(bytes_of(&direct(4096, 1, 1024)), 4 << 20);
-        assert_eq!(bytes_of(&direct(4096, 1, 1)), 2 << 20);
-        let kernel = TrialSpec {
-            buffer_memory: BufferMemory::Kernel,
-            ..direct(4096, 1, 1024)
-        };
-        assert_eq!(bytes_of(&kernel), 4 << 20);
-        let buffered = TrialSpec {
-            cache: CacheState::Hot,
-            ..direct(4096, 1, 1)
-        };
-        assert_eq!(bytes_of(&buffered), 4096);
+        let of = |sets: &str| bytes_of(&settings(sets));
+        assert_eq!(of("buffer_memory=contiguous threads=1024"), 4 << 20);
+        assert_eq!(of("buffer_memory=contiguous"), 2 << 20);
+        assert_eq!(of("buffer_memory=kernel threads=1024"), 4 << 20);
+        assert_eq!(of("buffer_memory=contiguous cache=hot"), 4096);
     }
 
     #[test]

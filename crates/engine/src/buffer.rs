@@ -342,6 +342,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::written_trials::settings;
 
     fn address(slot: &Slot) -> usize {
         slot.address(0, 0).addr().get()
@@ -366,12 +367,7 @@ mod tests {
         let sizes = [4096, 3 << 20].into_iter();
         for (bs, name) in sizes.flat_map(|bs| BufferInit::NAMES.iter().map(move |name| (bs, name)))
         {
-            let spec = TrialSpec {
-                buffer_init: name.parse().expect("a name of the list"),
-                bs,
-                depth: 2,
-                ..TrialSpec::default()
-            };
+            let spec = settings(&format!("buffer_init={name} bs={bs} depth=2"));
             match Buffers::new(&spec, 0) {
                 Ok(mut buffers) => {
                     if bs > 4096 || spec.buffer_init == BufferInit::Huge {
@@ -391,12 +387,7 @@ mod tests {
     }
 
     fn writing(bs: u64, depth: u32) -> Buffers {
-        let spec = TrialSpec {
-            bs,
-            depth,
-            read_percent: 0,
-            ..TrialSpec::default()
-        };
+        let spec = settings(&format!("bs={bs} depth={depth} read_percent=0"));
         Buffers::new(&spec, 0).expect("memory")
     }
 

@@ -223,14 +223,13 @@ mod tests {
 
     use super::*;
     use crate::buffer::Buffers;
+    use crate::written_trials::settings;
 
     fn spec(seed: u64) -> TrialSpec {
+        let page = page_size();
         TrialSpec {
-            bs: page_size() as u64,
-            threads: 64,
-            depth: 64,
             seed,
-            ..TrialSpec::default()
+            ..settings(&format!("bs={page} threads=64 depth=64"))
         }
     }
 

@@ -213,6 +213,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::written_trials::settings;
 
     /// Two packages of two cores with two hardware threads, numbered as most machines do.
     fn machine() -> Vec<Seat> {
@@ -227,10 +228,7 @@ mod tests {
 
     #[test]
     fn the_nice_value_applies_to_the_thread_alone() {
-        let spec = TrialSpec {
-            nice: Some(19),
-            ..TrialSpec::default()
-        };
+        let spec = settings("nice=19");
         let nice = || rustix::process::getpriority_process(None).expect("known");
         let of_worker = thread::scope(|scope| {
             let worker = scope.spawn(|| settle(&spec, 0).map(|()| nice()));
@@ -282,12 +280,7 @@ mod tests {
     fn every_worker_has_a_cpu_of_the_list() {
         let all = allowed();
         for placement in Placement::ALL {
-            let spec = TrialSpec {
-                threads: 64,
-                placement: *placement,
-                cpus: Some(all.clone()),
-                ..TrialSpec::default()
-            };
+            let spec = settings(&format!("threads=64 placement={placement} cpus={all}"));
             for worker in 0..spec.threads {
                 let cpus = cpus_of(&spec, worker).expect("allowed");
                 assert!(cpus.without(&all).is_empty() && !cpus.is_empty());
@@ -301,10 +294,7 @@ mod tests {
 
     #[test]
     fn a_missing_cpu_is_refused_by_number() {
-        let spec = TrialSpec {
-            cpus: Some(Cpus::new([CPU_MAX])),
-            ..TrialSpec::default()
-        };
+        let spec = settings(&format!("cpus={CPU_MAX}"));
         if !allowed().numbers().contains(&CPU_MAX) {
             let error = check(&spec).expect_err("no machine has 8192 CPUs");
             insta::assert_snapshot!(error.message(), @"cpus=8191: CPU 8191 does not exist, or this process may not use it");

@@ -127,7 +127,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use iolab_workload::trial::TrialLimit;
+    use crate::written_trials::settings;
 
     fn spec(threads: u32, arrivals: Arrivals, seed: u64) -> TrialSpec {
         TrialSpec {
@@ -252,25 +252,17 @@ mod tests {
 
     #[test]
     fn the_first_bound_decides_the_foreseen_time() {
-        let with = |rate: Option<u64>, requests: Option<u64>, time| TrialSpec {
-            rate: rate.map(Rate::Requests),
-            limit: TrialLimit {
-                bytes: requests.map(|count| count * TrialSpec::default().bs),
-                time,
-            },
-            ..TrialSpec::default()
-        };
         let second = Duration::from_secs(1);
-        for (rate, requests, time, expected) in [
-            (None, Some(1000), None, None),
-            (None, None, Some(second), Some(second)),
-            (Some(100), Some(1000), None, Some(10 * second)),
-            (Some(100), Some(1000), Some(second), Some(second)),
-            (Some(1000), Some(500), Some(3 * second), Some(second)),
+        for (sets, expected) in [
+            ("bytes=4000k", None),
+            ("time=1s", Some(second)),
+            ("rate=100 bytes=4000k", Some(10 * second)),
+            ("rate=100 bytes=4000k time=1s", Some(second)),
+            ("rate=1000 bytes=2000k time=3s", Some(second)),
             // One pass of 1 GiB in blocks of 4 KiB.
-            (Some(1024), None, None, Some(256 * second)),
+            ("rate=1024", Some(256 * second)),
         ] {
-            assert_eq!(with(rate, requests, time).time_foreseen(), expected);
+            assert_eq!(settings(sets).time_foreseen(), expected, "{sets}");
         }
     }
 

@@ -427,7 +427,7 @@ mod tests {
 
     use super::super::target_files::OneFile;
     use super::*;
-    use iolab_workload::trial::BufferInit;
+    use crate::written_trials::settings;
 
     const LENGTH: u32 = 4096;
 
@@ -445,12 +445,7 @@ mod tests {
 
     impl Stuck {
         fn new() -> Option<Self> {
-            let spec = TrialSpec {
-                bs: u64::from(LENGTH),
-                depth: 2,
-                buffer_init: BufferInit::Zeroed,
-                ..TrialSpec::default()
-            };
+            let spec = settings("depth=2 buffer_init=zeroed");
             let mut buffers = Buffers::new(&spec, 0).expect("two pages");
             let (reader, writer) = std::io::pipe().expect("a pipe");
             let opened = OneFile::new(file(reader.into()));

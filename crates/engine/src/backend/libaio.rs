@@ -306,17 +306,13 @@ mod tests {
     use super::super::target_files::OneFile;
     use super::*;
     use crate::buffer::Buffers;
+    use crate::written_trials::settings;
 
     const LENGTH: u32 = 512;
 
     /// A backend for two requests at once, its buffers, and a read that it can be asked for; a skip if there is none.
     fn bench() -> Option<(Libaio<OneFile>, Buffers, Request)> {
-        let spec = TrialSpec {
-            bs: u64::from(LENGTH),
-            depth: 2,
-            cache: CacheState::Cold,
-            ..TrialSpec::default()
-        };
+        let spec = settings("bs=512 depth=2 cache=cold");
         let buffers = Buffers::new(&spec, 0).expect("two pages");
         let mut file = tempfile::tempfile().expect("a temporary file");
         file.write_all(&[7; LENGTH as usize]).expect("written");

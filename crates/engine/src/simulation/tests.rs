@@ -1,14 +1,13 @@
 //! Trials on disks whose times all follow from their definition.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::written_trials::settings;
 use iolab_workload::histogram::over_time::{BUCKETS, bucket};
-use iolab_workload::trial::Arrivals;
-use iolab_workload::trial::{Backend, Batch, Pattern, Rate, SyncPolicy, TrialLimit};
+use iolab_workload::trial::SyncPolicy;
 
 const US: u64 = 1_000;
 
@@ -64,38 +63,15 @@ fn carry_out(spec: &TrialSpec, disk: &mut Fixed) -> Outcome {
     outcome
 }
 
-fn spec(limit: TrialLimit) -> TrialSpec {
-    TrialSpec {
-        region: 1 << 20,
-        pattern: Pattern::Rand,
-        limit,
-        ..TrialSpec::default()
-    }
-}
-
-fn requests(count: u64) -> TrialLimit {
-    TrialLimit {
-        bytes: Some(count * 4096),
-        ..TrialLimit::default()
-    }
-}
-
-fn time(us: u64) -> TrialLimit {
-    TrialLimit {
-        time: Some(Duration::from_micros(us)),
-        ..TrialLimit::default()
-    }
+fn spec(sets: &str) -> TrialSpec {
+    settings(&format!("region=1M pattern=rand {sets}"))
 }
 
 #[test]
 fn the_closed_loop_keeps_threads_times_depth_outstanding() {
-    for (threads, depth, servers) in [(1, 1, 1), (1, 8, 4), (3, 2, 6), (2, 4, 100)] {
-        let spec = TrialSpec {
-            threads,
-            depth,
-            backend: Backend::IoUring,
-            ..spec(requests(240))
-        };
+    for (threads, depth, servers) in [(1u32, 1u32, 1), (1, 8, 4), (3, 2, 6), (2, 4, 100)] {
+        let all = format!("backend=io_uring threads={threads} depth={depth} bytes=960k");
+        let spec = spec(&all);
         let outcome = carry_out(&spec, &mut Fixed::new(servers, 50 * US, 0));
         let at_once = u64::from(threads * depth);
         assert_eq!(
@@ -120,35 +96,18 @@ fn the_closed_loop_keeps_threads_times_depth_outstanding() {
 }
 
 #[test]
-fn each_pass_covers_each_block_once() {
-    let mut disk = Fixed::new(1, 10 * US, 0);
-    let one_pass = carry_out(&spec(TrialLimit::default()), &mut disk);
+fn requests_in_flight_at_the_end_are_completed() {
+    let one_pass = carry_out(&spec(""), &mut Fixed::new(1, 10 * US, 0));
     assert_eq!(one_pass.operations.read.requests, 256);
-    let mut blocks: Vec<Ask> = disk.asked.iter().map(|(_, ask)| *ask).collect();
-    blocks.sort_by_key(|ask| match ask {
-        Ask::Read { offset, .. } => *offset,
-        _ => panic!("{ask:?}"),
-    });
-    blocks.dedup();
-    assert_eq!(blocks.len(), 256);
-    let timed = carry_out(&spec(time(95)), &mut Fixed::new(1, 10 * US, 0));
-    // Requests in flight when the time is up are completed and counted.
-    assert_eq!(
-        (timed.operations.read.requests, timed.ended),
-        (10, Ended::Time)
-    );
+    let timed = carry_out(&spec("time=95us"), &mut Fixed::new(1, 10 * US, 0));
+    assert_eq!((timed.requests(), timed.ended), (10, Ended::Time));
     assert_eq!(timed.elapsed_ns, 100 * US);
     assert_eq!(timed.series.total().read.requests, 10);
 }
 
 #[test]
 fn a_batch_waits_for_its_completions() {
-    let spec = TrialSpec {
-        depth: 4,
-        batch: Batch::All,
-        backend: Backend::IoUring,
-        ..spec(requests(8))
-    };
+    let spec = spec("backend=io_uring depth=4 batch=all bytes=32k");
     let outcome = carry_out(&spec, &mut Fixed::new(1, 10 * US, 0));
     // Four requests one after the other are taken together, when the last is done.
     let near = |ns: u64| outcome.operations.read.latency.equivalent(ns, 40 * US);
@@ -160,11 +119,7 @@ fn a_batch_waits_for_its_completions() {
 #[test]
 fn sync_policies_flush_when_they_say() {
     let of = |sync| {
-        let spec = TrialSpec {
-            read_percent: 0,
-            sync,
-            ..spec(requests(5))
-        };
+        let spec = spec(&format!("read_percent=0 sync={sync} bytes=20k"));
         let mut disk = Fixed::new(1, 10 * US, 7 * US);
         let outcome = carry_out(&spec, &mut disk);
         let flushes = disk.asked.iter().filter(|(_, ask)| *ask == Ask::Flush);
@@ -186,14 +141,9 @@ fn sync_policies_flush_when_they_say() {
 
 #[test]
 fn response_time_counts_from_the_intended_start() {
-    let at = |rate, limit| TrialSpec {
-        rate: Some(Rate::Requests(rate)),
-        depth: 4,
-        backend: Backend::IoUring,
-        ..spec(limit)
-    };
+    let at = |rate: &str| spec(&format!("backend=io_uring depth=4 rate={rate}"));
     // One request every 100 us, 10 us each: nothing waits.
-    let easy = carry_out(&at(10_000, time(10_000)), &mut Fixed::new(1, 10 * US, 0));
+    let easy = carry_out(&at("10000 time=10ms"), &mut Fixed::new(1, 10 * US, 0));
     let waits = easy
         .operations
         .read
@@ -208,7 +158,7 @@ fn response_time_counts_from_the_intended_start() {
         (10_000.0, 0)
     );
     // One every 5 us, of which the disk does half: the queue grows, and the rate report says so.
-    let hard = carry_out(&at(200_000, time(10_000)), &mut Fixed::new(1, 10 * US, 0));
+    let hard = carry_out(&at("200000 time=10ms"), &mut Fixed::new(1, 10 * US, 0));
     let rate_report = hard.rate_report.expect("at a rate");
     assert!((rate_report.rate_achieved / 100_000.0 - 1.0).abs() < 0.01);
     assert!(
@@ -218,35 +168,16 @@ fn response_time_counts_from_the_intended_start() {
     let waits = hard.operations.read.waits.expect("recorded at a rate");
     assert!(waits.response.max() > 4_900 * US && hard.operations.read.latency.max() < 45 * US);
     // A limit of requests shows the missed rate too: the last one starts when twice as many were due.
-    let limited = carry_out(&at(200_000, requests(1000)), &mut Fixed::new(1, 10 * US, 0));
+    let limited = carry_out(&at("200000 bytes=4000k"), &mut Fixed::new(1, 10 * US, 0));
     let rate_report = limited.rate_report.expect("at a rate");
     assert_eq!(limited.ended, Ended::Done);
     assert!(rate_report.backlog_end >= 900, "{rate_report:?}");
 }
 
 #[test]
-fn the_same_seed_gives_the_same_trial() {
-    let trial = |seed| {
-        let spec = TrialSpec {
-            seed,
-            threads: 3,
-            read_percent: 50,
-            rate: Some(Rate::Requests(50_000)),
-            arrivals: Arrivals::Poisson,
-            ..spec(time(5_000))
-        };
-        let mut disk = Fixed::new(2, 30 * US, 0);
-        let outcome = carry_out(&spec, &mut disk);
-        (disk.asked, outcome.elapsed_ns, outcome.series)
-    };
-    assert_eq!(trial(7), trial(7));
-    assert_ne!(trial(7).0, trial(8).0);
-}
-
-#[test]
 fn refuses_a_timeless_disk_and_obeys_an_interrupt() {
     let stop = AtomicBool::new(false);
-    for limit in [time(10), requests(100)] {
+    for limit in ["time=10us", "bytes=400k"] {
         let error = run(&spec(limit), &mut Fixed::new(1, 0, 0), 0, &stop).unwrap_err();
         insta::allow_duplicates! { insta::assert_snapshot!(error.to_string(), @r"
         requests take no time on this model, so it has no throughput
@@ -254,32 +185,15 @@ fn refuses_a_timeless_disk_and_obeys_an_interrupt() {
         ") };
     }
     stop.store(true, Ordering::Relaxed);
-    let (outcome, _) = run(
-        &spec(time(1_000_000)),
-        &mut Fixed::new(1, 10 * US, 0),
-        0,
-        &stop,
-    )
-    .expect("cut off");
+    let (outcome, _) =
+        run(&spec("time=1s"), &mut Fixed::new(1, 10 * US, 0), 0, &stop).expect("cut off");
     assert_eq!(outcome.ended, Ended::Interrupted);
 }
 
-/// With latencies recorded, without, and at a rate.
-const LOOPS: [(bool, Option<Rate>); 3] = [
-    (true, None),
-    (false, None),
-    (true, Some(Rate::Requests(1_000_000_000))),
-];
-
 #[test]
 fn threads_pause_in_virtual_time() {
-    for (latency, _) in &LOOPS[..2] {
-        let spec = TrialSpec {
-            thinktime: Some(Duration::from_micros(30)),
-            limit: requests(3),
-            latency: *latency,
-            ..TrialSpec::default()
-        };
+    for latency in ["latency=true", "latency=false"] {
+        let spec = spec(&format!("thinktime=30us bytes=12k {latency}"));
         let mut disk = Fixed::new(1, 10 * US, 0);
         let outcome = carry_out(&spec, &mut disk);
         let starts: Vec<u64> = disk.asked.iter().map(|(at, _)| at / US).collect();
@@ -290,22 +204,16 @@ fn threads_pause_in_virtual_time() {
 
 #[test]
 fn requests_of_several_sizes_ask_for_their_bytes() {
-    for (latency, rate) in LOOPS {
-        for (bytes, threads) in [(None, 1), (Some(2 << 20), 2)] {
-            let spec = TrialSpec {
-                bs_mix: "4k:50,64k:50/8k:100".parse().ok(),
-                region: 1 << 20,
-                read_percent: 60,
-                pattern: Pattern::Rand,
-                latency,
-                rate,
-                threads,
-                limit: TrialLimit {
-                    bytes,
-                    ..TrialLimit::default()
-                },
-                ..TrialSpec::default()
+    // With latencies recorded, without, and at a rate.
+    for way in ["latency=true", "latency=false", "rate=1000000000"] {
+        for (bytes, threads) in [(1u64 << 20, 1u32), (2 << 20, 2)] {
+            let mix = "bs_mix=4k:50,64k:50/8k:100 read_percent=60";
+            let limit = if threads == 1 {
+                "none".to_owned()
+            } else {
+                bytes.to_string()
             };
+            let spec = spec(&format!("{mix} {way} threads={threads} bytes={limit}"));
             let mut disk = Fixed::new(1, 10 * US, 0);
             let outcome = carry_out(&spec, &mut disk);
             let mut sums = [0; 2];
@@ -332,9 +240,8 @@ fn requests_of_several_sizes_ask_for_their_bytes() {
                 assert_eq!(sum, asked);
             }
             assert_eq!(counts.len(), 3);
-            let limit = bytes.unwrap_or(1 << 20);
-            let most = limit + u64::from(threads) * 65_536;
-            assert!((limit..most).contains(&(sums[0] + sums[1])));
+            let most = bytes + u64::from(threads) * 65_536;
+            assert!((bytes..most).contains(&(sums[0] + sums[1])));
         }
     }
 }
@@ -356,11 +263,7 @@ fn run_together(groups: &[GroupTrial], disk: &mut Fixed) -> Outcome {
 #[test]
 fn groups_share_a_disk_that_is_computed() {
     // One request at a time, 100 us each: the two take turns.
-    let reader = spec(requests(10));
-    let writer = TrialSpec {
-        read_percent: 0,
-        ..spec(requests(10))
-    };
+    let (reader, writer) = (spec("bytes=40k"), spec("bytes=40k read_percent=0"));
     let groups = [group(1, reader, false), group(2, writer, false)];
     let outcome = run_together(&groups, &mut Fixed::new(1, 100 * US, 0));
     assert_eq!(
@@ -381,16 +284,10 @@ fn groups_share_a_disk_that_is_computed() {
 
 #[test]
 fn a_following_group_follows_in_virtual_time() {
-    let reader = spec(requests(10));
-    let rated = TrialSpec {
-        read_percent: 0,
-        rate: Some(Rate::Bytes(4096 * 5000)),
-        limit: TrialLimit {
-            time: Some(Duration::from_secs(3600)),
-            ..TrialLimit::default()
-        },
-        ..spec(TrialLimit::default())
-    };
+    let (reader, rated) = (
+        spec("bytes=40k"),
+        spec("read_percent=0 rate=20480000B time=1h"),
+    );
     let groups = [group(1, reader, false), group(2, rated, true)];
     let outcome = run_together(&groups, &mut Fixed::new(8, 100 * US, 0));
     let [reader, rated] = outcome.groups.as_slice() else {
@@ -416,17 +313,11 @@ proptest! {
         rate in prop::option::of(20u64..400),
         syncs in any::<bool>(),
     ) {
-        let spec = TrialSpec {
-            seed,
-            threads,
-            depth,
-            backend: Backend::IoUring,
-            read_percent,
-            rate: rate.map(Rate::Requests),
-            sync: if syncs { SyncPolicy::Fdatasync } else { SyncPolicy::None },
-            latency_over_time: true,
-            ..spec(time(seconds * 1_000_000))
-        };
+        let rate = rate.map_or("none".to_owned(), |rate| rate.to_string());
+        let sync = if syncs { "fdatasync" } else { "none" };
+        let load = format!("threads={threads} depth={depth} read_percent={read_percent}");
+        let ends = format!("rate={rate} sync={sync} time={seconds}s latency_over_time=true");
+        let spec = TrialSpec { seed, ..spec(&format!("backend=io_uring {load} {ends}")) };
         let outcome = carry_out(&spec, &mut Fixed::new(2, 9_000 * US, 1_000 * US));
         let over_time = outcome.latency_over_time.expect("kept");
         for (operation, own) in over_time.iter() {

@@ -108,80 +108,29 @@ mod tests {
 
     #[test]
     fn each_kind_is_told() {
+        use FaultKind::{Corrupted, Lost, Misplaced, Stale, Torn};
+        use Seen::{Damaged, Earlier, MadeFor, Unknown, Zeros};
         let (old, new) = (Generation::new(0, 1), Generation::new(0, 2));
         let (was, is) = (Seen::Written(old), Seen::Written(new));
-        let faulty = Judgement::Faulty;
         assert_eq!(judge(&[is, is]), Judgement::Whole(new));
-        assert_eq!(
-            judge(&[is, was, was]),
-            Judgement::Mixed(vec![new, old], START + 512)
-        );
+        let mixed = Judgement::Mixed(vec![new, old], START + 512);
+        assert_eq!(judge(&[is, was, was]), mixed);
         for (sectors, kind, at, found) in [
-            (
-                [is, Seen::Damaged],
-                FaultKind::Corrupted,
-                512,
-                FoundInstead::Damaged,
-            ),
-            (
-                [is, Seen::MadeFor(0)],
-                FaultKind::Misplaced,
-                512,
-                FoundInstead::MadeFor(0),
-            ),
-            (
-                [is, Seen::Earlier],
-                FaultKind::Torn,
-                512,
-                FoundInstead::Earlier,
-            ),
-            (
-                [Seen::Earlier, is],
-                FaultKind::Torn,
-                0,
-                FoundInstead::Earlier,
-            ),
-            ([is, Seen::Zeros], FaultKind::Torn, 512, FoundInstead::Zeros),
-            (
-                [Seen::Unknown, is],
-                FaultKind::Torn,
-                0,
-                FoundInstead::Unknown,
-            ),
-            (
-                [Seen::Earlier, Seen::Earlier],
-                FaultKind::Stale,
-                0,
-                FoundInstead::Earlier,
-            ),
-            (
-                [Seen::Earlier, Seen::Zeros],
-                FaultKind::Stale,
-                0,
-                FoundInstead::Earlier,
-            ),
-            (
-                [Seen::Zeros, Seen::Zeros],
-                FaultKind::Lost,
-                0,
-                FoundInstead::Zeros,
-            ),
-            (
-                [Seen::Unknown, Seen::Unknown],
-                FaultKind::Lost,
-                0,
-                FoundInstead::Unknown,
-            ),
-            (
-                [Seen::Damaged, Seen::MadeFor(0)],
-                FaultKind::Corrupted,
-                0,
-                FoundInstead::Damaged,
-            ),
+            ([is, Damaged], Corrupted, 512, FoundInstead::Damaged),
+            ([is, MadeFor(0)], Misplaced, 512, FoundInstead::MadeFor(0)),
+            ([is, Earlier], Torn, 512, FoundInstead::Earlier),
+            ([Earlier, is], Torn, 0, FoundInstead::Earlier),
+            ([is, Zeros], Torn, 512, FoundInstead::Zeros),
+            ([Unknown, is], Torn, 0, FoundInstead::Unknown),
+            ([Earlier, Earlier], Stale, 0, FoundInstead::Earlier),
+            ([Earlier, Zeros], Stale, 0, FoundInstead::Earlier),
+            ([Zeros, Zeros], Lost, 0, FoundInstead::Zeros),
+            ([Unknown, Unknown], Lost, 0, FoundInstead::Unknown),
+            ([Damaged, MadeFor(0)], Corrupted, 0, FoundInstead::Damaged),
         ] {
             assert_eq!(
                 judge(&sectors),
-                faulty(kind, START + at, found),
+                Judgement::Faulty(kind, START + at, found),
                 "{sectors:?}"
             );
         }

@@ -107,16 +107,11 @@ impl Signer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::format::{Seen, inspect};
     use super::*;
+    use crate::written_trials::settings;
 
     fn setup(depth: u32) -> (Buffers, Signer) {
-        let spec = TrialSpec {
-            bs: 1024,
-            depth,
-            read_percent: 0,
-            ..TrialSpec::default()
-        };
+        let spec = settings(&format!("bs=1024 depth={depth} read_percent=0"));
         let mut buffers = Buffers::new(&spec, 2).expect("memory");
         let signer = Signer::new(&spec, 2, 9, &mut buffers);
         (buffers, signer)
@@ -124,38 +119,6 @@ mod tests {
 
     fn take(buffers: &mut Buffers) -> Slot {
         buffers.take().expect("a slot")
-    }
-
-    #[test]
-    fn every_sector_is_signed() {
-        let (mut buffers, mut signer) = setup(2);
-        let mut second = take(&mut buffers);
-        signer.sign(&mut second, 4096, buffers.home());
-        let mut first = take(&mut buffers);
-        signer.sign(&mut first, 8192, buffers.home());
-        for (slot, offset, number) in [(&mut second, 4096, 0), (&mut first, 8192, 1)] {
-            for (half, place) in [(0, offset), (512, offset + 512)] {
-                let sector = &slot.bytes()[half..half + SECTOR];
-                let expected = Seen::Written(Generation::new(2, number));
-                assert_eq!(inspect(sector, place, 9), expected);
-            }
-        }
-    }
-
-    #[test]
-    fn signs_buffers_that_reads_have_changed() {
-        let spec = TrialSpec {
-            bs: 1024,
-            read_percent: 50,
-            ..TrialSpec::default()
-        };
-        let mut buffers = Buffers::new(&spec, 0).expect("memory");
-        let mut signer = Signer::new(&spec, 0, 9, &mut buffers);
-        let mut slot = take(&mut buffers);
-        slot.bytes().fill(3);
-        signer.sign(&mut slot, 0, &[]);
-        let seen = inspect(&slot.bytes()[512..1024], 512, 9);
-        assert_eq!(seen, Seen::Written(Generation::new(0, 0)));
     }
 
     #[test]

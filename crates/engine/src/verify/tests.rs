@@ -12,9 +12,9 @@ use iolab_workload::trial::TrialSpec;
 
 use super::*;
 use crate::buffer::Buffers;
+use crate::written_trials::settings;
 use iolab_storage::{Need, Target};
 use iolab_workload::pattern::Offsets;
-use iolab_workload::trial::{CacheState, Pattern};
 use std::sync::atomic::AtomicBool;
 
 const BS: u64 = 4096;
@@ -29,7 +29,7 @@ struct Fixture {
     signed: Vec<Signed>,
 }
 
-fn bench(spec: TrialSpec) -> Fixture {
+fn bench(sets: &str) -> Fixture {
     let folder = tempfile::tempdir().expect("a folder");
     let need = Need::writing(BS * BLOCKS);
     let target = Target::open(folder.path(), &need).expect("a scratch file");
@@ -37,14 +37,8 @@ fn bench(spec: TrialSpec) -> Fixture {
         .fill(1, &AtomicBool::new(false), &mut |_| {})
         .expect("filled");
     let file = target.file().try_clone().expect("another descriptor");
-    let spec = TrialSpec {
-        bs: BS,
-        region: BS * BLOCKS,
-        read_percent: 0,
-        cache: CacheState::Cold,
-        verify: true,
-        ..spec
-    };
+    let common = "region=256k read_percent=0 cache=cold verify=true";
+    let spec = settings(&format!("{common} {sets}"));
     Fixture {
         _folder: folder,
         target,
@@ -90,19 +84,6 @@ impl Fixture {
             Err(error) => panic!("{error}"),
         }
     }
-
-    /// The only kind of fault there is, with its blocks and its first byte, and the first fault.
-    #[track_caller]
-    fn only(&self) -> (FaultKind, Faults, FaultyBlock) {
-        let (verified, first) = self.look();
-        let kinds: Vec<_> = FaultKind::ALL
-            .into_iter()
-            .filter(|kind| verified.of(*kind).blocks > 0)
-            .collect();
-        let first = first.unwrap_or_else(|| panic!("nothing was found: {verified:?}"));
-        assert_eq!(kinds, [first.kind], "{verified:?}");
-        (first.kind, verified.of(first.kind), first)
-    }
 }
 
 fn store(file: &File, offset: u64, bytes: &[u8]) {
@@ -118,29 +99,6 @@ fn faults(blocks: u64, first_offset: u64) -> Faults {
 
 fn write(thread: u32, number: u64) -> Write {
     Write { thread, number }
-}
-
-#[test]
-fn written_blocks_are_found() {
-    let mut bench = bench(TrialSpec::default());
-    bench.write_all();
-    let (verified, first) = bench.look();
-    assert_eq!(first, None);
-    assert_eq!((verified.blocks, verified.bytes), (BLOCKS, BLOCKS * BS));
-}
-
-#[test]
-fn only_written_blocks_are_read() {
-    let spec = TrialSpec {
-        pattern: Pattern::Rand,
-        ..TrialSpec::default()
-    };
-    let mut bench = bench(spec);
-    bench.write(0, TRIAL, 10, |file, _, offset, block| {
-        store(file, offset, block)
-    });
-    let (verified, first) = bench.look();
-    assert_eq!((verified.blocks, first), (10, None));
 }
 
 /// Fault of a storage that should store a block.
@@ -175,7 +133,7 @@ fn each_fault_is_reported_by_kind_and_place() {
         ("pass", halve, Torn, 2048, Written(earlier)),
         ("pass", shift, Misplaced, 0, MadeFor(FAULTY * BS)),
     ] {
-        let mut bench = bench(TrialSpec::default());
+        let mut bench = bench("");
         if over == "trial" {
             bench.write(0, TRIAL - 1, BLOCKS, |file, _, offset, block| {
                 store(file, offset, block)
@@ -205,11 +163,7 @@ fn each_fault_is_reported_by_kind_and_place() {
 #[test]
 fn either_of_two_overlapping_writes_may_come_last() {
     let older_last = |overlap| {
-        let spec = TrialSpec {
-            pattern: Pattern::RandReplace,
-            ..TrialSpec::default()
-        };
-        let mut bench = bench(spec);
+        let mut bench = bench("pattern=rand-replace");
         // The last two writes to some block, at some distance.
         let mut offsets = Offsets::new(&bench.spec, 0);
         let order: Vec<_> = (0..1000).map(|_| offsets.next_offset()).collect();
@@ -231,32 +185,8 @@ fn either_of_two_overlapping_writes_may_come_last() {
 }
 
 #[test]
-fn writes_of_several_threads_come_in_any_order() {
-    let spec = TrialSpec {
-        pattern: Pattern::Zipf(1.2),
-        threads: 3,
-        ..TrialSpec::default()
-    };
-    let mut bench = bench(spec);
-    for worker in [2, 0, 1] {
-        bench.write(worker, TRIAL, 200, |file, _, offset, block| {
-            store(file, offset, block)
-        });
-    }
-    let (verified, first) = bench.look();
-    assert!(verified.blocks > 10);
-    assert_eq!(first, None);
-}
-
-#[test]
 fn blocks_with_odd_gaps_are_verified() {
-    let spec = TrialSpec {
-        pattern: Pattern::Strided,
-        skip: 5 * 512,
-        threads: 2,
-        ..TrialSpec::default()
-    };
-    let mut bench = bench(spec);
+    let mut bench = bench("pattern=strided skip=2560 threads=2");
     for worker in 0..2 {
         bench.write(worker, TRIAL, 40, |file, number, offset, block| {
             if number != 25 || worker != 1 {
@@ -264,9 +194,11 @@ fn blocks_with_odd_gaps_are_verified() {
             }
         });
     }
-    let (kind, faulty, first) = bench.only();
+    let (verified, first) = bench.look();
+    let first = first.expect("a fault");
     // A pass has fewer than 25 writes, so that the block was written before and its older data is found.
-    assert_eq!((kind, faulty.blocks), (FaultKind::Stale, 1));
+    assert_eq!(first.kind, FaultKind::Stale);
+    assert_eq!(verified.faulty_blocks(), 1);
     assert_eq!(first.wanted, write(1, 25));
     let mut offsets = Offsets::new(&bench.spec, 1);
     let place = (0..=25).map(|_| offsets.next_offset()).last();
@@ -275,7 +207,7 @@ fn blocks_with_odd_gaps_are_verified() {
 
 #[test]
 fn a_raised_flag_ends_reading() {
-    let mut bench = bench(TrialSpec::default());
+    let mut bench = bench("");
     bench.write_all();
     let stop = AtomicBool::new(true);
     let result = read_back(&bench.spec, &bench.target, TRIAL, &bench.signed, &stop);
@@ -285,7 +217,7 @@ fn a_raised_flag_ends_reading() {
 
 #[test]
 fn an_unreadable_block_is_a_failed_request() {
-    let mut bench = bench(TrialSpec::default());
+    let mut bench = bench("");
     bench.write_all();
     bench.file.set_len(10 * BS).expect("cut");
     let stop = AtomicBool::new(false);

@@ -197,7 +197,7 @@ impl Log for NotedRequests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolab_workload::trial::TrialLimit;
+    use crate::written_trials::settings;
 
     #[test]
     fn requests_without_room_leave_their_earliest_start() {
@@ -230,18 +230,8 @@ mod tests {
 
     #[test]
     fn a_write_ends_when_its_sync_begins() {
-        let spec = TrialSpec {
-            read_percent: 0,
-            sync: iolab_workload::trial::SyncPolicy::Each,
-            sync_every: 2,
-            depth: 2,
-            limit: TrialLimit {
-                bytes: Some(4 * 4096),
-                ..Default::default()
-            },
-            trace: true,
-            ..TrialSpec::default()
-        };
+        let synced = "read_percent=0 sync=each depth=2 trace=true";
+        let spec = settings(&format!("{synced} sync_every=2 bytes=16k"));
         let mut log = NotedRequests::new(&spec, 0);
         let write = Request {
             action: Action::Write,
@@ -271,22 +261,8 @@ mod tests {
         assert_eq!(NotedRequests::new(&spec, 0).syncs.capacity(), 2);
         assert_eq!(bytes(&spec), 4 * 32 + 2 * 24);
         // As much as there can be.
-        let endless = TrialSpec {
-            limit: TrialLimit {
-                time: Some(std::time::Duration::from_secs(1)),
-                ..Default::default()
-            },
-            sync_every: 1,
-            threads: 4,
-            ..spec
-        };
-        assert_eq!(bytes(&endless), (32 + 24) << 20);
-        assert_eq!(
-            bytes(&TrialSpec {
-                trace: false,
-                ..endless
-            }),
-            0
-        );
+        let endless = format!("{synced} threads=4 time=1s");
+        assert_eq!(bytes(&settings(&endless)), (32 + 24) << 20);
+        assert_eq!(bytes(&settings(&format!("{endless} trace=false"))), 0);
     }
 }

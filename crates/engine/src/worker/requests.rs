@@ -271,10 +271,11 @@ impl Drawn {
 
 #[cfg(test)]
 mod tests {
-    use iolab_workload::trial::{FileLayout, Pattern, TrialLimit};
+    use iolab_workload::trial::{FileLayout, Pattern};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::written_trials::settings;
 
     /// Standard deviations of the binomial that a count may be off: about one false alarm in 5e8.
     const DEVIATIONS: f64 = 6.0;
@@ -286,16 +287,10 @@ mod tests {
         ) {
             prop_assume!(first + second < 100);
             let rest = 100 - first - second;
-            let text = format!("4k:{first},16k:{second},64k:{rest}/8k:{rest},32k:{}", 100 - rest);
-            let mix: SizeMix = text.parse().expect("a mix");
-            let spec = TrialSpec {
-                seed,
-                read_percent,
-                pattern: Pattern::Rand,
-                bs_mix: Some(mix.clone()),
-                limit: TrialLimit { bytes: Some(1 << 40), ..TrialLimit::default() },
-                ..TrialSpec::default()
-            };
+            let mix = format!("4k:{first},16k:{second},64k:{rest}/8k:{rest},32k:{}", 100 - rest);
+            let common = format!("read_percent={read_percent} pattern=rand bytes=1T");
+            let spec = TrialSpec { seed, ..settings(&format!("{common} bs_mix={mix}")) };
+            let mix: SizeMix = mix.parse().expect("a mix");
             let mut requests = Varied::new(&spec, 0, &Clock::of_rate(1.0));
             let mut seen = RequestSizes::default();
             for _ in 0..10_000 {
@@ -355,10 +350,7 @@ mod tests {
             let spec = TrialSpec {
                 seed, threads, pattern, layout, offset,
                 region: blocks * 4096,
-                read_percent: 50,
-                bs_mix: Some(mix.parse().expect("a mix")),
-                limit: TrialLimit { bytes: Some(1 << 20), ..TrialLimit::default() },
-                ..TrialSpec::default()
+                ..settings(&format!("read_percent=50 bytes=1M bs_mix={mix}"))
             };
             spec.check().expect("possible");
             let mut total = 0;
@@ -385,12 +377,7 @@ mod tests {
     #[test]
     fn ordered_requests_of_a_mix_follow_each_other() {
         for pattern in [Pattern::Seq, Pattern::Reverse] {
-            let spec = TrialSpec {
-                pattern,
-                region: 1 << 20,
-                bs_mix: Some("4k:50,12k:50".parse().expect("a mix")),
-                ..TrialSpec::default()
-            };
+            let spec = settings(&format!("pattern={pattern} region=1M bs_mix=4k:50,12k:50"));
             let mut requests = Varied::new(&spec, 0, &Clock::of_rate(1.0));
             let mut last = requests.next();
             for _ in 0..1000 {
@@ -411,11 +398,7 @@ mod tests {
 
     #[test]
     fn uniform_requests_equal_the_plain_ones() {
-        let spec = TrialSpec {
-            pattern: Pattern::Rand,
-            read_percent: 70,
-            ..TrialSpec::default()
-        };
+        let spec = settings("pattern=rand read_percent=70");
         let (mut plain, mut varied) = (
             Plain::new(&spec, 0),
             Varied::new(&spec, 0, &Clock::of_rate(1.0)),

@@ -7,9 +7,10 @@ use super::open_loop::Open;
 use super::*;
 use crate::request::SystemFailure;
 use crate::spare_histograms::SpareHistograms;
+use crate::written_trials::settings;
 use iolab_host::clock::Clock;
 use iolab_workload::outcome::Failure;
-use iolab_workload::trial::{Rate, TrialLimit, TrialSpec};
+use iolab_workload::trial::TrialSpec;
 
 const DEPTH: u32 = 4;
 
@@ -88,17 +89,8 @@ where
     .run()
 }
 
-fn run(keeps: usize, rate: Option<Rate>, latency: bool) -> (WorkerOutcome, Buffers) {
-    let spec = TrialSpec {
-        depth: DEPTH,
-        rate,
-        latency,
-        limit: TrialLimit {
-            bytes: Some(1000 * 4096),
-            ..TrialLimit::default()
-        },
-        ..TrialSpec::default()
-    };
+fn run(keeps: usize, way: &str) -> (WorkerOutcome, Buffers) {
+    let spec = settings(&format!("depth={DEPTH} bytes=4000k {way}"));
     let backend = Failing {
         in_flight: Vec::new(),
         until_failure: 3,
@@ -110,13 +102,9 @@ fn run(keeps: usize, rate: Option<Rate>, latency: bool) -> (WorkerOutcome, Buffe
 
 #[test]
 fn a_failing_mechanism_awaits_requests_without_counting() {
-    for (rate, latency) in [
-        (None, true),
-        (None, false),
-        (Some(Rate::Requests(1_000_000_000)), true),
-    ] {
+    for way in ["latency=true", "latency=false", "rate=1000000000"] {
         for keeps in [0, 1] {
-            let (outcome, buffers) = run(keeps, rate, latency);
+            let (outcome, buffers) = run(keeps, way);
             assert_eq!(
                 (outcome.account.ended, outcome.account.errors),
                 (Ended::Failed, 1)

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::*;
 use crate::buffer::Slot;
 use crate::worker::tests::run_first;
+use crate::written_trials::settings;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::trial::Arrivals;
-use iolab_workload::trial::{Rate, TrialLimit};
 
 const MS: u64 = 1_000_000;
 
@@ -53,28 +53,6 @@ impl Backend for Stalling {
     }
 }
 
-fn spec(rate: Option<u64>, limit: TrialLimit) -> TrialSpec {
-    TrialSpec {
-        rate: rate.map(Rate::Requests),
-        limit,
-        ..TrialSpec::default()
-    }
-}
-
-fn requests(count: u64) -> TrialLimit {
-    TrialLimit {
-        bytes: Some(count * TrialSpec::default().bs),
-        ..TrialLimit::default()
-    }
-}
-
-fn time(ms: u64) -> TrialLimit {
-    TrialLimit {
-        time: Some(Duration::from_millis(ms)),
-        ..TrialLimit::default()
-    }
-}
-
 fn run(spec: &TrialSpec, backend: impl Backend, stop: bool) -> WorkerOutcome {
     run_first(spec, backend, &AtomicBool::new(stop)).0
 }
@@ -86,12 +64,9 @@ fn longer_than(histogram: &LatencyHistogram, ns: u64) -> u64 {
 #[test]
 fn a_stall_shows_in_every_delayed_request() {
     for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
-        let with = |rate| TrialSpec {
-            arrivals,
-            ..spec(rate, requests(1000))
-        };
+        let with = |rate: &str| settings(&format!("bytes=4000k arrivals={arrivals} rate={rate}"));
         // 200 ms after 300 of 1000 requests.
-        let closed = run(&with(None), Stalling::new(300, 200), false);
+        let closed = run(&with("none"), Stalling::new(300, 200), false);
         assert_eq!(closed.account.operations.read.latency.len(), 1000);
         assert_eq!(
             longer_than(&closed.account.operations.read.latency, 200 * MS),
@@ -105,7 +80,7 @@ fn a_stall_shows_in_every_delayed_request() {
             closed.account.operations.read.waits.is_none() && closed.account.rate_report.is_none()
         );
 
-        let open = run(&with(Some(2000)), Stalling::new(300, 200), false);
+        let open = run(&with("2000"), Stalling::new(300, 200), false);
         assert_eq!(open.account.operations.read.latency.len(), 1000);
         assert_eq!(
             longer_than(&open.account.operations.read.latency, 200 * MS),
@@ -125,31 +100,9 @@ fn a_stall_shows_in_every_delayed_request() {
 }
 
 #[test]
-fn a_stall_shows_in_intervals_of_both_loops() {
-    let clock = Clock::calibrate();
-    for (rate, latency) in [(None, true), (None, false), (Some(10_000), true)] {
-        let spec = TrialSpec {
-            latency,
-            ..spec(rate, time(800))
-        };
-        let outcome = run(&spec, Stalling::new(300, 450), false);
-        let done = outcome.account.operations.read.requests;
-        let series = crate::series::merged(std::iter::once(outcome.series), &clock);
-        assert_eq!(series.total().read.requests, done);
-        let counts = series.intervals.iter().map(|i| i.done.read.requests);
-        let counts: Vec<u64> = counts.collect();
-        assert!(counts[0] >= 300, "{counts:?}");
-        // The stall lasts 450 ms: three intervals at least lie in it as a whole.
-        let empty = counts.iter().filter(|count| **count == 0).count();
-        assert!(empty >= 3, "{counts:?}");
-        assert!(counts[counts.len() - 1] > 0, "{counts:?}");
-    }
-}
-
-#[test]
 fn no_request_is_made_before_its_time() {
     let outcome = run(
-        &spec(Some(1000), requests(100)),
+        &settings("rate=1000 bytes=400k"),
         Stalling::new(9999, 0),
         false,
     );
@@ -166,7 +119,7 @@ fn no_request_is_made_before_its_time() {
 fn requests_that_may_be_late_are_issued_together() {
     let spec = TrialSpec {
         rate_slack: Duration::from_millis(40),
-        ..spec(Some(1000), requests(200))
+        ..settings("rate=1000 bytes=800k")
     };
     let outcome = run(&spec, Stalling::new(1000, 0), false);
     let waits = outcome.account.operations.read.waits.expect("open loop");
@@ -179,7 +132,11 @@ fn requests_that_may_be_late_are_issued_together() {
 #[test]
 fn a_small_backlog_at_the_end_is_completed() {
     // 15 ms before the 990th of 1000 requests.
-    let outcome = run(&spec(Some(1000), time(1000)), Stalling::new(989, 15), false);
+    let outcome = run(
+        &settings("rate=1000 time=1s"),
+        Stalling::new(989, 15),
+        false,
+    );
     assert_eq!(outcome.account.ended, Ended::Time);
     let (made, rate_report) = (
         outcome.account.operations.read.requests,
@@ -195,7 +152,7 @@ fn a_small_backlog_at_the_end_is_completed() {
 
 #[test]
 fn far_starts_end_with_the_trial() {
-    let outcome = run(&spec(Some(1), time(30)), Stalling::new(9999, 0), false);
+    let outcome = run(&settings("rate=1 time=30ms"), Stalling::new(9999, 0), false);
     assert_eq!(
         (
             outcome.account.ended,
@@ -205,6 +162,6 @@ fn far_starts_end_with_the_trial() {
     );
     let rate_report = outcome.account.rate_report.expect("open loop");
     assert_eq!((rate_report.backlog_max, rate_report.backlog_end), (0, 0));
-    let stopped = run(&spec(Some(1), time(60_000)), Stalling::new(9999, 0), true);
+    let stopped = run(&settings("rate=1 time=60s"), Stalling::new(9999, 0), true);
     assert_eq!(stopped.account.ended, Ended::Interrupted);
 }
