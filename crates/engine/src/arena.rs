@@ -212,7 +212,7 @@ impl Pieces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::written_trials::settings;
+    use crate::trial::tests::settings;
 
     #[test]
     fn many_workers_with_small_buffers_share_huge_pages() {

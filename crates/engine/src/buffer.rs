@@ -342,7 +342,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::written_trials::settings;
+    use crate::trial::tests::settings;
 
     fn address(slot: &Slot) -> usize {
         slot.address(0, 0).addr().get()

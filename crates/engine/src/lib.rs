@@ -51,8 +51,6 @@ mod start_barrier;
 pub mod trial;
 pub mod verify;
 mod worker;
-#[cfg(test)]
-mod written_trials;
 
 pub use backend::asynchronous;
 pub use kept_memory::KeptMemory;

@@ -213,7 +213,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::written_trials::settings;
+    use crate::trial::tests::settings;
 
     /// Two packages of two cores with two hardware threads, numbered as most machines do.
     fn machine() -> Vec<Seat> {

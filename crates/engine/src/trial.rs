@@ -573,4 +573,4 @@ fn watched<'a>(jobs: &[Job<'a>]) -> Vec<(&'a Target, u64, u64)> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

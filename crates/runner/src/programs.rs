@@ -282,6 +282,11 @@ mod tests {
     use iolab_workload::Kind;
 
     use super::*;
+    use crate::tests::experiment;
+
+    fn is_empty(folder: &tempfile::TempDir) -> bool {
+        std::fs::read_dir(folder.path()).expect("readable").count() == 0
+    }
 
     fn open(sets: &[&str]) -> (tempfile::TempDir, Result<Programs>) {
         open_with(sets, RunPrograms::All)
@@ -289,10 +294,7 @@ mod tests {
 
     fn open_with(sets: &[&str], consent: RunPrograms) -> (tempfile::TempDir, Result<Programs>) {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut experiment = Experiment::find("linkage").expect("built in");
-        for set in sets {
-            experiment.apply_set(set).expect("a setting");
-        }
+        let experiment = experiment("linkage", sets);
         let programs = Plan::of(experiment, &OneProcess)
             .and_then(|plan| Programs::open(&plan, &[folder.path().to_owned()], &consent));
         (folder, programs)
@@ -310,10 +312,7 @@ mod tests {
             let (folder, programs) = open(sets);
             let error = programs.expect_err("refused");
             assert_eq!(error.kind(), Kind::Usage);
-            assert_eq!(
-                std::fs::read_dir(folder.path()).expect("readable").count(),
-                0
-            );
+            assert!(is_empty(&folder));
             error.message().to_owned()
         });
         insta::assert_snapshot!(told.join("\n"), @r"
@@ -350,16 +349,14 @@ mod tests {
 
     #[test]
     fn a_command_reads_the_file_of_its_cell() {
-        let (folder, programs) = open(&["command=cat {file}", "region=5000,100000"]);
+        let sets = ["command=cat {file}", "region=5000,100000"];
+        let (folder, programs) = open(&sets);
         let programs = programs.expect("prepared");
         let stop = AtomicBool::new(false);
         programs.fill(1, &stop, &mut |_| {}).expect("filled");
         assert_eq!(programs.bytes(), 105_000);
         let clock = Clock::calibrate();
-        let mut experiment = Experiment::find("linkage").expect("built in");
-        for set in ["command=cat {file}", "region=5000,100000"] {
-            experiment.apply_set(set).expect("a setting");
-        }
+        let experiment = experiment("linkage", &sets);
         for cell in iolab_plan::cells::cells(&experiment).expect("valid") {
             let outcome = programs.run(&cell.spec, &clock, &stop).expect("runs");
             assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
@@ -373,9 +370,6 @@ mod tests {
         let environment = programs.environment();
         assert!(environment.get(&KEYS.program_path.of(1)).is_some());
         programs.close().expect("removed");
-        assert_eq!(
-            std::fs::read_dir(folder.path()).expect("readable").count(),
-            0
-        );
+        assert!(is_empty(&folder));
     }
 }

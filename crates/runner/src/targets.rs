@@ -403,26 +403,20 @@ fn smallest_region_of(spec: &TrialSpec) -> u64 {
 #[cfg(test)]
 mod tests {
     use iolab_plan::cells::OneProcess;
-    use iolab_plan::experiment::Experiment;
 
     use super::*;
+    use crate::tests::experiment;
 
     #[test]
     fn groups_on_the_runs_target_share_its_bytes() {
         let folder = tempfile::tempdir().expect("a folder");
         let own = format!("reader.target={}", folder.path().display());
-        let of_both = |sets: &[&str]| {
-            let mut experiment = Experiment::find("interference").expect("built in");
+        let of_both = |offset: &str| {
             let common = [
                 "region=1M", "cache=cold", "writer.rate=none", "writer.verify=true",
+                "reader.read_percent=0", &own, offset,
             ];
-            for set in common
-                .iter()
-                .chain(&["reader.read_percent=0", &own])
-                .chain(sets)
-            {
-                experiment.apply_set(set)?;
-            }
+            let mut experiment = experiment("interference", &common);
             let named = settle_targets(&mut experiment, &[folder.path().to_owned()])?;
             assert_eq!(named, [folder.path()]);
             let plan = Plan::of(experiment, &OneProcess)?;
@@ -430,8 +424,8 @@ mod tests {
             let targets = Targets::open(&named, &needs)?;
             crate::fit::fit_to(plan, crate::SystemUnderTest::Targets(&targets))
         };
-        of_both(&["writer.offset=1M"]).expect("bytes of its own");
-        let error = of_both(&["writer.offset=0"]).expect_err("they overwrite each other");
+        of_both("writer.offset=1M").expect("bytes of its own");
+        let error = of_both("writer.offset=0").expect_err("they overwrite each other");
         insta::assert_snapshot!(error.message(), @"every trial: verify in group writer, and group reader writes the same bytes");
     }
 
@@ -443,10 +437,8 @@ mod tests {
             ["target=/b", "read_percent=0"],
         ];
         let plans = sets.map(|sets| {
-            let mut experiment = Experiment::find("read-size").expect("built in");
-            for set in ["bs=4k,64k", "region=1M"].iter().chain(&sets) {
-                experiment.apply_set(set).expect("a setting");
-            }
+            let common = ["bs=4k,64k", "region=1M"];
+            let experiment = experiment("read-size", &[common, sets].concat());
             Plan::of_new_run(experiment, &OneProcess).expect("a plan")
         });
         let needs = needs(&plans, &named, &Consent::No, false).expect("needs");

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use iolab_workload::Kind;
+use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Batch, TrialSpec};
 
 use super::*;
@@ -17,6 +18,26 @@ use bench::*;
 use iolab_plan::blocks::block_order;
 use iolab_record::EndedBy;
 use iolab_workload::tool::Tool;
+
+/// The default trial with these settings, separated by spaces.
+pub(crate) fn settings(sets: &str) -> TrialSpec {
+    let mut cell = CellSpec::default();
+    for set in sets.split_whitespace() {
+        let (name, value) = set.split_once('=').expect(set);
+        let setting = Setting::find(name).expect(set);
+        setting.set(&mut cell, value).expect(set);
+    }
+    cell.trial
+}
+
+/// A built-in experiment with these settings.
+pub(crate) fn experiment(name: &str, sets: &[&str]) -> Experiment {
+    let mut experiment = Experiment::find(name).expect("built in");
+    for set in sets {
+        experiment.apply_set(set).expect("a valid setting");
+    }
+    experiment
+}
 
 #[test]
 fn a_device_rests_between_blocks() {
@@ -228,12 +249,9 @@ fn a_failure_ends_the_run_keeping_its_measurements() {
 #[test]
 fn the_completion_strategy_is_measured_and_kept() {
     let bench = bench(&["backend=io_uring", "depth=1,8"]);
-    let all_is_best = |spec: &TrialSpec, _| {
-        if spec.batch == Batch::All {
-            1_000_000
-        } else {
-            1_800_000
-        }
+    let all_is_best = |spec: &TrialSpec, _| match spec.batch {
+        Batch::All => 1_000_000,
+        _ => 1_800_000,
     };
     let mut cut = Mock {
         cut: Some((40, Cut::Interrupt)),
@@ -243,14 +261,12 @@ fn the_completion_strategy_is_measured_and_kept() {
     bench.take_up(&mut mock(&all_is_best)).expect("done");
     let record = bench.record();
     for cell in &record.cells {
-        assert_eq!(
-            cell.spec.batch_name(),
-            if cell.trial().depth == 1 {
-                "one"
-            } else {
-                "all"
-            }
-        );
+        let wanted = if cell.trial().depth == 1 {
+            "one"
+        } else {
+            "all"
+        };
+        assert_eq!(cell.spec.batch_name(), wanted);
     }
     let choices: Vec<_> = record
         .events

@@ -70,129 +70,55 @@ fn slowest(trial: &TrialSpec, ranks: u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use iolab_workload::trial::{Rate, SyncPolicy, TrialLimit};
-
     use super::*;
+    use crate::tests::settings;
 
     const ANSWER: Duration = Duration::from_secs(60);
-    const GB: u64 = 1_000_000_000;
 
     fn seconds(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
     }
 
-    /// A trial of 10 s that reads 200 GB directly.
-    fn timed() -> TrialSpec {
-        TrialSpec {
-            region: 200 * GB,
-            read_percent: 100,
-            cache: CacheState::Direct,
-            limit: TrialLimit {
-                time: Some(seconds(10)),
-                ..TrialLimit::default()
-            },
-            ..TrialSpec::default()
-        }
+    /// Time limits of a trial of 10 s that reads 200 GB directly, with other settings.
+    fn of(sets: &str, ranks: usize) -> Timeouts {
+        let trial = settings(&format!("region=200000000000 time=10s {sets}"));
+        Timeouts::of(&trial, ranks, ANSWER)
     }
 
     #[test]
-    fn timed_reads_are_soon_missed() {
-        let timeouts = Timeouts::of(&timed(), 4, ANSWER);
-        assert_eq!(
-            (timeouts.carrying, timeouts.settling),
-            (seconds(70), ANSWER)
-        );
+    fn bounded_trials_take_as_long_as_slow_storage() {
+        for (sets, ranks, wanted) in [
+            ("", 4, 70),
+            ("time=none bs=1M bytes=1G", 1, 60 + 256),
+            // Small requests count by their number.
+            ("time=none bytes=1G", 1, 60 + (1 << 18) / 25),
+            ("time=none rate=100000 bytes=400000k", 1, 60 + 4000),
+            ("time=none rate=1 bytes=4000k", 1, 60 + 1000),
+            // 100 requests of each of 10 workers.
+            ("time=none thinktime=3s threads=5 bytes=4000k", 2, 400),
+        ] {
+            assert_eq!(of(sets, ranks).carrying, seconds(wanted), "{sets}");
+        }
+        assert_eq!(of("", 4).settling, ANSWER);
     }
 
     #[test]
     fn dirty_pages_are_waited_for() {
-        let writes = TrialSpec {
-            region: 50 * GB,
-            read_percent: 0,
-            cache: CacheState::Cold,
-            sync: SyncPolicy::None,
-            ..timed()
-        };
-        let timeouts = Timeouts::of(&writes, 4, ANSWER);
+        let writes = "region=50000000000 read_percent=0 sync=none";
+        let timeouts = of(&format!("{writes} cache=cold"), 4);
         // At 150 MB/s; within the span too, because a writer waits if too many pages are dirty.
         let disk = seconds(50_000 / 150);
         assert!(timeouts.settling > disk, "{timeouts:?}");
         assert!(timeouts.carrying > seconds(10) + disk, "{timeouts:?}");
-        let direct = TrialSpec {
-            cache: CacheState::Direct,
-            ..writes
-        };
-        assert_eq!(Timeouts::of(&direct, 4, ANSWER), timeouts);
+        assert_eq!(of(writes, 4), timeouts);
     }
 
     #[test]
     fn reading_back_and_filling_again_are_waited_for() {
-        let verified = TrialSpec {
-            read_percent: 0,
-            verify: true,
-            ..timed()
-        };
         let disk = seconds(200_000 / 150);
-        assert!(Timeouts::of(&verified, 2, ANSWER).settling > disk);
-        let trimmed = |ranks| {
-            let trial = TrialSpec {
-                read_percent: 0,
-                trim_percent: 100,
-                ..timed()
-            };
-            Timeouts::of(&trial, ranks, ANSWER).settling
-        };
+        assert!(of("read_percent=0 verify=true", 2).settling > disk);
         // Each rank fills all of it.
+        let trimmed = |ranks| of("read_percent=0 trim_percent=100", ranks).settling;
         assert!(trimmed(1) > disk && trimmed(4) > disk * 4);
-    }
-
-    #[test]
-    fn small_requests_count_by_their_number() {
-        let of = |bs: u64| {
-            let trial = TrialSpec {
-                bs,
-                limit: TrialLimit {
-                    bytes: Some(1 << 30),
-                    ..TrialLimit::default()
-                },
-                ..timed()
-            };
-            Timeouts::of(&trial, 1, ANSWER).carrying
-        };
-        assert_eq!(of(1 << 20), seconds(60 + 256));
-        assert_eq!(of(4096), seconds(60 + (1 << 18) / 25));
-    }
-
-    #[test]
-    fn storage_slower_than_a_rate_is_awaited() {
-        let of = |rate: u64, requests: u64| {
-            let trial = TrialSpec {
-                rate: Some(Rate::Requests(rate)),
-                limit: TrialLimit {
-                    bytes: Some(requests * timed().bs),
-                    ..TrialLimit::default()
-                },
-                ..timed()
-            };
-            Timeouts::of(&trial, 1, ANSWER).carrying
-        };
-        assert_eq!(of(100_000, 100_000), seconds(60 + 4000));
-        assert_eq!(of(1, 1000), seconds(60 + 1000));
-    }
-
-    #[test]
-    fn pauses_are_waited_for() {
-        let trial = TrialSpec {
-            thinktime: Some(seconds(3)),
-            threads: 5,
-            limit: TrialLimit {
-                bytes: Some(1000 * timed().bs),
-                ..TrialLimit::default()
-            },
-            ..timed()
-        };
-        // 100 requests of each of 10 workers.
-        let timeouts = Timeouts::of(&trial, 2, ANSWER);
-        assert_eq!(timeouts.carrying, seconds(60 + 1000 / 25 + 100 * 3));
     }
 }

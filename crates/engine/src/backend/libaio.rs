@@ -306,7 +306,7 @@ mod tests {
     use super::super::target_files::OneFile;
     use super::*;
     use crate::buffer::Buffers;
-    use crate::written_trials::settings;
+    use crate::trial::tests::settings;
 
     const LENGTH: u32 = 512;
 

@@ -108,7 +108,7 @@ impl Signer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::written_trials::settings;
+    use crate::trial::tests::settings;
 
     fn setup(depth: u32) -> (Buffers, Signer) {
         let spec = settings(&format!("bs=1024 depth={depth} read_percent=0"));

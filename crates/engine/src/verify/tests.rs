@@ -12,7 +12,7 @@ use iolab_workload::trial::TrialSpec;
 
 use super::*;
 use crate::buffer::Buffers;
-use crate::written_trials::settings;
+use crate::trial::tests::settings;
 use iolab_storage::{Need, Target};
 use iolab_workload::pattern::Offsets;
 use std::sync::atomic::AtomicBool;

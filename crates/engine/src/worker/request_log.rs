@@ -197,7 +197,7 @@ impl Log for NotedRequests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::written_trials::settings;
+    use crate::trial::tests::settings;
 
     #[test]
     fn requests_without_room_leave_their_earliest_start() {

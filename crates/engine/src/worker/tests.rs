@@ -7,7 +7,7 @@ use super::open_loop::Open;
 use super::*;
 use crate::request::SystemFailure;
 use crate::spare_histograms::SpareHistograms;
-use crate::written_trials::settings;
+use crate::trial::tests::settings;
 use iolab_host::clock::Clock;
 use iolab_workload::outcome::Failure;
 use iolab_workload::trial::TrialSpec;

@@ -1,38 +1,22 @@
-use iolab_workload::trial::{CacheState, TrialLimit};
-
 use super::*;
+use crate::tests::settings;
 
 const GIB: u64 = 1 << 30;
 
 #[test]
 fn a_trial_is_due_at_its_limit() {
-    let timed = TrialSpec {
-        region: GIB,
-        read_percent: 100,
-        limit: TrialLimit {
-            time: Some(Duration::from_secs(7)),
-            ..TrialLimit::default()
-        },
-        ..TrialSpec::default()
-    };
+    let timed = settings("region=1G time=7s");
     assert_eq!(due(&timed), Duration::from_secs(7));
     assert_eq!(patience(&timed), ANSWER);
-    let bounded = TrialSpec {
-        limit: TrialLimit {
-            bytes: Some(GIB),
-            ..TrialLimit::default()
-        },
-        ..timed
-    };
     // At 4 MiB per second.
+    let bounded = settings("region=1G bytes=1G");
     assert!(due(&bounded) >= Duration::from_secs(256));
-    for cache in [CacheState::Cold, CacheState::Direct] {
-        let written = TrialSpec {
-            read_percent: 0,
-            cache,
-            ..bounded.clone()
-        };
-        assert_eq!(patience(&written), ANSWER + Duration::from_secs(256));
+    for cache in ["cold", "direct"] {
+        let written = format!("region=1G bytes=1G read_percent=0 cache={cache}");
+        assert_eq!(
+            patience(&settings(&written)),
+            ANSWER + Duration::from_secs(256)
+        );
     }
 }
 
@@ -77,14 +61,8 @@ fn a_program_without_limit_has_no_due_time() {
         );
     }
     assert!(due().is_some_and(|due| due <= Instant::now()));
-    let trial = TrialSpec {
-        region: GIB,
-        read_percent: 100,
-        cache: CacheState::Direct,
-        ..TrialSpec::default()
-    };
     // Each rank prepares, carries out and settles.
-    let of_ranks = Allowance::of_ranks(&trial, 2);
+    let of_ranks = Allowance::of_ranks(&settings("region=1G"), 2);
     assert!(of_ranks.time > Some(ANSWER * 3), "{of_ranks:?}");
 }
 

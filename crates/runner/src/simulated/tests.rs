@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use iolab_host::clock::Clock;
 
 use super::*;
+use crate::tests::{experiment, settings};
 use crate::{Observer, Setup, Stop, SystemUnderTest, fit};
 use iolab_analysis::analysis::{Response, analyse};
 use iolab_diskmodel::definition::catalogue;
@@ -16,7 +17,7 @@ use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{ClockDomain, RunRecord, Sample, ServedBy, TargetKind};
 use iolab_runfile::NewFile;
-use iolab_workload::trial::{CacheState, Pattern, TrialLimit, TrialSpec};
+use iolab_workload::trial::TrialSpec;
 
 struct Silent;
 impl Observer for Silent {}
@@ -24,14 +25,6 @@ impl Observer for Silent {}
 /// Reads take 1 ms and writes 2 ms, one at a time.
 const SERIAL: &str = "title = \"One at a time\"\nsource = [\"made up\"]\n[model.server]\nslots = 1\n\
     [model.server.inner.latency]\nread_us = 1000\nwrite_us = 2000\ninner.memory = 1_073_741_824\n";
-
-fn experiment(name: &str, sets: &[&str]) -> Experiment {
-    let mut experiment = Experiment::find(name).expect("built in");
-    for set in sets {
-        experiment.apply_set(set).expect("a valid setting");
-    }
-    experiment
-}
 
 pub(super) fn measure(model: &str, mut experiment: Experiment, seed: u64) -> RunRecord {
     let folder = tempfile::tempdir().expect("a folder");
@@ -226,23 +219,16 @@ fn host_settings_are_left_out_or_refused() {
 #[test]
 fn an_inquirys_trials_find_nothing_of_earlier_ones() {
     let stop = AtomicBool::new(false);
-    let cell = |bs: u64, read_percent: u8, requests: u64| CellSpec {
+    let cell = |sets: &str| CellSpec {
         trial: TrialSpec {
-            cache: CacheState::Direct,
-            pattern: Pattern::Rand,
-            bs,
-            read_percent,
-            region: 64 << 20,
-            limit: TrialLimit {
-                bytes: Some(requests * bs),
-                ..TrialLimit::default()
-            },
             seed: 7,
-            ..TrialSpec::default()
+            ..settings(&format!("pattern=rand region=64M {sets}"))
         },
         ..CellSpec::default()
     };
-    let (little, much, asked) = (cell(4096, 0, 1), cell(1 << 20, 0, 64), cell(4096, 100, 64));
+    let little = cell("read_percent=0 bytes=4k");
+    let much = cell("read_percent=0 bs=1M bytes=64M");
+    let asked = cell("bytes=256k");
     let mut remembered = 0;
     for entry in catalogue::ENTRIES {
         let disk = Disk::find(entry.name).expect("built in");

@@ -164,17 +164,10 @@ fn level(path: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn experiment(sets: &[&str]) -> Experiment {
-        let mut experiment = Experiment::find("read-size").expect("built in");
-        for set in sets {
-            experiment.apply_set(set).expect("a setting");
-        }
-        experiment
-    }
+    use crate::tests::experiment;
 
     fn settled(sets: &[&str], given: &[&str]) -> (Vec<PathBuf>, Vec<String>) {
-        let mut experiment = experiment(sets);
+        let mut experiment = experiment("read-size", sets);
         let given: Vec<PathBuf> = given.iter().map(PathBuf::from).collect();
         let targets = settle_targets(&mut experiment, &given).expect("targets");
         (
@@ -224,7 +217,8 @@ mod tests {
     fn invalid_levels_of_target_are_refused() {
         for given in [["/a", "/a"], ["/a", "/b\n"]] {
             let given = given.map(PathBuf::from);
-            let error = settle_targets(&mut experiment(&[]), &given).expect_err("refused");
+            let error =
+                settle_targets(&mut experiment("read-size", &[]), &given).expect_err("refused");
             assert_eq!(error.kind(), iolab_workload::Kind::Usage, "{error}");
         }
     }

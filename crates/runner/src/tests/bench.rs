@@ -9,6 +9,7 @@ use iolab_workload::outcome::{Ended as TrialEnded, FailedRequest, Failure, Outco
 use iolab_workload::trial::TrialSpec;
 
 use super::super::*;
+use super::experiment;
 use crate::evidence::Origin;
 use iolab_analysis::disturbance::Surroundings;
 use iolab_plan::cells::{OneProcess, Plan};
@@ -141,13 +142,8 @@ pub(super) struct Fixture {
 
 pub(super) fn bench(sets: &[&str]) -> Fixture {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut experiment = Experiment::find("read-size").expect("built in");
-    for set in ["bs=4k,64k,1M", "trials_max=9", "budget=1h"]
-        .iter()
-        .chain(sets)
-    {
-        experiment.apply_set(set).expect("a valid setting");
-    }
+    let common = ["bs=4k,64k,1M", "trials_max=9", "budget=1h"];
+    let experiment = experiment("read-size", &[&common, sets].concat());
     Fixture {
         path: folder.path().join("run.iolab"),
         _folder: folder,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::*;
 use super::bench::Silent;
+use super::experiment;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_record::{DriveLog, Sample};
 use iolab_storage::Consent;
@@ -34,14 +35,12 @@ impl DriveObserver for Counting {
 fn drives_are_read_around_each_trial() {
     let folder = tempfile::tempdir().expect("a folder");
     let named = [folder.path().to_owned()];
-    let mut experiment = Experiment::find("read-random").expect("built in");
     // A worker with descriptors of its own would keep the locked run files of other tests open.
-    for set in [
+    let sets = [
         "bs=4k", "region=1M", "cache=hot", "time=10ms", "trials_min=2", "trials_max=2",
         "descriptors=shared",
-    ] {
-        experiment.apply_set(set).expect("a setting");
-    }
+    ];
+    let experiment = experiment("read-random", &sets);
     let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
     let needs = needs(std::slice::from_ref(&plan), &named, &Consent::No, true).expect("needs");
     let targets = Targets::open(&named, &needs).expect("opened");

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::buffer::Slot;
+use crate::trial::tests::settings;
 use crate::worker::tests::run_first;
-use crate::written_trials::settings;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::trial::Arrivals;
 

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::measure;
+use crate::tests::experiment;
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{
     Again, CauseVerdict, CellId, Payload, PhenomenonKind, Suspected, claims, phenomena, signs,
@@ -65,14 +66,8 @@ fn of_world(world: &World, seeds: std::ops::Range<u64>) -> Grade {
     let model = model.to_str().expect("text");
     let mut grade = Grade::default();
     for seed in seeds {
-        let mut experiment = Experiment::find("read-size").expect("built in");
-        for set in world
-            .experiment
-            .iter()
-            .chain(&["trials_max=12", "budget=20s"])
-        {
-            experiment.apply_set(set).expect("a setting");
-        }
+        let sets = [world.experiment, &["trials_max=12", "budget=20s"]].concat();
+        let experiment = experiment("read-size", &sets);
         let shown = measure(model, experiment, seed);
         let inquiry = Experiment::inquiry(&asked(world, &shown)).expect("an inquiry");
         let found = measure(model, inquiry, seed + 1000);
