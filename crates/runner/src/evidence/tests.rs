@@ -219,20 +219,25 @@ fn others_bytes_are_not_taken_for_ours() {
     assert_eq!(of(0).served_by, ServedBy::Device);
 }
 
+/// Reads of `fetched` bytes from a device, while the disks below it carried `below`.
+fn with_bottom(fetched: u64, below: u64, in_file: bool, passes_on: bool) -> Counters {
+    Counters {
+        bottom: Some(Bottom {
+            stat: DeviceStat {
+                read_bytes: below,
+                ..DeviceStat::default()
+            },
+            in_file,
+            passes_on,
+        }),
+        ..counters(Some((fetched, 0)), Some((fetched, 0)))
+    }
+}
+
 #[test]
 fn a_device_without_traffic_on_disks_is_disbelieved() {
     let beside = |read_bytes, in_file, passes_on, fetched| {
-        let counters = Counters {
-            bottom: Some(Bottom {
-                stat: DeviceStat {
-                    read_bytes,
-                    ..DeviceStat::default()
-                },
-                in_file,
-                passes_on,
-            }),
-            ..counters(Some((fetched, 0)), Some((fetched, 0)))
-        };
+        let counters = with_bottom(fetched, read_bytes, in_file, passes_on);
         of(true, MB, 0, &counters)
     };
     let of = |read_bytes, in_file, fetched| beside(read_bytes, in_file, false, fetched);
@@ -256,15 +261,7 @@ fn a_device_without_traffic_on_disks_is_disbelieved() {
 #[test]
 fn foreign_reads_below_a_loop_device_are_disbelieved() {
     let of = |below: u64, passes_on| {
-        let mut counters = counters(Some((MB, 0)), Some((MB, 0)));
-        counters.bottom = Some(Bottom {
-            stat: DeviceStat {
-                read_bytes: below,
-                ..DeviceStat::default()
-            },
-            in_file: true,
-            passes_on,
-        });
+        let counters = with_bottom(MB, below, true, passes_on);
         judge(&Facts {
             kept_in_files: kept_in_files(&counters),
             ..buffered(&counters, &Region::default())

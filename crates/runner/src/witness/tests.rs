@@ -138,6 +138,26 @@ fn unnamed(read_bytes: u64, files: usize) -> Observed {
     }
 }
 
+/// A program that wrote `own` bytes by calls, while the disk wrote `device`, and `dirty` bytes were to be written at its start.
+fn writer(own: u64, device: u64, dirty: u64) -> Observed {
+    let mut observed = unnamed(0, 0);
+    observed.ways.reads = OpenWays::default();
+    observed.processes.io = Some(ProcessIo {
+        write_bytes: own,
+        ..ProcessIo::default()
+    });
+    observed.devices[0].traffic = Some(DeviceStat {
+        write_bytes: device,
+        ..DeviceStat::default()
+    });
+    observed.dirty_before_bytes = Some(dirty);
+    observed
+}
+
+fn wrote(observed: Observed) -> ServedVerdict {
+    judged(observed).writes.expect("it wrote")
+}
+
 #[test]
 fn a_remedy_is_named_if_it_helps() {
     let reason = |observed| judged(observed).reads.expect("it read").reason;
@@ -187,35 +207,23 @@ fn faults_that_may_explain_everything_leave_it_open() {
 
 #[test]
 fn mixed_buffered_and_direct_writes_share_one_verdict() {
-    let mut observed = unnamed(0, 0);
-    observed.processes.io = Some(ProcessIo {
-        write_bytes: 80 * MIB,
-        ..ProcessIo::default()
-    });
-    observed.ways.writes = OpenWays {
-        direct: true,
-        buffered: true,
+    let of = |dirty| {
+        let mut observed = writer(80 * MIB, 16 * MIB, dirty);
+        observed.ways.writes = OpenWays {
+            direct: true,
+            buffered: true,
+        };
+        let verdict = wrote(observed);
+        assert_eq!(verdict.served_by, ServedBy::Mixed);
+        (verdict.device_fraction, verdict.reason)
     };
-    observed.devices[0].traffic = Some(DeviceStat {
-        write_bytes: 16 * MIB,
-        ..DeviceStat::default()
-    });
-    observed.dirty_before_bytes = Some(0);
-    let verdict = |observed: &Observed| judged(observed.clone()).writes.expect("it wrote");
-    let mixed = verdict(&observed);
-    assert_eq!(
-        (mixed.served_by, mixed.device_fraction),
-        (ServedBy::Mixed, Some(0.2))
-    );
-    insta::assert_snapshot!(mixed.reason, @"20 % of the bytes reached the device within the timed span");
+    let (share, reason) = of(0);
+    assert_eq!(share, Some(0.2));
+    insta::assert_snapshot!(reason, @"20 % of the bytes reached the device within the timed span");
     // 8 of the 16 MiB on the device may belong to others: the class is the same, the share is unknown.
-    observed.dirty_before_bytes = Some(8 * MIB);
-    let open = verdict(&observed);
-    assert_eq!(
-        (open.served_by, open.device_fraction),
-        (ServedBy::Mixed, None)
-    );
-    insta::assert_snapshot!(open.reason, @"its files could not be examined at its end (deleted, or open too briefly), and the disk may have written for others: between 8 MiB and 16 MiB of it can be the program's");
+    let (share, reason) = of(8 * MIB);
+    assert_eq!(share, None);
+    insta::assert_snapshot!(reason, @"its files could not be examined at its end (deleted, or open too briefly), and the disk may have written for others: between 8 MiB and 16 MiB of it can be the program's");
 }
 
 #[test]
@@ -265,53 +273,26 @@ fn uncounted_requests_are_judged_only_without_other_sources() {
 
 #[test]
 fn possible_foreign_writes_leave_the_verdict_open() {
-    let mut observed = reader(0);
-    observed.target = None;
-    observed.ways.reads = OpenWays::default();
-    observed.processes.io = Some(ProcessIo {
-        write_bytes: 64 * MIB,
-        ..ProcessIo::default()
-    });
-    observed.devices[0].traffic = Some(DeviceStat {
-        write_bytes: 64 * MIB,
-        ..DeviceStat::default()
-    });
-    observed.dirty_before_bytes = Some(0);
-    let written = |observed: &Observed| {
-        let verdict = judged(observed.clone()).writes;
-        verdict.expect("it wrote").served_by
-    };
-    assert_eq!(written(&observed), ServedBy::Device);
-    observed.dirty_before_bytes = Some(64 * MIB);
-    assert_eq!(written(&observed), ServedBy::Unknown);
+    let of = |dirty| wrote(writer(64 * MIB, 64 * MIB, dirty)).served_by;
+    assert_eq!(of(0), ServedBy::Device);
+    assert_eq!(of(64 * MIB), ServedBy::Unknown);
 }
 
 /// A file with an earlier run's bytes still to be written, which the program cuts off before it writes the same once more.
 #[test]
 fn dirty_bytes_of_earlier_runs_are_not_counted() {
-    let mut observed = unnamed(0, 0);
-    observed.processes.io = Some(ProcessIo {
-        write_bytes: 64 * MIB,
-        ..ProcessIo::default()
-    });
-    observed.processes.cancelled_write_bytes = 64 * MIB;
-    observed.devices[0].traffic = Some(DeviceStat {
-        write_bytes: 64 * MIB,
-        ..DeviceStat::default()
-    });
-    observed.dirty_before_bytes = Some(64 * MIB);
-    let verdict = judged(observed.clone()).writes;
-    let verdict = verdict.expect("it can have written");
+    let cancelled = |dirty| {
+        let mut observed = writer(64 * MIB, 64 * MIB, dirty);
+        observed.processes.cancelled_write_bytes = 64 * MIB;
+        observed
+    };
+    let verdict = wrote(cancelled(64 * MIB));
     assert_eq!(verdict.served_by, ServedBy::Unknown);
     insta::assert_snapshot!(verdict.reason, @"it discarded 64 MiB of dirty data, of which up to 64 MiB may be from before its start (run 'sync' first)");
     // At most the bytes that were dirty then, whatever it discarded.
-    let mut few = observed.clone();
-    few.dirty_before_bytes = Some(300 << 10);
-    let verdict = judged(few).writes.expect("it can have written");
-    insta::assert_snapshot!(verdict.reason, @"it discarded 64 MiB of dirty data, of which up to 300 KiB may be from before its start (run 'sync' first)");
+    insta::assert_snapshot!(wrote(cancelled(300 << 10)).reason, @"it discarded 64 MiB of dirty data, of which up to 300 KiB may be from before its start (run 'sync' first)");
     // After 'sync' no byte was dirty: the discarded bytes are its own, and none is left.
-    observed.dirty_before_bytes = Some(0);
-    assert_eq!(judged(observed).writes, None);
+    assert_eq!(judged(cancelled(0)).writes, None);
 }
 
 #[test]

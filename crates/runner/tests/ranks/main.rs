@@ -45,31 +45,40 @@ fn with_links<T: Send, L: Link + Send + 'static>(
     via: impl Fn(ThreadLink) -> L,
     root: impl FnOnce(&Ranks) -> Result<T> + Send,
 ) -> (Result<T>, Vec<Result<()>>) {
+    let to_the_end = |ranks: &Ranks| {
+        let result = root(ranks);
+        ranks.end().expect("all files are removed");
+        assert!(!ranks.has_lost());
+        result
+    };
+    followed(count, via, &AtomicBool::new(false), to_the_end)
+}
+
+/// Has rank 0 do `root`, while the others follow with this flag; what both say.
+fn followed<T: Send, L: Link + Send + 'static>(
+    count: usize,
+    via: impl Fn(ThreadLink) -> L,
+    stop: &AtomicBool,
+    root: impl FnOnce(&Ranks) -> T + Send,
+) -> (T, Vec<Result<()>>) {
     let clock = Clock::calibrate();
     let own = clock.clone();
     let links = threads(count, move || own.ns_between(0, own.now()) as i64);
     let mut links = links.into_iter().map(via).collect::<Vec<L>>().into_iter();
     let join = |link: L| {
-        let ranks = Ranks::new(
-            Box::new(link),
-            clock.clone(),
-            iolab_runner::describe_failure,
-        );
+        let link = Box::new(link);
+        let ranks = Ranks::new(link, clock.clone(), iolab_runner::describe_failure);
         ranks.greet().expect("the same program");
         ranks
     };
     let first = links.next().expect("at least one rank");
     thread::scope(|scope| {
         let others: Vec<_> = links
-            .map(|link| scope.spawn(|| join(link).follow(&AtomicBool::new(false))))
+            .map(|link| scope.spawn(|| join(link).follow(stop)))
             .collect();
-        let ranks = join(first);
-        let result = root(&ranks);
-        ranks.end().expect("all files are removed");
-        assert!(!ranks.has_lost());
-        let others = others
-            .into_iter()
-            .map(|other| other.join().expect("no panic"));
+        let result = root(&join(first));
+        let others = others.into_iter();
+        let others = others.map(|other| other.join().expect("no panic"));
         (result, others.collect())
     })
 }
@@ -328,28 +337,18 @@ fn settings_for_one_process_are_refused_at_once() {
 #[test]
 fn a_rank_with_a_raised_flag_ends_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let clock = Clock::calibrate();
-    let own = clock.clone();
-    let links = threads(2, move || own.ns_between(0, own.now()) as i64);
-    let [first, second] = <[ThreadLink; 2]>::try_from(links).unwrap_or_else(|_| panic!("two"));
-    thread::scope(|scope| {
-        let own = clock.clone();
-        scope.spawn(move || {
-            let ranks = Ranks::new(Box::new(second), own, iolab_runner::describe_failure);
-            ranks.greet().expect("the same program");
-            // Raised from the start: its first trial is interrupted.
-            ranks.follow(&AtomicBool::new(true))
-        });
-        let ranks = Ranks::new(
-            Box::new(first),
-            clock.clone(),
-            iolab_runner::describe_failure,
-        );
-        ranks.greet().expect("the same program");
-        let result = measure(&ranks, folder.path(), "read-size", &["layout=shared"]);
-        assert_eq!(result.expect_err("interrupted").kind(), Kind::Interrupted);
-        ranks.end().expect("all files are removed");
-    });
+    // Raised from the start: its first trial is interrupted.
+    let (result, _) = followed(
+        2,
+        |link| link,
+        &AtomicBool::new(true),
+        |ranks| {
+            let result = measure(ranks, folder.path(), "read-size", &["layout=shared"]);
+            ranks.end().expect("all files are removed");
+            result
+        },
+    );
+    assert_eq!(result.expect_err("interrupted").kind(), Kind::Interrupted);
 }
 
 /// A link that waits for 5 s at most, and over which nothing comes any more once rank 0 has ordered two trials.
@@ -379,23 +378,10 @@ fn breaking(link: ThreadLink) -> impl Link {
 #[test]
 fn every_rank_can_resume_after_losing_the_root() {
     let folder = tempfile::tempdir().expect("a folder");
-    let clock = Clock::calibrate();
-    let own = clock.clone();
-    let links = threads(2, move || own.ns_between(0, own.now()) as i64);
-    let [first, second] = <[ThreadLink; 2]>::try_from(links).unwrap_or_else(|_| panic!("two"));
-    let words = iolab_runner::describe_failure;
-    let told = thread::scope(|scope| {
-        let own = clock.clone();
-        let other = scope.spawn(move || {
-            let ranks = Ranks::new(Box::new(breaking(second)), own, words);
-            ranks.greet().expect("the same program");
-            ranks.follow(&AtomicBool::new(false))
-        });
-        let ranks = Ranks::new(Box::new(breaking(first)), clock.clone(), words);
-        ranks.greet().expect("the same program");
-        measure(&ranks, folder.path(), "read-size", &[]).expect_err("a rank is lost");
-        other.join().expect("no panic").expect_err("rank 0 is lost")
+    let (_, mut others) = followed(2, breaking, &AtomicBool::new(false), |ranks| {
+        measure(ranks, folder.path(), "read-size", &[]).expect_err("a rank is lost")
     });
+    let told = others.remove(0).expect_err("rank 0 is lost");
     let advice = told.remedy().expect("advice");
     let (_, finish) = advice.split_once(". ").expect("what to do then");
     let finish = finish.replace(&folder.path().display().to_string(), "DIR");
