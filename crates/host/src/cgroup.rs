@@ -201,7 +201,7 @@ fn folders(proc: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_sysfs::Tree;
+    use needs::Tree;
 
     const DISK: (u32, u32) = (8, 16);
 

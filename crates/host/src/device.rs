@@ -367,8 +367,8 @@ fn below(sys: &Path, folder: &Path, disk: &Path, backing: Option<&Backing>) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_sysfs::Tree;
     use crate::thermometer::Thermometer;
+    use needs::Tree;
 
     /// A fake machine: an NVMe disk with a partition, LUKS on it, and a loop device elsewhere.
     fn machine() -> Tree {

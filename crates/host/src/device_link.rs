@@ -155,7 +155,7 @@ impl fmt::Display for Transport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_sysfs::Tree;
+    use needs::Tree;
 
     #[test]
     fn a_narrow_pci_link_shows() {

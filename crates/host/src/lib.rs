@@ -14,8 +14,6 @@ pub mod clock;
 pub mod counters;
 pub mod device;
 pub mod device_link;
-#[cfg(test)]
-mod fake_sysfs;
 pub mod load;
 pub mod machine;
 pub mod memory;

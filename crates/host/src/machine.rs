@@ -189,7 +189,7 @@ fn of_device_tree(root: &Path) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_sysfs::Tree;
+    use needs::Tree;
 
     fn read(tree: &Tree) -> Machine {
         Machine::read(&tree.path().join("proc"), &tree.path().join("sys"))

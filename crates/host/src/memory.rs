@@ -109,7 +109,7 @@ pub fn huge_pages_in_force() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_sysfs::Tree;
+    use needs::Tree;
 
     const ENABLED: &str = "kernel/mm/transparent_hugepage/hugepages-2048kB/enabled";
 

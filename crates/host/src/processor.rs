@@ -156,7 +156,7 @@ fn on_battery(folder: &Path) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_sysfs::Tree;
+    use needs::Tree;
 
     #[test]
     fn a_laptop_is_described() {

@@ -5,13 +5,14 @@
 //! test program of the workspace, `tests/skips.rs`, counts and lists all skips. `IOLAB_REQUIRE` names needs
 //! that this machine must meet (`root,fuse,fio`, or `all`): a skip for one of them fails the test.
 //!
-//! Begin with [`Need`]; [`root`], [`tool`] and [`ordinary_user`] check common needs.
+//! Begin with [`Need`]; [`root`], [`tool`] and [`ordinary_user`] check common needs. [`Tree`] stands for `/sys` and `/proc`.
 
 pub mod ledger;
 mod need;
 mod require;
 mod system_calls;
 mod temporary;
+mod tree;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -28,6 +29,7 @@ pub use need::Need;
 pub use require::{Required, UnknownNeed, VARIABLE};
 pub use system_calls::{refuse_system_calls, slow_system_calls};
 pub use temporary::folder_on_disk;
+pub use tree::Tree;
 
 /// Skips that this process has printed, so that a test with many cases prints its skip once.
 static TOLD: Mutex<BTreeSet<Skip>> = Mutex::new(BTreeSet::new());

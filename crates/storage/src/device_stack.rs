@@ -262,8 +262,9 @@ fn device_by_number(file: impl AsFd) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::symlink;
     use std::path::PathBuf;
+
+    use needs::Tree;
 
     use super::*;
 
@@ -285,35 +286,32 @@ mod tests {
     }
 
     /// Fake sysfs: sdq with partition sdq1, sdr, and devices that a test stacks on them.
-    struct Fake(tempfile::TempDir);
+    struct Fake(Tree);
 
     impl Fake {
         fn new() -> Self {
-            let fake = Self(tempfile::tempdir().expect("a folder"));
+            let fake = Self(Tree::new());
             fake.device("sdq", (259, 900));
             fake.device("sdq/sdq1", (259, 901));
-            fs::write(fake.folder("sdq/sdq1").join("partition"), "1\n").expect("written");
+            fake.file("sdq/sdq1/partition", "1");
             fake.device("sdr", (259, 910));
             fake
         }
 
-        fn folder(&self, device: &str) -> PathBuf {
-            self.0.path().join("devices").join(device)
+        fn file(&self, name: &str, text: &str) {
+            self.0.files("devices", &[(name, text)]);
         }
 
         fn device(&self, name: &str, (major, minor): Number) {
-            let folder = self.folder(name);
-            fs::create_dir_all(folder.join("slaves")).expect("created");
-            fs::write(folder.join("dev"), format!("{major}:{minor}\n")).expect("written");
-            let links = self.0.path().join("dev/block");
-            fs::create_dir_all(&links).expect("created");
-            symlink(&folder, links.join(format!("{major}:{minor}"))).expect("linked");
+            self.file(&format!("{name}/dev"), &format!("{major}:{minor}"));
+            let link = format!("dev/block/{major}:{minor}");
+            self.0.link(&link, &format!("devices/{name}"));
         }
 
         fn put_upon(&self, upper: &str, lower: &str) {
-            let name = Path::new(lower).file_name().expect("a name");
-            let link = self.folder(upper).join("slaves").join(name);
-            symlink(self.folder(lower), link).expect("linked");
+            let name = lower.rsplit('/').next().expect("a name");
+            let link = format!("devices/{upper}/slaves/{name}");
+            self.0.link(&link, &format!("devices/{lower}"));
         }
 
         fn stack(&self, device: Number) -> Stack {
@@ -327,10 +325,9 @@ mod tests {
         fake.device("sds", (259, 920));
         let on = |device| Stack::of_file_in(fake.0.path(), Some(device), None);
         assert_eq!(on((259, 910)).each().count(), 1);
-        let members = fake.0.path().join("fs/btrfs/4711/devices");
-        fs::create_dir_all(&members).expect("created");
         for device in ["sdr", "sds"] {
-            symlink(fake.folder(device), members.join(device)).expect("linked");
+            let member = format!("fs/btrfs/4711/devices/{device}");
+            fake.0.link(&member, &format!("devices/{device}"));
         }
         let devices = |stack: &Stack| -> Vec<_> { stack.each().map(|one| one.device).collect() };
         assert_eq!(
@@ -381,12 +378,11 @@ mod tests {
             fake.device("md9", (9, 9));
             fake.put_upon("md9", "sdq/sdq1");
             fake.put_upon("md9", "sdr");
-            fs::create_dir(fake.folder("md9").join("md")).expect("created");
-            fs::write(fake.folder("md9").join("md/level"), level).expect("written");
+            fake.file("md9/md/level", level);
             fake.stack((9, 9)).passes_on
         };
-        assert!(passes_on("raid0\n"));
-        assert!(!passes_on("raid1\n"));
+        assert!(passes_on("raid0"));
+        assert!(!passes_on("raid1"));
     }
 
     #[test]
@@ -410,13 +406,10 @@ mod tests {
     fn loop_device_leads_to_its_files_disk() {
         let fake = Fake::new();
         fake.device("loop3", (7, 3));
-        let folder = fake.folder("loop3").join("loop");
-        fs::create_dir_all(&folder).expect("created");
         let mut file = fake.0.path().join("a file");
         fs::write(&file, "x").expect("written");
         let back = |path: &Path| {
-            let line = format!("{}\n", path.display());
-            fs::write(folder.join("backing_file"), line).expect("written");
+            fake.file("loop3/loop/backing_file", &path.display().to_string());
         };
         back(&file);
         // The disk below the file is not in this fake sysfs.

@@ -84,23 +84,15 @@ fn folder_of(sys: &Path, number: Number) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use needs::Tree;
 
     use super::*;
 
-    fn device(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let sys = tempfile::tempdir().expect("a folder");
-        for (name, text) in files {
-            let path = sys.path().join("disk").join(name);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("created");
-            fs::write(path, format!("{text}\n")).expect("written");
-        }
-        fs::create_dir_all(sys.path().join("dev/block")).expect("created");
-        for (number, folder) in [("253:0", "disk"), ("253:1", "disk/part")] {
-            let to = sys.path().join(folder);
-            std::os::unix::fs::symlink(to, sys.path().join("dev/block").join(number))
-                .expect("linked");
-        }
+    fn device(files: &[(&str, &str)]) -> Tree {
+        let sys = Tree::new();
+        sys.files("disk", files);
+        sys.link("dev/block/253:0", "disk");
+        sys.link("dev/block/253:1", "disk/part");
         sys
     }
 

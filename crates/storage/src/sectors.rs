@@ -255,6 +255,8 @@ fn extents(file: &File, range: &Range<u64>) -> Option<Vec<Extent>> {
 
 #[cfg(test)]
 mod tests {
+    use needs::Tree;
+
     use super::*;
 
     #[test]
@@ -285,19 +287,12 @@ mod tests {
 
     #[test]
     fn a_partition_is_a_part_of_its_disk() {
-        let sys = tempfile::tempdir().expect("a folder");
-        let disk = sys.path().join("devices/sdq");
-        let own = disk.join("sdq1");
-        std::fs::create_dir_all(&own).expect("a folder");
-        std::fs::create_dir_all(disk.join("mq")).expect("a folder");
-        std::fs::create_dir_all(sys.path().join("dev/block")).expect("a folder");
-        for (folder, number) in [(&disk, "259:0"), (&own, "259:1")] {
-            std::fs::write(folder.join("dev"), number).expect("written");
-            let link = sys.path().join("dev/block").join(number);
-            std::os::unix::fs::symlink(folder, link).expect("linked");
-        }
-        std::fs::write(own.join("partition"), "1").expect("written");
-        std::fs::write(own.join("start"), "2048").expect("written");
+        let sys = Tree::new();
+        let own = [("dev", "259:1"), ("partition", "1"), ("start", "2048")];
+        sys.files("sdq", &[("dev", "259:0"), ("mq/0", "")]);
+        sys.files("sdq/sdq1", &own);
+        sys.link("dev/block/259:0", "sdq");
+        sys.link("dev/block/259:1", "sdq/sdq1");
         let found = |number| {
             let disk = disk_of(sys.path(), number)?;
             Some((disk.number, disk.start, disk.has_requests))
@@ -310,21 +305,17 @@ mod tests {
     /// A namespace with two paths, and one without, as Linux 6.12 shows them.
     #[test]
     fn a_multipath_disk_of_nvme_has_no_queue() {
-        let sys = tempfile::tempdir().expect("a folder");
-        let links = sys.path().join("dev/block");
-        std::fs::create_dir_all(&links).expect("a folder");
-        let add = |folder: &str, number: &str, files: &[&str]| {
-            let folder = sys.path().join("devices").join(folder);
-            for file in files.iter().chain(&[""]) {
-                std::fs::create_dir_all(folder.join(file)).expect("a folder");
-            }
-            std::os::unix::fs::symlink(folder, links.join(number)).expect("linked");
+        let sys = Tree::new();
+        let add = |folder: &str, number: &str, file: &str| {
+            let folder = format!("devices/{folder}");
+            sys.files(&folder, &[(file, "")]);
+            sys.link(&format!("dev/block/{number}"), &folder);
         };
-        add("nvme0n1", "259:3", &[]);
-        add("nvme0n1/nvme0n1p1", "259:4", &["partition"]);
-        add("nvme1n1", "259:5", &["mq"]);
-        add("nvme1n1/nvme1n1p1", "259:6", &["partition"]);
-        add("dm-0", "253:0", &[]);
+        add("nvme0n1", "259:3", "size");
+        add("nvme0n1/nvme0n1p1", "259:4", "partition");
+        add("nvme1n1", "259:5", "mq/0");
+        add("nvme1n1/nvme1n1p1", "259:6", "partition");
+        add("dm-0", "253:0", "size");
         let heads = [3, 4, 5, 6].map(|minor| is_multipath_head(sys.path(), (259, minor)));
         assert_eq!(heads, [true, true, false, false]);
         assert!(!is_multipath_head(sys.path(), (253, 0)));

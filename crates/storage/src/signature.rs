@@ -349,32 +349,52 @@ mod tests {
         }
     }
 
-    /// A file system by mkfs, without its first 16 KiB.
+    /// File systems by mkfs: name, size in MiB, and whether it is found without its first 16 KiB.
     #[test]
-    fn a_file_system_without_its_beginning_is_found() {
-        for (name, need, arguments) in [
-            ("ext4", needs::Need::Ext4, &["-qF"][..]),
-            ("ext4", needs::Need::Ext4, &["-qF", "-b", "1024"]),
-            ("xfs", needs::Need::Xfs, &["-qf"]),
-            (
-                "xfs",
-                needs::Need::Xfs,
-                &["-qf", "-m", "finobt=0,rmapbt=0,reflink=0"],
-            ),
+    fn what_mkfs_makes_is_known() {
+        use needs::Need::{Btrfs, Ext4, Swap, Vfat, Xfs};
+        let old_xfs = "-qf -m finobt=0,rmapbt=0,reflink=0 IMAGE";
+        for (need, arguments, name, size, survives) in [
+            (Ext4, "-qF -t ext2 IMAGE", "ext2", Some(400), false),
+            (Ext4, "-qF -t ext3 IMAGE", "ext3", Some(400), false),
+            (Ext4, "-qF IMAGE 330M", "ext4", Some(330), true),
+            (Ext4, "-qF -b 1024 IMAGE", "ext4", Some(400), true),
+            (Xfs, "-qf -d size=310m IMAGE", "xfs", Some(310), true),
+            (Xfs, old_xfs, "xfs", Some(400), true),
+            (Btrfs, "-qf -b 320M IMAGE", "btrfs", Some(320), false),
+            (Swap, "-f IMAGE 102400", "swap", Some(100), false),
+            (Swap, "-f -p 65536 IMAGE 102400", "swap", Some(100), false),
+            (Vfat, "IMAGE", "vfat", None, false),
         ] {
             let Some(tool) = needs::tool(need) else {
                 continue;
             };
-            let file = tempfile::NamedTempFile::new().unwrap();
-            file.as_file().set_len(400 << 20).unwrap();
-            let made = std::process::Command::new(tool)
-                .args(arguments)
-                .arg(file.path())
-                .output()
-                .unwrap();
-            assert!(made.status.success(), "{name}: {made:?}");
-            file.as_file().write_all_at(&[0; 16 << 10], 0).unwrap();
-            assert_eq!(found(file.as_file(), 400 << 20), [name], "{arguments:?}");
+            let image = tempfile::NamedTempFile::new().unwrap();
+            let length = 400 << 20;
+            image.as_file().set_len(length).unwrap();
+            let path = image.path().to_str().unwrap();
+            let words = arguments.split(' ');
+            let words = words.map(|word| if word == "IMAGE" { path } else { word });
+            let made = std::process::Command::new(tool).args(words).output();
+            let made = made.unwrap();
+            assert!(made.status.success(), "{arguments}: {made:?}");
+            let file = File::open(path).unwrap();
+            assert_eq!(found(&file, length), [name], "{arguments}");
+            let probe = Probe {
+                file: &file,
+                start: 0,
+                length,
+            };
+            let bytes = size.map(|mib: u64| mib << 20);
+            assert_eq!(
+                file_system_size::of(name, &probe).unwrap(),
+                bytes,
+                "{arguments}"
+            );
+            if survives {
+                image.as_file().write_all_at(&[0; 16 << 10], 0).unwrap();
+                assert_eq!(found(&file, length), [name], "{arguments}");
+            }
         }
     }
 

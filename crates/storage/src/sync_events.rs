@@ -113,20 +113,17 @@ fn of_ext(sys: &Path, device: Option<Number>) -> Journal {
 
 #[cfg(test)]
 mod tests {
+    use needs::Tree;
+
     use super::*;
 
     #[test]
     fn ext_has_a_journal_if_a_task_writes() {
-        let sys = tempfile::tempdir().expect("a folder");
-        let devices = sys.path().join("dev/block");
-        std::fs::create_dir_all(&devices).expect("a folder");
-        for (name, number, task) in [("sdq1", "8:1", "271\n"), ("sdq2", "8:2", "<none>\n")] {
-            let own = sys.path().join("devices").join(name);
-            let told = sys.path().join("fs/ext4").join(name);
-            std::fs::create_dir_all(&own).expect("a folder");
-            std::fs::create_dir_all(&told).expect("a folder");
-            std::fs::write(told.join("journal_task"), task).expect("written");
-            std::os::unix::fs::symlink(&own, devices.join(number)).expect("linked");
+        let sys = Tree::new();
+        for (name, number, task) in [("sdq1", "8:1", "271"), ("sdq2", "8:2", "<none>")] {
+            let told = format!("fs/ext4/{name}");
+            sys.files(&told, &[("journal_task", task)]);
+            sys.link(&format!("dev/block/{number}"), &format!("devices/{name}"));
         }
         let of = |minor| of_ext(sys.path(), Some((8, minor)));
         assert_eq!([of(1), of(2)], [Journal::Commits, Journal::Absent]);

@@ -192,7 +192,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::fake_sysfs::Tree;
+    use needs::Tree;
 
     #[test]
     fn the_counters_are_read_as_linux_prints_them() {

@@ -87,7 +87,7 @@ impl fmt::Display for CoreKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_sysfs::Tree;
+    use needs::Tree;
 
     fn kinds(tree: &Tree) -> Vec<String> {
         let kinds = core_kinds(&tree.path().join("proc"), &tree.path().join("sys"));

@@ -56,7 +56,7 @@ fn holder(line: &str, file: &Metadata) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_sysfs::Tree;
+    use needs::Tree;
 
     #[test]
     fn live_and_killed_processes_are_distinguished() {

@@ -1,7 +1,7 @@
 use std::io::Read;
 
 use super::*;
-use crate::fake_sysfs::Tree;
+use needs::Tree;
 
 const DISK: &str = "devices/pci/block/sda";
 

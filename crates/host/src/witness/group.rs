@@ -268,7 +268,7 @@ fn remove_leftovers(above: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_sysfs::Tree;
+    use needs::Tree;
 
     /// A fake machine with groups mounted at `cgroup` in the tree, and this process in one of them.
     fn machine(own: &str) -> Tree {

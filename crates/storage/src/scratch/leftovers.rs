@@ -278,13 +278,4 @@ mod tests {
             assert_eq!(size_within(name), size, "{name}");
         }
     }
-
-    #[test]
-    fn a_note_names_a_few_files() {
-        let names = |count: usize| (0..count).map(|n| format!("f{n}")).collect::<Vec<_>>();
-        let note = |count| left(&mut names(count), Path::new("/d"));
-        assert_eq!(note(0), None);
-        insta::assert_snapshot!(note(2).unwrap(), @"left alone in /d: f0, f1: named like scratch files, but not known to be iolab's; remove by hand what you do not need");
-        insta::assert_snapshot!(note(5).unwrap(), @"left alone in /d: f0, f1, f2 and 2 more: named like scratch files, but not known to be iolab's; remove by hand what you do not need");
-    }
 }

@@ -47,28 +47,20 @@ fn xen(folder: &Path) -> Option<(Number, String)> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use needs::Tree;
 
     use super::*;
 
     #[test]
     fn users_are_read_as_the_kernel_names_them() {
-        let sys = tempfile::tempdir().expect("a folder");
+        let sys = Tree::new();
         assert!(read(sys.path()).is_empty());
-        for (file, text) in [
-            ("class/ubi/ubi0/mtd_num", "2"),
-            ("class/ubi/version", "1"),
-            (
-                "bus/xen-backend/devices/vbd-1-51712/physical_device",
-                "fd:1a",
-            ),
-            ("bus/xen-backend/devices/vif-1-0/state", "4"),
-            ("class/rnbd-server/ctl/devices/x/block_dev/dev", "8:16"),
-        ] {
-            let path = sys.path().join(file);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("created");
-            fs::write(path, format!("{text}\n")).expect("written");
-        }
+        let xen = "bus/xen-backend/devices";
+        sys.files("class/ubi", &[("ubi0/mtd_num", "2"), ("version", "1")]);
+        sys.files(xen, &[("vbd-1-51712/physical_device", "fd:1a")]);
+        sys.files(xen, &[("vif-1-0/state", "4")]);
+        let rnbd = "class/rnbd-server/ctl/devices/x/block_dev";
+        sys.files(rnbd, &[("dev", "8:16")]);
         let found = read(sys.path());
         let found: Vec<(Number, &str)> = found.iter().map(|(n, user)| (*n, &**user)).collect();
         assert_eq!(

@@ -364,6 +364,8 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
 
+    use needs::Tree;
+
     use super::*;
 
     /// A file, and the wish to find it.
@@ -423,24 +425,22 @@ mod tests {
     }
 
     /// A fake `/proc` of one process: each thread has descriptors of its own, with their flags.
-    fn made_up(threads: &[(u32, &[(&Path, &str)])]) -> tempfile::TempDir {
-        let proc = tempfile::tempdir().unwrap();
+    fn made_up(threads: &[(u32, &[(&Path, &str)])]) -> Tree {
+        let proc = Tree::new();
         for (thread, descriptors) in threads {
-            let dir = proc.path().join(format!("4194400/task/{thread}"));
-            for folder in ["fd", "fdinfo"] {
-                std::fs::create_dir_all(dir.join(folder)).unwrap();
-            }
+            let task = format!("4194400/task/{thread}");
+            std::fs::create_dir_all(proc.path().join(&task).join("fd")).unwrap();
             for (number, (to, flags)) in descriptors.iter().enumerate() {
-                let number = number.to_string();
-                std::os::unix::fs::symlink(to, dir.join("fd").join(&number)).unwrap();
-                let info = format!("pos:\t0\nflags:\t{flags}\n");
-                std::fs::write(dir.join("fdinfo").join(&number), info).unwrap();
+                let fd = proc.path().join(&task).join(format!("fd/{number}"));
+                std::os::unix::fs::symlink(to, fd).unwrap();
+                let info = format!("pos:\t0\nflags:\t{flags}");
+                proc.files(&task, &[(&format!("fdinfo/{number}"), &info)]);
             }
         }
         proc
     }
 
-    fn how(proc: &tempfile::TempDir, wanted: &Wanted) -> Option<How> {
+    fn how(proc: &Tree, wanted: &Wanted) -> Option<How> {
         let look = look(proc.path(), &proc.path().join("sys"), wanted);
         assert_eq!(look.closed, 0);
         look.openers.first().map(|opener| opener.how)
@@ -479,9 +479,7 @@ mod tests {
         let reads = (file.path(), "0100000");
         let proc = made_up(&[(4_194_400, &[(null, "0100002"), reads])]);
         assert_eq!(how(&proc, &wanted), Some(How::Reads));
-        let class = proc.path().join("sys/class/ublk-char/ublkc0");
-        std::fs::create_dir_all(&class).unwrap();
-        std::fs::write(class.join("dev"), "1:3\n").unwrap();
+        proc.files("sys/class/ublk-char/ublkc0", &[("dev", "1:3")]);
         assert_eq!(how(&proc, &wanted), Some(How::Serves));
     }
 
@@ -499,13 +497,8 @@ mod tests {
             ("mtdblock0", "class/mtd/mtd0"),
         ] {
             let proc = made_up(&[(4_194_400, &[(null, "0100002")])]);
-            let number = |folder: &str, number: &str| {
-                let folder = proc.path().join("sys").join(folder);
-                std::fs::create_dir_all(&folder).unwrap();
-                std::fs::write(folder.join("dev"), number).unwrap();
-            };
-            number(&format!("block/{disk}"), "8:0\n");
-            number(character, "1:3\n");
+            proc.files(&format!("sys/block/{disk}"), &[("dev", "8:0")]);
+            proc.files(&format!("sys/{character}"), &[("dev", "1:3")]);
             let wanted = |minor| Wanted {
                 devices: BTreeSet::from([(8, minor)]),
                 ..Wanted::default()
@@ -518,7 +511,7 @@ mod tests {
     /// The controller's folder contains its block device as well.
     #[test]
     fn only_a_controller_commands_all_its_namespaces() {
-        let sys = tempfile::tempdir().unwrap();
+        let sys = Tree::new();
         for (folder, number) in [
             ("block/nvme0n1", "259:1"),
             ("block/nvme0n1/device", "240:0"),
@@ -528,9 +521,7 @@ mod tests {
             ("block/vda", "254:0"),
             ("block/vda/device", "1:3"),
         ] {
-            let folder = sys.path().join(folder);
-            std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(folder.join("dev"), number).unwrap();
+            sys.files(folder, &[("dev", number)]);
         }
         let both = BTreeSet::from([(259, 1), (259, 2)]);
         assert_eq!(

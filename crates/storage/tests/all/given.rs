@@ -4,7 +4,6 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::Command;
 
 use iolab_storage::{OpenMode, TargetKind};
 
@@ -87,36 +86,6 @@ fn a_signature_has_to_be_named() {
       if that data is no longer needed, add --destroy-data=ext4,gpt
     ");
     Target::open(&path, &writing(MIB, named("gpt,ext4"))).unwrap();
-}
-
-#[test]
-fn what_mkfs_makes_is_known() {
-    let _alone = alone();
-    let dir = dir();
-    for (need, arguments, name) in [
-        (needs::Need::Ext4, &["-q", "-F", "-t", "ext2"][..], "ext2"),
-        (needs::Need::Ext4, &["-q", "-F", "-t", "ext3"], "ext3"),
-        (needs::Need::Ext4, &["-q", "-F"], "ext4"),
-        (needs::Need::Swap, &[], "swap"),
-        (needs::Need::Xfs, &["-q", "-f"], "xfs"),
-        (needs::Need::Vfat, &[], "vfat"),
-    ] {
-        let Some(tool) = needs::tool(need) else {
-            continue;
-        };
-        // Each file anew: a program leaves another's data where it writes nothing.
-        let path = file(dir.path(), name, b"");
-        let image = File::options().write(true).open(&path);
-        image.unwrap().set_len(512 * MIB).unwrap();
-        let made = Command::new(tool).args(arguments).arg(&path).output();
-        let made = made.unwrap();
-        assert!(made.status.success(), "{name}: {made:?}");
-        let error = fails(&path, &writing(MIB, Consent::Destroy), Kind::Refused);
-        assert!(
-            error.remedy().unwrap().ends_with(&format!("={name}")),
-            "{error}"
-        );
-    }
 }
 
 #[test]

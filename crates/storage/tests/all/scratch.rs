@@ -39,17 +39,6 @@ fn scratch_file_is_private_locked_and_finally_removed() {
 }
 
 #[test]
-fn removal_spares_what_took_its_name() {
-    let dir = dir();
-    let target = Target::open(dir.path(), &need(MIB)).unwrap();
-    let path = target.path().to_owned();
-    fs::remove_file(&path).unwrap();
-    fs::write(&path, "precious").unwrap();
-    assert!(target.remove().is_err());
-    assert_eq!(fs::read(&path).unwrap(), b"precious");
-}
-
-#[test]
 fn a_file_in_use_can_lose_its_name() {
     let dir = dir();
     let target = Target::open(dir.path(), &need(MIB)).unwrap();

@@ -6,20 +6,27 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-/// Files and links in a folder that is removed at the end.
-pub(crate) struct Tree(TempDir);
+/// A tree of files and links in a folder that is removed at the end.
+pub struct Tree(TempDir);
 
 impl Tree {
-    pub(crate) fn new() -> Self {
+    /// An empty tree.
+    ///
+    /// # Panics
+    ///
+    /// As all methods, if the file system refuses.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
         Self(tempfile::tempdir().expect("a temporary folder"))
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// The root of the tree.
+    pub fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// Writes files below `folder`: name and content.
-    pub(crate) fn files(&self, folder: &str, files: &[(&str, &str)]) {
+    pub fn files(&self, folder: &str, files: &[(&str, &str)]) {
         for (name, content) in files {
             let path = self.path().join(folder).join(name);
             fs::create_dir_all(path.parent().expect("has one")).expect("made");
@@ -28,7 +35,7 @@ impl Tree {
     }
 
     /// Makes `from` a link to `to`, both below the root.
-    pub(crate) fn link(&self, from: &str, to: &str) {
+    pub fn link(&self, from: &str, to: &str) {
         let from = self.path().join(from);
         fs::create_dir_all(from.parent().expect("has one")).expect("made");
         fs::create_dir_all(self.path().join(to)).expect("made");
