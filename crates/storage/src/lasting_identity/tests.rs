@@ -1,55 +1,35 @@
 use std::fs;
-use std::os::unix::fs::symlink;
+
+use needs::Tree;
 
 use super::*;
 use crate::Need;
 
 /// A fake `/sys`, with a disk of two partitions.
-fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
-    let sys = tempfile::tempdir().expect("a folder");
-    let mut all = Vec::new();
+fn machine(files: &[(&str, &str)]) -> Tree {
+    let sys = Tree::new();
     for (number, start) in [("1", "2048"), ("2", "43008")] {
-        let put = |name: &str| format!("vda{number}/{name}").leak() as &str;
-        let dev = format!("252:{number}").leak() as &str;
-        all.extend([
-            (put("partition"), number),
-            (put("start"), start),
-            (put("size"), "40960"),
-            (put("dev"), dev),
-        ]);
+        let (folder, dev) = (format!("devices/vda/vda{number}"), format!("252:{number}"));
+        sys.files(&folder, &[("partition", number), ("start", start)]);
+        sys.files(&folder, &[("size", "40960"), ("dev", &dev)]);
+        sys.link(&format!("dev/block/{dev}"), &folder);
     }
-    all.extend(files);
-    add(sys.path(), "vda", (252, 0), &[], &all);
-    for (number, to) in [("252:1", "vda1"), ("252:2", "vda2")] {
-        let to = format!("../../devices/vda/{to}");
-        symlink(to, sys.path().join("dev/block").join(number)).expect("linked");
-    }
+    add(&sys, "vda", (252, 0), &[], files);
     sys
 }
 
 /// Adds a device with these members and files to a fake `/sys`.
-fn add(sys: &Path, name: &str, number: Number, members: &[&str], files: &[(&str, &str)]) {
-    let folder = sys.join("devices").join(name);
+fn add(sys: &Tree, name: &str, number: Number, members: &[&str], files: &[(&str, &str)]) {
+    let folder = format!("devices/{name}");
     let number = format!("{}:{}", number.0, number.1);
-    let put = |name: &str, text: &str| {
-        let path = folder.join(name);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-        fs::write(path, format!("{text}\n")).expect("written");
-    };
-    put("dev", &number);
-    put("size", "204800");
-    files.iter().for_each(|(name, text)| put(name, text));
-    let link = |from: PathBuf, to: &str| {
-        fs::create_dir_all(from.parent().expect("a folder")).expect("made");
-        symlink(to, from).expect("linked");
-    };
+    sys.files(&folder, &[("dev", &number), ("size", "204800")]);
+    sys.files(&folder, files);
     for member in members {
-        let to = format!("../../{member}");
-        link(folder.join("slaves").join(member), &to);
+        let link = format!("{folder}/slaves/{member}");
+        sys.link(&link, &format!("devices/{member}"));
     }
-    let to = format!("../../devices/{name}");
-    link(sys.join("dev/block").join(number), &to);
-    link(sys.join("block").join(name), &format!("../devices/{name}"));
+    sys.link(&format!("dev/block/{number}"), &folder);
+    sys.link(&format!("block/{name}"), &folder);
 }
 
 fn told(sys: &Path, number: Number) -> Option<String> {
@@ -123,7 +103,7 @@ fn two_disks_without_serial_numbers_are_distinct() {
 fn an_id_that_two_disks_have_tells_neither() {
     let is_told = |id: (&str, &str), other: &[(&str, &str)]| {
         let sys = machine(&[id]);
-        add(sys.path(), "vdb", (252, 16), &[], other);
+        add(&sys, "vdb", (252, 16), &[], other);
         told(sys.path(), (252, 0)).is_some()
     };
     let serial = ("serial", "123456789");
@@ -136,10 +116,10 @@ fn an_id_that_two_disks_have_tells_neither() {
 }
 
 /// An array and mapped devices on two disks with these numbers.
-fn stack(minors: [u32; 2], serials: [&str; 2]) -> tempfile::TempDir {
-    let sys = tempfile::tempdir().expect("a folder");
+fn stack(minors: [u32; 2], serials: [&str; 2]) -> Tree {
+    let sys = Tree::new();
     let add = |name: &str, number, members: &[&str], files: &[(&str, &str)]| {
-        add(sys.path(), name, number, members, files);
+        add(&sys, name, number, members, files);
     };
     for ((minor, serial), name) in minors.iter().zip(serials).zip(["vda", "vdb"]) {
         add(name, (252, *minor), &[], &[("serial", serial)]);
@@ -153,12 +133,12 @@ fn stack(minors: [u32; 2], serials: [&str; 2]) -> tempfile::TempDir {
 
 #[test]
 fn mapped_device_is_identified_by_table_and_members() {
-    let array = |sys: &tempfile::TempDir| told(sys.path(), (9, 0)).expect("told");
+    let array = |sys: &Tree| told(sys.path(), (9, 0)).expect("told");
     let first = stack([0, 16], ["ser1", "ser2"]);
     let renumbered = stack([16, 0], ["ser1", "ser2"]);
     assert_eq!(array(&first), array(&renumbered));
     assert_ne!(array(&first), array(&stack([0, 16], ["ser1", "ser3"])));
-    let mapped = |sys: &tempfile::TempDir, table: &str| mapped(sys.path(), (253, 0), Some(table));
+    let mapped = |sys: &Tree, table: &str| mapped(sys.path(), (253, 0), Some(table));
     let crypt = |number: &str| format!("0 4096 crypt aes-xts-plain64 :64:logon:x 0 {number} 32768");
     let before = mapped(&first, &crypt("252:0"));
     assert!(before.is_some());
@@ -271,9 +251,7 @@ fn recreated_partition_is_recognised_by_the_table() {
 #[test]
 fn a_circle_has_no_identity() {
     let sys = machine(&[("serial", "S1")]);
-    let slaves = sys.path().join("devices/vda/slaves");
-    fs::create_dir(&slaves).expect("made");
-    symlink("../../vda", slaves.join("vda")).expect("linked");
+    sys.link("devices/vda/slaves/vda", "devices/vda");
     assert_eq!(told(sys.path(), (252, 0)), None);
 }
 

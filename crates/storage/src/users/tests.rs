@@ -7,13 +7,14 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use needs::Tree;
 use proptest::prelude::*;
 
 use super::storage_graph::{Device, Graph, Piece};
 use super::*;
 
 /// A fake kernel: sdq with partitions sdq1 and sdq2, loop devices, dm-7 and md9.
-struct Fake(tempfile::TempDir);
+struct Fake(Tree);
 
 const SDQ: Number = (259, 900);
 const SDQ1: Number = (259, 901);
@@ -31,7 +32,7 @@ const IMAGE: FileId = FileId {
 
 impl Fake {
     fn new() -> Self {
-        let fake = Self(tempfile::tempdir().unwrap());
+        let fake = Self(Tree::new());
         fs::create_dir_all(fake.sys().join("dev/block")).unwrap();
         fake.device("sdq", SDQ, 8192);
         fake.partition("sdq/sdq1", SDQ1, 2048, 1024);
@@ -54,27 +55,25 @@ impl Fake {
     }
 
     fn device(&self, name: &str, (major, minor): Number, sectors: u64) {
-        let dir = self.folder(name);
         for folder in ["holders", "slaves"] {
-            fs::create_dir_all(dir.join(folder)).unwrap();
+            fs::create_dir_all(self.folder(name).join(folder)).unwrap();
         }
         let number = format!("{major}:{minor}");
-        fs::write(dir.join("dev"), format!("{number}\n")).unwrap();
-        fs::write(dir.join("size"), format!("{sectors}\n")).unwrap();
-        symlink(&dir, self.sys().join("dev/block").join(number)).unwrap();
+        self.attribute(name, "dev", &number);
+        self.attribute(name, "size", &sectors.to_string());
+        let link = format!("sys/dev/block/{number}");
+        self.0.link(&link, &format!("sys/devices/{name}"));
     }
 
     fn partition(&self, name: &str, number: Number, start: u64, sectors: u64) {
         self.device(name, number, sectors);
-        fs::write(self.folder(name).join("partition"), "1\n").unwrap();
-        fs::write(self.folder(name).join("start"), format!("{start}\n")).unwrap();
+        self.attribute(name, "partition", "1");
+        self.attribute(name, "start", &start.to_string());
     }
 
     fn loop_device(&self, name: &str, number: Number, sectors: u64, file: &str) {
         self.device(name, number, sectors);
-        let dir = self.folder(name).join("loop");
-        fs::create_dir_all(&dir).unwrap();
-        fs::write(dir.join("backing_file"), format!("{file}\n")).unwrap();
+        self.attribute(name, "loop/backing_file", file);
     }
 
     fn stack(&self, upper: &str, lower: &str) {
@@ -87,9 +86,8 @@ impl Fake {
     }
 
     fn attribute(&self, device: &str, name: &str, text: &str) {
-        let path = self.folder(device).join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("{text}\n")).unwrap();
+        self.0
+            .files(&format!("sys/devices/{device}"), &[(name, text)]);
     }
 
     /// Adds sdr, a second path to sdq, with the partition sdr1.

@@ -15,22 +15,34 @@ impl Configfs<'_> {
     }
 
     fn object(&self, folder: &str, attributes: &[(&str, &str)]) {
-        let folder = self.0.0.path().join("config").join(folder);
-        fs::create_dir_all(&folder).unwrap();
-        for (name, text) in attributes {
-            fs::write(folder.join(name), format!("{text}\n")).unwrap();
-        }
+        let fake = &self.0.0;
+        fs::create_dir_all(fake.path().join("config").join(folder)).unwrap();
+        fake.files(&format!("config/{folder}"), attributes);
+    }
+
+    /// A backstore of LIO on the device 259:`minor`, and its serial number.
+    fn backstore(&self, store: &str, minor: u32, serial: &str) {
+        let info = format!("iBlock device: x\n        Major: 259 Minor: {minor}  CLAIMED: IBLOCK");
+        self.object(store, &[("enable", "1"), ("info", &info)]);
+        self.object(store, &[("udev_path", "/dev/no such device")]);
+        self.serial(store, serial);
+    }
+
+    fn serial(&self, store: &str, serial: &str) {
+        let text = format!("T10 VPD Unit Serial Number: {serial}");
+        self.object(&format!("{store}/wwn"), &[("vpd_unit_serial", &text)]);
     }
 }
 
 fn module(fake: &Fake, name: &str, users: Option<u64>, holders: &[&str]) {
-    let folder = fake.sys().join("module").join(name);
-    fs::create_dir_all(folder.join("holders")).unwrap();
+    let folder = fake.sys().join("module").join(name).join("holders");
+    fs::create_dir_all(&folder).unwrap();
     for holder in holders {
-        fs::create_dir_all(folder.join("holders").join(holder)).unwrap();
+        fs::create_dir_all(folder.join(holder)).unwrap();
     }
     if let Some(users) = users {
-        fs::write(folder.join("refcnt"), format!("{users}\n")).unwrap();
+        let module = format!("sys/module/{name}");
+        fake.0.files(&module, &[("refcnt", &users.to_string())]);
     }
 }
 
@@ -87,15 +99,7 @@ fn exported_device_is_found_in_all_directions() {
     let fake = Fake::new();
     fake.second_path();
     let config = Configfs::new(&fake);
-    let info = "iBlock device: sdq1  UDEV PATH: /dev/no such device  readonly: 0\n        Major: 259 Minor: 901  CLAIMED: IBLOCK";
-    config.object(
-        "target/core/iblock_0/d",
-        &[
-            ("enable", "1"),
-            ("udev_path", "/dev/no such device"),
-            ("info", info),
-        ],
-    );
+    config.backstore("target/core/iblock_0/d", 901, "a");
     let by = "exported by LIO (backstore iblock_0/d)";
     assert_eq!(fake.refusal(SDQ1), format!("it is {by}"));
     assert_eq!(fake.refusal(SDQ), format!("/dev/sdq <- /dev/sdq1, {by}"));
@@ -116,15 +120,9 @@ fn device_exported_to_itself_stands_on_the_export() {
     };
     fake.attribute("sds", "device/wwid", "naa.60014051b4e28ba2fa111d2883f0016d");
     let store = "target/core/iblock_0/d";
-    let info = "iBlock device: sdq1  readonly: 0\n        Major: 259 Minor: 901  CLAIMED: IBLOCK";
-    config.object(store, &[("enable", "1"), ("udev_path", ""), ("info", info)]);
-    let serial = |text: &str| {
-        let text = format!("T10 VPD Unit Serial Number: {text}");
-        config.object(&format!("{store}/wwn"), &[("vpd_unit_serial", &text)]);
-    };
-    serial("aaaa28ba-2fa1-11d2-883f-0016d3cca427");
+    config.backstore(store, 901, "aaaa28ba-2fa1-11d2-883f-0016d3cca427");
     assert_eq!(below(), "/dev/sds");
-    serial("1b4e28ba-2fa1-11d2-883f-0016d3cca427");
+    config.serial(store, "1b4e28ba-2fa1-11d2-883f-0016d3cca427");
     assert_eq!(below(), "/dev/sdq");
     // The claim on the exported device is the export's own.
     let mut users = fake.users(|_| 0);
@@ -162,13 +160,7 @@ fn lio_wwid(digits: &str) -> String {
 fn clients_of_one_export_exclude_each_other() {
     const SDS: Number = (259, 920);
     const SDT: Number = (259, 921);
-    for (is_device, info) in [
-        (
-            true,
-            "iBlock device: sdq1  readonly: 0\n        Major: 259 Minor: 901  CLAIMED: IBLOCK",
-        ),
-        (false, ""),
-    ] {
+    for is_device in [true, false] {
         let fake = Fake::new();
         let config = Configfs::new(&fake);
         for (name, number) in [("sds", SDS), ("sdt", SDT)] {
@@ -177,19 +169,12 @@ fn clients_of_one_export_exclude_each_other() {
         }
         let image = fake.0.path().join("an image");
         fs::write(&image, "x").unwrap();
-        let path = match is_device {
-            true => String::new(),
-            false => image.display().to_string(),
-        };
+        let path = image.display().to_string();
         let store = "target/core/store_0/d";
-        config.object(
-            store,
-            &[("enable", "1"), ("udev_path", &path), ("info", info)],
-        );
-        config.object(
-            &format!("{store}/wwn"),
-            &[("vpd_unit_serial", "T10 VPD Unit Serial Number: disk-15")],
-        );
+        config.backstore(store, 901, "disk-15");
+        if !is_device {
+            config.object(store, &[("info", ""), ("udev_path", &path)]);
+        }
         let mut users = fake.users(|_| 0);
         let ways = users.ways(SDS);
         let sharers = users.sharers(SDS, &ways);
@@ -217,16 +202,7 @@ fn ambiguous_id_may_be_any_of_several_exports() {
     fake.attribute("sds", "device/wwid", &lio_wwid("a"));
     let config = Configfs::new(&fake);
     for (store, minor) in [("iblock_0", 900), ("iblock_1", 910)] {
-        let store = format!("target/core/{store}/d");
-        let info = format!("iBlock device: x\n        Major: 259 Minor: {minor}  CLAIMED: IBLOCK");
-        config.object(
-            &store,
-            &[("enable", "1"), ("udev_path", ""), ("info", &info)],
-        );
-        config.object(
-            &format!("{store}/wwn"),
-            &[("vpd_unit_serial", "T10 VPD Unit Serial Number: a")],
-        );
+        config.backstore(&format!("target/core/{store}/d"), minor, "a");
     }
     let users = fake.users(|_| 0);
     let ways = users.ways(SDS);
