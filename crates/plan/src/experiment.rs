@@ -525,6 +525,3 @@ pub(crate) fn check_question(text: &str) -> Result<String> {
     }
     Ok(text.to_owned())
 }
-
-#[cfg(test)]
-mod tests;

@@ -376,9 +376,6 @@ fn active_range(cells: &[&CellSpec], target: TargetFacts) -> Option<Deviation> {
     (share < 0.995 && target.medium != Some(Medium::File)).then_some(Deviation::ActiveRange(share))
 }
 
-#[cfg(test)]
-mod tests;
-
 /// Bytes of a KiB.
 const KIB: u64 = 1024;
 /// Mixes of the IOPS test, % of reads.
@@ -449,6 +446,19 @@ impl Standard {
                 let points = self.points(cells).into_iter();
                 points.filter(|point| point.read_percent == 0).collect()
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A renamed setting would fall out of the list, and be reported as a deviation of every run.
+    #[test]
+    fn the_operators_choices_are_settings() {
+        for name in OPEN.iter().flat_map(|names| names.split(' ')) {
+            assert!(Setting::find(name).is_some(), "{name}");
         }
     }
 }

@@ -380,6 +380,3 @@ impl Signs {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

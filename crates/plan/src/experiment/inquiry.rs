@@ -1,12 +1,6 @@
 //! An experiment that finds the cause of a difference between two cells: both are measured with each suspect taken away alone, with all taken
 //! away, and with all but one. All of that is one experiment, so that every variant has a place in every block.
 
-#[cfg(test)]
-mod budget_tests;
-#[cfg(test)]
-mod load_tests;
-#[cfg(test)]
-mod tests;
 mod timing;
 
 use std::time::Duration;

@@ -1,0 +1,222 @@
+//! The built-in experiments, suites and requirements.
+
+use std::time::Duration;
+
+use iolab_plan::cells::{OneProcess, Plan, cells};
+use iolab_plan::experiment::{BUILTIN, Change, DesignEntry, Experiment, writes_at_most};
+use iolab_plan::forecast::{Forecast, Written};
+use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
+use iolab_plan::suite::Suite;
+use iolab_workload::Kind;
+use iolab_workload::foreign_options::{Answer, FOREIGN};
+use iolab_workload::response::Response;
+use iolab_workload::settings::{SETTINGS, Setting};
+use iolab_workload::trial::{CacheState, FileLayout};
+
+use crate::documents::REQUIREMENT;
+use crate::lines::experiment;
+
+/// The experiments of the study of micro-benchmarks.
+const MICRO: [&str; 6] = [
+    "read-size", "write-size", "read-stride", "write-stride", "read-random", "write-random",
+];
+
+#[test]
+fn the_micro_benchmark_study_is_built_in() {
+    for name in MICRO {
+        let experiment = experiment(name);
+        assert_eq!(experiment.name, name);
+        let sizes = if name.ends_with("stride") { 80 } else { 16 };
+        for cell in cells(&experiment).expect(name) {
+            let trial = cell.spec.trial;
+            assert_eq!(trial.writes(), name.starts_with("write"));
+            assert_eq!(trial.region, 1 << 30);
+            assert!(trial.limit.bytes.is_some() && trial.limit.time.is_some());
+        }
+        assert_eq!(experiment.cell_count(), sizes, "{name}");
+    }
+}
+
+#[test]
+fn the_linkage_experiment_is_study_c() {
+    let experiment = experiment("linkage");
+    assert!(experiment.runs_programs() && experiment.response == Response::Elapsed);
+    assert!(experiment.design.trials_min >= 20);
+    let cells = cells(&experiment).expect("valid");
+    let sizes: Vec<u64> = cells.iter().map(|cell| cell.spec.trial.region).collect();
+    assert_eq!((sizes.len(), sizes[0], sizes[55]), (56, 1, 128 << 20));
+    assert!(cells.iter().all(|cell| cell.spec.trial.bs == 2 << 20));
+}
+
+#[test]
+fn quick_runs_them_all_within_its_budget() {
+    let suite = Suite::find("quick").expect("built in");
+    let names = suite.experiments.iter().map(|one| one.name.as_str());
+    assert!(names.eq(["buffer-memory"].into_iter().chain(MICRO)));
+    let given: Duration = suite.experiments.iter().map(|e| e.design.budget).sum();
+    assert!(given <= suite.budget && suite.budget <= Duration::from_secs(115));
+    for experiment in &suite.experiments {
+        let spec = experiment.base().expect("a cell").trial;
+        let rounds = experiment.design.trials_min + experiment.design.warm_ups();
+        let least = spec.limit.time.expect("a time") * rounds * experiment.cell_count() as u32;
+        assert!(least < experiment.design.budget.mul_f64(0.7), "{least:?}");
+        assert!(spec.region < 1 << 30);
+    }
+}
+
+/// On storage of any speed, with all trials that it may make.
+#[test]
+fn glance_writes_below_4_gib() {
+    let plan = Plan::of_new_run(experiment("glance"), &OneProcess).expect("valid");
+    let design = plan.experiment().design;
+    let fewest = u64::from(design.trials_wanted(plan.cells().len()) + design.warm_ups());
+    let caps = plan.cells().iter().map(|cell| writes_at_most(&cell.spec));
+    let caps: Vec<u64> = caps.filter(|cap| *cap > 0).collect();
+    let region = plan.cells()[0].spec.trial.region;
+    let written = caps.iter().sum::<u64>() * fewest + region;
+    assert!(caps.len() == 8 && written < 4 << 30, "{caps:?}");
+    let forecast = Forecast::of(&plan, &|_| Duration::ZERO).beside_fill(region);
+    let Written::AtMost(bytes) = forecast.written else {
+        panic!("{forecast:?}");
+    };
+    assert!(bytes + region < 4 << 30, "{bytes}");
+}
+
+#[test]
+fn every_built_in_requirement_is_whole() {
+    let (mut grown, hours) = (Vec::new(), Duration::from_secs(3_600_000));
+    for (name, _) in BUILTIN_REQUIREMENTS {
+        let mut requirement = Requirement::find(name, &[]).expect(name);
+        assert!(requirement.name == *name && !requirement.not.is_empty());
+        let mut time = Duration::ZERO;
+        for workload in &requirement.workloads {
+            assert_eq!(
+                cells(&workload.experiment).expect("cells").len(),
+                1,
+                "{name}"
+            );
+            time += workload.experiment.time_at_most();
+            for need in &workload.levels {
+                assert!(!need.source.is_empty() && !need.remedy.is_empty());
+                // A source that could not be opened says so in its text.
+                let unread =
+                    ["not opened", "not documented"].map(|text| need.source.contains(text));
+                assert_eq!(
+                    need.wording.is_empty(),
+                    unread.contains(&true),
+                    "{name}: {}",
+                    need.source
+                );
+            }
+        }
+        assert!(time <= Duration::from_secs(60), "{name}: {time:?}");
+        let mut bare = requirement.clone();
+        grown.extend(bare.use_bare_disk(4096).expect(name));
+        for workload in &bare.workloads {
+            let trial = workload.experiment.base().expect(name).trial;
+            trial.check().expect(name);
+            assert!(trial.bs.is_multiple_of(4096) && trial.cache == CacheState::Direct);
+        }
+        requirement.write_in_place().expect("can be");
+        for workload in &requirement.workloads {
+            assert!(!workload.experiment.base().expect(name).trial.starts_fresh());
+        }
+        requirement
+            .hold_for(Duration::from_secs(600))
+            .expect("ten minutes");
+        let experiment = &requirement.workloads[0].experiment;
+        assert_eq!(experiment.design.trials_max, 600);
+        // No budget ends it. The forecast covers the load, a warm-up, and a tenth for other work of trials.
+        assert!(experiment.design.is_counted());
+        assert_eq!(experiment.time_at_most().as_millis(), 661_100);
+        let error = requirement.hold_for(hours).expect_err("a thousand hours");
+        assert_eq!(error.kind(), Kind::Usage, "{error}");
+    }
+    assert_eq!(
+        grown,
+        [
+            "wal: 4 KiB instead of 2300 B", "wal: 8 KiB instead of 4120 B"
+        ]
+    );
+}
+
+#[test]
+fn new_files_become_the_one_that_there_is() {
+    for set in [
+        "allocate = \"fresh\"", "allocate = \"append\"", "layout = \"private\"",
+    ] {
+        let text = REQUIREMENT.replacen("settings = {", &format!("settings = {{ {set},"), 1);
+        let mut requirement = Requirement::from_toml(&text, "mine.toml", &[]).expect(set);
+        assert!(requirement.write_in_place().expect(set), "{set}");
+        let trial = requirement.workloads[0].experiment.base().expect(set).trial;
+        trial.check().expect(set);
+        assert!(
+            !trial.starts_fresh() && trial.layout != FileLayout::Private,
+            "{set}"
+        );
+    }
+}
+
+#[test]
+fn no_value_of_a_setting_breaks_a_plan() {
+    let values = [
+        "0", "1", "3", "100", "4096", "1G", "8191P", "1ns", "365d", "1B/s",
+    ];
+    let mut taken = 0;
+    for (name, group) in [
+        ("read-random", ""),
+        ("interference", "reader."),
+        ("interference", ""),
+    ] {
+        for (setting, value) in SETTINGS.iter().flat_map(|s| values.map(|value| (s, value))) {
+            let mut experiment = experiment(name);
+            let set = format!("{group}{}={value}", setting.name);
+            let applied = experiment.apply_set(&set);
+            let is_nothing =
+                ["bs", "region", "threads", "depth", "sync_every"].contains(&setting.name);
+            assert!(applied.is_err() || !is_nothing || value != "0", "{set}");
+            if applied.is_err() {
+                continue;
+            }
+            if let Ok(plan) = Plan::of_new_run(experiment, &OneProcess) {
+                taken += 1;
+                let _ = Forecast::of(&plan, &|_| Duration::ZERO);
+                let _ = plan.shortfall(&|_| Duration::ZERO);
+            }
+        }
+    }
+    assert!(taken > 100, "{taken}");
+}
+
+/// The argument of each `--set` in a text.
+fn sets(text: &str) -> impl Iterator<Item = &str> {
+    let behind = text.split("--set ").skip(1);
+    behind.map(|rest| rest.split([' ', ';', '(']).next().unwrap_or(rest))
+}
+
+#[test]
+fn answers_about_other_tools_options_are_valid() {
+    for foreign in FOREIGN {
+        let mut names = foreign.names();
+        assert!(!names.any(|name| DesignEntry::find(name).is_some()));
+        let Some(Answer::Way(text) | Answer::None(text)) = foreign.answer else {
+            continue;
+        };
+        for set in sets(text) {
+            let set = set.trim_end_matches([',', ':', '.']);
+            let (name, _) = set.split_once('=').unwrap_or((set, ""));
+            let known = Setting::find(name).is_some() || DesignEntry::find(name).is_some();
+            assert!(known, "{name} in: {text}");
+            if set.contains('=') && !set.contains(['"', 'N']) {
+                Change::parse(set).expect(text);
+            }
+        }
+    }
+}
+
+#[test]
+fn built_in_names_are_those_of_their_files() {
+    for (name, text) in BUILTIN {
+        assert_eq!(Experiment::from_toml(text, name).expect(name).name, *name);
+    }
+}

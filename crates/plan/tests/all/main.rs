@@ -1,0 +1,10 @@
+//! Experiments, plans and explanations as lines of text, and what follows from each. One program, so that it is linked once.
+
+mod builtin;
+mod documents;
+mod fitted;
+mod inquiries;
+mod lines;
+mod plans;
+mod properties;
+mod standard;
