@@ -7,12 +7,10 @@ mod jobs;
 mod latency_target;
 mod lines;
 mod read_back;
+#[cfg(test)]
+mod secret_tests;
 mod side_by_side;
 mod target;
-#[cfg(test)]
-mod tests;
-#[cfg(test)]
-mod whole_files;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -412,6 +412,3 @@ fn verified(options: &Options) -> Read<bool> {
 pub(crate) fn micros(name: &'static str, text: &str) -> Read<Duration> {
     requests_and_threads::time(name, text, 1)
 }
-
-#[cfg(test)]
-mod tests;

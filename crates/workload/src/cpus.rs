@@ -107,28 +107,3 @@ impl FromStr for Cpus {
         Ok(Self::new(numbers))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_read_as_the_kernel_writes_them() {
-        for (text, canonical) in [
-            ("0-3,8", "0-3,8"),
-            ("8, 3,2,1,0,2", "0-3,8"),
-            ("5", "5"),
-            ("8191", "8191"),
-            ("0,1", "0-1"),
-        ] {
-            assert_eq!(text.parse::<Cpus>().expect(text).to_string(), canonical);
-        }
-        for text in ["", "a", "3-1", "8192", "-1", "1-", "0,,1", "0-1-2"] {
-            let error = text.parse::<Cpus>().expect_err(text);
-            assert!(error.remedy().is_some(), "{error}");
-        }
-        let (a, b) = (Cpus::new([0, 1, 2]), Cpus::new([2, 3]));
-        assert_eq!(a.plus(&b).to_string(), "0-3");
-        assert_eq!(a.without(&b).to_string(), "0-1");
-    }
-}

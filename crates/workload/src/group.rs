@@ -339,6 +339,3 @@ impl GroupSpec {
         trial.check()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -560,39 +560,3 @@ impl FromStr for RequestSizes {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A bad end outweighs a good one.
-    #[test]
-    fn ends_stand_in_the_order_of_their_gravity() {
-        assert!(Ended::ALL.is_sorted_by_key(|ended| !ended.is_whole()));
-        assert_eq!(Ended::ALL.iter().copied().max(), Some(Ended::Failed));
-        assert!(Ended::Done < Ended::Time);
-    }
-
-    #[test]
-    fn counts_parse_as_written_and_add_up() {
-        let of = |text: &str| text.parse::<RequestSizes>().expect(text);
-        let text = "read 4096 601,read 65536 299,write 4096 100";
-        assert_eq!(of(text).to_string(), text);
-        assert_eq!(of(""), RequestSizes::default());
-        let sum = of("read 4096 1,write 4096 2").plus(of("write 4096 3,read 512 4"));
-        assert_eq!(sum.to_string(), "read 512 4,read 4096 1,write 4096 5");
-        // One worker draws sizes in the order of its mix.
-        let drawn = [65536, 4096].map(|bytes| SizeCount {
-            reads: true,
-            bytes,
-            requests: 1,
-        });
-        assert_eq!(
-            RequestSizes::new(drawn).to_string(),
-            "read 4096 1,read 65536 1"
-        );
-        for wrong in ["read 4096", "trim 4096 1", "read x 1", "read 1 2 3"] {
-            assert!(wrong.parse::<RequestSizes>().is_err(), "{wrong}");
-        }
-    }
-}

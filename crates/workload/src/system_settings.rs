@@ -196,32 +196,3 @@ impl fmt::Display for SystemSettings {
         f.write_str(&parts.collect::<Vec<_>>().join("+"))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_round_trip_as_text() {
-        let text = "max_sectors_kb:max+scheduler:mq-deadline+nomerges:1+read_ahead_kb:0+transparent_hugepage:madvise";
-        let all: SystemSettings = text.parse().expect("valid");
-        assert_eq!(all.to_string(), text);
-        assert_eq!(all.read_ahead_kib, Some(0));
-        let one: SystemSettings = "max_sectors_kb:128".parse().expect("valid");
-        assert_eq!(one.request_limit, Some(RequestLimit::Kib(128)));
-        assert!(one.affects_devices() && !one.is_none());
-        let memory: SystemSettings = "transparent_hugepage:never".parse().expect("valid");
-        assert!(!memory.affects_devices());
-    }
-
-    #[test]
-    fn ambiguous_settings_are_refused() {
-        for text in [
-            "", "scheduler", "scheduler:", "scheduler:../../x", "scheduler:none+scheduler:bfq",
-            "nr_requests:4", "nomerges:3", "max_sectors_kb:-1", "read_ahead_kb:max",
-            "transparent_hugepage:on",
-        ] {
-            assert!(text.parse::<SystemSettings>().is_err(), "{text}");
-        }
-    }
-}

@@ -80,21 +80,3 @@ impl FromStr for Tool {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_read_and_written() {
-        for name in ["iolab", "fio", "iozone", "a-15-byte-name1"] {
-            let tool: Tool = name.parse().expect("a name");
-            assert_eq!(tool.name(), name);
-            assert_eq!(tool.is_peer(), name != "iolab");
-        }
-        for wrong in ["", "Fio", "f io", "fio\0", "a-16-byte-name12", "\u{e9}"] {
-            let error = wrong.parse::<Tool>().expect_err(wrong);
-            assert!(error.remedy().is_some(), "{error}");
-        }
-    }
-}

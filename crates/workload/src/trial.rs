@@ -15,8 +15,6 @@ mod files;
 mod flags;
 mod pattern;
 mod rate;
-#[cfg(test)]
-mod refused_trials;
 mod sharing;
 mod sizes;
 mod writes;

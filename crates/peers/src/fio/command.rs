@@ -116,112 +116,57 @@ fn placed(spec: &TrialSpec, worker: u32) -> Result<Option<String>, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use iolab_fio::options::{FileSize, Options, cell_of, give};
     use iolab_workload::settings::{CellSpec, Setting};
-    use iolab_workload::trial::{
-        Backend, Batch, BufferInit, CacheState, FirstOffset, Rate, SyncPolicy, TrialLimit,
-    };
 
     use super::*;
 
-    fn line(spec: &TrialSpec) -> String {
-        let words = arguments(spec, &["/data/a:b".into()]).expect("possible");
-        let words: Vec<_> = words.iter().map(|w| w.to_string_lossy()).collect();
-        format!("{} ", words.join(" "))
+    /// Cells, each with its command line or the reason why fio cannot measure it.
+    const CELLS: [&str; 11] = [
+        "region=40k time=250ms",
+        "region=40k time=250ms read_percent=0 pattern=rand threads=3 offset=8k sync=odsync cache=cold compressible=100 latency=false",
+        "region=40k backend=io_uring pattern=rand-replace threads=4 depth=8 batch=50% read_percent=70 sync=odsync",
+        "region=40k time=250ms pattern=strided skip=4k bytes=20k",
+        "region=40k time=250ms pattern=strided skip=4k bytes=24k",
+        "region=40k time=250ms pattern=strided skip=4k",
+        "region=40k time=250ms pattern=reverse",
+        "region=40k time=250ms rate=10",
+        "region=40k time=250ms buffer_init=huge",
+        "region=40k time=250ms read_percent=50 sync=fdatasync",
+        "region=40k time=250ms first_offset=random",
+    ];
+
+    fn trial(sets: &str) -> TrialSpec {
+        let mut cell = CellSpec::default();
+        for set in sets.split_whitespace() {
+            let (name, value) = set.split_once('=').expect(set);
+            let setting = Setting::find(name).expect(set);
+            setting.set(&mut cell, value).expect(set);
+        }
+        cell.trial.check().expect(sets);
+        cell.trial
     }
 
-    fn timed() -> TrialSpec {
-        TrialSpec {
-            region: 10 * 4096,
-            limit: TrialLimit {
-                time: Some(Duration::from_millis(250)),
-                ..TrialLimit::default()
+    #[test]
+    fn each_cell_is_said_in_fios_words() {
+        let told = CELLS.map(
+            |sets| match arguments(&trial(sets), &["/data/a:b".into()]) {
+                Ok(words) => {
+                    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+                    format!("{sets}\n  {}\n", words.join(" "))
+                }
+                Err(gap) => format!("{sets}\n  cannot: {gap}\n"),
             },
-            ..TrialSpec::default()
-        }
-    }
-
-    #[test]
-    fn a_cell_is_said_in_fios_words() {
-        let reads = line(&timed());
-        for part in [
-            "--readonly ",
-            "--filename=/data/a\\:b ",
-            "--rw=read ",
-            "--bs=4096 ",
-            "--ioengine=psync ",
-            "--direct=1 ",
-            "--randrepeat=0 --randseed=",
-            "--runtime=250000us --time_based ",
-            "--name=worker0 --offset=0 --size=40960 ",
-        ] {
-            assert!(reads.contains(part), "{part} in {reads}");
-        }
-        let writes = line(&TrialSpec {
-            read_percent: 0,
-            pattern: Pattern::Rand,
-            threads: 3,
-            offset: 8192,
-            sync: SyncPolicy::Odsync,
-            cache: CacheState::Cold,
-            compressible: 100,
-            latency: false,
-            ..timed()
-        });
-        for part in [
-            "--rw=randwrite ",
-            "--direct=0 ",
-            "--sync=dsync ",
-            "--zero_buffers ",
-            "--gtod_reduce=1 ",
-            "--name=worker0 --offset=8192 --size=16384 ",
-            "--name=worker2 --offset=36864 --size=12288 ",
-        ] {
-            assert!(writes.contains(part), "{part} in {writes}");
-        }
-        assert!(!writes.contains("--readonly"), "{writes}");
-    }
-
-    #[test]
-    fn bounds_and_queues_are_those_of_the_cell() {
-        let pass = TrialSpec {
-            limit: TrialLimit::default(),
-            backend: Backend::IoUring,
-            pattern: Pattern::RandReplace,
-            threads: 4,
-            depth: 8,
-            batch: Batch::Percent(50),
-            read_percent: 70,
-            sync: SyncPolicy::Odsync,
-            ..timed()
-        };
-        let mixed = line(&pass);
-        for part in [
-            "--rw=randrw ",
-            "--rwmixread=70 ",
-            "--norandommap ",
-            "--sync=dsync ",
-            "--iodepth=8 ",
-            "--iodepth_batch=4 --iodepth_batch_complete_min=4 ",
-            "--fixedbufs --registerfiles ",
-            "--name=worker0 --offset=0 --size=40960 --io_size=12288 ",
-            "--name=worker3 --offset=0 --size=40960 --io_size=8192 ",
-        ] {
-            assert!(mixed.contains(part), "{part} in {mixed}");
-        }
-        assert!(!mixed.contains("--time_based"), "{mixed}");
+        );
+        insta::assert_snapshot!(told.concat());
     }
 
     #[test]
     fn contiguous_buffers_need_reserved_huge_pages() {
         let spec = TrialSpec {
             buffer_memory: BufferMemory::Contiguous,
-            bs: 1 << 20,
             depth: 4,
-            threads: 2,
-            ..timed()
+            ..trial("bs=1M threads=2")
         };
         let six = |bytes: u64| ReservedPages {
             bytes,
@@ -238,56 +183,7 @@ mod tests {
         };
         let why = memory(&spec, &five).expect_err("too few");
         insta::assert_snapshot!(why, @"contiguous buffers take 6 reserved huge pages (as root: sysctl vm.nr_hugepages=6; or set buffer_memory=kernel)");
-        assert_eq!(memory(&timed(), &five), Ok(Vec::new()));
-    }
-
-    #[test]
-    fn what_fio_would_do_otherwise_is_a_gap() {
-        let strided = TrialSpec {
-            pattern: Pattern::Strided,
-            skip: 4096,
-            ..timed()
-        };
-        let bounded = |requests: u64| TrialSpec {
-            limit: TrialLimit {
-                bytes: Some(requests * 4096),
-                ..TrialLimit::default()
-            },
-            ..strided.clone()
-        };
-        insta::assert_snapshot!(line(&bounded(5)), @r"--readonly --output-format=json+ --eta=never --name=global --filename=/data/a\:b --allow_file_create=0 --fallocate=none --thread --group_reporting --ioengine=psync --rw=read:4096 --iodepth=1 --direct=1 --invalidate=0 --fadvise_hint=0 --randrepeat=0 --randseed=1 --lat_percentiles=1 --clat_percentiles=0 --bs=4096 --name=worker0 --offset=0 --size=40960 --io_size=20480");
-        let reverse = TrialSpec {
-            pattern: Pattern::Reverse,
-            ..timed()
-        };
-        let open = TrialSpec {
-            rate: Some(Rate::Requests(10)),
-            ..timed()
-        };
-        let huge = TrialSpec {
-            buffer_init: BufferInit::Huge,
-            ..timed()
-        };
-        let mixed = TrialSpec {
-            read_percent: 50,
-            sync: SyncPolicy::Fdatasync,
-            ..timed()
-        };
-        let turned = TrialSpec {
-            first_offset: FirstOffset::Random,
-            ..timed()
-        };
-        for spec in [
-            strided.clone(),
-            bounded(6),
-            reverse,
-            open,
-            huge,
-            mixed,
-            turned,
-        ] {
-            arguments(&spec, &["/x".into()]).expect_err("a gap");
-        }
+        assert_eq!(memory(&trial(""), &five), Ok(Vec::new()));
     }
 
     /// For each field of `same`, settings that make a command line, and a change that must alter it.
@@ -314,14 +210,8 @@ mod tests {
     ];
 
     fn line_of(sets: &str) -> Vec<OsString> {
-        let mut cell = CellSpec::default();
-        for set in format!("threads=2 region=1M {sets}").split_whitespace() {
-            let (name, value) = set.split_once('=').expect(set);
-            let setting = Setting::find(name).expect(set);
-            setting.set(&mut cell, value).expect(set);
-        }
-        cell.trial.check().expect(sets);
-        arguments(&cell.trial, &["/a".into(), "/b".into()]).expect(sets)
+        let trial = trial(&format!("threads=2 region=1M {sets}"));
+        arguments(&trial, &["/a".into(), "/b".into()]).expect(sets)
     }
 
     /// A setting that fio takes, but without an option, would be silently left out.

@@ -169,94 +169,42 @@ fn common_multiple(a: u64, b: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use iolab_workload::trial::TrialLimit;
+    use iolab_workload::settings::{CellSpec, Setting};
 
     use super::*;
 
-    fn pass() -> TrialSpec {
-        TrialSpec {
-            bs: 65536,
-            region: 4 << 20,
-            ..TrialSpec::default()
-        }
-    }
-
-    fn line(spec: &TrialSpec) -> Result<String, String> {
-        let words = arguments(spec, &["/data/file".into()])?;
-        let words: Vec<_> = words.iter().map(|w| w.to_string_lossy()).collect();
-        Ok(words.join(" "))
-    }
-
-    #[test]
-    fn a_pass_is_said_in_iozones_words() {
-        let reads = line(&pass()).expect("possible");
-        assert!(
-            reads.starts_with("-T -w -+n -I -+E -i1 -t1 -r64k -s4096k -F /"),
-            "{reads}"
-        );
+    /// Cells, each with its command line or the reason why IOzone cannot measure it.
+    const CELLS: [&str; 10] = [
+        "bs=64k region=4M",
         // Its buffers are aligned to the record; the target's support of such direct I/O is checked before.
-        let small = TrialSpec { bs: 1024, ..pass() };
-        let small = line(&small).expect("possible");
-        assert!(small.contains(" -I -+E -i1 -t1 -r1k "), "{small}");
-        let random = TrialSpec {
-            pattern: Pattern::Rand,
-            cache: CacheState::Cold,
-            ..pass()
-        };
-        let random = line(&random).expect("possible");
-        assert!(random.starts_with("-T -w -+n -+E -i2 "), "{random}");
-        let writes = TrialSpec {
-            read_percent: 0,
-            sync: SyncPolicy::Osync,
-            ..pass()
-        };
-        let writes = line(&writes).expect("possible");
-        assert!(
-            writes.starts_with("-T -w -+n -I -o -+N -i0 -t1 "),
-            "{writes}"
-        );
-        let many = TrialSpec {
-            read_percent: 0,
-            pattern: Pattern::Rand,
-            threads: 4,
-            layout: FileLayout::Private,
-            ..pass()
-        };
-        let many = line(&many).expect("possible");
-        assert!(
-            many.starts_with("-T -w -+n -I -+N -i0 -i2 -x -t4 -r64k -s1024k "),
-            "{many}"
-        );
-    }
+        "bs=1k region=4M",
+        "bs=64k region=4M pattern=rand cache=cold",
+        "bs=64k region=4M read_percent=0 sync=osync",
+        "bs=64k region=4M read_percent=0 pattern=rand threads=4 layout=private",
+        "bs=64k region=4M time=1s",
+        "bs=64k region=4M threads=2",
+        "bs=512 region=4M",
+        "bs=64k region=4M threads=3 layout=private",
+        "bs=32M region=64M",
+    ];
 
     #[test]
-    fn what_iozone_would_do_otherwise_is_a_gap() {
-        let timed = TrialSpec {
-            limit: TrialLimit {
-                time: Some(Duration::from_secs(1)),
-                ..TrialLimit::default()
-            },
-            ..pass()
-        };
-        let threads = TrialSpec {
-            threads: 2,
-            ..pass()
-        };
-        let small = TrialSpec { bs: 512, ..pass() };
-        let uneven = TrialSpec {
-            threads: 3,
-            layout: FileLayout::Private,
-            ..pass()
-        };
-        let large = TrialSpec {
-            bs: 32 << 20,
-            region: 64 << 20,
-            ..pass()
-        };
-        for spec in [timed, threads, small, uneven, large] {
-            line(&spec).expect_err("a gap");
-        }
+    fn each_cell_is_said_in_iozones_words() {
+        let told = CELLS.map(|sets| {
+            let mut cell = CellSpec::default();
+            for set in sets.split_whitespace() {
+                let (name, value) = set.split_once('=').expect(set);
+                let setting = Setting::find(name).expect(set);
+                setting.set(&mut cell, value).expect(set);
+            }
+            match arguments(&cell.trial, &["/data/file".into()]) {
+                Ok(words) => {
+                    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+                    format!("{sets}\n  {}\n", words.join(" "))
+                }
+                Err(gap) => format!("{sets}\n  cannot: {gap}\n"),
+            }
+        });
+        insta::assert_snapshot!(told.concat());
     }
 }

@@ -14,165 +14,10 @@ use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::CacheState;
 use iolab_workload::units::{parse_duration, parse_size};
 
-/// Settings of the base, what the other side has besides, and facts.
-type Case = (&'static str, &'static str, &'static str);
+use crate::line_files::check;
 
-/// Which suspects a difference has, and how each is taken away.
-const SUSPECTS: [Case; 25] = [
-    ("", "pattern=rand", "model"),
-    ("", "read_percent=0 sync=each", "model"),
-    ("", "read_percent=0", "model"),
-    ("", "read_percent=0", ""),
-    ("bs=128k", "threads=8", "model"),
-    ("", "bs=4M", "model"),
-    // A region that hardly shrinks says nothing about its size.
-    ("region=2M", "pattern=rand", "model"),
-    ("region=1M", "pattern=rand", "model"),
-    // Durable writes add a constant to both sides, on models too.
-    ("read_percent=0", "depth=32 backend=libaio", "model"),
-    ("read_percent=0", "bs=64k", ""),
-    ("read_percent=0", "sync=each", "model"),
-    // Reverse order takes away read-ahead of the kernel too: the drive's read-ahead is tried after it.
-    ("cache=cold", "pattern=rand", "model"),
-    // Advice on a file does not reach the pages that faults of a mapping bring in.
-    ("cache=cold backend=mmap", "pattern=rand", ""),
-    ("cache=cold backend=mmap", "pattern=rand", "change-system"),
-    // Waiting for other requests or for storage can make some requests slow; causes common to all requests cannot.
-    ("", "", "model quantiles"),
-    ("backend=libaio depth=8 pattern=rand", "", "model quantiles"),
-    ("read_percent=0 sync=odsync", "", "model quantiles"),
-    // Two sizes on a device whose requests are split at the lower one.
-    ("bs=64k", "bs=68k", "request-max=64k"),
-    ("bs=64k", "bs=68k", "request-max=64k change-system"),
-    ("bs=64k", "bs=68k", "request-max=1M change-system"),
-    ("bs=64k", "bs=68k", "cpu-wait=0.3"),
-    ("bs=64k", "bs=68k", "cpu-wait=0.3 nice realtime"),
-    (
-        "bs=64k",
-        "bs=68k",
-        "cpu-wait=0.3 nice realtime change-system",
-    ),
-    ("bs=64k", "bs=68k", "cpu-wait=0.3 nice change-system"),
-    // Real-time threads would keep the kernel's polling thread from the CPU.
-    (
-        "bs=64k",
-        "bs=68k backend=io_uring sqpoll=true",
-        "cpu-wait=0.3 nice realtime change-system",
-    ),
-];
-
-/// Which of them are tried in the budget, and how long.
-const TRIED: [Case; 36] = [
-    ("time=300ms", "pattern=rand", "model"),
-    ("time=300ms", "pattern=rand", "model only=waiting,reach"),
-    ("time=300ms", "pattern=rand", "model lasting budget=60s"),
-    // By the run that shows the difference, the drive's share takes longer in random order, or does not.
-    ("time=300ms", "pattern=rand", "model device=worse"),
-    ("time=300ms", "pattern=rand", "model device=not"),
-    // Trials of a minute would leave time for one block in five minutes.
-    ("time=60s", "pattern=rand", "model took=60s"),
-    ("time=60s", "pattern=rand", "model took=60s budget=20s"),
-    (
-        "time=60s",
-        "pattern=rand",
-        "model took=60s budget=20s inside",
-    ),
-    // A fall to a tenth needs nine times the time of a trial; suspects beyond the budget are left out.
-    ("time=300ms", "pattern=rand", "drained=10 budget=700s"),
-    ("time=300ms", "pattern=rand", "drained=10 budget=60s"),
-    // Huge pages have fewer faults too: they are compared with small pages that have none either.
-    (
-        "time=300ms cache=hot buffer_init=untouched bs=64k",
-        "bs=16M",
-        "took=5ms",
-    ),
-    (
-        "time=300ms cache=hot buffer_init=untouched bs=64k",
-        "bs=16M",
-        "took=5ms only=tlb",
-    ),
-    // The scratch file is filled within the budget: less is left for trials, and nothing if that takes all of it.
-    (
-        "bs=64k time=300ms bytes=none", "pattern=rand", "model fill=200s",
-    ),
-    (
-        "bs=64k time=300ms bytes=none", "pattern=rand", "model fill=600s",
-    ),
-    // Trials that end by their bytes long before their time: their actual time decides, on a modelled disk too.
-    (
-        "bs=64k bytes=4M time=1s", "pattern=rand", "model took=5ms budget=5s",
-    ),
-    // Slow requests of a disk with 32 of them in flight: 1000 with one at a time take 160 s, and as they are 5 s.
-    (
-        "pattern=rand depth=32 backend=libaio time=160s",
-        "",
-        "model quantiles iops=200 took=160s",
-    ),
-    (
-        "pattern=rand depth=32 backend=libaio time=160s",
-        "",
-        "model quantiles iops=200 took=160s budget=14400s",
-    ),
-    // Caches of a trial that take several times its own time to be written out are a part of each block.
-    (
-        "pattern=rand read_percent=0 bs=4k time=300ms",
-        "bs=64k",
-        "model",
-    ),
-    (
-        "pattern=rand read_percent=0 bs=4k time=300ms",
-        "bs=64k",
-        "model write-out=3s",
-    ),
-    (
-        "pattern=rand read_percent=0 bs=4k time=300ms",
-        "bs=64k",
-        "model write-out=30s",
-    ),
-    // A short and a long trial of one cell. Few requests in flight and the size of the region would change the speed, and with it
-    // whether a load ends before the fall: only suspects that watch bytes explain one.
-    (
-        "pattern=rand read_percent=0 bytes=16M",
-        "bytes=none time=1s",
-        "model loads inside took=250ms",
-    ),
-    (
-        "pattern=rand read_percent=0 bs=1M bytes=16M",
-        "bytes=none time=1s",
-        "model loads inside took=250ms",
-    ),
-    (
-        "pattern=rand read_percent=0 bytes=1M",
-        "bytes=none time=1s",
-        "model loads inside took=250ms",
-    ),
-    (
-        "pattern=rand bs=1M bytes=16M",
-        "bytes=none time=1s",
-        "model loads inside took=250ms",
-    ),
-    // Two cells whose factor is the time of a trial are not loads of a fall.
-    (
-        "pattern=rand read_percent=0 time=250ms",
-        "time=1s",
-        "model inside took=250ms",
-    ),
-    (
-        "pattern=rand read_percent=0 bytes=16M",
-        "pattern=seq bytes=none time=1s",
-        "model inside took=250ms",
-    ),
-    ("time=300ms", "pattern=rand", "cpu-wait=0.3"),
-    ("time=300ms", "pattern=rand", "around=100ms"),
-    ("time=300ms", "pattern=rand", "around=10s"),
-    ("time=1s", "threads=8", "around=10ms"),
-    ("time=1s", "depth=8 backend=libaio", ""),
-    ("time=1s cache=cold", "cache=hot", ""),
-    ("time=1s", "read_percent=0 sync=each", "write-out=1s"),
-    ("time=1s", "bs=64k", "budget=1s"),
-    ("time=100ms", "bs=64k", "budget=1s took=100ms"),
-    ("time=1s", "bs=64k", "model iops=5 budget=20s"),
-];
+/// The difference that explanations of built-in experiments begin with.
+const USUAL: &str = "time=300ms | pattern=rand | model";
 
 fn cell(sets: &[&str]) -> CellSpec {
     let mut cell = CellSpec::default();
@@ -187,7 +32,10 @@ fn cell(sets: &[&str]) -> CellSpec {
     cell
 }
 
-fn phenomenon((base, others, facts): Case) -> Phenomenon {
+/// A difference from a line: settings of the base, what the other side has besides, and facts.
+fn phenomenon(line: &str) -> Phenomenon {
+    let mut parts = line.split('|');
+    let [base, others, facts] = [(); 3].map(|()| parts.next().expect(line));
     let mut asked = between(
         [&cell(&[base]), &cell(&[base, others])],
         Duration::from_millis(300),
@@ -258,31 +106,31 @@ fn between([base, other]: [&CellSpec; 2], took: Duration) -> Phenomenon {
 
 #[test]
 fn suspects_are_those_with_a_possible_part() {
-    let told = SUSPECTS.map(|case| {
-        let sides = phenomenon(case).sides;
-        let mut told = format!("{case:?}\n");
-        for suspect in Suspect::all() {
-            if !suspect.explains.contains(&sides.compared) {
-                continue;
-            }
-            let way = match (suspect.take_off)(&sides) {
-                Intervention::Irrelevant => continue,
-                Intervention::Settings(without) => {
-                    let pairs = [(&sides.base, &without.base), (&sides.other, &without.other)];
-                    pairs
-                        .map(|(with, without)| changed(with, without))
-                        .join(" | ")
-                }
-                obstacle => format!("{obstacle:?}"),
-            };
-            told += &format!("  {}: {way}\n", suspect.name);
-        }
+    check(&["suspects"], |line| {
+        let sides = phenomenon(line).sides;
+        let is_asked = |suspect: &&Suspect| suspect.explains.contains(&sides.compared);
+        let told = Suspect::all()
+            .iter()
+            .filter(is_asked)
+            .filter_map(|suspect| {
+                let way = match (suspect.take_off)(&sides) {
+                    Intervention::Irrelevant => return None,
+                    Intervention::Settings(without) => {
+                        let pairs = [(&sides.base, &without.base), (&sides.other, &without.other)];
+                        pairs
+                            .map(|(with, without)| changed(with, without))
+                            .join(" | ")
+                    }
+                    obstacle => format!("{obstacle:?}"),
+                };
+                Some(format!("{}: {way}\n", suspect.name))
+            });
+        let told: String = told.collect();
         match sides.is_by_construction() {
-            true => told + "  by construction\n",
+            true => told + "by construction",
             false => told,
         }
     });
-    insta::assert_snapshot!(told.concat());
 }
 
 /// The settings that an intervention changes, which make a valid cell.
@@ -335,14 +183,12 @@ fn planned(asked: &Phenomenon) -> (Inquiry, Duration) {
 
 #[test]
 fn suspects_are_tried_as_the_budget_allows() {
-    let told = TRIED.map(|case| {
-        let (inquiry, takes) = planned(&phenomenon(case));
-        let untried = inquiry
-            .untried
-            .iter()
-            .map(|one| format!("\n  {}: {:?}", one.suspect, one.why));
+    check(&["inquiries"], |line| {
+        let (inquiry, takes) = planned(&phenomenon(line));
+        let untried = inquiry.untried.iter();
+        let untried = untried.map(|one| format!("\n{}: {:?}", one.suspect, one.why));
         format!(
-            "{case:?}\n  {:?}, {} variants, {takes:?}, idle {:?}, shorter {:?}{}",
+            "{:?}, {} variants, {takes:?}, idle {:?}, shorter {:?}{}",
             inquiry.tried,
             inquiry.variants.len(),
             inquiry.idle_ns,
@@ -350,17 +196,12 @@ fn suspects_are_tried_as_the_budget_allows() {
             untried.collect::<String>(),
         )
     });
-    insta::assert_snapshot!(told.join("\n"));
 }
 
 /// Huge pages have fewer faults too: alone their intervention is hidden.
 #[test]
 fn a_hidden_suspect_is_measured_without_its_cover() {
-    let case = (
-        "time=300ms cache=hot buffer_init=untouched bs=64k",
-        "bs=16M",
-        "took=5ms",
-    );
+    let case = "time=300ms cache=hot buffer_init=untouched bs=64k | bs=16M | took=5ms";
     let (inquiry, _) = planned(&phenomenon(case));
     let other = |without: &[&str]| {
         let mut variants = inquiry.variants.iter();
@@ -420,7 +261,7 @@ fn explanations_of_built_in_experiments_fit_their_budget() {
 
 #[test]
 fn an_inquiry_from_elsewhere_is_checked() {
-    let mut experiment = Experiment::inquiry(&phenomenon(TRIED[0])).expect("valid");
+    let mut experiment = Experiment::inquiry(&phenomenon(USUAL)).expect("valid");
     let inquiry = experiment.inquiry.as_mut().expect("an inquiry");
     inquiry.untried = [
         Obstacle::IsTheDifference,

@@ -4,6 +4,7 @@ mod builtin;
 mod documents;
 mod fitted;
 mod inquiries;
+mod line_files;
 mod lines;
 mod plans;
 mod properties;

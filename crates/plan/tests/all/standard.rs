@@ -7,6 +7,7 @@ use iolab_plan::standard::{Deviation, Medium, TargetFacts, Written};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::units::parse_size;
 
+use crate::line_files::check;
 use crate::lines::experiment;
 
 /// Facts about a target in words; without any, nothing is known of it.
@@ -39,82 +40,14 @@ fn deviations(line: &str, target: TargetFacts) -> Vec<Deviation> {
     standard.deviations(&experiment, &specs, target)
 }
 
-/// Tests with their changes, and facts about targets.
-const CASES: [(&str, &str); 30] = [
-    ("pts-iops time=60s", "model"),
-    ("pts-lat time=60s", "model"),
-    ("pts-wsat time=30min", "model"),
-    ("pts-tp time=60s", "model"),
-    (
-        "pts-iops time=60s region=256GiB",
-        "device 1TiB cache not-trimmed",
-    ),
-    ("pts-iops time=60s region=768GiB", "device 1TiB not-trimmed"),
-    ("pts-iops time=60s", "file"),
-    (
-        "pts-iops time=60s precondition=purge+seq:2/128k+steady:round=cells",
-        "device no-cache not-purged trimmed",
-    ),
-    (
-        "pts-iops time=60s precondition=purge+seq:2/128k+steady:round=cells",
-        "device no-cache not-purged not-trimmed",
-    ),
-    (
-        "pts-iops time=60s precondition=purge+seq:2/128k+steady:round=cells",
-        "device no-cache purged",
-    ),
-    // A plan does not show the features of a device; a file has none.
-    (
-        "pts-iops time=60s precondition=purge+seq:2/128k+steady:round=cells",
-        "",
-    ),
-    (
-        "pts-iops time=60s precondition=purge+seq:2/128k+steady:round=cells",
-        "file",
-    ),
-    (
-        "pts-iops time=60s precondition=seq:1+steady:round=cells",
-        "",
-    ),
-    ("pts-iops time=60s", "model passes=4k"),
-    ("pts-iops time=2s", "model"),
-    ("pts-iops time=60s bs=4k,64k,1M", "model"),
-    ("pts-iops time=60s bs=8k", "model"),
-    (
-        "pts-iops time=60s precondition=trim+seq:2/128k+steady:round=cells,range=30%",
-        "model",
-    ),
-    (
-        "pts-iops time=60s precondition=trim+seq:2/128k+steady:round=cells,rounds=26",
-        "model",
-    ),
-    ("pts-iops time=60s cache=cold", "model"),
-    ("pts-iops time=60s pattern=rand", "model"),
-    ("pts-iops time=60s bytes=1M", "model"),
-    (
-        "pts-iops time=60s read_percent=100,95,65,50,35,20,5,0",
-        "model",
-    ),
-    ("pts-iops time=60s rate=1000 sync=each", "model"),
-    ("pts-iops time=60s thinktime=1ms", "model"),
-    ("pts-iops time=60s compressible=100", "model"),
-    (
-        "pts-iops time=60s threads=2 depth=16 backend=libaio",
-        "model",
-    ),
-    ("pts-lat time=60s depth=2 backend=libaio", "model"),
-    ("pts-wsat time=60s", "model"),
-    ("pts-tp time=60s", "device cache"),
-];
-
 #[test]
 fn each_deviation_is_named() {
-    let told = CASES.map(|(line, target)| {
-        let found = deviations(line, facts(target));
-        let found: Vec<String> = found.iter().map(|one| format!("\n  {one:?}")).collect();
-        format!("{line} on {target}:{}", found.concat())
+    check(&["standards"], |line| {
+        let (line, target) = line.split_once('|').expect(line);
+        let found = deviations(line.trim(), facts(target));
+        let found: Vec<String> = found.iter().map(|one| format!("{one:?}")).collect();
+        found.join("\n")
     });
-    insta::assert_snapshot!(told.join("\n"));
 }
 
 /// Sources differ in whether steady rounds end the test: only rounds of its own length do.

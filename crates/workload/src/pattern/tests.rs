@@ -24,25 +24,47 @@ fn pass(spec: &TrialSpec, worker: u32, count: u64) -> Vec<u64> {
 }
 
 proptest! {
+    /// Workers share the region, or each passes over all of it or over a file of its own.
     #[test]
-    fn workers_together_make_one_pass(
+    fn each_pass_visits_its_blocks_once(
         blocks in 1u64..400, threads in 1u32..9, seed: u64,
-        pattern in prop::sample::select(vec![Pattern::Seq, Pattern::Reverse, Pattern::Rand]),
-        layout in prop::sample::select(vec![FileLayout::Shared, FileLayout::Interleaved]),
+        pattern in prop::sample::select(vec![
+            Pattern::Seq, Pattern::Reverse, Pattern::Rand, Pattern::Strided,
+        ]),
+        layout in prop::sample::select(vec![
+            FileLayout::Shared, FileLayout::Interleaved, FileLayout::Overlapping, FileLayout::Private,
+        ]),
         first_offset in prop::sample::select(vec![FirstOffset::Zero, FirstOffset::Random]),
     ) {
         prop_assume!(u64::from(threads) <= blocks);
-        let spec = TrialSpec { seed, layout, first_offset, offset: 1 << 20, ..spec(pattern, 512, blocks, threads) };
-        for passes in 1..=2 {
-            let mut seen: Vec<u64> = (0..threads)
-                .flat_map(|t| {
-                    let count = share(blocks, t, threads).1;
-                    pass(&spec, t, passes * count).split_off(((passes - 1) * count) as usize)
-                })
-                .collect();
-            seen.sort_unstable();
-            let all: Vec<u64> = (0..blocks).map(|b| (1 << 20) + b * 512).collect();
-            prop_assert_eq!(seen, all);
+        let is_shared = matches!(layout, FileLayout::Shared | FileLayout::Interleaved);
+        prop_assume!(!is_shared || pattern != Pattern::Strided);
+        let offset = if is_shared { 1 << 20 } else { 0 };
+        let spec = TrialSpec { seed, layout, first_offset, offset, ..spec(pattern, 512, blocks, threads) };
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for worker in 0..threads {
+            let count = match layout {
+                FileLayout::Overlapping => blocks,
+                _ => share(blocks, worker, threads).1,
+            };
+            let mut own = pass(&spec, worker, 2 * count);
+            let mut again = own.split_off(count as usize);
+            if is_shared {
+                first.append(&mut own);
+                second.append(&mut again);
+                continue;
+            }
+            own.sort_unstable();
+            again.sort_unstable();
+            prop_assert_eq!(&own, &(0..count).map(|block| block * 512).collect::<Vec<_>>());
+            prop_assert_eq!(own, again);
+            prop_assert!(layout != FileLayout::Private || count * 512 == spec.private_bytes(worker));
+        }
+        if is_shared {
+            first.sort_unstable();
+            second.sort_unstable();
+            prop_assert_eq!(&first, &(0..blocks).map(|b| (1 << 20) + b * 512).collect::<Vec<_>>());
+            prop_assert_eq!(first, second);
         }
     }
 
@@ -136,41 +158,6 @@ proptest! {
     }
 
     #[test]
-    fn each_worker_passes_once_over_its_file(
-        blocks in 1u64..400, threads in 1u32..9, seed: u64,
-        pattern in prop::sample::select(vec![
-            Pattern::Seq, Pattern::Reverse, Pattern::Rand, Pattern::Strided,
-        ]),
-        first_offset in prop::sample::select(vec![FirstOffset::Zero, FirstOffset::Random]),
-    ) {
-        prop_assume!(u64::from(threads) <= blocks);
-        let spec = TrialSpec { seed, first_offset, layout: FileLayout::Private, ..spec(pattern, 512, blocks, threads) };
-        for worker in 0..threads {
-            let count = share(blocks, worker, threads).1;
-            let mut seen = pass(&spec, worker, 2 * count).split_off(count as usize);
-            seen.sort_unstable();
-            prop_assert_eq!(count * 512, spec.private_bytes(worker));
-            prop_assert_eq!(seen, (0..count).map(|block| block * 512).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn overlapping_workers_make_a_pass_each(
-        blocks in 1u64..400, threads in 1u32..9, seed: u64,
-        pattern in prop::sample::select(vec![
-            Pattern::Seq, Pattern::Reverse, Pattern::Rand, Pattern::Strided,
-        ]),
-        first_offset in prop::sample::select(vec![FirstOffset::Zero, FirstOffset::Random]),
-    ) {
-        let spec = TrialSpec { seed, first_offset, layout: FileLayout::Overlapping, ..spec(pattern, 512, blocks, threads) };
-        for worker in 0..threads {
-            let mut seen = pass(&spec, worker, blocks);
-            seen.sort_unstable();
-            prop_assert_eq!(seen, (0..blocks).map(|block| block * 512).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
     fn every_offset_is_aligned_and_inside(
         blocks in 1u64..2_000, threads in 1u32..5, skip_blocks in 0u64..50, bs in 1u64..9_000,
         slack in 0u64..9_000,
@@ -225,37 +212,35 @@ proptest! {
 }
 
 #[test]
-fn strided_reads_skip_the_given_bytes() {
-    let spec = TrialSpec {
-        skip: 8192,
-        ..spec(Pattern::Strided, 4096, 10, 1)
+fn ordered_patterns_follow_skip_and_turns() {
+    let strided = |skip, blocks| TrialSpec {
+        skip,
+        ..spec(Pattern::Strided, 4096, blocks, 1)
     };
-    let blocks: Vec<u64> = pass(&spec, 0, 11).into_iter().map(|o| o / 4096).collect();
-    assert_eq!(blocks, [0, 3, 6, 9, 1, 4, 7, 2, 5, 8, 0]);
-}
-
-#[test]
-fn an_odd_skip_leaves_the_last_part_out() {
-    let spec = TrialSpec {
-        skip: 1024,
-        ..spec(Pattern::Strided, 4096, 4, 1)
-    };
-    assert_eq!(pass(&spec, 0, 4), [0, 5120, 10240, 0]);
-}
-
-#[test]
-fn interleaved_workers_take_turns() {
-    let spec = TrialSpec {
+    let turns = TrialSpec {
         layout: FileLayout::Interleaved,
         ..spec(Pattern::Seq, 4096, 7, 3)
     };
-    let blocks = |worker| -> Vec<u64> {
-        let offsets = pass(&spec, worker, 4).into_iter();
-        offsets.map(|offset| offset / 4096).collect()
-    };
-    assert_eq!(blocks(0), [0, 3, 6, 0]);
-    assert_eq!(blocks(1), [1, 4, 1, 4]);
-    assert_eq!(blocks(2), [2, 5, 2, 5]);
+    for (spec, worker, kib) in [
+        (
+            strided(8192, 10),
+            0,
+            &[0, 12, 24, 36, 4, 16, 28, 8, 20, 32, 0][..],
+        ),
+        // An odd skip leaves the last part out.
+        (strided(1024, 4), 0, &[0, 5, 10, 0]),
+        (turns.clone(), 0, &[0, 12, 24, 0]),
+        (turns.clone(), 1, &[4, 16, 4, 16]),
+        (turns, 2, &[8, 20, 8, 20]),
+    ] {
+        let seen = pass(&spec, worker, kib.len() as u64);
+        assert!(
+            seen.iter()
+                .map(|offset| offset / 1024)
+                .eq(kib.iter().copied()),
+            "{seen:?}"
+        );
+    }
 }
 
 #[test]

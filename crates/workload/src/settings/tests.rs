@@ -62,40 +62,6 @@ fn defaults_can_be_written_and_read() {
 }
 
 #[test]
-fn wrong_values_name_the_setting() {
-    for (name, text) in [
-        ("bs", "4kB"),
-        ("threads", "-1"),
-        ("threads", "99999999999"),
-        ("read_percent", "101"),
-        ("batch", "0%"),
-        ("time", "0"),
-        ("bytes", "0"),
-        ("sqpoll", "maybe"),
-        ("backend", "aio"),
-        ("pattern", "zipf:x"),
-        ("rate", "-5"),
-        ("rate", "50M"),
-        ("rate", "1e3"),
-        ("rate", "1000000001"),
-        ("arrivals", "burst"),
-        ("linkage", "both"),
-        ("command", "cat {path}"),
-        ("tool", "bonnie++"),
-        ("workload", "RW"),
-        ("layout", "own"),
-        ("descriptors", "both"),
-        ("nice", "20"),
-        ("realtime", "0"),
-        ("system", "scheduler"),
-    ] {
-        let error = Setting::find(name).unwrap().canonical(text).unwrap_err();
-        assert!(error.message().starts_with(name), "{error}");
-        assert!(error.remedy().is_some(), "{error}");
-    }
-}
-
-#[test]
 fn optional_settings_take_none_and_say_so_once() {
     for setting in SETTINGS {
         let mut cell = CellSpec::default();

@@ -1,0 +1,4 @@
+//! What the doctor says of machines: each is a quiet one with a change. One program, so that it is linked once.
+
+mod machine;
+mod rules;

@@ -1,0 +1,84 @@
+//! Measured cells as jobs, and such jobs as cells.
+
+use iolab_fio::described::{DescribedJob, describe, described_cell};
+use iolab_fio::options::Options;
+use iolab_plan::cells::{OneProcess, Plan};
+use iolab_plan::experiment::Experiment;
+use iolab_workload::settings::{CellSpec, SETTINGS};
+
+use crate::line_files::check;
+
+/// The jobs of the only cell of an experiment.
+fn jobs(line: &str) -> Vec<DescribedJob> {
+    let (name, sets) = line.split_once(' ').expect("settings");
+    let mut experiment = Experiment::find(name).expect("built in");
+    for set in sets.split(' ') {
+        experiment.apply_set(set).expect(set);
+    }
+    let plan = Plan::of_new_run(experiment, &OneProcess).expect(line);
+    let [cell] = plan.cells() else {
+        panic!("one cell: {line}")
+    };
+    describe(&cell.spec)
+}
+
+#[test]
+fn options_and_description_read_as_the_cell() {
+    check(&["described"], |line| {
+        let jobs = jobs(line).into_iter().map(|job| {
+            let measured = CellSpec {
+                trial: job.trial.clone(),
+                batch_auto: false,
+                ..CellSpec::default()
+            };
+            let mut read = described_cell(&job.options, 1 << 40).expect(line);
+            read.batch_auto = false;
+            // The arrivals have no effect in the closed loop.
+            let counts = |name: &str| name != "arrivals" || measured.trial.rate.is_some();
+            for setting in SETTINGS.iter().filter(|setting| counts(setting.name)) {
+                assert_eq!(
+                    setting.get(&read),
+                    setting.get(&measured),
+                    "{line}: {}",
+                    setting.name
+                );
+            }
+            let options = job
+                .options
+                .iter()
+                .map(|(name, value)| format!(" {name}={value}"));
+            format!("{}:{}\n", job.group, options.collect::<String>())
+        });
+        jobs.collect::<String>()
+    });
+}
+
+#[test]
+fn programs_are_refused_and_other_tools_named() {
+    let program = CellSpec {
+        command: Some("cat {file}".parse().expect("a program")),
+        ..CellSpec::default()
+    };
+    let error = described_cell(&describe(&program)[0].options, 1).expect_err("a program");
+    assert_eq!(error.message(), "iolab timed a program: cat {file}");
+    let fio = CellSpec {
+        tool: "fio".parse().expect("a tool"),
+        ..CellSpec::default()
+    };
+    let read = described_cell(&describe(&fio)[0].options, 1).expect("a cell");
+    assert_eq!(read.tool, fio.tool);
+}
+
+#[test]
+fn foreign_descriptions_are_refused_or_ignored() {
+    let with = |text: &str| {
+        let options = Options::from([("description".to_owned(), text.to_owned())]);
+        described_cell(&options, 4096)
+    };
+    assert!(with("my disk").is_ok());
+    for text in [
+        "iolab also had nothing=1", "iolab also had bs", "iolab also had bs=none",
+    ] {
+        assert!(with(text).expect_err(text).remedy().is_some(), "{text}");
+    }
+}

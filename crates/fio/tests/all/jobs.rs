@@ -1,0 +1,93 @@
+//! Job files, each in one line: what iolab makes of each, or why it is refused. Much was compared with fio 3.33 by its `write_iolog`.
+
+use std::path::Path;
+
+use iolab_fio::job::JobFile;
+use iolab_plan::cells::cells;
+use iolab_workload::Kind;
+use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
+
+use crate::line_files::check;
+
+/// The text of a file in one line.
+fn text(line: &str) -> String {
+    let lines = line.replace(' ', "\n");
+    match line.starts_with('[') {
+        true => lines,
+        false => format!("[a]\n{lines}\n"),
+    }
+}
+
+fn shown(line: &str) -> String {
+    match JobFile::parse(&text(line), "x") {
+        Ok(file) => of_file(&file),
+        Err(error) => {
+            assert_eq!(error.kind(), Kind::Usage, "{error}");
+            error.to_string()
+        }
+    }
+}
+
+/// The meaning of each option, and the settings of each cell or group that are not the default.
+fn of_file(file: &JobFile) -> String {
+    let mut told: Vec<String> = file.explained();
+    for cell in cells(&file.experiment).expect("cells") {
+        cell.spec.check().expect("a trial");
+        let groups = cell.spec.active();
+        told.extend(groups.map(|one| format!("{}: {}", one.name, settings(&one.spec))));
+        if !cell.spec.has_groups() {
+            told.push(format!("= {}", settings(&cell.spec)));
+        }
+    }
+    let experiment = &file.experiment;
+    let held = experiment.hold.as_ref();
+    told.extend(held.map(|levels| format!("hold {levels} in {:?}", experiment.design.budget)));
+    let target = file.target.as_ref();
+    told.extend(target.map(|path| format!("target {}", path.display())));
+    told.join("\n")
+}
+
+fn settings(cell: &CellSpec) -> String {
+    let plain = CellSpec::default();
+    let is_changed = |one: &&Setting| one.get(cell) != one.get(&plain);
+    let changed = SETTINGS.iter().filter(is_changed);
+    let named = changed.map(|one| format!("{}={}", one.name, one.get(cell)));
+    named.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn each_job_file_is_applied_or_refused() {
+    let subjects = [
+        "jobs", "sizes", "bounds", "names", "several-jobs", "clones", "read-back", "mistakes",
+        "targets",
+    ];
+    check(&subjects, shown);
+}
+
+#[test]
+fn job_files_as_people_write_them() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/whole_files");
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    for path in entries.map(|entry| entry.expect("an entry").path()) {
+        let text = std::fs::read_to_string(&path).expect("a job file");
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        let told = match JobFile::parse(&text, &name) {
+            Ok(file) => file.explained().join("\n"),
+            Err(error) => error.to_string(),
+        };
+        insta::assert_snapshot!(&*name, told);
+    }
+}
+
+#[test]
+fn too_many_clones_are_refused_beforehand() {
+    let head = format!(
+        "[global]\nfilename=/x\nnumjobs=16\nsize=16m\noffset_increment=32m\ndescription={}\n",
+        "d".repeat(30_000)
+    );
+    let told = ["[]\n".repeat(900), "[]\nstonewall\n".repeat(400)].map(|jobs| {
+        let error = JobFile::parse(&format!("{head}{jobs}"), "x").expect_err("too many");
+        error.message().to_owned()
+    });
+    insta::assert_snapshot!(told.join("\n"));
+}

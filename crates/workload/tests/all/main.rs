@@ -1,0 +1,11 @@
+//! Settings, trials, groups and words, as tables with one driver each. One program, so that it is linked once.
+
+mod cells;
+mod groups;
+#[path = "../../../plan/tests/all/line_files.rs"]
+mod line_files;
+mod parts;
+mod refusals;
+mod series;
+mod values;
+mod words;
