@@ -125,8 +125,8 @@ pub enum ReplicationUnit {
     ComputedRuns,
     /// The trials within two runs, on request.
     TrialsWithinRuns,
-    /// Both sides are the same run.
-    SameRun,
+    /// Both sides have the same samples: copies of a run, or a model that ran twice with one seed.
+    SameSamples,
     /// The medians of several runs.
     Runs,
 }
@@ -344,8 +344,8 @@ impl Comparison {
         };
         let unit = if std::ptr::eq(base.run, new.run) {
             ReplicationUnit::Blocks
-        } else if base.run.record().is_same_run(new.run.record()) {
-            ReplicationUnit::SameRun
+        } else if base.run.record().has_same_samples(new.run.record()) {
+            ReplicationUnit::SameSamples
         } else if computed(base.run) && computed(new.run) {
             ReplicationUnit::ComputedRuns
         } else if terms.within_run {

@@ -211,7 +211,7 @@ fn unexplained(facts: &Facts<'_>, fetched: f64) -> Option<ServedVerdict> {
         served_by: ServedBy::Unknown,
         device_fraction: Some(fetched),
         reason: format!(
-            "{} of the bytes were neither in the page cache before nor fetched from a device, and their source is unknown; a file system that compresses is one possible cause",
+            "{} of the bytes were neither in the page cache before nor fetched from a device, and their source is unknown",
             format_percent(missing)
         ),
     })

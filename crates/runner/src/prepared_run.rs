@@ -10,12 +10,12 @@ use iolab_host::device::Device;
 use iolab_plan::cells::{FittedPlan, PlannedCell};
 use iolab_record::{ClockDomain, EventKind, Question, Run, RunRecord, RunStatus};
 use iolab_runfile::{NewFile, RunFile};
-use iolab_storage::Target;
+use iolab_storage::{Stack, Target};
 use iolab_workload::{Error, Result};
 
 use super::ranks::Ranks;
 use super::session::Session;
-use super::{Executor, Finished, Observer, Setup, experiment_record, fit, now_utc};
+use super::{Executor, Finished, NewObserver, Observer, Setup, experiment_record, fit, now_utc};
 
 /// A run that has its run file, and no trial yet.
 pub struct PreparedRun<'a> {
@@ -106,6 +106,10 @@ impl<'a> PreparedRun<'a> {
         observer.run_file(self.file.path());
         let left_out = self.plan.left_out().map(str::to_owned);
         let tracing = tracing_note(self.plan.cells(), &self.setup.place.targets());
+        let unread = self
+            .setup
+            .ranks
+            .and_then(|_| unread_drives(&self.setup.place.targets(), self.setup.observers));
         let mut session = Session::new(
             self.plan, self.seed, self.file, self.clock, self.around, self.consent, observer,
         );
@@ -114,7 +118,7 @@ impl<'a> PreparedRun<'a> {
             // The user has seen this note when the target was opened.
             session.keep(EventKind::Note, None, &note)?;
         }
-        for note in left_out.into_iter().chain(tracing) {
+        for note in left_out.into_iter().chain(tracing).chain(unread) {
             session.event(EventKind::Note, &note)?;
         }
         session.remark(&self.remarks)?;
@@ -145,6 +149,25 @@ fn check_gaps(executor: &dyn Executor, cells: &[PlannedCell]) -> Result<()> {
             .hint("measure with iolab too: --set tool=iolab")),
         None => Ok(()),
     }
+}
+
+/// Note that several processes read no log of the drives below targets; `None` if there is none that can be read.
+pub(super) fn unread_drives(
+    targets: &[(&Path, &Target)],
+    observers: &[NewObserver],
+) -> Option<String> {
+    let stacks = targets.iter().flat_map(|(_, target)| target.stack().each());
+    let disks = stacks.filter_map(Stack::disks).flatten().collect();
+    let read = |new: &NewObserver| {
+        let mut observer = new();
+        observer.before(&disks);
+        observer.after()
+    };
+    let drives = observers.iter().flat_map(read).map(|log| log.drive);
+    let drives = drives.collect::<Vec<_>>().join(", ");
+    (!drives.is_empty()).then(|| {
+        format!("the log of {drives} is not read in a run of several processes: throttling and write amplification stay unknown")
+    })
 }
 
 /// Warning about tracing requests on disks in memory (zram, brd), which are that fast; `None` if no such disk is traced.

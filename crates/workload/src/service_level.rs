@@ -264,7 +264,11 @@ impl fmt::Display for ServiceLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.bound {
             Bound::Below(time) => f.pad(&format!("{}<{}", self.subject(), format_duration(time))),
-            Bound::Above(rate) => f.pad(&format!("{}>{rate}", self.subject())),
+            Bound::Above(rate) => {
+                let is_rate_of_bytes = self.quantity == Quantity::Throughput;
+                let unit = if is_rate_of_bytes { "MB/s" } else { "" };
+                f.pad(&format!("{}>{rate}{unit}", self.subject()))
+            }
         }
     }
 }

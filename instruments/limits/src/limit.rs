@@ -1,8 +1,10 @@
 //! Limits from the cells of runs: the point that each is measured at, its number, and what forbids the number.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::{CellAnalysis, DoubtClass, DoubtKind, Looks, Response};
-use iolab_analysis::claim::CellId;
+use iolab_analysis::analysis::{
+    CellAnalysis, DoubtClass, DoubtKind, Looks, Response, SteadyAnalysis,
+};
+use iolab_analysis::claim::{CellId, claims};
 use iolab_analysis::trust::{Shown, Trust};
 use iolab_workload::quantity::significant;
 use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec, WorkloadCode};
@@ -226,12 +228,25 @@ fn forbids(runs: &[AnalysedRun], run: usize, cell: &CellAnalysis) -> Option<Stri
             cell: cell.cell.id,
         }],
     });
-    let doubt = trust.doubt.or_else(|| {
-        let mut flags = cell.flags.iter().copied();
-        flags.find(|flag| is_forbidding(*flag))
-    })?;
+    let mut flags = cell.flags.iter().copied();
+    let flag = flags.find(|flag| is_forbidding(*flag));
+    let doubt = trust
+        .doubt
+        .or(flag)
+        .or_else(|| unsettled(&runs[run], cell))?;
     let remedy = doubt.remedy().map(|remedy| format!("; {remedy}"));
     Some(format!("{}{}", doubt.words(), remedy.unwrap_or_default()))
+}
+
+/// The doubt of a cell whose last trials are not steady, or of a run whose rounds are not.
+fn unsettled(run: &AnalysedRun, cell: &CellAnalysis) -> Option<DoubtKind> {
+    let analysis = run.analysis();
+    let rounds = analysis.steady.as_ref();
+    let claims = claims(&[analysis]).into_iter();
+    let mut own = claims.filter(|claim| claim.cells.iter().any(|id| id.cell == cell.cell.id));
+    let missed = rounds.is_some_and(SteadyAnalysis::is_missed);
+    let missed = missed.then_some(DoubtKind::NotSettled);
+    missed.or_else(|| own.find_map(|claim| claim.kind.unsettled))
 }
 
 /// Whether a flag that leaves the trust in a number forbids it as a limit: it looks better than the storage is, others

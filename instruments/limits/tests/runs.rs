@@ -7,6 +7,7 @@ use iolab_record::environment::KEYS;
 use iolab_report::formats::{Judged, Writer};
 use iolab_synthetic::{At, Change, Disturbance, Disturber, Noise, Scenario};
 use iolab_workload::Result;
+use iolab_workload::trial::Pattern;
 
 /// A disk of 100 MB/s for large requests, and a hundredth of that for small ones.
 fn disk(experiment: &str) -> Scenario {
@@ -145,6 +146,30 @@ fn doubts_leave_no_file_and_a_reason() {
       rrandiops: the trials form two groups
     8:16: not written, because limits are in doubt
       rbps, rseqiops, rrandiops, wbps, wseqiops, wrandiops: a scheduler or merges may have changed the requests; measure with --change-system --set system=scheduler:none+nomerges:1
+    ");
+}
+
+#[test]
+fn unsteady_last_trials_leave_no_file() {
+    let long = Scenario {
+        effects: vec![(At::levels("bs=4KiB"), 0.01)],
+        noise: Noise::Lognormal { sigma: 0.002 },
+        ..Scenario::of("limits-iocost", &["trials_min=30"])
+    };
+    let mut record = run(&long);
+    let wrandiops = record.cells.iter().find(|cell| {
+        let trial = cell.spec.only_trial();
+        trial.is_some_and(|trial| trial.writes() && trial.pattern == Pattern::Rand)
+    });
+    let cell = wrandiops.expect("a cell").id;
+    let last = record.samples.iter_mut().rev();
+    let last = last.filter(|sample| sample.cell == cell).next();
+    last.expect("a trial").elapsed_ns *= 2;
+    let Judged { text, notes } = export("iocost", &[record]).unwrap();
+    assert_eq!(text, None);
+    insta::assert_snapshot!(notes.join("\n"), @"
+    8:16: not written, because limits are in doubt
+      wrandiops: the last trials differ too much to be called settled
     ");
 }
 

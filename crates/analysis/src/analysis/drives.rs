@@ -11,12 +11,16 @@ pub struct CellDrives {
     pub host_write_bytes: Option<u64>,
     /// Bytes written to their flash memory; `None` if a drive does not count them.
     pub media_write_bytes: Option<u64>,
+    /// Whether one of both counts is missing that a drive has, or went back.
+    pub lacks_writes: bool,
     /// Bytes that the trials wrote.
     pub written_bytes: u64,
     /// Time for which a drive throttled itself, of several the longest of each trial, ns.
     pub throttled_ns: u64,
     /// Times that drives throttled themselves.
     pub throttles: u64,
+    /// Whether a count of throttling is missing, or went back.
+    pub lacks_throttling: bool,
     /// Time of the trials, ns.
     pub elapsed_ns: u64,
 }
@@ -37,9 +41,11 @@ impl CellDrives {
         is_known.then(|| Self {
             host_write_bytes: of_all(|log| log.host_write_bytes),
             media_write_bytes: of_all(|log| log.media_write_bytes),
+            lacks_writes: all().any(DriveLog::lacks_writes),
             written_bytes: of_trials(&|trial| trial.operations.write.bytes),
             throttled_ns: of_trials(&|trial| throttled_ns(trial).unwrap_or(0)),
             throttles: all().map(DriveLog::throttles).fold(0, u64::saturating_add),
+            lacks_throttling: all().any(DriveLog::lacks_throttling),
             elapsed_ns: of_trials(&|trial| trial.elapsed_ns),
         })
     }

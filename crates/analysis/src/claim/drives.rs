@@ -18,11 +18,15 @@ fn drives(analysis: &Analysis) -> impl Iterator<Item = (&CellAnalysis, CellDrive
     cells.filter_map(|cell| Some((cell, cell.drives?)))
 }
 
-/// The longest throttling of a cell; `None` if no drive throttled itself.
+/// The longest throttling of a cell, or a cell without counts of it; `None` if no drive throttled itself.
 pub(super) fn throttled(analysis: &Analysis, run: usize) -> Option<Claim> {
     let has_throttled = |drives: &CellDrives| drives.throttled_ns > 0 || drives.throttles > 0;
     let all = || drives(analysis).filter(|(_, drives)| has_throttled(drives));
-    let (cell, most) = all().max_by_key(|(_, drives)| (drives.throttled_ns, drives.throttles))?;
+    let most = all().max_by_key(|(_, drives)| (drives.throttled_ns, drives.throttles));
+    let Some((cell, most)) = most else {
+        let (open, _) = drives(analysis).find(|(_, drives)| drives.lacks_throttling)?;
+        return Some(Claim::new(&kind::UNKNOWN_THROTTLING, vec![id(run, open)]));
+    };
     let time = |ns: u64| Point::main(Quantity::Of(Response::Elapsed), ns as f64);
     let times = Point::count(Standing::Main, "time", most.throttles as usize);
     let (kind, points) = match most.throttled_ns {
@@ -47,9 +51,12 @@ pub(super) fn amplifications(analysis: &Analysis, run: usize) -> impl Iterator<I
     })
 }
 
-/// The claim with the bytes written to flash memory, those of hosts, and their ratio; `None` if drives do not count both.
+/// The claim with the bytes written to flash memory and by hosts, and their ratio; `None` if drives do not count both.
 fn amplification(drives: CellDrives, claim: Claim) -> Option<Claim> {
-    let (host, media) = drives.host_write_bytes.zip(drives.media_write_bytes)?;
+    let Some((host, media)) = drives.host_write_bytes.zip(drives.media_write_bytes) else {
+        let open = Claim::new(&kind::LOST_AMPLIFICATION, claim.cells);
+        return drives.lacks_writes.then_some(open);
+    };
     let bytes = |standing, bytes: u64| Point::new(standing, Quantity::Bytes, bytes as f64);
     let both = [bytes(Standing::Main, media), bytes(Standing::Main, host)];
     if host < HOST_BYTES_MIN || media == 0 {

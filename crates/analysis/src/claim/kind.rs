@@ -44,7 +44,7 @@ pub struct Kind {
     /// Whether it weakens the numbers of its cells.
     pub is_doubt: bool,
     /// Doubt that the claim casts on the level of measured trials.
-    pub(crate) unsettled: Option<DoubtKind>,
+    pub unsettled: Option<DoubtKind>,
     /// Estimator and intervals, in words.
     pub basis: &'static str,
     /// First sentence. `{0}` stands for the first point, `{cell}` for the settings of the first cell, `{at}` for settings that all cells hold;
@@ -389,6 +389,11 @@ pub static THROTTLED_AT_TIMES: Kind = Kind::new("throttled", Role::Explanation, 
         ALIKE_THROTTLED,
     )
     .advises(COOL);
+/// Throttling that counts of a drive do not show.
+pub static UNKNOWN_THROTTLING: Kind = Kind::new("throttled", Role::Nothing, DRIVE_LOG).says(
+    "Cannot tell whether the drive throttled itself{cell}: counts of its log are missing or went back",
+    &[],
+);
 /// Bytes written to flash memory over bytes that hosts wrote.
 pub static WRITE_AMPLIFICATION: Kind = Kind::new(
     "write-amplification",
@@ -405,6 +410,16 @@ pub static UNKNOWN_AMPLIFICATION: Kind =
         "Cannot tell the write amplification{cell}: the drive counted {0} to its flash memory and {1} from hosts (both have to grow, the second by at least {2})",
         &[],
     );
+/// Counts of a drive that went back, and give no write amplification.
+pub static LOST_AMPLIFICATION: Kind = Kind::new(
+    "write-amplification",
+    Role::Nothing,
+    MEDIA_OVER_HOST,
+)
+.says(
+    "Cannot tell the write amplification{cell}: counts of the drive's log are missing or went back",
+    &[],
+);
 /// Layers that take most of the time of requests.
 pub static TIME_BY_LAYER: Kind = Kind::new("time-by-layer", Role::Explanation, LAYERS);
 /// Layers that take most of the time of syncs.

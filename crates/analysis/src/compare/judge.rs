@@ -32,7 +32,9 @@ pub(super) fn compare(
         let mut cell = measure(pair, terms, confidence);
         let (shown, doubts) = shown(&cell, pair, terms, confidence);
         cell.verdict = allowed(shown, &doubts, unit);
-        cell.doubts = doubts;
+        // No doubt turns the same samples around.
+        let are_same = cell.verdict == CellVerdict::Identical;
+        cell.doubts = if are_same { Vec::new() } else { doubts };
         // More trials help neither against differences between runs nor against a doubt, which has its own
         // verdict.
         let why = cell.verdict.why_open();
@@ -65,7 +67,7 @@ pub(super) fn comparable(pairs: &[Pair]) -> usize {
 /// The verdict on a cell, given doubts and the unit of replication.
 fn allowed(shown: CellVerdict, doubts: &[Doubt], unit: ReplicationUnit) -> CellVerdict {
     match (shown, unit) {
-        (_, ReplicationUnit::SameRun) => CellVerdict::Identical,
+        (_, ReplicationUnit::SameSamples) => CellVerdict::Identical,
         (CellVerdict::CannotTell(_), _) => CellVerdict::doubted(doubts).unwrap_or(shown),
         (CellVerdict::Equivalent, _) => shown,
         (_, ReplicationUnit::OneRunEach) => CellVerdict::CannotTell(DoubtKind::OneRunEach),

@@ -19,7 +19,7 @@ pub enum CellVerdict {
     Equivalent,
     /// A gate found no regression: the new run is within the prediction of the earlier ones.
     NoChange,
-    /// Both sides are the same run.
+    /// Both sides have the same samples.
     Identical,
     /// No verdict, for this reason.
     CannotTell(DoubtKind),

@@ -49,7 +49,7 @@ fn disturbed_side_doubts_what_it_may_have_caused() {
         ),
         (quiet(fast), quiet(slow), CellVerdict::Slower),
         (quiet(slow), quiet(fast), CellVerdict::Faster),
-        (quiet(fast), quiet(fast), CellVerdict::Equivalent),
+        (quiet(fast), quiet(fast), CellVerdict::Identical),
     ] {
         assert_eq!(verdict(&base, &new), expected);
     }

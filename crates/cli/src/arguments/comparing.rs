@@ -22,7 +22,7 @@ Verdicts: slower or faster when the interval of the ratio excludes 1 and the rat
 outside the margin; equivalent when the interval is within the margin. The intervals \
 hold for all cells simultaneously, with 95 % confidence. Cannot tell names the doubt that could reverse the \
 result (other traffic, cpu contended, page cache, suspended, two groups), or what is missing (wide interval, \
-few trials, few runs, no value, no ratio). Identical when both files hold the same run.
+few trials, few runs, no value, no ratio). Identical when both files hold the same measurements.
 
 Exit codes: 4 a cell is slower; otherwise 5 a cell cannot be judged; otherwise 0.";
 

@@ -75,6 +75,22 @@ impl DriveLog {
         seconds.saturating_mul(1_000_000_000)
     }
 
+    /// Whether counts of throttling, which every drive has, are missing or went back.
+    pub fn lacks_throttling(&self) -> bool {
+        let seconds = [self.light_throttle_s, self.heavy_throttle_s];
+        let times = [self.light_throttles, self.heavy_throttles];
+        seconds
+            .into_iter()
+            .chain(times)
+            .any(|count| count.is_none())
+    }
+
+    /// Whether a count of written bytes that the drive has is missing or went back.
+    pub fn lacks_writes(&self) -> bool {
+        let is_extended = self.throttle_events.is_some();
+        self.host_write_bytes.is_none() || (is_extended && self.media_write_bytes.is_none())
+    }
+
     /// Times that it throttled itself; 0 if it counts none.
     pub fn throttles(&self) -> u64 {
         let levels = [self.light_throttles, self.heavy_throttles];

@@ -94,7 +94,7 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
         };
         let what = match verdict {
             CellVerdict::Equivalent => format!("equivalent within {}", format_percent(margin)),
-            CellVerdict::Identical => "the same run".to_owned(),
+            CellVerdict::Identical => "the same measurements".to_owned(),
             other => other.to_string(),
         };
         let times = match verdict {

@@ -21,7 +21,7 @@ pub(super) fn repeated(unit: ReplicationUnit) -> &'static str {
         ReplicationUnit::Numbers => "value",
         ReplicationUnit::Runs => "run",
         ReplicationUnit::Blocks
-        | ReplicationUnit::SameRun
+        | ReplicationUnit::SameSamples
         | ReplicationUnit::OneRunEach
         | ReplicationUnit::ComputedRuns
         | ReplicationUnit::TrialsWithinRuns => "trial",
@@ -86,7 +86,7 @@ fn drift_advice(comparison: &Comparison) -> &'static str {
         _ if comparison.shares_blocks() => {
             "Both sides went through the same blocks and drifted together: the verdicts rest on the ratios within blocks."
         }
-        ReplicationUnit::SameRun => "Both sides drift alike.",
+        ReplicationUnit::SameSamples => "Both sides drift alike.",
         ReplicationUnit::ComputedRuns => {
             "The intervals there are too narrow: the state of the model changes during a run."
         }
@@ -103,7 +103,7 @@ fn drift_advice(comparison: &Comparison) -> &'static str {
 fn rests_on(unit: ReplicationUnit) -> Option<String> {
     let text = match unit {
         ReplicationUnit::Numbers | ReplicationUnit::Blocks => return None,
-        ReplicationUnit::SameRun => "Both files hold the same run.".to_owned(),
+        ReplicationUnit::SameSamples => "Both files hold the same measurements.".to_owned(),
         ReplicationUnit::ComputedRuns => {
             "Both runs were computed by models, and the trials within the runs decide. If a model has drift or rare stalls, runs differ by more: compare several runs of each side.".to_owned()
         }

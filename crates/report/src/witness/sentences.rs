@@ -404,7 +404,7 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
     match other {
         OtherUse::None => format!("nothing else used {device}"),
         OtherUse::Little { most } => format!(
-            "others moved at most {} on {device}",
+            "others read and wrote at most {} in all on {device}",
             format_bytes(most as f64)
         ),
         OtherUse::Some { read, written } => {

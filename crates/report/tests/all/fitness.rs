@@ -146,8 +146,8 @@ fn value_at_the_level_suggests_another_level() {
         let (remark, _) = after.split_once(". ").expect("a sentence");
         remark.to_owned()
     };
-    insta::assert_snapshot!(remark("throughput>100"), @"throughput>100: the value is at the level (the whole interval lies within 5 % of it); a longer load does not decide it, only another level");
-    insta::assert_snapshot!(remark("throughput>105"), @"throughput>105: the level is within the interval, or within 5 % of it; a longer load does not decide it, only another level");
+    insta::assert_snapshot!(remark("throughput>100"), @"throughput>100MB/s: the value is at the level (the whole interval lies within 5 % of it); a longer load does not decide it, only another level");
+    insta::assert_snapshot!(remark("throughput>105"), @"throughput>105MB/s: the level is within the interval, or within 5 % of it; a longer load does not decide it, only another level");
 }
 
 /// The failing level matters more than the load that was run, and than doubts about other levels.

@@ -100,7 +100,7 @@ fn first_line_states_the_conclusion() {
         others: OtherUse::Little { most: 36 << 10 },
         ..evidence(nothing(), direction(64 * MIB, ServedBy::Device, Some(1.0)))
     };
-    insta::assert_snapshot!(headline(&shared), @"fio: all of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes, of all processes. Others moved at most 36 KiB on vda.");
+    insta::assert_snapshot!(headline(&shared), @"fio: all of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes, of all processes. Others read and wrote at most 36 KiB in all on vda.");
 }
 
 #[test]

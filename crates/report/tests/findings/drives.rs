@@ -9,6 +9,17 @@ use iolab_synthetic::{add_cell, add_trial, around, record};
 
 const UNIT: u64 = DriveLog::UNIT;
 
+/// A log that counts throttling, of which there was none.
+fn quiet() -> DriveLog {
+    DriveLog {
+        light_throttles: Some(0),
+        heavy_throttles: Some(0),
+        light_throttle_s: Some(0),
+        heavy_throttle_s: Some(0),
+        ..DriveLog::default()
+    }
+}
+
 /// A soak that writes 1000 blocks of 1 MiB, on drives with these bytes from hosts and to flash memory.
 fn soak(drives: &[(u64, Option<u64>)]) -> RunRecord {
     let mut record = record("write-size", &["bs"]);
@@ -20,7 +31,7 @@ fn soak(drives: &[(u64, Option<u64>)]) -> RunRecord {
         .map(|(host, media)| DriveLog {
             host_write_bytes: Some(*host),
             media_write_bytes: *media,
-            ..DriveLog::default()
+            ..quiet()
         })
         .collect();
     record
@@ -79,9 +90,8 @@ fn throttled(seconds: u64, times: u64) -> RunRecord {
         sample.elapsed_ns = 10_000_000_000;
         sample.drives = vec![DriveLog {
             light_throttle_s: Some(seconds),
-            heavy_throttle_s: Some(0),
             throttle_events: Some(times),
-            ..DriveLog::default()
+            ..quiet()
         }];
     }
     record
@@ -99,4 +109,24 @@ fn throttling_is_a_claim_and_a_doubt() {
     let cool = analyse(&throttled(0, 0));
     assert_eq!(text(&named("throttled", &cool)), "");
     assert!(!cool.cells[0].flags.contains(&DoubtKind::Throttled));
+}
+
+#[test]
+fn counts_that_went_back_tell_nothing() {
+    let mut media = soak(&[(2048 * UNIT, None)]);
+    media.samples[0].drives[0].throttle_events = Some(0);
+    let mut host = soak(&[(0, Some(UNIT))]);
+    host.samples[0].drives[0].host_write_bytes = None;
+    let mut times = throttled(0, 0);
+    times.samples[2].drives[0].heavy_throttles = None;
+    let all = [
+        amplification(&media),
+        amplification(&host),
+        text(&named("throttled", &analyse(&times))),
+    ];
+    insta::assert_snapshot!(all.join("\n"), @"
+    Cannot tell the write amplification with 1 MiB: counts of the drive's log are missing or went back.
+    Cannot tell the write amplification with 1 MiB: counts of the drive's log are missing or went back.
+    Cannot tell whether the drive throttled itself with 4 KiB: counts of its log are missing or went back.
+    ");
 }

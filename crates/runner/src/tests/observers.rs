@@ -15,6 +15,8 @@ struct Counting {
     readings: u64,
 }
 
+const COUNTING: &[NewObserver] = &[|| Box::new(Counting::default())];
+
 impl DriveObserver for Counting {
     fn before(&mut self, _disks: &BTreeSet<(u32, u32)>) {
         self.readings += 1;
@@ -56,7 +58,7 @@ fn drives_are_read_around_each_trial() {
         known: &Environment::default(),
         ranks: None,
         system: None,
-        observers: &[|| Box::new(Counting::default())],
+        observers: COUNTING,
         end: |error| panic!("{error}"),
     };
     let path = folder.path().join("run.iolab");
@@ -74,4 +76,7 @@ fn drives_are_read_around_each_trial() {
         (trial, vec![own])
     });
     assert_eq!(counted.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    let unread = prepared_run::unread_drives(&place.targets(), COUNTING);
+    insta::assert_snapshot!(unread.expect("a note"), @"the log of own is not read in a run of several processes: throttling and write amplification stay unknown");
+    assert_eq!(prepared_run::unread_drives(&place.targets(), &[]), None);
 }
