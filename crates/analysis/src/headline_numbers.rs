@@ -223,13 +223,6 @@ impl<'a> HeadlineNumbers<'a> {
         let first = self.rows.first().map(|row| row.target);
         self.rows.iter().any(|row| Some(row.target) != first)
     }
-
-    /// Whether the rows have several levels of concurrency.
-    pub fn varies_in_flight(&self) -> bool {
-        let mut flights = self.rows.iter().map(HeadlineCell::in_flight);
-        let first = flights.next();
-        flights.any(|other| Some(other) != first)
-    }
 }
 
 fn candidate<'a>(

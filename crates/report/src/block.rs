@@ -99,32 +99,8 @@ pub struct Table {
     pub notes: Vec<String>,
     /// The columns, at least one.
     pub columns: Vec<Column>,
-    /// Marks of the first rows.
-    pub marks: Vec<Mark>,
-    /// Whether the first column names the rows, whose values have different units.
-    pub has_row_names: bool,
-}
-
-/// Additions of a page to a row.
-#[derive(Debug, Default)]
-pub struct Mark {
-    /// Id of the row; empty for none.
-    pub id: String,
-    /// Id of the row of another table that shows more; empty for none.
-    pub refers_to: String,
-    /// Bar after the column of medians.
-    pub bar: Option<Bar>,
-}
-
-/// A share of the greatest number.
-#[derive(Debug)]
-pub struct Bar {
-    /// End of the bar, %.
-    pub end: f64,
-    /// Interval of the end, %.
-    pub interval: Option<(f64, f64)>,
-    /// Whether the evidence of the number weakens it.
-    pub is_doubtful: bool,
+    /// Ids of the first rows in a page.
+    pub ids: Vec<String>,
 }
 
 /// A figure of a document.
@@ -295,8 +271,7 @@ impl Table {
             title: title.into(),
             notes,
             columns,
-            marks: Vec::new(),
-            has_row_names: false,
+            ids: Vec::new(),
         }
     }
 

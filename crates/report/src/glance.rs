@@ -1,5 +1,5 @@
-//! The first numbers of a page and its picture: sequential and random access if they were measured, otherwise
-//! the best and the worst cell of each experiment.
+//! The numbers of the picture to share: sequential and random access if they were measured, otherwise the best and the worst
+//! cell of each experiment.
 
 use iolab_analysis::analysis::CellAnalysis;
 use iolab_analysis::claim::CellId;
@@ -7,12 +7,10 @@ use iolab_analysis::headline_numbers::{AccessOrder, HeadlineCell};
 use iolab_analysis::trust::{Shown, Trust};
 use iolab_figure::preview_image::{PreviewNumber, PreviewText};
 use iolab_figure::result_names;
-use iolab_record::Operation;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_ns, format_percent};
 
 use crate::findings::levels_of;
-use crate::layout::{Column, columns_over, none};
 use crate::notation::on_page;
 use crate::overview::Overview;
 use crate::overview::main_numbers::number;
@@ -32,8 +30,6 @@ pub(crate) struct FirstNumber<'a> {
     value: f64,
     /// Ends of its 95 % interval.
     interval: Option<(f64, f64)>,
-    /// Half-width of the interval over the median.
-    precision: Option<f64>,
     /// Unit of the bars, which are comparable if it is equal: `MB/s`, `IOPS` or `ns`.
     scale: &'static str,
 }
@@ -136,7 +132,6 @@ impl Overview<'_> {
                 cell,
                 value: summary.median,
                 interval: summary.median_interval.map(|i| (i.low, i.high)),
-                precision,
                 scale: response.unit(),
             })
         };
@@ -144,30 +139,6 @@ impl Overview<'_> {
         let worst = rated.last().filter(|_| rated.len() > 1);
         let worst = worst.and_then(|one| number(one, "worst"));
         best.into_iter().chain(worst).collect()
-    }
-
-    /// The columns of the first numbers, one row each.
-    pub(crate) fn first_columns(&self, numbers: &[FirstNumber<'_>]) -> Vec<Column> {
-        if !self.digest.glance.rows.is_empty() {
-            return self.glance_for_paper();
-        }
-        let column = columns_over(numbers);
-        let cell = |number: &FirstNumber<'_>| {
-            let analysis = self.inputs.get(number.run).map(|i| i.run.analysis());
-            let levels = analysis.and_then(|a| levels_of(a, number.cell));
-            let levels = levels.map_or_else(String::new, |label| format!(": {label}"));
-            escape_control(&format!("{}{levels}", number.shown.column)).into_owned()
-        };
-        vec![
-            column("at a glance", 0, &|n| n.shown.row.clone()).left(),
-            column("quantity", 0, &|n| n.shown.row_note.clone()).left(),
-            column("cell", 0, &cell).left(),
-            column("median", 0, &|n| {
-                format!("{} {}", n.shown.value, n.shown.unit)
-            }),
-            column("+/-", 0, &|n| n.precision.map_or_else(none, format_percent)),
-            column("p99", 0, &|n| p99_of_each(n.cell)),
-        ]
     }
 
     /// The numbers of the picture and its words; `None` where there are no numbers.
@@ -280,25 +251,8 @@ fn of_access<'a>(
         cell: row.cell,
         value: rate.value,
         interval: rate.interval,
-        precision: rate.precision,
         scale: rate.unit,
     })
-}
-
-/// The 99th percentile of latency, for each operation of a mix: `read 567 µs, write 23.6 µs`.
-fn p99_of_each(cell: &CellAnalysis) -> String {
-    let Some(mix) = &cell.mix else {
-        return cell.latency.map_or_else(none, |l| format_ns(l.p99_ns));
-    };
-    let each = Operation::ALL.iter().filter_map(|operation| {
-        let latency = mix[*operation].as_ref()?.latency?;
-        Some(format!("{operation} {}", format_ns(latency.p99_ns)))
-    });
-    let each: Vec<String> = each.collect();
-    match each.is_empty() {
-        true => none(),
-        false => each.join(", "),
-    }
 }
 
 /// Half of an interval in words.

@@ -187,20 +187,6 @@ pub(crate) fn first_rows(mut columns: Vec<Column>, lines: usize, width: u16) -> 
     }
 }
 
-/// The columns as rows and the rows as columns, for a table of many columns and few rows: the values of the first column become headings.
-pub(crate) fn turned(columns: Vec<Column>) -> Vec<Column> {
-    let Some((first, rest)) = columns.split_first() else {
-        return columns;
-    };
-    let headings = rest.iter().map(|column| column.heading.clone());
-    let mut turned = vec![Column::new(&first.heading, 0, headings).left()];
-    for (row, heading) in first.values.iter().enumerate() {
-        let values = rest.iter().map(|column| column.values[row].clone());
-        turned.push(Column::new(heading, 0, values));
-    }
-    turned
-}
-
 /// Whether a terminal of `width` columns shows all of them.
 pub(crate) fn fits(columns: &[Column], width: u16) -> bool {
     columns.iter().map(|c| c.width() + GAP).sum::<usize>() <= usize::from(width) + GAP
@@ -414,21 +400,6 @@ mod tests {
                 assert!(shown.contains(word), "{word} at {width}:\n{shown}");
             }
         }
-    }
-
-    #[test]
-    fn a_wide_table_of_few_rows_is_turned() {
-        let column =
-            |heading: &str, values: [&str; 2]| Column::new(heading, 0, values.map(str::to_owned));
-        let wide = vec![
-            column("disk", ["a", "b"]).left(),
-            column("read", ["1", "2"]),
-            column("write", ["3", "4"]),
-        ];
-        assert_eq!(
-            text(turned(wide), 40),
-            "disk   a  b\nread   1  2\nwrite  3  4\n"
-        );
     }
 
     #[test]

@@ -64,11 +64,10 @@
 
   const offerSorting = (table) => {
     const body = table.tBodies[0];
-    // Rows with headings have units of their own.
-    if (!table.tHead || body.rows.length < 3 || body.querySelector("th")) return;
+    // Rows of the main numbers have units of their own.
+    if (!table.tHead || body.rows.length < 3 || table.closest("#glance")) return;
     const headings = [...table.tHead.rows[0].cells];
     for (const [column, heading] of headings.entries()) {
-      if (heading.classList.contains("bars")) continue;
       const sorting = document.createElement("button");
       sorting.type = "button";
       sorting.textContent = heading.textContent;
@@ -120,9 +119,6 @@
     }
     for (const row of document.querySelectorAll("section tr[id]")) {
       row.addEventListener("pointerenter", () => cite([row]));
-    }
-    for (const row of document.querySelectorAll("tr[data-row]")) {
-      row.addEventListener("click", () => { location.hash = row.dataset.row; });
     }
   };
 

@@ -2,7 +2,7 @@
 
 use iolab_figure::{escaped, style};
 
-use super::{Bar, Block, Contents, Drawing, Heading, Item, List, Look, Picture, Table};
+use super::{Block, Contents, Drawing, Heading, Item, List, Look, Picture, Table};
 use crate::notation::on_page;
 
 /// Most characters of a value on one line. Longer values, such as the paths of a stripe, would push the next
@@ -202,90 +202,35 @@ fn item(item: &Item) -> String {
 }
 
 fn written_table(table: &Table) -> String {
-    let has_bars = table.marks.iter().any(|mark| mark.bar.is_some());
-    let bars_after = table.columns.iter().position(|one| one.is("median"));
-    let bars_after = bars_after.filter(|_| has_bars);
-    let side = |right: bool| if right { " class=\"r\"" } else { "" };
-    let mut headings = String::new();
-    for (place, column) in table.columns.iter().enumerate() {
+    let headings = table.columns.iter().map(|column| {
+        let side = if column.right { " class=\"r\"" } else { "" };
         let text = written(&column.heading);
-        headings += &format!("<th scope=\"col\"{}>{text}</th>", side(column.right));
-        if bars_after == Some(place) {
-            headings += "<th scope=\"col\" class=\"bars\">share</th>";
-        }
-    }
+        format!("<th scope=\"col\"{side}>{text}</th>")
+    });
+    let headings: String = headings.collect();
     let rows = table.columns.first().map_or(0, |column| column.rows());
     let row = |row: usize| {
-        let mark = table.marks.get(row);
-        let refers_to = mark.map_or("", |mark| mark.refers_to.as_str());
-        let refers_to = match refers_to {
-            "" => String::new(),
-            id => format!(" data-row=\"{}\"", escaped(id)),
-        };
-        let mut html = format!(
-            "<tr{}{refers_to}>",
-            id(mark.map_or("", |mark| mark.id.as_str()))
-        );
-        for (place, column) in table.columns.iter().enumerate() {
+        let cells = table.columns.iter().map(|column| {
             let value = &column.values[row];
-            let text = written(value);
-            if table.has_row_names && place == 0 {
-                html += &format!("<th scope=\"row\">{text}</th>");
-                continue;
-            }
             let class = match (column.right, value.chars().count() > ON_ONE_LINE) {
                 (false, false) => "",
                 (true, false) => " class=\"r\"",
                 (false, true) => " class=\"long\"",
                 (true, true) => " class=\"r long\"",
             };
-            html += &format!("<td{class}>{text}</td>");
-            if let Some(bar) = mark.and_then(|mark| mark.bar.as_ref())
-                && bars_after == Some(place)
-            {
-                html += &written_bar(bar);
-            }
-        }
-        html + "</tr>\n"
+            format!("<td{class}>{}</td>", written(value))
+        });
+        let id = id(table.ids.get(row).map_or("", String::as_str));
+        format!("<tr{id}>{}</tr>\n", cells.collect::<String>())
     };
     let rows: String = (0..rows).map(row).collect();
     let title = written(&table.title);
-    let mut notes = table.notes.clone();
-    let bars = || table.marks.iter().filter_map(|mark| mark.bar.as_ref());
-    if has_bars {
-        notes.push("bars: shares of the greatest in the same unit".to_owned());
-    }
-    if bars().any(|bar| bar.interval.is_some()) {
-        notes.push("whiskers: 95 % interval".to_owned());
-    }
-    if bars().any(|bar| bar.is_doubtful) {
-        notes.push("hatched: disturbed, suspended, or not served as asked".to_owned());
-    }
-    let notes = match notes.is_empty() {
+    let notes = match table.notes.is_empty() {
         true => String::new(),
-        false => paragraph(Look::Caption, &notes.join("; ")),
+        false => paragraph(Look::Caption, &table.notes.join("; ")),
     };
     format!(
-        "<div class=\"table\"><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{title}\"><table{}>\n<caption>{title}</caption>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n{notes}</div>\n",
-        if table.has_row_names {
-            " class=\"targets\""
-        } else {
-            ""
-        },
-    )
-}
-
-fn written_bar(bar: &Bar) -> String {
-    let doubtful = if bar.is_doubtful { " doubtful" } else { "" };
-    let whisker = bar.interval.map_or_else(String::new, |(low, high)| {
-        format!(
-            "<span class=\"whisker\" style=\"left:{low:.1}%;width:{:.1}%\"></span>",
-            high - low
-        )
-    });
-    format!(
-        "<td class=\"bars\"><span class=\"bar\"><span class=\"length{doubtful}\" style=\"width:{:.1}%\"></span>{whisker}</span></td>",
-        bar.end
+        "<div class=\"table\"><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{title}\"><table>\n<caption>{title}</caption>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n{notes}</div>\n"
     )
 }
 

@@ -1,179 +1,292 @@
-//! The main numbers as a table of pages: sequential and random access of each target.
+//! The main numbers as a table, on a screen and in documents: the accesses that were measured, or the ends of each curve.
 
-use iolab_analysis::headline_numbers::{HeadlineCell, HeadlineRate};
+use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
+use iolab_analysis::sparkline::{Sparkline, SparklinePoint};
 use iolab_figure::result_names;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{exact_size, format_ns, format_percent, significant};
+use iolab_workload::quantity::{exact_size, format_percent, significant};
 
-use super::{Overview, description};
-use crate::layout::{self, Column, columns_over, none};
+use super::Overview;
+use crate::layout::{Column, SCREEN_ROWS, none};
+use crate::notation::on_page;
+use crate::trust::LEAST_SHOWN;
 
-/// Characters of what a target is in a row of the glance.
-const DESCRIPTION_WIDTH: usize = 24;
+/// Mark of a number whose trials were disturbed.
+const DISTURBED: &str = " !";
+/// Headings in documents of columns that have none on a screen.
+const NAMES: [&str; 3] = ["access", "at once", "unit"];
+
+/// Kind of rows in a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Table {
+    /// Kinds of access.
+    Accesses,
+    /// Cells of iolab and of another tool.
+    Peers,
+    Cells,
+    Curves,
+}
 
 impl Overview<'_> {
-    /// A note about the main numbers; may be empty.
-    pub(crate) fn glance_note(&self) -> &'static str {
-        let glance = &self.digest.glance;
-        match !glance.varies_in_target() && glance.rows.iter().any(has_no_tail) {
-            true => "* fewer than 368 requests per trial: may be far from the true p99",
-            false => "",
-        }
-    }
-
-    /// The glance for pages and paper, which have more room downwards than across: of several targets a column per target where these are
-    /// fewer than the kinds of access.
-    pub(crate) fn glance_for_paper(&self) -> Vec<Column> {
-        let columns = self.glance_columns();
-        match self.has_columns_of_targets(&columns) {
-            true => layout::turned(columns),
-            false => columns,
-        }
-    }
-
-    /// Whether the rows of the glance for pages are kinds of access, each in its own unit.
-    pub(crate) fn glance_is_turned(&self) -> bool {
-        self.has_columns_of_targets(&self.glance_columns())
-    }
-
-    fn has_columns_of_targets(&self, glance: &[Column]) -> bool {
-        let targets = glance.first().map_or(0, Column::rows);
-        self.digest.glance.varies_in_target() && glance.len() > targets + 1
-    }
-
-    /// The columns of the glance: a row per kind of access, of several targets a row per target.
-    fn glance_columns(&self) -> Vec<Column> {
-        match self.digest.glance.varies_in_target() {
-            true => self.targets_side_by_side(),
-            false => self.accesses_of_one_target(),
-        }
-    }
-
-    /// A row per target, with the median of each kind of access.
-    fn targets_side_by_side(&self) -> Vec<Column> {
-        let glance = &self.digest.glance;
-        let kind = |row: &HeadlineCell<'_>| {
-            let size = row.cell.cell.trial().bs;
-            (row.order, size, row.operation, row.in_flight())
+    /// The columns of a document, with a row for each kind of access, or for each curve.
+    pub(crate) fn main_columns(&self) -> Vec<Column> {
+        let mut columns = match self.digest.glance.rows.is_empty() {
+            true => self.curves(),
+            false => self.accesses(usize::MAX),
         };
-        let (mut targets, mut kinds) = (Vec::new(), Vec::new());
-        for row in &glance.rows {
+        let unnamed = columns.iter_mut().filter(|one| one.heading.is_empty());
+        for (column, name) in unnamed.zip(NAMES) {
+            name.clone_into(&mut column.heading);
+        }
+        columns
+    }
+
+    /// Notes on the numbers: the precision of all, what marks disturbed ones, and their common source.
+    pub(crate) fn notes_on_numbers(&self) -> Vec<String> {
+        let rows = &self.digest.glance.rows;
+        let disturbed = rows.iter().any(|row| row.cell.is_disturbed());
+        let disturbed = disturbed.then(|| {
+            let mark = DISTURBED.trim();
+            format!("{mark}: disturbed; the flags of 'iolab table' say by what")
+        });
+        let origin = self.common_origin();
+        let origin = origin.map(|origin| format!("Source of all numbers: {origin}"));
+        disturbed.into_iter().chain(origin).collect()
+    }
+
+    /// Origin of all numbers of the glance, unless it is the target.
+    fn common_origin(&self) -> Option<String> {
+        let mut origins = self.digest.glance.rows.iter().map(origin);
+        let first = origins.next()??;
+        origins
+            .all(|other| other.as_ref() == Some(&first))
+            .then_some(first)
+    }
+
+    /// Whether all numbers reached their goal, so that one line states their precision.
+    pub(super) fn is_precise(&self) -> bool {
+        let runs = || self.inputs.iter().map(|input| input.run.analysis());
+        let all = runs().all(|run| {
+            let shown = run.cells.iter().filter(|cell| cell.response.is_some());
+            let mut wide = shown.map(|cell| cell.precision.is_none_or(|p| p > run.precision_goal));
+            !wide.any(|wide| wide)
+        });
+        all && runs().all(|run| run.seeks_precision)
+    }
+
+    /// Kind of table: accesses, if these are all that was measured; cells, if these are few.
+    pub(super) fn shows(&self) -> Table {
+        let rows = self.digest.glance.rows.len();
+        match self.inputs.as_slice() {
+            [only] if !only.interpretation.peers.is_empty() => Table::Peers,
+            _ if rows > 1 && rows == self.digest.cells => Table::Accesses,
+            [only] if only.run.analysis().cells.len() <= SCREEN_ROWS => Table::Cells,
+            _ => Table::Curves,
+        }
+    }
+
+    /// A row for each kind of access, with a column for each operation. For several targets, a row for each
+    /// operation, and a column for each target.
+    pub(super) fn accesses(&self, targets_max: usize) -> Vec<Column> {
+        let all = &self.digest.glance.rows;
+        let mut targets: Vec<&str> = Vec::new();
+        for row in all {
             if !targets.contains(&row.target) {
                 targets.push(row.target);
             }
-            if !kinds.contains(&kind(row)) {
-                kinds.push(kind(row));
+        }
+        let is_one = targets.len() == 1;
+        targets.truncate(targets_max);
+        let key = |row: &HeadlineCell<'_>| {
+            let operation = (!is_one).then_some(row.operation);
+            (
+                row.order,
+                row.cell.cell.trial().bs,
+                row.in_flight(),
+                operation,
+            )
+        };
+        let mut keys: Vec<_> = Vec::new();
+        for row in all {
+            if !keys.contains(&key(row)) {
+                keys.push(key(row));
             }
         }
-        kinds.sort_by_key(|(order, _, operation, flight)| {
-            (*order, std::cmp::Reverse(*flight), *operation)
+        keys.sort_by_key(|(order, size, flight, operation)| {
+            (
+                *order,
+                std::cmp::Reverse(*size),
+                std::cmp::Reverse(*flight),
+                *operation,
+            )
         });
-        let names = targets.iter().map(|t| escape_control(t).into_owned());
-        let is = targets.iter().map(|target| {
-            let all = self
-                .inputs
-                .iter()
-                .flat_map(|input| &input.run.analysis().targets);
-            let found = all
-                .filter(|one| one.name == *target)
-                .map(|one| escape_control(&description(one)).into_owned())
-                .next();
-            found.unwrap_or_else(none)
+        let name = |order: AccessOrder, size: u64| {
+            let order = match order {
+                AccessOrder::Sequential => "seq",
+                AccessOrder::Random => "random",
+            };
+            format!("{} {order}", exact_size(size))
+        };
+        let labels = keys.iter().map(|(order, size, flight, operation)| {
+            let flight = format!("QD{flight}");
+            match operation {
+                None => [name(*order, *size), flight],
+                Some(operation) => [
+                    format!("{} {flight}", name(*order, *size)),
+                    operation.name().to_owned(),
+                ],
+            }
         });
+        let (names, rest): (Vec<String>, Vec<String>) = labels.map(|[a, b]| (a, b)).unzip();
         let mut columns = vec![
-            Column::new("at a glance", 0, names).left(),
-            Column::new("disk", 2, is)
-                .left()
-                .breaking(DESCRIPTION_WIDTH),
+            Column::new("", 0, without_repeats(names)).left(),
+            Column::new("", 0, rest).left(),
         ];
-        for one in kinds {
-            let of = |target: &&str| {
-                let mut own = glance.rows.iter();
-                own.find(|row| row.target == *target && kind(row) == one)
-            };
-            let (order, size, operation, in_flight) = one;
-            let rate = |row: Option<&HeadlineCell<'_>>| row.and_then(HeadlineCell::rate);
-            let unit = targets
-                .iter()
-                .find_map(|target| Some(rate(of(target))?.unit));
-            let flight = match glance.varies_in_flight() {
-                true => format!(", {in_flight} in flight"),
-                false => String::new(),
-            };
-            let heading = format!(
-                "{} {} {}{flight}, {}",
-                order.name().to_lowercase(),
-                exact_size(size),
-                operation.name(),
-                unit.unwrap_or_default()
-            );
-            let text = |row: &HeadlineCell<'_>| {
-                let rate = row.rate()?;
-                let precision = rate.precision.map_or_else(String::new, |precision| {
-                    format!(" +/- {}", format_percent(precision))
-                });
-                let origin = row.cell.served.as_ref().filter(|_| !row.cell.is_target());
-                let origin = origin.map_or_else(String::new, |served| {
-                    format!(" [{}]", result_names::served(served))
-                });
-                Some(format!("{}{precision}{origin}", number(&rate)))
-            };
-            let values = targets
-                .iter()
-                .map(|target| of(target).and_then(text).unwrap_or_else(none));
-            columns.push(Column::new(heading, 0, values));
+        let (is_precise, common) = (self.is_precise(), self.common_origin());
+        let value = |row: Option<&HeadlineCell<'_>>| {
+            let own = |row| value(row, is_precise, origin(row).filter(|_| common.is_none()));
+            row.and_then(own).unwrap_or_else(none)
+        };
+        if is_one {
+            let operations = AccessOperation::ALL.into_iter();
+            let measured = operations.filter(|one| all.iter().any(|row| row.operation == *one));
+            columns.extend(measured.map(|operation| {
+                let of = |wanted| {
+                    all.iter()
+                        .find(|row| key(row) == wanted && row.operation == operation)
+                };
+                Column::new(
+                    operation.name(),
+                    0,
+                    keys.iter().map(|wanted| value(of(*wanted))),
+                )
+            }));
+        } else {
+            columns.extend(targets.iter().map(|target| {
+                let of = |wanted| {
+                    all.iter()
+                        .find(|row| key(row) == wanted && row.target == *target)
+                };
+                let name = target.strip_prefix("model:").unwrap_or(target);
+                let values = keys.iter().map(|wanted| value(of(*wanted)));
+                Column::new(escape_control(name), 0, values)
+            }));
         }
+        let units = keys.iter().map(|wanted| {
+            let rate = all
+                .iter()
+                .find(|row| key(row) == *wanted)
+                .and_then(HeadlineCell::rate);
+            rate.map_or_else(none, |rate| rate.unit.to_owned())
+        });
+        columns.push(Column::new("", 0, units).left());
         columns
     }
 
-    fn accesses_of_one_target(&self) -> Vec<Column> {
-        let glance = &self.digest.glance;
-        let rows = &glance.rows;
-        let column = columns_over(rows);
-        let mut columns = vec![
-            column("at a glance", 0, &access).left(),
-            column("operation", 0, &|row| row.operation.name().to_owned()).left(),
-        ];
-        if glance.varies_in_flight() {
-            columns.push(column("in flight", 0, &|row| row.in_flight().to_string()));
+    /// A row for each curve, with its least and its greatest value.
+    pub(super) fn curves(&self) -> Vec<Column> {
+        let is_precise = self.is_precise();
+        let mut factors: Vec<String> = Vec::new();
+        let mut rows: Vec<[String; 6]> = Vec::new();
+        for input in &self.inputs {
+            let analysis = input.run.analysis();
+            let Some(outline) = Sparkline::of(analysis) else {
+                continue;
+            };
+            let has_targets = outline.targets().len() > 1;
+            factors.push(outline.factor.clone());
+            for curve in &outline.curves {
+                let end = |(place, point): &(usize, SparklinePoint)| {
+                    let level = outline.levels.get(*place).cloned();
+                    let wide = match point.interval.filter(|_| !is_precise) {
+                        Some((low, high)) => {
+                            let half = (high - low) / 2.0 / point.value;
+                            format!(" ±{}", format_percent(half.max(LEAST_SHOWN)))
+                        }
+                        None => String::new(),
+                    };
+                    let value = outline.response.format(point.value);
+                    (
+                        written(&format!("{value}{wide}")),
+                        level.unwrap_or_default(),
+                    )
+                };
+                let value = |point: &&(usize, SparklinePoint)| point.1.value;
+                let points = || curve.points.iter();
+                let least = points().min_by(|a, b| value(a).total_cmp(&value(b)));
+                let most = points().max_by(|a, b| value(a).total_cmp(&value(b)));
+                let Some((least, most)) = least.zip(most) else {
+                    continue;
+                };
+                let name = match has_targets {
+                    true => format!("{} {}", curve.target, curve.name),
+                    false => curve.name.clone(),
+                };
+                let ((least, at_least), (most, at_most)) = (end(least), end(most));
+                let experiment = self.name_among_runs(analysis);
+                rows.push([experiment, name, least, at_least, most, at_most]);
+            }
         }
-        columns.extend([
-            column("median", 0, &|row| row.rate().map_or_else(none, value)),
-            column("+/-", 0, &|row| {
-                let precision = row.rate().and_then(|rate| rate.precision);
-                precision.map_or_else(none, format_percent)
-            }),
-            column("p50", 0, &|row| {
-                row.latency().map_or_else(none, |l| format_ns(l.p50_ns))
-            }),
-            column("p99", 0, &|row| {
-                let star = if has_no_tail(row) { "*" } else { "" };
-                let p99 = row.latency().map(|l| format_ns(l.p99_ns));
-                p99.map_or_else(none, |p99| p99 + star)
-            }),
-        ]);
-        if !rows.iter().all(|row| row.cell.is_device()) {
-            columns.push(
-                column("served by", 1, &|row| {
-                    row.cell
-                        .served
-                        .as_ref()
-                        .map_or_else(none, result_names::served)
-                })
-                .left(),
-            );
+        factors.dedup();
+        let at = match factors.as_slice() {
+            [only] => format!("at {only}"),
+            _ => "at".to_owned(),
+        };
+        let column = |heading: &str, place: usize| {
+            let values = rows
+                .iter()
+                .map(|row| escape_control(&row[place]).into_owned());
+            Column::new(escape_control(heading), 0, values)
+        };
+        let mut columns = vec![
+            column("", 0).left(),
+            column("", 1).left(),
+            column("least", 2),
+            column(&at, 3).left(),
+            column("most", 4),
+            column(&at, 5).left(),
+        ];
+        if rows.iter().all(|row| row[1].is_empty()) {
+            columns.remove(1);
+        }
+        if self.inputs.len() == 1 {
+            columns.remove(0);
         }
         columns
     }
 }
 
-fn access(row: &HeadlineCell<'_>) -> String {
-    let size = exact_size(row.cell.cell.trial().bs);
-    format!("{} {size}", row.order.name())
+/// The texts; a text that repeats the one above it is empty.
+fn without_repeats(texts: Vec<String>) -> Vec<String> {
+    let repeats = |place: usize| place > 0 && texts[place - 1] == texts[place];
+    let all = texts.iter().enumerate();
+    all.map(|(place, text)| match repeats(place) {
+        true => String::new(),
+        false => text.clone(),
+    })
+    .collect()
 }
 
-fn value(rate: HeadlineRate) -> String {
-    format!("{} {}", number(&rate), rate.unit)
+/// Origin of a row, unless it is the target.
+fn origin(row: &HeadlineCell<'_>) -> Option<String> {
+    let served = row.cell.served.as_ref().filter(|_| !row.cell.is_target());
+    served.map(result_names::served)
+}
+
+/// A rate with its interval, unless one line gives the interval of all, and its origin.
+fn value(row: &HeadlineCell<'_>, is_precise: bool, origin: Option<String>) -> Option<String> {
+    let rate = row.rate()?;
+    let within = match (is_precise, rate.precision) {
+        (false, Some(precision)) => format!(" ±{}", format_percent(precision.max(LEAST_SHOWN))),
+        (true, _) | (_, None) => String::new(),
+    };
+    let origin = origin.map_or_else(String::new, |served| format!(" [{served}]"));
+    let mark = if row.cell.is_disturbed() {
+        DISTURBED
+    } else {
+        ""
+    };
+    Some(written(&format!("{}{within}{origin}{mark}", number(&rate))))
 }
 
 /// A rate without its unit, with the rate at the end of an only trial that changes its level: `1800, then 100`.
@@ -185,6 +298,7 @@ pub(crate) fn number(rate: &HeadlineRate) -> String {
     }
 }
 
-fn has_no_tail(row: &HeadlineCell<'_>) -> bool {
-    row.latency().is_some() && !row.has_tail()
+/// The text in the notation of pages, with spaces that can be copied.
+pub(super) fn written(text: &str) -> String {
+    on_page(text).replace(['\u{a0}', '\u{202f}'], " ")
 }

@@ -10,8 +10,7 @@ use super::sparkline;
 use super::study::Study;
 use super::{StudyReport, behind, clean, program, section, summary};
 use crate::answer::Answers;
-use crate::block::{Bar, Block, Drawing, Item, List, Look, Mark, Picture, Table};
-use crate::glance::FirstNumber;
+use crate::block::{Block, Drawing, Item, List, Look, Picture, Table};
 use crate::trust;
 
 /// All blocks.
@@ -82,11 +81,12 @@ impl<'a> Study<'a> {
     /// The first numbers, and a small figure of each experiment.
     fn glance(&self) -> Vec<Block> {
         let overview = &self.overview;
-        let numbers = overview.first_numbers();
         let mut all = vec![Block::heading(2, "glance", "At a glance")];
         let picture = overview.picture_svg("glance");
-        if picture.is_some() {
-            all.push(Block::Table(self.first_numbers(&numbers)));
+        let columns = overview.main_columns();
+        if columns.first().is_some_and(|column| column.rows() > 0) {
+            let notes = overview.notes_on_numbers();
+            all.push(Block::Table(Table::new("Main numbers", notes, columns)));
         }
         let contents = sparkline::contents(overview, |number| self.place_of(number));
         if !contents.figures.is_empty() {
@@ -100,38 +100,6 @@ impl<'a> Study<'a> {
             })
         }));
         if all.len() == 1 { Vec::new() } else { all }
-    }
-
-    fn first_numbers(&self, numbers: &[FirstNumber<'_>]) -> Table {
-        let overview = &self.overview;
-        let has_glance = !overview.digest.glance.rows.is_empty();
-        let title = match has_glance {
-            true => "Rate and latency",
-            false => "Best and worst cell",
-        };
-        let half = has_glance.then_some("+/-: half of the 95 % interval");
-        let note = Some(overview.glance_note()).filter(|note| !note.is_empty());
-        let notes = half.into_iter().chain(note).map(str::to_owned);
-        let mut table = Table::new(title, notes, overview.first_columns(numbers));
-        table.has_row_names = has_glance && overview.glance_is_turned();
-        // A target's row has several numbers, and no single bar shows them all.
-        let has_bars = !overview.digest.glance.varies_in_target();
-        let marks = numbers.iter().filter(|_| has_bars).map(|number| Mark {
-            id: String::new(),
-            refers_to: self
-                .row_id(number.run, number.cell.cell.id)
-                .unwrap_or_default(),
-            bar: Some(Bar {
-                end: number.shown.share * 100.0,
-                interval: number
-                    .shown
-                    .interval
-                    .map(|(low, high)| (low * 100.0, high * 100.0)),
-                is_doubtful: number.shown.is_doubtful,
-            }),
-        });
-        table.marks = marks.collect();
-        table
     }
 
     /// The findings that matter.

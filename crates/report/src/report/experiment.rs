@@ -33,7 +33,7 @@ pub(super) fn experiments(study: &Study<'_>) -> Vec<Block> {
 fn shared_notes(parts: &[Vec<Block>]) -> Vec<String> {
     let of_cells = |part: &Vec<Block>| -> Vec<String> {
         let tables = part.iter().filter_map(|block| match block {
-            Block::Table(table) if !table.marks.is_empty() => Some(table),
+            Block::Table(table) if !table.ids.is_empty() => Some(table),
             _ => None,
         });
         tables

@@ -10,7 +10,7 @@ use iolab_workload::settings::{DESCRIBING, Value, cell_label};
 use super::file_names::id;
 use super::summary::moment;
 use super::{Input, clean};
-use crate::block::{Mark, Table};
+use crate::block::Table;
 use crate::layout::Column;
 use crate::setting_value::setting_value;
 use crate::{run_text, table};
@@ -86,12 +86,11 @@ pub(super) fn tables(place: usize, input: &Input) -> Vec<Table> {
     if let Some(cells) = tables.first_mut()
         && has_row_of_each_cell(analysis)
     {
-        let cell_ids = analysis.cells.iter().map(|cell| cell.cell.id);
-        let mark = |cell| Mark {
-            id: row_id(place, cell),
-            ..Mark::default()
-        };
-        cells.marks = cell_ids.map(mark).collect();
+        let ids = analysis
+            .cells
+            .iter()
+            .map(|cell| row_id(place, cell.cell.id));
+        cells.ids = ids.collect();
     }
     tables
 }
