@@ -14,16 +14,16 @@ use super::*;
 
 use iolab_workload::Kind;
 use iolab_workload::group::GroupSpec;
-use iolab_workload::trial::{Rate, TrialLimit, TrialSpec};
+use iolab_workload::trial::{Rate, TrialSpec};
 use std::time::Duration;
 
 use iolab_record::environment::KEYS;
 use iolab_record::{
-    EventKind, Interval, Moved, Operation, PerOperation, RequestTime, SampleLatency,
-    SampleLatencyOverTime, SampleSeries, Series, TargetKind,
+    Interval, Moved, Operation, PerOperation, RequestTime, SampleLatency, SampleLatencyOverTime,
+    SampleSeries, Series,
 };
 use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
-use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::settings::CellSpec;
 use rows::*;
 
 struct Fixture {
@@ -140,7 +140,11 @@ fn series() -> Series {
 }
 
 fn alter(path: &Path, sql: &str) {
-    let connection = Connection::open(path).unwrap();
+    break_rows(&Connection::open(path).unwrap(), sql);
+}
+
+/// Executes a statement that the constraints of a run file do not allow.
+fn break_rows(connection: &Connection, sql: &str) {
     connection
         .execute_batch("PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF")
         .unwrap();

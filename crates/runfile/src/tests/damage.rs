@@ -1,7 +1,14 @@
 //! Damaged, incomplete, foreign and newer files give an error, and never a panic.
 
+use super::round_trip::{whole_record, write};
 use super::*;
 use iolab_record::SCHEMA_VERSION;
+use iolab_record::column::{Access, Column, Table};
+use iolab_record::tables::{
+    CELL, CELL_GROUP, ENVIRONMENT, EXPERIMENT, QUESTION, QUESTION_LEVEL, RUN, SERIES, WITNESS,
+    WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT, WITNESS_MOMENT_DEVICE,
+    WITNESS_PROCESS,
+};
 
 #[test]
 fn other_files_are_refused_by_kind() {
@@ -54,20 +61,13 @@ fn other_files_are_refused_by_kind() {
 }
 
 #[test]
-fn values_that_cannot_be_are_told() {
+fn rows_that_cannot_be_are_told() {
     let bench = Fixture::new();
     for (number, sql) in [
-        "UPDATE run SET status = 'finished'",
-        "UPDATE run SET seed = -1",
-        "UPDATE run SET target_bytes = 'many'",
-        "UPDATE run SET target = x'00ff'",
         "DELETE FROM run",
         "DELETE FROM experiment",
-        "UPDATE experiment SET response = 'speed'",
-        "UPDATE experiment SET precision = 7",
         "UPDATE experiment SET factors = '{'",
         "UPDATE experiment SET factors = '[\"bs\"]'",
-        "UPDATE experiment SET trials_min = 0",
         "UPDATE experiment SET name = '../../x'",
         "UPDATE cell SET levels = '{\"bs\": 1, \"pattern\": 2}'",
         "UPDATE cell SET levels = '[]'",
@@ -77,32 +77,16 @@ fn values_that_cannot_be_are_told() {
         "UPDATE cell SET bs_bytes = 0",
         "UPDATE cell SET threads = 4294967296",
         "UPDATE cell SET read_percent = 101",
-        "UPDATE cell SET ended_by = 'luck'",
         "UPDATE cell SET id = id + 1 WHERE id = 1",
         "UPDATE sample SET cell_id = 5 WHERE id = 1",
-        "UPDATE sample SET elapsed_ns = -5",
-        "UPDATE sample SET block = 99999999999",
-        "UPDATE sample SET warmup = 2",
-        "UPDATE sample SET ended = 'never'",
-        "UPDATE sample SET served_by = 'magic'",
-        "UPDATE sample SET device_fraction = 1.5",
-        "UPDATE sample SET read_latency_mean_ns = -1.0",
         "UPDATE sample SET read_latency_p50_ns = NULL",
-        "UPDATE sample SET device_busy_ms = -1",
         "UPDATE cell SET rate = 0",
         "UPDATE cell SET arrivals = 'burst'",
-        "UPDATE sample SET rate_wanted = -1.0",
         "UPDATE sample SET rate_achieved = NULL",
-        "UPDATE sample SET backlog_end = -1",
         "UPDATE sample SET write_response_p99_ns = NULL",
-        "UPDATE sample SET user_ns = 1.5",
-        "UPDATE sample SET involuntary_switches = 1152921504606846977",
-        "UPDATE sample SET suspended_ns = 9223372036854775807",
-        "INSERT INTO event VALUES (1, '', 'rumour', NULL, '')",
         "INSERT INTO event VALUES (1, '', 'note', 7, '')",
         "UPDATE series SET start_ns = start_ns + 1",
         "UPDATE series SET length_ns = 7 WHERE start_ns = 0",
-        "UPDATE series SET length_ns = 0",
         "DELETE FROM series WHERE start_ns = 0",
         "DROP TABLE series",
         "ALTER TABLE sample DROP COLUMN syncs",
@@ -128,5 +112,98 @@ fn values_that_cannot_be_are_told() {
         alter(&path, sql);
         let all: Result<Vec<_>> = read_latency(&path).and_then(Iterator::collect);
         assert_eq!(all.unwrap_err().kind(), Kind::Usage, "{sql}");
+    }
+}
+
+/// Values that a column does not take, as SQL.
+fn impossible<T>(column: &Column<T>) -> Vec<String> {
+    let mut all = match column.access {
+        Access::Number(..) => vec![match column.bounds.0 {
+            0 => "-1".to_owned(),
+            least => (least - 1).to_string(),
+        }],
+        Access::Real(..) if column.range.0 >= 0.0 => vec!["-1.0".to_owned()],
+        Access::Flag(..) => vec!["2".to_owned()],
+        Access::Text(..) if !column.words.is_empty() => vec!["'no such word'".to_owned()],
+        Access::Bytes(..) => vec!["'text'".to_owned()],
+        Access::Real(..) | Access::Text(..) | Access::Setting(..) => Vec::new(),
+    };
+    if matches!(column.access, Access::Number(..)) && column.bounds.1 < i64::MAX as u64 {
+        all.push((column.bounds.1 + 1).to_string());
+    }
+    if matches!(column.access, Access::Real(..)) && column.range.1 <= 1.0 {
+        all.push("1.5".to_owned());
+    }
+    if !matches!(column.access, Access::Bytes(..)) {
+        all.push("x'00ff'".to_owned());
+    }
+    all
+}
+
+/// Statements that put an impossible value into a row of a table, one for each column.
+fn mistakes<T>(table: &Table<T>) -> Vec<String> {
+    let columns = table.stored().enumerate();
+    // The answer is for queries only.
+    let columns = columns.filter(|(_, column)| !column.key && column.name != "answer");
+    let update = |(place, column): (usize, &Column<T>)| {
+        let all = impossible(column);
+        let (table, column, value) = (table.name, column.name, &all[place % all.len()]);
+        format!("UPDATE OR REPLACE {table} SET {column} = {value}")
+    };
+    columns.map(update).collect()
+}
+
+#[test]
+fn every_column_refuses_what_it_cannot_hold() {
+    let bench = Fixture::new();
+    let levels = "p99<2ms".parse().unwrap();
+    let mut record = whole_record();
+    record.experiment.asked = Some(iolab_record::Question::of_levels(
+        iolab_record::question::Asked::Cells,
+        &levels,
+    ));
+    let (run, observed) = (bench.path("run.iolab"), bench.path("witness.iolab"));
+    write(&run, &record);
+    create_witness(&observed, &witness::one_of_each()).unwrap();
+    let of_run = [
+        mistakes(&RUN),
+        mistakes(&TARGET),
+        mistakes(&RANK),
+        mistakes(&ENVIRONMENT),
+        mistakes(&EXPERIMENT),
+        mistakes(&QUESTION),
+        mistakes(&QUESTION_LEVEL),
+        mistakes(&CELL),
+        mistakes(&CELL_GROUP),
+        mistakes(&SAMPLE),
+        mistakes(&PART),
+        mistakes(&SERIES),
+        mistakes(&DRIVE_LOG),
+        mistakes(&PREPARATION),
+        mistakes(&EVENT),
+    ];
+    let of_witness = [
+        mistakes(&WITNESS),
+        mistakes(&WITNESS_FILE),
+        mistakes(&WITNESS_DEVICE),
+        mistakes(&WITNESS_DISK),
+        mistakes(&WITNESS_PROCESS),
+        mistakes(&WITNESS_MOMENT),
+        mistakes(&WITNESS_MOMENT_DEVICE),
+    ];
+    let nowhere = Path::new("in memory");
+    for (whole, mistakes) in [(run, of_run.concat()), (observed, of_witness.concat())] {
+        read_content(&whole).unwrap();
+        let content = std::fs::read(whole).unwrap();
+        for sql in mistakes {
+            let mut memory = Connection::open_in_memory().unwrap();
+            let bytes = content.as_slice();
+            memory
+                .deserialize_read_exact("main", bytes, bytes.len(), false)
+                .unwrap();
+            break_rows(&memory, &sql);
+            let error = read::content(&memory, nowhere).expect_err(&sql);
+            assert_eq!(error.kind(), Kind::Usage, "{sql}: {error}");
+        }
     }
 }

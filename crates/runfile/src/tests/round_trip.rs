@@ -2,91 +2,243 @@
 
 use iolab_record::Question;
 use iolab_record::question::{Asked, Fit};
+use iolab_record::tables::{ENVIRONMENT, Fact, RUN};
 use iolab_workload::service_level::Need;
 
 use super::*;
 
-#[test]
-fn everything_comes_back() {
-    let bench = Fixture::new();
-    let mut file = bench.create("a.iolab");
-    let event = Event {
-        at_utc: BEGAN.to_owned(),
-        kind: EventKind::Choice,
-        cell: Some(1),
-        message: "one: 10, all: 20".to_owned(),
-    };
-    file.set_batch(1, Batch::Percent(50)).unwrap();
-    file.add_event(&event).unwrap();
-    // The number of the sample is set when it is stored.
-    let with_drives = |sample: i64| Sample {
+/// A cell with groups, one of which is idle.
+fn cell_of_groups() -> Cell {
+    let mut cell = cell_row(0);
+    let rates = [Some(Rate::Bytes(50_000_000)), Some(Rate::ZERO), None];
+    let groups = ["writer", "idle", "reader"].into_iter().zip(rates);
+    let groups = groups.map(|(name, rate)| GroupSpec {
+        name: name.to_owned(),
+        spec: CellSpec {
+            trial: TrialSpec {
+                rate,
+                ..TrialSpec::default()
+            },
+            ..CellSpec::default()
+        },
+    });
+    cell.spec.groups = groups.collect();
+    cell
+}
+
+/// A record with rows in every table of a run.
+pub(super) fn whole_record() -> RunRecord {
+    let with_drives = Sample {
+        id: 1,
         drives: ["nvme0", "nvme1"]
-            .map(|name| drive_row(sample, name))
+            .map(|drive| DriveLog {
+                sample: 1,
+                drive: drive.to_owned(),
+                throttle_events: None,
+                ..filled(&DRIVE_LOG, &[])
+            })
             .into(),
         ..sample_row(0, 0)
     };
-    assert_eq!(add(&mut file, &with_drives(0)), 1);
-    let none = histogram(&[]);
-    assert_eq!(
-        file.add_sample(&bare_sample(1, 0), &[(READS, &none)], &Series::default())
-            .unwrap(),
-        2
-    );
-    file.set_ended_by(0, Some(EndedBy::Precision)).unwrap();
-    file.finish(RunStatus::Failed, ENDED, None).unwrap();
-
-    let record = read(&bench.path("a.iolab")).unwrap();
-    let expected = RunRecord {
+    let group_samples = [1, 3].map(|group| {
+        let mut own = Sample {
+            id: 1,
+            group,
+            ..filled(&GROUP_SAMPLE, &["hardware_missing"])
+        };
+        own.complete_from(&with_drives);
+        own
+    });
+    let of_ranks = Sample {
+        id: 2,
+        ..sample_row(1, 1)
+    };
+    let client_samples = [0, 3].map(|client| {
+        let mut own = Sample {
+            id: 2,
+            client,
+            ..filled(&CLIENT_SAMPLE, &[])
+        };
+        own.take_place_of(&of_ranks);
+        own
+    });
+    let parts = [(0, 0, 0), (0, 3, 1), (1, 0, 0)].map(|(group, rank, target)| Part {
+        sample: 2,
+        id: PartId {
+            group,
+            rank,
+            target,
+        },
+        ..filled(&PART, &[])
+    });
+    let failed = Sample {
+        id: 3,
+        ..bare_sample(1, 2)
+    };
+    let changed = Cell {
+        ended_by: Some(EndedBy::Precision),
+        spec: CellSpec {
+            trial: TrialSpec {
+                batch: Batch::Percent(50),
+                ..cell_row(1).spec.trial
+            },
+            batch_auto: false,
+            ..cell_row(1).spec
+        },
+        ..cell_row(1)
+    };
+    RunRecord {
         run: Run {
             status: RunStatus::Failed,
             ended_utc: Some(ENDED.to_owned()),
             ..run_row()
         },
         environment: environment(),
+        further_hosts: vec![Fact {
+            host: 1,
+            ..filled(&ENVIRONMENT, &[])
+        }],
+        further_targets: vec![FurtherTarget {
+            id: 1,
+            ..filled(&TARGET, &[])
+        }],
+        ranks: vec![Rank {
+            id: 1,
+            ..filled(&RANK, &[])
+        }],
         experiment: experiment_row(),
-        cells: vec![
-            Cell {
-                ended_by: Some(EndedBy::Precision),
-                ..cell_row(0)
-            },
-            Cell {
-                spec: CellSpec {
-                    trial: TrialSpec {
-                        batch: Batch::Percent(50),
-                        ..cell_row(1).spec.trial
-                    },
-                    batch_auto: false,
-                    ..cell_row(1).spec
-                },
-                ..cell_row(1)
-            },
-        ],
-        samples: vec![
-            Sample {
-                id: 1,
-                ..with_drives(1)
-            },
-            Sample {
-                id: 2,
-                ..bare_sample(1, 0)
-            },
-        ],
+        cells: vec![cell_of_groups(), changed],
+        samples: vec![with_drives, of_ranks, failed],
+        group_samples: group_samples.into(),
+        client_samples: client_samples.into(),
+        parts: parts.into(),
         series: vec![SampleSeries {
             sample: 1,
             series: series(),
         }],
-        events: vec![event],
-        ..RunRecord::default()
-    };
-    assert_eq!(record, expected);
+        preparation: vec![filled(&PREPARATION, &[])],
+        events: vec![Event {
+            cell: Some(1),
+            ..filled(&EVENT, &[])
+        }],
+    }
+}
 
-    let latencies: Vec<SampleLatency> = read_latency(&bench.path("a.iolab"))
-        .unwrap()
-        .collect::<Result<_>>()
+/// The latencies of the samples of [`whole_record`], each with another value.
+fn latencies(record: &RunRecord) -> Vec<(PartId, LatencyOf, LatencyHistogram)> {
+    let ids = record.parts.iter().map(|part| part.id);
+    let all = ids.flat_map(|id| Operation::ALL.iter().map(move |operation| (id, *operation)));
+    let all = all.flat_map(|(id, operation)| {
+        let quantities = RequestTime::ALL.iter();
+        quantities.map(move |quantity| {
+            (
+                id,
+                LatencyOf {
+                    operation,
+                    quantity: *quantity,
+                },
+            )
+        })
+    });
+    let all = (1000..).zip(all);
+    all.map(|(ns, (id, of))| (id, of, histogram(&[ns])))
+        .collect()
+}
+
+/// Writes a record as a run does.
+pub(super) fn write(path: &Path, record: &RunRecord) {
+    let RunRecord { samples, cells, .. } = record;
+    let planned = [cells[0].clone(), cell_row(1)];
+    let (run, experiment) = (run_row(), &record.experiment);
+    let mut file = RunFile::create(path, &run, &record.environment, experiment, &planned).unwrap();
+    file.add_targets(&record.further_targets).unwrap();
+    file.add_ranks(&record.ranks).unwrap();
+    file.add_preparation(&record.preparation[0]).unwrap();
+    file.add_event(&record.events[0]).unwrap();
+    file.set_batch(1, Batch::Percent(50)).unwrap();
+    let course = record.series[0].series.clone();
+    file.add_sample_of_groups(&samples[0], &record.group_samples, &[], &course)
         .unwrap();
-    let found: Vec<_> = latencies.iter().map(|l| (l.sample, l.of)).collect();
-    assert_eq!(found, [(1, READS), (1, WRITES)]);
-    assert_eq!(latencies[0].histogram, histogram(&[100, 200]));
+    let latencies = latencies(record);
+    let latencies: Vec<_> = latencies
+        .iter()
+        .map(|(id, of, one)| (*id, *of, one))
+        .collect();
+    let parts = (&record.parts[..], &record.client_samples[..]);
+    file.add_sample_in_parts(&samples[1], parts, &latencies, &Series::default())
+        .unwrap();
+    let none = histogram(&[]);
+    file.add_sample(&samples[2], &[(READS, &none)], &Series::default())
+        .unwrap();
+    file.set_ended_by(1, cells[1].ended_by).unwrap();
+    file.finish(record.run.status, ENDED, None).unwrap();
+    // A run on several hosts writes their facts with its plan.
+    for fact in &record.further_hosts {
+        let connection = Connection::open(path).unwrap();
+        crate::rows::insert(&connection, path, &ENVIRONMENT, fact, true).unwrap();
+    }
+}
+
+#[test]
+fn everything_comes_back() {
+    let bench = Fixture::new();
+    let path = bench.path("a.iolab");
+    let mut expected = whole_record();
+    write(&path, &expected);
+    expected.span_ranks();
+    let record = read(&path).unwrap();
+    assert_eq!(record, expected);
+    let part = |group| PartId {
+        group,
+        ..PartId::default()
+    };
+    assert_eq!(record.group_of(1, part(3)), Some("reader"));
+    assert_eq!(record.group_of(1, part(0)), None);
+    let found = read_latency(&path).unwrap().map(|latency| {
+        let SampleLatency {
+            sample,
+            part,
+            of,
+            histogram,
+        } = latency.unwrap();
+        assert_eq!(sample, 2);
+        (histogram.max(), part, of)
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort_unstable();
+    let expected = latencies(&expected);
+    let expected = expected
+        .iter()
+        .map(|(part, of, one)| (one.max(), *part, *of));
+    assert!(found.into_iter().eq(expected));
+}
+
+/// A field of a table of its own, or of another kind of row, may stay empty.
+#[test]
+fn every_field_has_a_column() {
+    let sample: Sample = filled(&SAMPLE, &["hardware_missing"]);
+    let of_sample = [
+        "id: 0,", "group: 0,", "client: 0,", "start_ns: 0,", "drives: [],",
+        // Of syncs and trims.
+        "bytes: 0,", "short_transfers: 0,", "response: None,", "lateness: None,",
+        // Of sizes of requests, which do not read alone.
+        "reads: false,",
+    ];
+    for (empty, known) in [
+        (empty_fields(&filled::<Run>(&RUN, &[])), &[][..]),
+        (empty_fields(&sample), &of_sample),
+        (empty_fields(&filled::<DriveLog>(&DRIVE_LOG, &[])), &[]),
+        (empty_fields(&filled::<Part>(&PART, &[])), &["bytes: 0,"]),
+        (
+            empty_fields(&witness::one_of_each()),
+            &[
+                "owed_sync_ns: None,", "evidence_ns: 0,", "\"memory_bytes\": 0,",
+            ],
+        ),
+    ] {
+        let lost = empty.iter().find(|field| !known.contains(&field.as_str()));
+        assert_eq!(lost, None, "{known:?}");
+    }
 }
 
 #[test]
@@ -183,182 +335,4 @@ fn a_question_that_cannot_be_is_told() {
         assert_eq!(error.kind(), Kind::Usage, "{sql}: {error}");
         assert!(RunFile::open_resume(&path).is_err(), "{sql}");
     }
-}
-
-#[test]
-fn a_sample_may_have_parts_with_all_latencies() {
-    let bench = Fixture::new();
-    let mut file = bench.create("a.iolab");
-    let ids = [(0, 0, 0), (0, 3, 1), (1, 0, 0)];
-    let ids = ids.map(|(group, rank, target)| PartId {
-        group,
-        rank,
-        target,
-    });
-    let mut all = Vec::new();
-    for part in ids {
-        for operation in Operation::ALL {
-            for quantity in RequestTime::ALL {
-                let of = LatencyOf {
-                    operation: *operation,
-                    quantity: *quantity,
-                };
-                all.push((part, of, histogram(&[1000 + all.len() as u64])));
-            }
-        }
-    }
-    let given: Vec<_> = all.iter().map(|(part, of, h)| (*part, *of, h)).collect();
-    let part = |(number, id): (u64, PartId)| Part {
-        sample: 1,
-        id,
-        start_ns: number,
-        elapsed_ns: number + 10,
-        done: PerOperation::from_fn(|operation| Moved {
-            requests: number + 20 + operation as u64,
-            bytes: match operation {
-                Operation::Sync => 0,
-                _ => number + 70 + operation as u64,
-            },
-        }),
-        errors: number + 100,
-    };
-    let parts: Vec<Part> = (0..).zip(ids).map(part).collect();
-    let whole = sample_row(0, 0);
-    let clients = [0, 3].map(|rank| Sample {
-        client: rank,
-        start_ns: u64::from(rank) + 5,
-        ..whole.clone()
-    });
-    file.add_sample_in_parts(&whole, (&parts, &clients), &given, &Series::default())
-        .unwrap();
-    drop(file);
-    let path = bench.path("a.iolab");
-    let record = read(&path).unwrap();
-    assert_eq!(record.parts, parts);
-    let own = |sample: &Sample| {
-        (
-            (sample.id, sample.client, sample.start_ns, sample.elapsed_ns),
-            (sample.cell, sample.block, sample.ok),
-            sample.operations.clone(),
-            (sample.region, sample.verdict.clone()),
-            iolab_record::Counters {
-                hardware: iolab_record::Hardware::default(),
-                ..sample.counters
-            },
-        )
-    };
-    let mut wanted = clients;
-    wanted
-        .iter_mut()
-        .for_each(|client| client.id = record.samples[0].id);
-    let found = record.client_samples.iter().map(own);
-    assert_eq!(found.collect::<Vec<_>>(), wanted.each_ref().map(own));
-    let mut found: Vec<_> = read_latency(&path)
-        .unwrap()
-        .map(|latency| latency.map(|l| (l.histogram.max(), l.part, l.of)))
-        .collect::<Result<_>>()
-        .unwrap();
-    found.sort_unstable();
-    let expected = all.iter().map(|(part, of, h)| (h.max(), *part, *of));
-    assert_eq!(found, expected.collect::<Vec<_>>());
-}
-
-#[test]
-fn records_of_runs_across_hosts_round_trip() {
-    let bench = Fixture::new();
-    let path = bench.finished("a.iolab");
-    let columns: Vec<&str> = SETTINGS.iter().map(|setting| setting.column).collect();
-    let columns = columns.join(", ");
-    alter(
-        &path,
-        &format!(
-            "INSERT INTO target VALUES (1, '/b', 'file', 4096);
-             INSERT INTO rank VALUES (0, 0, 'one'), (1, 1, 'two');
-             INSERT INTO environment VALUES (1, 0, 'cpu_model', 'another CPU');
-             INSERT INTO cell_group (cell_id, group_id, name, target_id, {columns})
-                 SELECT 1, 1, 'writer', 1, {columns} FROM cell WHERE id = 1;
-             UPDATE cell_group SET bs_bytes = 8192, bytes = NULL, time_ns = NULL"
-        ),
-    );
-    let record = read(&path).unwrap();
-    let target = &record.further_targets[0];
-    assert_eq!((target.id, target.kind), (1, TargetKind::File));
-    let hosts: Vec<_> = record
-        .ranks
-        .iter()
-        .map(|rank| (rank.host, &*rank.name))
-        .collect();
-    assert_eq!(hosts, [(0, "one"), (1, "two")]);
-    assert_eq!(
-        (
-            record.environment.iter().count(),
-            record.further_hosts.len()
-        ),
-        (2, 1)
-    );
-    let group = &record.cells[1].spec.groups[0];
-    assert_eq!(&*group.name, "writer");
-    assert_eq!((group.spec.trial.bs, group.spec.trial.threads), (8192, 2));
-    assert_eq!(group.spec.trial.limit, TrialLimit::default());
-}
-
-#[test]
-fn groups_and_their_samples_round_trip() {
-    let bench = Fixture::new();
-    let mut cell = cell_row(0);
-    let group = |name: &str, rate| GroupSpec {
-        name: name.to_owned(),
-        spec: CellSpec {
-            trial: TrialSpec {
-                rate,
-                ..TrialSpec::default()
-            },
-            ..CellSpec::default()
-        },
-    };
-    let rates = [Some(Rate::Bytes(50_000_000)), Some(Rate::ZERO), None];
-    let names = ["writer", "idle", "reader"];
-    let groups = names.into_iter().zip(rates);
-    cell.spec.groups = groups.map(|(name, rate)| group(name, rate)).collect();
-    let cells = [cell.clone(), cell_row(1)];
-    let path = bench.path("a.iolab");
-    let mut file =
-        RunFile::create(&path, &run_row(), &environment(), &experiment_row(), &cells).unwrap();
-    let whole = sample_row(0, 0);
-    let own = [1, 3].map(|number| {
-        let mut own = sample_row(0, 0);
-        own.group = number;
-        own.start_ns = u64::from(number) * 1000;
-        own.complete_from(&whole);
-        own
-    });
-    file.add_sample_of_groups(&whole, &own, &[], &Series::default())
-        .unwrap();
-    drop(file);
-    let record = read(&path).unwrap();
-    assert_eq!(record.cells[0].spec.groups, cell.spec.groups);
-    assert!(record.cells[1].spec.groups.is_empty());
-    let found = &record.group_samples;
-    assert_eq!(found.iter().map(|s| s.group).collect::<Vec<_>>(), [1, 3]);
-    for (found, own) in found.iter().zip(&own) {
-        assert_eq!(
-            (
-                found.operations.read.clone(),
-                found.operations.write.clone()
-            ),
-            (own.operations.read.clone(), own.operations.write.clone())
-        );
-        assert_eq!(
-            (found.rate_report, found.verified, found.start_ns),
-            (own.rate_report, own.verified, own.start_ns)
-        );
-        assert_eq!(found.counters.usage, own.counters.usage);
-        assert_eq!((found.block, found.ok), (own.block, own.ok));
-    }
-    let part = PartId {
-        group: 3,
-        ..PartId::default()
-    };
-    assert_eq!(record.group_of(1, part), Some("reader"));
-    assert_eq!(record.group_of(1, PartId::default()), None);
 }
