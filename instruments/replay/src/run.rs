@@ -83,12 +83,19 @@ pub(crate) fn carry_out(
     }
     let watch = program.watch(&given.real);
     let stop = (program.catch)(true)?;
+    let clock = Clock::calibrate();
+    // Before anything is written: without the program there is nothing to compare with.
+    let fio = match terms.peer.is_some() {
+        true => Some(Fio::find(&clock, &stop.now)?),
+        false => None,
+    };
     let campaign = Campaign {
         trace,
         survey,
         terms,
         stop: &stop,
-        clock: Clock::calibrate(),
+        clock,
+        fio,
         program,
     };
     if given.real.is_empty() {
@@ -199,6 +206,7 @@ struct Campaign<'a> {
     terms: &'a Options,
     stop: &'a StopFlags,
     clock: Clock,
+    fio: Option<Fio>,
     program: Program,
 }
 
@@ -222,12 +230,8 @@ impl Campaign<'_> {
         let real = targets.into_iter().flat_map(Targets::iter);
         let real = real.map(|(named, target)| Place::Target(named.display().to_string(), target));
         let places: Vec<Place<'_>> = real.chain(models.iter().map(Place::Model)).collect();
-        let fio = match terms.peer.is_some() {
-            true => Some(Fio::find(&self.clock, &stop.now)?),
-            false => None,
-        };
         let programs: Vec<Option<&Fio>> =
-            [None].into_iter().chain(fio.as_ref().map(Some)).collect();
+            [None].into_iter().chain(self.fio.as_ref().map(Some)).collect();
         let mut cells = Vec::new();
         for place in &places {
             for speed in distinct(terms.speed.iter().copied()) {
