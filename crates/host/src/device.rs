@@ -554,46 +554,28 @@ mod tests {
             ("device/nvme4/transport", "pcie", Transport::Nvme),
             ("device/nvme4/transport", "rdma", Transport::NvmeFabric),
         ] {
-            let disk = tempfile::tempdir().expect("a folder");
-            let path = disk.path().join(place);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-            fs::write(path, format!("{text}\n")).expect("written");
-            assert_eq!(
-                transport(disk.path(), "nvme0n1"),
-                expected,
-                "{place} {text}"
-            );
+            let disk = Tree::new();
+            disk.files("", &[(place, text)]);
+            let found = transport(disk.path(), "nvme0n1");
+            assert_eq!(found, expected, "{place} {text}");
         }
     }
 
     #[test]
     fn the_way_to_the_disk_tells_the_transport() {
-        for (path, name, expected) in [
-            (
-                "/sys/devices/pci0/usb2/2-1/host4/target4:0:0/block/sdb",
-                "sdb",
-                Transport::Usb,
-            ),
-            (
-                "/sys/devices/pci0/ata1/host0/target0:0:0/block/sda",
-                "sda",
-                Transport::Sata,
-            ),
-            (
-                "/sys/devices/pci0/virtio2/host2/target2:0:0/block/sda",
-                "sda",
-                Transport::Virtio,
-            ),
-            (
-                "/sys/devices/pci0/host2/port-2:0/block/sda",
-                "sda",
-                Transport::Scsi,
-            ),
-            ("/sys/devices/platform/block/odd", "odd", Transport::Other),
-            ("/sys/devices/virtual/block/zram0", "zram0", Transport::Zram),
-            ("/sys/devices/virtual/block/md127", "md127", Transport::Raid),
+        use Transport::{Other, Raid, Sata, Scsi, Usb, Virtio, Zram};
+        for (path, expected) in [
+            ("pci0/usb2/2-1/host4/target4:0:0/block/sdb", Usb),
+            ("pci0/ata1/host0/target0:0:0/block/sda", Sata),
+            ("pci0/virtio2/host2/target2:0:0/block/sda", Virtio),
+            ("pci0/host2/port-2:0/block/sda", Scsi),
+            ("platform/block/odd", Other),
+            ("virtual/block/zram0", Zram),
+            ("virtual/block/md127", Raid),
         ] {
-            assert_eq!(transport(Path::new(path), name), expected, "{path}");
+            let path = Path::new("/sys/devices").join(path);
+            let name = path.file_name().and_then(|name| name.to_str());
+            assert_eq!(transport(&path, name.expect("text")), expected, "{path:?}");
         }
     }
 }

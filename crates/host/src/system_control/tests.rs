@@ -32,6 +32,15 @@ fn machine() -> Tree {
     tree
 }
 
+/// The machine under control, and the path of the journal.
+fn controlled() -> (Tree, PathBuf, SystemControl) {
+    let tree = machine();
+    let journal = tree.path().join("journal");
+    let (control, left) = SystemControl::at(tree.path(), &journal).expect("free");
+    assert!(left.is_empty());
+    (tree, journal, control)
+}
+
 fn value(tree: &Tree, file: &str) -> String {
     text_of(tree.path().join(DISK).join("queue").join(file)).expect("there")
 }
@@ -44,10 +53,7 @@ const PARTITION: [Option<(u32, u32)>; 1] = [Some((8, 1))];
 
 #[test]
 fn what_is_changed_is_restored() {
-    let tree = machine();
-    let journal = tree.path().join("journal");
-    let (control, left) = SystemControl::at(tree.path(), &journal).expect("free");
-    assert!(left.is_empty());
+    let (tree, journal, control) = controlled();
     let asked =
         settings("max_sectors_kb:max+nomerges:1+read_ahead_kb:0+transparent_hugepage:never");
     let changed = control.change(&asked, &PARTITION).expect("changed");
@@ -66,9 +72,7 @@ fn what_is_changed_is_restored() {
 /// do then.
 #[test]
 fn another_thread_restores_the_change() {
-    let tree = machine();
-    let journal = tree.path().join("journal");
-    let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+    let (tree, journal, control) = controlled();
     let changed = control
         .change(&settings("max_sectors_kb:64"), &PARTITION)
         .expect("changed");
@@ -84,16 +88,12 @@ fn another_thread_restores_the_change() {
 
 #[test]
 fn next_run_restores_a_killed_runs_change() {
-    let tree = machine();
-    let journal = tree.path().join("journal");
-    {
-        let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
-        let changed = control.change(&settings("max_sectors_kb:64"), &PARTITION);
-        // As if the process was killed: only the lock is dropped.
-        std::mem::forget(changed.expect("changed"));
-        control.journal.take();
-        std::mem::forget(control);
-    }
+    let (tree, journal, control) = controlled();
+    let changed = control.change(&settings("max_sectors_kb:64"), &PARTITION);
+    // As if the process was killed: only the lock is dropped.
+    std::mem::forget(changed.expect("changed"));
+    control.journal.take();
+    std::mem::forget(control);
     assert_eq!(value(&tree, "max_sectors_kb"), "64");
     let restored = SystemControl::restore_at(tree.path(), &journal).expect("restored");
     assert_eq!(restored.len(), 1, "{restored:?}");
@@ -106,9 +106,7 @@ fn next_run_restores_a_killed_runs_change() {
 #[test]
 fn rounded_value_is_restored_before_it_was_read() {
     for (now, restored) in [("60", "128"), ("64", "128"), ("256", "256")] {
-        let tree = machine();
-        let journal = tree.path().join("journal");
-        let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+        let (tree, journal, control) = controlled();
         let entries = control.entries(&settings("max_sectors_kb:64"), &PARTITION);
         control.keep(&entries.expect("known")).expect("kept");
         tree.files(DISK, &[("queue/max_sectors_kb", now)]);
@@ -121,9 +119,7 @@ fn rounded_value_is_restored_before_it_was_read() {
 /// A version that is open for reading stays as it is: a kill leaves one whole version.
 #[test]
 fn journal_versions_replace_each_other_whole() {
-    let tree = machine();
-    let journal = tree.path().join("journal");
-    let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+    let (tree, journal, control) = controlled();
     let _changed = control.change(&settings("max_sectors_kb:64"), &PARTITION);
     let before = fs::read_to_string(&journal).expect("there");
     let mut opened = fs::File::open(&journal).expect("there");
@@ -156,26 +152,21 @@ fn foreign_file_at_the_journals_path_is_refused() {
 
 #[test]
 fn what_somebody_else_has_changed_meanwhile_stays() {
-    let tree = machine();
-    let journal = tree.path().join("journal");
-    let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
-    let changed = control.change(&settings("max_sectors_kb:64"), &PARTITION);
-    tree.files(DISK, &[("queue/max_sectors_kb", "32")]);
-    changed.expect("changed").restore().expect("nothing fails");
-    assert_eq!(value(&tree, "max_sectors_kb"), "32");
-}
-
-#[test]
-fn settings_of_a_scheduler_chosen_by_others_stay() {
-    let tree = machine();
-    let journal = tree.path().join("journal");
-    let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
-    let changed = control.change(&settings("scheduler:none"), &PARTITION);
-    let by_others = [("queue/scheduler", "bfq"), ("queue/nr_requests", "300")];
-    tree.files(DISK, &by_others);
-    changed.expect("changed").restore().expect("nothing fails");
-    assert_eq!(value(&tree, "scheduler"), "bfq");
-    assert_eq!(value(&tree, "nr_requests"), "300");
+    let one = [("queue/max_sectors_kb", "32")];
+    // What a scheduler that others chose has set.
+    let several = [("queue/scheduler", "bfq"), ("queue/nr_requests", "300")];
+    for (asked, by_others) in [
+        ("max_sectors_kb:64", &one[..]),
+        ("scheduler:none", &several),
+    ] {
+        let (tree, _, control) = controlled();
+        let changed = control.change(&settings(asked), &PARTITION);
+        tree.files(DISK, by_others);
+        changed.expect("changed").restore().expect("nothing fails");
+        for (file, text) in by_others {
+            assert_eq!(value(&tree, file.trim_start_matches("queue/")), *text);
+        }
+    }
 }
 
 #[test]
@@ -193,9 +184,7 @@ fn one_process_changes_settings_at_a_time() {
 
 #[test]
 fn settings_reset_with_the_scheduler_are_kept() {
-    let tree = machine();
-    let journal = tree.path().join("journal");
-    let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+    let (_tree, _, control) = controlled();
     let entries = control.entries(&settings("scheduler:none"), &PARTITION);
     let entries = entries.expect("known");
     let paths: Vec<String> = entries
@@ -215,9 +204,7 @@ fn settings_reset_with_the_scheduler_are_kept() {
 
 #[test]
 fn unknown_settings_are_refused_before_any_change() {
-    let tree = machine();
-    let journal = tree.path().join("journal");
-    let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+    let (tree, _, control) = controlled();
     let tried = |text: &str, devices| control.try_out(&settings(text), devices);
     assert!(tried("scheduler:kyber+read_ahead_kb:0", &PARTITION).is_err());
     assert!(tried("read_ahead_kb:0", &[None]).is_err());

@@ -268,38 +268,49 @@ fn place(request: &DeviceRequest) -> (u32, bool, u64) {
 mod tests {
     use super::*;
 
-    fn block(at: u64, step: Step, first: u64, count: u32) -> Event {
-        Event {
-            at,
-            kind: TraceEventKind::Block {
+    /// Events in words: the moment, the step, and the sectors. A flush has none.
+    fn events(text: &str) -> Vec<Event> {
+        let event = |words: &str| {
+            let mut words = words.split_whitespace();
+            let mut next = || words.next().expect("a word");
+            let (at, step, sectors) = (next().parse().expect("a number"), next(), next());
+            let (step, transfer) = match step {
+                "start" => (Step::Start, Transfer::Write),
+                "issue" => (Step::Issue, Transfer::Write),
+                "complete" => (Step::Complete, Transfer::Write),
+                "bio-queue" => (Step::BioQueue, Transfer::Write),
+                "bio-complete" => (Step::BioComplete, Transfer::Write),
+                "issue-flush" => (Step::Issue, Transfer::Flush),
+                "complete-flush" => (Step::Complete, Transfer::Flush),
+                other => panic!("{other}"),
+            };
+            let (first, count) = sectors.split_once('+').expect("FIRST+COUNT");
+            let kind = TraceEventKind::Block {
                 step,
                 disk: 1,
-                first,
-                count,
-                transfer: Transfer::Write,
+                first: first.parse().expect("a number"),
+                count: count.parse().expect("a number"),
+                transfer,
                 metadata: false,
                 thread: 0,
-            },
-        }
+            };
+            Event { at, kind }
+        };
+        text.split(',').map(event).collect()
     }
 
     /// First sector, end, and the three moments.
-    fn seen(events: &[Event]) -> Vec<(u64, u64, u64, u64, u64)> {
+    fn seen(text: &str) -> Vec<(u64, u64, u64, u64, u64)> {
         let one = |r: &DeviceRequest| (r.first, r.end, r.start, r.issue, r.complete);
-        of_events(events).parts.iter().map(one).collect()
+        of_events(&events(text)).parts.iter().map(one).collect()
     }
 
     #[test]
     fn parts_of_one_request_are_joined() {
-        let events = [
-            block(1, Step::Start, 80, 8),
-            block(2, Step::Start, 88, 8),
-            block(3, Step::Start, 16, 1),
-            block(4, Step::Issue, 80, 16),
-            block(5, Step::Issue, 16, 1),
-            block(7, Step::Complete, 16, 1),
-            block(9, Step::Complete, 80, 16),
-        ];
+        let events = events(
+            "1 start 80+8, 2 start 88+8, 3 start 16+1, 4 issue 80+16, 5 issue 16+1,
+             7 complete 16+1, 9 complete 80+16",
+        );
         let requests = disk_requests(&events).into_iter();
         let places = requests.map(|one| (one.start, one.complete, one.offset, one.bytes));
         let wanted = [(1, 9, 40_960, 8192), (3, 7, 8192, 512)];
@@ -307,111 +318,54 @@ mod tests {
     }
 
     #[test]
-    fn the_last_issue_counts() {
-        let events = [
-            block(1, Step::Start, 80, 8),
-            block(2, Step::Issue, 80, 8),
-            block(5, Step::Issue, 80, 8),
-            block(9, Step::Complete, 80, 8),
-            // Requests that began before tracing are left out.
-            block(10, Step::Complete, 16, 8),
-        ];
-        assert_eq!(seen(&events), [(80, 88, 1, 5, 9)]);
-    }
-
-    /// This happens where one pass over all blocks ends and the next one begins.
-    #[test]
-    fn concurrent_requests_of_the_same_sectors_stay_separate() {
-        let events = [
-            block(1, Step::Start, 80, 8),
-            block(2, Step::Issue, 80, 8),
-            block(3, Step::Start, 80, 8),
-            block(5, Step::Issue, 80, 8),
-            block(9, Step::Complete, 80, 8),
-            block(11, Step::Complete, 80, 8),
-        ];
-        let expected = [(80, 88, 1, 2, 9), (80, 88, 3, 5, 11)];
-        assert_eq!(seen(&events), expected);
-        // Without a queue.
-        let events = [
-            block(1, Step::BioQueue, 80, 8),
-            block(3, Step::BioQueue, 80, 8),
-            block(9, Step::BioComplete, 80, 8),
-            block(11, Step::BioComplete, 80, 8),
-        ];
-        let expected = [(80, 88, 1, 1, 9), (80, 88, 3, 3, 11)];
-        assert_eq!(seen(&events), expected);
-        // Both are issued as parts of a larger request.
-        let events = [
-            block(1, Step::Start, 80, 8),
-            block(2, Step::Start, 88, 8),
-            block(3, Step::Start, 80, 8),
-            block(4, Step::Issue, 80, 16),
-            block(5, Step::Issue, 80, 8),
-            block(9, Step::Complete, 80, 16),
-            block(11, Step::Complete, 80, 8),
-        ];
-        let expected = [(80, 88, 1, 4, 9), (88, 96, 2, 4, 9), (80, 88, 3, 5, 11)];
-        assert_eq!(seen(&events), expected);
-    }
-
-    #[test]
-    fn sectors_that_joined_a_request_have_its_moments() {
-        let events = [
-            block(1, Step::Start, 8, 8),
-            // 16..24 joined at its end without a start of its own, 24..32 was merged as a request.
-            block(3, Step::Start, 24, 8),
-            block(4, Step::Issue, 8, 24),
-            block(9, Step::Complete, 8, 24),
-        ];
-        assert_eq!(
-            seen(&events),
-            [(8, 16, 1, 4, 9), (16, 24, 1, 4, 9), (24, 32, 3, 4, 9)]
-        );
-    }
-
-    #[test]
-    fn request_completed_in_parts_ends_with_the_last() {
-        let events = [
-            block(1, Step::Start, 8, 16),
-            block(2, Step::Issue, 8, 16),
-            block(5, Step::Complete, 8, 8),
-            block(7, Step::Complete, 16, 8),
-        ];
-        assert_eq!(seen(&events), [(8, 24, 1, 2, 7)]);
+    fn each_part_has_the_moments_of_its_request() {
+        for (text, expected) in [
+            // The last issue counts; requests that began before tracing are left out.
+            (
+                "1 start 80+8, 2 issue 80+8, 5 issue 80+8, 9 complete 80+8, 10 complete 16+8",
+                &[(80, 88, 1, 5, 9)][..],
+            ),
+            // The same sectors at once, where one pass over all blocks ends and the next one begins.
+            (
+                "1 start 80+8, 2 issue 80+8, 3 start 80+8, 5 issue 80+8,
+                 9 complete 80+8, 11 complete 80+8",
+                &[(80, 88, 1, 2, 9), (80, 88, 3, 5, 11)],
+            ),
+            // Without a queue.
+            (
+                "1 bio-queue 80+8, 3 bio-queue 80+8, 9 bio-complete 80+8, 11 bio-complete 80+8",
+                &[(80, 88, 1, 1, 9), (80, 88, 3, 3, 11)],
+            ),
+            // Both are issued as parts of a larger request.
+            (
+                "1 start 80+8, 2 start 88+8, 3 start 80+8, 4 issue 80+16, 5 issue 80+8,
+                 9 complete 80+16, 11 complete 80+8",
+                &[(80, 88, 1, 4, 9), (88, 96, 2, 4, 9), (80, 88, 3, 5, 11)],
+            ),
+            // 16 to 24 joined at its end without a start of its own, 24 to 32 was merged as a request.
+            (
+                "1 start 8+8, 3 start 24+8, 4 issue 8+24, 9 complete 8+24",
+                &[(8, 16, 1, 4, 9), (16, 24, 1, 4, 9), (24, 32, 3, 4, 9)],
+            ),
+            // Completed in parts.
+            (
+                "1 start 8+16, 2 issue 8+16, 5 complete 8+8, 7 complete 16+8",
+                &[(8, 24, 1, 2, 7)],
+            ),
+        ] {
+            assert_eq!(seen(text), expected, "{text}");
+        }
     }
 
     #[test]
     fn requests_are_counted_as_the_device_counts_them() {
-        let flush = |at, step, transfer| Event {
-            at,
-            kind: TraceEventKind::Block {
-                step,
-                disk: 1,
-                first: 0,
-                count: 0,
-                transfer,
-                metadata: false,
-                thread: 0,
-            },
-        };
-        let events = [
-            // Begun before tracing.
-            block(1, Step::Complete, 400, 8),
-            // Two merged requests, completed as one.
-            block(2, Step::Start, 8, 8),
-            block(3, Step::Start, 16, 8),
-            block(4, Step::Issue, 8, 16),
-            block(5, Step::Complete, 8, 16),
-            // A sync waits for a flush; then a second flush is issued, and both complete.
-            flush(6, Step::Start, Transfer::Write),
-            flush(7, Step::Issue, Transfer::Flush),
-            flush(8, Step::Issue, Transfer::Flush),
-            flush(9, Step::Complete, Transfer::Flush),
-            flush(10, Step::Complete, Transfer::Write),
-            flush(12, Step::Complete, Transfer::Flush),
-        ];
-        let seen = of_events(&events);
+        let seen = of_events(&events(
+            // Begun before tracing; two merged requests, completed as one; a sync waits for a flush; then a second flush is
+            // issued, and both complete.
+            "1 complete 400+8, 2 start 8+8, 3 start 16+8, 4 issue 8+16, 5 complete 8+16,
+             6 start 0+0, 7 issue-flush 0+0, 8 issue-flush 0+0, 9 complete-flush 0+0,
+             10 complete 0+0, 12 complete-flush 0+0",
+        ));
         assert_eq!(
             (seen.requests, seen.begun_before, seen.flush_waits),
             (1, 1, 1)

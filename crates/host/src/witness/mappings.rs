@@ -201,70 +201,33 @@ mod tests {
 
     #[test]
     fn mappings_are_read_as_linux_prints_them() {
+        use UncountedWay::{Libaio, Mmap};
         let program = "fe:00 81   /usr/bin/my tool";
-        for (line, expected, names_file) in [
+        for (of_mapping, expected) in [
+            ("rw-s 00000000 00:0f 1234   /[aio] (deleted)", Some(Libaio)),
+            ("r--s 00000000 fe:00 77   /data/file", Some(Mmap)),
             (
-                "7f0000000000-7f0000003000 rw-s 00000000 00:0f 1234   /[aio] (deleted)",
-                Some(UncountedWay::Libaio),
-                false,
-            ),
-            (
-                "7f0000000000-7f0008000000 r--s 00000000 fe:00 77   /data/file",
-                Some(UncountedWay::Mmap),
-                true,
-            ),
-            (
-                "7f0000000000-7f0000007000 r--s 00000000 fe:00 78   /usr/lib/gconv/gconv-modules.cache",
+                "r--p 00000000 fe:00 79   /usr/lib/locale/locale-archive",
                 None,
-                true,
             ),
-            (
-                "7f0000000000-7f0008000000 r--p 00000000 fe:00 79   /usr/lib/locale/locale-archive",
-                None,
-                true,
-            ),
-            (
-                "7f0000000000-7f0008000000 rw-s 00000000 00:01 9   /dev/zero (deleted)",
-                None,
-                false,
-            ),
-            (
-                "7f0000000000-7f0008000000 rw-p 00000000 00:00 0 ",
-                None,
-                false,
-            ),
-            (
-                "7f0000000000-7f0008000000 rw-p 00000000 00:00 0    [heap]",
-                None,
-                false,
-            ),
-            (
-                "7f0000000000-7f0008000000 r--p 00000000 fe:00 80   /repo/objects/pack-1.pack",
-                Some(UncountedWay::Mmap),
-                true,
-            ),
+            ("rw-s 00000000 00:01 9   /dev/zero (deleted)", None),
+            ("rw-p 00000000 00:00 0 ", None),
+            ("rw-p 00000000 00:00 0    [heap]", None),
+            ("r--p 00000000 fe:00 80   /repo/pack-1.pack", Some(Mmap)),
             // A part without code of an executed file, a data library, and a data file whose path begins like
             // the program's.
-            (
-                "7f0000000000-7f0008000000 r--p 00000000 fe:00 81   /usr/bin/my tool",
-                None,
-                true,
-            ),
-            (
-                "7f0000000000-7f0008000000 r--p 00000000 fe:00 82   /usr/lib/libdata.so.7",
-                None,
-                true,
-            ),
-            (
-                "7f0000000000-7f0008000000 r--p 00000000 fe:00 83   /usr/bin/my data",
-                Some(UncountedWay::Mmap),
-                true,
-            ),
+            ("r--p 00000000 fe:00 81   /usr/bin/my tool", None),
+            ("r--p 00000000 fe:00 82   /usr/lib/libdata.so.7", None),
+            ("r--p 00000000 fe:00 83   /usr/bin/my data", Some(Mmap)),
         ] {
-            let mapping = Mapping::parse(line).expect("a line");
-            assert_eq!(mapping.names_file(), names_file, "{line}");
-            assert_eq!(way(line, &[program], None), expected, "{line}");
+            let line = format!("7f0000000000-7f0008000000 {of_mapping}");
+            let mapping = Mapping::parse(&line).expect("a line");
+            assert_eq!(mapping.names_file(), line.contains("fe:00"), "{line}");
+            assert_eq!(way(&line, &[program], None), expected, "{line}");
         }
+        let cache =
+            "7f0000000000-7f0000007000 r--s 00000000 fe:00 78   /usr/lib/gconv/gconv-modules.cache";
+        assert_eq!(way(cache, &[program], None), None);
         for line in ["", "7f00-7f08 r--p", "x-y r--p 0 fe:00 1   /a"] {
             assert_eq!(Mapping::parse(line), None, "{line}");
         }
