@@ -49,17 +49,16 @@ pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
     trial::run(spec, target, clock(), &AtomicBool::new(false))
 }
 
-/// Runs the calling test in a process of its own; `true` in that process.
-pub(crate) fn is_alone() -> bool {
+/// Runs the calling test, of this name, in a process of its own; `true` in that process.
+pub(crate) fn is_alone(test: &str) -> bool {
     const IS_CHILD: &str = "IOLAB_TEST_ALONE";
     if std::env::var_os(IS_CHILD).is_some() {
         return true;
     }
-    let own = std::thread::current();
-    let own = own.name().expect("the harness names threads by tests");
     let mut child = Command::new(std::env::current_exe().expect("this program"));
-    child.args(["--exact", own]).env(IS_CHILD, "");
+    child.args(["--exact", test]).env(IS_CHILD, "");
     let done = child.output().expect("it starts");
-    assert!(done.status.success(), "{done:?}");
+    let told = String::from_utf8_lossy(&done.stdout);
+    assert!(told.contains("1 passed"), "{test}: {done:?}");
     false
 }

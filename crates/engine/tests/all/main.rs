@@ -1,4 +1,4 @@
-//! Trials on files. One program, so that it is linked once. Tests that need a process of their own are separate targets.
+//! Trials on files. One program, so that it is linked once; tests that need a process of their own start it anew.
 
 mod busy_cpu;
 mod files;
@@ -7,6 +7,7 @@ mod listed;
 mod memory;
 mod own_files;
 mod reference;
+mod sigbus;
 mod traced;
 mod trial;
 mod trims;

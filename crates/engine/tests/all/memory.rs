@@ -19,7 +19,7 @@ fn peak_kib() -> u64 {
 
 #[test]
 fn requests_and_regions_take_no_memory() {
-    if !is_alone() {
+    if !is_alone("memory::requests_and_regions_take_no_memory") {
         return;
     }
     let directory = folder();
@@ -69,7 +69,7 @@ fn faults_of(sets: &str, target: &Target, kept: &mut KeptMemory) -> Result<(u64,
 #[test]
 #[allow(unsafe_code)] // what is counted is pages of the ordinary size
 fn only_fresh_buffers_cause_page_faults() {
-    if !is_alone() {
+    if !is_alone("memory::only_fresh_buffers_cause_page_faults") {
         return;
     }
     if fs::exists("/sys/devices/system/node/node1").is_ok_and(|there| there) {

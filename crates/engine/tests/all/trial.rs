@@ -43,7 +43,7 @@ pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
 /// runs itself in a process of its own.
 #[test]
 fn buffers_beyond_the_locked_memory_are_not_registered() {
-    if !is_alone() {
+    if !is_alone("trial::buffers_beyond_the_locked_memory_are_not_registered") {
         return;
     }
     needs::ordinary_user(|folder| {

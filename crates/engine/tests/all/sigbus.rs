@@ -1,4 +1,4 @@
-//! SIGBUS inside and outside of a mapped target. A binary of its own: the handling of a signal is common to a process.
+//! SIGBUS inside and outside of a mapped target, in processes of their own: the handling of a signal is common to a process.
 
 #![allow(unsafe_code)] // what is tested is beyond safe calls
 
@@ -8,12 +8,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::thread;
 
-use iolab_engine::trial;
-use iolab_host::clock::Clock;
 use iolab_storage::{Need, Target};
 use iolab_workload::outcome::{Ended, Failure};
-use iolab_workload::trial::{Backend, CacheState, TrialLimit, TrialSpec};
 use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::files::{folder, is_alone, run, settings};
 
 const SIZE: u64 = 4 << 20;
 /// Set in the environment of a process that ends itself.
@@ -68,27 +67,15 @@ fn install_theirs() {
 
 /// Reads a file by its mapping that was cut short since it was opened.
 fn read_what_was_cut(bs: u64, threads: u32) {
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
+    let directory = folder();
     let path = directory.path().join("file");
     fs::write(&path, vec![7; SIZE as usize]).expect("written");
-    let need = Need::reading(SIZE);
-    let target = Target::open(&path, &need).expect("opens");
+    let target = Target::open(&path, &Need::reading(SIZE)).expect("opens");
     let file = File::options().write(true).open(&path).expect("opens");
     file.set_len(SIZE / 8).expect("cut");
-    let spec = TrialSpec {
-        backend: Backend::Mmap,
-        bs,
-        threads,
-        region: SIZE,
-        cache: CacheState::Cold,
-        limit: TrialLimit {
-            bytes: Some(2 * SIZE),
-            ..TrialLimit::default()
-        },
-        ..TrialSpec::default()
-    };
-    let stop = AtomicBool::new(false);
-    let outcome = trial::run(&spec, &target, &Clock::calibrate(), &stop).expect("it runs");
+    let common = "backend=mmap region=4M cache=cold bytes=8M";
+    let spec = settings(&format!("{common} bs={bs} threads={threads}"));
+    let outcome = run(&spec, &target).expect("it runs");
     assert_eq!(
         (outcome.ended, outcome.errors),
         (Ended::Failed, u64::from(threads))
@@ -125,6 +112,9 @@ fn touch_nothing() -> (usize, u8) {
 
 #[test]
 fn only_faults_of_the_target_fail_requests() {
+    if !is_alone("sigbus::only_faults_of_the_target_fail_requests") {
+        return;
+    }
     install_theirs();
     // One fault in a request, many in one request, in one thread and in several.
     for (bs, threads) in [(4096, 1), (1 << 20, 1), (64 << 10, 4)] {
@@ -154,7 +144,10 @@ fn only_faults_of_the_target_fail_requests() {
 /// Runs one of the ignored tests below in a process of its own; the signal that ended it.
 fn ended_by(test: &str) -> Option<i32> {
     let mut child = Command::new(std::env::current_exe().expect("this program"));
-    child.args(["--exact", test, "--ignored"]).env(IS_CHILD, "");
+    let test = format!("sigbus::{test}");
+    child
+        .args(["--exact", &test, "--ignored"])
+        .env(IS_CHILD, "");
     let output = child.output().expect("it starts");
     output.status.signal()
 }
