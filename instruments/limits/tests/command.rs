@@ -1,4 +1,4 @@
-//! Formats of limits, of runs on models and of the suite.
+//! Formats of limits, of runs on models.
 
 use std::fs;
 
@@ -59,15 +59,4 @@ fn limits_of_a_model_are_its_own() {
         );
         assert_eq!(entries(folder), before);
     }
-}
-
-#[test]
-fn the_suite_says_what_it_needs() {
-    let folder = folder();
-    let done = run(folder.path(), &words!("study --suite limits .")).expect(3);
-    insta::assert_snapshot!(done.stderr.trim_end(), @"
-    error: refusing to change settings of the kernel (system=scheduler:none+nomerges:1)
-      allow it with --change-system, as root
-    ");
-    assert_eq!(entries(folder.path()), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! `time`: its answer, what surrounds the runs, and how it ends.
+//! `time`: its answer, and how it ends. The session `time` has what surrounds the runs, and failures.
 
 use std::fs;
 use std::path::Path;
@@ -50,49 +50,6 @@ fn a_slower_command_is_named_first() {
     run(folder, &words!("report t.iolab -o t.md")).expect(0);
     run(folder, &words!("compare t.iolab t.iolab")).expect(0);
     run(folder, &words!("history .")).expect(0);
-}
-
-#[test]
-fn commands_around_runs_have_their_places() {
-    let folder = folder();
-    let line = words!("time --runs 2 --warmup 2 -L n a,b --export-json t.json");
-    let around = [
-        "--setup", "echo setup {n} >> log", "--prepare", "echo prepare {n} >> log", "--cleanup",
-        "echo cleanup {n} >> log", "echo run {n} >> log",
-    ];
-    let done = run(folder.path(), &[&line[..], &around].concat());
-    assert!(matches!(done.code, Some(0 | 5)), "{}", done.stderr);
-    let log = fs::read_to_string(folder.path().join("log")).unwrap();
-    for name in ["a", "b"] {
-        let own: Vec<&str> = log
-            .lines()
-            .filter_map(|line| line.strip_suffix(name)?.strip_suffix(' '))
-            .collect();
-        let runs = ["prepare", "run"].repeat(4);
-        assert_eq!(own, [&["setup"], &runs[..], &["cleanup"]].concat(), "{log}");
-    }
-    let results = &json(folder.path(), "t.json")["results"];
-    assert_eq!(results[1]["parameters"]["n"], "b");
-}
-
-#[test]
-fn a_failed_command_is_named_with_its_words() {
-    let folder = folder();
-    let commands = words!("time --runs 2 --seed 1");
-    let commands = [&commands[..], &["echo it broke >&2; exit 9", "exit 8"]].concat();
-    let done = run(folder.path(), &commands).expect(1);
-    insta::assert_snapshot!(done.stderr.trim_end(), @"
-    error: 'echo it broke >&2; exit 9' ended with exit code 9; it wrote: it broke
-      run it by hand to see more; -i counts runs that fail
-    ");
-    let done = run(
-        folder.path(),
-        &[&commands[..], &["-i", "--export-json", "t.json"]].concat(),
-    );
-    assert!(matches!(done.code, Some(0 | 5)), "{}", done.stderr);
-    let codes =
-        |place: usize| json(folder.path(), "t.json")["results"][place]["exit_codes"].clone();
-    assert_eq!((codes(0), codes(1)), (vec![9, 9].into(), vec![8, 8].into()));
 }
 
 #[test]

@@ -8,9 +8,6 @@ mod support;
 #[cfg(all(feature = "measure", feature = "limits"))]
 #[path = "../../../../instruments/limits/tests/command.rs"]
 mod exported_limits;
-#[cfg(feature = "gate")]
-#[path = "../../../../instruments/gate/tests/command.rs"]
-mod gate;
 #[cfg(feature = "replay")]
 #[path = "../../../../instruments/replay/tests/command.rs"]
 mod replay;
@@ -26,8 +23,6 @@ mod documented;
 mod evidence;
 mod faults;
 mod file_circles;
-#[cfg(feature = "gate")]
-mod imported;
 mod installed;
 mod interrupt;
 mod limits;

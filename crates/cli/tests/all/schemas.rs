@@ -23,3 +23,15 @@ fn documents_of_measuring_commands_are_as_described() {
     );
     assert_as_described(path, "answers", &json(&answers));
 }
+
+#[test]
+#[cfg(feature = "gate")]
+fn a_gate_of_few_runs_is_as_described() {
+    let folder = folder();
+    let path = folder.path();
+    std::fs::create_dir(path.join("runs")).expect("made");
+    crate::support::with_runs(path, &["runs/a.iolab", "runs/b.iolab", "runs/c.iolab"]);
+    let words = words!("gate --history runs runs/c.iolab --format json");
+    let gate = serde_json::from_str(&run(path, &words).expect(5).stdout).expect("JSON");
+    assert_as_described(path, "gate", &gate);
+}

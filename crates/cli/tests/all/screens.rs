@@ -295,6 +295,9 @@ fn each_session_prints_what_it_printed() {
     }
     let is_direct = takes_direct_io(folder().path());
     check_each("sessions", 10, |text| {
+        if text.contains("(Needs instruments.)") && !cfg!(feature = "instruments") {
+            return None;
+        }
         if text.contains("(Needs direct I/O.)") && !is_direct {
             needs::skip(Need::DirectIo, typed(text).0.trim_end());
             return None;
