@@ -65,7 +65,7 @@ impl<L: Link> Team<L> {
         differs: &dyn Fn(&str, &str) -> String,
     ) -> Roll {
         let began = self.link().now_ns();
-        // Remaining time for a message that passes so many levels.
+        // Remaining time for a message across this number of levels.
         let left = |team: &mut Self, levels| {
             let gone = team.link().now_ns().saturating_sub(began);
             let gone = Duration::from_nanos(gone.max(0).unsigned_abs());

@@ -328,14 +328,16 @@ impl RunRecord {
         self.id() == other.id() && self.samples == other.samples
     }
 
-    /// Whether both have the same samples, whenever they were made: two runs of a model with one seed have.
+    /// Whether both have the same samples of one target, whenever they were made: two runs of a model with one seed have.
     pub fn has_same_samples(&self, other: &Self) -> bool {
         let undated = |sample: &Sample| Sample {
             started_utc: String::new(),
             ..sample.clone()
         };
         let own = self.samples.iter().map(undated);
-        !self.samples.is_empty() && own.eq(other.samples.iter().map(undated))
+        self.run.target == other.run.target
+            && !self.samples.is_empty()
+            && own.eq(other.samples.iter().map(undated))
     }
 
     /// Name of the host that coordinated the run; `None` in files from before it was stored.

@@ -347,27 +347,27 @@ fn classify(facts: &Facts<'_>, share: f64) -> ServedVerdict {
     let carried = carried(facts, share);
     let (served_by, reason) = match (facts.direct, facts.read_bytes > 0) {
         _ if share >= DEVICE_FROM => (ServedBy::Device, carried),
-        (true, reads) if share <= CACHE_UP_TO && reads => (
-            ServedBy::Unknown,
-            match facts.region.extents {
-                Some(_) => "direct reads did not reach the device; possible causes: a file system that ignores O_DIRECT or compresses",
-                None => "direct reads did not reach the device; possible causes: a hole, unwritten extents, or a file system that ignores O_DIRECT or compresses",
-            }
-            .to_owned(),
-        ),
-        (true, _) if share <= CACHE_UP_TO => (
-            ServedBy::Unknown,
-            "direct writes did not reach the device; possible causes: a file system that ignores O_DIRECT, delays or compresses them"
-                .to_owned(),
-        ),
+        (true, reads) if share <= CACHE_UP_TO => {
+            let (what, never) = match (reads, facts.region.extents) {
+                (true, None) => ("reads", "blocks that were never written, or "),
+                (true, Some(_)) => ("reads", ""),
+                (false, _) => ("writes", ""),
+            };
+            (
+                ServedBy::Unknown,
+                format!(
+                    "direct {what} did not reach the device; possible cause: {never}a file system that ignores O_DIRECT"
+                ),
+            )
+        }
         (false, _) if share <= CACHE_UP_TO => (ServedBy::PageCache, carried + within(facts)),
         (true, _) => (
             ServedBy::Mixed,
             format!(
-                "only {carried}{}; possible causes: {}a file system that compresses, or that ignores O_DIRECT in part",
+                "only {carried}{}; possible cause: {}a file system that ignores O_DIRECT in part",
                 within(facts),
                 match facts.is_witnessed {
-                    true => "a file that was opened without O_DIRECT between two looks, ",
+                    true => "a file that was opened without O_DIRECT between two looks, or ",
                     false => "",
                 }
             ),

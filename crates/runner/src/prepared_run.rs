@@ -163,11 +163,11 @@ pub(super) fn unread_drives(
         observer.before(&disks);
         observer.after()
     };
-    let drives = observers.iter().flat_map(read).map(|log| log.drive);
-    let drives = drives.collect::<Vec<_>>().join(", ");
-    (!drives.is_empty()).then(|| {
-        format!("the log of {drives} is not read in a run of several processes: throttling and write amplification stay unknown")
-    })
+    let first = observers.iter().flat_map(read).next()?;
+    Some(format!(
+        "the log of {} is not read in a run of several processes: throttling and write amplification stay unknown",
+        first.drive
+    ))
 }
 
 /// Warning about tracing requests on disks in memory (zram, brd), which are that fast; `None` if no such disk is traced.

@@ -203,7 +203,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--set allocate=append with a workload that only writes": "file_append";
     none "iolab always leaves free space on a file system; --precondition seq:1 writes all of the region":
         "fill_device fill_fs" => flag(&["region", "bytes"]);
-    none "zoned devices are not supported; --set pattern=strided --set skip=2G skips after each request":
+    none "zones are not supported; --set pattern=strided --set skip=2G skips after each request":
         "zonemode zoneskip zonerange zonesize zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold \
             zone_reset_frequency recover_zbd_write_error write_zone_remainders";
     // The path to the storage.

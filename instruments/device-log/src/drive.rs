@@ -19,8 +19,8 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    /// The only controller of a disk. `None` for other disks, and for a namespace with several controllers: drives differ in whether
-    /// each of these counts its own bytes or those of all.
+    /// The only controller of a disk. `None` for other disks, and for a namespace with several controllers: some drives
+    /// count bytes by controller, others all of them in each.
     pub(crate) fn of_disk(sys: &Path, disk: (u32, u32)) -> Option<Self> {
         let disk = sys.join(format!("dev/block/{}:{}", disk.0, disk.1));
         let controllers = sysfs::nvme_controllers(&disk).into_iter();

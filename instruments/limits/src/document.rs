@@ -6,8 +6,8 @@ use iolab_workload::{Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::limit::{Limit, Measured, Point};
-use crate::storage::{Storage, storages};
+use crate::limit::{Limit, Measured};
+use crate::storage::storages;
 use crate::{iocost, seastar};
 
 /// A limit.
@@ -44,7 +44,14 @@ pub(crate) fn rows(runs: &[AnalysedRun]) -> Result<Judged> {
             ("iocost", &iocost::POINTS[..], iocost::EXPERIMENT),
             ("seastar", &seastar::points(random)[..], seastar::EXPERIMENT),
         ] {
-            if !has_any(&storage, points)? {
+            let cells = points.iter().map(|point| point.cell(&storage));
+            if cells
+                .collect::<Result<Vec<_>>>()?
+                .iter()
+                .flatten()
+                .next()
+                .is_none()
+            {
                 continue;
             }
             let measured = Measured::of(runs, &storage, points, experiment)?;
@@ -64,15 +71,6 @@ pub(crate) fn rows(runs: &[AnalysedRun]) -> Result<Judged> {
         text: (!is_open).then(|| text + "\n"),
         notes,
     })
-}
-
-fn has_any(storage: &Storage<'_>, points: &[Point]) -> Result<bool> {
-    for point in points {
-        if point.cell(storage)?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 fn row(target: &str, format: &'static str, limit: &Limit) -> LimitRow {

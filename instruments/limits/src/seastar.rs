@@ -20,14 +20,16 @@ const RATE_BS: u64 = 1 << 20;
 /// Least sector, bytes: the size of random I/O where a device names none.
 const SECTOR: u64 = 512;
 
-const fn rate(name: &'static str, workload: WorkloadCode) -> Point {
+/// Requests in flight of a rate, at least and at most: a multiple of the least for an array.
+const RATE_DEPTH: (u32, u32) = (4, u32::MAX);
+
+const fn rate(name: &'static str, workload: WorkloadCode, bs: u64, depth: (u32, u32)) -> Point {
     Point {
         name,
         is_rate: true,
         workload,
-        bs: RATE_BS,
-        // A multiple of it for an array.
-        depth: (4, u32::MAX),
+        bs,
+        depth,
         threads: 1,
     }
 }
@@ -47,9 +49,9 @@ const fn iops(name: &'static str, workload: WorkloadCode, bs: u64) -> Point {
 pub(crate) const fn points(bs: u64) -> [Point; 4] {
     [
         iops("read_iops", WorkloadCode::RR, bs),
-        rate("read_bandwidth", WorkloadCode::RS),
+        rate("read_bandwidth", WorkloadCode::RS, RATE_BS, RATE_DEPTH),
         iops("write_iops", WorkloadCode::WR, bs),
-        rate("write_bandwidth", WorkloadCode::WS),
+        rate("write_bandwidth", WorkloadCode::WS, RATE_BS, RATE_DEPTH),
     ]
 }
 
@@ -124,9 +126,9 @@ fn saturation_lengths(
         };
         let mut one_by_one = Measured::default();
         let (mut length, mut bs) = (RATE_BS, RATE_BS / 2);
-        while let Some(cell) = at_size(name, workload, bs).cell(storage)? {
-            let point = at_size(name, workload, bs);
-            let limit = one_by_one.add(runs, &point, cell);
+        let at = |bs| rate(name, workload, bs, (1, 1));
+        while let Some(cell) = at(bs).cell(storage)? {
+            let limit = one_by_one.add(runs, &at(bs), cell);
             if limit.is_none_or(|limit| (limit.value as f64) < full) {
                 break;
             }
@@ -138,15 +140,4 @@ fn saturation_lengths(
         measured.reasons.append(&mut one_by_one.reasons);
     }
     Ok(lengths)
-}
-
-const fn at_size(name: &'static str, workload: WorkloadCode, bs: u64) -> Point {
-    Point {
-        name,
-        is_rate: true,
-        workload,
-        bs,
-        depth: (1, 1),
-        threads: 1,
-    }
 }

@@ -53,17 +53,15 @@ pub(super) fn amplifications(analysis: &Analysis, run: usize) -> impl Iterator<I
 
 /// The claim with the bytes written to flash memory and by hosts, and their ratio; `None` if drives do not count both.
 fn amplification(drives: CellDrives, claim: Claim) -> Option<Claim> {
-    let Some((host, media)) = drives.host_write_bytes.zip(drives.media_write_bytes) else {
-        let open = Claim::new(&kind::LOST_AMPLIFICATION, claim.cells);
-        return drives.lacks_writes.then_some(open);
-    };
     let bytes = |standing, bytes: u64| Point::new(standing, Quantity::Bytes, bytes as f64);
-    let both = [bytes(Standing::Main, media), bytes(Standing::Main, host)];
-    if host < HOST_BYTES_MIN || media == 0 {
-        let least = bytes(Standing::Main, HOST_BYTES_MIN);
+    let both = drives.host_write_bytes.zip(drives.media_write_bytes);
+    let grown = both.filter(|(host, media)| *host >= HOST_BYTES_MIN && *media > 0);
+    let Some((host, media)) = grown else {
         let open = Claim::new(&kind::UNKNOWN_AMPLIFICATION, claim.cells);
-        return Some(open.with_points(both.into_iter().chain([least])));
-    }
+        let is_open = both.is_some() || drives.lacks_writes;
+        return is_open.then(|| open.with_points([bytes(Standing::Main, HOST_BYTES_MIN)]));
+    };
+    let both = [bytes(Standing::Main, media), bytes(Standing::Main, host)];
     let ratio = Point::main(Quantity::Times, media as f64 / host as f64);
     let own = bytes(Standing::Own, drives.written_bytes);
     let own = (own.value < OWN_FROM * host as f64).then_some(own);

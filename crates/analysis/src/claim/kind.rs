@@ -407,19 +407,9 @@ pub static WRITE_AMPLIFICATION: Kind = Kind::new(
 /// Counts of a drive that give no write amplification.
 pub static UNKNOWN_AMPLIFICATION: Kind =
     Kind::new("write-amplification", Role::Nothing, MEDIA_OVER_HOST).says(
-        "Cannot tell the write amplification{cell}: the drive counted {0} to its flash memory and {1} from hosts (both have to grow, the second by at least {2})",
+        "Cannot tell the write amplification{cell}: the drive's counts of bytes to its flash memory and from hosts have to grow, the second by at least {0}",
         &[],
     );
-/// Counts of a drive that went back, and give no write amplification.
-pub static LOST_AMPLIFICATION: Kind = Kind::new(
-    "write-amplification",
-    Role::Nothing,
-    MEDIA_OVER_HOST,
-)
-.says(
-    "Cannot tell the write amplification{cell}: counts of the drive's log are missing or went back",
-    &[],
-);
 /// Layers that take most of the time of requests.
 pub static TIME_BY_LAYER: Kind = Kind::new("time-by-layer", Role::Explanation, LAYERS);
 /// Layers that take most of the time of syncs.

@@ -139,8 +139,8 @@ fn quantiles(outcome: &Outcome) -> [f64; 2] {
     [0.5, 0.99].map(|share| lateness.value_at_quantile(share) as f64 / 1e3)
 }
 
-/// Median and 99th percentile of how much later than the earliest request, against evenly spaced starts, the others reach the
-/// device, us. When fio wants its first start is not known, so this is less than the lateness by that of the earliest.
+/// Median and 99th percentile of the time by which requests reach the device late, against evenly spaced starts from the earliest
+/// request on, us. Lower bounds: the lateness of the earliest request itself is unknown.
 fn traced(target: &Target, rate: u64, clock: &Clock, trial: &mut dyn FnMut()) -> [f64; 2] {
     let disk = target.traced_disk().expect("a device");
     let places = TracedPlaces {

@@ -50,7 +50,6 @@ pub(super) fn import(text: &str) -> Result<Results> {
         match entry(tool, group, places.of_each.get(number)) {
             Ok((entry, doubt)) => {
                 notes.extend(doubt);
-                notes.extend(group.last_depth());
                 let is_told = tool == Tool::IOLAB || group.options.contains_key("norandommap");
                 may_repeat |= !is_told
                     && entry.cell.trial.pattern == Pattern::Rand
@@ -129,16 +128,6 @@ struct JobGroup<'a> {
 impl JobGroup<'_> {
     fn first(&self) -> &FioJob {
         self.jobs[0]
-    }
-
-    /// Note on the depth that a job with `latency_target` found.
-    fn last_depth(&self) -> Option<String> {
-        let depth = self.first().latency_depth;
-        let depth = depth.filter(|_| self.options.contains_key("latency_target"))?;
-        let name = &self.first().jobname;
-        Some(format!(
-            "job '{name}': fio changed the depth to hold latency_target and ended with {depth} (latency_depth); the results cover all depths that it tried"
-        ))
     }
 }
 

@@ -78,9 +78,6 @@ pub struct FioJob {
     /// Percent of the requests, by the least number in flight of each bucket.
     #[serde(default)]
     pub iodepth_level: BTreeMap<String, f64>,
-    /// Requests in flight at the end, which `latency_target` decides.
-    #[serde(default)]
-    pub latency_depth: Option<u64>,
     /// `fsync` calls.
     #[serde(default)]
     pub sync: Syncs,

@@ -11,7 +11,7 @@ use iolab_workload::Kind;
 use iolab_workload::foreign_options::{Answer, FOREIGN};
 use iolab_workload::response::Response;
 use iolab_workload::settings::{SETTINGS, Setting};
-use iolab_workload::trial::{CacheState, FileLayout};
+use iolab_workload::trial::{CacheState, FileLayout, SyncPolicy};
 
 use crate::documents::REQUIREMENT;
 use crate::lines::experiment;
@@ -115,6 +115,8 @@ fn every_built_in_requirement_is_whole() {
         for workload in &bare.workloads {
             let trial = workload.experiment.base().expect(name).trial;
             trial.check().expect(name);
+            // Writes without a sync answer nothing.
+            assert!(!trial.writes() || trial.sync != SyncPolicy::None, "{name}");
             assert!(trial.bs.is_multiple_of(4096) && trial.cache == CacheState::Direct);
         }
         requirement.write_in_place().expect("can be");

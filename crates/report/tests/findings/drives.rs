@@ -125,8 +125,8 @@ fn counts_that_went_back_tell_nothing() {
         text(&named("throttled", &analyse(&times))),
     ];
     insta::assert_snapshot!(all.join("\n"), @"
-    Cannot tell the write amplification with 1 MiB: counts of the drive's log are missing or went back.
-    Cannot tell the write amplification with 1 MiB: counts of the drive's log are missing or went back.
+    Cannot tell the write amplification with 1 MiB: the drive's counts of bytes to its flash memory and from hosts have to grow, the second by at least 48.8 MiB.
+    Cannot tell the write amplification with 1 MiB: the drive's counts of bytes to its flash memory and from hosts have to grow, the second by at least 48.8 MiB.
     Cannot tell whether the drive throttled itself with 4 KiB: counts of its log are missing or went back.
     ");
 }

@@ -99,21 +99,6 @@ fn a_job_without_words_leaves_the_others() {
 }
 
 #[test]
-fn depth_that_holds_a_latency_is_noted() {
-    let plain = job("a", 0, "4k");
-    let asked = plain
-        .replace(
-            r#""job options": {"#,
-            r#""job options": {"latency_target": "2ms", "#,
-        )
-        .replacen('{', r#"{"latency_depth": 3,"#, 1);
-    let notes = |job: String| Import::parse(&report(&[job])).expect("a report").notes();
-    let of_both = [plain.replacen('{', r#"{"latency_depth": 3,"#, 1), asked].map(notes);
-    let said = |notes: &Vec<String>| notes.iter().any(|note| note.contains("ended with 3"));
-    assert_eq!(of_both.each_ref().map(said), [false, true], "{of_both:?}");
-}
-
-#[test]
 fn options_of_global_alone_describe_a_job() {
     let own = r#""job options": {"rw": "randread", "bs": "4k"},"#;
     let bare = job("a", 0, "4k").replace(own, "");
