@@ -75,6 +75,17 @@ pub struct RunFile {
     is_traceable: bool,
 }
 
+/// Parts of a sample, to be stored with it; empty for one without.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SampleParts<'a> {
+    /// The sample of each group.
+    pub groups: &'a [Sample],
+    /// What each group did on a rank, to a target.
+    pub parts: &'a [Part],
+    /// The sample of each client.
+    pub clients: &'a [Sample],
+}
+
 impl RunFile {
     /// Creates a run file with its plan and without samples, atomically, and its folder if it is missing.
     ///
@@ -208,43 +219,23 @@ impl RunFile {
     ) -> Result<i64> {
         let of_whole = |(of, histogram): &(LatencyOf, _)| (PartId::default(), *of, *histogram);
         let latencies: Vec<_> = latencies.iter().map(of_whole).collect();
-        self.add_whole(sample, (&[], &[], &[]), &latencies, course.into())
+        self.add_sample_of(sample, SampleParts::default(), &latencies, course.into())
     }
 
-    /// Adds a sample of a trial with groups, with the samples of all groups (whose ids are ignored) and histograms by group.
+    /// Adds a sample with its parts: the samples of its groups and of its clients, and what each group did on a rank. Their ids
+    /// are ignored. Histograms are of parts.
     ///
     /// # Errors
     ///
     /// Errors of [`RunFile::add_sample`].
-    pub fn add_sample_of_groups<'a>(
+    pub fn add_sample_of(
         &mut self,
         sample: &Sample,
-        groups: &[Sample],
-        latencies: &[(PartId, LatencyOf, &LatencyHistogram)],
-        course: impl Into<TrialCourse<'a>>,
-    ) -> Result<i64> {
-        self.add_whole(sample, (groups, &[], &[]), latencies, course.into())
-    }
-
-    /// Adds a sample that has several parts ([`Part::sample`] is ignored), each with histograms, and several clients.
-    ///
-    /// # Errors
-    ///
-    /// Errors of [`RunFile::add_sample`].
-    pub fn add_sample_in_parts<'a>(
-        &mut self,
-        sample: &Sample,
-        (parts, clients): (&[Part], &[Sample]),
-        latencies: &[(PartId, LatencyOf, &LatencyHistogram)],
-        course: impl Into<TrialCourse<'a>>,
-    ) -> Result<i64> {
-        self.add_whole(sample, (&[], parts, clients), latencies, course.into())
-    }
-
-    fn add_whole(
-        &mut self,
-        sample: &Sample,
-        (groups, parts, clients): (&[Sample], &[Part], &[Sample]),
+        SampleParts {
+            groups,
+            parts,
+            clients,
+        }: SampleParts<'_>,
         latencies: &[(PartId, LatencyOf, &LatencyHistogram)],
         course: TrialCourse<'_>,
     ) -> Result<i64> {

@@ -8,10 +8,11 @@ use iolab_workload::Result;
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use rusqlite::{Connection, params};
 
-use super::error::{damaged, fault, too_large};
-use super::large_rows::OneByOne;
-use super::rows::{self, Reader};
+use super::error::{damaged, too_large};
+use super::large_rows::{OneByOne, large_value};
+use super::rows;
 use super::schema::ROWS_MAX;
+use super::table_reader::Tables;
 
 /// Most memory that all latencies over time of a file take at once, bytes.
 const MEMORY_MAX: usize = 512 << 20;
@@ -62,7 +63,7 @@ impl TrialCourse<'_> {
 }
 
 /// The latencies over time of a run file in the order of the samples, groups and operations; each is read on demand.
-pub type LatenciesOverTime = OneByOne<(i64, u32, String), SampleLatencyOverTime>;
+pub type LatenciesOverTime = OneByOne<LatencyOverTimeRow, SampleLatencyOverTime>;
 
 /// Opens the latencies over time of a run file; none if no trial has kept any.
 ///
@@ -70,24 +71,11 @@ pub type LatenciesOverTime = OneByOne<(i64, u32, String), SampleLatencyOverTime>
 ///
 /// Errors of [`super::read`].
 pub fn read_latency_over_time(path: &Path) -> Result<LatenciesOverTime> {
-    OneByOne::open(path, keys, of_key)
-}
-
-fn keys(connection: &Connection, path: &Path) -> Result<Vec<(i64, u32, String)>> {
-    let wrong = |error| fault(path, &error);
-    let sql = "SELECT sample_id, group_id, operation FROM latency_over_time
-         ORDER BY sample_id, group_id, operation";
-    let most = (ROWS_MAX, "latencies over time");
-    rows::keys(connection, path, sql, most, |row| {
-        let operation = row.get_ref(2).map_err(wrong)?.as_str().map(str::to_owned);
-        let operation =
-            operation.map_err(|_| damaged(path, "a latency over time has no operation"))?;
-        Ok((
-            row.get(0).map_err(wrong)?,
-            row.get(1).map_err(wrong)?,
-            operation,
-        ))
-    })
+    let keys = |tables: &Tables<'_>| {
+        let order = "sample_id, group_id, operation";
+        tables.all_but(&LATENCY_OVER_TIME, "intervals", order, ROWS_MAX)
+    };
+    OneByOne::open(path, keys, latency)
 }
 
 impl LatenciesOverTime {
@@ -121,34 +109,25 @@ impl LatenciesOverTime {
     }
 }
 
-fn of_key(
+fn latency(
     connection: &Connection,
     path: &Path,
-    (sample, group, operation): (i64, u32, String),
+    row: LatencyOverTimeRow,
 ) -> Result<SampleLatencyOverTime> {
-    let wrong = |error| fault(path, &error);
-    let sql = "SELECT * FROM latency_over_time
+    let sql = "SELECT intervals FROM latency_over_time
                WHERE sample_id = ? AND group_id = ? AND operation = ?";
-    let mut statement = connection.prepare_cached(sql).map_err(wrong)?;
-    let reader = Reader::new(&LATENCY_OVER_TIME, &statement, path)?;
-    let mut rows = statement
-        .query(params![sample, group, operation])
-        .map_err(wrong)?;
-    let mut read = LatencyOverTimeRow::default();
-    match rows.next().map_err(wrong)? {
-        Some(row) => reader.read(row, &mut read)?,
-        None => return Err(damaged(path, "a latency over time is gone")),
-    }
-    let latency = LatencyOverTime::decode(&read.intervals, read.interval_ns, read.span_ns);
+    let key = params![row.sample, row.group, row.operation.name()];
+    let intervals = large_value(connection, path, sql, key)?;
+    let latency = LatencyOverTime::decode(&intervals, row.interval_ns, row.span_ns);
     let latency = latency.map_err(|what| {
-        let what = format!("the latency of sample {sample} over time: {what}");
+        let what = format!("the latency of sample {} over time: {what}", row.sample);
         damaged(path, what)
     })?;
     Ok(SampleLatencyOverTime {
-        sample: read.sample,
-        group: read.group,
-        operation: read.operation,
-        quantity: read.quantity,
+        sample: row.sample,
+        group: row.group,
+        operation: row.operation,
+        quantity: row.quantity,
         latency,
     })
 }

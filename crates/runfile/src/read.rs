@@ -6,25 +6,23 @@ use std::sync::atomic::AtomicU64;
 use iolab_workload::Result;
 use rusqlite::Connection;
 
-use super::error::{damaged, fault, no_trials, too_large};
+use super::error::{damaged, no_trials, too_large};
 use super::opening::{FileIdentity, read_checked, snapshot};
-use super::schema::ROWS_MAX;
 use super::table_reader::Tables;
-use super::{question, rows, series, trials, witness};
+use super::{question, series, trials, witness};
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, Fact,
     GROUP_SAMPLE, GroupRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, TARGET,
 };
 use iolab_record::witness::Witnessed;
-use iolab_record::{Cell, DriveLog, ExperimentRecord, LatencyOf, PartId, RunRecord, Sample};
+use iolab_record::{Cell, DriveLog, ExperimentRecord, RunRecord, Sample};
 use iolab_workload::group::{GroupSpec, check_group_name};
 use iolab_workload::names::check_file_name;
+use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Rate;
 
 /// Most judgements of levels, one per level and trial: the longest load of the largest requirement, and a reserve.
 const JUDGED_MAX: usize = 250_000;
-/// Most histograms of one part of a sample.
-const HISTOGRAMS_MAX: usize = 15;
 
 /// Content of a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,12 +83,7 @@ fn content_of_snapshot(
 
 /// The run in a file.
 fn record(tables: &Tables<'_>) -> Result<RunRecord> {
-    let Tables {
-        connection,
-        path,
-        file: _,
-        text: _,
-    } = *tables;
+    let (connection, path) = (tables.connection, tables.path);
     let mut experiment: ExperimentRecord = tables.only(&EXPERIMENT)?;
     experiment.asked = question::of_rows(
         path,
@@ -155,16 +148,9 @@ fn cells(tables: &Tables<'_>, experiment: &ExperimentRecord) -> Result<Vec<Cell>
         let wrong = |what: String| damaged(tables.path, what);
         cell.levels = levels(&read.levels, &experiment.factors)
             .ok_or_else(|| wrong(format!("levels in table cell is {:?}", read.levels)))?;
-        let trial = &cell.spec.trial;
-        let sizes = [
-            trial.bs,
-            trial.region,
-            trial.threads.into(),
-            trial.depth.into(),
-        ];
         // Only a group may have no requests.
-        let idle = trial.rate == Some(Rate::ZERO);
-        if sizes.contains(&0) || idle || cell.id != cells.len() as i64 {
+        let idle = cell.spec.trial.rate == Some(Rate::ZERO);
+        if has_no_size(&cell.spec) || idle || cell.id != cells.len() as i64 {
             return Err(wrong(format!(
                 "cell {} is missing, or is of size 0",
                 cells.len()
@@ -176,6 +162,13 @@ fn cells(tables: &Tables<'_>, experiment: &ExperimentRecord) -> Result<Vec<Cell>
     Ok(cells)
 }
 
+/// Whether a size or a count, which is 0 for no user, is 0.
+fn has_no_size(spec: &CellSpec) -> bool {
+    let trial = &spec.trial;
+    let counts = [trial.threads, trial.depth].map(u64::from);
+    [trial.bs, trial.region].contains(&0) || counts.contains(&0)
+}
+
 /// Reads the groups of the cells.
 fn groups(tables: &Tables<'_>, cells: &mut [Cell]) -> Result<()> {
     let rows: Vec<GroupRow> = tables.all(&CELL_GROUP, "cell_id, group_id")?;
@@ -184,14 +177,7 @@ fn groups(tables: &Tables<'_>, cells: &mut [Cell]) -> Result<()> {
         let place = usize::try_from(group.cell).ok();
         let cell = place.and_then(|place| cells.get_mut(place));
         let cell = cell.ok_or_else(|| wrong("is of an unknown cell"))?;
-        let trial = &group.spec.trial;
-        let sizes = [
-            trial.bs,
-            trial.region,
-            trial.threads.into(),
-            trial.depth.into(),
-        ];
-        if sizes.contains(&0) || cell.spec.groups.len() + 1 != group.id as usize {
+        if has_no_size(&group.spec) || cell.spec.groups.len() + 1 != group.id as usize {
             return Err(wrong("has no place, or is of size 0"));
         }
         check_group_name(&group.name).map_err(|_| wrong("cannot be called so"))?;
@@ -207,20 +193,13 @@ fn groups(tables: &Tables<'_>, cells: &mut [Cell]) -> Result<()> {
 fn group_samples(tables: &Tables<'_>, cells: &[Cell], samples: &[Sample]) -> Result<Vec<Sample>> {
     let mut found: Vec<Sample> = tables.all(&GROUP_SAMPLE, "sample_id, group_id")?;
     for own in &mut found {
-        let place = samples.binary_search_by_key(&own.id, |sample| sample.id);
-        let trial = place.ok().and_then(|place| samples.get(place));
-        let groups = |trial: &Sample| {
-            cells
-                .get(trial.cell as usize)
-                .map(|cell| cell.spec.groups.len())
-        };
-        match trial.filter(|trial| groups(trial).is_some_and(|n| own.group as usize <= n)) {
-            Some(trial) => own.complete_from(trial),
-            None => {
-                let what = format!("group {} of sample {} is unknown", own.group, own.id);
-                return Err(damaged(tables.path, what));
-            }
+        let trial = &samples[place_of(tables, samples, own.id)?];
+        let groups = cells.get(trial.cell as usize);
+        if groups.is_none_or(|cell| own.group as usize > cell.spec.groups.len()) {
+            let what = format!("group {} of sample {} is unknown", own.group, own.id);
+            return Err(damaged(tables.path, what));
         }
+        own.complete_from(trial);
     }
     Ok(found)
 }
@@ -229,12 +208,8 @@ fn group_samples(tables: &Tables<'_>, cells: &[Cell], samples: &[Sample]) -> Res
 fn client_samples(tables: &Tables<'_>, samples: &[Sample]) -> Result<Vec<Sample>> {
     let mut found: Vec<Sample> = tables.all(&CLIENT_SAMPLE, "sample_id, rank_id")?;
     for own in &mut found {
-        let place = samples.binary_search_by_key(&own.id, |sample| sample.id);
-        let trial = place.map_err(|_| {
-            let what = format!("client {} is of an unknown sample {}", own.client, own.id);
-            damaged(tables.path, what)
-        })?;
-        own.take_place_of(&samples[trial]);
+        let place = place_of(tables, samples, own.id)?;
+        own.take_place_of(&samples[place]);
     }
     Ok(found)
 }
@@ -243,17 +218,16 @@ fn client_samples(tables: &Tables<'_>, samples: &[Sample]) -> Result<Vec<Sample>
 fn drives(tables: &Tables<'_>, samples: &mut [Sample]) -> Result<()> {
     let rows: Vec<DriveLog> = tables.all(&DRIVE_LOG, "sample_id, drive")?;
     for drive in rows {
-        let place = samples.binary_search_by_key(&drive.sample, |sample| sample.id);
-        let sample = place.map_err(|_| {
-            let what = format!(
-                "drive {} is of an unknown sample {}",
-                drive.drive, drive.sample
-            );
-            damaged(tables.path, what)
-        })?;
-        samples[sample].drives.push(drive);
+        let place = place_of(tables, samples, drive.sample)?;
+        samples[place].drives.push(drive);
     }
     Ok(())
+}
+
+/// The place of the sample that a row is of.
+fn place_of(tables: &Tables<'_>, samples: &[Sample], id: i64) -> Result<usize> {
+    let place = samples.binary_search_by_key(&id, |sample| sample.id);
+    place.map_err(|_| damaged(tables.path, format!("a row is of an unknown sample {id}")))
 }
 
 /// The level of each factor, in the order of the factors; `None` if any is missing or extra.
@@ -266,32 +240,4 @@ fn levels(text: &str, factors: &[String]) -> Option<Vec<String>> {
         .iter()
         .map(|factor| object.get(factor)?.as_str().map(str::to_owned))
         .collect()
-}
-
-/// The keys of all latency histograms, in the order of the samples.
-pub(super) fn latency_keys(
-    connection: &Connection,
-    path: &Path,
-) -> Result<Vec<(i64, PartId, LatencyOf)>> {
-    let wrong = |error| fault(path, &error);
-    let sql = "SELECT sample_id, group_id, rank_id, target_id, operation, quantity FROM latency";
-    let most = (ROWS_MAX * HISTOGRAMS_MAX, "histograms");
-    let mut keys = rows::keys(connection, path, sql, most, |row| {
-        let sample: i64 = row.get(0).map_err(wrong)?;
-        let part = PartId {
-            group: row.get(1).map_err(wrong)?,
-            rank: row.get(2).map_err(wrong)?,
-            target: row.get(3).map_err(wrong)?,
-        };
-        let of = || {
-            Some(LatencyOf {
-                operation: row.get_ref(4).ok()?.as_str().ok()?.parse().ok()?,
-                quantity: row.get_ref(5).ok()?.as_str().ok()?.parse().ok()?,
-            })
-        };
-        let unknown = || damaged(path, format!("sample {sample} has an unknown direction"));
-        Ok((sample, part, of().ok_or_else(unknown)?))
-    })?;
-    keys.sort_by_cached_key(|(sample, part, of)| (*sample, *part, of.to_string()));
-    Ok(keys)
 }

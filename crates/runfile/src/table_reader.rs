@@ -38,17 +38,48 @@ impl Tables<'_> {
         order: &str,
         mut take: impl FnMut(&Reader<'_, T>, &Row<'_>) -> Result<()>,
     ) -> Result<()> {
-        let wrong = |error| fault(self.path, &error);
-        let sql = format!("SELECT * FROM {} ORDER BY {order}", table.name);
-        let mut statement = self.connection.prepare(&sql).map_err(wrong)?;
-        let reader = Reader::new(table, &statement, self.path)?;
-        let rows = statement.query([]).map_err(wrong)?;
         let most = match table.name {
             "cell" => CELLS_MAX,
             "target" => TARGETS_MAX,
             _ => ROWS_MAX,
         };
+        self.each_of(table, ("*", order), most, &mut take)
+    }
+
+    /// Calls a function for each row of a table, with some of its columns and others as SQL names them.
+    fn each_of<T>(
+        &self,
+        table: &Table<T>,
+        (columns, order): (&str, &str),
+        most: usize,
+        take: &mut dyn FnMut(&Reader<'_, T>, &Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let wrong = |error| fault(self.path, &error);
+        let sql = format!("SELECT {columns} FROM {} ORDER BY {order}", table.name);
+        let mut statement = self.connection.prepare(&sql).map_err(wrong)?;
+        let reader = Reader::new(table, &statement, self.path)?;
+        let rows = statement.query([]).map_err(wrong)?;
         self.each_row(&reader, rows, most, |row| take(&reader, row))
+    }
+
+    /// All rows of a table without the values of one column, which are read one by one.
+    pub(super) fn all_but<T: Default>(
+        &self,
+        table: &Table<T>,
+        large: &str,
+        order: &str,
+        most: usize,
+    ) -> Result<Vec<T>> {
+        let columns = table.stored().map(|column| match column.name == large {
+            true => format!("x'' AS {large}"),
+            false => column.name.to_owned(),
+        });
+        let columns = columns.collect::<Vec<String>>().join(", ");
+        let mut values = Vec::new();
+        self.each_of(table, (&columns, order), most, &mut |reader, row| {
+            reader.read(row, values.push_mut(T::default()))
+        })?;
+        Ok(values)
     }
 
     /// Calls a function for each of these rows; more than `most` rows are an error.
@@ -76,10 +107,7 @@ impl Tables<'_> {
     pub(super) fn all<T: Default>(&self, table: &Table<T>, order: &str) -> Result<Vec<T>> {
         let mut values = Vec::new();
         self.each(table, order, |reader, row| {
-            let mut value = T::default();
-            reader.read(row, &mut value)?;
-            values.push(value);
-            Ok(())
+            reader.read(row, values.push_mut(T::default()))
         })?;
         Ok(values)
     }

@@ -157,15 +157,23 @@ pub(super) fn write(path: &Path, record: &RunRecord) {
     file.add_event(&record.events[0]).unwrap();
     file.set_batch(1, Batch::Percent(50)).unwrap();
     let course = record.series[0].series.clone();
-    file.add_sample_of_groups(&samples[0], &record.group_samples, &[], &course)
+    let of_groups = SampleParts {
+        groups: &record.group_samples,
+        ..SampleParts::default()
+    };
+    let course = TrialCourse::from(&course);
+    file.add_sample_of(&samples[0], of_groups, &[], course)
         .unwrap();
     let latencies = latencies(record);
-    let latencies: Vec<_> = latencies
-        .iter()
-        .map(|(id, of, one)| (*id, *of, one))
-        .collect();
-    let parts = (&record.parts[..], &record.client_samples[..]);
-    file.add_sample_in_parts(&samples[1], parts, &latencies, &Series::default())
+    let latencies = latencies.iter().map(|(id, of, one)| (*id, *of, one));
+    let latencies: Vec<_> = latencies.collect();
+    let of_ranks = SampleParts {
+        parts: &record.parts,
+        clients: &record.client_samples,
+        ..SampleParts::default()
+    };
+    let none = Series::default();
+    file.add_sample_of(&samples[1], of_ranks, &latencies, (&none).into())
         .unwrap();
     let none = histogram(&[]);
     file.add_sample(&samples[2], &[(READS, &none)], &Series::default())

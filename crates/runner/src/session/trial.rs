@@ -5,7 +5,7 @@ use std::time::Duration;
 use iolab_analysis::snapshot::LastTrial;
 use iolab_plan::blocks::{group_seed, trial_seed};
 use iolab_record::{EndedBy, RankReport, Sample};
-use iolab_runfile::TrialCourse;
+use iolab_runfile::{SampleParts, TrialCourse};
 use iolab_workload::outcome::{Ended, Failure, Outcome, ProgramEnd};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Kind, Result};
@@ -161,12 +161,13 @@ impl Session<'_> {
             series: &outcome.series,
             latency: &latency,
         };
-        let kept = match parts.is_empty() {
-            true => (self.file).add_sample_of_groups(&whole, &groups, &histograms, course),
-            false => {
-                (self.file).add_sample_in_parts(&whole, (&parts, &clients), &histograms, course)
-            }
+        // Ranks have no groups.
+        let stored = SampleParts {
+            groups: if parts.is_empty() { &groups } else { &[] },
+            parts: &parts,
+            clients: &clients,
         };
+        let kept = (self.file).add_sample_of(&whole, stored, &histograms, course);
         (Samples { whole, groups }, kept.map(drop))
     }
 
