@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use iolab_analysis::analysis::{Analysis, Response};
-use iolab_analysis::bends::{Bends, bendable};
+use iolab_analysis::bends::{Bend as CurveBend, Bends, bendable};
+use iolab_analysis::curve::Curve;
 use iolab_analysis::machine_thresholds::MachineThreshold;
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::trial::CacheState;
@@ -103,12 +104,32 @@ fn add_bends(model: &mut FigureModel, analysis: &Analysis, bends: &Bends) -> Vec
             series.bends.push(Bend {
                 x: bend.size,
                 y: height(series, bend.size),
-                name: format!("bend {}", format_bytes(bend.size)),
+                name: bend_name(&curve, bend),
             });
             suspects.extend(&bend.thresholds);
         }
     }
     suspects
+}
+
+/// A bend with the measured sizes around its interval: no size between these is known.
+fn bend_name(curve: &Curve<'_>, bend: &CurveBend) -> String {
+    let ends = bend
+        .interval
+        .map_or((bend.size, bend.size), |own| (own.low, own.high));
+    let mut sizes = curve.points.iter().map(|point| point.size as f64);
+    let ends_at = |size: &f64| *size <= ends.0;
+    let low = sizes.clone().rfind(ends_at).or(sizes.clone().next());
+    let high = sizes
+        .clone()
+        .find(|size| *size >= ends.1)
+        .or(sizes.next_back());
+    match low.zip(high) {
+        Some((low, high)) if low < high => {
+            format!("bend {} to {}", format_bytes(low), format_bytes(high))
+        }
+        _ => format!("bend {}", format_bytes(low.unwrap_or(bend.size))),
+    }
 }
 
 /// Height of the line between its points at x, on logarithmic axes.
