@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::column::{Column, Null, Table};
 use super::{ClockDomain, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind};
-use crate::{Interval, Operation, PartId, RequestTime};
+use crate::{Interval, Operation, PartId, PerOperation, RequestTime};
 use iolab_workload::Error;
 use iolab_workload::launchers;
 use iolab_workload::response::Response;
@@ -185,43 +185,33 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
 pub static PART: LazyLock<Table<Part>> = LazyLock::new(|| {
     const REQUESTS: &str = "requests completed, by what they do";
     const BYTES: &str = "bytes that they read, wrote or gave back";
-    let done = Operation::ALL.iter().flat_map(|operation| match operation {
-        Operation::Read => vec![
-            whole!("read_requests", Part, done.read.requests as u64).doc(REQUESTS),
-            whole!("read_bytes", Part, done.read.bytes as u64).doc(BYTES),
-        ],
-        Operation::Write => vec![
-            whole!("write_requests", Part, done.write.requests as u64).doc(REQUESTS),
-            whole!("write_bytes", Part, done.write.bytes as u64).doc(BYTES),
-        ],
-        Operation::Sync => {
-            vec![whole!("sync_requests", Part, done.sync.requests as u64).doc(REQUESTS)]
-        }
-        Operation::Trim => vec![
-            whole!("trim_requests", Part, done.trim.requests as u64).doc(REQUESTS),
-            whole!("trim_bytes", Part, done.trim.bytes as u64).doc(BYTES),
-        ],
-    });
-    let done = done.collect();
+    // Names an operation that has no column.
+    let _: fn(PerOperation<()>) -> _ = |PerOperation {
+                                            read: (),
+                                            write: (),
+                                            sync: (),
+                                            trim: (),
+                                        }| ();
     Table {
         name: "part",
         doc: "one row per part of a sample, where it has several: what a group did on a rank, to a target",
         exported: false,
-        columns: [
-            Vec::from(table! {
-                whole!("sample_id", Part, sample as i64).doc("the sample");
-                whole!("group_id", Part, id.group as u32).doc("the group; 0 where the cell has none");
-                whole!("rank_id", Part, id.rank as u32).doc("the rank; 0 is the one that plans");
-                whole!("target_id", Part, id.target as u32).doc("the target; 0 is the target in table `run`");
-                whole!("start_ns", Part, start_ns as u64).doc("its first worker's start, from the start of the sample");
-                whole!("elapsed_ns", Part, elapsed_ns as u64).doc("its first worker's start to its last worker's end");
-            }),
-            done,
-            vec![whole!("errors", Part, errors as u64).doc("requests that failed")],
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
+        columns: Vec::from(table! {
+            whole!("sample_id", Part, sample as i64).doc("the sample");
+            whole!("group_id", Part, id.group as u32).doc("the group; 0 where the cell has none");
+            whole!("rank_id", Part, id.rank as u32).doc("the rank; 0 is the one that plans");
+            whole!("target_id", Part, id.target as u32).doc("the target; 0 is the target in table `run`");
+            whole!("start_ns", Part, start_ns as u64).doc("its first worker's start, from the start of the sample");
+            whole!("elapsed_ns", Part, elapsed_ns as u64).doc("its first worker's start to its last worker's end");
+            whole!("read_requests", Part, done.read.requests as u64).doc(REQUESTS);
+            whole!("read_bytes", Part, done.read.bytes as u64).doc(BYTES);
+            whole!("write_requests", Part, done.write.requests as u64).doc(REQUESTS);
+            whole!("write_bytes", Part, done.write.bytes as u64).doc(BYTES);
+            whole!("sync_requests", Part, done.sync.requests as u64).doc(REQUESTS);
+            whole!("trim_requests", Part, done.trim.requests as u64).doc(REQUESTS);
+            whole!("trim_bytes", Part, done.trim.bytes as u64).doc(BYTES);
+            whole!("errors", Part, errors as u64).doc("requests that failed");
+        }),
         constraints: &[
             "PRIMARY KEY (sample_id, group_id, rank_id, target_id)",
             "FOREIGN KEY (sample_id) REFERENCES sample (id)",
@@ -284,45 +274,33 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
     const REQUESTS: &str = "requests completed in it";
     const BYTES: &str = "bytes transferred in it";
     const TRIMS: &str = "trims completed in it, and the bytes that they covered";
-    let done = Operation::ALL.iter().flat_map(|operation| match operation {
-        Operation::Read => vec![
-            number!("read_requests", IntervalRow, interval.done.read.requests).doc(REQUESTS),
-            number!("read_bytes", IntervalRow, interval.done.read.bytes).doc(BYTES),
-        ],
-        Operation::Write => vec![
-            number!("write_requests", IntervalRow, interval.done.write.requests).doc(REQUESTS),
-            number!("write_bytes", IntervalRow, interval.done.write.bytes).doc(BYTES),
-        ],
-        Operation::Sync => vec![
-            number!("sync_requests", IntervalRow, interval.done.sync.requests).doc("`fsync` and `fdatasync` calls completed in it, without the final one")
-                .null(Null::Free),
-        ],
-        Operation::Trim => Vec::from(table! {
-            number!("trim_requests", IntervalRow, interval.done.trim.requests).doc(TRIMS).null(Null::Free);
-            number!("trim_bytes", IntervalRow, interval.done.trim.bytes).doc(TRIMS).null(Null::Free);
-        }),
-    });
-    let done = done.collect();
+    // Names an operation that has no column.
+    let _: fn(PerOperation<()>) -> _ = |PerOperation {
+                                            read: (),
+                                            write: (),
+                                            sync: (),
+                                            trim: (),
+                                        }| ();
     Table {
         name: "series",
         doc: "one row per interval of a sample",
         exported: true,
-        columns: [
-            Vec::from(table! {
-                whole!("sample_id", IntervalRow, sample as i64).hidden().doc("the sample");
-                number!("start_ns", IntervalRow, interval.start_ns).doc("from the start of the timed span; with `sample_id` the key");
-                number!("length_ns", IntervalRow, interval.length_ns).doc("of the interval").between(1, super::column::COUNT_MAX);
-            }),
-            done,
-            Vec::from(table! {
-                Column::real("throughput_mb_s", |row: &IntervalRow| Some(row.interval.throughput_mb_s()), |_, _| ()).derived();
-                number!("drive_millidegrees", IntervalRow, interval.drive_millidegrees?)
-                    .doc("highest temperature of the drive that was read in it (hwmon, once a second with `latency_over_time=true`), in thousandths of a degree Celsius");
-            }),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
+        columns: Vec::from(table! {
+            whole!("sample_id", IntervalRow, sample as i64).hidden().doc("the sample");
+            number!("start_ns", IntervalRow, interval.start_ns).doc("from the start of the timed span; with `sample_id` the key");
+            number!("length_ns", IntervalRow, interval.length_ns).doc("of the interval").between(1, super::column::COUNT_MAX);
+            number!("read_requests", IntervalRow, interval.done.read.requests).doc(REQUESTS);
+            number!("read_bytes", IntervalRow, interval.done.read.bytes).doc(BYTES);
+            number!("write_requests", IntervalRow, interval.done.write.requests).doc(REQUESTS);
+            number!("write_bytes", IntervalRow, interval.done.write.bytes).doc(BYTES);
+            number!("sync_requests", IntervalRow, interval.done.sync.requests).doc("`fsync` and `fdatasync` calls completed in it, without the final one")
+                .null(Null::Free);
+            number!("trim_requests", IntervalRow, interval.done.trim.requests).doc(TRIMS).null(Null::Free);
+            number!("trim_bytes", IntervalRow, interval.done.trim.bytes).doc(TRIMS).null(Null::Free);
+            Column::real("throughput_mb_s", |row: &IntervalRow| Some(row.interval.throughput_mb_s()), |_, _| ()).derived();
+            number!("drive_millidegrees", IntervalRow, interval.drive_millidegrees?)
+                .doc("highest temperature of the drive that was read in it (hwmon, once a second with `latency_over_time=true`), in thousandths of a degree Celsius");
+        }),
         constraints: &[
             "PRIMARY KEY (sample_id, start_ns)",
             "FOREIGN KEY (sample_id) REFERENCES sample (id)",

@@ -1,8 +1,9 @@
 //! A key of the environment: its name, and the type of its value with its text in run files.
 
 use std::borrow::Cow;
-use std::fmt::{Display, Write};
+use std::fmt::Display;
 use std::marker::PhantomData;
+use std::str::FromStr;
 
 /// Longest text stored, characters: device models and kernel banners are shorter.
 pub(super) const TEXT_MAX: usize = 500;
@@ -19,71 +20,9 @@ pub trait ValueType {
     fn write(value: &Self::Value) -> String;
 }
 
-/// Text without control characters, of bounded length.
-#[derive(Debug, Clone, Copy)]
-pub struct Text;
-
-impl ValueType for Text {
-    type Value = String;
-    const WORDS: &'static str = "text";
-
-    fn read(text: &str) -> Option<String> {
-        Some(text.to_owned())
-    }
-
-    fn write(value: &String) -> String {
-        let plain = value.trim().chars().filter(|c| !c.is_control());
-        plain.take(TEXT_MAX).collect()
-    }
-}
-
-/// The text of a whole file, as it is.
-#[derive(Debug, Clone, Copy)]
-pub struct WholeText;
-
-impl ValueType for WholeText {
-    type Value = String;
-    const WORDS: &'static str = "text of a file";
-
-    fn read(text: &str) -> Option<String> {
-        Some(text.to_owned())
-    }
-
-    fn write(value: &String) -> String {
-        value.clone()
-    }
-}
-
-/// Bytes that need not be UTF-8, of any length.
-#[derive(Debug, Clone, Copy)]
-pub struct Hex;
-
-impl ValueType for Hex {
-    type Value = Vec<u8>;
-    const WORDS: &'static str = "hexadecimal";
-
-    fn read(text: &str) -> Option<Vec<u8>> {
-        let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-        let pairs = text.as_bytes().chunks(2).map(|pair| match *pair {
-            [high, low] => Some(digit(high)? << 4 | digit(low)?),
-            _ => None,
-        });
-        pairs.collect()
-    }
-
-    fn write(value: &Vec<u8>) -> String {
-        let mut hex = String::new();
-        for byte in value {
-            // Writing to a string does not fail.
-            let _ = write!(hex, "{byte:02x}");
-        }
-        hex
-    }
-}
-
-/// Types whose values are read with `FromStr` and written with `Display`.
-macro_rules! plain {
-    ($($(#[doc = $doc:literal])* $kind:ident($value:ty) = $words:literal;)*) => {$(
+/// Types of values, each with its name in RUNFILE.md, how it is read, and how it is written.
+macro_rules! values {
+    ($($(#[doc = $doc:literal])* $kind:ident($value:ty) = $words:literal, $read:expr, $write:expr;)*) => {$(
         $(#[doc = $doc])*
         #[derive(Debug, Clone, Copy)]
         pub struct $kind;
@@ -93,78 +32,74 @@ macro_rules! plain {
             const WORDS: &'static str = $words;
 
             fn read(text: &str) -> Option<$value> {
-                text.parse().ok()
+                let read: fn(&str) -> Option<$value> = $read;
+                read(text)
             }
 
             fn write(value: &$value) -> String {
-                value.to_string()
+                let write: fn(&$value) -> String = $write;
+                write(value)
             }
         }
     )*};
 }
 
-plain! {
+values! {
+    /// Text without control characters, of bounded length.
+    Text(String) = "text", as_it_is, |text| plain(text);
+    /// The text of a whole file, as it is.
+    WholeText(String) = "text of a file", as_it_is, String::clone;
+    /// Bytes that need not be UTF-8, of any length.
+    Hex(Vec<u8>) = "hexadecimal", from_hex, |bytes| to_hex(bytes);
     /// A size; the name ends in `_bytes`.
-    Bytes(u64) = "bytes";
+    Bytes(u64) = "bytes", parsed, u64::to_string;
     /// Another integer; the name contains its unit.
-    Whole(u64) = "whole number";
+    Whole(u64) = "whole number", parsed, u64::to_string;
     /// A boolean.
-    Flag(bool) = "`true` or `false`";
+    Flag(bool) = "`true` or `false`", parsed, bool::to_string;
+    /// A boolean as the kernel writes it.
+    Bit(bool) = "0 or 1", bit, |on| u8::from(*on).to_string();
+    /// A number with full precision; the name contains its unit.
+    Real(f64) = "number", finite, f64::to_string;
+    /// A number with one decimal place; the name contains its unit.
+    Tenths(f64) = "number", finite, |number| format!("{number:.1}");
 }
 
-/// A boolean as the kernel writes it.
-#[derive(Debug, Clone, Copy)]
-pub struct Bit;
-
-impl ValueType for Bit {
-    type Value = bool;
-    const WORDS: &'static str = "0 or 1";
-
-    fn read(text: &str) -> Option<bool> {
-        match text {
-            "0" => Some(false),
-            "1" => Some(true),
-            _ => None,
-        }
-    }
-
-    fn write(value: &bool) -> String {
-        u8::from(*value).to_string()
-    }
+fn as_it_is(text: &str) -> Option<String> {
+    Some(text.to_owned())
 }
 
-/// A number with full precision; the name contains its unit.
-#[derive(Debug, Clone, Copy)]
-pub struct Real;
-
-impl ValueType for Real {
-    type Value = f64;
-    const WORDS: &'static str = "number";
-
-    fn read(text: &str) -> Option<f64> {
-        text.parse().ok().filter(|number: &f64| number.is_finite())
-    }
-
-    fn write(value: &f64) -> String {
-        value.to_string()
-    }
+fn plain(value: &str) -> String {
+    let plain = value.trim().chars().filter(|c| !c.is_control());
+    plain.take(TEXT_MAX).collect()
 }
 
-/// A number with one decimal place; the name contains its unit.
-#[derive(Debug, Clone, Copy)]
-pub struct Tenths;
+fn parsed<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
 
-impl ValueType for Tenths {
-    type Value = f64;
-    const WORDS: &'static str = "number";
+fn finite(text: &str) -> Option<f64> {
+    parsed(text).filter(|number: &f64| number.is_finite())
+}
 
-    fn read(text: &str) -> Option<f64> {
-        Real::read(text)
-    }
+fn bit(text: &str) -> Option<bool> {
+    ["0", "1"]
+        .iter()
+        .position(|digit| *digit == text)
+        .map(|place| place == 1)
+}
 
-    fn write(value: &f64) -> String {
-        format!("{value:.1}")
-    }
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let pairs = text.as_bytes().chunks(2).map(|pair| match *pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    });
+    pairs.collect()
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A key with values of one type.
