@@ -18,7 +18,7 @@ pub(super) mod witness;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{CellAnalysis, Response, SteadyAnalysis};
-use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide, SideName};
+use iolab_analysis::compare::{Comparison, Criteria, HypothesisTest, RunSide, SideName};
 use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_record::ServedBy;
 use iolab_workload::response::Metric;
@@ -30,7 +30,7 @@ use super::FigureRun;
 use super::data::{CellValues, Data, Parts, verdict};
 use super::kind::FigureKind;
 use super::labels;
-use super::model::{Along, Axis, FigureModel, Origin, Panel, ReferenceLine, Series};
+use super::model::{Along, Axis, FigureModel, Look, Mark, Origin, Panel, ReferenceLine, Series};
 use super::options::Options;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::counted;
@@ -65,9 +65,8 @@ fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
     let terms = Criteria {
         margin: options.margin,
         tests: vec![HypothesisTest::Welch, HypothesisTest::Student],
-        better: Better::Unstated,
         repeats: FIRST_TRIALS.to_vec(),
-        within_run: false,
+        ..Criteria::default()
     };
     let by = options.by.as_deref().or_else(|| programs(runs));
     let by_quantity: Vec<Option<AnalysedRun>> =
@@ -191,6 +190,31 @@ fn origin(cell: &CellAnalysis, n: Option<usize>, x: impl Into<String>, text: &st
         x: x.into(),
         text: format!("{text}; {verdict}"),
         verdict,
+    }
+}
+
+/// A mark of a cell.
+fn mark(
+    cell: &CellAnalysis,
+    n: Option<usize>,
+    (x, y): (f64, f64),
+    written_x: impl Into<String>,
+    text: &str,
+) -> Mark {
+    Mark {
+        x,
+        y,
+        interval: None,
+        hollow: !cell.is_target(),
+        origin: origin(cell, n, written_x, text),
+    }
+}
+
+/// Adds a mark to the series of this place, which it makes if there is none.
+fn add_mark(all: &mut Vec<Series>, (place, name): (usize, String), look: Look, mark: Mark) {
+    match all.iter_mut().find(|series| series.place == place) {
+        Some(series) => series.points.push(mark),
+        None => all.push(Series::of_points(name, place, look, vec![mark])),
     }
 }
 

@@ -105,11 +105,21 @@ impl Canvas {
     }
 
     fn open(&mut self, class: &'static str) {
+        self.group(class, None, Vec::new(), "");
+    }
+
+    fn group(
+        &mut self,
+        class: &'static str,
+        series: Option<usize>,
+        data: Vec<(&'static str, String)>,
+        words: &str,
+    ) {
         self.items.push(Item::Open {
             class,
-            series: None,
-            data: Vec::new(),
-            words: String::new(),
+            series,
+            data,
+            words: words.to_owned(),
         });
     }
 

@@ -92,6 +92,30 @@ pub(super) fn names<'a>(
     }
 }
 
+/// The levels of a factor one step apart, numbers in ascending order; sizes are written as at ticks.
+pub(super) fn in_steps<'a>(
+    name: &str,
+    mut levels: Vec<&'a str>,
+    other: impl Fn(&str) -> String,
+    is_names: bool,
+) -> FactorAxis<'a> {
+    let place = |level: &str| labels::position(name, level);
+    let are_numbers = levels.iter().all(|level| place(level).is_some());
+    if are_numbers {
+        let number = |level: &str| place(level).unwrap_or(0.0);
+        levels.sort_by(|a, b| number(a).total_cmp(&number(b)));
+    }
+    let written = |level: &str| match (labels::number_kind(name), place(level)) {
+        (Some(ValueKind::Size), Some(bytes)) => labels::size(bytes),
+        _ => other(level),
+    };
+    let label = match are_numbers {
+        true => labels::axis(name),
+        false => labels::capital(&labels::noun(name)),
+    };
+    names(levels, written, label, is_names)
+}
+
 fn numbers<'a>(
     name: &str,
     levels: Vec<&'a str>,
@@ -105,18 +129,7 @@ fn numbers<'a>(
     let is_log = least > 0.0 && options.log_x.unwrap_or(suits_log);
     if least <= 0.0 && suits_log && options.log_x != Some(false) && most > 0.0 {
         // Zero has no position on a log axis: all levels are one step apart.
-        let mut order: Vec<usize> = (0..levels.len()).collect();
-        order.sort_by(|a, b| places[*a].total_cmp(&places[*b]));
-        let sorted = order.into_iter().map(|i| levels[i]).collect();
-        let label = labels::axis(name);
-        let written = |level: &str| {
-            let place = labels::position(name, level);
-            match kind {
-                Some(ValueKind::Size) => place.map_or_else(String::new, labels::size),
-                _ => level.to_owned(),
-            }
-        };
-        return names(sorted, written, label, false);
+        return in_steps(name, levels, str::to_owned, false);
     }
     let mut sorted: Vec<f64> = places.clone();
     sorted.sort_by(f64::total_cmp);

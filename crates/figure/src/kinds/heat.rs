@@ -2,7 +2,6 @@
 
 use iolab_analysis::analysis::Response;
 use iolab_workload::quantity::significant;
-use iolab_workload::settings::ValueKind;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
@@ -70,25 +69,11 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     })
 }
 
-/// The levels of a factor one step apart, numbers in ascending order.
+/// The levels of a factor one step apart.
 fn steps<'a>(data: &Data<'a>, factor: usize) -> FactorAxis<'a> {
     let name = data.factors[factor];
-    let mut levels = data.levels(factor);
-    let numeric = data.positions(factor).is_some();
-    if numeric {
-        let place = |level: &&str| labels::position(name, level).unwrap_or(0.0);
-        levels.sort_by(|a, b| place(a).total_cmp(&place(b)));
-    }
-    let written = |level: &str| match (labels::number_kind(name), labels::position(name, level)) {
-        (Some(ValueKind::Size), Some(bytes)) => labels::size(bytes),
-        _ => labels::level(name, level),
-    };
-    let label = if numeric {
-        labels::axis(name)
-    } else {
-        labels::capital(&labels::noun(name))
-    };
-    axis::names(levels, written, label, true)
+    let written = |level: &str| labels::level(name, level);
+    axis::in_steps(name, data.levels(factor), written, true)
 }
 
 /// A value as a field has room for it.

@@ -6,9 +6,10 @@ use iolab_workload::{Error, Result};
 use super::super::FigureRun;
 use super::super::data::{CellValues, Data, Parts, Values};
 use super::super::labels;
-use super::super::model::{Axis, FigureModel, Look, Mark, Series, Ticks, marks};
+use super::super::model::{Axis, FigureModel, Look, Mark, Ticks, all_marks};
 use super::super::options::Options;
 use super::super::scale::Scale;
+use super::axis;
 use super::response::{center, interval, references};
 
 /// Factors that change the load; the first one that varies is used.
@@ -31,35 +32,55 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         },
     )?;
     let single = parts.series.is_none() && options.y.is_none();
-    let mut lines = lines_of(runs, &data, &parts, load, options, single);
-    if single {
-        let tail = data.of_quantity(runs, Response::P99);
-        lines.extend(lines_of(runs, &tail, &parts, load, options, single));
-    }
-    let points = || marks(lines.iter().map(|(_, line)| line));
-    let across: Vec<f64> = points().map(|p| p.x).collect();
-    let up = points().flat_map(Mark::reach);
+    // The tail is a line of its own.
+    let tail = single.then(|| data.of_quantity(runs, Response::P99));
+    let shown: Vec<&Data<'_>> = [&data].into_iter().chain(&tail).collect();
+    let rates = runs.iter().map(|run| Values::of(run, Response::Iops));
+    let rates: Vec<Values> = rates.collect();
+    let none = axis::counts("", 0.0);
+    let mut panels = super::facets(&data, &parts, (&none, &none), |panel, rows| {
+        panel.free_x = true;
+        let key = rows.first().map(|row| parts.panel(row));
+        for data in &shown {
+            let own = data.rows.iter();
+            let own = own.filter(|row| key.as_ref() == Some(&parts.panel(row)));
+            // A search for a rate measures the rates in another order.
+            let mut own: Vec<&CellValues<'_>> = own.collect();
+            own.sort_by(|a, b| of_load(data, load, a).total_cmp(&of_load(data, load, b)));
+            for row in own {
+                let line = match single {
+                    true => {
+                        let place = usize::from(data.quantity != Response::Latency);
+                        (place, labels::short(data.quantity).to_owned())
+                    }
+                    false => super::series_of(data, &parts, row),
+                };
+                let iops = rates[row.run].of_cell(row.cell.cell.id);
+                if let Some(point) = point(iops, data, row, load, options) {
+                    super::add_mark(&mut panel.series, line, Look::Line, point);
+                }
+            }
+        }
+    });
+    let across: Vec<f64> = all_marks(&panels).map(|point| point.x).collect();
+    let up = all_marks(&panels).flat_map(Mark::reach);
     let bounds = references(options, quantity)?;
     let up: Vec<f64> = up.chain(bounds.iter().map(|line| line.at)).collect();
     let x = x_axis(&across, options);
     let noun = super::measured(runs, quantity);
-    let mut y = super::axis::named((quantity, &noun), &up, true, options);
+    let mut y = axis::named((quantity, &noun), &up, true, options);
     if single {
         y.label = y.label.replace("Median latency", "Latency");
     }
-    let panels = super::facets(&data, &parts, (&x, &y), |panel, rows| {
+    for panel in &mut panels {
         panel.lines.clone_from(&bounds);
-        panel.free_x = true;
-        let key = rows.first().map(|row| parts.panel(row));
-        let own = lines
-            .iter()
-            .filter(|(panel, _)| key.as_ref().is_some_and(|key| panel == key));
-        panel.series = own.map(|(_, line)| line.clone()).collect();
-    });
+        (panel.x, panel.y) = (x.clone(), y.clone());
+    }
     let noun = labels::noun(data.factors[load]);
     let mut subject = super::subject(runs, quantity);
     if single {
-        let quantiles = super::distinct(lines.iter().map(|(_, line)| line.name.as_str()));
+        let series = panels.iter().flat_map(|panel| &panel.series);
+        let quantiles = super::distinct(series.map(|line| line.name.as_str()));
         let both = format!("latency ({})", quantiles.join(", "));
         subject = subject.replacen(&labels::of_response(quantity), &both, 1);
     }
@@ -112,47 +133,6 @@ fn x_axis(values: &[f64], options: &Options) -> Axis {
     Axis::new("Requests per second", scale, Ticks::Number)
 }
 
-/// The lines of all panels, each with the levels that its panel stands for.
-fn lines_of(
-    runs: &[FigureRun<'_>],
-    data: &Data<'_>,
-    parts: &Parts,
-    load: usize,
-    options: &Options,
-    single: bool,
-) -> Vec<(Vec<String>, Series)> {
-    let mut lines: Vec<(Vec<String>, Series)> = Vec::new();
-    let rates = runs.iter().map(|run| Values::of(run, Response::Iops));
-    let rates: Vec<Values> = rates.collect();
-    // A search for a rate measures the rates in another order.
-    let mut rows: Vec<&CellValues<'_>> = data.rows.iter().collect();
-    rows.sort_by(|a, b| of_load(data, load, a).total_cmp(&of_load(data, load, b)));
-    for row in rows {
-        let panel = parts.panel(row);
-        let (place, name) = match parts.series {
-            None if single => (
-                usize::from(data.quantity != Response::Latency),
-                labels::short(data.quantity).to_owned(),
-            ),
-            _ => super::series_of(data, parts, row),
-        };
-        let iops = rates[row.run].of_cell(row.cell.cell.id);
-        let Some(point) = point(iops, data, row, load, options) else {
-            continue;
-        };
-        let panel: Vec<String> = panel.iter().map(|level| (*level).to_owned()).collect();
-        let mut known = lines.iter_mut();
-        match known.find(|(of, line)| line.place == place && *of == panel) {
-            Some((_, line)) => line.points.push(point),
-            None => {
-                let line = Series::of_points(name, place, Look::Line, vec![point]);
-                lines.push((panel, line));
-            }
-        }
-    }
-    lines
-}
-
 fn point(
     iops: &[f64],
     data: &Data<'_>,
@@ -168,10 +148,7 @@ fn point(
     let at = Response::Iops.format(iops);
     let text = format!("{load}: {what} {shown} at {at}; n = {n}");
     Some(Mark {
-        x: iops,
-        y: value,
         interval: interval(&row.summary, options),
-        hollow: !row.cell.is_target(),
-        origin: super::origin(row.cell, Some(n), at, &text),
+        ..super::mark(row.cell, Some(n), (iops, value), at, &text)
     })
 }

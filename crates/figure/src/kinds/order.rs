@@ -9,7 +9,7 @@ use iolab_workload::settings::cell_label;
 use super::super::FigureRun;
 use super::super::data::{Values, measured, nothing_measured};
 use super::super::labels;
-use super::super::model::{Axis, FigureModel, Look, Mark, Series, all_marks};
+use super::super::model::{Axis, FigureModel, Look, Series, all_marks};
 use super::super::options::Options;
 use super::axis;
 use iolab_workload::escape_control::escape_control;
@@ -113,26 +113,13 @@ fn series(run: &FigureRun<'_>, quantity: Response, is_response: bool) -> Vec<Ser
         let place = if apart { at } else { 0 };
         let number = (i + 1).to_string();
         let text = format!("trial {number}, {name}: {}", quantity.format(value));
-        let point = Mark {
-            x: (i + 1) as f64,
-            y: value / median,
-            interval: None,
-            hollow: !cells[at].is_target(),
-            origin: super::origin(&cells[at], None, number, &text),
+        let point = ((i + 1) as f64, value / median);
+        let point = super::mark(&cells[at], None, point, number, &text);
+        let name = match relative && apart {
+            true => name.into_owned(),
+            false => String::new(),
         };
-        match series.iter_mut().find(|series| series.place == place) {
-            Some(series) => series.points.push(point),
-            None => series.push(Series::of_points(
-                if relative && apart {
-                    name.into_owned()
-                } else {
-                    String::new()
-                },
-                place,
-                Look::Dots,
-                vec![point],
-            )),
-        }
+        super::add_mark(&mut series, (place, name), Look::Dots, point);
     }
     series.sort_by_key(|series| series.place);
     series

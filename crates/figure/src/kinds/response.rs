@@ -240,11 +240,8 @@ fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, options:
     let told = told(row, value, quantity);
     let text = format!("{}: {told}{between}; n = {n}", super::cell_name(row));
     Mark {
-        x,
-        y: value,
         interval,
-        hollow: !row.cell.is_target(),
-        origin: super::origin(row.cell, Some(n), level, &text),
+        ..super::mark(row.cell, Some(n), (x, value), level, &text)
     }
 }
 

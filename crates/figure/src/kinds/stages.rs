@@ -8,7 +8,7 @@ use iolab_workload::settings::cell_label;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
-use super::super::model::{Arrangement, Axis, FigureModel, Look, Mark, Panel, Series, Ticks};
+use super::super::model::{Arrangement, Axis, FigureModel, Look, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::axis::{self, FactorAxis};
@@ -177,13 +177,8 @@ fn series(
             let own = heights[number] - number.checked_sub(1).map_or(0.0, |below| heights[below]);
             let part = shown.written(own, cell.stages.stages[*stage].as_ref());
             let text = format!("{}: {stage} {part}", cell.name);
-            Mark {
-                x: along.place(&cell.name),
-                y: heights[number],
-                interval: None,
-                hollow: !cell.cell.is_target(),
-                origin: super::origin(cell.cell, Some(cell.stages.known), cell.name.clone(), &text),
-            }
+            let at = (along.place(&cell.name), heights[number]);
+            super::mark(cell.cell, Some(cell.stages.known), at, &*cell.name, &text)
         });
         all.push(Series::of_points(
             stage.name().to_owned(),

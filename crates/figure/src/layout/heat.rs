@@ -90,12 +90,7 @@ fn draw_field(canvas: &mut Canvas, field: &Field, place: Frame, colour: &str, la
     data.extend(origin.cell.map(|cell| ("cell", cell.to_string())));
     data.extend(origin.n.map(|n| ("n", n.to_string())));
     data.push(("verdict", origin.verdict.clone()));
-    canvas.items.push(Item::Open {
-        class: "mark",
-        series: None,
-        data,
-        words: origin.text.clone(),
-    });
+    canvas.group("mark", None, data, &origin.text);
     canvas.items.push(Item::Rectangle {
         class: "field",
         frame: place,

@@ -101,7 +101,7 @@ pub(super) fn draw_direct(
     );
     for ((label, series), place) in labels.iter().zip(&panel.series).zip(places) {
         let left = frame.right + DIRECT_GAP;
-        entry(canvas, &label.name, Some(series.place));
+        entry(canvas, &label.name, series.place);
         sample(canvas, series, (left, left + size * SAMPLE), place);
         canvas.painted(
             (left + sample_width(canvas), place + half),
@@ -114,13 +114,13 @@ pub(super) fn draw_direct(
     }
 }
 
-fn entry(canvas: &mut Canvas, name: &str, series: Option<usize>) {
-    canvas.items.push(Item::Open {
-        class: "legend",
-        series,
-        data: vec![("series", name.to_owned())],
-        words: String::new(),
-    });
+fn entry(canvas: &mut Canvas, name: &str, series: usize) {
+    canvas.group(
+        "legend",
+        Some(series),
+        vec![("series", name.to_owned())],
+        "",
+    );
 }
 
 /// One entry of the legend.
@@ -233,12 +233,7 @@ fn draw_entry(
             return;
         }
         LegendEntry::Hollow(_, bars) => {
-            canvas.items.push(Item::Open {
-                class: "legend",
-                series: None,
-                data: Vec::new(),
-                words: String::new(),
-            });
+            canvas.open("legend");
             let centre = f64::midpoint(x, end);
             if *bars {
                 box_sample(canvas, centre, middle, None);
@@ -247,7 +242,7 @@ fn draw_entry(
             }
         }
         LegendEntry::Series(series) => {
-            entry(canvas, &series.name, Some(series.place));
+            entry(canvas, &series.name, series.place);
             sample(canvas, series, (x, end), middle);
         }
     }

@@ -238,12 +238,8 @@ fn traced(places: &MarkPositions<'_>) -> Vec<(f64, f64)> {
 }
 
 fn draw_series(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series, crowded: bool) {
-    canvas.items.push(Item::Open {
-        class: "series",
-        series: Some(series.place),
-        data: vec![("series", series.name.clone())],
-        words: String::new(),
-    });
+    let name = vec![("series", series.name.clone())];
+    canvas.group("series", Some(series.place), name, "");
     band(canvas, places, series);
     trials(canvas, places, series);
     if matches!(series.look, Look::Line | Look::Curve) {
@@ -367,12 +363,8 @@ fn open_mark(canvas: &mut Canvas, point: &Mark) {
             Some(origin.verdict.clone()).filter(|v| !v.is_empty()),
         ),
     ];
-    canvas.items.push(Item::Open {
-        class: "mark",
-        series: None,
-        data: data.into_iter().flatten().collect(),
-        words: origin.text.clone(),
-    });
+    let data = data.into_iter().flatten().collect();
+    canvas.group("mark", None, data, &origin.text);
 }
 
 fn draw_point(

@@ -78,12 +78,7 @@ pub(super) fn draw(canvas: &mut Canvas, frame: Frame, panel: &Panel, named: bool
             Some((series, _)) => ("bend", Some(series)),
             None => ("threshold", None),
         };
-        canvas.items.push(Item::Open {
-            class,
-            series,
-            data: Vec::new(),
-            words: upright.name.to_owned(),
-        });
+        canvas.group(class, series, Vec::new(), upright.name);
         let (paint, end) = match upright.bend {
             Some((_, y)) => (Paint::Series, up(y)),
             None => (Paint::Muted, frame.bottom),
