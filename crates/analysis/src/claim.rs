@@ -113,8 +113,6 @@ pub struct Claim {
 pub enum Payload {
     /// Comparison of two programs.
     Programs(Box<Programs>),
-    /// A lasting change between two levels.
-    LevelChange(LevelChange),
     /// Why fewer requests were in flight than requested.
     TooFew(Cause),
     /// Comparison of two levels of a factor.

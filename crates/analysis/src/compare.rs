@@ -10,6 +10,7 @@ pub mod matching;
 mod peers;
 mod verdict;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use iolab_stats::holm;
@@ -22,6 +23,7 @@ use crate::run_name::RunName;
 use iolab_workload::json;
 
 pub use difference::{Difference, DiffersIn, SideValue};
+pub(crate) use matching::Matched;
 pub use matching::RunSide;
 pub use peers::{PEER_MARGIN, with_peers};
 pub use verdict::CellVerdict;
@@ -41,7 +43,7 @@ pub const ALPHA: f64 = 0.05;
 pub const POWER: f64 = 0.8;
 
 /// Direction in which a value is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// The higher: throughput, IOPS.
@@ -49,6 +51,7 @@ pub enum Better {
     /// The lower: times.
     Lower,
     /// Unknown.
+    #[default]
     Unstated,
 }
 
@@ -97,7 +100,7 @@ impl fmt::Display for HypothesisTest {
 }
 
 /// The parameters of a comparison.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Criteria {
     /// The smallest change that matters, a share: with 0.05, ratios from 1/1.05 to 1.05 are equivalent.
     pub margin: f64,
@@ -112,10 +115,11 @@ pub struct Criteria {
 }
 
 /// The unit of replication of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplicationUnit {
     /// Numbers, assumed to be independent.
+    #[default]
     Numbers,
     /// Ratios within the blocks that both sides share in one run.
     Blocks,
@@ -149,8 +153,8 @@ pub(crate) struct Pair {
     pub(crate) new: Vec<f64>,
     /// Origin of the bytes of the base and of the new side; `None` where unknown.
     pub(crate) served: [Option<ServedBy>; 2],
-    /// For sides measured in the same blocks: the logarithm of new over base in each block, in order.
-    pub(crate) within_blocks: Option<Vec<f64>>,
+    /// For sides measured in the same blocks: the logarithm of new over base in each block.
+    pub(crate) within_blocks: Option<BTreeMap<u32, f64>>,
     /// Evidence against the comparison.
     pub(crate) against: SideDoubts,
 }
@@ -284,7 +288,7 @@ impl fmt::Display for SideName {
 }
 
 /// Two sides, compared.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Comparison {
     /// The base.
     pub base: SideName,
@@ -337,12 +341,9 @@ impl Comparison {
         new: RunSide<'_>,
         terms: Criteria,
     ) -> Result<Self> {
-        let matched = matching::match_cells(base, new)?;
-        let terms = Criteria {
-            better: matched.response.into(),
-            ..terms
-        };
-        let unit = if std::ptr::eq(base.run, new.run) {
+        let matched = matching::match_sides(&[base], &[new])?;
+        let is_one_run = std::ptr::eq(base.run, new.run);
+        let unit = if is_one_run {
             ReplicationUnit::Blocks
         } else if base.run.record().has_same_samples(new.run.record()) {
             ReplicationUnit::SameSamples
@@ -353,47 +354,65 @@ impl Comparison {
         } else {
             ReplicationUnit::OneRunEach
         };
+        let pairs = matched.pairs(is_one_run);
+        let blocks: Vec<_> = pairs
+            .iter()
+            .filter_map(|pair| pair.within_blocks.as_ref())
+            .collect();
+        let together = Pair {
+            within_blocks: Some(matching::merge_blocks(&blocks)),
+            against: SideDoubts::of_any(pairs.iter().map(|pair| &pair.against)),
+            ..Pair::default()
+        };
+        let terms = Criteria {
+            better: matched.response.into(),
+            ..terms
+        };
+        let overall = (pairs.len() > 1)
+            .then(|| judge::compare(&[together], &terms, unit).pop())
+            .flatten();
         let rounds = |side: &RunSide<'_>, are: fn(&SteadyAnalysis) -> bool| {
             side.run.analysis().steady.as_ref().is_some_and(are)
         };
-        let is_of_rounds =
-            rounds(&base, SteadyAnalysis::is_of_cells) || rounds(&new, SteadyAnalysis::is_of_cells);
-        let lacks = |(_, side): &(&SideName, RunSide<'_>)| !side.run.analysis().has_definition;
-        // Levels of one run are not separate files.
-        let sides = names.iter().zip([base, new]);
-        let sides = sides.filter(|_| unit != ReplicationUnit::Blocks);
-        let undefined = sides.filter(lacks).map(|(name, _)| name.name.clone());
-        let undefined = undefined.collect();
-        let sides = names.iter().zip([base, new]);
-        let sides = sides.filter(|(_, side)| rounds(side, SteadyAnalysis::is_missed));
-        let unsteady = sides.map(|(name, _)| name.name.clone()).collect();
-        let [base, new] = names;
-        let together = Pair {
-            within_blocks: Some(matched.together),
-            against: SideDoubts::of_any(matched.pairs.iter().map(|pair| &pair.against)),
-            ..Pair::default()
+        let named = |is_named: &dyn Fn(&RunSide<'_>) -> bool| {
+            let sides = names.iter().zip([base, new]);
+            let sides = sides.filter(|(_, side)| is_named(side));
+            sides.map(|(name, _)| name.name.clone()).collect()
         };
-        let overall = (matched.pairs.len() > 1)
-            .then(|| judge::compare(&[together], &terms, unit).pop())
-            .flatten();
+        // Levels of one run are not separate files.
+        let lacks = |side: &RunSide<'_>| !is_one_run && !side.run.analysis().has_definition;
         Ok(Self {
-            is_of_rounds,
+            is_of_rounds: [base, new]
+                .iter()
+                .any(|side| rounds(side, SteadyAnalysis::is_of_cells)),
+            undefined: named(&lacks),
+            unsteady: named(&|side| rounds(side, SteadyAnalysis::is_missed)),
+            intervals: judge::intervals(&pairs),
+            cells: judge::compare(&pairs, &terms, unit),
+            unit,
+            overall: overall.filter(|all| all.estimate.is_some()),
+            ..Self::of_matched(names, matched, terms)
+        })
+    }
+
+    /// Two sides that were matched, before their cells are compared.
+    pub(crate) fn of_matched(
+        [base, new]: [SideName; 2],
+        matched: Matched<'_>,
+        terms: Criteria,
+    ) -> Self {
+        Self {
             base,
             new,
-            intervals: judge::intervals(&matched.pairs),
             response: Some(matched.response),
             factors: matched.factors,
             only_base: matched.only_base,
             only_new: matched.only_new,
             without_requests: matched.without_requests,
             differences: matched.differences,
-            undefined,
-            unsteady,
-            cells: judge::compare(&matched.pairs, &terms, unit),
-            unit,
-            overall: overall.filter(|all| all.estimate.is_some()),
             terms,
-        })
+            ..Self::default()
+        }
     }
 
     /// Compares two series of numbers.
@@ -408,24 +427,14 @@ impl Comparison {
             new,
             ..Pair::default()
         }];
-        let [base, new] = names;
+        let [base_name, new_name] = names;
         Self {
-            is_of_rounds: false,
-            base,
-            new,
-            response: None,
-            factors: Vec::new(),
-            only_base: Vec::new(),
-            only_new: Vec::new(),
-            without_requests: Vec::new(),
-            differences: Vec::new(),
-            undefined: Vec::new(),
-            unsteady: Vec::new(),
+            base: base_name,
+            new: new_name,
             cells: judge::compare(&pairs, &terms, ReplicationUnit::Numbers),
             intervals: judge::intervals(&pairs),
-            unit: ReplicationUnit::Numbers,
-            overall: None,
             terms,
+            ..Self::default()
         }
     }
 

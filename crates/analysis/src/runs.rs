@@ -3,16 +3,20 @@
 
 pub mod comparable_runs;
 mod judge;
-pub mod matching;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use iolab_record::ServedBy;
 use iolab_workload::Result;
 
+use comparable_runs::targets;
 pub use judge::{RunCell, judge};
 
 use crate::analysed_run::AnalysedRun;
-use crate::compare::Comparison;
+use crate::analysis::CellAnalysis;
+use crate::compare::matching::match_sides;
+use crate::compare::{Comparison, Criteria, ReplicationUnit, RunSide, SideName};
+use crate::doubt::SideDoubts;
 use crate::refusal;
 pub use crate::run_name::RunName;
 
@@ -76,8 +80,77 @@ impl Comparison {
         if let Some(twice) = new.iter().find(|run| ids.contains(&run.run.record().id())) {
             return Err(refusal::on_both_sides(twice.file));
         }
-        matching::compare(&base, &new, terms)
+        let [sources_base, sources_new] = [&base, &new].map(|runs| sources(runs));
+        let matched = match_sides(&sources_base, &sources_new)?;
+        let response = matched.response;
+        let cells = matched.cells.iter().map(|cell| RunCell {
+            levels: cell.levels.clone(),
+            base: medians(&cell.base),
+            new: medians(&cell.new),
+            served: [&cell.base, &cell.new].map(|side| served_of(side)),
+            against: SideDoubts::of_runs(&known(&cell.base), &known(&cell.new), response),
+        });
+        let cells: Vec<RunCell> = cells.collect();
+        let (cells, overall) = judge(&cells, response.into(), &terms);
+        let lacking = base.iter().chain(&new);
+        let lacking = lacking.filter(|run| !run.run.analysis().has_definition);
+        let criteria = Criteria {
+            margin: terms.margin,
+            better: response.into(),
+            ..Criteria::default()
+        };
+        Ok(Self {
+            undefined: lacking.map(|run| run.file.to_owned()).collect(),
+            unit: ReplicationUnit::Runs,
+            intervals: cells.len() + usize::from(overall.is_some()),
+            cells,
+            overall,
+            ..Self::of_matched([side_name(&base), side_name(&new)], matched, criteria)
+        })
     }
+}
+
+/// The runs as sides of a comparison.
+pub fn sources<'a>(runs: &[FiledRun<'a>]) -> Vec<RunSide<'a>> {
+    runs.iter().map(|run| RunSide::whole(run.run)).collect()
+}
+
+/// The side in a comparison: named after its first run.
+fn side_name(runs: &[FiledRun<'_>]) -> SideName {
+    let last = runs[runs.len() - 1].run.record();
+    SideName {
+        name: runs[0].file.to_owned(),
+        of: [&last.experiment.name, " on ", &last.target_text()].concat(),
+        runs: runs.iter().map(FiledRun::name).collect(),
+        targets: targets(runs),
+    }
+}
+
+/// The cells of the runs that have the cell.
+fn known<'a>(side: &[Option<&'a CellAnalysis>]) -> Vec<&'a CellAnalysis> {
+    side.iter().copied().flatten().collect()
+}
+
+/// The median of each run; `None` for a run without one.
+fn medians(side: &[Option<&CellAnalysis>]) -> Vec<Option<f64>> {
+    let median = |cell: &Option<&CellAnalysis>| Some(cell.as_ref()?.response?.median);
+    side.iter()
+        .map(|cell| median(cell).filter(|median| *median > 0.0))
+        .collect()
+}
+
+/// The most frequent origin of the bytes, over the trials of all runs.
+fn served_of(cells: &[Option<&CellAnalysis>]) -> Option<ServedBy> {
+    let mut places: BTreeMap<ServedBy, usize> = BTreeMap::new();
+    let of_runs = cells
+        .iter()
+        .flatten()
+        .filter_map(|cell| cell.served.as_ref());
+    for (place, trials) in of_runs.flat_map(|served| &served.trials) {
+        *places.entry(*place).or_default() += trials;
+    }
+    let most = places.into_iter().max_by_key(|(_, trials)| *trials)?;
+    Some(most.0)
 }
 
 /// The distinct runs in the order of time.

@@ -10,6 +10,9 @@ mod writes;
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use iolab_workload::Result;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::stages::{PerStage, Stage};
@@ -57,7 +60,8 @@ pub enum ActsOn {
 }
 
 /// Evidence that an intervention took effect, in the cells of both sides without the suspect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Check {
     /// The settings in force: a setting that cannot be carried out as it is fails the trial.
     Settings,

@@ -2,10 +2,9 @@
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_analysis::compare::ALPHA;
-use iolab_analysis::compare::matching::common_factors;
+use iolab_analysis::compare::matching::{Side, common_factors};
 use iolab_analysis::runs::comparable_runs::{Comparability, ExcludedRun, ExclusionReason};
-use iolab_analysis::runs::matching::{Side, sources};
-use iolab_analysis::runs::{FiledRun, RunName, in_time};
+use iolab_analysis::runs::{FiledRun, RunName, in_time, sources};
 use iolab_record::{RunStatus, environment};
 use iolab_stats::{changepoint_penalty, changepoints, contrast, mean};
 use iolab_workload::settings::cell_label;
@@ -166,8 +165,9 @@ impl ExperimentLine {
 
 fn line(runs: &[FiledRun<'_>]) -> Result<ExperimentLine> {
     let last = runs[runs.len() - 1].run.record();
-    let factors = common_factors(&sources(runs));
-    let side = Side::new(runs, &factors)?;
+    let sources = sources(runs);
+    let factors = common_factors(&sources);
+    let side = Side::new(&sources, &factors)?;
     let of_cell = |levels: &Vec<String>| {
         let cells = side.cell(levels).into_iter();
         (levels.clone(), cells.map(|cell| point(cell?)).collect())

@@ -148,50 +148,15 @@ pub enum WhyUntried {
         /// The idle time before each trial, ns.
         idle_ns: u64,
     },
-    /// More requests in flight were to remove the suspect, and their number is unknown.
-    InFlightUnknown,
-    /// More requests in flight were to remove the suspect, and fewer than half of them were reached.
-    FewInFlight {
-        /// Mean number of requests in flight.
-        in_flight: f64,
-        /// Requested number in flight.
-        asked: u64,
-    },
-    /// The suspect was to be removed with all page faults, and their number is unknown.
-    FaultsUnknown,
-    /// The suspect was to be removed with all page faults, and more than a tenth of them remained.
-    FaultsLeft {
-        /// Page faults of a trial, summed over both sides, with the suspect.
+    /// What its check counts is unknown, or came from elsewhere.
+    Unchecked(Check),
+    /// By its check it was not removed.
+    NotRemoved {
+        /// The check.
+        check: Check,
+        /// What it counts with the suspect, or what was asked for: the mean of both sides, or of the side that differs.
         before: f64,
-        /// Page faults of a trial, summed over both sides, without the suspect.
-        left: f64,
-    },
-    /// Fewer I/Os of the device were to remove the suspect, and the number per request is unknown.
-    DeviceIosUnknown,
-    /// Fewer I/Os of the device were to remove the suspect, and hardly fewer were made.
-    DeviceIosLeft {
-        /// I/Os of the device per request with the suspect: the mean of both sides.
-        before: f64,
-        /// I/Os of the device per request without the suspect: the mean of both sides.
-        left: f64,
-    },
-    /// Less waiting for a CPU that others use was to remove the suspect, and the time that threads waited is
-    /// unknown.
-    CpuWaitUnknown,
-    /// Less waiting for a CPU that others use was to remove the suspect, and more than half of it remained.
-    CpuWaitLeft {
-        /// Share of their time in which threads waited for others, with the suspect: the mean of both sides.
-        before: f64,
-        /// Share of their time in which threads waited for others, without the suspect: the mean of both sides.
-        left: f64,
-    },
-    /// Bytes from storage were to remove the suspect, and they came from elsewhere.
-    NotFromStorage,
-    /// A longer and a shorter load of the same sizes were to remove the suspect, and they moved other amounts.
-    OtherVolume {
-        /// Bytes of a trial of the load, with the suspect.
-        before: f64,
-        /// Bytes of a trial of the load, without it.
+        /// What it counts without the suspect.
         left: f64,
     },
 }
@@ -325,15 +290,40 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
     if let Some(idle_ns) = level_changed(analysis, inquiry, &[with, without].concat()) {
         return Some(WhyUntried::LevelChanged { idle_ns });
     }
-    match Suspect::find(suspect)?.check {
-        Check::Settings => None,
-        Check::InFlight => without.into_iter().find_map(few_in_flight),
-        Check::FewerFaults => faults_left(with, without),
-        Check::FewerDeviceIos => device_ios_left(with, without),
-        Check::LessCpuWait => cpu_wait_left(with, without),
-        Check::FromStorage => without.into_iter().find_map(not_from_storage),
-        Check::SameVolume => other_volume(with, without),
-    }
+    let check = Suspect::find(suspect)?.check;
+    let counted = |of: fn(&CellAnalysis) -> Option<f64>| {
+        let mean = |[base, other]: [&CellAnalysis; 2]| Some(f64::midpoint(of(base)?, of(other)?));
+        mean(with).zip(mean(without))
+    };
+    // What the check counts with and without the suspect, and the largest share that may be left.
+    let (counts, most) = match check {
+        Check::Settings => return None,
+        Check::InFlight => return without.into_iter().find_map(few_in_flight),
+        Check::FromStorage => {
+            let is_from_storage = without.into_iter().all(is_from_storage);
+            return (!is_from_storage).then_some(WhyUntried::Unchecked(check));
+        }
+        Check::SameVolume => return other_volume(with, without),
+        Check::FewerFaults => (counted(|cell| cell.minor_faults), FAULTS_KEPT),
+        Check::FewerDeviceIos => {
+            let ios = counted(|cell| cell.disturbance.ios_per_request);
+            (ios, DEVICE_IOS_KEPT)
+        }
+        // Threads' waiting for each other stays or grows: the more CPUs they get, the more of them run at a time.
+        Check::LessCpuWait => {
+            let waits = counted(|cell| cell.disturbance.wait_for_others);
+            (waits, CPU_WAIT_KEPT)
+        }
+    };
+    let Some((before, left)) = counts else {
+        return Some(WhyUntried::Unchecked(check));
+    };
+    let failed = WhyUntried::NotRemoved {
+        check,
+        before,
+        left,
+    };
+    (left > most * before).then_some(failed)
 }
 
 /// The idle time despite which the level of the run, or of one of these cells, changed; `None` if no level
@@ -344,50 +334,13 @@ fn level_changed(analysis: &Analysis, inquiry: &Inquiry, own: &[&CellAnalysis]) 
     inquiry.idle_ns.filter(|_| changed())
 }
 
-/// A quantity of both sides together, with and without the suspect; `None` if it is unknown for one.
-fn before_and_left(
-    with: [&CellAnalysis; 2],
-    without: [&CellAnalysis; 2],
-    of: impl Fn(&CellAnalysis) -> Option<f64>,
-) -> Option<(f64, f64)> {
-    let sum = |cells: [&CellAnalysis; 2]| cells.into_iter().map(&of).sum::<Option<f64>>();
-    sum(with).zip(sum(without))
-}
-
-/// Number of I/Os of the device per request, if it is hardly lower than with the suspect.
-fn device_ios_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
-    let ios = |cell: &CellAnalysis| cell.disturbance.ios_per_request;
-    let Some((before, left)) = before_and_left(with, without, ios) else {
-        return Some(WhyUntried::DeviceIosUnknown);
-    };
-    (left > DEVICE_IOS_KEPT * before).then_some(WhyUntried::DeviceIosLeft {
-        before: before / 2.0,
-        left: left / 2.0,
-    })
-}
-
-/// Share of the waiting for a CPU that others use, if more than half of it remains. Threads' waiting for each
-/// other stays or grows: the more CPUs they get, the more of them run at a time.
-fn cpu_wait_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
-    let wait = |cell: &CellAnalysis| cell.disturbance.wait_for_others;
-    let Some((before, left)) = before_and_left(with, without, wait) else {
-        return Some(WhyUntried::CpuWaitUnknown);
-    };
-    (left > CPU_WAIT_KEPT * before).then_some(WhyUntried::CpuWaitLeft {
-        before: before / 2.0,
-        left: left / 2.0,
-    })
-}
-
-/// Reason why a side does not count as served by storage: its bytes came from elsewhere, or their origin is
-/// unknown.
-fn not_from_storage(cell: &CellAnalysis) -> Option<WhyUntried> {
+/// Whether a side counts as served by storage.
+fn is_from_storage(cell: &CellAnalysis) -> bool {
     let verdict = cell.served.as_ref().and_then(CellServed::unanimous);
-    let is_storage = matches!(
+    matches!(
         verdict,
         Some(ServedBy::Device | ServedBy::Network | ServedBy::Model)
-    );
-    (!is_storage).then_some(WhyUntried::NotFromStorage)
+    )
 }
 
 /// Reason why two loads do not count without a suspect. The longer one moves less than with the suspect and may
@@ -411,28 +364,29 @@ fn other_volume(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option
         (long.1 < VOLUME_KEPT * long.0, long),
     ];
     let found = others.into_iter().find(|(is_other, _)| *is_other);
-    found.map(|(_, (before, left))| WhyUntried::OtherVolume { before, left })
+    found.map(|(_, (before, left))| WhyUntried::NotRemoved {
+        check: Check::SameVolume,
+        before,
+        left,
+    })
 }
 
 /// Number of requests in flight, if it is less than half of the requested one.
 fn few_in_flight(cell: &CellAnalysis) -> Option<WhyUntried> {
-    let seen = cell
+    let check = Check::InFlight;
+    let Some((left, seen)) = cell
         .concurrency
-        .and_then(|seen| Some((seen.in_flight?, seen.asked)));
-    match seen {
-        None => Some(WhyUntried::InFlightUnknown),
-        Some((in_flight, asked)) => {
-            (in_flight < asked as f64 / 2.0).then_some(WhyUntried::FewInFlight { in_flight, asked })
-        }
-    }
-}
-
-/// Page faults of both sides that remain, if they are too many.
-fn faults_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
-    let Some((before, left)) = before_and_left(with, without, |cell| cell.minor_faults) else {
-        return Some(WhyUntried::FaultsUnknown);
+        .and_then(|seen| Some((seen.in_flight?, seen)))
+    else {
+        return Some(WhyUntried::Unchecked(check));
     };
-    (left > FAULTS_KEPT * before).then_some(WhyUntried::FaultsLeft { before, left })
+    let before = seen.asked as f64;
+    let failed = WhyUntried::NotRemoved {
+        check,
+        before,
+        left,
+    };
+    (left < before / 2.0).then_some(failed)
 }
 
 /// The cells of both sides without exactly these suspects.

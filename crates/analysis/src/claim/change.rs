@@ -1,22 +1,20 @@
 //! Levels of throughput over time: lasting changes over the run, within each trial, and in the warm-up, and trials
 //! without a step.
 
+use super::Claim;
 use super::effect::CellId;
 use super::kind::{self, Kind};
 use super::point::{Point, Quantity, Since, Standing};
-use super::{Claim, Payload};
 use crate::analysis::{Analysis, Response};
 use crate::timeline::{
     Direction, DisturbedTrials, Gradual, Levels, RunShift, TrialShift, Unchanged,
 };
-use schemars::JsonSchema;
-use serde::Serialize;
 
 /// Most changes over a run that are claimed, the largest ones first.
 const OVER_RUN_MAX: usize = 3;
 
-/// A lasting change between two levels.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+/// A lasting change between two levels, as a claim states it.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelChange {
     /// The cell whose levels are given.
     pub cell: CellId,
@@ -37,16 +35,40 @@ impl LevelChange {
     pub fn factor(&self) -> f64 {
         self.after_mb_s / self.before_mb_s
     }
+}
 
-    /// The claim of it, with its kind.
-    fn claim(self, kind: &'static Kind) -> Claim {
-        let before = level(Standing::Main, self.before_mb_s, None);
-        let after = level(Standing::Main, self.after_mb_s, Some(self.since));
-        Claim::new(kind, vec![self.cell])
-            .with_ratio(self.factor(), None)
-            .with_points([before, after])
-            .with_payload(Payload::LevelChange(self))
+impl Claim {
+    /// The lasting change of level that it states; `None` for other claims.
+    pub fn level_change(&self) -> Option<LevelChange> {
+        let [before, after, rest @ ..] = self.points.as_slice() else {
+            return None;
+        };
+        let disturbed = [Standing::Disturbed, Standing::Suspended];
+        Some(LevelChange {
+            cell: *self.cells.first()?,
+            before_mb_s: before.value,
+            after_mb_s: after.value,
+            since: after.since.filter(|_| after.standing == Standing::Main)?,
+            is_disturbed: rest.iter().any(|point| disturbed.contains(&point.standing)),
+            is_of_run: self.kind == &kind::LEVEL_OVER_RUN,
+        })
     }
+}
+
+/// The claim of a change of a cell between two levels, MB/s.
+fn level_change(
+    kind: &'static Kind,
+    cell: CellId,
+    [before, after]: [f64; 2],
+    since: Since,
+) -> Claim {
+    let levels = [
+        level(Standing::Main, before, None),
+        level(Standing::Main, after, Some(since)),
+    ];
+    Claim::new(kind, vec![cell])
+        .with_ratio(after / before, None)
+        .with_points(levels)
 }
 
 fn level(standing: Standing, mb_s: f64, since: Option<Since>) -> Point {
@@ -106,21 +128,10 @@ fn greatest(shifts: &[TrialShift]) -> Option<&TrialShift> {
 }
 
 fn over_run(shift: &RunShift, run: usize) -> Claim {
-    let disturbed = disturbed(shift);
-    let change = LevelChange {
-        cell: CellId {
-            run,
-            cell: shift.cell,
-        },
-        before_mb_s: shift.before_mb_s,
-        after_mb_s: shift.after_mb_s,
-        since: Since {
-            ns: shift.after_ns,
-            bytes: shift.moved_bytes as f64,
-            access: shift.of,
-        },
-        is_disturbed: disturbed.is_some(),
-        is_of_run: true,
+    let since = Since {
+        ns: shift.after_ns,
+        bytes: shift.moved_bytes as f64,
+        access: shift.of,
     };
     let seen = match shift.levels {
         Levels::Trials { before, after } => {
@@ -134,10 +145,15 @@ fn over_run(shift: &RunShift, run: usize) -> Claim {
             Point::new(Standing::Seen, elapsed, ns as f64)
         }),
     };
-    let mut claim = change.claim(&kind::LEVEL_OVER_RUN);
+    let cell = CellId {
+        run,
+        cell: shift.cell,
+    };
+    let levels = [shift.before_mb_s, shift.after_mb_s];
+    let mut claim = level_change(&kind::LEVEL_OVER_RUN, cell, levels, since);
     claim.points.extend(seen);
     claim.points.extend(others(shift.cells));
-    claim.points.extend(disturbed.map(disturbed_point));
+    claim.points.extend(disturbed(shift).map(disturbed_point));
     claim
 }
 
@@ -152,18 +168,13 @@ fn in_trials(
         bytes,
         access: shift.of,
     };
-    let change = LevelChange {
-        cell: CellId {
-            run,
-            cell: shift.cell,
-        },
-        before_mb_s: shift.before_mb_s,
-        after_mb_s: shift.after_mb_s,
-        since: since(shift.after_ns, shift.moved_bytes),
-        is_disturbed: disturbed.is_some(),
-        is_of_run: false,
+    let cell = CellId {
+        run,
+        cell: shift.cell,
     };
-    let mut claim = change.claim(kind);
+    let both = [shift.before_mb_s, shift.after_mb_s];
+    let first = since(shift.after_ns, shift.moved_bytes);
+    let mut claim = level_change(kind, cell, both, first);
     let levels = shift.levels.iter().filter(|_| shift.levels.len() > 2);
     claim.points.extend(levels.map(|one| {
         let since = (one.from_ns > 0).then(|| since(one.from_ns, one.from_bytes));

@@ -16,8 +16,6 @@ use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubts;
 use crate::in_threads;
 
-/// Factors whose levels are counts or sizes: each level is compared with the lowest.
-const ORDERED: [&str; 5] = ["skip", "threads", "depth", "ranks", "hosts"];
 /// Factors that other kinds of claims cover: curves over sizes and rates, other tools, programs.
 const OTHERWISE: [&str; 5] = ["bs", "rate", "tool", "program", "size"];
 /// The settings in which sequential and random accesses differ.
@@ -89,8 +87,7 @@ pub fn comparisons(analysis: &Analysis, run: usize) -> Vec<Comparison> {
     let of_factor = |(place, factor): (usize, &String)| match factor.as_str() {
         name if OTHERWISE.contains(&name) || is_own_rate(analysis, name) => Vec::new(),
         "workload" => of_workload(analysis, run, place),
-        name if ORDERED.contains(&name) => vec![ordered(analysis, run, place)],
-        _ => vec![nominal(analysis, run, place)],
+        _ => vec![of_levels(analysis, run, place)],
     };
     factors.flat_map(of_factor).flatten().collect()
 }
@@ -169,60 +166,37 @@ fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Option<Com
     all.into_iter().map(compare).collect()
 }
 
-fn ordered(analysis: &Analysis, run: usize, factor: usize) -> Option<Comparison> {
-    let name = &analysis.factors[factor];
-    let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
-    let size = |cell: Cell<'_>| count(cell, name);
-    let least = measured().map(size).min()?;
-    let base = measured().filter(|cell| size(cell) == least);
-    let others = measured().filter(|cell| size(cell) > least);
-    let pairs = pairs(analysis, base, others, |other| other == name);
-    let base = pairs
-        .first()
-        .and_then(|(base, _)| base.cell.levels.get(factor));
-    let contrast = Contrast::Levels {
-        factor: name.clone(),
-        base: base.cloned()?,
-    };
-    comparison(analysis, (run, factor), contrast, pairs)
-}
-
-/// The level of an ordered factor, as a number.
-fn count(cell: &CellAnalysis, factor: &str) -> u64 {
+/// The place of a level in the order in which levels are compared; that of their definition for most factors.
+fn rank(cell: &CellAnalysis, factor: &str, level: &str) -> u64 {
     let trial = cell.cell.trial();
     match factor {
+        "pattern" => u64::from(level != "seq"),
+        "sync" => {
+            let policies = POLICIES.iter().map(SyncPolicy::to_string);
+            policies.take_while(|policy| policy != level).count() as u64
+        }
         "skip" => trial.skip,
         "threads" => trial.threads.into(),
         "depth" => trial.depth.into(),
         "ranks" => cell.ranks.as_ref().map_or(1, |ranks| ranks.ranks as u64),
-        _ => cell.ranks.as_ref().map_or(1, |ranks| ranks.hosts as u64),
+        "hosts" => cell.ranks.as_ref().map_or(1, |ranks| ranks.hosts as u64),
+        _ => 0,
     }
 }
 
-/// Compares the other levels of a factor with a base level.
-fn nominal(analysis: &Analysis, run: usize, factor: usize) -> Option<Comparison> {
+/// Compares the other levels of a factor with a base level: of counts and sizes with the least.
+fn of_levels(analysis: &Analysis, run: usize, factor: usize) -> Option<Comparison> {
     let name = &analysis.factors[factor];
     let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
-    let mut levels: Vec<&String> = Vec::new();
-    for level in measured().filter_map(|cell| cell.cell.levels.get(factor)) {
-        if !levels.contains(&level) {
-            levels.push(level);
+    let mut levels: Vec<(u64, &String)> = Vec::new();
+    for cell in measured() {
+        let level = cell.cell.levels.get(factor)?;
+        if !levels.iter().any(|(_, known)| *known == level) {
+            levels.push((rank(cell, name, level), level));
         }
     }
-    let strictness = |level: &String| {
-        let policies = POLICIES.iter();
-        let named = policies.map(SyncPolicy::to_string);
-        named.into_iter().position(|policy| policy == *level)
-    };
-    if name == "sync" {
-        levels.sort_by_key(|level| strictness(level));
-    }
-    if let Some(place) = levels
-        .iter()
-        .position(|level| name == "pattern" && *level == "seq")
-    {
-        levels[..=place].rotate_right(1);
-    }
+    levels.sort_by_key(|(rank, _)| *rank);
+    let levels: Vec<&String> = levels.into_iter().map(|(_, level)| level).collect();
     let (base, others) = levels.split_first()?;
     let of = |level: &String| {
         let level = level.clone();

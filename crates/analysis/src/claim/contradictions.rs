@@ -23,14 +23,7 @@ struct Source {
 struct Said {
     source: Source,
     interval: (f64, f64),
-    relation: Relation,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Relation {
-    Higher,
-    Lower,
-    Equivalent,
+    relation: Difference,
 }
 
 /// Two settings of one target, and the quantity in which they are compared.
@@ -99,8 +92,8 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
                 true => (1.0 / interval.1, 1.0 / interval.0),
             },
             relation: match (relation, turned) {
-                (Relation::Higher, true) => Relation::Lower,
-                (Relation::Lower, true) => Relation::Higher,
+                (Difference::Higher, true) => Difference::Lower,
+                (Difference::Lower, true) => Difference::Higher,
                 (same, _) => same,
             },
         };
@@ -120,16 +113,13 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
     for (claim, one) in claims.iter().enumerate() {
         let effects = one.comparison().map_or(&[][..], |found| &found.effects);
         for (place, effect) in effects.iter().enumerate() {
-            let relation = match effect.difference {
-                Difference::Higher => Relation::Higher,
-                Difference::Lower => Relation::Lower,
-                Difference::Equivalent => Relation::Equivalent,
-                Difference::NotFound | Difference::CannotTell => continue,
-            };
-            let source = Source { claim, part: place };
-            note(
-                effect.base, effect.other, &effect.estimate, relation, source,
-            );
+            let relation = effect.difference;
+            if !matches!(relation, Difference::NotFound | Difference::CannotTell) {
+                let source = Source { claim, part: place };
+                note(
+                    effect.base, effect.other, &effect.estimate, relation, source,
+                );
+            }
         }
         let top = one.ranked().next().and_then(|top| top.cell);
         for (part, point) in one.points.iter().enumerate() {
@@ -137,9 +127,9 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
                 continue;
             };
             let relation = match point.standing {
-                Standing::Worse if estimate.ratio < 1.0 => Relation::Lower,
-                Standing::Worse => Relation::Higher,
-                Standing::Near if is_alike(&estimate) => Relation::Equivalent,
+                Standing::Worse if estimate.ratio < 1.0 => Difference::Lower,
+                Standing::Worse => Difference::Higher,
+                Standing::Near if is_alike(&estimate) => Difference::Equivalent,
                 _ => continue,
             };
             note(top, own, &estimate, relation, Source { claim, part });

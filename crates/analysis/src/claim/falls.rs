@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::phenomenon::{Fall, Phenomenon, PhenomenonKind, Unclaimed};
 use super::series::{Groups, two_groups};
 use super::tail::{TailObstacle, unexplainable};
-use super::{Claim, LevelChange, Payload};
+use super::{Claim, LevelChange};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::timeline::Access;
 
@@ -46,15 +46,12 @@ pub enum WhyUnpaired {
 }
 
 /// The greatest change of each cell that has one.
-fn changes(claims: &[Claim]) -> Vec<&LevelChange> {
+fn changes(claims: &[Claim]) -> Vec<LevelChange> {
     let size = |change: &LevelChange| change.factor().ln().abs();
-    let mut all: Vec<&LevelChange> = Vec::new();
-    for claim in claims {
-        let Some(Payload::LevelChange(change)) = &claim.payload else {
-            continue;
-        };
+    let mut all: Vec<LevelChange> = Vec::new();
+    for change in claims.iter().filter_map(Claim::level_change) {
         match all.iter_mut().find(|known| known.cell == change.cell) {
-            Some(known) if size(change) > size(known) => *known = change,
+            Some(known) if size(&change) > size(known) => *known = change,
             Some(_) => {}
             None => all.push(change),
         }
@@ -65,7 +62,7 @@ fn changes(claims: &[Claim]) -> Vec<&LevelChange> {
 /// The falls among the claims of a run.
 pub(super) fn falls(run: &Analysis, claims: &[Claim]) -> Vec<Phenomenon> {
     let all = changes(claims).into_iter();
-    all.filter_map(|change| fall(run, change)?.ok()).collect()
+    all.filter_map(|change| fall(run, &change)?.ok()).collect()
 }
 
 /// A fall as a difference between a shorter and a longer load; `None` if its cell is missing.
@@ -125,8 +122,8 @@ fn obstacle(run: &Analysis, cell: &CellAnalysis, change: &LevelChange) -> Option
 pub fn unpaired(run: &Analysis) -> Vec<Unpaired> {
     let all = super::claims(&[run]);
     let changed = changes(&all).into_iter().filter_map(|change| {
-        let why = fall(run, change)?.err()?;
-        Some(Unpaired::Change(*change, why))
+        let why = fall(run, &change)?.err()?;
+        Some(Unpaired::Change(change, why))
     });
     let tails = all.iter().filter_map(|claim| {
         let why = unexplainable(claim, run)?;

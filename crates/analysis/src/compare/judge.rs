@@ -1,5 +1,7 @@
 //! Computes the verdict on each cell from the trials of both sides.
 
+use std::collections::BTreeMap;
+
 use iolab_record::ServedBy;
 use iolab_stats::{
     holm, mann_kendall, mann_whitney, median, median_interval, sd, student, trials_for_apart,
@@ -19,6 +21,14 @@ use crate::doubt::{Doubt, DoubtKind};
 
 /// Most trials that are recommended.
 const TRIALS_ADVISED_MAX: usize = 1000;
+
+impl Pair {
+    /// The logarithms of new over base in shared blocks, in order.
+    fn logs(&self) -> Option<Vec<f64>> {
+        let blocks = self.within_blocks.as_ref()?;
+        Some(blocks.values().copied().collect())
+    }
+}
 
 /// Compares all pairs, in their order.
 pub(super) fn compare(
@@ -52,7 +62,7 @@ pub(super) fn compare(
 /// Number of pairs with enough trials for an interval.
 pub(super) fn intervals(pairs: &[Pair]) -> usize {
     let has = |pair: &&Pair| {
-        let blocks = pair.within_blocks.as_ref().map_or(0, Vec::len);
+        let blocks = pair.within_blocks.as_ref().map_or(0, BTreeMap::len);
         blocks.max(pair.base.len().min(pair.new.len())) >= TRIALS_MIN
     };
     pairs.iter().filter(has).count()
@@ -77,8 +87,8 @@ fn allowed(shown: CellVerdict, doubts: &[Doubt], unit: ReplicationUnit) -> CellV
 
 fn measure(pair: &Pair, terms: &Criteria, confidence: f64) -> CellComparison {
     let (base, new) = (pair.base.as_slice(), pair.new.as_slice());
-    let blocks = pair.within_blocks.as_ref();
-    let estimate = blocks.and_then(|ratios| of_blocks(ratios, confidence));
+    let blocks = pair.logs();
+    let estimate = blocks.and_then(|logs| of_blocks(&logs, confidence));
     let estimate = estimate.or_else(|| of_samples(base, new, confidence));
     let [base_served, new_served] = pair.served;
     let tests = terms.tests.iter().map(|test| TestResult {
@@ -207,8 +217,8 @@ fn is_inside(ratio: f64, margin: f64) -> bool {
 fn spreads(estimate: &Estimate, pair: &Pair) -> Option<Vec<f64>> {
     let of = |logs: &[f64]| Some(sd(logs)? / independence(logs).sqrt());
     let logs = |values: &[f64]| values.iter().map(|x| x.ln()).collect::<Vec<f64>>();
-    match (&pair.within_blocks, estimate.blocks) {
-        (Some(ratios), Some(_)) => Some(vec![of(ratios)?]),
+    match (pair.logs(), estimate.blocks) {
+        (Some(ratios), Some(_)) => Some(vec![of(&ratios)?]),
         _ => Some(vec![of(&logs(&pair.base))?, of(&logs(&pair.new))?]),
     }
 }

@@ -37,118 +37,176 @@ impl<'a> RunSide<'a> {
 }
 
 /// Two sides, matched.
-pub(super) struct Matched {
-    pub(super) response: Response,
-    pub(super) factors: Vec<String>,
-    pub(super) pairs: Vec<Pair>,
-    /// The mean over the cells of the logarithm of new over base, in each block with all cells on both sides; empty where the
-    /// sides share no block.
-    pub(super) together: Vec<f64>,
-    pub(super) only_base: Vec<String>,
-    pub(super) only_new: Vec<String>,
-    pub(super) without_requests: Vec<String>,
-    pub(super) differences: Vec<Difference>,
+pub(crate) struct Matched<'a> {
+    pub(crate) response: Response,
+    pub(crate) factors: Vec<String>,
+    /// The cells of both sides, in the order of the base.
+    pub(crate) cells: Vec<MatchedCell<'a>>,
+    pub(crate) only_base: Vec<String>,
+    pub(crate) only_new: Vec<String>,
+    pub(crate) without_requests: Vec<String>,
+    pub(crate) differences: Vec<Difference>,
+}
+
+/// A cell of both sides: its levels, and the cell of each run, where it has one.
+pub(crate) struct MatchedCell<'a> {
+    pub(crate) levels: Vec<String>,
+    pub(crate) base: Vec<Option<&'a CellAnalysis>>,
+    pub(crate) new: Vec<Option<&'a CellAnalysis>>,
+}
+
+/// Runs with the cells of each.
+pub struct Side<'a> {
+    runs: Vec<RunSide<'a>>,
+    cells: Vec<Vec<Keyed<'a>>>,
+}
+
+impl<'a> Side<'a> {
+    /// The runs as one side, with their cells by the levels of these factors.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) where a definition is needed and cannot be read.
+    pub fn new(runs: &[RunSide<'a>], factors: &[String]) -> Result<Self> {
+        let cells = runs.iter().map(|run| keyed(*run, factors));
+        Ok(Self {
+            runs: runs.to_vec(),
+            cells: cells.collect::<Result<_>>()?,
+        })
+    }
+
+    /// The distinct levels of all cells, in the order of the last run, which has the latest definition.
+    pub fn levels(&self) -> Vec<&Vec<String>> {
+        let mut levels: Vec<&Vec<String>> = Vec::new();
+        for cell in self.cells.iter().rev().flatten() {
+            if !levels.contains(&&cell.levels) {
+                levels.push(&cell.levels);
+            }
+        }
+        levels
+    }
+
+    /// The cell with these levels in each run.
+    pub fn cell(&self, levels: &[String]) -> Vec<Option<&'a CellAnalysis>> {
+        let of = |cells: &Vec<Keyed<'a>>| {
+            let found = cells.iter().find(|cell| cell.levels == levels);
+            found.map(|cell| cell.cell)
+        };
+        self.cells.iter().map(of).collect()
+    }
+
+    /// Whether any run makes requests in the cell with these levels that the response is of.
+    fn has_requests(&self, levels: &[String]) -> bool {
+        let mut cells = self.cells.iter().flatten();
+        cells.any(|cell| cell.levels == levels && cell.has_requests)
+    }
 }
 
 /// A cell with the levels to match.
-pub(crate) struct Keyed<'a> {
-    pub(crate) levels: Vec<String>,
-    pub(crate) cell: &'a CellAnalysis,
+struct Keyed<'a> {
+    levels: Vec<String>,
+    cell: &'a CellAnalysis,
     /// Whether requests are made in it that the response is of: its group may not run, its operation may not be asked for.
-    pub(crate) has_requests: bool,
+    has_requests: bool,
 }
 
-/// Takes out the cells that make no requests of the response on any side, unless there are no others; returns their labels.
-pub(crate) fn take_without_requests<C>(
-    cells: &mut Vec<C>,
-    has_requests: impl Fn(&C) -> bool,
-    label: impl Fn(&C) -> String,
-) -> Vec<String> {
-    if !cells.iter().any(&has_requests) {
-        return Vec::new();
-    }
-    let silent = cells.iter().filter(|cell| !has_requests(cell));
-    let silent = silent.map(label).collect();
-    cells.retain(has_requests);
-    silent
-}
-
-/// Matches the cells of two sides by the levels of all factors of both; a factor that is fixed on one side has its fixed value
+/// Matches the cells of two sides by the levels of all factors of all runs; a factor that is fixed in a run has its fixed value
 /// there.
 ///
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): different responses, no cell in common, or an experiment in a run file that
 /// cannot be read.
-pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched> {
-    let response = common_response(&[base, new])?;
-    let factors = common_factors(&[base, new]);
-    let base_cells = keyed(base, &factors)?;
-    let new_cells = keyed(new, &factors)?;
-    let partner = |levels: &[String]| new_cells.iter().find(|c| c.levels == levels);
-    let alone = |all: &[Keyed<'_>], other: &[Keyed<'_>]| -> Vec<String> {
-        all.iter()
-            .filter(|cell| !other.iter().any(|o| o.levels == cell.levels))
-            .map(|cell| cell_label(&factors, &cell.levels))
-            .collect()
+pub(crate) fn match_sides<'a>(base: &[RunSide<'a>], new: &[RunSide<'a>]) -> Result<Matched<'a>> {
+    let all = [base, new].concat();
+    let response = common_response(&all)?;
+    let factors = common_factors(&all);
+    let held = all.iter().find_map(|side| side.held);
+    let held = held.map(|(factor, _)| factor);
+    let (base, new) = (Side::new(base, &factors)?, Side::new(new, &factors)?);
+    let (of_base, of_new) = (base.levels(), new.levels());
+    let alone = |all: &[&Vec<String>], other: &[&Vec<String>]| -> Vec<String> {
+        let alone = all.iter().filter(|levels| !other.contains(levels));
+        alone.map(|levels| cell_label(&factors, levels)).collect()
     };
-    let mut both: Vec<(&Keyed<'_>, &Keyed<'_>)> = base_cells
-        .iter()
-        .filter_map(|cell| Some((cell, partner(&cell.levels)?)))
-        .collect();
-    let matched = both.len();
-    both.retain(|(a, b)| a.cell.cell.spec.is_comparable(&b.cell.cell.spec));
-    if both.is_empty() && matched > 0 {
+    let both = of_base.iter().filter(|levels| of_new.contains(levels));
+    let both = both.map(|levels| MatchedCell {
+        levels: (*levels).clone(),
+        base: base.cell(levels),
+        new: new.cell(levels),
+    });
+    let mut cells: Vec<MatchedCell<'_>> = both.collect();
+    let matched = cells.len();
+    cells.retain(|cell| {
+        let mut specs = cell.all().map(|own| &own.cell.spec);
+        let first = specs.next();
+        specs.all(|spec| first.is_some_and(|first| first.is_comparable(spec)))
+    });
+    if cells.is_empty() && matched > 0 {
         return Err(refusal::unknown_settings());
     }
-    if both.is_empty() {
-        let held = base.held.or(new.held).map(|(factor, _)| factor);
-        return Err(no_common_cell(&factors, &base_cells, &new_cells, held));
+    if cells.is_empty() {
+        let [a, b] = [&base, &new].map(|side| side.cells.last().map_or(&[][..], Vec::as_slice));
+        return Err(no_common_cell(&factors, a, b, held));
     }
-    let without_requests = take_without_requests(
-        &mut both,
-        |(a, b)| a.has_requests || b.has_requests,
-        |(a, _)| cell_label(&factors, &a.levels),
-    );
-    let is_one_run = std::ptr::eq(base.run, new.run);
-    let within: Vec<Option<BTreeMap<u32, f64>>> = both
-        .iter()
-        .map(|(a, b)| is_one_run.then(|| log_ratios(a.cell.trials(), b.cell.trials())))
-        .collect();
-    let together = merge_blocks(&within.iter().flatten().collect::<Vec<_>>());
-    let pairs = both
-        .iter()
-        .zip(within)
-        .map(|((a, b), within)| Pair {
-            levels: a.levels.clone(),
-            base: a.cell.values.clone(),
-            new: b.cell.values.clone(),
-            served: [a.cell, b.cell].map(served_by),
-            against: match within {
-                Some(_) => SideDoubts::of_cells(a.cell, b.cell, response),
-                None => SideDoubts::of_two_runs(a.cell, b.cell, response),
-            },
-            within_blocks: within.map(|blocks| blocks.into_values().collect()),
-        })
-        .collect();
-    let mut differences = run_differences(base.run.record(), new.run.record());
+    let has_requests =
+        |cell: &MatchedCell<'_>| base.has_requests(&cell.levels) || new.has_requests(&cell.levels);
+    let mut without_requests = Vec::new();
+    if cells.iter().any(has_requests) {
+        let silent = cells.iter().filter(|cell| !has_requests(cell));
+        without_requests.extend(silent.map(|cell| cell_label(&factors, &cell.levels)));
+        cells.retain(has_requests);
+    }
     let expected = |name: &str| {
-        let held = base.held.or(new.held).map(|(factor, _)| factor);
         let mut varied = factors.iter().map(String::as_str).chain(held);
         varied.any(|factor| is_of(factor, name))
     };
-    let cells: Vec<_> = both.iter().map(|(a, b)| (a.cell, b.cell)).collect();
-    differences.extend(setting_differences(&cells, expected));
+    // The last base run and the first new run are closest in time.
+    let mut differences = match (base.runs.last(), new.runs.first()) {
+        (Some(before), Some(after)) => run_differences(before.run.record(), after.run.record()),
+        _ => Vec::new(),
+    };
+    let pairs = cells
+        .iter()
+        .filter_map(|cell| Some(((*cell.base.last()?)?, (*cell.new.first()?)?)));
+    differences.extend(setting_differences(&pairs.collect::<Vec<_>>(), expected));
     Ok(Matched {
         response,
-        pairs,
-        together,
-        only_base: alone(&base_cells, &new_cells),
-        only_new: alone(&new_cells, &base_cells),
+        only_base: alone(&of_base, &of_new),
+        only_new: alone(&of_new, &of_base),
         without_requests,
-        factors,
         differences,
+        cells,
+        factors,
     })
+}
+
+impl<'a> MatchedCell<'a> {
+    /// The cells of all runs that have one.
+    fn all(&self) -> impl Iterator<Item = &'a CellAnalysis> {
+        self.base.iter().chain(&self.new).copied().flatten()
+    }
+}
+
+impl Matched<'_> {
+    /// The cells of two single runs, or of two levels of one run, whose trials share blocks.
+    pub(super) fn pairs(&self, is_one_run: bool) -> Vec<Pair> {
+        let single = self.cells.iter().filter_map(|cell| {
+            let (base, new) = (cell.base[0]?, cell.new[0]?);
+            Some(Pair {
+                levels: cell.levels.clone(),
+                base: base.values.clone(),
+                new: new.values.clone(),
+                served: [base, new].map(served_by),
+                against: match is_one_run {
+                    true => SideDoubts::of_cells(base, new, self.response),
+                    false => SideDoubts::of_two_runs(base, new, self.response),
+                },
+                within_blocks: is_one_run.then(|| log_ratios(base.trials(), new.trials())),
+            })
+        });
+        single.collect()
+    }
 }
 
 /// The source of the bytes of a cell; `None` if that was not judged.
@@ -162,7 +220,7 @@ fn served_by(cell: &CellAnalysis) -> Option<ServedBy> {
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) where they differ.
-pub(crate) fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
+fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
     let response = sources.first().map(|source| source.run.analysis().response);
     let mut all = sources
         .iter()
@@ -204,7 +262,7 @@ pub fn common_factors(sources: &[RunSide<'_>]) -> Vec<String> {
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) where the definition is needed and cannot be read.
-pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> {
+fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> {
     let own = &source.run.record().experiment.factors;
     let place = |name: &str| own.iter().position(|factor| factor == name);
     // The definition is needed only for a factor of another side.
@@ -277,7 +335,7 @@ pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<K
 }
 
 /// Two sides have no cell in common; `held` is the factor whose levels they are, where both are of one run.
-pub(crate) fn no_common_cell(
+fn no_common_cell(
     factors: &[String],
     base: &[Keyed<'_>],
     new: &[Keyed<'_>],
@@ -306,20 +364,20 @@ pub(crate) fn no_common_cell(
 }
 
 /// The mean over all cells in each block that all of them have.
-fn merge_blocks(cells: &[&BTreeMap<u32, f64>]) -> Vec<f64> {
+pub(super) fn merge_blocks(cells: &[&BTreeMap<u32, f64>]) -> BTreeMap<u32, f64> {
     let Some((first, rest)) = cells.split_first() else {
-        return Vec::new();
+        return BTreeMap::new();
     };
     let mean = |(block, value): (&u32, &f64)| {
         let others = rest.iter().map(|cell| cell.get(block).copied());
         let sum = others.sum::<Option<f64>>()? + value;
-        Some(sum / cells.len() as f64)
+        Some((*block, sum / cells.len() as f64))
     };
     first.iter().filter_map(mean).collect()
 }
 
 /// The differences of two runs: program, target, and environment.
-pub(crate) fn run_differences(base: &RunRecord, new: &RunRecord) -> Vec<Difference> {
+fn run_differences(base: &RunRecord, new: &RunRecord) -> Vec<Difference> {
     let named = |record: &RunRecord| {
         [
             (DiffersIn::Experiment, record.experiment.name.clone()),
@@ -426,7 +484,7 @@ fn note(found: &mut Vec<Difference>, what: DiffersIn, base: SideValue, new: Side
 }
 
 /// Whether a difference with this name belongs to a factor: of all groups, or of the one that it names.
-pub(crate) fn is_of(factor: &str, name: &str) -> bool {
+fn is_of(factor: &str, name: &str) -> bool {
     let (group, setting) = split_group(factor);
     let column = column_of(setting);
     match (group, split_group(name)) {

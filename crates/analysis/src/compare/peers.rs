@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Better, Comparison, Criteria, RunSide};
+use super::{Comparison, Criteria, RunSide};
 use crate::analysed_run::AnalysedRun;
 use iolab_workload::tool::Tool;
 
@@ -19,10 +19,7 @@ pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
     let peers: BTreeSet<Tool> = tools.filter(|tool| tool.is_peer()).collect();
     let terms = || Criteria {
         margin: PEER_MARGIN,
-        tests: Vec::new(),
-        better: Better::Unstated,
-        repeats: Vec::new(),
-        within_run: false,
+        ..Criteria::default()
     };
     // A peer without a cell in common was not requested, or could not carry out any.
     peers

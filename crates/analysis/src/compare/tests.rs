@@ -262,7 +262,7 @@ fn in_blocks(ratios: Vec<f64>) -> CellComparison {
     let pair = Pair {
         base: vec![100.0; ratios.len()],
         new: ratios.iter().map(|r| 100.0 * r.exp()).collect(),
-        within_blocks: Some(ratios),
+        within_blocks: Some((0..).zip(ratios).collect()),
         ..Pair::default()
     };
     let mut cells = judge::compare(&[pair], &terms(), ReplicationUnit::Blocks);

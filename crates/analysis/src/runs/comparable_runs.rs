@@ -9,7 +9,7 @@ use super::{FiledRun, in_time};
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::CellAnalysis;
 use crate::compare::RunSide;
-use crate::compare::matching::{common_factors, keyed, setting_differences};
+use crate::compare::matching::{Side, common_factors, setting_differences};
 use iolab_record::environment::{Environment, KEYS, Key, ValueType};
 use iolab_record::{RunRecord, RunStatus, TargetKind, UNKNOWN_TARGET};
 use iolab_workload::group::split_group;
@@ -254,15 +254,14 @@ fn setting(
 ) -> Result<Option<ExclusionReason>> {
     let sources = [a, b].map(RunSide::whole);
     let factors = common_factors(&sources);
-    let (x, y) = (keyed(sources[0], &factors)?, keyed(sources[1], &factors)?);
-    let pairs: Vec<(&CellAnalysis, &CellAnalysis)> = x
-        .iter()
-        .filter_map(|cell| {
-            let other = y.iter().find(|other| other.levels == cell.levels)?;
-            Some((cell.cell, other.cell))
-        })
-        .filter(|(x, y)| x.cell.spec.is_comparable(&y.cell.spec))
-        .collect();
+    let (x, y) = (
+        Side::new(&sources[..1], &factors)?,
+        Side::new(&sources[1..], &factors)?,
+    );
+    let levels = x.levels().into_iter();
+    let pairs = levels.filter_map(|levels| Some((x.cell(levels)[0]?, y.cell(levels)[0]?)));
+    let pairs = pairs.filter(|(x, y)| x.cell.spec.is_comparable(&y.cell.spec));
+    let pairs: Vec<(&CellAnalysis, &CellAnalysis)> = pairs.collect();
     if pairs.is_empty() {
         return Ok(Some(ExclusionReason::NoCellInCommon));
     }

@@ -77,7 +77,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> String {
         Some(Payload::Suspects(found)) => {
             causes::of_suspects(found, usize::MAX) + &causes::difference(first, runs)
         }
-        Some(Payload::LevelChange(_)) | None => of_points(claim, first, runs),
+        None => of_points(claim, first, runs),
     }
 }
 

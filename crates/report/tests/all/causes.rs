@@ -9,7 +9,7 @@ use iolab_analysis::claim::{
 };
 use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_plan::experiment::{Inquiry, Untried};
-use iolab_plan::suspect::Suspect;
+use iolab_plan::suspect::{Check, Suspect};
 use iolab_plan::untried_suspect::Obstacle;
 use iolab_report::causes::{CAUSE_LINES_MAX, answer, none_tried};
 use iolab_report::input::Input;
@@ -54,11 +54,13 @@ fn untried(number: usize) -> WhyUntried {
             idle_ns: 1_500_000_000,
             fill_ns: 51_700_000_000,
         }),
-        2 => WhyUntried::CpuWaitLeft {
+        2 => WhyUntried::NotRemoved {
+            check: Check::LessCpuWait,
             before: 0.98,
             left: 0.95,
         },
-        3 => WhyUntried::DeviceIosLeft {
+        3 => WhyUntried::NotRemoved {
+            check: Check::FewerDeviceIos,
             before: 2.1,
             left: 2.0,
         },

@@ -4,7 +4,7 @@
 use iolab_analysis::analysis::{CellAnalysis, analyse};
 use iolab_analysis::bends::{self, Bends};
 use iolab_analysis::claim::{
-    Claim, LevelChange, Payload, Point, Quantity, Standing, claims, drifting_cells, groups,
+    Claim, LevelChange, Point, Quantity, Standing, claims, drifting_cells, groups,
 };
 use iolab_record::{RunRecord, Sample};
 use iolab_synthetic::{
@@ -40,11 +40,8 @@ fn writing(changes: &[&str]) -> Scenario {
 }
 
 /// The change between two levels that a claim states, if it is meant.
-fn level_change(claim: &Claim, is_meant: impl Fn(&LevelChange) -> bool) -> Option<&LevelChange> {
-    match &claim.payload {
-        Some(Payload::LevelChange(change)) => Some(change).filter(|change| is_meant(change)),
-        _ => None,
-    }
+fn level_change(claim: &Claim, is_meant: impl Fn(&LevelChange) -> bool) -> Option<LevelChange> {
+    claim.level_change().filter(is_meant)
 }
 
 /// A claimed change is true with the right direction, the right block within two, and the right factor within a

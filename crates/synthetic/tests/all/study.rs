@@ -76,7 +76,7 @@ fn is_true(claim: &Claim, truths: &[&Truth]) -> Outcome {
         ),
         _ if claim.ranked().next().is_some() => of_best(claim, truths[claim.runs()[0]]),
         // No level changes in these runs.
-        Some(Payload::LevelChange(_)) => Outcome::False,
+        _ if claim.level_change().is_some() => Outcome::False,
         _ => match claim.kind.name {
             "long-tail" => outcome(truth(truths, claim.cells[0]).p99_over_p50 > 3.0),
             "not-written-over" => Outcome::True,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use iolab_analysis::claim::WhyUntried;
+use iolab_plan::suspect::Check;
 use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::quantity::{exact_duration, format_bytes, significant};
 use iolab_workload::units::{format_duration, rough_duration};
@@ -16,38 +17,48 @@ pub(crate) fn why_untried(why: &WhyUntried) -> String {
             "the level of throughput still changed, with {} of idle time before each trial",
             exact_duration(Duration::from_nanos(*idle_ns))
         ),
-        WhyUntried::InFlightUnknown => "how many requests were in flight is not known".to_owned(),
-        WhyUntried::FewInFlight { in_flight, asked } => {
-            format!("{in_flight:.1} of {asked} requests were in flight")
-        }
-        WhyUntried::FaultsUnknown => "how many page faults there were is not known".to_owned(),
-        WhyUntried::FaultsLeft { before, left } => {
-            format!("{left:.0} of {before:.0} page faults were left")
-        }
-        WhyUntried::DeviceIosUnknown => {
-            "how many I/Os of the device a request takes is not known".to_owned()
-        }
-        WhyUntried::DeviceIosLeft { before, left } => format!(
+        WhyUntried::Unchecked(check) => unchecked(*check).to_owned(),
+        WhyUntried::NotRemoved {
+            check,
+            before,
+            left,
+        } => not_removed(*check, *before, *left),
+    }
+}
+
+/// What is not known of an intervention.
+fn unchecked(check: Check) -> &'static str {
+    match check {
+        Check::InFlight => "how many requests were in flight is not known",
+        Check::FewerFaults => "how many page faults there were is not known",
+        Check::FewerDeviceIos => "how many I/Os of the device a request takes is not known",
+        Check::LessCpuWait => "how long threads waited for a CPU that others used is not known",
+        Check::FromStorage => "without it the bytes of a side still did not come from storage",
+        Check::Settings | Check::SameVolume => "no trial without it succeeded",
+    }
+}
+
+/// What an intervention left, against what it was to remove.
+fn not_removed(check: Check, before: f64, left: f64) -> String {
+    match check {
+        Check::InFlight => format!("{left:.1} of {before:.0} requests were in flight"),
+        Check::FewerFaults => format!("{left:.0} of {before:.0} page faults were left"),
+        Check::FewerDeviceIos => format!(
             "a request still takes {} I/Os of the device, before {}",
-            significant(*left),
-            significant(*before)
+            significant(left),
+            significant(before)
         ),
-        WhyUntried::CpuWaitUnknown => {
-            "how long threads waited for a CPU that others used is not known".to_owned()
-        }
-        WhyUntried::CpuWaitLeft { before, left } => format!(
+        Check::LessCpuWait => format!(
             "threads still waited for a CPU that others used in {:.0} % of their time, before in {:.0} %",
             100.0 * left,
             100.0 * before
         ),
-        WhyUntried::NotFromStorage => {
-            "without it the bytes of a side still did not come from storage".to_owned()
-        }
-        WhyUntried::OtherVolume { before, left } => format!(
+        Check::SameVolume => format!(
             "without it a trial moved {} instead of {}, so that the fall is elsewhere in it or beyond its end",
-            format_bytes(*left),
-            format_bytes(*before)
+            format_bytes(left),
+            format_bytes(before)
         ),
+        Check::Settings | Check::FromStorage => unchecked(check).to_owned(),
     }
 }
 
@@ -110,8 +121,13 @@ mod tests {
             untried: Some(untried),
             doubts: Vec::new(),
         };
+        let left = |check, before, left| WhyUntried::NotRemoved {
+            check,
+            before,
+            left,
+        };
         let reasons = [
-            WhyUntried::NotFromStorage,
+            WhyUntried::Unchecked(Check::FromStorage),
             WhyUntried::Planned(Obstacle::IsTheDifference),
             WhyUntried::Planned(Obstacle::KeepsState),
             WhyUntried::Planned(Obstacle::NeedsChangeSystem),
@@ -134,30 +150,15 @@ mod tests {
             WhyUntried::LevelChanged {
                 idle_ns: 1_500_000_000,
             },
-            WhyUntried::InFlightUnknown,
-            WhyUntried::FewInFlight {
-                in_flight: 3.04,
-                asked: 16,
-            },
-            WhyUntried::FaultsUnknown,
-            WhyUntried::FaultsLeft {
-                before: 8192.0,
-                left: 4096.0,
-            },
-            WhyUntried::DeviceIosUnknown,
-            WhyUntried::DeviceIosLeft {
-                before: 2.1,
-                left: 2.0,
-            },
-            WhyUntried::CpuWaitUnknown,
-            WhyUntried::CpuWaitLeft {
-                before: 0.3,
-                left: 0.2,
-            },
-            WhyUntried::OtherVolume {
-                before: 140e9,
-                left: 80e9,
-            },
+            WhyUntried::Unchecked(Check::InFlight),
+            left(Check::InFlight, 16.0, 3.04),
+            WhyUntried::Unchecked(Check::FewerFaults),
+            left(Check::FewerFaults, 8192.0, 4096.0),
+            WhyUntried::Unchecked(Check::FewerDeviceIos),
+            left(Check::FewerDeviceIos, 2.1, 2.0),
+            WhyUntried::Unchecked(Check::LessCpuWait),
+            left(Check::LessCpuWait, 0.3, 0.2),
+            left(Check::SameVolume, 140e9, 80e9),
         ];
         let text = of_suspects(
             &Suspects {

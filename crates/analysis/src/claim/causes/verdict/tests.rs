@@ -107,10 +107,7 @@ fn cause_is_named_with_share_and_others_cleared() {
 fn suspect_that_was_not_removed_is_no_cause() {
     let effect = |there: &[&str]| if there.contains(&"waiting") { 0.7 } else { 0.0 };
     let (inquiry, deviations) = world(effect, (30, 0.03), 11);
-    let why = WhyUntried::FewInFlight {
-        in_flight: 3.0,
-        asked: 16,
-    };
+    let why = WhyUntried::NoTrial;
     let unchecked = BTreeMap::from([("waiting".to_owned(), why.clone())]);
     let found = judge(&inquiry, &deviations, &unchecked).1;
     assert_eq!(of(&found, "waiting"), CauseVerdict::NotTried);
