@@ -3,9 +3,8 @@
 use iolab_record::question::Asked;
 use iolab_record::{RunRecord, RunStatus, SampleLatency};
 use iolab_workload::Result;
-use iolab_workload::service_level::ServiceLevels;
 
-use crate::fitness::{Answer, CellAnswer, Evidence, Verdicts};
+use crate::fitness::{Answer, CellAnswer, Verdicts};
 use crate::slo::SearchAnswer;
 
 /// The answer of a run to its question.
@@ -47,7 +46,11 @@ impl RunAnswer {
             Asked::Limit => {
                 AnswerBasis::Limit(Box::new(SearchAnswer::of(&levels, record, latencies)?))
             }
-            Asked::Fit(_) => AnswerBasis::Workload(of_workload(&levels, record, latencies)?),
+            Asked::Fit(_) => {
+                // A workload has one cell.
+                let cells = Verdicts::of(&levels, record, latencies)?.cells;
+                AnswerBasis::Workload(cells.into_iter().next().unwrap_or_default())
+            }
         };
         Ok(Some(Self {
             found,
@@ -69,23 +72,6 @@ impl RunAnswer {
             AnswerBasis::Workload(found) => found.answer(),
         }
     }
-}
-
-/// The answer for a workload, which has one cell; `None` without trials.
-fn of_workload(
-    levels: &ServiceLevels,
-    record: &RunRecord,
-    latencies: impl IntoIterator<Item = Result<SampleLatency>>,
-) -> Result<CellAnswer> {
-    let evidence = Evidence::of_cells(record, latencies)?;
-    let cells = record.cells.iter();
-    let mut cells = cells.filter_map(|cell| Some((cell, evidence.get(&cell.id)?)));
-    Ok(cells
-        .next()
-        .map_or_else(CellAnswer::default, |(cell, evidence)| {
-            let environment = record.environment_of(cell);
-            CellAnswer::of(String::new(), cell, evidence, &environment, levels.all())
-        }))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::claim::Estimate;
 use crate::doubt::{Doubt, SideDoubts};
 use crate::run_name::RunName;
-use iolab_workload::json;
+use iolab_workload::{json, named};
 
 pub use difference::{Difference, DiffersIn, SideValue};
 pub(crate) use matching::Matched;
@@ -77,25 +77,15 @@ impl From<Response> for Better {
     }
 }
 
-/// A test for a difference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub enum HypothesisTest {
-    /// Welch's t test: means, variances may differ.
-    Welch,
-    /// Student's t test: means, equal variances.
-    Student,
-    /// The Mann-Whitney U test: ranks.
-    #[serde(rename = "Mann-Whitney")]
-    MannWhitney,
-}
-
-impl fmt::Display for HypothesisTest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            HypothesisTest::Welch => "Welch",
-            HypothesisTest::Student => "Student",
-            HypothesisTest::MannWhitney => "Mann-Whitney",
-        })
+named! {
+    /// A test for a difference.
+    pub enum HypothesisTest: "test" {
+        /// Welch's t test: means, variances may differ.
+        Welch = "Welch",
+        /// Student's t test: means, equal variances.
+        Student = "Student",
+        /// The Mann-Whitney U test: ranks.
+        MannWhitney = "Mann-Whitney",
     }
 }
 
@@ -489,28 +479,15 @@ impl Comparison {
     }
 }
 
-/// The conclusion for scripts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Conclusion {
-    /// No cell is slower, and all have a verdict.
-    Settled,
-    /// A cell is slower.
-    Regression,
-    /// No cell is slower, but some have no verdict.
-    CannotTell,
-}
-
-impl Conclusion {
-    /// Every conclusion.
-    pub const ALL: [Self; 3] = [Self::Settled, Self::Regression, Self::CannotTell];
-
-    /// Name of the conclusion in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Conclusion::Settled => "settled",
-            Conclusion::Regression => "slower",
-            Conclusion::CannotTell => "cannot tell",
-        }
+named! {
+    /// The conclusion for scripts.
+    pub enum Conclusion: "conclusion" {
+        /// No cell is slower, and all have a verdict.
+        Settled = "settled",
+        /// A cell is slower.
+        Regression = "slower",
+        /// No cell is slower, but some have no verdict.
+        CannotTell = "cannot tell",
     }
 }
 

@@ -330,15 +330,10 @@ impl<'a> Reading<'a> {
             return Asked::Nothing;
         }
         let ways = &self.observed.ways;
-        let Some(io) = self.observed.processes.io else {
-            return unknown(Unknown::NoAccount, None);
+        let io = match self.account(Transfer::Read) {
+            Ok(io) => io,
+            Err(why) => return unknown(why, None),
         };
-        if self.observed.processes.lack_some() {
-            return unknown(Unknown::Missing, None);
-        }
-        if self.has_several_media(Transfer::Read) {
-            return unknown(Unknown::Media, None);
-        }
         if self.may_be_network(Transfer::Read) {
             return unknown(Unknown::NotSeen, None);
         }
@@ -389,6 +384,17 @@ impl<'a> Reading<'a> {
         }
         let of_pipes = if ways.inner_pipes { io.wchar } else { 0 };
         Asked::Bytes(Bounds::between(io.rchar.saturating_sub(of_pipes), io.rchar))
+    }
+
+    /// The account of the program, if it is whole and of one medium.
+    fn account(&self, transfer: Transfer) -> Result<ProcessIo, Unknown> {
+        let processes = &self.observed.processes;
+        match processes.io {
+            None => Err(Unknown::NoAccount),
+            Some(_) if processes.lack_some() => Err(Unknown::Missing),
+            Some(_) if self.has_several_media(transfer) => Err(Unknown::Media),
+            Some(io) => Ok(io),
+        }
     }
 
     /// The bytes that the program's report says it read past the page cache, and the verdict on them: if no account counts

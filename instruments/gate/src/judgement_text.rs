@@ -160,7 +160,7 @@ pub(crate) fn gauges(gate: &Gate, record: &RunRecord, to: &mut dyn Write) -> io:
     for conclusion in Conclusion::ALL {
         labels.truncate(2);
         labels.push(("conclusion".to_owned(), conclusion.name().to_owned()));
-        let is_it = u8::from(conclusion == gate.conclusion());
+        let is_it = u8::from(*conclusion == gate.conclusion());
         writeln!(to, "{NAME}{{{}}} {is_it}", written(&labels))?;
     }
     const EARLIER: &str = "iolab_gate_earlier_runs";

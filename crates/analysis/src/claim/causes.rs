@@ -40,7 +40,7 @@ const CPU_WAIT_KEPT: f64 = 0.5;
 const VOLUME_KEPT: f64 = 0.95;
 
 /// Whether a phenomenon is reproduced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Again {
     /// The difference is reproduced.
@@ -48,6 +48,7 @@ pub enum Again {
     /// The difference is absent, reversed, or less than half of the original.
     NotReproduced,
     /// Nothing can be concluded from too few blocks, or from too much noise.
+    #[default]
     CannotTell,
 }
 
@@ -61,7 +62,7 @@ pub struct Share {
 }
 
 /// A phenomenon in the run that was made to explain it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Reproduction {
     /// The difference that another run showed, in words.
     pub phenomenon: String,
@@ -162,7 +163,7 @@ pub enum WhyUntried {
 }
 
 /// Result for a suspect.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Suspected {
     /// Name of the suspect.
     #[serde(rename = "name")]
@@ -472,20 +473,8 @@ mod tests {
     fn cleared_suspects_answer_nothing_while_one_is_open() {
         let answered = |again: Again, verdicts: &[CauseVerdict]| {
             let reproduced = Reproduction {
-                phenomenon: "a difference".to_owned(),
-                seen: 2.0,
-                expected: 1.0,
-                ratio: None,
-                interval: None,
-                blocks: 20,
-                shorter_ns: None,
-                idle_ns: None,
-                level_changed: false,
                 again,
-                unexplained: None,
-                unexplained_without: None,
-                doubts: Vec::new(),
-                is_explained: false,
+                ..Reproduction::default()
             };
             let suspects = verdicts.iter().map(|verdict| Suspects {
                 verdict: *verdict,

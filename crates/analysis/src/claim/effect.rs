@@ -259,7 +259,7 @@ impl Median {
 
 impl Estimate {
     /// A ratio that is not of two cells, with its interval.
-    pub(super) fn of(ratio: f64, interval: Option<(f64, f64)>) -> Self {
+    pub(crate) fn of(ratio: f64, interval: Option<(f64, f64)>) -> Self {
         Self {
             ratio,
             interval,
@@ -280,15 +280,11 @@ impl Estimate {
     ) -> Self {
         let exp = |(low, high): (f64, f64)| (low.exp(), high.exp());
         let independence = sides.iter().map(|side| side.independence);
-        let groups = groups.map(|(low, high)| (low.exp(), high.exp()));
         Self {
-            groups,
-            ratio: ratio.exp(),
-            interval: interval.map(exp),
-            blocks: None,
-            bound: None,
+            groups: groups.map(exp),
             dependent_interval: dependent.map(exp),
             independence: independence.fold(1.0, f64::min),
+            ..Self::of(ratio.exp(), interval.map(exp))
         }
     }
 }

@@ -82,13 +82,8 @@ fn fall(run: &Analysis, change: &LevelChange) -> Option<Result<Phenomenon, WhyUn
     let bytes =
         |part: f64| (part * change.since.bytes / UNIT as f64).round().max(1.0) as u64 * UNIT;
     let seen = (1.0 + (LONGER - 1.0) * change.factor()) / LONGER;
+    let unclaimed = change.is_disturbed.then_some(Unclaimed::Disturbed);
     Some(Ok(Phenomenon {
-        base: change.cell,
-        other: change.cell,
-        seen,
-        expected: 1.0,
-        size: -seen.ln(),
-        unclaimed: change.is_disturbed.then_some(Unclaimed::Disturbed),
         kind: PhenomenonKind::Loads(Fall {
             first_bytes: bytes(SHORTER),
             whole_bytes: bytes(1.0 + (LONGER - 1.0) * change.factor()),
@@ -98,6 +93,7 @@ fn fall(run: &Analysis, change: &LevelChange) -> Option<Result<Phenomenon, WhyUn
             after_bytes: change.since.bytes,
             levels_mb_s: [change.before_mb_s, change.after_mb_s],
         }),
+        ..Phenomenon::of_cells([change.cell; 2], seen, -seen.ln(), unclaimed)
     }))
 }
 

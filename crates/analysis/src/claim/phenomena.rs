@@ -8,7 +8,7 @@ use iolab_workload::settings::CellSpec;
 use super::comparison::{Comparison, Contrast};
 use super::effect::{CellId, Difference, Effect, MARGIN};
 use super::falls::falls;
-use super::phenomenon::{Phenomenon, PhenomenonKind, Unclaimed};
+use super::phenomenon::{Phenomenon, Unclaimed};
 use super::point::{Point, Quantity, Standing};
 use super::{Claim, claims, tail};
 use crate::analysis::{Analysis, CellAnalysis};
@@ -108,14 +108,12 @@ fn sides_of(run: &Analysis, [base, other]: [CellSpec; 2]) -> Sides {
 /// The difference of an effect, or the gain that it lacks.
 fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Effect) -> Option<Phenomenon> {
     let unclaimed = unclaimed(run, effect);
-    let phenomenon = |expected: f64, size: f64| Phenomenon {
-        base: effect.base,
-        other: effect.other,
-        seen: effect.estimate.ratio,
-        expected,
-        size,
-        unclaimed,
-        kind: PhenomenonKind::Cells,
+    let phenomenon = |expected: f64, size: f64| {
+        let (cells, seen) = ([effect.base, effect.other], effect.estimate.ratio);
+        Phenomenon {
+            expected,
+            ..Phenomenon::of_cells(cells, seen, size, unclaimed)
+        }
     };
     let in_flight = gained(comparison, effect);
     if let Some(expected) = in_flight.filter(|most| effect.estimate.ratio <= GAIN * most) {
@@ -214,15 +212,13 @@ fn worst(top: &Point, of: &[&Point]) -> Option<Phenomenon> {
         Some((one, seen, low.ln().max(-high.ln())))
     });
     let (one, seen, size) = sized.max_by(|a, b| a.2.total_cmp(&b.2))?;
-    Some(Phenomenon {
-        base: top.cell?,
-        other: one.cell?,
-        seen,
-        expected: 1.0,
-        size,
-        unclaimed: (one.standing == Standing::Doubtful).then_some(Unclaimed::Disturbed),
-        kind: PhenomenonKind::Cells,
-    })
+    let cells = [top.cell?, one.cell?];
+    Some(Phenomenon::of_cells(cells, seen, size, disturbed(one)))
+}
+
+/// Why the difference of a size is not claimed: only disturbances leave one to explain.
+fn disturbed(one: &Point) -> Option<Unclaimed> {
+    (one.standing == Standing::Doubtful).then_some(Unclaimed::Disturbed)
 }
 
 /// The deepest dip: a size with a better one on either side, compared with the lower of these two.
@@ -259,15 +255,9 @@ fn dip(curve: &[&Point]) -> Option<Phenomenon> {
         let (base, base_far) = if left.1.2 > right.1.2 { left } else { right };
         let (depth, nearest, _) = far(one)?;
         let sign = if more(one) { -1.0 } else { 1.0 };
-        Some(Phenomenon {
-            base,
-            other: one.cell?,
-            seen: (sign * (depth - base_far.0)).exp(),
-            expected: 1.0,
-            size: nearest - base_far.2,
-            unclaimed: (one.standing == Standing::Doubtful).then_some(Unclaimed::Disturbed),
-            kind: PhenomenonKind::Cells,
-        })
+        let seen = (sign * (depth - base_far.0)).exp();
+        let (cells, size) = ([base, one.cell?], nearest - base_far.2);
+        Some(Phenomenon::of_cells(cells, seen, size, disturbed(one)))
     });
     dips.max_by(|a, b| a.size.total_cmp(&b.size))
 }

@@ -53,6 +53,24 @@ pub enum PhenomenonKind {
 }
 
 impl Phenomenon {
+    /// A difference between two cells where none is expected.
+    pub(super) fn of_cells(
+        [base, other]: [CellId; 2],
+        seen: f64,
+        size: f64,
+        unclaimed: Option<Unclaimed>,
+    ) -> Self {
+        Self {
+            base,
+            other,
+            seen,
+            expected: 1.0,
+            size,
+            unclaimed,
+            kind: PhenomenonKind::Cells,
+        }
+    }
+
     /// The settings of both sides; `None` where the run lacks one.
     pub fn sides(&self, run: &Analysis) -> Option<[CellSpec; 2]> {
         let spec = |id: CellId| Some(&run.cell(id.cell)?.cell.spec);

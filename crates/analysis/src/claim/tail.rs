@@ -63,18 +63,14 @@ fn phenomenon(tail: &Claim, run: &Analysis) -> Option<Phenomenon> {
     // Even with few requests in flight.
     let enough = seconds(QUANTILE_REQUESTS * in_flight / iops)?;
     let took = seconds(cell.median(Response::Elapsed)? / 1e9)?;
+    let size = ratio.interval?.0.ln();
     Some(Phenomenon {
-        base: id,
-        other: id,
-        seen: ratio.ratio,
-        expected: 1.0,
-        size: ratio.interval?.0.ln(),
-        unclaimed: None,
         kind: PhenomenonKind::Quantiles(Tail {
             quantiles: (p50.value, p99.value),
             iops,
             time: took.max(enough),
         }),
+        ..Phenomenon::of_cells([id; 2], ratio.ratio, size, None)
     })
 }
 

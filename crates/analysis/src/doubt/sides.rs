@@ -1,6 +1,7 @@
 //! Evidence against a comparison of two sides.
 
 use iolab_record::ServedBy;
+use iolab_workload::named;
 use iolab_workload::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,15 +20,15 @@ pub enum ComparedSide {
     New,
 }
 
-/// End of a ratio, new over base, that also holds for longer trials, if one side grows with the length of a
-/// trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RatioBound {
-    /// The new side grows: the ratio is at least as great.
-    AtLeast,
-    /// The base grows: the ratio is at most as great.
-    AtMost,
+named! {
+    /// End of a ratio, new over base, that also holds for longer trials, if one side grows with the length of a
+    /// trial.
+    pub enum RatioBound: "bound" {
+        /// The new side grows: the ratio is at least as great.
+        AtLeast = "at_least",
+        /// The base grows: the ratio is at most as great.
+        AtMost = "at_most",
+    }
 }
 
 impl RatioBound {
@@ -37,14 +38,6 @@ impl RatioBound {
             (Self::AtLeast, Some((low, _))) => low,
             (Self::AtMost, Some((_, high))) => high,
             (Self::AtLeast | Self::AtMost, None) => ratio,
-        }
-    }
-
-    /// Name of the bound for programs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AtLeast => "at_least",
-            Self::AtMost => "at_most",
         }
     }
 }

@@ -99,11 +99,6 @@ impl<'a> Evidence<'a> {
         all
     }
 
-    /// The trials with their times.
-    pub(crate) fn trials(&self) -> impl Iterator<Item = (&'a Sample, &Times)> {
-        self.trials.iter().map(|trial| (trial.sample, &trial.times))
-    }
-
     /// The evidence without some trials, given by the ids of their samples.
     #[must_use]
     pub fn without(&self, samples: &BTreeSet<i64>) -> Self {

@@ -51,13 +51,8 @@ pub fn judge(
         let (verdict, doubts) = terms.verdict(cell, contrast.zip(interval), better);
         CellComparison {
             estimate: contrast.map(|contrast| Estimate {
-                ratio: contrast.difference.exp(),
-                interval,
-                blocks: None,
-                dependent_interval: None,
-                independence: 1.0,
-                groups: None,
                 bound: cell.against.bound(),
+                ..Estimate::of(contrast.difference.exp(), interval)
             }),
             doubts,
             p_adjusted: contrast.map(|c| (c.p() / share).min(1.0)),

@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use iolab_record::{RunRecord, SampleLatency};
+use iolab_record::{Cell, RunRecord, SampleLatency};
 use iolab_workload::Result;
 use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
-use iolab_workload::trial::{RATE_MAX, Rate};
+use iolab_workload::trial::RATE_MAX;
 
-use super::visits::{answer_of, lowest_near, with_lower_rates};
-use super::{RateLimit, Search};
+use super::visits::with_lower_rates;
+use super::{RateLimit, Search, Visits};
 use crate::doubt::{Direction, Doubt, DoubtKind};
-use crate::fitness::{
-    Answer, CellAnswer, Evidence, LevelAnswer, ReasonedAnswer, UnseenStalls, keeps,
-};
+use crate::fitness::{Answer, CellAnswer, LevelAnswer, ReasonedAnswer, UnseenStalls};
 use crate::io_limit::ReachedLimit;
 
 /// The result at one rate.
@@ -99,38 +97,31 @@ impl SearchAnswer {
         record: &RunRecord,
         latencies: impl IntoIterator<Item = Result<SampleLatency>>,
     ) -> Result<Self> {
-        let evidence = Evidence::of_cells(record, latencies)?;
         let mut search = Search::new(1, 1, RATE_MAX, record.run.seed);
-        let mut by_rate = Vec::new();
-        let mut times = Vec::new();
-        let mut missed = vec![0_u32; levels.all().len()];
-        for cell in &record.cells {
-            let rate = cell.trial().rate().and_then(Rate::requests);
-            let (Some(rate), Some(evidence)) = (rate, evidence.get(&cell.id)) else {
-                continue;
-            };
-            for (sample, times) in evidence.trials() {
-                let mut kept = true;
-                for (level, missed) in levels.all().iter().zip(&mut missed) {
-                    let keeps = keeps(&[*level], sample, times.to_vec());
-                    *missed += u32::from(!keeps);
-                    kept &= keeps;
-                }
-                search.recall(rate, kept);
-            }
-            times.extend(cell.trial().limit.time);
-            by_rate.push((rate, cell, evidence));
-        }
-        by_rate.sort_by_key(|(rate, ..)| *rate);
-        let answered = by_rate.iter().map(|(rate, cell, evidence)| {
-            let near = lowest_near(*rate)..=*rate;
-            let near = by_rate.iter().filter(|(rate, ..)| near.contains(rate));
-            let joined = Evidence::joined(near.map(|(.., evidence)| *evidence));
+        let recall = |rate, kept| search.recall(rate, kept);
+        let visits = Visits::of_run(levels, record, latencies, recall)?;
+        let cells = record.cells.iter();
+        let mut cells: Vec<(u64, &Cell)> = cells
+            .filter_map(|cell| Some((cell.trial().rate()?.requests()?, cell)))
+            .collect();
+        cells.sort_by_key(|(rate, _)| *rate);
+        let times = cells.iter().filter_map(|(_, cell)| cell.trial().limit.time);
+        let times: Vec<Duration> = times.collect();
+        let missed = levels.all().iter().map(|level| visits.missed(level));
+        let missed: Vec<usize> = missed.collect();
+        let answered = cells.iter().map(|(rate, cell)| {
             let environment = record.environment_of(cell);
+            let evidence = visits.evidence(*rate);
             RateAnswer {
                 rate: *rate,
-                with_lower: answer_of(levels, &joined),
-                found: CellAnswer::of(rate.to_string(), cell, evidence, &environment, levels.all()),
+                with_lower: visits.with_lower(*rate),
+                found: CellAnswer::of(
+                    rate.to_string(),
+                    cell,
+                    &evidence,
+                    &environment,
+                    levels.all(),
+                ),
             }
         });
         let rates: Vec<RateAnswer> = answered.collect();
@@ -225,7 +216,7 @@ fn at_level<'a>(
     furthest.filter(|rate| rate.is_at_level())
 }
 
-fn most_missed(levels: &ServiceLevels, missed: &[u32]) -> Vec<ServiceLevel> {
+fn most_missed(levels: &ServiceLevels, missed: &[usize]) -> Vec<ServiceLevel> {
     let most = missed.iter().copied().max().unwrap_or(0);
     let missed = levels.all().iter().zip(missed);
     missed

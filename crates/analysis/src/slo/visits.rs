@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iolab_record::{RunRecord, Sample, SampleLatency};
 use iolab_workload::Result;
-use iolab_workload::service_level::ServiceLevels;
+use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
 
 use crate::fitness::{Answer, Evidence, Times, judge, keeps, merge_answers, times_of_samples};
 
@@ -77,19 +77,36 @@ impl Visits {
     /// The result of the trials at a rate. Levels hold only if the trials at rates not far below agree: among
     /// many rates, one keeps by chance a level that is missed at times at any rate.
     pub fn shown(&self, rate: u64) -> Shown {
-        let trials = self.by_rate.get(&rate).map_or(&[][..], Vec::as_slice);
-        let own = Evidence::of_trials(trials, self.seed);
-        let with_lower = || {
-            let near = self.by_rate.range(lowest_near(rate)..=rate);
-            let near: Vec<Evidence<'_>> = near
-                .map(|(_, trials)| Evidence::of_trials(trials, self.seed))
-                .collect();
-            answer_of(&self.levels, &Evidence::joined(&near))
-        };
+        let own = answer_of(&self.levels, &self.evidence(rate));
         Shown {
-            answer: with_lower_rates(answer_of(&self.levels, &own), with_lower),
-            trials: trials.len(),
+            answer: with_lower_rates(own, || self.with_lower(rate)),
+            trials: self.trials(rate).len(),
         }
+    }
+
+    fn trials(&self, rate: u64) -> &[(Sample, Times)] {
+        self.by_rate.get(&rate).map_or(&[], Vec::as_slice)
+    }
+
+    /// The trials at a rate.
+    pub(super) fn evidence(&self, rate: u64) -> Evidence<'_> {
+        Evidence::of_trials(self.trials(rate), self.seed)
+    }
+
+    /// Whether all levels hold, before doubts, by the trials at a rate and at rates not far below together.
+    pub(super) fn with_lower(&self, rate: u64) -> Answer {
+        let near = self.by_rate.range(rate / BELOW + 1..=rate);
+        let near: Vec<Evidence<'_>> = near
+            .map(|(_, trials)| Evidence::of_trials(trials, self.seed))
+            .collect();
+        answer_of(&self.levels, &Evidence::joined(&near))
+    }
+
+    /// Number of trials that miss a level.
+    pub(super) fn missed(&self, level: &ServiceLevel) -> usize {
+        let all = self.by_rate.values().flatten();
+        let missed = all.filter(|(sample, times)| !keeps(&[*level], sample, times.clone()));
+        missed.count()
     }
 }
 
@@ -101,13 +118,8 @@ pub(super) fn with_lower_rates(own: Answer, together: impl FnOnce() -> Answer) -
     }
 }
 
-/// The lowest rate whose trials count as evidence for `rate`.
-pub(super) fn lowest_near(rate: u64) -> u64 {
-    rate / BELOW + 1
-}
-
 /// Whether all levels hold, before doubts.
-pub(super) fn answer_of(levels: &ServiceLevels, evidence: &Evidence<'_>) -> Answer {
+fn answer_of(levels: &ServiceLevels, evidence: &Evidence<'_>) -> Answer {
     let judged = levels.all().iter().map(|level| judge(level, evidence));
     merge_answers(judged.map(|judged| judged.answer))
 }

@@ -18,15 +18,10 @@ impl Reading<'_> {
         if self.observed.subject == Subject::Devices {
             return Asked::Nothing;
         }
-        let Some(io) = self.observed.processes.io else {
-            return unknown(Unknown::NoAccount, None);
+        let io = match self.account(Transfer::Write) {
+            Ok(io) => io,
+            Err(why) => return unknown(why, None),
         };
-        if self.observed.processes.lack_some() {
-            return unknown(Unknown::Missing, None);
-        }
-        if self.has_several_media(Transfer::Write) {
-            return unknown(Unknown::Media, None);
-        }
         let is_of_note = self.dirtied().is_some_and(|bytes| bytes >= NOTEWORTHY);
         if is_of_note && self.may_be_network(Transfer::Write) {
             return unknown(Unknown::NotSeen, None);

@@ -64,12 +64,9 @@ pub(super) fn judge(
         blocks,
         shorter_ns: inquiry.shorter_ns,
         idle_ns: inquiry.idle_ns,
-        level_changed: false,
         again,
         unexplained,
-        unexplained_without: None,
-        doubts: Vec::new(),
-        is_explained: false,
+        ..Reproduction::default()
     };
     let mut found = match is_there {
         true => variants.verdicts(),
@@ -77,14 +74,8 @@ pub(super) fn judge(
     };
     let untried = inquiry.untried.iter().map(|one| Suspected {
         suspect: one.suspect.clone(),
-        share: None,
-        by_itself: false,
-        with_others: false,
-        ratio_without: None,
-        blocks_needed: None,
-        is_reversed: false,
         untried: Some(WhyUntried::Planned(one.why.clone())),
-        doubts: Vec::new(),
+        ..Suspected::default()
     });
     found.extend(untried.map(|one| (CauseVerdict::NotTried, one)));
     let joint = found
@@ -300,11 +291,8 @@ impl Variants<'_> {
                     share: self.share(&gone, &whole),
                     by_itself: by_itself && *verdict == CauseVerdict::Contributes,
                     with_others: with_others && *verdict == CauseVerdict::Joint,
-                    ratio_without: None,
                     blocks_needed: needed,
-                    is_reversed: false,
-                    untried: None,
-                    doubts: Vec::new(),
+                    ..Suspected::default()
                 };
                 (*verdict, suspected)
             })
