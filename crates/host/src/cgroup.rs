@@ -207,7 +207,7 @@ mod tests {
 
     /// A fake machine whose control groups are mounted at `cgroup` in the tree.
     fn machine(mountinfo: &str, own: &str) -> Tree {
-        let tree = Tree::new();
+        let tree = Tree::empty();
         let mounts = mountinfo.replace("ROOT", &tree.path().display().to_string());
         tree.files("proc/self", &[("mountinfo", &mounts), ("cgroup", own)]);
         tree
@@ -223,25 +223,18 @@ mod tests {
             "30 23 0:26 / ROOT/cgroup rw - cgroup2 cgroup2 rw,nsdelegate",
             "0::/user/run",
         );
-        tree.files(
-            "cgroup/user",
-            &[
-                ("cpu.max", "150000 100000"),
-                ("memory.max", "max"),
-                ("memory.high", "1073741824"),
-                (
-                    "io.max",
-                    "8:0 rbps=1\n8:16 rbps=2097152 wbps=max riops=max wiops=120",
-                ),
-            ],
+        tree.file("cgroup/user/cpu.max", "150000 100000");
+        tree.file("cgroup/user/memory.max", "max");
+        tree.file("cgroup/user/memory.high", "1073741824");
+        tree.file(
+            "cgroup/user/io.max",
+            "8:0 rbps=1\n8:16 rbps=2097152 wbps=max riops=max wiops=120",
         );
-        tree.files(
-            "cgroup/user/run",
-            &[
-                ("cpu.max", "max 100000"),
-                ("memory.max", "2147483648"),
-                ("io.max", "8:16 rbps=4194304 wbps=max riops=max wiops=max"),
-            ],
+        tree.file("cgroup/user/run/cpu.max", "max 100000");
+        tree.file("cgroup/user/run/memory.max", "2147483648");
+        tree.file(
+            "cgroup/user/run/io.max",
+            "8:16 rbps=4194304 wbps=max riops=max wiops=max",
         );
         let limits = limits(&tree);
         assert_eq!(limits.cpus, Some(1.5));
@@ -258,17 +251,15 @@ mod tests {
              35 31 0:35 / ROOT/cgroup/blkio rw - cgroup cgroup rw,blkio",
             "9:memory:/m\n8:blkio:/\n2:cpu,cpuacct:/c\n0::/",
         );
-        tree.files(
-            "cgroup",
-            &[
-                ("cpu/c/cpu.cfs_quota_us", "-1"),
-                ("cpu/c/cpu.cfs_period_us", "100000"),
-                ("memory/m/memory.limit_in_bytes", "9223372036854771712"),
-                (
-                    "blkio/blkio.throttle.read_bps_device",
-                    "8:0 5\n8:16 1000000",
-                ),
-            ],
+        tree.file("cgroup/cpu/c/cpu.cfs_quota_us", "-1");
+        tree.file("cgroup/cpu/c/cpu.cfs_period_us", "100000");
+        tree.file(
+            "cgroup/memory/m/memory.limit_in_bytes",
+            "9223372036854771712",
+        );
+        tree.file(
+            "cgroup/blkio/blkio.throttle.read_bps_device",
+            "8:0 5\n8:16 1000000",
         );
         let found = limits(&tree);
         assert_eq!((found.cpus, found.memory_bytes), (None, None));
@@ -279,13 +270,8 @@ mod tests {
                 per_second: 1_000_000
             }]
         );
-        tree.files(
-            "cgroup",
-            &[
-                ("cpu/c/cpu.cfs_quota_us", "50000"),
-                ("memory/memory.limit_in_bytes", "4096"),
-            ],
-        );
+        tree.file("cgroup/cpu/c/cpu.cfs_quota_us", "50000");
+        tree.file("cgroup/memory/memory.limit_in_bytes", "4096");
         let found = limits(&tree);
         assert_eq!((found.cpus, found.memory_bytes), (Some(0.5), Some(4096)));
     }
@@ -314,34 +300,22 @@ mod tests {
              34 31 0:32 / ROOT/v1 rw - cgroup cgroup rw,memory",
             "4:memory:/m\n0::/user/run",
         );
-        tree.files(
-            "cgroup/user",
-            &[
-                ("memory.max", "1000000"),
-                ("memory.current", "900000"),
-                (
-                    "memory.stat",
-                    "anon 600000\nactive_file 100000\ninactive_file 200000",
-                ),
-            ],
+        tree.file("cgroup/user/memory.max", "1000000");
+        tree.file("cgroup/user/memory.current", "900000");
+        tree.file(
+            "cgroup/user/memory.stat",
+            "anon 600000\nactive_file 100000\ninactive_file 200000",
         );
-        tree.files(
-            "cgroup/user/run",
-            &[("memory.max", "500000"), ("memory.current", "50000")],
-        );
+        tree.file("cgroup/user/run/memory.max", "500000");
+        tree.file("cgroup/user/run/memory.current", "50000");
         let found = limits(&tree);
         assert_eq!(found.memory_bytes, Some(500_000));
         assert_eq!(found.memory_left_bytes, Some(400_000));
-        tree.files(
-            "v1/m",
-            &[
-                ("memory.limit_in_bytes", "2000000"),
-                ("memory.usage_in_bytes", "1900000"),
-                (
-                    "memory.stat",
-                    "active_file 1\ninactive_file 2\ntotal_active_file 100000\ntotal_inactive_file 0",
-                ),
-            ],
+        tree.file("v1/m/memory.limit_in_bytes", "2000000");
+        tree.file("v1/m/memory.usage_in_bytes", "1900000");
+        tree.file(
+            "v1/m/memory.stat",
+            "active_file 1\ninactive_file 2\ntotal_active_file 100000\ntotal_inactive_file 0",
         );
         assert_eq!(limits(&tree).memory_left_bytes, Some(200_000));
     }

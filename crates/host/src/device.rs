@@ -372,7 +372,7 @@ mod tests {
 
     /// A fake machine: an NVMe disk with a partition, LUKS on it, and a loop device elsewhere.
     fn machine() -> Tree {
-        let tree = Tree::new();
+        let tree = Tree::empty();
         let nvme = "devices/pci0000:00/0000:00:1d.0/0000:03:00.0/nvme/nvme0/nvme0n1";
         tree.files(
             nvme,
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn a_switch_that_has_no_effect_says_nothing() {
-        let tree = Tree::new();
+        let tree = Tree::empty();
         for (number, name, queues) in [(1, "sda", "mq/0/nr_tags"), (2, "zram0", "comp_algorithm")] {
             let folder = format!("devices/virtual/block/{name}");
             tree.files(&folder, &[("queue/iostats", "0"), (queues, "1")]);
@@ -554,7 +554,7 @@ mod tests {
             ("device/nvme4/transport", "pcie", Transport::Nvme),
             ("device/nvme4/transport", "rdma", Transport::NvmeFabric),
         ] {
-            let disk = Tree::new();
+            let disk = Tree::empty();
             disk.files("", &[(place, text)]);
             let found = transport(disk.path(), "nvme0n1");
             assert_eq!(found, expected, "{place} {text}");

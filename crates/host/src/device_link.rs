@@ -159,17 +159,12 @@ mod tests {
 
     #[test]
     fn a_narrow_pci_link_shows() {
-        let tree = Tree::new();
-        tree.files(
-            "devices/0000:03:00.0",
-            &[
-                ("current_link_speed", "8.0 GT/s PCIe"),
-                ("current_link_width", "2"),
-                ("max_link_speed", "16.0 GT/s PCIe"),
-                ("max_link_width", "4"),
-                ("nvme/nvme0/nvme0n1/size", "8"),
-            ],
-        );
+        let tree = Tree::empty();
+        tree.file("devices/0000:03:00.0/current_link_speed", "8.0 GT/s PCIe");
+        tree.file("devices/0000:03:00.0/current_link_width", "2");
+        tree.file("devices/0000:03:00.0/max_link_speed", "16.0 GT/s PCIe");
+        tree.file("devices/0000:03:00.0/max_link_width", "4");
+        tree.file("devices/0000:03:00.0/nvme/nvme0/nvme0n1/size", "8");
         let disk = tree.path().join("devices/0000:03:00.0/nvme/nvme0/nvme0n1");
         let link = read(&disk, Transport::Nvme).expect("there");
         assert_eq!((&*link.now, &*link.best), ("8.0 GT/s x2", "16.0 GT/s x4"));
@@ -183,17 +178,12 @@ mod tests {
     #[test]
     fn a_link_without_lanes_or_speed_is_none() {
         for (speed, width) in [("Unknown", "0"), ("2.5 GT/s PCIe", "63"), ("Unknown", "4")] {
-            let tree = Tree::new();
-            tree.files(
-                "devices/0000:00:01.0",
-                &[
-                    ("current_link_speed", speed),
-                    ("current_link_width", width),
-                    ("max_link_speed", "Unknown"),
-                    ("max_link_width", "0"),
-                    ("nvme/nvme0/nvme0n1/size", "8"),
-                ],
-            );
+            let tree = Tree::empty();
+            tree.file("devices/0000:00:01.0/current_link_speed", speed);
+            tree.file("devices/0000:00:01.0/current_link_width", width);
+            tree.file("devices/0000:00:01.0/max_link_speed", "Unknown");
+            tree.file("devices/0000:00:01.0/max_link_width", "0");
+            tree.file("devices/0000:00:01.0/nvme/nvme0/nvme0n1/size", "8");
             let disk = tree.path().join("devices/0000:00:01.0/nvme/nvme0/nvme0n1");
             assert_eq!(read(&disk, Transport::Nvme), None, "{speed} x{width}");
         }
@@ -201,15 +191,13 @@ mod tests {
 
     #[test]
     fn sata_speeds_are_read_from_the_port() {
-        let tree = Tree::new();
-        tree.files(
-            "devices/ata3",
-            &[
-                ("link3/ata_link/link3/sata_spd", "3.0 Gbps"),
-                ("link3/ata_link/link3/hw_sata_spd_limit", "6.0 Gbps"),
-                ("host2/block/sda/size", "8"),
-            ],
+        let tree = Tree::empty();
+        tree.file("devices/ata3/link3/ata_link/link3/sata_spd", "3.0 Gbps");
+        tree.file(
+            "devices/ata3/link3/ata_link/link3/hw_sata_spd_limit",
+            "6.0 Gbps",
         );
+        tree.file("devices/ata3/host2/block/sda/size", "8");
         let disk = tree.path().join("devices/ata3/host2/block/sda");
         let link = read(&disk, Transport::Sata).expect("there");
         assert_eq!((&*link.now, &*link.best), ("3.0 Gbps", "6.0 Gbps"));

@@ -204,18 +204,13 @@ mod tests {
 
     #[test]
     fn arm_board_is_named_by_cores_and_devicetree() {
-        let tree = Tree::new();
+        let tree = Tree::empty();
         let cpuinfo: String = (0..6)
             .map(|cpu| arm_core(cpu, if cpu < 4 { "0xd05" } else { "0xd0b" }))
             .collect();
         tree.files("proc", &[("cpuinfo", &cpuinfo)]);
-        tree.files(
-            "sys/firmware/devicetree/base",
-            &[
-                ("model", "Radxa ROCK 5B\0"),
-                ("compatible", "radxa,rock-5b\0"),
-            ],
-        );
+        tree.file("sys/firmware/devicetree/base/model", "Radxa ROCK 5B\0");
+        tree.file("sys/firmware/devicetree/base/compatible", "radxa,rock-5b\0");
         let machine = read(&tree);
         assert_eq!(
             machine.cpu_model.as_deref(),
@@ -230,18 +225,16 @@ mod tests {
 
     #[test]
     fn pc_is_named_by_its_firmware() {
-        let tree = Tree::new();
+        let tree = Tree::empty();
         let cpu = |n| format!("processor\t: {n}\nmodel name\t: X 9\nflags\t\t: fpu hypervisor\n\n");
         tree.files("proc", &[("cpuinfo", &(cpu(0) + &cpu(1)))]);
-        tree.files(
-            "sys/class/dmi/id",
-            &[("sys_vendor", "ACME"), ("product_name", "ACME Box")],
-        );
+        tree.file("sys/class/dmi/id/sys_vendor", "ACME");
+        tree.file("sys/class/dmi/id/product_name", "ACME Box");
         let machine = read(&tree);
         assert_eq!(machine.cpu_model.as_deref(), Some("X 9"));
         assert_eq!(machine.name().as_deref(), Some("ACME Box"));
         assert_eq!(machine.is_virtual, Some(true));
-        assert_eq!(read(&Tree::new()), Machine::default());
+        assert_eq!(read(&Tree::empty()), Machine::default());
     }
 
     #[test]
@@ -252,7 +245,7 @@ mod tests {
     }
 
     fn with(files: &[(&str, &str)]) -> Option<bool> {
-        let tree = Tree::new();
+        let tree = Tree::empty();
         tree.files("sys", files);
         tree.files("proc", &[("cpuinfo", "processor\t: 0\nFeatures\t: fp")]);
         is_virtual(&tree.path().join("proc"), &tree.path().join("sys"))

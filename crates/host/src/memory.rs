@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn buffers_take_the_largest_allowed_huge_page() {
         let of = |page: u64, files: &[(&str, &str)]| {
-            let tree = Tree::new();
+            let tree = Tree::empty();
             tree.files("", files);
             let found = HugePages::read(tree.path(), page << 10);
             (found.bytes >> 20, found.of_buffers.map(|bytes| bytes >> 20))

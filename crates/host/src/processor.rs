@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_laptop_is_described() {
-        let tree = Tree::new();
+        let tree = Tree::empty();
         tree.files(
             "devices/system/cpu",
             &[
@@ -183,15 +183,10 @@ mod tests {
                 ),
             ],
         );
-        tree.files(
-            "class/power_supply",
-            &[
-                ("AC/type", "Mains"),
-                ("AC/online", "0"),
-                ("BAT0/type", "Battery"),
-                ("BAT0/status", "Charging"),
-            ],
-        );
+        tree.file("class/power_supply/AC/type", "Mains");
+        tree.file("class/power_supply/AC/online", "0");
+        tree.file("class/power_supply/BAT0/type", "Battery");
+        tree.file("class/power_supply/BAT0/status", "Charging");
         let processor = Processor::read(tree.path(), tree.path());
         assert_eq!(processor.present, Some(6));
         assert_eq!(processor.governor.as_deref(), Some("powersave"));
@@ -211,27 +206,20 @@ mod tests {
 
     #[test]
     fn a_battery_without_mains_tells_by_its_status() {
-        let tree = Tree::new();
+        let tree = Tree::empty();
         assert_eq!(on_battery(tree.path()), None);
-        tree.files(
-            "",
-            &[
-                ("mouse/type", "Battery"),
-                ("mouse/scope", "Device"),
-                ("mouse/status", "Discharging"),
-            ],
-        );
+        tree.file("mouse/type", "Battery");
+        tree.file("mouse/scope", "Device");
+        tree.file("mouse/status", "Discharging");
         assert_eq!(on_battery(tree.path()), None);
-        tree.files(
-            "",
-            &[("BAT0/type", "Battery"), ("BAT0/status", "Discharging")],
-        );
+        tree.file("BAT0/type", "Battery");
+        tree.file("BAT0/status", "Discharging");
         assert_eq!(on_battery(tree.path()), Some(true));
     }
 
     #[test]
     fn what_is_not_told_is_left_out() {
-        let tree = Tree::new();
+        let tree = Tree::empty();
         let processor = Processor::read(tree.path(), tree.path());
         assert_eq!(
             (processor.present, processor.boost, processor.smt),

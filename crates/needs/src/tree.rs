@@ -15,8 +15,7 @@ impl Tree {
     /// # Panics
     ///
     /// As all methods, if the file system refuses.
-    #[allow(clippy::new_without_default)]
-    pub fn new() -> Self {
+    pub fn empty() -> Self {
         Self(tempfile::tempdir().expect("a temporary folder"))
     }
 
@@ -25,12 +24,17 @@ impl Tree {
         self.0.path()
     }
 
+    /// Writes a file and a newline at its end.
+    pub fn file(&self, path: &str, content: &str) {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().expect("has one")).expect("made");
+        fs::write(path, format!("{content}\n")).expect("written");
+    }
+
     /// Writes files below `folder`: name and content.
     pub fn files(&self, folder: &str, files: &[(&str, &str)]) {
         for (name, content) in files {
-            let path = self.path().join(folder).join(name);
-            fs::create_dir_all(path.parent().expect("has one")).expect("made");
-            fs::write(path, format!("{content}\n")).expect("written");
+            self.file(&Path::new(folder).join(name).to_string_lossy(), content);
         }
     }
 

@@ -108,10 +108,7 @@ fn writes_stay_within_their_budget_over_all_sessions() {
     let bench = bench(&[
         "read_percent=0,100", "region=64MiB", "bytes=none", "trials_max=60", "writes=1GiB",
     ]);
-    let mut cut = Mock {
-        cut: Some((30, Cut::Interrupt)),
-        ..mock(&wild)
-    };
+    let mut cut = cut_at(30, Cut::Interrupt, &wild);
     bench.start(&mut cut).expect_err("interrupted");
     bench.take_up(&mut mock(&wild)).expect("done");
     let record = bench.record();
@@ -148,9 +145,7 @@ fn cells_end_by_trials_or_budget() {
         // A warm-up, and one measured block at least.
         ("budget=1ns", 2, EndedBy::Budget),
     ] {
-        let bench = bench(&[set]);
-        bench.start(&mut mock(&wild)).expect("done");
-        let record = bench.record();
+        let record = recorded(&[set], &wild);
         assert_eq!(record.samples.len(), 3 * blocks);
         let mut cells = record.cells.iter();
         assert!(cells.all(|cell| cell.ended_by == Some(by)), "{set}");
@@ -165,10 +160,7 @@ fn resumes_as_if_whole(sets: &[&str], elapsed: &dyn Fn(&TrialSpec, u64) -> u64, 
     let last = expected.len() as u64 - 1;
     for at in cuts.iter().copied().chain([last]) {
         let bench = bench(sets);
-        let mut cut = Mock {
-            cut: Some((at, Cut::Interrupt)),
-            ..mock(elapsed)
-        };
+        let mut cut = cut_at(at, Cut::Interrupt, elapsed);
         bench.start(&mut cut).expect_err("cut");
         assert_eq!(trials(&bench.record()), expected[..at as usize], "{at}");
         let mut rest = Mock {
@@ -215,10 +207,7 @@ fn steady_cells_end_after_seven_measured_blocks() {
 fn a_failure_ends_the_run_keeping_its_measurements() {
     let told = [28, 5, 0].map(|errno| {
         let bench = bench(&[]);
-        let mut failing = Mock {
-            cut: Some((7, Cut::Fail(errno))),
-            ..mock(&wild)
-        };
+        let mut failing = cut_at(7, Cut::Fail(errno), &wild);
         let error = bench.start(&mut failing).expect_err("failed");
         assert_eq!(error.kind(), Kind::Failed);
         let record = bench.record();
@@ -253,10 +242,7 @@ fn the_completion_strategy_is_measured_and_kept() {
         Batch::All => 1_000_000,
         _ => 1_800_000,
     };
-    let mut cut = Mock {
-        cut: Some((40, Cut::Interrupt)),
-        ..mock(&all_is_best)
-    };
+    let mut cut = cut_at(40, Cut::Interrupt, &all_is_best);
     bench.start(&mut cut).expect_err("interrupted");
     bench.take_up(&mut mock(&all_is_best)).expect("done");
     let record = bench.record();
@@ -356,10 +342,7 @@ fn an_interrupted_run_keeps_its_trial_and_resumes() {
     assert_eq!(trials(&record), expected[..5]);
     let by_user = |cell: &iolab_record::Cell| cell.ended_by == Some(EndedBy::User);
     assert!(record.cells.iter().all(by_user));
-    let mut again = Mock {
-        cut: Some((0, Cut::Fail(5))),
-        ..mock(&wild)
-    };
+    let mut again = cut_at(0, Cut::Fail(5), &wild);
     bench.take_up(&mut again).expect_err("fails");
     assert!(!bench.record().cells.iter().any(by_user), "it went on");
     bench.take_up(&mut mock(&wild)).expect("done");
@@ -420,9 +403,7 @@ const REFINE: [&str; 4] = [
 
 #[test]
 fn finer_sizes_are_further_blocks_of_a_run() {
-    let bench = bench(&REFINE);
-    bench.start(&mut mock(&knee)).expect("done");
-    let record = bench.record();
+    let record = recorded(&REFINE, &knee);
     assert_eq!(record.run.status, RunStatus::Done);
     let experiment = Experiment::from_toml(&record.experiment.toml, "run").expect("readable");
     let refined = experiment.refined.as_ref().expect("refined");

@@ -290,7 +290,7 @@ mod tests {
 
     impl Fake {
         fn new() -> Self {
-            let fake = Self(Tree::new());
+            let fake = Self(Tree::empty());
             fake.device("sdq", (259, 900));
             fake.device("sdq/sdq1", (259, 901));
             fake.file("sdq/sdq1/partition", "1");

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn device(files: &[(&str, &str)]) -> Tree {
-        let sys = Tree::new();
+        let sys = Tree::empty();
         sys.files("disk", files);
         sys.link("dev/block/253:0", "disk");
         sys.link("dev/block/253:1", "disk/part");

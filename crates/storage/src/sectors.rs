@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_partition_is_a_part_of_its_disk() {
-        let sys = Tree::new();
+        let sys = Tree::empty();
         let own = [("dev", "259:1"), ("partition", "1"), ("start", "2048")];
         sys.files("sdq", &[("dev", "259:0"), ("mq/0", "")]);
         sys.files("sdq/sdq1", &own);
@@ -305,7 +305,7 @@ mod tests {
     /// A namespace with two paths, and one without, as Linux 6.12 shows them.
     #[test]
     fn a_multipath_disk_of_nvme_has_no_queue() {
-        let sys = Tree::new();
+        let sys = Tree::empty();
         let add = |folder: &str, number: &str, file: &str| {
             let folder = format!("devices/{folder}");
             sys.files(&folder, &[(file, "")]);

@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn ext_has_a_journal_if_a_task_writes() {
-        let sys = Tree::new();
+        let sys = Tree::empty();
         for (name, number, task) in [("sdq1", "8:1", "271"), ("sdq2", "8:2", "<none>")] {
             let told = format!("fs/ext4/{name}");
             sys.files(&told, &[("journal_task", task)]);

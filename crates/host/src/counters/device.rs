@@ -266,7 +266,7 @@ mod tests {
     /// A namespace with two controllers, another namespace and a partition, as Linux 6.1 shows them.
     #[test]
     fn multipath_namespace_is_counted_by_its_paths() {
-        let fake = &Tree::new();
+        let fake = &Tree::empty();
         for (name, stat) in [
             ("nvme0n1", ZERO),
             ("nvme0n1/nvme0n1p1", ZERO),
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn what_is_not_counted_is_not_zero() {
-        let fake = &Tree::new();
+        let fake = &Tree::empty();
         for name in ["sda", "sda/sda1"] {
             file(
                 fake,

@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn fast_and_economical_cores_are_of_two_kinds() {
-        let tree = Tree::new();
+        let tree = Tree::empty();
         tree.files("sys/devices/system/cpu", &[("online", "0-3")]);
         let mut cpuinfo = String::new();
         for (cpu, part, capacity, khz) in [
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn cores_of_one_name_differ_by_caches() {
-        let tree = Tree::new();
+        let tree = Tree::empty();
         tree.files("sys/devices/system/cpu", &[("online", "0-2")]);
         for (cpu, size) in [(0, "48K"), (1, "48K"), (2, "32K")] {
             let folder = format!("sys/devices/system/cpu/cpu{cpu}/cache/index0");
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn cores_that_are_alike_have_no_kinds() {
-        let tree = Tree::new();
+        let tree = Tree::empty();
         tree.files("sys/devices/system/cpu", &[("online", "0-1")]);
         assert!(kinds(&tree).is_empty());
     }

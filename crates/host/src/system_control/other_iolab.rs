@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn live_and_killed_processes_are_distinguished() {
-        let tree = Tree::new();
+        let tree = Tree::empty();
         let journal = tree.path().join("journal");
         let other = || other_control(tree.path(), &journal, 7);
         assert_eq!(other(), None);

@@ -7,7 +7,7 @@ const DISK: &str = "devices/pci/block/sda";
 
 /// A fake disk with a partition.
 fn machine() -> Tree {
-    let tree = Tree::new();
+    let tree = Tree::empty();
     tree.files(
         DISK,
         &[

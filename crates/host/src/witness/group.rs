@@ -272,7 +272,7 @@ mod tests {
 
     /// A fake machine with groups mounted at `cgroup` in the tree, and this process in one of them.
     fn machine(own: &str) -> Tree {
-        let tree = Tree::new();
+        let tree = Tree::empty();
         let mounts = format!(
             "30 23 0:26 / {}/cgroup rw - cgroup2 cgroup2 rw\n",
             tree.path().display()

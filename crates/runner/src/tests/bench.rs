@@ -260,3 +260,18 @@ pub(super) fn trials(record: &RunRecord) -> Vec<(i64, u32, u64)> {
         .map(|s| (s.cell, s.block, s.seed))
         .collect()
 }
+
+/// A stand-in whose trial of this number is cut.
+pub(super) fn cut_at(at: u64, cut: Cut, elapsed_ns: &dyn Fn(&TrialSpec, u64) -> u64) -> Mock<'_> {
+    Mock {
+        cut: Some((at, cut)),
+        ..mock(elapsed_ns)
+    }
+}
+
+/// The record of a run with these settings.
+pub(super) fn recorded(sets: &[&str], elapsed_ns: &dyn Fn(&TrialSpec, u64) -> u64) -> RunRecord {
+    let bench = bench(sets);
+    bench.start(&mut mock(elapsed_ns)).expect("done");
+    bench.record()
+}

@@ -75,9 +75,7 @@ fn a_watcher_sees_the_round_and_its_window() {
 
 #[test]
 fn rounds_end_when_steady_and_measure_the_last() {
-    let bench = bench(&[ROUNDS]);
-    bench.start(&mut mock(&settling)).expect("done");
-    let record = bench.record();
+    let record = recorded(&[ROUNDS], &settling);
     assert_eq!(ends(&record), [Some(EndedBy::Steady)]);
     let visits: Vec<(u32, u32)> = record
         .samples
@@ -95,9 +93,7 @@ fn rounds_end_when_steady_and_measure_the_last() {
 
 #[test]
 fn unsteady_rounds_end_by_number_or_budget() {
-    let all = bench(&[ROUNDS]);
-    all.start(&mut mock(&restless)).expect("done");
-    let record = all.record();
+    let record = recorded(&[ROUNDS], &restless);
     assert_eq!(ends(&record), [Some(EndedBy::TrialsMax)]);
     assert_eq!(record.samples.len(), 75);
     assert!(measured(&record).iter().all(|sample| sample.block >= 21));
@@ -105,9 +101,7 @@ fn unsteady_rounds_end_by_number_or_budget() {
     let warned = |event: &&iolab_record::Event| event.kind == EventKind::Warning;
     assert_eq!(record.events.iter().filter(warned).count(), 1);
 
-    let poor = bench(&[ROUNDS, "budget=1ns"]);
-    poor.start(&mut mock(&restless)).expect("done");
-    let record = poor.record();
+    let record = recorded(&[ROUNDS, "budget=1ns"], &restless);
     assert_eq!(ends(&record), [Some(EndedBy::Budget)]);
     assert_eq!(measured(&record).len(), 3, "a round is granted");
     assert_eq!(judged(&record), (true, 1, false));
@@ -116,9 +110,7 @@ fn unsteady_rounds_end_by_number_or_budget() {
 #[test]
 fn rounds_end_when_the_range_was_written_enough() {
     let ended = |sets: &[&str]| {
-        let bench = bench(sets);
-        bench.start(&mut mock(&restless)).expect("done");
-        let record = bench.record();
+        let record = recorded(sets, &restless);
         let region = record.cells[0].trial().region as f64;
         let written = |last: u32| {
             let own = record.samples.iter().filter(|one| one.block <= last);
@@ -142,9 +134,7 @@ fn rounds_end_when_the_range_was_written_enough() {
 #[test]
 fn rounds_with_fills_wait_for_a_written_region() {
     let ended = |sets: &[&str]| {
-        let bench = bench(sets);
-        bench.start(&mut mock(&|_, _| 1_000_000)).expect("done");
-        let record = bench.record();
+        let record = recorded(sets, &|_, _| 1_000_000);
         let region = record.cells[0].trial().region as f64;
         let before_window = |window: u32| {
             let first = (judged(&record).1 as u32 + 1).saturating_sub(window);
@@ -192,10 +182,7 @@ fn a_resumed_run_completes_and_judges_its_rounds() {
     // Trials until the interrupt, and the rounds that a window after them needs; the level stays from round 4 on.
     for (cut, rounds) in [(1, 8), (2, 8), (3, 8), (10, 9), (12, 9), (22, 13)] {
         let cut_off = bench(&[ROUNDS]);
-        let mut first = Mock {
-            cut: Some((cut, Cut::Interrupt)),
-            ..mock(&settling)
-        };
+        let mut first = cut_at(cut, Cut::Interrupt, &settling);
         cut_off.start(&mut first).expect_err("interrupted");
         // The clock of the rates goes on where it was.
         let later = |spec: &TrialSpec, number: u64| settling(spec, number + cut);
@@ -217,9 +204,10 @@ fn rounds_of_writes_are_stored_and_judged() {
             true => 1_000_000 << (number % 2 * 3),
             false => 100_000_000,
         };
-        let bench = bench(&["precondition=steady:round=2s,window=3,rounds=12"]);
-        bench.start(&mut mock(&elapsed)).expect("done");
-        bench.record()
+        recorded(
+            &["precondition=steady:round=2s,window=3,rounds=12"],
+            &elapsed,
+        )
     };
     let record = of_writes(true);
     let kinds: Vec<(PreparationKind, u32)> = record

@@ -7,7 +7,7 @@ use crate::Need;
 
 /// A fake `/sys`, with a disk of two partitions.
 fn machine(files: &[(&str, &str)]) -> Tree {
-    let sys = Tree::new();
+    let sys = Tree::empty();
     for (number, start) in [("1", "2048"), ("2", "43008")] {
         let (folder, dev) = (format!("devices/vda/vda{number}"), format!("252:{number}"));
         sys.files(&folder, &[("partition", number), ("start", start)]);
@@ -117,7 +117,7 @@ fn an_id_that_two_disks_have_tells_neither() {
 
 /// An array and mapped devices on two disks with these numbers.
 fn stack(minors: [u32; 2], serials: [&str; 2]) -> Tree {
-    let sys = Tree::new();
+    let sys = Tree::empty();
     let add = |name: &str, number, members: &[&str], files: &[(&str, &str)]| {
         add(&sys, name, number, members, files);
     };

@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn users_are_read_as_the_kernel_names_them() {
-        let sys = Tree::new();
+        let sys = Tree::empty();
         assert!(read(sys.path()).is_empty());
         let xen = "bus/xen-backend/devices";
         sys.files("class/ubi", &[("ubi0/mtd_num", "2"), ("version", "1")]);

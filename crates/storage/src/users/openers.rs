@@ -426,7 +426,7 @@ mod tests {
 
     /// A fake `/proc` of one process: each thread has descriptors of its own, with their flags.
     fn made_up(threads: &[(u32, &[(&Path, &str)])]) -> Tree {
-        let proc = Tree::new();
+        let proc = Tree::empty();
         for (thread, descriptors) in threads {
             let task = format!("4194400/task/{thread}");
             std::fs::create_dir_all(proc.path().join(&task).join("fd")).unwrap();
@@ -511,7 +511,7 @@ mod tests {
     /// The controller's folder contains its block device as well.
     #[test]
     fn only_a_controller_commands_all_its_namespaces() {
-        let sys = Tree::new();
+        let sys = Tree::empty();
         for (folder, number) in [
             ("block/nvme0n1", "259:1"),
             ("block/nvme0n1/device", "240:0"),

@@ -32,7 +32,7 @@ const IMAGE: FileId = FileId {
 
 impl Fake {
     fn new() -> Self {
-        let fake = Self(Tree::new());
+        let fake = Self(Tree::empty());
         fs::create_dir_all(fake.sys().join("dev/block")).unwrap();
         fake.device("sdq", SDQ, 8192);
         fake.partition("sdq/sdq1", SDQ1, 2048, 1024);
