@@ -162,8 +162,8 @@ fn unsteady_last_trials_leave_no_file() {
         trial.is_some_and(|trial| trial.writes() && trial.pattern == Pattern::Rand)
     });
     let cell = wrandiops.expect("a cell").id;
-    let last = record.samples.iter_mut().rev();
-    let last = last.filter(|sample| sample.cell == cell).next();
+    let mut samples = record.samples.iter_mut().rev();
+    let last = samples.find(|sample| sample.cell == cell);
     last.expect("a trial").elapsed_ns *= 2;
     let Judged { text, notes } = export("iocost", &[record]).unwrap();
     assert_eq!(text, None);
