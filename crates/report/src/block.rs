@@ -16,6 +16,7 @@ use iolab_figure::Figure;
 
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::sentence;
+use crate::notation::in_groups;
 
 /// A part of a document. Each writer escapes its text.
 #[derive(Debug)]
@@ -294,7 +295,7 @@ impl Table {
 
     /// Title and notes, a line each.
     fn caption_lines(&self, width: u16) -> String {
-        let lines = self.caption().map(|line| wrapped(line, width));
+        let lines = self.caption().map(|line| wrapped(&in_groups(line), width));
         lines.collect()
     }
 

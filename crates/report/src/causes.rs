@@ -51,10 +51,10 @@ pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
         more => format!(", not {}", RatioShown::from((more, None)).factor()),
     };
     format!(
-        "{} with {} is {} than with {}{expected}{shared}",
+        "{} with {} is {} with {}{expected}{shared}",
         run.response,
         in_words(other, false),
-        RatioShown::from((phenomenon.seen, None)).factor(),
+        RatioShown::from((phenomenon.seen, None)).than(),
         in_words(base, false),
     )
 }

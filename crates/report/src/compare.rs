@@ -1,7 +1,7 @@
 //! A comparison of two sides as text, as rows and as a JSON object.
 
 pub(crate) mod conclusion;
-mod remarks;
+pub(crate) mod remarks;
 
 use std::io::{self, Write};
 

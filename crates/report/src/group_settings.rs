@@ -34,17 +34,6 @@ pub(crate) fn set<'a>(
     sets.collect::<Vec<_>>().join(" ")
 }
 
-/// `--direct`, or for cells with groups `--set scan.cache=direct`, for the groups that it concerns.
-pub(crate) fn direct<'a>(
-    cells: impl IntoIterator<Item = &'a CellAnalysis>,
-    concerns: impl Fn(&TrialSpec) -> bool,
-) -> String {
-    match set(cells, concerns, "cache=direct") {
-        all if all == "--set cache=direct" => "--direct".to_owned(),
-        of_groups => of_groups,
-    }
-}
-
 /// `groups log and bulk`.
 pub(crate) fn in_words(names: &[&str]) -> String {
     match names {

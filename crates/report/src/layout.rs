@@ -133,6 +133,10 @@ pub fn level_columns<'a>(
 /// below.
 pub fn text(mut columns: Vec<Column>, width: u16) -> String {
     let width = width.max(WIDTH_MIN);
+    let numbers = columns.iter_mut().filter(|column| column.right);
+    for value in numbers.flat_map(|column| &mut column.values) {
+        *value = notation::in_groups(value);
+    }
     let mut left_out: Vec<String> = Vec::new();
     while !fits(&columns, width) {
         let Some(index) = dearest(&columns) else {

@@ -32,6 +32,11 @@ pub(crate) fn on_page(text: &str) -> String {
     written(text, Some(THIN))
 }
 
+/// The text in the notation of pages, with spaces that can be copied.
+pub(crate) fn on_screen(text: &str) -> String {
+    on_page(text).replace([SPACE, THIN], " ")
+}
+
 /// The text in the notation of a terminal, with no-break spaces; see [`broken`].
 pub(crate) fn bound(text: &str) -> String {
     written(text, None)
@@ -120,6 +125,18 @@ fn number(word: &str, groups: Option<char>) -> String {
         None if is_end(after) => format!("{before}{whole}{after}"),
         None => word.to_owned(),
     }
+}
+
+/// A text in which long whole numbers are in groups, and all else is as it was typed.
+pub(crate) fn in_groups(text: &str) -> String {
+    let words = text.split(' ').map(|word| {
+        let is_whole = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        match is_whole {
+            true => grouped(word, ' '),
+            false => word.to_owned(),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Long numbers in groups of three digits.

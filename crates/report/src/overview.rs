@@ -102,25 +102,15 @@ impl<'a> Overview<'a> {
             }
         }
         let is_computed = records().all(|record| record.run.target_kind == TargetKind::Model);
-        let mut text = format!(
-            "{}: {}, {}, {} in {}, on {}",
+        format!(
+            "{}: {}, {}, {} in {}, on {}.",
             if is_computed { "Computed" } else { "Measured" },
             experiments(self.inputs.iter().copied()),
             counted(self.digest.cells, "cell"),
             counted(measured().count(), "trial"),
             spent.join(" and "),
             targets.join(", "),
-        );
-        let first = self.inputs.first().filter(|_| targets.len() == 1);
-        let place = first.and_then(|first| first.run.analysis().targets.first());
-        let place = place.map(|one| match (kind(one.kind), description(one)) {
-            (kind, of_it) if of_it == kind => of_it,
-            (kind, of_it) => format!("{kind}, {of_it}"),
-        });
-        if let Some(place) = place {
-            text.push_str(&format!(" ({})", escape_control(&place)));
-        }
-        text + "."
+        )
     }
 
     /// The main numbers as a PNG picture of 1200 by 630 pixels; `None` for none.

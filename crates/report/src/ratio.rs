@@ -15,6 +15,9 @@ const AMOUNTS: Directions = ("higher", "lower");
 /// Directions of a time.
 const TIMES: Directions = ("slower", "faster");
 
+/// Factor of two values that are alike in the digits shown.
+const NO_DIFFERENCE: &str = "no difference";
+
 /// A ratio with the interval that decides, if it has one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RatioShown {
@@ -59,11 +62,19 @@ impl RatioShown {
         self.factor_in(AMOUNTS)
     }
 
+    /// `27.5× higher than`, or `as high as` where the factor shows no difference.
+    pub(crate) fn than(self) -> String {
+        match self.factor() {
+            none if none == NO_DIFFERENCE => "as high as".to_owned(),
+            factor => format!("{factor} than"),
+        }
+    }
+
     fn factor_in(self, words: Directions) -> String {
         let holds_one = |(low, high): (f64, f64)| low <= 1.0 && high >= 1.0;
         match self.bound() {
             None if !is_one(self.ratio) => one_way(self.ratio, words),
-            None if self.interval.is_none_or(holds_one) => "no difference".to_owned(),
+            None if self.interval.is_none_or(holds_one) => NO_DIFFERENCE.to_owned(),
             None if self.ratio < 1.0 => format!("less than 1.01× {}", words.1),
             None => format!("less than 1.01× {}", words.0),
             Some((bound, ratio)) => {

@@ -25,7 +25,7 @@ pub(crate) fn sentence(trust: &Trust) -> String {
         return precision(trust).unwrap_or_else(|| counted(trust.cells, "result"));
     };
     let what = match trust.finding {
-        Some(finding) => format!("finding {} cannot be decided ({doubt})", finding + 1),
+        Some(_) => format!("not every finding can be decided ({doubt})"),
         None => format!("{}{}", doubt.words(), place(trust)),
     };
     match trust.level {

@@ -4,7 +4,8 @@ use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{CellComparison, CellVerdict, Comparison, ReplicationUnit};
 use iolab_analysis::doubt::{DoubtKind, RatioBound};
 use iolab_workload::quantity::{counted, format_percent};
-use iolab_workload::settings::cell_label;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial_description::level_in_words;
 
 use crate::cell_counts::all_cells;
 use crate::ratio::{self, RatioShown};
@@ -120,8 +121,14 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
             (1, ..) => what,
             (_, CellVerdict::Equivalent, _) | (.., None) => format!("{count} {what}"),
             (.., Some(times)) => {
-                let at = cell_label(&comparison.factors, &most.levels);
-                format!("{count} {what}, {most_of}{times} at {at}{unheld}")
+                let levels = comparison.factors.iter().zip(&most.levels);
+                let words = levels.map(|(factor, level)| match factor.as_str() {
+                    // How many are in flight depends on settings that are not compared.
+                    "depth" => format!("depth {level}"),
+                    _ => level_in_words(&CellSpec::default(), factor, level),
+                });
+                let with = words.collect::<Vec<_>>().join(", ");
+                format!("{count} {what}, {most_of}{times} with {with}{unheld}")
             }
         });
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_analysis::compare::{
-    ALPHA, CellComparison, Comparison, Further, POWER, ReplicationUnit, Side,
+    ALPHA, CellComparison, CellVerdict, Comparison, Further, POWER, ReplicationUnit, Side,
 };
 use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, RatioBound};
 use iolab_analysis::runs::GATE_POWER;
@@ -11,9 +11,10 @@ use iolab_plan::precondition::SteadyRounds;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, digits, format_percent};
 
+use super::conclusion::undecided;
 use crate::cell_counts::{self, cells};
 use crate::doubt::{on_side, remedy};
-use crate::findings::overall;
+use crate::ratio;
 
 /// Name of what further measurement adds: values, runs or trials.
 pub(super) fn repeated(unit: ReplicationUnit) -> &'static str {
@@ -143,6 +144,40 @@ fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [Doubt]>) -> Vec<String> {
         format!("Cannot tell in {cells}: {why}. {follows}{remedy}")
     };
     found.into_iter().map(line).collect()
+}
+
+/// The ratio over all cells, with its verdict: `equivalent within 10 %`, `cannot tell: served by page-cache on fio's side`.
+pub(crate) fn overall(comparison: &Comparison) -> Option<String> {
+    let overall = comparison.overall.as_ref()?;
+    let estimate = overall.estimate.as_ref()?;
+    let of = match (comparison.unit, estimate.blocks) {
+        (ReplicationUnit::Runs, _) => "All undisturbed cells together".to_owned(),
+        (_, blocks) => format!(
+            "All cells together, in {} blocks",
+            blocks.unwrap_or_default()
+        ),
+    };
+    let verdict = match (overall.verdict, overall.verdict.why_open()) {
+        (CellVerdict::Equivalent, _) => {
+            format!(
+                "equivalent within {}",
+                format_percent(comparison.terms.margin)
+            )
+        }
+        (other, None) => other.to_string(),
+        (_, Some(why)) => {
+            let [base, new] =
+                [&comparison.base, &comparison.new].map(|side| format!("{side}'s side"));
+            let doubts: Vec<&Doubt> = overall.doubts.iter().take(1).collect();
+            let why = match doubts.is_empty() {
+                true => undecided(why, comparison.response),
+                false => on_side(&doubts, &base, &new),
+            };
+            format!("cannot tell: {why}")
+        }
+    };
+    let ratio = ratio::of(estimate).in_words();
+    Some(format!("{of}: {ratio}; {verdict}."))
 }
 
 /// A sentence about cells with too few trials for an interval.

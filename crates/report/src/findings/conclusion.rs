@@ -2,22 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use super::agreement::{shown_of_cell, tally_of};
 use super::precision::wide_interval;
 use super::run_status::is_by_user;
 use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_short};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::claim::groups;
-use iolab_analysis::compare::{CellComparison, Comparison};
+use iolab_analysis::compare::Comparison;
 use iolab_analysis::doubt::{DoubtClass, DoubtKind};
 use iolab_analysis::timeline::TrialShift;
 use iolab_figure::result_names;
 use iolab_record::RunStatus;
-use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent};
+use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
 use iolab_workload::trial_description::levels_in_words;
 
 use crate::cell_counts::all_cells;
-use crate::ratio;
+use crate::compare::answer;
 
 /// The factor whose levels have a line each.
 const TARGET: &str = "target";
@@ -186,45 +185,28 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Agreement with other tools: `; fio: 1.02× higher (1.02× lower to 1.05× higher), equivalent within
-    /// 10 %`. The result of all cells of a run together holds for no single target.
+    /// Agreement with other tools: `; fio: both cells equivalent within 10 %`.
     fn agreement(&self, peers: &[Comparison]) -> String {
         let parts = peers.iter().map(|comparison| {
             let own = self.compared(comparison);
-            let all = comparison.overall.as_ref();
-            let all = all.filter(|_| !self.is_one_of_several);
-            let one = all.or(match own.as_slice() {
-                [only] => Some(*only),
-                _ => None,
-            });
-            let peer = &comparison.new;
-            match one.and_then(|one| Some((one, one.estimate?))) {
-                Some((one, estimate)) => {
-                    let (shown, ratio) = (
-                        shown_of_cell(one, comparison),
-                        ratio::of(&estimate).in_words(),
-                    );
-                    format!("; {peer}: {ratio}, {shown}")
-                }
-                None if own.is_empty() => format!("; {peer}: no cell of both was measured"),
-                None => {
-                    let tally = tally_of(&own, &comparison.terms);
-                    format!("; {peer} in {}: {tally}", counted(own.len() as u64, "cell"))
-                }
+            match own.cells.is_empty() {
+                true => format!("; {}: no cell of both was measured", own.new),
+                false => format!("; {}: {}", own.new, answer(&own)),
             }
         });
         parts.collect()
     }
 
-    /// The cells of the target in a comparison.
-    fn compared<'c>(&self, comparison: &'c Comparison) -> Vec<&'c CellComparison> {
+    /// The comparison of the cells of the target.
+    fn compared(&self, comparison: &Comparison) -> Comparison {
         let mut factors = comparison.factors.iter();
         let place = factors.position(|factor| factor == TARGET);
         let place = place.filter(|_| self.is_one_of_several);
-        let is_own = |cell: &&CellComparison| {
+        let mut own = comparison.clone();
+        own.cells.retain(|cell| {
             place.is_none_or(|place| cell.levels.get(place).is_some_and(|one| one == self.target))
-        };
-        comparison.cells.iter().filter(is_own).collect()
+        });
+        own
     }
 
     /// Doubts for a reader of the line: how the run ended, and how many cells have which doubt.

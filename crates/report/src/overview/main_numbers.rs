@@ -1,20 +1,24 @@
 //! The main numbers as a table, on a screen and in documents: the accesses that were measured, or the ends of each curve.
 
+use iolab_analysis::analysis::CellAnalysis;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
 use iolab_analysis::sparkline::{Sparkline, SparklinePoint};
 use iolab_figure::result_names;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_percent, significant};
+use iolab_workload::trial_description::level_in_words;
 
 use super::Overview;
 use crate::layout::{Column, SCREEN_ROWS, none};
-use crate::notation::on_page;
+use crate::notation::on_screen;
 use crate::trust::LEAST_SHOWN;
 
 /// Mark of a number whose trials were disturbed.
 const DISTURBED: &str = " !";
-/// Headings in documents of columns that have none on a screen.
-const NAMES: [&str; 3] = ["access", "at once", "unit"];
+/// Headings that a screen leaves out: the values say what they are.
+pub(super) const LEFT_OUT: [&str; 6] = [
+    "access", "at once", "operation", "unit", "experiment", "curve",
+];
 
 /// Kind of rows in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,15 +34,10 @@ pub(super) enum Table {
 impl Overview<'_> {
     /// The columns of a document, with a row for each kind of access, or for each curve.
     pub(crate) fn main_columns(&self) -> Vec<Column> {
-        let mut columns = match self.digest.glance.rows.is_empty() {
+        match self.digest.glance.rows.is_empty() {
             true => self.curves(),
             false => self.accesses(usize::MAX),
-        };
-        let unnamed = columns.iter_mut().filter(|one| one.heading.is_empty());
-        for (column, name) in unnamed.zip(NAMES) {
-            name.clone_into(&mut column.heading);
         }
-        columns
     }
 
     /// Notes on the numbers: the precision of all, what marks disturbed ones, and their common source.
@@ -49,9 +48,13 @@ impl Overview<'_> {
             let mark = DISTURBED.trim();
             format!("{mark}: disturbed; the flags of 'iolab table' say by what")
         });
-        let origin = self.common_origin();
-        let origin = origin.map(|origin| format!("Source of all numbers: {origin}"));
-        disturbed.into_iter().chain(origin).collect()
+        disturbed.into_iter().chain(self.source()).collect()
+    }
+
+    /// Note on the common source of all numbers.
+    pub(super) fn source(&self) -> Option<String> {
+        let origin = self.common_origin()?;
+        Some(format!("Source of all numbers: {origin}"))
     }
 
     /// Origin of all numbers of the glance, unless it is the target.
@@ -139,8 +142,8 @@ impl Overview<'_> {
         });
         let (names, rest): (Vec<String>, Vec<String>) = labels.map(|[a, b]| (a, b)).unzip();
         let mut columns = vec![
-            Column::new("", 0, without_repeats(names)).left(),
-            Column::new("", 0, rest).left(),
+            Column::new("access", 0, without_repeats(names)).left(),
+            Column::new(if is_one { "at once" } else { "operation" }, 0, rest).left(),
         ];
         let (is_precise, common) = (self.is_precise(), self.common_origin());
         let value = |row: Option<&HeadlineCell<'_>>| {
@@ -179,14 +182,13 @@ impl Overview<'_> {
                 .and_then(HeadlineCell::rate);
             rate.map_or_else(none, |rate| rate.unit.to_owned())
         });
-        columns.push(Column::new("", 0, units).left());
+        columns.push(Column::new("unit", 0, units).left());
         columns
     }
 
     /// A row for each curve, with its least and its greatest value.
     pub(super) fn curves(&self) -> Vec<Column> {
         let is_precise = self.is_precise();
-        let mut factors: Vec<String> = Vec::new();
         let mut rows: Vec<[String; 6]> = Vec::new();
         for input in &self.inputs {
             let analysis = input.run.analysis();
@@ -194,10 +196,20 @@ impl Overview<'_> {
                 continue;
             };
             let has_targets = outline.targets().len() > 1;
-            factors.push(outline.factor.clone());
+            let factor = &outline.factor;
+            let place = analysis.factors.iter().position(|name| name == factor);
+            let in_words = |level: &String| {
+                let has_level = |cell: &&CellAnalysis| {
+                    place.is_some_and(|place| cell.cell.levels.get(place) == Some(level))
+                };
+                // Words that are true of several threads are true of one.
+                let cells = analysis.cells.iter().filter(has_level);
+                let most = cells.max_by_key(|cell| cell.cell.trial().workers());
+                most.map(|cell| level_in_words(&cell.cell.spec, factor, level))
+            };
             for curve in &outline.curves {
                 let end = |(place, point): &(usize, SparklinePoint)| {
-                    let level = outline.levels.get(*place).cloned();
+                    let level = outline.levels.get(*place).and_then(in_words);
                     let wide = match point.interval.filter(|_| !is_precise) {
                         Some((low, high)) => {
                             let half = (high - low) / 2.0 / point.value;
@@ -207,7 +219,7 @@ impl Overview<'_> {
                     };
                     let value = outline.response.format(point.value);
                     (
-                        written(&format!("{value}{wide}")),
+                        on_screen(&format!("{value}{wide}")),
                         level.unwrap_or_default(),
                     )
                 };
@@ -227,11 +239,6 @@ impl Overview<'_> {
                 rows.push([experiment, name, least, at_least, most, at_most]);
             }
         }
-        factors.dedup();
-        let at = match factors.as_slice() {
-            [only] => format!("at {only}"),
-            _ => "at".to_owned(),
-        };
         let column = |heading: &str, place: usize| {
             let values = rows
                 .iter()
@@ -239,12 +246,12 @@ impl Overview<'_> {
             Column::new(escape_control(heading), 0, values)
         };
         let mut columns = vec![
-            column("", 0).left(),
-            column("", 1).left(),
+            column("experiment", 0).left(),
+            column("curve", 1).left(),
             column("least", 2),
-            column(&at, 3).left(),
+            column("at", 3).left(),
             column("most", 4),
-            column(&at, 5).left(),
+            column("at", 5).left(),
         ];
         if rows.iter().all(|row| row[1].is_empty()) {
             columns.remove(1);
@@ -286,7 +293,10 @@ fn value(row: &HeadlineCell<'_>, is_precise: bool, origin: Option<String>) -> Op
     } else {
         ""
     };
-    Some(written(&format!("{}{within}{origin}{mark}", number(&rate))))
+    Some(on_screen(&format!(
+        "{}{within}{origin}{mark}",
+        number(&rate)
+    )))
 }
 
 /// A rate without its unit, with the rate at the end of an only trial that changes its level: `1800, then 100`.
@@ -296,9 +306,4 @@ pub(crate) fn number(rate: &HeadlineRate) -> String {
         None => first,
         Some(last) => format!("{first}, then {}", significant(last)),
     }
-}
-
-/// The text in the notation of pages, with spaces that can be copied.
-pub(super) fn written(text: &str) -> String {
-    on_page(text).replace(['\u{a0}', '\u{202f}'], " ")
 }

@@ -10,10 +10,11 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::escape_control::shell_words;
 use iolab_workload::quantity::format_bytes;
 
-use super::main_numbers::{Table, written};
+use super::main_numbers::{LEFT_OUT, Table};
 use super::{Overview, description};
 use crate::chart::Style;
 use crate::layout::{self, SCREEN_LINES, capitalised, paragraph};
+use crate::notation::on_screen;
 use crate::{compare, table, trust};
 
 /// Lines that are reserved for findings before rows of the table take them.
@@ -41,7 +42,7 @@ impl Overview<'_> {
         let findings = self.findings(left.saturating_sub(lines(&table)), width);
         let gap = if findings.is_empty() { "" } else { "\n" };
         let [head, foot, findings] = [head, foot, findings].map(|text| {
-            let lines = text.lines().map(|line| written(line) + "\n");
+            let lines = text.lines().map(|line| on_screen(line) + "\n");
             lines.collect::<String>()
         });
         // Levels in a table stay as they are typed.
@@ -132,8 +133,9 @@ impl Overview<'_> {
         if trust.level == TrustLevel::Limited {
             notes.push(trust::sentence(trust));
         }
-        if self.shows() == Table::Accesses {
-            notes.extend(self.notes_on_numbers());
+        match self.shows() {
+            Table::Accesses => notes.extend(self.notes_on_numbers()),
+            _ => notes.extend(self.source()),
         }
         notes.extend(self.capped_writes());
         notes
@@ -155,7 +157,7 @@ impl Overview<'_> {
     /// The table in at most this many lines.
     fn table(&self, lines: usize, width: u16) -> String {
         let first = self.inputs.first();
-        let columns = match (self.shows(), first) {
+        let mut columns = match (self.shows(), first) {
             (Table::Accesses, _) => self.accesses(TARGETS_MAX),
             (Table::Peers, Some(only)) => compare::peer_columns(&only.interpretation.peers),
             (Table::Cells, Some(only)) => {
@@ -163,6 +165,11 @@ impl Overview<'_> {
             }
             (Table::Curves, _) | (_, None) => self.curves(),
         };
+        if matches!(self.shows(), Table::Accesses | Table::Curves) {
+            let left_out = columns.iter_mut();
+            let left_out = left_out.filter(|column| LEFT_OUT.iter().any(|name| column.is(name)));
+            left_out.for_each(|column| column.heading.clear());
+        }
         layout::first_rows(columns, lines, width)
     }
 

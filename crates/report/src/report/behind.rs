@@ -73,10 +73,7 @@ fn of_run(place: usize, input: &Input, model: Option<&OwnModel>, toml: &str) -> 
     let file = clean(&input.path.to_string_lossy());
     let mut all = vec![
         Block::Table(evidence::table(record, analysis)),
-        Block::text(format!(
-            "{} Run file: {file}.",
-            section::ended(record, analysis)
-        )),
+        Block::text(format!("Run file: {file}.")),
         Block::Facts(section::settings(record)),
     ];
     let lines = |heading: &str, file: &str, text: String| {

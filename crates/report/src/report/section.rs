@@ -1,10 +1,8 @@
 //! The part of a report about one run: its tables, its settings and its events.
 
-use std::time::Duration;
-
 use iolab_analysis::analysis::Analysis;
-use iolab_record::{Cell, EndedBy, Event, RunRecord, exported_settings};
-use iolab_workload::quantity::{counted, exact_duration, format_percent};
+use iolab_record::{Cell, Event, RunRecord, exported_settings};
+use iolab_workload::quantity::counted;
 use iolab_workload::settings::{DESCRIBING, Value, cell_label};
 
 use super::file_names::id;
@@ -129,48 +127,6 @@ fn settings_of(first: &Cell, rest: &[&Cell]) -> Vec<(String, String)> {
     shared
         .map(|(setting, value)| (setting.name.to_owned(), setting_value(setting, &value)))
         .collect()
-}
-
-/// The way in which the repetition ended.
-pub(super) fn ended(record: &RunRecord, analysis: &Analysis) -> String {
-    let count = |ended: Option<EndedBy>| {
-        let cells = record.cells.iter();
-        cells.filter(|c| c.ended_by == ended).count()
-    };
-    let design = &record.experiment;
-    let what = |ended: Option<EndedBy>| match ended {
-        Some(EndedBy::Precision) => format!(
-            "the goal of precision ({})",
-            format_percent(analysis.precision_goal)
-        ),
-        Some(EndedBy::Search) => "the end of the search".to_owned(),
-        Some(EndedBy::Steady) => "steady rounds".to_owned(),
-        Some(EndedBy::Fills) => "the writes of the range that the design allows".to_owned(),
-        Some(EndedBy::Budget) => format!(
-            "the budget ({})",
-            exact_duration(Duration::from_nanos(design.budget_ns))
-        ),
-        Some(EndedBy::Writes) => "the bytes that the run may write".to_owned(),
-        Some(EndedBy::TrialsMax) => format!("the most trials allowed ({})", design.trials_max),
-        Some(EndedBy::User) => "the user".to_owned(),
-        None => "the end of the run, before any of these".to_owned(),
-    };
-    let reasons = EndedBy::ALL.iter().copied().map(Some).chain([None]);
-    let parts: Vec<String> = reasons
-        .map(|ended| (count(ended), what(ended)))
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, what)| format!("{} by {what}", counted(n, "cell")))
-        .collect();
-    let trials = analysis.cells.iter().map(|c| c.n);
-    let (least, most) = (trials.clone().min(), trials.max());
-    let trials = match (least.unwrap_or(0), most.unwrap_or(0)) {
-        (least, most) if least == most => counted(most as u64, "measured trial"),
-        (least, most) => format!("{least} to {most} measured trials"),
-    };
-    format!(
-        "Repetition ended in {}; {trials} per cell.",
-        parts.join(", ")
-    )
 }
 
 /// Warnings, errors and decisions of a run, a line each.

@@ -7,7 +7,7 @@ use super::own_model::{self, OwnModel};
 use super::picture::Medium;
 use super::run_sequence::RunSequence;
 use super::{Input, StudyReport, section};
-use crate::findings::{self, Finding, agreement, choices, limits};
+use crate::findings::{self, Finding, agreement, choices};
 use crate::overview::Overview;
 
 /// The runs of a report, with what its parts share.
@@ -38,8 +38,6 @@ impl<'a> Study<'a> {
             .collect();
         let analyses: Vec<&Analysis> = shown.iter().map(|input| input.run.analysis()).collect();
         let said = findings::of_runs(&analyses);
-        let mut together = said.across;
-        together.extend(limits(&analyses));
         // Earlier runs of an experiment appear in its series only.
         let mut each: Vec<Vec<Finding>> = vec![Vec::new(); inputs.len()];
         for ((place, input), own) in latest.iter().zip(&shown).zip(said.each) {
@@ -50,7 +48,7 @@ impl<'a> Study<'a> {
         Self {
             report,
             medium,
-            findings: Findings::new(&together, &choices(&analyses), &each, &names),
+            findings: Findings::new(&said.across, &choices(&analyses), &each, &names),
             models: own_model::all(inputs, &sequences),
             overview: Overview::new(shown),
             sequences,

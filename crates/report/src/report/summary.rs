@@ -5,16 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use iolab_analysis::analysis::SteadyAnalysis;
 use iolab_record::RunRecord;
 use iolab_record::environment::{KEYS, Key, Text, ValueType};
-use iolab_workload::settings::SETTINGS;
 
 use super::{Input, clean};
 use crate::input::experiments;
-use crate::notation::on_page;
 use crate::overview::description;
 use iolab_workload::quantity::counted;
-
-/// Settings of all trials in a summary, unless an experiment varies them.
-const SHORT: [&str; 5] = ["backend", "depth", "threads", "cache", "region"];
 
 /// Most targets that a title names.
 const TARGETS_NAMED_MAX: usize = 2;
@@ -85,43 +80,12 @@ pub(super) fn facts(inputs: &[Input]) -> Vec<(String, String)> {
             "Kernel",
             known(&KEYS.kernel_release).map(|release| format!("Linux {release}")),
         ),
-        ("Settings", Some(on_page(&settings(&records)))),
         ("Left out", Some(excluded(inputs))),
         ("iolab", Some(versions.join(", "))),
     ];
     let facts = facts.into_iter();
     let facts = facts.filter_map(|(name, value)| Some((name.to_owned(), value?)));
     facts.filter(|(_, value)| !value.is_empty()).collect()
-}
-
-/// `psync, depth 1 to 32, threads 1, direct, region 1GiB`: the levels of a few settings in all cells.
-fn settings(records: &[&RunRecord]) -> String {
-    let cells = || records.iter().flat_map(|record| &record.cells);
-    let cells = || cells().filter(|cell| !cell.spec.runs_program() && !cell.spec.has_groups());
-    let shown = SHORT.iter();
-    let shown = shown.filter_map(|name| SETTINGS.iter().find(|setting| setting.name == *name));
-    let parts = shown.filter_map(|setting| {
-        let mut levels: Vec<String> = Vec::new();
-        for cell in cells() {
-            let level = clean(&setting.get(&cell.spec));
-            if !level.is_empty() && !levels.contains(&level) {
-                levels.push(level);
-            }
-        }
-        let counts: Option<Vec<u64>> = levels.iter().map(|level| level.parse().ok()).collect();
-        let ends = counts.and_then(|counts| Some((*counts.iter().min()?, *counts.iter().max()?)));
-        let levels = match ends {
-            Some((least, most)) if least < most => format!("{least} to {most}"),
-            _ => levels.join(" and "),
-        };
-        let is_named = !matches!(setting.name, "backend" | "cache");
-        let text = match is_named {
-            true => format!("{} {levels}", setting.name),
-            false => levels.clone(),
-        };
-        (!levels.is_empty()).then_some(text)
-    });
-    parts.collect::<Vec<String>>().join(", ")
 }
 
 /// The title: the number of experiments, and their targets.

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use iolab_record::question::{Asked, Fit, Question};
-use iolab_record::{RunRecord, RunStatus, ServedBy, TargetKind};
+use iolab_record::{RunRecord, RunStatus, TargetKind};
 use iolab_report::chart::Style;
 use iolab_report::input::Input;
 use iolab_report::overview::Overview;
 use iolab_report::report::StudyReport;
-use iolab_synthetic::{add_cell, around, record, serve};
+use iolab_synthetic::{add_cell, around, record};
 use iolab_workload::service_level::{Need, ServiceLevels};
 
 use crate::timed;
@@ -111,116 +111,4 @@ fn run_without_claims_begins_with_its_numbers() {
         format!("{markdown}\n{text}")
     });
     insta::assert_snapshot!(told.join("\n----\n"));
-}
-
-/// Adds traffic of others on the device to each measured trial of a cell.
-fn disturb(record: &mut RunRecord, cell: i64) {
-    for sample in record.samples.iter_mut().filter(|one| one.cell == cell) {
-        if let Some(device) = &mut sample.counters.device {
-            device.read_bytes *= 2;
-        }
-    }
-}
-
-/// Lets the machine sleep during a measured trial of the first cell.
-fn suspend(record: &mut RunRecord) {
-    let slept = record.samples.iter_mut().find(|one| !one.warmup);
-    let pressure = &mut slept.expect("a trial").counters.pressure;
-    pressure.suspended_ns = Some(3_000_000_000);
-}
-
-/// Trials of the first cell: 16, which go through these values in turn.
-fn with_trials(sizes: &[&str], values: &[f64]) -> RunRecord {
-    let scatter = around(1.0);
-    let trials: Vec<f64> = (0..16)
-        .map(|i| values[i % values.len()] * scatter[i * 5 % 8])
-        .collect();
-    let mut record = record("read-random", &["bs"]);
-    for (i, size) in sizes.iter().enumerate() {
-        let own = if i == 0 {
-            trials.clone()
-        } else {
-            [around(100.0), around(100.0)].concat()
-        };
-        add_cell(&mut record, &[&format!("bs={size}")], &own);
-    }
-    record
-}
-
-/// The line on trust in the data of this run's page.
-fn trust_line(record: RunRecord) -> String {
-    let inputs = [input(record)];
-    let page = StudyReport::new(&inputs).html().expect("a page");
-    let trust = page.split("<p id=\"trust\"").nth(1).expect("a verdict");
-    let trust = trust.split_once('>').expect("its beginning").1;
-    let trust = trust.split(" <a").next().expect("its end");
-    trust.replace('\u{a0}', " ")
-}
-
-/// A reason against a run, and a run of some sizes with it.
-type Flawed = (&'static str, fn(&[&str]) -> RunRecord);
-
-/// Each reason names its number of cells: one of one, one of several, or all.
-#[test]
-fn trust_names_the_cells_of_its_reason() {
-    let cases: [Flawed; 6] = [
-        ("disturbed", |sizes| {
-            let mut record = reads(sizes);
-            disturb(&mut record, 0);
-            record
-        }),
-        ("suspended", |sizes| {
-            let mut record = reads(sizes);
-            suspend(&mut record);
-            record
-        }),
-        ("from the page cache", |sizes| {
-            let mut record = reads(sizes);
-            serve(
-                &mut record,
-                0,
-                ServedBy::PageCache,
-                "nothing reached the device",
-            );
-            record
-        }),
-        ("two groups", |sizes| {
-            with_trials(sizes, &[100.0, 100.0, 150.0])
-        }),
-        ("a change", |sizes| {
-            let values: Vec<f64> = (0..16).map(|i| if i < 8 { 100.0 } else { 60.0 }).collect();
-            with_trials(sizes, &values)
-        }),
-        ("wide", |sizes| {
-            with_trials(sizes, &[100.0, 140.0, 90.0, 120.0, 80.0, 130.0, 110.0])
-        }),
-    ];
-    let mut told: Vec<String> = Vec::new();
-    for (name, of) in cases {
-        for sizes in [&["4KiB"][..], &["4KiB", "64KiB", "256KiB"]] {
-            let line = trust_line(of(sizes));
-            told.push(format!("{name}, {} cells: {line}", sizes.len()));
-        }
-    }
-    let mut both = reads(&["4KiB", "64KiB"]);
-    disturb(&mut both, 0);
-    disturb(&mut both, 1);
-    told.push(format!("both disturbed: {}", trust_line(both)));
-    let mut cached = reads(&["4KiB", "64KiB", "256KiB"]);
-    for cell in 0..3 {
-        serve(
-            &mut cached,
-            cell,
-            ServedBy::PageCache,
-            "nothing reached the device",
-        );
-    }
-    told.push(format!("all from the page cache: {}", trust_line(cached)));
-    let mut held = reads(&["4KiB"]);
-    for sample in &mut held.samples {
-        sample.counters.pressure.throttled_ns = Some(sample.elapsed_ns / 4);
-    }
-    told.push(format!("held by a quota: {}", trust_line(held)));
-    let told = told.join("\n");
-    insta::assert_snapshot!(told);
 }

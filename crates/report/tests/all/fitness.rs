@@ -1,6 +1,5 @@
 //! Text about a requirement: steps that the user can take are never left out, however long the rest is.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use iolab_analysis::analysed_run::AnalysedRun;
@@ -8,8 +7,6 @@ use iolab_analysis::fitness::Answer;
 use iolab_record::question::{Asked, Fit, Question};
 use iolab_record::{RunRecord, RunStatus, Sample};
 use iolab_report::answer::Answers;
-use iolab_report::input::Input;
-use iolab_report::report::StudyReport;
 use iolab_synthetic::{add_cell, around, record};
 use iolab_workload::service_level::{Need, ServiceLevels};
 
@@ -96,44 +93,6 @@ fn steps_to_finish_a_run_are_always_shown() {
     let shown = unwrapped(&text(&[many]));
     let (remarks, _) = shown.split_once(" workload level ").expect("a table");
     insta::assert_snapshot!(remarks, @"mine on /data: cannot tell: no run file, unfinished. How does throughput depend on the I/O size? reads: the run is not complete. Finish it with: iolab resume reads.iolab log, scan and backup: their run files are not given; give all run files of one iolab fit together. Each level, with the 95 % interval of what was measured in all rows: requests 8000");
-}
-
-/// Trials that end with their region before their time load the storage for less than requested.
-#[test]
-fn uncovered_loads_begin_at_the_longest_trial() {
-    let limits = |ns: u64| {
-        let happens: fn(&mut Sample) = match ns {
-            1_000_000_000 => |sample| sample.elapsed_ns = 1_000_000_000,
-            _ => |sample| sample.elapsed_ns = 1_000_000,
-        };
-        let one = run_while(happens, "log", "reads.p99<10min", RunStatus::Done);
-        let document = Answers::of([(one.0.clone(), &one.1)]);
-        let document = document.of_requirements().next().expect("an answer");
-        let complete = &document["workloads"][0]["complete"];
-        let shown = unwrapped(&text(std::slice::from_ref(&one)));
-        let (_, after) = shown.split_once("sequential reads, ").expect("a load");
-        format!("complete: {complete}; {after}")
-    };
-    insta::assert_snapshot!(limits(1_000_000_000), @"complete: true; for 8 s. - Not covered: the rest; loads longer than 300 ms per workload, which use up burst credits and caches (--for 10min). - Sources of the levels: iolab show mine");
-    insta::assert_snapshot!(limits(1_000_000), @"complete: false; for 8.00 ms. - log: 8.00 ms of load instead of 300 ms, because trials ended with their region before their time. A larger region in the requirement makes them longer. - Not covered: the rest; loads longer than 8.00 ms per workload, which use up burst credits and caches. - Sources of the levels: iolab show mine");
-}
-
-/// Documents show this step with the answer, and tables in Markdown and LaTeX have no other remark.
-#[test]
-fn steps_to_finish_are_in_every_format() {
-    let (file, run) = run("reads", "reads.p99<10min", RunStatus::Interrupted);
-    let command = "iolab resume reads.iolab";
-    let answers = Answers::of([(file.clone(), &run)]);
-    for text in [answers.markdown(), answers.latex()] {
-        assert!(text.contains(command), "{text}");
-    }
-    let inputs = [Input::new(PathBuf::from(file), run)];
-    let report = StudyReport::new(&inputs);
-    let markdown = report.markdown("lab").expect("a document").text;
-    let page = report.html().expect("a page").replace('\u{a0}', " ");
-    for text in [markdown, page] {
-        assert_eq!(text.matches(command).count(), 1, "{text}");
-    }
 }
 
 /// A longer load narrows an interval, which decides nothing if all of it lies at the level.

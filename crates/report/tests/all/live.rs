@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use iolab_analysis::analysis::analyse;
 use iolab_analysis::snapshot::{CellSnapshot, LastTrial, RepetitionGoal, RunSnapshot};
-use iolab_report::live::{LiveView, RunTime, Screen, frame, result};
+use iolab_report::live::{LiveView, RunTime, Screen, frame};
 use iolab_workload::response::Response;
 use unicode_width::UnicodeWidthStr;
-
-use iolab_synthetic::{add_cell, around, rate_behind, record, size_curve};
 
 fn cell(levels: &[&str], values: &[f64]) -> CellSnapshot {
     let trials: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
@@ -101,25 +98,6 @@ fn early() -> LiveView {
     view
 }
 
-fn one_cell() -> LiveView {
-    let mut view = view(
-        &[],
-        vec![cell(&[], &[51.0, 52.0, 50.5, 51.2, 49.9, 51.1])],
-        0,
-    );
-    view.time = RunTime {
-        elapsed: Duration::from_secs(3725),
-        total: Duration::from_secs(7200),
-        is_bound: false,
-        may_exceed: false,
-        is_virtual: true,
-    };
-    view.title = "iolab run hello model:nvme-ssd".to_owned();
-    view.experiment = "hello".to_owned();
-    view.done.clear();
-    view
-}
-
 #[track_caller]
 fn drawn(view: &LiveView, width: usize, height: usize) -> String {
     let screen = Screen {
@@ -157,18 +135,6 @@ fn without_an_interval_the_median_stands_alone() {
 }
 
 #[test]
-fn single_cell_has_its_own_axis() {
-    insta::assert_snapshot!("live_1_cell", drawn(&one_cell(), 80, 24));
-}
-
-#[test]
-fn without_a_precision_goal_none_is_named() {
-    let mut rounds = strides();
-    rounds.run.goal = RepetitionGoal::SteadyRounds { round: 7, most: 25 };
-    insta::assert_snapshot!("live_rounds", drawn(&rounds, 80, 24));
-}
-
-#[test]
 fn colours_change_no_text() {
     let screen = Screen {
         width: 80,
@@ -203,28 +169,4 @@ fn equal_values_and_escape_sequences_are_harmless() {
         !text.contains(|c| c != '\n' && iolab_workload::escape_control::steers(c)),
         "{text:?}"
     );
-}
-
-#[test]
-fn finished_experiment_is_summarised_in_few_words() {
-    let sizes = size_curve(
-        "read-size",
-        &[("4KiB", 61.3), ("64KiB", 302.0), ("1MiB", 501.5)],
-    );
-    let mut two = record("buffer-memory", &["bs", "buffer_memory"]);
-    for (bs, kernel) in [("bs=64KiB", 490.0), ("bs=1MiB", 295.0)] {
-        add_cell(&mut two, &[bs, "buffer_memory=contiguous"], &around(500.0));
-        add_cell(&mut two, &[bs, "buffer_memory=kernel"], &around(kernel));
-    }
-    let mut none = record("write-size", &["bs"]);
-    add_cell(&mut none, &["bs=4KiB"], &[]);
-    let mut behind = record("load-latency", &["buffer_memory"]);
-    behind.experiment.response = Response::Latency;
-    for (memory, ms, falls) in [("contiguous", 1, false), ("kernel", 9, true)] {
-        let level = format!("buffer_memory={memory}");
-        let cell = add_cell(&mut behind, &[&level], &around(500.0));
-        rate_behind(&mut behind, cell, (1000, ms), |_| falls);
-    }
-    let told = [sizes, two, none, behind].map(|record| result(&analyse(&record)));
-    insta::assert_snapshot!("live_results", told.join("\n"));
 }

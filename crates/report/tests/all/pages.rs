@@ -96,49 +96,6 @@ fn page_of_soak_shows_inside_of_trials() {
     );
 }
 
-#[test]
-fn small_figures_of_two_disks_share_axes() {
-    let inputs = two_disks();
-    let page = StudyReport::new(&inputs).html().unwrap();
-    let overview = between(&page, "<nav id=\"overview\"", "</nav>");
-    let keys = between(overview, "<p class=\"keys\">", "</p>");
-    let markers: Vec<char> = keys.chars().filter(|c| ['●', '■'].contains(c)).collect();
-    assert_eq!(markers, ['●', '■']);
-    let mut experiments: Vec<&str> = inputs
-        .iter()
-        .map(|input| input.run.analysis().experiment.as_str())
-        .collect();
-    experiments.sort_unstable();
-    experiments.dedup();
-    let figures: Vec<&str> = overview.split("<a href=").skip(1).collect();
-    assert_eq!(figures.len(), experiments.len(), "one for each experiment");
-    for figure in figures {
-        for look in ["class=\"series c0\"", "class=\"series c1\""] {
-            assert!(figure.contains(look), "{figure}");
-        }
-        let best = between(figure, "<span class=\"best\">", "\n");
-        assert_eq!(best.matches("var(--fig-c").count(), 2, "{best}");
-    }
-}
-
-/// The numbers of a page come from the latest run of each experiment.
-#[test]
-fn earlier_runs_of_an_experiment_are_counted_apart() {
-    let run = |started: &str| {
-        let mut record = record("read-random", &["bs"]);
-        add_cell(&mut record, &["bs=4KiB"], &around(60.0));
-        record.run.started_utc = format!("{started}T03:04:05Z");
-        Input::new(PathBuf::from(started), AnalysedRun::of(record))
-    };
-    let inputs = ["2026-01-01", "2026-01-02", "2026-01-03"].map(run);
-    let subject = |inputs: &[Input]| {
-        let page = StudyReport::new(inputs).html().unwrap();
-        between(&page, "<p class=\"subject\">", "</p>").to_owned()
-    };
-    let told = [1, 2, 3].map(|count| subject(&inputs[..count]));
-    insta::assert_snapshot!(told.join("\n"));
-}
-
 /// A long trial that falls from one level to another, as one of a cache that fills up.
 #[test]
 fn the_glance_of_a_cliff_shows_both_levels() {
@@ -209,7 +166,7 @@ fn runs_with_other_settings_are_other_experiments() {
         .collect();
     insta::assert_snapshot!(headings.join("\n"), @"
     # 2 experiments, 3 runs on /data
-    Measured: 2 experiments, 4 cells, 32 trials in 4 s, on /data (scratch file). 1 earlier run is shown over time only.
+    Measured: 2 experiments, 4 cells, 32 trials in 4 s, on /data. 1 earlier run is shown over time only.
     ## At a glance
     ## What matters
     ## sizes (v3)
@@ -223,7 +180,6 @@ fn runs_with_other_settings_are_other_experiments() {
     ## Findings of several experiments
     - The definition of the experiment in this run file cannot be read; another version of iolab may have written it. Not judged: causes, steady states, tests of a standard, the order of trials. The numbers assume blocks of trials in random order. 'iolab show' prints it. (sizes (v2), sizes (v3)) Based on: the definition of the experiment that the run file contains.
     ## Which settings to choose
-    ## Limits of this study
     ## Behind the numbers
     ### Method
     ### References

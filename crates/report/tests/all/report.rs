@@ -11,9 +11,7 @@ use iolab_record::target_paths::beyond_text;
 use iolab_record::{EndedBy, EventKind};
 use iolab_record::{Event, RunRecord, ServedBy};
 use iolab_report::block::parts_in_markdown;
-use iolab_report::chart::Style;
 use iolab_report::input::Input;
-use iolab_report::overview::Overview;
 use iolab_report::report::StudyReport;
 use iolab_report::{compare, export, table};
 use iolab_workload::Kind;
@@ -123,31 +121,6 @@ fn commands_name_a_target_by_its_bytes() {
     iolab run e1-read-size.toml $'/mnt/\xff\xfe' --seed 7 -o e1-read-size-again.iolab
     iolab run e1-read-size.toml '/mnt/it'\''s' --seed 7 -o e1-read-size-again.iolab
     ");
-}
-
-#[test]
-fn agreement_of_tools_needs_several_trials() {
-    let table = |trials: usize, width: u16| {
-        let mut beside = record("read-random", &["bs", "tool"]);
-        for (bs, tool, mb_s) in [
-            ("4KiB", "iolab", 100.0),
-            ("4KiB", "fio", 101.0),
-            ("4KiB", "iozone", 150.0),
-            ("1MiB", "iolab", 900.0),
-            ("1MiB", "fio", 890.0),
-            ("1MiB", "iozone", 900.0),
-        ] {
-            let levels = [format!("bs={bs}"), format!("tool={tool}")];
-            let levels = levels.each_ref().map(String::as_str);
-            let cell = add_cell(&mut beside, &levels, &around(mb_s)[..trials]);
-            beside.cells[cell].spec.tool = tool.parse().expect("a tool");
-        }
-        let run = Input::new(PathBuf::from("run.iolab"), AnalysedRun::by(beside, None));
-        let ascii = false;
-        Overview::new([&run]).screen(2, &Style { width, ascii })
-    };
-    let texts = [(8, 100), (1, 100), (8, 50)].map(|(trials, width)| table(trials, width));
-    insta::assert_snapshot!(texts.join("\n"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use iolab_analysis::doubt::{Doubt, DoubtKind, Doubts};
-use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer};
+use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer};
 use iolab_analysis::slo::{RateAnswer, RateLimit, Search, SearchAnswer, Step};
 use iolab_record::ServedBy;
 use iolab_report::layout::SCREEN_LINES;
@@ -107,23 +107,6 @@ fn holding_rate_comes_first_then_failing_and_limit() {
     insta::assert_snapshot!(said);
 }
 
-/// A stall in a trial is reported as a miss. An incomplete run has no answer, and no unseen stalls.
-#[test]
-fn complete_yes_states_stalls_it_leaves_open() {
-    let mut stalled = found("p99<1ms");
-    let holds = stalled.holds.as_mut().expect("a rate");
-    holds.found.levels[0].judged.missed = 1;
-    let said = |is_complete| {
-        let found = SearchResult {
-            found: &stalled,
-            is_complete,
-        };
-        found.shown().screen(1000)
-    };
-    insta::assert_snapshot!(said(true));
-    insta::assert_snapshot!(said(false));
-}
-
 #[test]
 fn doubt_that_reverses_an_end_comes_first() {
     let levels: ServiceLevels = "p99<1ms".parse().expect("levels");
@@ -185,32 +168,4 @@ fn value_at_the_level_suggests_another_level() {
     - At 2800 requests/s, p99<1ms: the value is at the level (the whole interval lies within 5 % of it). A larger --budget does not decide it there, only another level.
     - Response times count from the scheduled start of a request.
     ");
-}
-
-#[test]
-fn limit_that_rates_contradict_is_open() {
-    let mut contradicted = found("p99<1ms");
-    contradicted.limit.contradicts = true;
-    let open = ReasonedAnswer::CannotTell(vec![DoubtKind::RatesContradict]);
-    assert_eq!(contradicted.answer(), Answer::CannotTell);
-    assert_eq!(contradicted.reasoned(), open);
-}
-
-#[test]
-fn rates_of_the_answer_are_always_shown() {
-    let mut far = found("p99<1ms");
-    let rates: Vec<u64> = far.limit.points.iter().map(|point| point.rate).collect();
-    let (least, most) = (rates[0], rates[rates.len() - 1]);
-    assert!(rates.len() > 8, "{rates:?}");
-    far.holds = Some(at(least, &far.levels, Answer::Yes, Vec::new()));
-    far.fails = Some(at(most, &far.levels, Answer::No, Vec::new()));
-    let shown = text(&far);
-    for row in [format!("{least} "), format!("{most} ")] {
-        assert!(
-            shown
-                .lines()
-                .any(|line| line.trim_start().starts_with(&row)),
-            "{shown}"
-        );
-    }
 }

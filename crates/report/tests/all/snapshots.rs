@@ -9,13 +9,12 @@ use iolab_record::EndedBy;
 use iolab_record::{FurtherTarget, RunRecord, RunStatus, Sample, ServedBy, TargetKind};
 use iolab_report::chart::{Style, chart};
 use iolab_report::document;
-use iolab_report::export::{self, ExportedLatency};
+use iolab_report::export;
 use iolab_report::prometheus::GaugeRun;
 use iolab_report::rows::Format;
 use iolab_report::{prometheus, table};
 use iolab_workload::group::GroupSpec;
-use iolab_workload::histogram::LatencyHistogram;
-use iolab_workload::settings::{CellSpec, Setting};
+use iolab_workload::settings::CellSpec;
 
 use iolab_synthetic::{add_cell, add_trial, around, record, serve, size_curve};
 
@@ -80,32 +79,6 @@ fn table_at(record: &RunRecord, width: u16) -> String {
 
 fn chart_at(record: &RunRecord, width: u16, ascii: bool) -> String {
     chart(&analyse(record), &Style { width, ascii })
-}
-
-#[test]
-fn settings_changed_from_default_are_above_the_table() {
-    let line = |levels: &[(&str, &str)]| {
-        let mut record = sizes();
-        for cell in &mut record.cells {
-            for (name, value) in levels {
-                let setting = Setting::find(name).expect(name);
-                setting.set(&mut cell.spec, value).expect(name);
-            }
-        }
-        let table = table_at(&record, 400);
-        let line = table.lines().find(|line| line.starts_with("settings: "));
-        line.expect("a line").to_owned()
-    };
-    let lines = [
-        line(&[]),
-        line(&[("pattern", "rand"), ("bs_mix", "4k-16k")]),
-        line(&[("read_percent", "0"), ("system", "read_ahead_kb:0")]),
-    ];
-    insta::assert_snapshot!(lines.join("\n"), @"
-    settings: sequential reads, backend=psync, region=1GiB, threads=1, depth=1, cache=direct
-    settings: random reads, backend=psync, bs_mix=4KiB-16KiB:100, region=1GiB, threads=1, depth=1, cache=direct
-    settings: sequential writes, backend=psync, region=1GiB, threads=1, depth=1, cache=direct, system=read_ahead_kb:0
-    ");
 }
 
 #[test]
@@ -323,22 +296,4 @@ fn runs_with_other_factors_share_one_table() {
     let commas = header.matches(',').count();
     assert!(text.lines().all(|line| line.matches(',').count() == commas));
     assert!(samples_text(&[], Format::Json).starts_with("[]"));
-}
-
-#[test]
-fn buckets_count_every_request() {
-    let mut histogram = LatencyHistogram::new(3).unwrap();
-    for ns in [100, 100, 4096, 1_000_000] {
-        histogram.record(ns).unwrap();
-    }
-    let row = ExportedLatency {
-        run: RunName::default().into(),
-        experiment: "read-size".to_owned(),
-        sample: 3,
-        direction: "read".to_owned(),
-        histogram,
-    };
-    let mut bytes = Vec::new();
-    export::buckets([Ok::<_, std::io::Error>(row)], Format::Csv, &mut bytes).unwrap();
-    insta::assert_snapshot!("buckets_csv", String::from_utf8(bytes).unwrap());
 }

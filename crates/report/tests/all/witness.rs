@@ -10,8 +10,8 @@ use iolab_report::witness::{command, headline};
 use iolab_workload::counters::{DeviceStat, DeviceWaits, NfsIo, ProcessIo};
 use iolab_workload::medium::Medium;
 use iolab_workload::witness::{
-    Course, Moment, Observed, ObservedDevice, ObservedFile, OpenWays, OtherProcess, OtherProcesses,
-    Subject, SyncTimes, Times, TracedProgram, TracedSyncs,
+    Course, Moment, Observed, ObservedDevice, ObservedFile, OtherProcess, OtherProcesses, Subject,
+    SyncTimes, Times, TracedProgram, TracedSyncs,
 };
 
 const MIB: u64 = 1 << 20;
@@ -152,48 +152,6 @@ fn bytes_from_file_server_are_listed_with_cache() {
     };
     insta::assert_snapshot!(of(true), @"fio: 24 MiB of the 64 MiB that it read came over the network from a file server, and the rest from the page cache.");
     insta::assert_snapshot!(of(false), @"fio: 48 MiB of the 64 MiB that it wrote had gone over the network to a file server at its end.");
-}
-
-#[test]
-fn part_without_durability_is_reported() {
-    let of = |share, owed, cancelled| {
-        let mut evidence = Evidence {
-            owed: Some(owed),
-            flushes: None,
-            ..evidence(
-                nothing(),
-                direction(60 * MIB, ServedBy::Device, Some(share)),
-            )
-        };
-        evidence.observed.processes.cancelled_write_bytes = cancelled;
-        headline(&evidence)
-    };
-    insta::assert_snapshot!(of(0.9967, 200 << 10, 0), @"fio: 99.6 % of the 60 MiB that it sent to storage reached vda, and 200 KiB had still to be written back. Nothing else used vda.");
-    insta::assert_snapshot!(of(0.9999, 4096, 0), @"fio: nearly all of the 60 MiB that it sent to storage reached vda, and 4 KiB had still to be written back. Nothing else used vda.");
-    insta::assert_snapshot!(of(1.0, 0, 20 * MIB), @"fio: all of the 60 MiB that it sent to storage and kept reached vda. It discarded 20 MiB unwritten. Nothing else used vda.");
-}
-
-#[test]
-fn writes_state_what_reached_device_and_is_owed() {
-    let of = |share, carried, direct, buffered| {
-        let mut writes = direction(80 * MIB, ServedBy::Mixed, share);
-        writes.carried = Some(carried);
-        let mut evidence = Evidence {
-            owed: Some(64 * MIB),
-            flushes: None,
-            ..evidence(nothing(), writes)
-        };
-        evidence.observed.ways.writes = OpenWays { direct, buffered };
-        headline(&evidence)
-    };
-    let known = Bounds::exact(16 * MIB);
-    insta::assert_snapshot!(of(Some(0.2), known, true, true), @"fio: 20 % of the 80 MiB that it sent to storage had reached vda at its end, and 64 MiB had still to be written back. Nothing else used vda.");
-    insta::assert_snapshot!(of(Some(0.2), known, true, false), @"fio: where the 80 MiB that it sent to storage went is unknown: REASON. Nothing else used vda.");
-    let open = Bounds {
-        least: 8 * MIB,
-        most: 16 * MIB,
-    };
-    insta::assert_snapshot!(of(None, open, false, true), @"fio: 8 MiB to 16 MiB of the 80 MiB that it sent to storage had reached vda at its end, and 64 MiB had still to be written back. Nothing else used vda.");
 }
 
 #[test]

@@ -4,8 +4,6 @@ use iolab_analysis::analysis::analyse;
 use iolab_analysis::buffer_preparation::preparation;
 use iolab_record::RunRecord;
 
-use iolab_report::findings::Finding;
-
 use crate::all_findings;
 use iolab_synthetic::{add_cell, record};
 
@@ -55,18 +53,6 @@ fn faults_of_untouched_buffers_are_priced() {
     let ns = large.ns_per_fault.expect("slower, and more faults");
     assert!((ns / expected - 1.0).abs() < 0.01, "{ns} {expected}");
     assert_eq!(points[0].ns_per_fault, None, "no difference, no price");
-}
-
-#[test]
-fn the_finding_names_both_sides_and_the_price() {
-    let found = all_findings(&analyse(&buffers(20)));
-    let of = |findings: &[Finding]| {
-        let mut own = findings
-            .iter()
-            .filter(|f| f.rule.name == "cost-of-page-faults");
-        own.next().expect("told").text.clone()
-    };
-    insta::assert_snapshot!(of(&found));
 }
 
 /// A difference for another reason is left to the comparison of the levels.

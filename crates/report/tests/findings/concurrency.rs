@@ -63,26 +63,6 @@ fn issued(record: &mut RunRecord, cell: i64, requests: f64) {
     samples.for_each(|sample| sample.in_flight = Some(requests));
 }
 
-/// The study has 8,543 IOPS with 1 thread and with 48. Without the device's counters, a lock and a device at its
-/// limit look alike.
-#[test]
-fn flat_iops_alone_do_not_blame_a_lock() {
-    let analysis = analyse(&grid(&[("1", 35.0), ("12", 35.0), ("48", 35.0)]));
-    let of = analysis.cells[2].concurrency.expect("direct");
-    assert!(of.served.is_some_and(|n| (n - 1.0).abs() < 0.01), "{of:?}");
-    // Seen from the threads, 48 requests are in flight.
-    assert!(of.in_flight.is_some_and(|n| n > 40.0), "{of:?}");
-    assert_eq!(of.shortfall, None);
-    assert!(named("serialised", &analysis).is_empty());
-}
-
-#[test]
-fn iops_that_grow_are_not_short_of_requests() {
-    let analysis = analyse(&grid(&[("1", 35.0), ("2", 66.0), ("8", 200.0)]));
-    assert!(flagged(&analysis, DoubtKind::Serialised).is_empty());
-    assert!(named("serialised", &analysis).is_empty());
-}
-
 /// 128 requests of 128 MiB are requested over a region that holds eight.
 #[test]
 fn region_limits_the_requests_in_flight() {
@@ -149,25 +129,6 @@ pub(crate) fn locked() -> RunRecord {
         issued(&mut record, cell, [1.0, 8.0, 1.0, 8.0][cell as usize]);
     }
     record
-}
-
-#[test]
-fn a_sibling_names_the_lock() {
-    let analysis = analyse(&locked());
-    assert_eq!(flagged(&analysis, DoubtKind::Serialised), [1]);
-    let text = &named("serialised", &analysis)[0].text;
-    insta::assert_snapshot!(text);
-}
-
-/// A sibling whose trials overlap with the shared file's does not show a lock.
-#[test]
-fn scattered_sibling_does_not_show_a_lock() {
-    let mut record = locked();
-    let mut own = record.samples.iter_mut().filter(|one| one.cell == 3);
-    own.by_ref().take(3).for_each(|one| one.elapsed_ns *= 7);
-    let analysis = analyse(&record);
-    assert!(flagged(&analysis, DoubtKind::Serialised).is_empty());
-    assert!(named("serialised", &analysis).is_empty());
 }
 
 #[test]

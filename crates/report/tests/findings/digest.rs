@@ -108,26 +108,6 @@ fn glance_takes_least_and_fastest_depth() {
 }
 
 #[test]
-fn values_served_by_device_come_first() {
-    let mut cached = curve("again", &["pattern=rand"], &READS);
-    for cell in 0..READS.len() {
-        serve(
-            &mut cached,
-            cell,
-            ServedBy::PageCache,
-            "nothing was read from the device",
-        );
-    }
-    let runs: Vec<AnalysedRun> = study()
-        .into_iter()
-        .chain([AnalysedRun::of(cached)])
-        .collect();
-    let analyses: Vec<_> = runs.iter().map(AnalysedRun::analysis).collect();
-    let glance = HeadlineNumbers::of(&analyses);
-    assert!(glance.rows.iter().all(|row| row.cell.is_device()));
-}
-
-#[test]
 fn headlines_are_few_without_repetition() {
     let runs = study();
     told(&runs, |digest| {

@@ -1,6 +1,6 @@
 //! Disturbances around the trials: each with its flags and sentences, and where it is too small to count.
 
-use iolab_analysis::analysis::{CellAnalysis, DoubtKind, WriteOut, analyse};
+use iolab_analysis::analysis::{CellAnalysis, WriteOut, analyse};
 use iolab_record::environment::KEYS;
 use iolab_record::{
     Bottom, EndedBy, Extents, Region, Residency, RunRecord, Sample, ServedBy, TargetKind,
@@ -315,30 +315,6 @@ fn each_disturbance_has_its_flags_and_sentence() {
 }
 
 #[test]
-fn quiet_trials_raise_nothing() {
-    let record = one_cell(|_, sample| {
-        let pressure = &mut sample.counters.pressure;
-        pressure.steal_ns = Some(0);
-        pressure.cpu_stall_ns = Some(sample.elapsed_ns / 50);
-        pressure.suspended_ns = Some(120);
-        sample.counters.bottom = sample.counters.device.map(|stat| Bottom {
-            stat,
-            in_file: false,
-            passes_on: true,
-        });
-    });
-    let cell = only_cell(&record);
-    assert_eq!(cell.flags, []);
-    assert_eq!(cell.disturbance.others, Some(0.0));
-    assert_eq!(cell.disturbance.ios_per_request, Some(1.0));
-    let analysis = analyse(&record);
-    assert_eq!(
-        [doubts(&analysis), requests_in_pieces(&analysis)].concat(),
-        []
-    );
-}
-
-#[test]
 fn own_write_back_is_not_traffic_of_others() {
     let mut record = one_cell(|_, _| {});
     buffered_writes(&mut record, "none", 0.0);
@@ -354,65 +330,6 @@ fn own_write_back_is_not_traffic_of_others() {
         sample.region.after = None;
     }
     assert_eq!(only_cell(&record).disturbance.others, None);
-}
-
-#[test]
-fn two_groups_by_pieces_show_both_values() {
-    let mut record = record("read-size", &["bs"]);
-    add_cell(
-        &mut record,
-        &["bs=1MiB"],
-        &[
-            5000.0, 5010.0, 4000.0, 5020.0, 4010.0, 4020.0, 5030.0, 5040.0,
-        ],
-    );
-    for sample in &mut record.samples {
-        let slow = sample.throughput_mb_s() < 4500.0;
-        let pieces = if slow { 2 } else { 1 };
-        sample.counters.device.as_mut().expect("there").read_ios *= pieces;
-    }
-    let cell = only_cell(&record);
-    assert_eq!(cell.flags, [DoubtKind::RequestsSplit]);
-    let split = cell.disturbance.split.expect("two groups");
-    assert_eq!((split.whole.trials, split.pieces.trials), (5, 3));
-    let told = text(&doubts(&analyse(&record)));
-    insta::assert_snapshot!(told);
-    assert_eq!(requests_in_pieces(&analyse(&record)), []);
-}
-
-#[test]
-fn one_odd_trial_makes_no_group() {
-    let odd = one_cell(|i, sample| {
-        if i == 3 {
-            sample.counters.device.as_mut().expect("there").read_ios *= 2;
-        }
-    });
-    assert_eq!(only_cell(&odd).disturbance.split, None);
-    let disturbed = one_cell(|_, sample| {
-        let device = sample.counters.device.as_mut().expect("there");
-        device.read_ios *= 3;
-        device.read_bytes *= 2;
-    });
-    assert_eq!(only_cell(&disturbed).disturbance.ios_per_request, None);
-    // Large requests, and a few small I/Os of the file system, which outnumber them.
-    let mut large = one_cell(|_, sample| {
-        let requests = sample.requests();
-        let device = sample.counters.device.as_mut().expect("there");
-        device.write_bytes += 4096 * requests / 5;
-        device.write_ios += requests / 5;
-    });
-    for sample in &mut large.samples {
-        let times = |bytes: &mut u64| *bytes *= 64;
-        times(&mut sample.operations.read.bytes);
-        let (device, ours) = (&mut sample.counters.device, &mut sample.counters.process_io);
-        times(&mut device.as_mut().expect("there").read_bytes);
-        times(&mut ours.as_mut().expect("there").read_bytes);
-    }
-    let around = only_cell(&large).disturbance;
-    assert!(around.traffic_of_others().is_none() && around.ios_per_request.is_none());
-    let mut buffered = one_cell(|_, _| {});
-    buffered.cells[0].spec.trial.cache = CacheState::Hot;
-    assert_eq!(only_cell(&buffered).disturbance.ios_per_request, None);
 }
 
 #[test]

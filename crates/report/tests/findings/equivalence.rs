@@ -7,7 +7,7 @@ use iolab_workload::response::Response;
 use iolab_workload::units::format_size;
 use proptest::prelude::*;
 
-use crate::{all_findings, named, text};
+use crate::{all_findings, text};
 use iolab_synthetic::{add_cell, record};
 
 /// Times around `centre` that differ by up to 0.2 per mille either way and average to it.
@@ -93,62 +93,6 @@ fn crossing_is_where_fixed_cost_no_longer_matters() {
         assert!(tests.welch < 1e-6 && tests.student < 1e-6);
     }
     assert_eq!(first.first_trials.iter().flatten().count(), 2);
-}
-
-#[test]
-fn scattered_trials_are_not_equivalent() {
-    let mut record = empty();
-    for size in [MB, 2 * MB] {
-        let wild = |centre: f64| -> Vec<f64> {
-            (0..20)
-                .map(|i| centre * if i % 2 == 0 { 0.6 } else { 1.4 })
-                .collect()
-        };
-        add(&mut record, size, "static", &wild(1e6));
-        add(&mut record, size, "dynamic", &wild(1.001e6));
-    }
-    let analysis = analyse(&record);
-    let pair = only(&analysis);
-    assert_eq!(pair.naive_from(0), Some(MB));
-    assert_eq!(pair.equivalent_from(0), None);
-    insta::assert_snapshot!(text(&named("programs-equivalent", &analysis)), @"
-    dynamic against static: equivalence within 5 % is not shown (equivalence test, p <= 0.05); the ratio alone lies within it from 1000000 on. A smaller --precision gives more trials.
-    dynamic against static: equivalence within 1 % is not shown (equivalence test, p <= 0.05); the ratio alone lies within it from 1000000 on. A smaller --precision gives more trials.
-    ");
-}
-
-#[test]
-fn difference_at_larger_size_moves_the_crossing() {
-    let mut record = empty();
-    for (size, factor) in [(MB, 1.0), (2 * MB, 1.2), (4 * MB, 1.0), (8 * MB, 1.0)] {
-        add(&mut record, size, "static", &around(1e6, 20));
-        add(&mut record, size, "dynamic", &around(1e6 * factor, 20));
-    }
-    let pair = only(&analyse(&record));
-    assert_eq!(pair.naive_from(0), Some(4 * MB));
-    assert_eq!(pair.equivalent_from(0), Some(4 * MB));
-    assert!(pair.points[0].is_equivalent(0));
-}
-
-#[test]
-fn few_trials_have_no_tests_or_crossing() {
-    let pair = only(&run(&[MB, 100 * MB], 12));
-    assert!(pair.points[0].first_trials[0].is_some());
-    assert!(pair.points[0].first_trials[1].is_none());
-    let mut record = empty();
-    add(&mut record, MB, "static", &around(1e6, 20));
-    add(&mut record, MB, "dynamic", &around(1e6, 20));
-    add(&mut record, 2 * MB, "static", &around(1e6, 20));
-    add(&mut record, 2 * MB, "dynamic", &[]);
-    let analysis = analyse(&record);
-    let pair = only(&analysis);
-    assert_eq!(pair.equivalent_from(0), None);
-    assert_eq!(pair.naive_from(0), None);
-    assert!(
-        all_findings(&analysis)
-            .iter()
-            .any(|f| f.rule.name == "programs-equivalent")
-    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::{DoubtKind, analyse};
 use iolab_record::question::{Asked, Question};
-use iolab_record::{EndedBy, RunRecord, RunStatus, ServedBy, TargetKind};
+use iolab_record::{EndedBy, RunRecord, RunStatus, ServedBy};
 use iolab_report::findings::{below_precision, conclusions, doubts, unfinished};
 use iolab_workload::response::Response;
 
@@ -36,20 +36,6 @@ fn some_cells_from_the_page_cache() {
 }
 
 #[test]
-fn cell_with_two_sources_is_in_one_finding() {
-    let mut record = bent();
-    for cell in 0..5 {
-        serve(&mut record, cell, ServedBy::PageCache, "");
-    }
-    let last = record.samples.iter().rposition(|sample| sample.cell == 4);
-    record.samples[last.expect("trials")].verdict.served_by = ServedBy::Mixed;
-    insta::assert_snapshot!(text(&doubts(&analyse(&record))), @"
-    4 of 5 cells: the page cache served the bytes.
-    1 of 5 cells: the device served only a part of the bytes.
-    ");
-}
-
-#[test]
 fn unneeded_starting_rates_do_not_lack_results() {
     let mut record = bent();
     record.samples.retain(|sample| sample.cell != 0);
@@ -69,18 +55,6 @@ fn wide_intervals_are_reported() {
     add_cell(&mut record, &["bs=16MiB"], &wide);
     insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells missed the 5.0 % precision goal (worst: 16 MiB, +/- 20 % after 7 trials).");
     assert_eq!(below_precision(&analyse(&bent())), []);
-}
-
-#[test]
-fn missing_intervals_are_reported() {
-    let mut record = bent();
-    add_cell(&mut record, &["bs=16MiB"], &[100.0, 101.0]);
-    insta::assert_snapshot!(text(&doubts(&analyse(&record))), @"1 of 6 cells: fewer trials than the 6 that an interval needs.");
-    record.run.target_kind = TargetKind::Imported;
-    for cell in &mut record.cells {
-        cell.ended_by = Some(EndedBy::TrialsMax);
-    }
-    insta::assert_snapshot!(text(&doubts(&analyse(&record))), @"1 of 6 cells: fewer trials than the 6 that an interval needs. More jobs of the same settings in the imported file give more trials.");
 }
 
 #[test]

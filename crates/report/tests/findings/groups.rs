@@ -4,10 +4,8 @@
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::headline_numbers::HeadlineNumbers;
 use iolab_record::{Sample, ServedBy};
-use iolab_report::findings::{
-    Finding, no_given_load, not_durable, one_cache_state, requests_in_pieces,
-};
-use iolab_synthetic::{add_cell, around, record, size_curve};
+use iolab_report::findings::{Finding, not_durable, requests_in_pieces};
+use iolab_synthetic::{add_cell, around, record};
 use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::{CellSpec, Setting, Value};
@@ -105,31 +103,6 @@ fn extra_device_ios_are_the_journals() {
     );
     let log = ("log", &["read_percent=0"] as &[&str]);
     assert_ne!(said(&[SCAN, log], journaled, requests_in_pieces), "");
-}
-
-#[test]
-fn load_or_cache_state_of_one_group_counts() {
-    // Trials of one group alone have times here, as if the response covered one group.
-    let timed = analyse(&size_curve("x", &[("4KiB", 100.0)])).cells[0].latency;
-    let load = |analysis: &Analysis| {
-        let mut run = analysis.clone();
-        run.cells[0].latency = timed;
-        no_given_load(&[&run]).into_iter().collect()
-    };
-    let paced = ("reader", &["rate=1000", "arrivals=poisson"] as &[&str]);
-    let other = ("other", &["bs=4KiB"] as &[&str]);
-    assert_eq!(said(&[paced, other], |_| (), load), "");
-    assert_ne!(said(&[SCAN, other], |_| (), load), "");
-    let state = |analysis: &Analysis| one_cache_state(&[analysis]).into_iter().collect();
-    let hot = ("cached", &["cache=hot"] as &[&str]);
-    assert_eq!(said(&[SCAN, hot], |_| (), state), "");
-    assert_ne!(said(&[SCAN, DURABLE_LOG], |_| (), state), "");
-    let mut record = record("groups", &[]);
-    add_cell(&mut record, &[], &around(100.0));
-    let other = ("other", &["cache=hot"] as &[&str]);
-    record.cells[0].spec.groups = [hot, other].iter().map(group).collect();
-    let found = one_cache_state(&[&analyse(&record)]).expect("one state");
-    insta::assert_snapshot!(found.text, @"Everything was measured with cache=hot: storage without the page cache was not measured (--set cached.cache=direct --set other.cache=direct measures it).");
 }
 
 #[test]

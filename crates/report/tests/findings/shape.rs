@@ -1,7 +1,7 @@
 //! Bends, best sizes and fixed costs of curves whose truth is known.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::bends::{self, Bend, Bends};
+use iolab_analysis::bends;
 use iolab_analysis::curve::by_size;
 use iolab_analysis::optimum::optimum;
 use iolab_record::RunRecord;
@@ -32,44 +32,9 @@ fn curve(mb_s: impl Fn(f64) -> f64) -> RunRecord {
     record
 }
 
-/// Throughput doubles with the size up to 32 KiB, and is constant from there on.
-fn knee(size: f64) -> f64 {
-    (size / 32.0).min(1024.0)
-}
-
 fn text(findings: &[Finding]) -> String {
     let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
     texts.join("\n")
-}
-
-#[test]
-fn knee_is_found_and_compared_with_thresholds() {
-    let analysis = analyse(&curve(knee));
-    let all = Bends::of(&analysis);
-    let found: Vec<&Bend> = all.iter().collect();
-    let [bend] = found.as_slice() else {
-        panic!("one bend: {found:?}");
-    };
-    assert!((bend.size / 32768.0 - 1.0).abs() < 0.1, "{bend:?}");
-    assert!((bend.slope_before - 1.0).abs() < 0.05 && bend.slope_after.abs() < 0.05);
-    let names: Vec<&str> = bend.thresholds.iter().map(|t| t.name).collect();
-    assert_eq!(names, ["L1d cache"]);
-}
-
-#[test]
-fn a_straight_curve_has_no_bend() {
-    let analysis = analyse(&curve(|size| size / 1000.0));
-    assert_eq!(Bends::of(&analysis).iter().count(), 0);
-}
-
-#[test]
-fn few_sizes_bear_no_bend() {
-    let mut few = curve(knee);
-    few.cells.truncate(7);
-    few.samples.retain(|sample| sample.cell < 7);
-    let analysis = analyse(&few);
-    assert_eq!(Bends::of(&analysis).iter().count(), 0);
-    assert_eq!(named("cost-of-requests", &analysis), []);
 }
 
 /// 400 ns and 10 GB/s, with half of that rate at 4000 bytes.
@@ -93,31 +58,6 @@ fn fixed_cost_and_rate_are_separated() {
         .iter_mut()
         .for_each(|cell| cell.spec.trial.depth = 8);
     assert_eq!(named("cost-of-requests", &analyse(&deep)), []);
-}
-
-#[test]
-fn indistinguishable_sizes_share_the_interval() {
-    let record = curve(|size| if size >= 65536.0 { 1000.0 } else { 100.0 });
-    let analysis = analyse(&record);
-    let best = optimum(
-        &by_size(&analysis, "bs")[0],
-        analysis.response,
-        analysis.seed,
-    );
-    let (low, high) = best.and_then(|best| best.interval).expect("an interval");
-    assert!(low <= 128 << 10 && high >= 256 << 10, "{low} to {high}");
-    assert!(low >= 64 << 10);
-}
-
-#[test]
-fn too_few_trials_have_no_interval() {
-    let mut record = record("x", &["bs"]);
-    for (size, mb_s) in [("bs=4KiB", 100.0), ("bs=8KiB", 200.0)] {
-        add_cell(&mut record, &[size], &[mb_s, mb_s + 1.0, mb_s + 2.0]);
-    }
-    let analysis = analyse(&record);
-    let best = optimum(&by_size(&analysis, "bs")[0], analysis.response, 1).expect("a best size");
-    assert_eq!((best.size, best.interval), (8192, None));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! One trial from its beginning: all of its levels, a decline without a step, and the text if it has neither.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Point, Standing, claims};
 use iolab_record::RunRecord;
 use iolab_report::findings::conclusions;
 
@@ -127,21 +126,4 @@ fn no_change_states_the_detectable_change() {
 
     No lasting change of throughput was found within a trial with 1 MiB. Least step for a quarter of a trial that would have been found: 1.30×.
     ");
-}
-
-/// The change that the text calls detectable is found if it is added to the same trial.
-#[test]
-fn detectable_drift_is_stated() {
-    for swing in [0.0, 0.3, 0.6, 0.8] {
-        let course = move |at: f64| 100.0 * (1.0 - swing * (at * 25.0).fract());
-        let all = claims(&[&analyse(&soak(200, course))]);
-        let mut drift = all.iter().flat_map(|claim| claim.of(Standing::Drift));
-        let Some(&Point { value: drift, .. }) = drift.next() else {
-            continue;
-        };
-        for factor in [drift, 1.0 / drift] {
-            let drifting = soak(200, |at| course(at) * factor.powf(at));
-            assert_ne!(names(&drifting), ["no-level-change"], "{swing} {factor}");
-        }
-    }
 }

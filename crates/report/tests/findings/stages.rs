@@ -66,26 +66,6 @@ fn slowest_layer_is_named_for_mean_and_tail() {
     assert!(named("not-joined", &analysis).is_empty());
 }
 
-/// Shares refer to the time of the trials: if trials differ, the medians of the stages add up to another time.
-#[test]
-fn mean_time_is_median_over_the_trials() {
-    let uneven = run(|number, trace| {
-        let stages = &mut trace.stages;
-        let parts = [&mut stages.admission, &mut stages.queue, &mut stages.device];
-        for (place, part) in parts.into_iter().enumerate() {
-            let mean_us = if number % 3 == place { 272.0 } else { 10.0 };
-            part.as_mut().expect("traced").mean_ns = mean_us * 1e3;
-        }
-    });
-    insta::assert_snapshot!(text(&named("time-by-layer", &analyse(&uneven))), @"3.1 % (3.1 % to 85 %) of the mean service time (321 µs) with trace is spent in the scheduler's queue. In the slowest 1 % of the requests, 94 % (94 % to 94 %) of the time is spent waiting for a CPU after the device was done.");
-}
-
-#[test]
-fn tail_of_few_requests_is_omitted() {
-    let few = run(|_, trace| trace.counts.joined = 100);
-    insta::assert_snapshot!(text(&named("time-by-layer", &analyse(&few))), @"61 % (60 % to 61 %) of the mean service time (100 µs) with trace is spent in the device.");
-}
-
 #[test]
 fn unjoined_trials_have_a_reason_for_missing_stages() {
     let lost = run(|number, trace| {
@@ -117,30 +97,6 @@ fn time_in_layers_is_not_device_time() {
     };
     assert_eq!(share(&layers), None);
     assert!(share(&mapped(CarriedBy::Disk)).is_some());
-}
-
-/// Notes of trials with stages do not explain why others have none.
-#[test]
-fn reason_comes_from_a_trial_without_stages() {
-    let mixed = run(|number, trace| {
-        trace.note = match number % 2 {
-            0 => "the trace holds only the first 1000 requests: it has no room for more".to_owned(),
-            _ => "no request was completed while events were recorded".to_owned(),
-        };
-        if number % 2 == 1 {
-            trace.stages = PerStage::default();
-        }
-    });
-    for more in [0, 1] {
-        let mut mixed = mixed.clone();
-        mixed.samples.truncate(mixed.samples.len() - more);
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(
-                text(&named("not-joined", &analyse(&mixed))),
-                @"1 of 2 cells had traced trials without stages: no request was completed while events were recorded."
-            );
-        }
-    }
 }
 
 /// Adds syncs after the writes: 800 us in the mean, mostly in the journal. The slowest ones spend most of their

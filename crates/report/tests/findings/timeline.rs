@@ -73,18 +73,6 @@ pub(crate) fn only(findings: Vec<Finding>) -> String {
     finding.text
 }
 
-#[test]
-fn fall_over_run_states_bytes_written() {
-    // Three sizes of different speed, which falls to a third from the seventh block on.
-    let record = writing(&["64KiB", "256KiB", "1MiB"], 12, |block, size| {
-        let speed = [300.0, 700.0, 1200.0][size] * noise(7 * block + size, 0.04);
-        if block < 6 { speed } else { speed / 3.0 }
-    });
-    let text = only(over_run(&record));
-    // A trial writes 1000 requests; the warm-ups count too: 7 blocks of 62.5, 250 and 1000 MiB.
-    insta::assert_snapshot!(text);
-}
-
 /// Other programs that come in the middle of a run look like a full cache. The finding names them, and no
 /// typical cause.
 #[test]
@@ -134,63 +122,6 @@ fn a_fall_beside_others_names_them() {
 }
 
 #[test]
-fn the_place_is_found_within_a_trial() {
-    let mut record = writing(
-        &["1MiB"],
-        12,
-        |block, _| if block < 6 { 1000.0 } else { 250.0 },
-    );
-    let (fast, slow) = (100_000_000, 25_000_000);
-    for trial in 1..=12 {
-        let bytes = match trial {
-            ..=5 => [fast; 10],
-            // It falls after 0.8 s of the sixth measured trial.
-            6 => [fast, fast, fast, fast, fast, fast, fast, fast, slow, slow],
-            _ => [slow; 10],
-        };
-        over_time(&mut record, trial, &bytes);
-    }
-    let analysis = analyse(&record);
-    let shift = &analysis.timeline.over_run[0];
-    let warmup = record.samples[0].operations.write.bytes;
-    assert_eq!(shift.moved_bytes, warmup + 58 * fast);
-    assert_eq!(shift.after_ns, record.samples[0].elapsed_ns + 5800 * MS);
-}
-
-#[test]
-fn ordinary_runs_are_silent() {
-    for share in [0.0, 0.02, 0.1, 0.4] {
-        let record = writing(&["64KiB", "1MiB"], 20, |block, size| {
-            300.0 * noise(block, share) * noise(3 * block + size, share)
-        });
-        assert_eq!(over_run(&record), [], "noise of {share}");
-    }
-    let drifting = writing(&["1MiB"], 30, |block, _| {
-        100.0 * (1.0 + block as f64 / 15.0)
-    });
-    assert_eq!(over_run(&drifting), []);
-    let outlier = writing(
-        &["1MiB"],
-        20,
-        |block, _| if block == 9 { 20.0 } else { 100.0 },
-    );
-    assert_eq!(over_run(&outlier), []);
-    // One slow block of many cells is not a new level.
-    let sizes = ["4KiB", "8KiB", "16KiB", "32KiB", "64KiB", "128KiB"];
-    let block = writing(&sizes, 8, |block, size| {
-        let speed = 100.0 * noise(block + size, 0.02);
-        if block == 4 { speed / 3.0 } else { speed }
-    });
-    assert_eq!(over_run(&block), []);
-    let short = writing(
-        &["1MiB"],
-        7,
-        |block, _| if block < 4 { 100.0 } else { 10.0 },
-    );
-    assert_eq!(over_run(&short), []);
-}
-
-#[test]
 fn reading_cells_are_named_rate_cells_left_out() {
     let falling = |block: usize, _| if block < 10 { 1000.0 } else { 100.0 };
     let mut reading = writing(&["1MiB"], 20, falling);
@@ -200,29 +131,6 @@ fn reading_cells_are_named_rate_cells_left_out() {
     let mut given = writing(&["1MiB"], 20, falling);
     given.cells[0].spec.trial.rate = Some(Rate::Requests(5));
     assert_eq!(over_run(&given), []);
-}
-
-#[test]
-fn steady_or_short_trials_have_no_levels() {
-    let within = |bytes: &dyn Fn(usize) -> f64, count: usize| {
-        let mut record = writing(&["1MiB"], 3, |_, _| 500.0);
-        for trial in 1..=3 {
-            let bytes: Vec<u64> = (0..count)
-                .map(|i| (bytes(i) * noise(count * trial + i, 0.1)) as u64)
-                .collect();
-            over_time(&mut record, trial, &bytes);
-        }
-        named("level-within-trials", &analyse(&record))
-    };
-    assert_eq!(within(&|_| 1e8, 100), []);
-    assert_eq!(within(&|i| if i < 10 { 1e8 } else { 1e7 }, 19), []);
-    assert_eq!(within(&|i| if i < 10 { 1e8 } else { 1e7 }, 20).len(), 1);
-    // A slow start, and a pause every second as a journal makes it.
-    assert_eq!(within(&|i| if i < 2 { 1e7 } else { 1e8 }, 100), []);
-    assert_eq!(within(&|i| if i % 10 == 9 { 0.0 } else { 1e8 }, 200), []);
-    // It stops altogether.
-    let text = only(within(&|i| if i < 50 { 1e8 } else { 0.0 }, 100));
-    insta::assert_snapshot!(text);
 }
 
 #[test]
@@ -284,14 +192,6 @@ fn falling(reads: u64) -> RunRecord {
         interval.done.read.bytes = reads * interval.done.write.bytes;
     }
     record
-}
-
-#[test]
-fn only_writes_of_mix_count_until_change() {
-    let [writes, mix] =
-        [0, 3].map(|reads| only(named("level-within-trials", &analyse(&falling(reads)))));
-    insta::assert_snapshot!(writes, @"Within a trial throughput fell 10.1× with 1 MiB: 1003 MB/s, then 99.4 MB/s from 1.20 s (1.11 GiB written) on. Shorter or longer trials would give other results.");
-    insta::assert_snapshot!(mix, @"Within a trial throughput fell 10.1× with 1 MiB: 4014 MB/s, then 397 MB/s from 1.20 s (1.11 GiB written) on. Shorter or longer trials would give other results.");
 }
 
 #[test]

@@ -69,54 +69,6 @@ fn shared_and_separate_limits_are_distinguished() {
     insta::assert_snapshot!(told.join("\n"));
 }
 
-/// Three groups that reach 100 MB/s each and 280 MB/s at once. The values of all at once are multiplied by
-/// `factors` in turn.
-fn scattered(trials: usize, factors: [f64; 3]) -> RunRecord {
-    let cells = [("a", 100.0), ("b", 100.0), ("c", 100.0), ("all", 280.0)];
-    let mut record = targets(&["a", "b", "c"], &cells);
-    let whole = record.cells[3].id;
-    let own = record.samples.iter_mut();
-    let own = own.filter(|sample| sample.cell == whole);
-    for (number, sample) in own.enumerate() {
-        sample.elapsed_ns = (sample.elapsed_ns as f64 / factors[number % 3]) as u64;
-    }
-    record
-        .samples
-        .retain(|sample| sample.block as usize <= trials);
-    record
-}
-
-#[test]
-fn undecidable_limit_is_not_called_absent() {
-    let noisy = scattered(12, [0.7, 1.0, 1.5]);
-    let short = scattered(5, [1.0; 3]);
-    let mut disturbed = targets(&["a", "b"], &[("a", 100.0), ("b", 100.0), ("all", 140.0)]);
-    let whole = disturbed.cells[2].id;
-    for sample in disturbed
-        .samples
-        .iter_mut()
-        .filter(|sample| sample.cell == whole)
-    {
-        sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
-    }
-    let told = [
-        (noisy, &[Difference::NotFound][..]),
-        (short, &[]),
-        (disturbed, &[Difference::CannotTell]),
-    ]
-    .map(|(record, limit)| {
-        assert_eq!(limits(&record), limit);
-        text(&named("effect", &analyse(&record)))
-    });
-    insta::assert_snapshot!(told.join("\n"));
-}
-
-#[test]
-fn limit_needs_each_group_measured_alone() {
-    let cells = [("a", 100.0), ("all", 150.0)];
-    assert_eq!(limits(&targets(&["a", "b"], &cells)), []);
-}
-
 /// Two groups alone and at once, in each of two sizes. If `paced`, group `a` keeps a rate of 100 MB/s.
 fn two_groups(paced: bool) -> RunRecord {
     let mut record = record("groups", &["bs", "active"]);

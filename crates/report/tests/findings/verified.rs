@@ -7,7 +7,6 @@ use iolab_report::findings::Finding;
 use crate::named;
 use iolab_synthetic::{add_cell, add_trial, around, record};
 use iolab_workload::quantity::counted;
-use iolab_workload::settings::GroupSpec;
 
 /// The levels of a cell that writes.
 const WRITES: [&str; 2] = ["bs=4KiB", "read_percent=0"];
@@ -182,44 +181,4 @@ fn data_is_called_correct_only_if_all_is() {
             "{context}"
         );
     }
-}
-
-/// Each group that writes has to verify.
-#[test]
-fn verification_of_one_group_covers_no_other() {
-    let all_data = |verifies: [bool; 2]| {
-        let mut record = verified_run();
-        let spec = &mut record.cells[0].spec;
-        spec.groups = verifies
-            .map(|verify| {
-                let mut own = spec.clone();
-                own.trial.verify = verify;
-                GroupSpec {
-                    name: format!("verify={verify}"),
-                    spec: own,
-                }
-            })
-            .to_vec();
-        let (rule, text) = only(&record);
-        assert_eq!(rule, "verified");
-        text
-    };
-    assert_eq!(all_data([true, true]), only(&verified_run()).1);
-    insta::assert_snapshot!(all_data([true, false]), @"The data that was read back is correct: 8 MiB. All data of 0 of 8 trials was read back.");
-}
-
-/// Some cells are verified and others are not.
-#[test]
-fn unverified_cell_is_not_called_correct() {
-    let mut record = verified_run();
-    add_cell(&mut record, &WRITES, &around(100.0));
-    insta::assert_snapshot!(only(&record).1, @"The data that was read back is correct: 8 MiB. All data of 8 of 16 trials was read back.");
-    // Cells that only read have no data that could be wrong.
-    let mut record = verified_run();
-    add_cell(
-        &mut record,
-        &["bs=4KiB", "read_percent=100"],
-        &around(100.0),
-    );
-    assert_eq!(only(&record), only(&verified_run()));
 }

@@ -18,7 +18,7 @@ use crate::doubt::between;
 use crate::ratio::RatioShown;
 
 /// Share of a difference below which nothing is left to be explained.
-pub(super) const REST: f64 = 0.1;
+const REST: f64 = 0.1;
 
 /// Most characters of a difference in words.
 const PHENOMENON_MAX: usize = 160;
@@ -49,7 +49,7 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
                 false => low / found.expected < 1.0 - MARGIN,
             };
             let (it, part) = match found.interval.is_some_and(makes) {
-                true => ("all of it", part_again(found, |part| part.share > 0.0)),
+                true => ("all of it", part_again(found)),
                 false => ("it", String::new()),
             };
             let idle = found.idle_ns.map_or_else(String::new, |ns| {
@@ -81,9 +81,9 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
     }
 }
 
-/// `, 19 % of the difference on a log scale`: the part of a phenomenon that is there again, where it is to be said.
-fn part_again(found: &Reproduction, is_said: impl Fn(&Share) -> bool) -> String {
-    let part = found.part().filter(is_said);
+/// `, 19 % of the difference on a log scale`: the part of a phenomenon that is there again.
+fn part_again(found: &Reproduction) -> String {
+    let part = found.part().filter(|part| part.share > 0.0);
     part.map_or_else(String::new, |part| {
         format!(", {} of the difference on a log scale", of_share(&part))
     })
@@ -112,7 +112,7 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
 
 /// The part that disappears without joint causes: `without all of them 80 % of the difference is gone`; `None`
 /// if that is not known.
-pub(super) fn without_joint(one: &Suspected) -> Option<String> {
+fn without_joint(one: &Suspected) -> Option<String> {
     let what = match one.with_others {
         true => "without all suspects",
         false => "without all of them",
@@ -288,7 +288,7 @@ pub(super) fn short(name: &str) -> String {
 }
 
 /// A share in words, between nothing and all: `83 % (75 to 90 %)`.
-pub(super) fn of_share(share: &Share) -> String {
+fn of_share(share: &Share) -> String {
     let percent = |share: f64| format!("{:.0}", (100.0 * share).clamp(0.0, 100.0));
     let interval = share
         .interval
@@ -299,7 +299,7 @@ pub(super) fn of_share(share: &Share) -> String {
 }
 
 /// The difference in the run that explains it: `1.02× higher (1.02× lower to 1.06× higher) in 12 blocks`.
-pub(super) fn here(found: &Reproduction) -> String {
+fn here(found: &Reproduction) -> String {
     let blocks = counted(found.blocks, "block");
     match (found.ratio, found.interval) {
         (Some(ratio), interval) => {
@@ -427,13 +427,5 @@ mod tests {
             text(CauseVerdict::Cleared, -0.001, (-0.002, 0.001)),
             "Cleared: a write cache."
         );
-    }
-
-    #[test]
-    fn larger_budget_is_recommended_only_for_more_blocks() {
-        insta::assert_snapshot!(more_blocks(29), @" Increase --budget.");
-        insta::assert_snapshot!(more_blocks(30), @" A larger budget gives no more than 30 blocks: measure when the machine is idle.");
-        insta::assert_snapshot!(blocks_for_verdict(30, 20), @" (about 30 blocks, here 20: increase --budget)");
-        insta::assert_snapshot!(blocks_for_verdict(60, 28), @" (about 60 blocks, and a run has at most 30)");
     }
 }

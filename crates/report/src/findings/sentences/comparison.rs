@@ -114,9 +114,12 @@ fn origins(runs: &[&Analysis], effect: &Effect) -> String {
     }
 }
 
-/// The settings that differ with their ratios, then those that do not, by what was found.
+/// The greatest difference in either direction as a sentence, then the others and the settings without one, by what was found.
 pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> String {
-    let Some(first) = comparison.effects.first() else {
+    let of = |difference| comparison.of(difference).collect::<Vec<&Effect>>();
+    let mut different = [of(Difference::Higher), of(Difference::Lower)].concat();
+    different.sort_by(|a, b| b.size().total_cmp(&a.size()));
+    let Some(first) = different.first().copied().or(comparison.effects.first()) else {
         return String::new();
     };
     let contrast = &comparison.contrast;
@@ -124,99 +127,98 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
     let mut effects = comparison.effects.iter();
     let varies = effects.any(|effect| sides(contrast, effect, runs).1 != other);
     let of_first = origins(runs, first);
-    let item = |effect: &Effect| {
-        let level = match varies {
-            true => sides(contrast, effect, runs).1,
-            false => String::new(),
-        };
-        let accesses = cell(runs, effect.other)
+    let accesses = |effect: &Effect| {
+        cell(runs, effect.other)
             .filter(|_| compares_targets(contrast) && effect.held.iter().any(is_access))
-            .map_or_else(String::new, accesses_of);
-        let mut parts = vec![level, accesses, place(contrast, effect, runs)];
-        parts.retain(|part| !part.is_empty());
-        parts.join(", ")
+            .map_or_else(String::new, accesses_of)
     };
-    let with_ratio = |effect: &Effect| {
-        let shown = RatioShown::beside(&effect.estimate, effect.medians);
-        let range = shown
-            .range()
-            .map_or_else(String::new, |range| format!(", {range}"));
+    let listed = |parts: Vec<String>| {
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(", ")
+    };
+    let item = |effect: &Effect| {
+        let level = sides(contrast, effect, runs).1;
+        let level = if varies { level } else { String::new() };
+        listed(vec![level, accesses(effect), place(contrast, effect, runs)])
+    };
+    let shown = |effect: &Effect| RatioShown::beside(&effect.estimate, effect.medians);
+    // The settings of an effect, both medians, and the interval of their ratio.
+    let numbers = |effect: &Effect| {
+        let settings = listed(vec![accesses(effect), place(contrast, effect, runs)]);
+        let settings = match settings.is_empty() {
+            true => settings,
+            false => format!("{settings}; "),
+        };
+        let range = shown(effect).range();
+        let range = range.map_or_else(String::new, |range| format!(", {range}"));
         let [base, other] =
             [effect.medians.0, effect.medians.1].map(|value| comparison.response.format(value));
         let origin = Some(origins(runs, effect)).filter(|origin| *origin != of_first);
-        let ratio = format!(
-            "{} ({other} against {base}{range}){}",
-            shown.factor(),
-            origin.unwrap_or_default()
-        );
-        match item(effect) {
-            none if none.is_empty() => ratio,
-            item => format!("{item} {ratio}"),
-        }
+        let origin = origin.unwrap_or_default();
+        format!("({settings}{other} against {base}{range}){origin}")
     };
-    let of = |difference| comparison.of(difference).collect::<Vec<&Effect>>();
-    let mut different = [of(Difference::Higher), of(Difference::Lower)].concat();
-    let differs = !different.is_empty();
-    let (base, other) = match contrast {
-        Contrast::Pattern if varies => ("sequential accesses".to_owned(), "random".to_owned()),
-        Contrast::Direction if varies => ("reads".to_owned(), "writes".to_owned()),
-        Contrast::Levels { .. } if varies => {
-            let join = if differs { "and" } else { "or" };
-            let more = comparison.others().len() - 1;
-            (base, format!("{other} {join} {more} more"))
-        }
-        _ => (base, other),
+    let with = match compares_targets(contrast) {
+        true => "on",
+        false => "with",
+    };
+    let further = |effect: &Effect| {
+        let (own_base, own) = sides(contrast, effect, runs);
+        let level = match (own == other, own_base == base) {
+            (true, true) => String::new(),
+            (false, true) => format!(" {with} {own}"),
+            (_, false) => format!(" {with} {own} than {with} {own_base}"),
+        };
+        format!("{}{level} {}", shown(effect).factor(), numbers(effect))
     };
     let target = on_target(contrast, runs, first);
     // The head of a comparison without a difference says so.
-    let (head, none_found) = match differs {
-        true => {
-            let with = if compares_targets(contrast) {
-                "on"
-            } else {
-                "with"
-            };
+    let (head, none_found) = match different.is_empty() {
+        false => {
+            let is_opposite = |effect: &&Effect| effect.difference != first.difference;
+            let opposite = different.iter().position(is_opposite);
+            let opposite = opposite.map(|place| different.remove(place));
+            let but = opposite.map_or_else(String::new, |one| format!(", but {}", further(one)));
             let subject = capitalised(&subject(contrast, first, runs));
-            let head = format!("{target}{subject} {with} {other} against {base}{of_first}");
+            let than = shown(first).than();
+            let numbers = numbers(first);
+            let head = format!(
+                "{target}{subject} {with} {other} is {than} {with} {base}{of_first} {numbers}{but}"
+            );
             (head, "No difference found")
         }
-        false => {
+        true => {
             let quantity = quantity(runs, first.base);
+            let other = match (contrast, comparison.others().len()) {
+                (Contrast::Levels { .. }, 2..) => {
+                    format!("{other} or {} more", comparison.others().len() - 1)
+                }
+                _ => other.clone(),
+            };
             let head = format!(
                 "{target}No difference in {quantity} is shown between {other} and {base}{of_first}"
             );
             (head, "Not excluded")
         }
     };
-    different.sort_by(|a, b| b.size().total_cmp(&a.size()));
-    // The greatest in the other direction is not left out.
-    let is_other = |effect: &&Effect| effect.difference != different[0].difference;
-    if let Some(place) = different.iter().position(is_other) {
-        different[1..=place].rotate_right(1);
-    }
     let list = |label: String, own: &[&Effect]| List {
         label,
         items: own.iter().map(|effect| item(effect)).collect(),
     };
     let not_found = of(Difference::NotFound);
-    let within = not_found.iter().filter_map(|one| {
-        let shown = RatioShown::beside(&one.estimate, one.medians);
-        Some((shown.width(), shown.range()?))
-    });
+    let within = not_found
+        .iter()
+        .filter_map(|one| Some((shown(one).width(), shown(one).range()?)));
     let widest = within.max_by(|a, b| a.0.total_cmp(&b.0));
     let widest = widest.map_or_else(String::new, |(_, range)| format!(" ({range})"));
     let (few, doubted): (Vec<&Effect>, Vec<&Effect>) = of(Difference::CannotTell)
         .into_iter()
         .partition(|effect| effect.doubts.is_empty());
-    let head = List {
-        label: head,
-        items: match different.is_empty() {
-            true => vec![String::new()],
-            false => different.into_iter().map(with_ratio).collect(),
-        },
-    };
+    let also = different.iter().skip(1).map(|effect| further(effect));
     let mut lists = vec![
-        head,
+        List {
+            label: "Also".to_owned(),
+            items: also.collect(),
+        },
         list(
             format!("Equivalent within {}", margin()),
             &of(Difference::Equivalent),
@@ -227,5 +229,5 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
     let doubted = doubted.iter();
     let doubted = doubted.map(|effect| (effect.doubts.as_slice(), item(effect)));
     lists.extend(by_doubt("Cannot tell", doubted));
-    sentence("", lists, NAMED_MAX)
+    sentence(&head, lists, NAMED_MAX)
 }
