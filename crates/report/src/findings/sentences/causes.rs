@@ -428,4 +428,12 @@ mod tests {
             "Cleared: a write cache."
         );
     }
+
+    #[test]
+    fn larger_budget_is_recommended_only_for_more_blocks() {
+        insta::assert_snapshot!(more_blocks(29), @" Increase --budget.");
+        insta::assert_snapshot!(more_blocks(30), @" A larger budget gives no more than 30 blocks: measure when the machine is idle.");
+        insta::assert_snapshot!(blocks_for_verdict(30, 20), @" (about 30 blocks, here 20: increase --budget)");
+        insta::assert_snapshot!(blocks_for_verdict(60, 28), @" (about 60 blocks, and a run has at most 30)");
+    }
 }
