@@ -1,11 +1,28 @@
 //! Confidence intervals.
+//!
+//! An interval of the median between ranks.
+//!
+//! Intervals of any quantile, from data or from the number of values.
+//!
+//! Number of trials that intervals of medians need to show a difference.
+//!
+//! The ratio of two samples.
+//!
+//! The ratio of two medians, from the intervals of both.
+//!
+//! All summary statistics of one sample.
 
-use crate::binomial::lower_tail;
-use crate::describe::{mean_of_sorted, sd_of_sorted, sorted};
-use crate::normal;
-use crate::t_distribution;
+#[cfg(test)]
+mod tests;
 use schemars::JsonSchema;
 use serde::Serialize;
+use statrs::distribution::{Beta, ContinuousCDF};
+
+use crate::describe::{
+    cv_of, mad_of_sorted, mean_of_sorted, median_of_sorted, quartiles_of_sorted, sd_of_sorted,
+    sorted,
+};
+use crate::distributions::{self, lower_tail};
 
 /// A confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
@@ -62,7 +79,7 @@ pub fn median_interval(data: &[f64], confidence: f64) -> Option<Interval> {
     median_interval_of_sorted(&sorted(data)?, confidence)
 }
 
-pub(crate) fn median_interval_of_sorted(x: &[f64], confidence: f64) -> Option<Interval> {
+fn median_interval_of_sorted(x: &[f64], confidence: f64) -> Option<Interval> {
     if !is_confidence(confidence) {
         return None;
     }
@@ -88,7 +105,7 @@ pub fn median_interval_reach(n: usize, confidence: f64) -> Option<f64> {
 /// standard deviation, both in standard deviations of the values. Approximate: the order statistic `x_(r)` has
 /// the standard deviation `sqrt(p (1-p) / (n+2)) / f(F^-1(p))` with `p = (r - 3/8) / (n + 1/4)`; David and
 /// Nagaraja, Order Statistics, 3rd ed. (2003), 4.6.
-pub(crate) fn end_of_median_interval(n: usize, confidence: f64) -> Option<(f64, f64)> {
+fn end_of_median_interval(n: usize, confidence: f64) -> Option<(f64, f64)> {
     if !is_confidence(confidence) {
         return None;
     }
@@ -96,13 +113,13 @@ pub(crate) fn end_of_median_interval(n: usize, confidence: f64) -> Option<(f64, 
     let upper = (n + 1 - rank) as f64;
     let n = n as f64;
     let p = (upper - 0.375) / (n + 0.25);
-    let mean = normal::quantile(p);
+    let mean = distributions::quantile(p);
     let density = (-mean * mean / 2.0).exp() / std::f64::consts::TAU.sqrt();
     Some((mean, (p * (1.0 - p) / (n + 2.0)).sqrt() / density))
 }
 
 /// The greatest rank from 1 whose coverage reaches `confidence`, and that coverage.
-pub(crate) fn greatest_rank(n: usize, confidence: f64) -> Option<(usize, f64)> {
+fn greatest_rank(n: usize, confidence: f64) -> Option<(usize, f64)> {
     // The tail sums are exact only up to rounding; without this tolerance, a confidence that equals an achievable one could fail.
     const ROUNDING: f64 = 1e-12;
     let reaches = |rank: usize| coverage(n, rank) + ROUNDING >= confidence;
@@ -123,7 +140,7 @@ pub(crate) fn greatest_rank(n: usize, confidence: f64) -> Option<(usize, f64)> {
 }
 
 /// The probability that the median lies between the order statistics of ranks `rank` and `n + 1 - rank`.
-pub(crate) fn coverage(n: usize, rank: usize) -> f64 {
+fn coverage(n: usize, rank: usize) -> f64 {
     1.0 - 2.0 * lower_tail(n as f64, 0.5, (rank - 1) as f64)
 }
 
@@ -138,7 +155,7 @@ pub fn mean_interval(data: &[f64], confidence: f64) -> Option<Interval> {
     mean_interval_of(x.len(), mean_of_sorted(&x)?, sd_of_sorted(&x)?, confidence)
 }
 
-pub(crate) fn mean_interval_of(n: usize, mean: f64, sd: f64, confidence: f64) -> Option<Interval> {
+fn mean_interval_of(n: usize, mean: f64, sd: f64, confidence: f64) -> Option<Interval> {
     let n = n as f64;
     let margin = margin(sd / n.sqrt(), n - 1.0, confidence)?;
     Interval::between(mean - margin, mean + margin, confidence)
@@ -155,5 +172,371 @@ pub(crate) fn margin(error: f64, df: f64, confidence: f64) -> Option<f64> {
     if !is_confidence(confidence) {
         return None;
     }
-    Some(t_distribution::critical(1.0 - confidence, df)? * error)
+    Some(distributions::critical(1.0 - confidence, df)? * error)
+}
+
+/// The interpolated order-statistic interval of the median: narrower than [`median_interval`], and not exact.
+///
+/// `k` is the rank that [`median_interval`] takes, `c_k` the coverage of rank `k`, and
+/// `c` the confidence asked for. With `i = (c_k - c) / (c_k - c_(k+1))`, `w = (n - k) i / (k + (n - 2k) i)`.
+/// The lower end is `(1 - w) x_(k) + w x_(k+1)`, the upper one `(1 - w) x_(n+1-k) + w x_(n-k)`. The coverage is
+/// exact for the Laplace distribution and within 0.6 % for other symmetric distributions of one hump. Between
+/// two groups of values it is not (docs/VALIDATION.md, "Intervals"). Source: Hettmansperger and Sheather,
+/// "Confidence intervals based on interpolated order statistics", Statistics and Probability Letters 4 (1986)
+/// 75-79.
+///
+/// `None` as for [`median_interval`]. The ends are at least as far apart as in the
+/// interval of the next rank.
+pub fn median_interval_interpolated(data: &[f64], confidence: f64) -> Option<Interval> {
+    median_interpolated_of_sorted(&sorted(data)?, confidence)
+}
+
+/// Interpolated interval of the median of ascending data.
+fn median_interpolated_of_sorted(x: &[f64], confidence: f64) -> Option<Interval> {
+    if !is_confidence(confidence) {
+        return None;
+    }
+    let (rank, achieved) = greatest_rank(x.len(), confidence)?;
+    let (n, k) = (x.len() as f64, rank as f64);
+    // Beyond the middle the interval is empty, with coverage 0.
+    let next = 2 * rank < x.len();
+    let next_achieved = if next {
+        coverage(x.len(), rank + 1)
+    } else {
+        0.0
+    };
+    let share = ((achieved - confidence) / (achieved - next_achieved)).max(0.0);
+    let weight = (n - k) * share / (k + (n - 2.0 * k) * share);
+    let between = |from: f64, to: f64| from * (1.0 - weight) + to * weight;
+    let inner = if next {
+        (x[rank], x[x.len() - rank - 1])
+    } else {
+        (x[rank - 1], x[x.len() - rank])
+    };
+    Interval::between(
+        between(x[rank - 1], inner.0),
+        between(x[x.len() - rank], inner.1),
+        confidence.min(achieved),
+    )
+}
+
+/// Larger counts are not exact as `f64`.
+const N_MAX: u64 = 1 << 53;
+
+/// Ranks, from 1, of the order statistics around the quantile `q`, and the confidence of the interval between
+/// them. Each rank is `None` if there are too few values for that end.
+///
+/// Let `B ~ Binomial(n, q)`. The lower rank `l` is the greatest with `P(B <= l - 1) <= (1 - confidence) / 2`.
+/// The upper rank `u` is the least with `P(B >= u) <= (1 - confidence) / 2`. Each end thus misses with no more
+/// than half of what is allowed. The confidence achieved is `1 - P(B <= l - 1) - P(B >= u)`. The cost hardly
+/// grows with `n`. Source: Conover, Practical Nonparametric Statistics, 3rd ed. (1999), section 3.2; David and
+/// Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1.
+///
+/// For 0.95 both ends take 6 values at `q = 0.5`, 368 at 0.99, 3688 at 0.999. There is no rank when `q` or `confidence` is not
+/// between 0 and 1, or when `n` is above `2^53`.
+pub fn quantile_ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u64>, f64) {
+    let within = |x: f64| x > 0.0 && x < 1.0;
+    if n == 0 || n > N_MAX || !within(q) || !within(confidence) || !within(1.0 - q) {
+        return (None, None, 1.0);
+    }
+    let allowed = (1.0 - confidence) / 2.0;
+    // The upper rank is the lower one of the mirror image.
+    let (low, from_top) = (lower_rank(n, q, allowed), lower_rank(n, 1.0 - q, allowed));
+    let miss = |end: Option<(u64, f64)>| end.map_or(0.0, |(_, miss)| miss);
+    (
+        low.map(|(rank, _)| rank),
+        from_top.map(|(rank, _)| n + 1 - rank),
+        1.0 - miss(low) - miss(from_top),
+    )
+}
+
+/// The greatest rank from 1 with `P(B <= rank - 1)` within `allowed`, which is below one half, and that probability.
+fn lower_rank(n: u64, q: f64, allowed: f64) -> Option<(u64, f64)> {
+    // Tolerance for rounding, so that a confidence that equals an achievable one does not fail.
+    const ROUNDING: f64 = 5e-13;
+    let count = n as f64;
+    let miss = |rank: u64| lower_tail(count, q, rank as f64 - 1.0);
+    let fits = |rank: u64| miss(rank) <= allowed + ROUNDING;
+    // Less than half is allowed, so the rank is at most the rank of B's median.
+    let (mut yes, mut no) = (0, ((count * q).ceil() as u64).clamp(1, n) + 1);
+    while no - yes > 1 {
+        let middle = u64::midpoint(yes, no);
+        if fits(middle) {
+            yes = middle;
+        } else {
+            no = middle;
+        }
+    }
+    (yes > 0).then(|| (yes, miss(yes)))
+}
+
+/// Clopper and Pearson's bounds for a share after `k` of `n` draws, each wrong with a probability of at most
+/// `alpha`; they are quantiles of beta distributions. `k` and `n` need not be whole: dependent draws count as
+/// fewer. Source: Clopper and Pearson, Biometrika 26 (1934).
+///
+/// `None` unless `0 <= k <= n`, `n > 0` and `alpha` is between 0 and 1.
+pub fn share_bounds(k: f64, n: f64, alpha: f64) -> Option<(f64, f64)> {
+    let possible = n > 0.0 && n.is_finite() && (0.0..=n).contains(&k) && alpha > 0.0 && alpha < 1.0;
+    if !possible {
+        return None;
+    }
+    let low = match k {
+        0.0 => 0.0,
+        _ => Beta::new(k, n - k + 1.0).ok()?.inverse_cdf(alpha),
+    };
+    let high = match n - k {
+        0.0 => 1.0,
+        left => Beta::new(k + 1.0, left).ok()?.inverse_cdf(1.0 - alpha),
+    };
+    Some((low, high))
+}
+
+/// Highest number of trials considered.
+const MOST: usize = 1_000_000;
+
+/// Fewest trials that show a ratio of medians to differ from 1, with the chance `power`. With two samples by
+/// [`median_difference`]; with one (of logarithms of ratios) if its interval excludes
+/// 0.
+///
+/// `shift` is the logarithm of the ratio, `sd` the standard deviation of the logarithms of each sample. The ends of the intervals are
+/// order statistics, on average `r` standard deviations from the median with a standard deviation `e` of their own (both as for
+/// [`median_interval_reach`]): the power is `F((|shift| - r s) / (e s))` with
+/// `s = sqrt(sum(sd^2))`, `F` the normal distribution. It assumes about normal logarithms.
+///
+/// `None` when 1,000,000 are too few, when a value is not finite, or when `confidence` or `power` is not between 0 and 1.
+pub fn trials_for_apart(shift: f64, sd: &[f64], confidence: f64, power: f64) -> Option<usize> {
+    let room = shift.abs();
+    least_trials(power, |n| ends_within(n, &[room], sd, confidence))
+}
+
+/// Fewest trials that show a ratio of medians to lie within a margin, with the chance `power`. `margin_log` is
+/// `ln(1 + margin)`, `true_log_ratio` the logarithm of the true ratio, the rest is as for [`trials_for_apart`].
+/// `None` as there: a true ratio on the margin or outside is never shown to lie within it.
+pub fn trials_for_within(
+    margin_log: f64,
+    true_log_ratio: f64,
+    sd: &[f64],
+    confidence: f64,
+    power: f64,
+) -> Option<usize> {
+    let room = [margin_log - true_log_ratio, margin_log + true_log_ratio];
+    least_trials(power, |n| ends_within(n, &room, sd, confidence))
+}
+
+/// The probability that the end of a median's interval stays within each of these distances. 0 where there are too few trials for
+/// an interval.
+fn ends_within(n: usize, rooms: &[f64], sd: &[f64], confidence: f64) -> Option<f64> {
+    let all = sd.iter().chain(rooms);
+    if !all.copied().all(f64::is_finite) {
+        return None;
+    }
+    let Some((reach, error)) = end_of_median_interval(n, confidence) else {
+        return Some(0.0);
+    };
+    let sd = sd.iter().map(|sd| sd * sd).sum::<f64>().sqrt();
+    let (reach, error) = (reach * sd, error * sd);
+    let beyond = rooms.iter().map(|room| match *room > reach {
+        _ if error > 0.0 => distributions::cdf((reach - room) / error),
+        true => 0.0,
+        false => 1.0,
+    });
+    Some((1.0 - beyond.sum::<f64>()).max(0.0))
+}
+
+/// The lowest `n` from 2 with the wanted power, which must grow with `n`.
+fn least_trials(wanted: f64, power: impl Fn(usize) -> Option<f64>) -> Option<usize> {
+    if !(wanted > 0.0 && wanted < 1.0) {
+        return None;
+    }
+    let (mut too_few, mut enough) = (1, 2);
+    while power(enough)? < wanted {
+        if enough == MOST {
+            return None;
+        }
+        too_few = enough;
+        enough = (enough * 2).min(MOST);
+    }
+    while enough - too_few > 1 {
+        let middle = usize::midpoint(too_few, enough);
+        if power(middle)? < wanted {
+            too_few = middle;
+        } else {
+            enough = middle;
+        }
+    }
+    Some(enough)
+}
+
+/// A ratio of two samples, new over base.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    /// The ratio, without unit.
+    pub ratio: f64,
+    /// Interval of the ratio; `None` when a sample is too small for one, or when it overflows.
+    pub interval: Option<Interval>,
+}
+
+/// The interval around `ratio` with half-width `reach` on the log scale.
+pub(crate) fn around(ratio: f64, reach: f64, confidence: f64) -> Option<Interval> {
+    // Multiplies instead of using the logarithm of the ratio, since rounding would move an interval of zero width off it.
+    Interval::between(ratio * (-reach).exp(), ratio * reach.exp(), confidence)
+}
+
+fn sorted_positive(data: &[f64]) -> Option<Vec<f64>> {
+    sorted(data).filter(|x| x[0] > 0.0)
+}
+
+/// Widest gap of six values that still count as one group, over their range.
+const GAP_OF_SIX: f64 = 0.6;
+
+/// The median of a sample with the ends of its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MedianEnds {
+    /// The median.
+    pub median: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end of its interval.
+    pub high: f64,
+}
+
+/// The interval of the difference of two medians, `new` minus `base`, from the intervals of both.
+///
+/// MOVER, the method of variance estimates recovery. `m`, `l`, `u` are a median and the ends of its interval.
+/// The difference runs from `m2 - m1 - sqrt((m2 - l2)^2 + (u1 - m1)^2)` to `m2 - m1 + sqrt((u2 - m2)^2 + (m1 -
+/// l1)^2)`. If a sample `is_split` by a [wide gap](has_wide_gap), its median jumps from group to group. The
+/// interval then runs from `l2 - u1` to `u2 - l1`, and takes exact intervals. Source: Zou and Donner,
+/// "Construction of confidence limits about effect measures: a general approach", Statist. Med. 27 (2008)
+/// 1693-1702.
+pub fn median_difference(base: &MedianEnds, new: &MedianEnds, is_split: bool) -> (f64, f64) {
+    let reach = |one: f64, other: f64| match is_split {
+        true => one + other,
+        false => one.hypot(other),
+    };
+    let difference = new.median - base.median;
+    (
+        difference - reach(new.median - new.low, base.high - base.median),
+        difference + reach(new.high - new.median, base.median - base.low),
+    )
+}
+
+/// Whether the widest gap between neighbours of `n` values exceeds `0.6 sqrt(6 / n)` of their range. Values of one group have narrower
+/// gaps the more there are.
+pub fn has_wide_gap(values: &[f64]) -> bool {
+    let Some(x) = sorted(values) else {
+        return false;
+    };
+    let most = GAP_OF_SIX * (6.0 / x.len() as f64).sqrt() * (x[x.len() - 1] - x[0]);
+    x.windows(2).any(|pair| pair[1] - pair[0] > most)
+}
+
+/// The ratio of the medians, new over base, with the interval of [`median_difference`] between the logarithms: of interpolated
+/// intervals, or of exact ones where a sample has a wide gap.
+///
+/// It assumes independent values of continuous distributions of any shape. The example `ratio_intervals`
+/// simulates its coverage and power; docs/METHODS.md has the result.
+///
+/// There is an interval where both samples have an exact one. `None` when a sample is empty, when a value is not finite and positive,
+/// when the ratio overflows, or when `confidence` is not between 0 and 1.
+pub fn ratio_of_medians(base: &[f64], new: &[f64], confidence: f64) -> Option<Ratio> {
+    if !is_confidence(confidence) {
+        return None;
+    }
+    let sides = [sorted_positive(base)?, sorted_positive(new)?];
+    let [base_median, new_median] = sides.each_ref().map(|side| median_of_sorted(side));
+    let ratio = new_median / base_median;
+    // Relative to the median, so that rounding moves no end off it.
+    let [base, new] = sides.map(|side| {
+        let median = median_of_sorted(&side);
+        side.iter().map(|x| (x / median).ln()).collect::<Vec<f64>>()
+    });
+    let is_split = has_wide_gap(&base) || has_wide_gap(&new);
+    let ends = |logs: &[f64]| {
+        let interval = match is_split {
+            true => median_interval_of_sorted(logs, confidence)?,
+            false => median_interpolated_of_sorted(logs, confidence)?,
+        };
+        Some(MedianEnds {
+            median: 0.0,
+            low: interval.low,
+            high: interval.high,
+        })
+    };
+    let interval = ends(&base).zip(ends(&new)).and_then(|(base, new)| {
+        let (low, high) = median_difference(&base, &new, is_split);
+        Interval::between(ratio * low.exp(), ratio * high.exp(), confidence)
+    });
+    (ratio > 0.0 && ratio.is_finite()).then_some(Ratio { ratio, interval })
+}
+
+/// The confidence of every interval in a [`Summary`].
+pub const CONFIDENCE: f64 = 0.95;
+
+/// Summary statistics of one sample, in the unit of the data unless noted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Summary {
+    /// Number of values.
+    pub n: usize,
+    /// Least value.
+    pub min: f64,
+    /// First quartile.
+    pub q1: f64,
+    /// Median.
+    pub median: f64,
+    /// Third quartile.
+    pub q3: f64,
+    /// Greatest value.
+    pub max: f64,
+    /// Order-statistic interval of the median; `None` below 6 values.
+    pub median_interval: Option<Interval>,
+    /// Interpolated order-statistic interval of the median; `None` below 6 values.
+    pub median_interpolated: Option<Interval>,
+    /// Median absolute deviation, not scaled; see [`mad`](crate::mad()).
+    pub mad: f64,
+    /// Mean; `None` when the sum overflows.
+    pub mean: Option<f64>,
+    /// Standard deviation with `n - 1`; `None` below 2 values.
+    pub sd: Option<f64>,
+    /// Coefficient of variation, `sd / |mean|`, without unit; `None` below 2 values or for a mean of 0.
+    pub cv: Option<f64>,
+    /// Student's t interval of the mean; `None` below 2 values.
+    pub mean_interval: Option<Interval>,
+}
+
+impl Summary {
+    /// The first and the third quartile; `None` below 2 values, which have no spread.
+    pub fn quartiles(&self) -> Option<(f64, f64)> {
+        (self.n > 1).then_some((self.q1, self.q3))
+    }
+
+    /// Half the width of the median's interval over the median; `None` below 6 values.
+    pub fn precision(&self) -> Option<f64> {
+        self.median_interval?.relative_half_width(self.median)
+    }
+}
+
+/// Summarises the data, with intervals at [`CONFIDENCE`]. Sorts it only once.
+///
+/// `None` when the data is empty or contains a value that is not finite.
+pub fn summary(data: &[f64]) -> Option<Summary> {
+    let x = sorted(data)?;
+    let (q1, q3) = quartiles_of_sorted(&x);
+    let (mean, sd) = (mean_of_sorted(&x), sd_of_sorted(&x));
+    Some(Summary {
+        n: x.len(),
+        min: x[0],
+        q1,
+        median: median_of_sorted(&x),
+        q3,
+        max: x[x.len() - 1],
+        median_interval: median_interval_of_sorted(&x, CONFIDENCE),
+        median_interpolated: median_interpolated_of_sorted(&x, CONFIDENCE),
+        mad: mad_of_sorted(&x),
+        mean,
+        sd,
+        cv: mean.zip(sd).and_then(|(mean, sd)| cv_of(mean, sd)),
+        mean_interval: mean
+            .zip(sd)
+            .and_then(|(mean, sd)| mean_interval_of(x.len(), mean, sd, CONFIDENCE)),
+    })
 }

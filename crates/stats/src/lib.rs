@@ -8,63 +8,41 @@
 
 #[cfg(feature = "alternatives")]
 pub mod alternatives;
-mod autocorrelation;
-mod binomial;
 mod changepoint;
-mod contrast;
-mod correlation;
-mod dependent_series;
 mod describe;
-mod equivalence;
-mod interpolated;
+mod distributions;
 mod interval;
-mod lasting_shift;
-mod latency_bandwidth;
 mod modality;
-mod multiple_tests;
-mod normal;
 mod piecewise;
 mod pooled;
-mod quantile_interval;
-mod random;
-mod rank;
-mod rank_sum;
-mod ratio;
-mod ratio_of_medians;
-mod runs;
-mod signed_rank;
-mod steady;
-mod summary;
-mod t_distribution;
+mod rank_tests;
 mod t_test;
 mod threshold;
-mod trend;
-mod trials_needed;
+mod time_series;
 
-pub use autocorrelation::{LjungBox, autocorrelation, effective_sample_size, lag1, ljung_box};
-pub use changepoint::{changepoint_penalty, changepoints};
-pub use contrast::{Contrast, contrast};
-pub use dependent_series::welch_dependent;
+pub use changepoint::{
+    Lasting, Steadiness, SteadyLimits, changepoint_penalty, changepoints, lasting_shifts,
+    steady_state, window_slopes,
+};
 pub use describe::{mad, mean, median, quartiles, sd};
-pub use equivalence::{Equivalence, tost_log};
-pub use interpolated::median_interval_interpolated;
+pub use distributions::Resampler;
+pub use interval::{
+    CONFIDENCE, MedianEnds, Ratio, Summary, has_wide_gap, median_difference,
+    median_interval_interpolated, quantile_ranks, ratio_of_medians, share_bounds, summary,
+    trials_for_apart, trials_for_within,
+};
 pub use interval::{Interval, mean_interval, median_interval, median_interval_reach};
-pub use lasting_shift::{Lasting, lasting_shifts};
-pub use latency_bandwidth::{LatencyBandwidth, fit_latency_bandwidth};
 pub use modality::{Modality, TwoLevels, has_gap, two_levels, two_levels_among, two_modes};
-pub use multiple_tests::holm;
 pub use piecewise::{Breakpoint, Piecewise, fit_piecewise};
+pub use piecewise::{LatencyBandwidth, fit_latency_bandwidth};
 pub use pooled::{CLUSTERS_MIN, Pooled, pooled_mean, pooled_quantile};
-pub use quantile_interval::{quantile_ranks, share_bounds};
-pub use random::Resampler;
-pub use rank::{MannWhitney, RankMethod, mann_whitney};
-pub use ratio::Ratio;
-pub use ratio_of_medians::{MedianEnds, has_wide_gap, median_difference, ratio_of_medians};
-pub use runs::{RunsTest, runs_test};
-pub use signed_rank::{SignedRank, signed_rank, signed_rank_within};
-pub use steady::{Steadiness, SteadyLimits, steady_state, window_slopes};
-pub use summary::{CONFIDENCE, Summary, summary};
+pub use rank_tests::{
+    MannWhitney, RankMethod, SignedRank, holm, mann_whitney, signed_rank, signed_rank_within,
+};
+pub use t_test::{Contrast, Equivalence, contrast, tost_log};
 pub use t_test::{TTest, student, welch};
 pub use threshold::{Outcomes, Threshold};
-pub use trend::{Trend, mann_kendall};
-pub use trials_needed::{trials_for_apart, trials_for_within};
+pub use time_series::{
+    LjungBox, RunsTest, Trend, autocorrelation, effective_sample_size, lag1, ljung_box,
+    mann_kendall, runs_test, welch_dependent,
+};

@@ -1,10 +1,13 @@
 //! Whether a sample is bimodal.
+//!
+//! Likelihood of a sample under each of several shapes with one mode.
 
-mod shape;
+use std::f64::consts::{E, TAU};
 
-use crate::describe::{median_of_sorted, sorted};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::describe::{median_of_sorted, sorted};
 
 /// The fewest values in which groups can be distinguished.
 const N_MIN: usize = 8;
@@ -147,7 +150,7 @@ pub fn two_modes(data: &[f64]) -> Option<Modality> {
         .collect();
     let unit = spread_ties(&unit);
     let cut = best_cut(&unit);
-    let evidence = cut.log_likelihood - shape::best_log_likelihood(&unit)?;
+    let evidence = cut.log_likelihood - best_log_likelihood(&unit)?;
     let excess = evidence - (3.4 + 14.0 / n as f64);
     let flagged = excess > 0.0 && cut.separation > SEPARATION_MIN;
     let (low, high) = ascending.split_at(cut.low);
@@ -217,7 +220,7 @@ fn judge(low: usize, high: usize, below: &Moments, above: &Moments) -> Cut {
     let variances = below.squares / (a - 1.0) + above.squares / (b - 1.0);
     Cut {
         low,
-        log_likelihood: shape::normal_log_likelihood(n, within) + shares,
+        log_likelihood: normal_log_likelihood(n, within) + shares,
         separation: 2.0_f64.sqrt() * (above.mean - below.mean) / variances.sqrt(),
     }
 }
@@ -253,15 +256,83 @@ pub fn has_gap(data: &[f64]) -> bool {
     gaps.fold(0.0, f64::max) > (x[x.len() - 1] - x[0]) / 2.0
 }
 
+/// Starts of a shifted lognormal below the least value, as shares of the range.
+const SHIFTS: [f64; 5] = [0.05, 0.1, 0.2, 0.4, 1.0];
+
+/// The log-likelihood of `n` values under the normal distribution fitted to them, by their variance.
+fn normal_log_likelihood(n: f64, variance: f64) -> f64 {
+    -n / 2.0 * (TAU * E * variance).ln()
+}
+
+/// The greatest log-likelihood of any single shape; `x` is ascending with at least two values.
+///
+/// `None` when it is not finite, as when more than half of the values are equal to rounding.
+fn best_log_likelihood(x: &[f64]) -> Option<f64> {
+    let mirrored: Vec<f64> = x.iter().rev().map(|x| -x).collect();
+    let symmetric = [normal(x), uniform(x), laplace(x)];
+    let skewed = [x, &mirrored].map(|x| exponential(x).max(lognormal(x)));
+    let best = symmetric
+        .into_iter()
+        .chain(skewed)
+        .fold(f64::NEG_INFINITY, f64::max);
+    best.is_finite().then_some(best)
+}
+
+fn mean(x: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let n = x.len() as f64;
+    x.sum::<f64>() / n
+}
+
+fn normal(x: &[f64]) -> f64 {
+    let centre = mean(x.iter().copied());
+    let variance = mean(x.iter().map(|x| (x - centre).powi(2)));
+    normal_log_likelihood(x.len() as f64, variance)
+}
+
+/// Log-likelihood under a uniform shape, with the width that is right on average rather than the most likely
+/// one, as below.
+fn uniform(x: &[f64]) -> f64 {
+    let n = x.len() as f64;
+    let width = (x[x.len() - 1] - x[0]) * (n + 1.0) / (n - 1.0);
+    -n * width.ln()
+}
+
+fn laplace(x: &[f64]) -> f64 {
+    let centre = x[x.len() / 2];
+    let scale = mean(x.iter().map(|x| (x - centre).abs()));
+    -(x.len() as f64) * (2.0 * E * scale).ln()
+}
+
+/// Log-likelihood under an exponential that begins at the least value.
+fn exponential(x: &[f64]) -> f64 {
+    let n = x.len() as f64;
+    let scale = mean(x.iter().map(|value| value - x[0])) * n / (n - 1.0);
+    -n * (E * scale).ln()
+}
+
+/// Log-likelihood under a lognormal that begins at the best of [`SHIFTS`].
+fn lognormal(x: &[f64]) -> f64 {
+    let range = x[x.len() - 1] - x[0];
+    let shifted = |shift: f64| {
+        let start = x[0] - shift * range;
+        let logarithms: Vec<f64> = x.iter().map(|x| (x - start).ln()).collect();
+        normal(&logarithms) - logarithms.iter().sum::<f64>()
+    };
+    SHIFTS
+        .into_iter()
+        .map(shifted)
+        .fold(f64::NEG_INFINITY, f64::max)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::normal;
+    use crate::distributions;
 
     /// Expected positions of `n` values of a normal distribution.
     fn normal_scores(n: u32) -> Vec<f64> {
         let share = |i: u32| (f64::from(i) + 0.5) / f64::from(n);
-        (0..n).map(|i| normal::quantile(share(i))).collect()
+        (0..n).map(|i| distributions::quantile(share(i))).collect()
     }
 
     #[test]

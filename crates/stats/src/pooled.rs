@@ -3,11 +3,9 @@
 use std::borrow::Cow;
 
 use crate::describe::quantile_of_sorted;
-use crate::interval::is_confidence;
-use crate::normal;
-use crate::quantile_interval::quantile_ranks;
-use crate::random::Resampler;
-use crate::t_distribution;
+use crate::distributions;
+use crate::distributions::Resampler;
+use crate::interval::{is_confidence, quantile_ranks};
 
 /// Fewest clusters from which their variation can be estimated, as for the interval of a median.
 pub const CLUSTERS_MIN: usize = 6;
@@ -89,8 +87,8 @@ pub fn pooled_mean(
 /// The expanded percentile interval of ascending bootstrap values of `clusters` clusters.
 fn expanded(drawn: &[f64], clusters: usize, confidence: f64) -> Option<(f64, f64)> {
     let k = clusters as f64;
-    let t = t_distribution::critical(1.0 - confidence, k - 1.0)?;
-    let tail = normal::cdf(-t * (k / (k - 1.0)).sqrt());
+    let t = distributions::critical(1.0 - confidence, k - 1.0)?;
+    let tail = distributions::cdf(-t * (k / (k - 1.0)).sqrt());
     (!drawn.is_empty()).then(|| {
         (
             quantile_of_sorted(drawn, tail),
@@ -236,7 +234,7 @@ mod tests {
         let mut uniform = move || (draws.index(1 << 30) as f64 + 0.5) / f64::from(1 << 30);
         (0..count)
             .map(|_| {
-                let factor = (spread * normal::quantile(uniform())).exp();
+                let factor = (spread * distributions::quantile(uniform())).exp();
                 let mut values: Vec<f64> = (0..size).map(|_| -uniform().ln() * factor).collect();
                 values.sort_by(f64::total_cmp);
                 values.into_iter().map(|v| (v, 1)).collect()

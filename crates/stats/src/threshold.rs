@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use crate::normal::{cdf, quantile};
+use crate::distributions::{cdf, quantile};
 
 /// Successes and trials, by position.
 pub type Outcomes = BTreeMap<i32, (u32, u32)>;
