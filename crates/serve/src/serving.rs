@@ -1,34 +1,35 @@
 //! A served disk, from its mounting to its report.
+//!
+//! Counts of the requests served, and how late the answers were.
+//!
+//! One line of CSV per request, written by a thread of its own so that no answer waits for it.
 
 use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use iolab_diskmodel::{Model, Ns};
-use iolab_workload::Error;
-use iolab_workload::Result;
-
-use crate::disk::{Answer, Disk, FILE, Shared};
-use crate::mount_folder::{MountFolder, Mounted};
-use crate::one_file::OneFile;
-use crate::playback::{Due, Playback};
-use crate::request_log::{LoggedRequest, RequestLog};
-use crate::serve_statistics::ServeStatistics;
-use crate::timer::Timer;
-use crate::virtual_speed::Speed;
-use crate::wake_events::Wake;
-use crate::written_content::Content;
+use crate::disk::{Answer, Content, Disk, FILE, Shared, Wake};
+use crate::one_file::{MountFolder, Mounted, OneFile};
+use crate::playback::{Due, Playback, Speed, Timer};
+use iolab_diskmodel::{Model, Ns, Op, Request, ServedFrom};
+use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_workload::{Error, Result};
 
 /// Reads that measure the way through the kernel, and their bytes.
 const PROBES: u64 = 200;
+
 const PROBE_BYTES: usize = 4096;
+
 /// The highest priority, see setpriority(2).
 const PRIORITY: i32 = -20;
+
 /// Stands for no thread: the kernel gives no thread this number.
 const NO_THREAD: u32 = u32::MAX;
 
@@ -97,7 +98,7 @@ impl Serving {
                 "the model has {bytes} bytes, and no file has more than 2^63 - 1"
             )));
         }
-        let cannot = |what: &str, error: std::io::Error| Error::failed(format!("{what}: {error}"));
+        let cannot = |what: &str, error: io::Error| Error::failed(format!("{what}: {error}"));
         let bell = |what| bell.try_clone().map_err(|error| cannot(what, error));
         let shared = Arc::new(Shared {
             timer: Timer::new(Playback::new(model, options.speed)),
@@ -214,7 +215,7 @@ fn serve(timer: &Timer<Answer>, ledger: Option<RequestLog>) -> TimerStatistics {
 }
 
 /// The median time of reads that are answered at once, ns.
-fn probe(file: &Path, bytes: u64, shared: &Shared) -> std::io::Result<Ns> {
+fn probe(file: &Path, bytes: u64, shared: &Shared) -> io::Result<Ns> {
     let file = File::open(file)?;
     let thread = rustix::thread::gettid().as_raw_nonzero().get();
     shared.prober.store(thread as u32, Ordering::Relaxed);
@@ -224,8 +225,173 @@ fn probe(file: &Path, bytes: u64, shared: &Shared) -> std::io::Result<Ns> {
         file.read_exact_at(&mut data, 0)?;
         Ok(start.elapsed().as_nanos() as Ns)
     });
-    let mut times = times.collect::<std::io::Result<Vec<_>>>()?;
+    let mut times = times.collect::<io::Result<Vec<_>>>()?;
     shared.prober.store(NO_THREAD, Ordering::Relaxed);
     times.sort_unstable();
     Ok(times[times.len() / 2])
+}
+
+/// Share of the median service time that the 99th percentile of lateness may reach.
+const SHARE: f64 = 0.02;
+
+/// Lateness that is always small enough, ns.
+const SMALL: u64 = 50_000;
+
+/// Requests of one kind. All times are real, in ns.
+#[derive(Debug, Clone)]
+pub struct OpTally {
+    /// Number of requests.
+    pub requests: u64,
+    /// Bytes of all requests of the kind.
+    pub bytes: u64,
+    /// Times from arrival to the time at which the answer was due.
+    pub service: LatencyHistogram,
+    /// Times from when the answer was due to the end of answering.
+    pub lateness: LatencyHistogram,
+}
+
+impl OpTally {
+    fn new() -> Self {
+        Self {
+            requests: 0,
+            bytes: 0,
+            service: new_latency_histogram(),
+            lateness: new_latency_histogram(),
+        }
+    }
+
+    fn add(&mut self, bytes: u64, service: Ns, lateness: Ns) {
+        self.requests += 1;
+        self.bytes += bytes;
+        self.service.saturating_record(service);
+        self.lateness.saturating_record(lateness);
+    }
+}
+
+/// Whether the answers came when they were due. Times are real, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Punctuality {
+    /// Median time from arrival to the time at which the answer was due.
+    pub service_p50: u64,
+    /// 99th percentile of lateness.
+    pub lateness_p99: u64,
+    /// Greatest lateness that does not change what a tool concludes: 2 % of the median service time, or 50 us.
+    pub limit: u64,
+}
+
+impl Punctuality {
+    /// Whether lateness stayed within the limit.
+    pub fn kept(&self) -> bool {
+        self.lateness_p99 <= self.limit
+    }
+}
+
+/// All requests, together and by kind.
+#[derive(Debug, Clone)]
+pub struct ServeStatistics {
+    all: OpTally,
+    kinds: [(Op, OpTally); 4],
+}
+
+impl Default for ServeStatistics {
+    fn default() -> Self {
+        let kind = |op| (op, OpTally::new());
+        Self {
+            all: OpTally::new(),
+            kinds: [Op::Read, Op::Write, Op::Flush, Op::Trim].map(kind),
+        }
+    }
+}
+
+impl ServeStatistics {
+    /// Counts a request that arrived, was due and was answered at these times.
+    pub fn add(&mut self, op: Op, bytes: u64, arrived: Ns, due: Ns, done: Ns) {
+        let (service, lateness) = (due.saturating_sub(arrived), done.saturating_sub(due));
+        self.all.add(bytes, service, lateness);
+        for (_, kind) in self.kinds.iter_mut().filter(|(kind, _)| *kind == op) {
+            kind.add(bytes, service, lateness);
+        }
+    }
+
+    /// All requests together.
+    pub fn all(&self) -> &OpTally {
+        &self.all
+    }
+
+    /// The kinds of which there was a request.
+    pub fn kinds(&self) -> impl Iterator<Item = (Op, &OpTally)> {
+        let kinds = self.kinds.iter().map(|(op, kind)| (*op, kind));
+        kinds.filter(|(_, kind)| kind.requests > 0)
+    }
+
+    /// Whether the answers came when they were due; `None` without requests.
+    pub fn punctuality(&self) -> Option<Punctuality> {
+        (self.all.requests > 0).then(|| {
+            let service_p50 = self.all.service.value_at_quantile(0.5);
+            Punctuality {
+                service_p50,
+                lateness_p99: self.all.lateness.value_at_quantile(0.99),
+                limit: ((service_p50 as f64 * SHARE) as u64).max(SMALL),
+            }
+        })
+    }
+}
+
+/// One request. Real times, in ns since the start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LoggedRequest {
+    pub(crate) arrived: Ns,
+    pub(crate) request: Request,
+    pub(crate) due: Ns,
+    pub(crate) done: Ns,
+    pub(crate) served: ServedFrom,
+}
+
+/// The writer and the way to it.
+#[derive(Debug)]
+pub(crate) struct RequestLog {
+    to: Sender<LoggedRequest>,
+    writer: JoinHandle<io::Result<()>>,
+}
+
+impl RequestLog {
+    /// Begins a new file.
+    pub(crate) fn new(file: File) -> io::Result<Self> {
+        let (to, entries) = channel();
+        let writer = thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || write(file, &entries))?;
+        Ok(Self { to, writer })
+    }
+
+    pub(crate) fn add(&self, entry: LoggedRequest) {
+        // A failed writer reports its error at the end.
+        let _ = self.to.send(entry);
+    }
+
+    /// Waits until all is written.
+    pub(crate) fn end(self) -> io::Result<()> {
+        drop(self.to);
+        let written = self.writer.join();
+        written.unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
+    }
+}
+
+fn write(file: File, entries: &Receiver<LoggedRequest>) -> io::Result<()> {
+    let mut to = BufWriter::new(file);
+    writeln!(to, "arrival_ns,op,offset,bytes,due_ns,done_ns,served")?;
+    for entry in entries {
+        writeln!(
+            to,
+            "{},{},{},{},{},{},{}",
+            entry.arrived,
+            entry.request.op.name(),
+            entry.request.offset,
+            entry.request.len,
+            entry.due,
+            entry.done,
+            entry.served.name(),
+        )?;
+    }
+    to.flush()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::definition::{self, Definition};
 use iolab_diskmodel::{Completion, Ns, Op, Request, build};
 use iolab_serve::{Due, Playback, Speed};
 use proptest::prelude::*;
@@ -29,8 +29,8 @@ fn models() -> Vec<Definition> {
         Definition::parse(&format!("title = \"t\"\nsource = []\n[model.{serial}\n")).unwrap(),
         model("limit]\nrequests = { sustained = 2000, burst = 9000, credits = 5 }"),
         model("cache]\nbytes = 65536\nline = 4096\nhit_us = 3"),
-        catalogue::find("hp-97560").unwrap().unwrap(),
-        catalogue::find("sata-7200").unwrap().unwrap(),
+        definition::find("hp-97560").unwrap().unwrap(),
+        definition::find("sata-7200").unwrap().unwrap(),
     ]
 }
 
