@@ -1,32 +1,34 @@
 //! The arguments and options of all commands, as clap parses them. Nothing here does work.
+//!
+//! The arguments of `iolab compare`.
+//!
+//! The arguments of the commands for modelled disks: model and serve.
 
-mod comparing;
 #[cfg(feature = "measure")]
 mod measuring;
-mod models;
 mod plotting;
-#[cfg(feature = "measure")]
-mod witnessing;
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args, Command, ValueEnum};
+use clap::{Args, Command, Subcommand, ValueEnum};
+
 use iolab_command::lists::Lists;
 use iolab_workload::response::Metric;
+use iolab_workload::units::parse_share;
 
-pub(crate) use self::comparing::{BetterName, Compare, CompareFormat, TestName};
+#[cfg(feature = "measure")]
+use iolab_serve::Speed;
+#[cfg(feature = "measure")]
+use iolab_workload::units::parse_size;
+
+pub(crate) use self::plotting::Plot;
+
 #[cfg(feature = "measure")]
 pub(crate) use self::measuring::{
-    Changes, ConsentOption, Fit, Import, ProgramsOption, Resume, Run, Study, Why,
+    Changes, ConsentOption, Fit, Import, ProgramsOption, Resume, Run, Study, Why, Witness,
 };
-#[cfg(feature = "measure")]
-pub(crate) use self::models::Serve;
-pub(crate) use self::models::{Model, ModelAction, ModelFormat};
-pub(crate) use self::plotting::Plot;
-#[cfg(feature = "measure")]
-pub(crate) use self::witnessing::Witness;
 
 /// Help about the width of text.
 macro_rules! text_width {
@@ -326,4 +328,195 @@ pub(crate) struct Export {
     /// New file to write instead of stdout: .csv, .json, .jsonl, .prom, or with --format another
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+const COMPARE_HELP: &str = "\
+The form of the command decides what one observation is:
+  --base FILE... --new FILE...  a run; differences are judged by the spread
+                                between runs; needs 3 runs in all
+  BASE NEW (run files)          one run each: equivalent or not. Slower and
+                                faster need several runs of each side
+  BASE NEW --within-run         a trial within these two runs
+  RUN --by FACTOR               a block of trials of one run, in which both
+                                levels were measured
+  BASE NEW (text)               a number
+
+Verdicts: slower or faster when the interval of the ratio excludes 1 and the ratio is \
+outside the margin; equivalent when the interval is within the margin. The intervals \
+hold for all cells simultaneously, with 95 % confidence. Cannot tell names the doubt that could reverse the \
+result (other traffic, cpu contended, page cache, suspended, two groups), or what is missing (wide interval, \
+few trials, few runs, no value, no ratio). Identical when both files hold the same measurements.
+
+Exit codes: 4 a cell is slower; otherwise 5 a cell cannot be judged; otherwise 0.";
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_HELP)]
+pub(crate) struct Compare {
+    /// Run file, or text with one number per line ('-': standard input)
+    #[arg(required_unless_present = "base_runs")]
+    pub(crate) base: Option<PathBuf>,
+    /// File to compare with it, of the same kind; not with --by
+    pub(crate) new: Option<PathBuf>,
+    /// Run files of the base side, one per run
+    #[arg(long = "base", value_name = "FILE", num_args = 1.., requires = "new_runs",
+          conflicts_with_all = ["base", "new", "by", "test", "repeats", "better", "within_run"])]
+    pub(crate) base_runs: Vec<PathBuf>,
+    /// Run files of the new side, one per run
+    #[arg(long = "new", value_name = "FILE", num_args = 1.., requires = "base_runs")]
+    pub(crate) new_runs: Vec<PathBuf>,
+    /// Compare two levels of a factor within one run; the levels are optional if it has two
+    #[arg(long, value_name = "FACTOR[=LEVEL,LEVEL]", conflicts_with = "new")]
+    pub(crate) by: Option<String>,
+    /// Smallest change that matters
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share)]
+    pub(crate) margin: f64,
+    /// Quantity to compare: p50, p90, p99, p99.9, p99.99, p99.999, max, cpu (time per request), throughput, iops or
+    /// elapsed; of a group: reader.p99; default: the response of the experiment
+    #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
+    pub(crate) metric: Option<Metric>,
+    /// Judge two runs by the spread of their trials; ignores the spread between runs
+    #[arg(long)]
+    pub(crate) within_run: bool,
+    /// Tests to show p values of; p values of the first one are also adjusted over all cells (Holm)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "TEST[,TEST]",
+        value_delimiter = ',',
+        default_value = "welch"
+    )]
+    pub(crate) test: Vec<TestName>,
+    /// Also show the p value of the first N trials of each side
+    #[arg(long, value_name = "N[,N]", value_delimiter = ',',
+          value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub(crate) repeats: Vec<u32>,
+    /// Whether higher or lower numbers are better; for text only
+    #[arg(long, value_enum)]
+    pub(crate) better: Option<BetterName>,
+    /// File to write; the extension chooses the format (.csv, .json, .md, .txt); default: standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Output format; default: by the extension of -o, else text
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<CompareFormat>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TestName {
+    /// Welch's t test
+    Welch,
+    /// Student's t test
+    Student,
+    /// Mann-Whitney U test
+    MannWhitney,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BetterName {
+    /// Higher is better
+    Higher,
+    /// Lower is better
+    Lower,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompareFormat {
+    /// A table and its findings
+    Text,
+    /// Everything at full precision, with the raw values
+    Json,
+    /// One row per cell
+    Csv,
+    /// A Markdown table
+    Markdown,
+}
+
+#[cfg(feature = "measure")]
+const SERVE_HELP: &str = "\
+Measure MOUNTPOINT/disk with any tool, as the user who serves it; for example:
+
+  iolab serve model:hp-97560 /mnt/model
+  fio --name=t --filename=/mnt/model/disk --direct=1 --rw=randread --bs=4k \\
+\x20     --runtime=30 --time_based
+
+Ctrl-C, SIGTERM or umount ends it. The report then shows whether the model kept time: \
+the 99th percentile of lateness (real end minus due end of a request) is at most 2 % of \
+the median service time, or 50 µs. If it did not, serve it slower (--speed 0.1) and \
+scale the tool's results.
+
+The file behaves as a block device: its length is fixed, writes beyond its end fail, \
+the page cache is bypassed, fsync is a flush, punching a hole is a TRIM. The kernel \
+splits requests above 1 MiB. The path through the kernel adds time to each request; \
+serve measures that time and prints it at the start.
+
+Exit codes: 0 the model kept time, or no request came; 1 it did not, or it could not be \
+served; 2 wrong usage; 3 the directory is not empty or already serves a model.";
+
+#[derive(Debug, Args)]
+pub(crate) struct Model {
+    #[command(subcommand)]
+    pub(crate) action: ModelAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelAction {
+    /// List the built-in models, each with the sources of its values
+    List {
+        /// Output format
+        #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
+        format: ModelFormat,
+    },
+    /// Print the definition (TOML) of a model, to copy and change
+    Show {
+        /// Name from 'iolab model list', or a TOML file
+        #[arg(value_name = "DEFINITION")]
+        definition: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModelFormat {
+    /// Text to read
+    Text,
+    /// An object, or an array of them
+    Json,
+}
+
+#[cfg(feature = "measure")]
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_HELP)]
+pub(crate) struct Serve {
+    /// model:NAME with a name from 'iolab model list', or with a TOML file
+    pub(crate) model: String,
+    /// Empty directory; the disk is the file 'disk' in it
+    pub(crate) mountpoint: PathBuf,
+    /// Model time per real time: 0.1 makes everything ten times slower
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
+    pub(crate) speed: Speed,
+    /// Memory for written data; data beyond it reads as zeros
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
+    pub(crate) memory: u64,
+    /// Keep no written data: all reads return zeros
+    #[arg(long, conflicts_with = "memory")]
+    pub(crate) no_data: bool,
+    /// Write one line per request to a new CSV file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ledger: Option<PathBuf>,
+    /// Seed of the model's random choices
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Output format of the report at the end
+    #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
+    pub(crate) format: ModelFormat,
+}
+
+#[cfg(feature = "measure")]
+fn speed(text: &str) -> Result<Speed, String> {
+    let factor = text.trim().parse().ok().and_then(Speed::new);
+    factor.ok_or_else(|| "write a number from 0.001 to 1000".to_owned())
+}
+
+#[cfg(feature = "measure")]
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| error.to_string())
 }

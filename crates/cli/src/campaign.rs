@@ -22,9 +22,9 @@ use crate::experiment_options::Asked;
 use crate::instruments::observers::OBSERVERS;
 use crate::progress::{Display, filling};
 use crate::target_names::give;
-use crate::{dry_run, launcher, signals};
-use iolab_command::exit::tell;
+use crate::{dry_run, launcher};
 use iolab_command::failure::{Failure, Outcome};
+use iolab_command::lists::tell;
 use iolab_command::output::{self, note};
 use iolab_command::run_files::{files_of_folder, read_run};
 
@@ -33,7 +33,7 @@ pub(crate) const PROGRAM: Program = Program {
     note: |text| note(format_args!("note: {text}")),
     filling,
     announce: dry_run::announce,
-    catch: signals::catch,
+    catch: launcher::catch,
     place: launcher::place,
     observers: OBSERVERS,
     end: end_at_once,

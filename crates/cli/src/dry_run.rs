@@ -17,7 +17,7 @@ use iolab_report::forecast::{self, By};
 use iolab_report::layout::wrapped;
 use iolab_runner::Disk;
 use iolab_runner::campaign::{Made, Site, Writes};
-use iolab_runner::ranks::per_rank_paths::is_own;
+use iolab_runner::ranks::handshake::is_own;
 use iolab_storage::{Need, Size, Target, device_under, is_nvme_namespace};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_duration, exact_size, format_bytes, significant};

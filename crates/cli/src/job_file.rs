@@ -15,7 +15,7 @@ pub(crate) fn read(path: &Path, target: Option<&Path>, allow_include: bool) -> R
 
 #[cfg(feature = "measure")]
 fn page_size() -> PageSize {
-    PageSize(iolab_storage::kernel_units::page_size() as u64)
+    PageSize(iolab_storage::procfs::page_size() as u64)
 }
 
 /// The usual size, because the file is measured on another machine.

@@ -22,19 +22,14 @@ mod launcher;
 #[cfg(feature = "measure")]
 mod progress;
 mod read_arguments;
-#[cfg(feature = "measure")]
-mod screen;
-mod shown_help;
-#[cfg(feature = "measure")]
-mod signals;
 mod target_names;
 
 use std::panic::resume_unwind;
 use std::process::ExitCode;
 use std::thread;
 
-use iolab_command::exit::code_of;
 use iolab_command::failure::{Failure, Outcome};
+use iolab_command::lists::code_of;
 use iolab_command::output;
 use iolab_workload::Error;
 

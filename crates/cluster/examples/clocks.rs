@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use iolab_cluster::activity::{Activity, CumulativeBytes};
+use iolab_cluster::clock::{Activity, CumulativeBytes};
 use iolab_cluster::collectives::FANOUT;
 use iolab_cluster::collectives::{Gathered, Team};
 use iolab_cluster::link::{Link, LostRank};

@@ -6,7 +6,11 @@
 //! bound the difference at any other moment too, because a clock's rate is steady. The extremes of all lines
 //! through all bounds give the least and the greatest difference (Duda, Harrus, Haddad and Bernard, 7th ICDCS
 //! (1987) 299-306).
+//!
+//! Activity of the ranks of a trial on one clock, and the bytes moved meanwhile.
 
+#[cfg(test)]
+mod tests;
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
@@ -14,9 +18,11 @@ use serde::{Deserialize, Serialize};
 /// Greatest difference of the rates of two clocks, parts per million; the tolerance of NTP (RFC 5905, section
 /// 7.2).
 pub const RATE_MAX_PPM: f64 = 500.0;
+
 /// Greatest deviation of a clock's rate from its mean while exchanges are remembered, parts per million. Quartz
 /// deviates by less than 0.1 over minutes.
 pub const WANDER_PPM: f64 = 1.0;
+
 /// Number of remembered exchanges.
 const REMEMBERED: usize = 32;
 
@@ -220,207 +226,158 @@ fn greatest_at_origin(bounds: &[Bound]) -> f64 {
     greatest
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
+/// Times of activity of the workers of one rank, or of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    /// Start of the first worker.
+    pub first_start: TimeInterval,
+    /// Start of the last worker: from here on all are active.
+    pub last_start: TimeInterval,
+    /// End of the first worker.
+    pub first_end: TimeInterval,
+    /// End of the last worker.
+    pub last_end: TimeInterval,
+}
 
-    use super::*;
+/// A quantity within the bounds set by the clocks' uncertainty.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Bounded {
+    /// Lower bound.
+    pub least: f64,
+    /// Upper bound.
+    pub greatest: f64,
+}
 
-    const SECOND: i64 = 1_000_000_000;
-
-    /// Reading of a clock with this offset and rate at a moment of true time, which is this rank's time.
-    fn reading(offset: i64, ppm: f64, at: i64) -> i64 {
-        offset + at + (at as f64 * ppm * 1e-6).round() as i64
+impl Bounded {
+    /// Middle of the bounds.
+    pub fn middle(self) -> f64 {
+        f64::midpoint(self.least, self.greatest)
     }
 
-    fn exchange(offset: i64, ppm: f64, asked: i64, there: i64, back: i64) -> Exchange {
-        Exchange {
-            asked,
-            stamp: reading(offset, ppm, asked + there),
-            answered: asked + there + back,
-        }
+    /// Half of the distance of the bounds.
+    pub fn error(self) -> f64 {
+        (self.greatest - self.least) / 2.0
+    }
+}
+
+impl Activity {
+    /// Activity of one rank by its own clock, ns, from starts and ends of its workers; `None` without workers.
+    pub fn of(workers: impl Iterator<Item = (i64, i64)> + Clone) -> Option<Self> {
+        let starts = workers.clone().map(|(start, _)| start);
+        let ends = workers.map(|(_, end)| end);
+        Some(Self {
+            first_start: TimeInterval::exactly(starts.clone().min()?),
+            last_start: TimeInterval::exactly(starts.max()?),
+            first_end: TimeInterval::exactly(ends.clone().min()?),
+            last_end: TimeInterval::exactly(ends.max()?),
+        })
     }
 
-    prop_compose! {
-        /// Sessions of exchanges, 0 to 20 s apart, with delays of 1 us to 10 ms that differ between the ways.
-        fn sessions()(
-            gaps in prop::collection::vec(0..20 * SECOND, 1..6),
-            delays in prop::collection::vec((1_000i64..10_000_000, 1_000i64..10_000_000), 1..9),
-        ) -> Vec<Vec<(i64, i64, i64)>> {
-            let mut now = 0;
-            gaps.iter().map(|gap| {
-                now += gap;
-                delays.iter().map(|(there, back)| {
-                    let asked = now;
-                    now += there + back;
-                    (asked, *there, *back)
-                }).collect()
-            }).collect()
-        }
+    /// This activity on the clock of the rank that compared this rank's clock with its own.
+    ///
+    /// # Errors
+    /// The clock jumped.
+    pub fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
+        let own = |moment: TimeInterval| {
+            Ok(TimeInterval {
+                earliest: clock.own(moment.earliest)?.earliest,
+                latest: clock.own(moment.latest)?.latest,
+            })
+        };
+        Ok(Self {
+            first_start: own(self.first_start)?,
+            last_start: own(self.last_start)?,
+            first_end: own(self.first_end)?,
+            last_end: own(self.last_end)?,
+        })
     }
 
-    proptest! {
-        #[test]
-        fn the_truth_lies_within_the_bounds(
-            sessions in sessions(), offset in -(1i64 << 60)..1 << 60, ppm in -400.0..400.0f64,
-            share in -0.5..1.5f64,
-        ) {
-            let mut clock = OtherClock::default();
-            for session in &sessions {
-                clock.learn(session.iter().map(|(asked, there, back)| {
-                    exchange(offset, ppm, *asked, *there, *back)
-                }).collect());
-            }
-            let end = sessions.last().and_then(|s| s.last()).map_or(0, |(asked, _, _)| *asked);
-            let truth = (end as f64 * share) as i64;
-            let stamp = reading(offset, ppm, truth);
-            let moment = clock.own(stamp).expect("steady");
-            prop_assert!(moment.earliest <= truth && truth <= moment.latest, "{moment:?} {truth}");
-            let there = clock.other(truth).expect("steady");
-            prop_assert!(there.earliest <= stamp && stamp <= there.latest, "{there:?} {stamp}");
-        }
-
-        #[test]
-        fn error_is_at_most_half_the_round_trip(
-            offset in -(1i64 << 60)..1 << 60, there in 0i64..1_000_000, back in 0i64..1_000_000,
-        ) {
-            let mut clock = OtherClock::default();
-            let one = exchange(offset, 0.0, 5 * SECOND, there, back);
-            clock.learn(vec![one]);
-            let moment = clock.own(one.stamp).expect("steady");
-            // Whole ns on both sides.
-            prop_assert!(moment.error() <= (there + back) as u64 / 2 + 3, "{moment:?}");
-        }
-
-        #[test]
-        fn between_two_sessions_the_bound_is_theirs(
-            offset in -(1i64 << 60)..1 << 60, ppm in -100.0..100.0f64, share in 0.0..1.0f64,
-        ) {
-            let mut clock = OtherClock::default();
-            for at in [0, 10 * SECOND] {
-                clock.learn(vec![exchange(offset, ppm, at, 5_000, 5_000)]);
-            }
-            let truth = (10e9 * share) as i64;
-            let moment = clock.own(reading(offset, ppm, truth)).expect("steady");
-            // Half of a round trip, and the possible deviation of the rate in the 5 s to the nearer session.
-            prop_assert!(moment.error() <= 5_000 + 5_000 + 3, "{moment:?}");
+    /// Activity of both together, on the same clock.
+    #[must_use]
+    pub fn join(self, other: Self) -> Self {
+        Self {
+            first_start: self.first_start.min(other.first_start),
+            last_start: self.last_start.max(other.last_start),
+            first_end: self.first_end.min(other.first_end),
+            last_end: self.last_end.max(other.last_end),
         }
     }
 
-    #[test]
-    fn unsteady_rate_stays_within_the_bounds() {
-        // The rate swings by 0.9 ppm in 20 s, which is 2.9 us; the exchanges are precise to 0.1 us.
-        let period = 20e9 / std::f64::consts::TAU;
-        let reading = |at: i64| at + (0.9e-6 * period * (at as f64 / period).sin()).round() as i64;
-        for phase in 0..20 {
-            let mut clock = OtherClock::default();
-            let begin = phase * SECOND;
-            for at in [0, 5, 10].map(|seconds| begin + seconds * SECOND) {
-                clock.learn(vec![Exchange {
-                    asked: at - 100,
-                    stamp: reading(at),
-                    answered: at + 100,
-                }]);
-            }
-            for truth in (0..=120).map(|tenth| begin + tenth * SECOND / 10) {
-                let moment = clock.own(reading(truth)).expect("steady enough");
-                let holds = moment.earliest <= truth && truth <= moment.latest;
-                assert!(holds, "{moment:?} {truth}");
-            }
-        }
+    /// Time from the first start to the last end, ns.
+    pub fn elapsed_ns(&self) -> Bounded {
+        between(self.first_start, self.last_end)
     }
 
-    #[test]
-    fn exchanges_with_short_round_trips_are_kept() {
-        let mut clock = OtherClock::default();
-        let session = (0..20)
-            .map(|i| exchange(7, 0.0, i * 1_000_000, 100 * (20 - i), 50))
-            .collect();
-        clock.learn(session);
-        assert_eq!(clock.exchanges.len(), REMEMBERED / 8);
-        assert!(clock.exchanges.iter().all(|e| e.round_trip() <= 450));
-        for at in 0..100 {
-            clock.learn(vec![exchange(7, 0.0, at * SECOND, 100, 100)]);
-        }
-        assert_eq!(clock.exchanges.len(), REMEMBERED);
-        // The latest of them, and none whose answer came before its question.
-        let newest = |clock: &OtherClock| clock.exchanges.back().map(|last| last.asked);
-        assert_eq!(newest(&clock), Some(99 * SECOND));
-        clock.learn(vec![exchange(7, 0.0, 100 * SECOND, 100, -200)]);
-        assert_eq!(newest(&clock), Some(99 * SECOND));
+    /// Distance of the starts, ns.
+    pub fn skew_ns(&self) -> Bounded {
+        between(self.first_start, self.last_start)
     }
 
-    #[test]
-    fn beyond_two_sessions_their_rate_goes_on() {
-        let mut clock = OtherClock::default();
-        for at in [0, 100 * SECOND] {
-            clock.learn(vec![exchange(7, 80.0, at, 5_000, 5_000)]);
-        }
-        for (truth, nearer) in [(110, 100), (-10, 0)] {
-            let moment = clock.own(reading(7, 80.0, truth * SECOND)).expect("steady");
-            // Possible deviation of the rate in 10 s, and its error of 1.3 ppm; 5 ms if the two exchanges did
-            // not bound it.
-            assert!(moment.error() <= 30_000, "{moment:?} from {nearer} s");
-        }
+    /// Span in which all were certainly active, by the clock of this activity, ns; `None` if there is none.
+    pub fn all_active(&self) -> Option<(i64, i64)> {
+        let (from, to) = (self.last_start.latest, self.first_end.earliest);
+        (from < to).then_some((from, to))
     }
 
-    #[test]
-    fn reading_is_bounded_after_long_round_trips() {
-        for (there, back) in [(0, 10 * SECOND), (10 * SECOND, 0)] {
-            for ppm in [-400.0, 400.0] {
-                let mut clock = OtherClock::default();
-                for at in [0, 50, 100] {
-                    clock.learn(vec![exchange(7, ppm, at * SECOND, there, back)]);
-                }
-                let truth = 50 * SECOND;
-                let (moment, stamp) = (clock.other(truth).expect("steady"), reading(7, ppm, truth));
-                let holds = moment.earliest <= stamp && stamp <= moment.latest;
-                assert!(holds, "{moment:?} {stamp}");
+    /// Throughput of `bytes` from the first start to the last end, MB/s.
+    pub fn throughput(&self, bytes: u64) -> Bounded {
+        let elapsed = self.elapsed_ns();
+        let rate = |ns: f64| bytes as f64 * 1e3 / ns.max(1.0);
+        Bounded {
+            least: rate(elapsed.greatest),
+            greatest: rate(elapsed.least),
+        }
+    }
+}
+
+/// Time between two moments, ns; never below 0.
+fn between(from: TimeInterval, to: TimeInterval) -> Bounded {
+    let ns = |from: i64, to: i64| to.saturating_sub(from).max(0) as f64;
+    Bounded {
+        least: ns(from.latest, to.earliest),
+        greatest: ns(from.earliest, to.latest),
+    }
+}
+
+/// Bytes moved by a rank over time, by its own clock.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CumulativeBytes {
+    /// Moments, ns, and the bytes moved until then; neither ever decreases.
+    points: Vec<(i64, u64)>,
+}
+
+impl CumulativeBytes {
+    /// Starts with 0 bytes at `start`; each interval ends at a moment and adds bytes.
+    pub fn new(start: i64, intervals: impl Iterator<Item = (i64, u64)>) -> Self {
+        let mut points = vec![(start, 0u64)];
+        for (end, bytes) in intervals {
+            let (last, sum) = *points.last().expect("it has a start");
+            points.push((end.max(last), sum.saturating_add(bytes)));
+        }
+        Self { points }
+    }
+
+    /// Bytes moved until a moment; evenly spread within an interval.
+    fn until(&self, at: i64) -> f64 {
+        let next = self.points.partition_point(|(end, _)| *end <= at);
+        let Some(&(start, before)) = next.checked_sub(1).and_then(|last| self.points.get(last))
+        else {
+            return 0.0;
+        };
+        match self.points.get(next) {
+            None => before as f64,
+            Some(&(end, sum)) => {
+                let share = at.saturating_sub(start) as f64 / end.saturating_sub(start) as f64;
+                before as f64 + (sum - before) as f64 * share
             }
         }
     }
 
-    #[test]
-    fn a_clock_that_jumps_is_noticed() {
-        let mut clock = OtherClock::default();
-        assert_eq!(clock.own(0), Err(ClockJumped));
-        clock.learn(vec![exchange(0, 0.0, 0, 5_000, 5_000)]);
-        clock.learn(vec![exchange(SECOND, 0.0, 10 * SECOND, 5_000, 5_000)]);
-        assert_eq!(clock.own(5 * SECOND), Err(ClockJumped));
-        assert_eq!(clock.other(5 * SECOND), Err(ClockJumped));
-    }
-
-    #[test]
-    fn moments_are_ordered_within_their_bounds() {
-        let (a, b) = (
-            TimeInterval {
-                earliest: 0,
-                latest: 10,
-            },
-            TimeInterval {
-                earliest: 4,
-                latest: 6,
-            },
-        );
-        assert_eq!(
-            a.min(b),
-            TimeInterval {
-                earliest: 0,
-                latest: 6
-            }
-        );
-        assert_eq!(
-            a.max(b),
-            TimeInterval {
-                earliest: 4,
-                latest: 10
-            }
-        );
-        assert_eq!(
-            (a.middle(), a.error(), TimeInterval::exactly(3).error()),
-            (5, 5, 0)
-        );
-        let odd = TimeInterval { latest: 3, ..a };
-        assert_eq!((odd.middle(), odd.error()), (1, 2));
+    /// Bytes moved between two moments that are known within bounds.
+    pub fn between(&self, from: TimeInterval, to: TimeInterval) -> Bounded {
+        Bounded {
+            least: (self.until(to.earliest) - self.until(from.latest)).max(0.0),
+            greatest: (self.until(to.latest) - self.until(from.earliest)).max(0.0),
+        }
     }
 }

@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{ClockJumped, Exchange, OtherClock, TimeInterval};
+use crate::link;
 use crate::link::{Link, LossReason, LostRank};
-use crate::wire;
 
 /// Kind of a message, its first byte.
 pub(crate) mod tag {
@@ -277,7 +277,7 @@ impl<L: Link> Team<L> {
         value: &impl Serialize,
         timeout: Duration,
     ) -> Result<(), LostRank> {
-        self.send_content(to, tag, &wire::encode(value), timeout)
+        self.send_content(to, tag, &link::encode(value), timeout)
     }
 
     fn send_content(
@@ -331,7 +331,7 @@ impl<L: Link> Team<L> {
 
 /// The value that a rank sent.
 fn read<T: DeserializeOwned>(rank: usize, content: &[u8]) -> Result<T, LostRank> {
-    wire::decode(content).ok_or(lost(rank, LossReason::Garbled))
+    link::decode(content).ok_or(lost(rank, LossReason::Garbled))
 }
 
 fn lost(rank: usize, why: LossReason) -> LostRank {

@@ -1,8 +1,11 @@
 //! Interface of a transport.
+//!
+//! Values as messages between ranks, which all run the same build: JSON.
 
 use std::fmt;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// A rank's connection to the other ranks, and its clock.
@@ -101,4 +104,14 @@ impl fmt::Display for LostRank {
             }
         }
     }
+}
+
+/// The value as a message; empty for a value that only one process can have.
+pub fn encode(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+/// The value of a message; `None` for a truncated or foreign one.
+pub fn decode<T: DeserializeOwned>(message: &[u8]) -> Option<T> {
+    serde_json::from_slice(message).ok()
 }

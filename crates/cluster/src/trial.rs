@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::activity::{Activity, Bounded, CumulativeBytes};
+use crate::clock::{Activity, Bounded, CumulativeBytes};
 use crate::clock::{ClockJumped, OtherClock, TimeInterval};
 use crate::collectives::{Gathered, Team};
+use crate::link;
 use crate::link::{Link, LossReason, LostRank};
-use crate::wire;
 
 /// Parameters of clock comparison, and waiting times between ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,14 +105,14 @@ impl<L: Link> Team<L> {
         let own = GoAhead(trouble.map(Halt::Unready));
         let gathered = self.gather(own, habits.trial);
         let verdict = match gathered {
-            Ok(Some(all)) => wire::encode(&all),
-            Err(lost) if self.is_root() => wire::encode(&GoAhead(Some(lost.into()))),
+            Ok(Some(all)) => link::encode(&all),
+            Err(lost) if self.is_root() => link::encode(&GoAhead(Some(lost.into()))),
             // The root learns of a lost rank too, and answers.
             Ok(None) | Err(_) => Vec::new(),
         };
         let timeout = self.timeout_in_all(habits.trial);
         let verdict = self.broadcast(&verdict, timeout)?;
-        let verdict: GoAhead = wire::decode(&verdict).ok_or(GARBLED)?;
+        let verdict: GoAhead = link::decode(&verdict).ok_or(GARBLED)?;
         verdict.0.map_or(Ok(()), Err)
     }
 

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use iolab_cluster::activity::{Activity, Bounded, CumulativeBytes};
 use iolab_cluster::clock::TimeInterval;
+use iolab_cluster::clock::{Activity, Bounded, CumulativeBytes};
 use iolab_cluster::collectives::{Gathered, List, Team};
 use iolab_cluster::link::Link;
 use iolab_cluster::mpi::{Mpi, MpiTimeouts};

@@ -4,7 +4,6 @@
 //! `failure.rs`: the end of a command.
 
 pub mod escape_output;
-pub mod exit;
 pub mod failure;
 pub mod lists;
 pub mod output;

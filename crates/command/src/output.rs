@@ -1,23 +1,390 @@
 //! Output to stdout and stderr, and its width.
+//!
+//! Capabilities of the terminal, the locale and the environment: width, characters, colours.
+//!
+//! Messages and events on stderr.
+//!
+//! Standard output of commands that measure, and the names of their run files.
+//!
+//! Text of runs: of those that a command has just made only what matters.
 
 mod files;
-mod messages;
-mod results;
-mod run_text;
-mod terminal;
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+#[cfg(unix)]
+use std::os::fd::AsFd as Stream;
+#[cfg(windows)]
+use std::os::windows::io::AsHandle as Stream;
+
+use serde_json::{Map, Value};
+use terminal_size::terminal_size_of;
+
+use crate::escape_output::{Harmless, harmless, spelled};
+use crate::failure::Outcome;
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_report::chart::Style;
+use iolab_report::findings::interpretation::Interpretation;
+use iolab_report::findings::{Finding, cross_findings};
+use iolab_report::input::Input;
+use iolab_report::layout::{self, paragraph};
+use iolab_report::overview::Overview;
+use iolab_report::run_text;
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::{Error, Result};
 
 pub use files::{
-    Replaceable, check_replaceable, exists, exists_without_force, is_stdout, open, open_raw,
-    replace,
+    Replaceable, check_replaceable, create, exists, exists_without_force, is_stdout, open,
+    open_raw, replace,
 };
-pub use messages::{Log, event, log, note, set_log, set_view, told};
-pub use run_text::{paragraphs, report, run, runs, sentences};
-pub use terminal::style;
 
-pub use {
-    files::create,
-    messages::{note_once, stamped},
-    results::Results,
-    run_text::conclusions,
-    terminal::{colours_of_stderr, is_coloured},
-};
+/// Columns assumed without a terminal.
+const WIDTH_ELSEWHERE: u16 = 100;
+
+/// Widest lines, for readability.
+const WIDTH_MAX: u16 = 220;
+
+/// The style of charts and tables on stdout.
+pub fn style() -> Style {
+    Style {
+        width: width(),
+        ascii: is_ascii_only(),
+    }
+}
+
+fn width() -> u16 {
+    let elsewhere = || {
+        let asked = std::env::var("COLUMNS").ok()?;
+        asked.parse().ok()
+    };
+    let width = terminal_width(io::stdout()).or_else(elsewhere);
+    clamped(width.unwrap_or(WIDTH_ELSEWHERE))
+}
+
+/// The columns of a terminal, unless `COLUMNS` is set; `None` without a terminal.
+fn terminal_width(to: impl IsTerminal + Stream) -> Option<u16> {
+    if !to.is_terminal() {
+        return None;
+    }
+    let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+    asked.or_else(|| terminal_size_of(&to).map(|(columns, _)| columns.0))
+}
+
+/// A readable width.
+fn clamped(width: u16) -> u16 {
+    width.clamp(layout::WIDTH_MIN, WIDTH_MAX)
+}
+
+/// Whether the terminal or locale supports only ASCII. Without information, Unicode is assumed.
+fn is_ascii_only() -> bool {
+    if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
+        return true;
+    }
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .filter_map(std::env::var_os)
+        .find(|value| !value.is_empty());
+    locale.is_some_and(|value| {
+        let value = value.to_string_lossy().to_ascii_lowercase();
+        !value.contains("utf-8") && !value.contains("utf8")
+    })
+}
+
+/// Whether stdout supports colours: a terminal other than dumb, and colours not disabled (no-color.org).
+pub fn is_coloured() -> bool {
+    takes_colours(&io::stdout())
+}
+
+/// Whether stderr supports colours.
+pub fn colours_of_stderr() -> bool {
+    takes_colours(&io::stderr())
+}
+
+fn takes_colours(to: &impl IsTerminal) -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    to.is_terminal() && !is_dumb() && !is_set("NO_COLOR")
+}
+
+/// Whether the terminal is dumb.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term == "dumb")
+}
+
+/// Kind of output on stderr during measurements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Log {
+    /// The live view, on a terminal.
+    Live,
+    /// Notes, and a line at the start and the end of each experiment.
+    Lines,
+    /// An object per event, as JSON.
+    Json,
+    /// Errors only.
+    Quiet,
+}
+
+static LOG: OnceLock<Log> = OnceLock::new();
+
+/// Prints a line above a live view; returns whether there is one.
+type TellAbove = fn(&str) -> bool;
+
+static VIEW: OnceLock<TellAbove> = OnceLock::new();
+
+/// Has a live view print the lines that arrive while it is shown.
+pub fn set_view(tell: TellAbove) {
+    // Later views pass the same function, so a second call may be ignored.
+    let _ = VIEW.set(tell);
+}
+
+/// Sets the mode, once, before any output. Without a suitable terminal, the live view becomes lines.
+pub fn set_log(asked: Log) {
+    let asked = match asked {
+        Log::Live if is_dumb() || !io::stderr().is_terminal() => Log::Lines,
+        asked => asked,
+    };
+    // Set only once.
+    let _ = LOG.set(asked);
+}
+
+/// The mode.
+pub fn log() -> Log {
+    LOG.get().copied().unwrap_or(Log::Lines)
+}
+
+/// Prints a message on stderr.
+pub fn note(text: impl Display) {
+    let text = text.to_string();
+    match log() {
+        Log::Quiet => {}
+        Log::Json => {
+            let text = text.trim().trim_start_matches("note: ");
+            event("note", Map::from_iter([("text".to_owned(), text.into())]));
+        }
+        Log::Live => told(&text),
+        Log::Lines => told(&text),
+    }
+}
+
+/// Prints a note on stderr and adds it to `told`, unless it is there already.
+pub fn note_once(told: &mut Vec<String>, text: String) {
+    if !told.contains(&text) {
+        note(format_args!("note: {text}"));
+        told.push(text);
+    }
+}
+
+/// Prints a message with the time on stderr.
+pub fn stamped(text: &str) {
+    note(format_args!("{} {text}", now()));
+}
+
+/// Writes an event as JSON on stderr.
+pub fn event(name: &str, fields: Map<String, Value>) {
+    let head = [("at", now()), ("event", name.to_owned())];
+    let head = head.map(|(key, text)| (key.to_owned(), Value::String(text)));
+    let event: Map<String, Value> = head.into_iter().chain(fields).collect();
+    error_line(&harmless(&Value::Object(event).to_string()));
+}
+
+/// The time, to the second.
+fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+/// Writes a line on stderr, above the live view if there is one. Ignores errors, which are not a reason to stop measuring.
+fn error_line(text: &str) {
+    if VIEW.get().is_some_and(|tell| tell(text)) {
+        return;
+    }
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Writes a text on stderr, wrapped between words on a terminal; logs keep one line per message.
+pub fn told(text: &str) {
+    let text = harmless(text);
+    let text = spelled(&text, style().ascii);
+    match terminal_width(io::stderr()) {
+        Some(width) => error_line(within(&text, clamped(width)).trim_end_matches('\n')),
+        None => error_line(&text),
+    }
+}
+
+/// A text in lines of at most `width` columns, indented after `note:` and the like. A command stays whole, to be pasted.
+fn within(text: &str, width: u16) -> String {
+    const MARKS: [&str; 3] = ["note: ", "error: ", "  "];
+    let lines = text.split('\n').map(|line| {
+        let mark = MARKS.into_iter().find(|mark| line.starts_with(mark));
+        let mark = mark.unwrap_or_default();
+        match line.is_empty() {
+            true => "\n".to_owned(),
+            false => paragraph(&line[mark.len()..], mark, width),
+        }
+    });
+    lines.collect()
+}
+
+/// Whether the reader of a pipe has closed it.
+fn is_closed(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
+}
+
+/// Standard output of a command that measures. An error, such as a closed pipe or a full disk, does not end the measurement:
+/// further output is discarded, the user is informed at once, and the command fails at its end.
+pub struct Results<W: Write = io::Stdout> {
+    to: BufWriter<Harmless<W>>,
+    failed: Option<io::Error>,
+}
+
+impl Default for Results {
+    fn default() -> Self {
+        Self::to(io::stdout())
+    }
+}
+
+impl<W: Write> Results<W> {
+    fn to(to: W) -> Self {
+        Self {
+            to: BufWriter::new(Harmless::new(to, style().ascii)),
+            failed: None,
+        }
+    }
+
+    fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<Harmless<W>>) -> io::Result<()>) {
+        if self.failed.is_some() {
+            return;
+        }
+        if let Err(error) = write(&mut self.to) {
+            if is_closed(&error) {
+                self.failed = Some(error);
+                return;
+            }
+            note(format_args!(
+                "note: standard output cannot be written ({error}): the results go to the run files only"
+            ));
+            self.failed = Some(error);
+        }
+    }
+
+    /// Flushes the output. `kept` names the results. A reader that closed the pipe has seen enough, which is not a failure.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`Failed`](iolab_workload::Kind::Failed) when anything could not be written.
+    pub fn end(mut self, kept: impl Display) -> Result<()> {
+        self.attempt(Write::flush);
+        match self.failed {
+            None => Ok(()),
+            Some(error) if is_closed(&error) => {
+                note(format_args!(
+                    "note: standard output was closed early; see the results with: iolab table {kept}"
+                ));
+                Ok(())
+            }
+            Some(error) => Err(Error::failed(format!(
+                "everything is measured, but standard output could not be written: {error}"
+            ))
+            .hint(format!("see the results with: iolab table {kept}"))),
+        }
+    }
+}
+
+impl<W: Write> Write for Results<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.attempt(|to| to.write_all(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.attempt(Write::flush);
+        Ok(())
+    }
+}
+
+/// Lines after the text of a run: an empty one, and its run file.
+const LINES_BELOW: usize = 2;
+
+/// Writes everything about one run.
+pub fn report(run: &AnalysedRun, interpretation: &Interpretation, to: &mut dyn Write) -> Outcome {
+    let text = run_text::text(run, interpretation, &style());
+    Ok(write!(to, "{text}")?)
+}
+
+/// Writes the summary of a run, one line per target.
+pub fn conclusions(interpretation: &Interpretation, to: &mut dyn Write) -> Outcome {
+    let width = style().width;
+    for line in &interpretation.conclusions {
+        let line = escape_control(&line.text);
+        write!(to, "{}", paragraph(&line, "", width))?;
+    }
+    Ok(())
+}
+
+/// Writes findings as paragraphs that fit the width.
+pub fn sentences(findings: &[Finding], style: Style, to: &mut dyn Write) -> Outcome {
+    let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
+    paragraphs(&texts, style, to)
+}
+
+/// Writes texts as a list of paragraphs that fit the width.
+pub fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn Write) -> Outcome {
+    for text in texts {
+        write!(
+            to,
+            "{}",
+            paragraph(&escape_control(text.as_ref()), "- ", style.width)
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes one run, in full or in brief.
+pub fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
+    let text = match full {
+        true => return report(&input.run, &input.interpretation, to),
+        false => Overview::new([input]).screen(LINES_BELOW, &style()),
+    };
+    Ok(write!(to, "{text}")?)
+}
+
+/// Writes runs one after the other, then their common findings.
+pub fn runs(inputs: &[Input], full: bool, to: &mut dyn Write) -> Outcome {
+    for (number, input) in inputs.iter().enumerate() {
+        if number > 0 {
+            writeln!(to)?;
+        }
+        run(input, full, to)?;
+    }
+    if inputs.len() > 1 {
+        let analyses = inputs.iter().map(|input| input.run.analysis());
+        let found = cross_findings(analyses);
+        if !found.is_empty() {
+            writeln!(to, "\nAll together\n")?;
+            sentences(&found, style(), to)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_wrapped_between_words() {
+        let text = "note: one two three four five six seven eight nine ten\n\nrun file: a/b";
+        assert_eq!(
+            within(text, 40),
+            "note: one two three four five six seven\n      eight nine ten\n\nrun file: a/b\n"
+        );
+        assert_eq!(
+            within(
+                "  finish the runs with: iolab resume a.iolab b.iolab c.iolab",
+                40
+            ),
+            "  finish the runs with:\n  iolab resume a.iolab b.iolab c.iolab\n"
+        );
+    }
+}

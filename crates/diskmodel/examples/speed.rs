@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io::Write;
 
-use iolab_diskmodel::definition::catalogue;
+use iolab_diskmodel::definition;
 use iolab_diskmodel::{Model, Request, build};
 
 /// Loads: name, whether offsets are random, and requests in flight.
@@ -63,11 +63,11 @@ fn serve(model: &mut dyn Model, random: bool, depth: u64, count: u64) -> f64 {
 fn main() -> Result<(), Box<dyn Error>> {
     let names: Vec<String> = std::env::args().skip(1).collect();
     let count = 2_000_000;
-    for entry in catalogue::ENTRIES
+    for entry in definition::ENTRIES
         .iter()
         .filter(|entry| names.is_empty() || names.iter().any(|name| name == entry.name))
     {
-        let Some(definition) = catalogue::find(entry.name) else {
+        let Some(definition) = definition::find(entry.name) else {
             continue;
         };
         let definition = definition?;

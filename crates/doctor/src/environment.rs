@@ -10,11 +10,13 @@ use iolab_storage::{LastingIdentity, Target, sysfs};
 use iolab_workload::units::parse_size;
 
 use iolab_host::device::Device;
-use iolab_host::machine::{Machine, io_uring_disabled};
-use iolab_host::memory::{HugePages, memory_available_bytes, memory_bytes, transparent_huge_pages};
+use iolab_host::machine::{
+    HugePages, Machine, io_uring_disabled, memory_available_bytes, memory_bytes,
+    transparent_huge_pages,
+};
 use iolab_host::processor::CoreKind;
 use iolab_host::pseudo_files::{number_of, text_of};
-use iolab_host::{cgroup, processor, tlb};
+use iolab_host::{cgroup, processor};
 use iolab_record::digest;
 use iolab_record::environment::{Cache, Environment, Holds, KEYS, Whole};
 
@@ -63,7 +65,7 @@ fn this_machine(list: &mut Environment) {
     let cpu = Path::new("/sys/devices/system/cpu/cpu0");
     machine(list, cpu);
     caches(list, cpu);
-    let reach = tlb::reach();
+    let reach = processor::reach();
     list.put(&KEYS.tlb_l1d_reach_bytes, reach.l1d);
     list.put(&KEYS.tlb_l2_reach_bytes, reach.l2);
     kernel(list);
@@ -121,10 +123,7 @@ fn machine(list: &mut Environment, cpu: &Path) {
     list.put(&KEYS.cpu_frequency_max_khz, khz("max"));
     list.put(&KEYS.memory_bytes, memory_bytes());
     list.put(&KEYS.memory_available_bytes, memory_available_bytes());
-    list.put(
-        &KEYS.page_bytes,
-        iolab_storage::kernel_units::page_size() as u64,
-    );
+    list.put(&KEYS.page_bytes, iolab_storage::procfs::page_size() as u64);
     list.put(&KEYS.huge_page_bytes, HugePages::of_kernel().bytes);
     list.put(&KEYS.transparent_huge_pages, transparent_huge_pages());
 }

@@ -2,16 +2,14 @@
 //! are collected, and pure rules turn them into findings. Reports state what is in effect, never what was
 //! requested.
 //!
-//! Files to begin with: `environment.rs` (environment of a run), `collect_facts.rs` (facts), `probes.rs` (facts
+//! Files to begin with: `environment.rs` (environment of a run), `facts.rs` and `probes.rs` (facts, and those
 //! that need a trial), `rules/` (one function per rule), `preflight.rs` (checks right before a run).
 
-mod collect_facts;
 pub mod environment;
 mod facts;
 mod preflight;
 mod probes;
 mod rules;
-mod target_content;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,9 +20,10 @@ use iolab_workload::{Error, Result};
 
 pub use iolab_record::doctor_findings::{Diagnosis, Finding, Severity, Topic};
 
-pub use facts::{Attempt, Direct, Facts, ProcessLimits, Space, TargetFacts, TimeStamps, Transfer};
+pub use facts::{
+    Attempt, Direct, Facts, ProcessLimits, Space, TargetContent, TargetFacts, TimeStamps, Transfer,
+};
 pub use preflight::{Preflight, Remark, remarks_of_targets};
-pub use target_content::TargetContent;
 
 /// Examines a target: reads the system's information, and probes what it only promises. Writes to a scratch
 /// file in a directory, and nowhere else. Takes about a second.
@@ -34,8 +33,8 @@ pub use target_content::TargetContent;
 /// when the scratch file cannot be filled; of kind [`Interrupted`](iolab_workload::Kind::Interrupted) soon
 /// after `stop` is raised.
 pub fn examine(named: &Path, clock: &Clock, stop: &AtomicBool) -> Result<Diagnosis> {
-    let target = Target::open(named, &collect_facts::need(named))?;
-    let facts = collect_facts::everything(named, &target, clock, stop)?;
+    let target = Target::open(named, &probes::need(named))?;
+    let facts = probes::everything(named, &target, clock, stop)?;
     if stop.load(Ordering::Relaxed) {
         return Err(Error::interrupted());
     }

@@ -10,7 +10,7 @@ use iolab_workload::trial::{Backend, CacheState};
 
 use super::facts::Facts;
 use super::probes::Probes;
-use super::{Finding, Severity, Topic, collect_facts, diagnose};
+use super::{Finding, Severity, Topic, diagnose, probes};
 
 /// Most remarks shown; the others are in the run file.
 const SHOWN_MAX: usize = 4;
@@ -51,12 +51,12 @@ impl Preflight {
         stop: &AtomicBool,
         direct: bool,
     ) -> Self {
-        let mut facts = collect_facts::quick(named, target, clock);
+        let mut facts = probes::quick(named, target, clock);
         let probes = Probes {
             target,
             clock,
             stop,
-            written: collect_facts::written(target, &facts),
+            written: probes::written(target, &facts),
         };
         if direct && target.kind() != TargetKind::CharDevice {
             facts.direct = Some(probes.direct());
@@ -196,7 +196,7 @@ fn is_of_target(topic: Topic) -> bool {
 #[cfg(test)]
 mod tests {
     use iolab_host::cgroup::{self, IoLimit};
-    use iolab_host::load::Load;
+    use iolab_host::machine::Load;
     use iolab_host::processor::Processor;
     use iolab_workload::counters::Traffic;
 

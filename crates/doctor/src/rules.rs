@@ -1,13 +1,7 @@
 //! Rules: each examines the facts and reports one thing, or nothing.
 
-mod backends;
-mod cache;
-mod data;
 mod device;
 mod direct;
-mod limits;
-mod load;
-mod overlay;
 mod processor;
 mod target;
 
@@ -63,10 +57,10 @@ type Rule = (Topic, &'static str, fn(&Facts) -> Vec<Said>);
 /// Every rule, in the order in which its findings are reported within a topic.
 const RULES: &[Rule] = &table! {
     (Topic::Target, "what", |facts| all(target::what(facts)));
-    (Topic::Target, "in-memory", |facts| all(target::memory(facts)));
+    (Topic::Target, "in-memory", |facts| all(target::memory_file_system(facts)));
     (Topic::Target, "file-system", |facts| all(target::kind_of_file_system(facts)));
-    (Topic::Target, "overlay", |facts| all(overlay::layers(facts)));
-    (Topic::Target, "overlay-out-of-reach", |facts| all(overlay::out_of_reach(facts)));
+    (Topic::Target, "overlay", |facts| all(target::layers(facts)));
+    (Topic::Target, "overlay-out-of-reach", |facts| all(target::out_of_reach(facts)));
     (Topic::Target, "mount-option", |facts| all(target::mount_options(facts)));
     (Topic::Target, "space", |facts| all(target::space(facts)));
     (Topic::Device, "stack", |facts| all(device::chain(facts)));
@@ -82,15 +76,15 @@ const RULES: &[Rule] = &table! {
     (Topic::Device, "misaligned", |facts| all(device::alignment(facts)));
     (Topic::Device, "heat", |facts| all(device::heat(facts)));
     (Topic::DirectIo, "direct-io", |facts| all(direct::direct(facts)));
-    (Topic::Data, "empty", |facts| all(data::written(facts)));
-    (Topic::Data, "zeros", |facts| all(data::zeros(facts)));
-    (Topic::Data, "compressed", |facts| all(data::compressed(facts)));
-    (Topic::Data, "encrypted", |facts| all(data::encrypted(facts)));
-    (Topic::Data, "shared", |facts| all(data::shared(facts)));
-    (Topic::Data, "fragmented", |facts| all(data::fragmented(facts)));
-    (Topic::Cache, "page-cache", |facts| all(cache::memory(facts)));
-    (Topic::Cache, "device-cache", |facts| all(cache::of_device(facts)));
-    (Topic::Cache, "host-cache", |facts| all(cache::of_host(facts)));
+    (Topic::Data, "empty", |facts| all(direct::written(facts)));
+    (Topic::Data, "zeros", |facts| all(direct::zeros(facts)));
+    (Topic::Data, "compressed", |facts| all(direct::compressed(facts)));
+    (Topic::Data, "encrypted", |facts| all(direct::encrypted(facts)));
+    (Topic::Data, "shared", |facts| all(direct::shared(facts)));
+    (Topic::Data, "fragmented", |facts| all(direct::fragmented(facts)));
+    (Topic::Cache, "page-cache", |facts| all(target::memory(facts)));
+    (Topic::Cache, "device-cache", |facts| all(target::of_device(facts)));
+    (Topic::Cache, "host-cache", |facts| all(target::of_host(facts)));
     (Topic::Clock, "clock", |facts| all(processor::clock(facts)));
     (Topic::Processor, "count", |facts| all(processor::count(facts)));
     (Topic::Processor, "core-kinds", |facts| all(processor::core_kinds(facts)));
@@ -102,19 +96,19 @@ const RULES: &[Rule] = &table! {
     (Topic::Processor, "huge-pages", |facts| all(processor::huge_pages(facts)));
     (Topic::Processor, "events", |facts| all(processor::events(facts)));
     (Topic::Processor, "pressure", |facts| all(processor::pressure(facts)));
-    (Topic::Limits, "cpu", |facts| all(limits::cpu_time(facts)));
-    (Topic::Limits, "memory", |facts| all(limits::memory(facts)));
-    (Topic::Limits, "traffic", |facts| all(limits::traffic(facts)));
-    (Topic::Limits, "open-files", |facts| all(limits::open_files(facts)));
-    (Topic::Limits, "locked-memory", |facts| all(limits::locked_memory(facts)));
-    (Topic::Load, "processors", |facts| all(load::processors(facts)));
-    (Topic::Load, "stolen", |facts| all(load::stolen(facts)));
-    (Topic::Load, "memory", |facts| all(load::memory(facts)));
-    (Topic::Load, "device", |facts| all(load::device(facts)));
-    (Topic::Load, "kernel-settings", |facts| all(load::kernel_settings(facts)));
-    (Topic::Backends, "work", |facts| all(backends::work(facts)));
-    (Topic::Backends, "fail", |facts| all(backends::fail(facts)));
-    (Topic::Backends, "trims", |facts| all(backends::trims(facts)));
+    (Topic::Limits, "cpu", |facts| all(processor::cpu_time(facts)));
+    (Topic::Limits, "memory", |facts| all(processor::memory_limit(facts)));
+    (Topic::Limits, "traffic", |facts| all(processor::traffic(facts)));
+    (Topic::Limits, "open-files", |facts| all(processor::open_files(facts)));
+    (Topic::Limits, "locked-memory", |facts| all(processor::locked_memory(facts)));
+    (Topic::Load, "processors", |facts| all(processor::processors(facts)));
+    (Topic::Load, "stolen", |facts| all(processor::stolen(facts)));
+    (Topic::Load, "memory", |facts| all(processor::memory(facts)));
+    (Topic::Load, "device", |facts| all(processor::device(facts)));
+    (Topic::Load, "kernel-settings", |facts| all(processor::kernel_settings(facts)));
+    (Topic::Backends, "work", |facts| all(direct::work(facts)));
+    (Topic::Backends, "fail", |facts| all(direct::fail(facts)));
+    (Topic::Backends, "trims", |facts| all(direct::trims(facts)));
 };
 
 fn all(said: impl IntoIterator<Item = Said>) -> Vec<Said> {

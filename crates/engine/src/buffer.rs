@@ -9,20 +9,32 @@
 //!
 //! A slot that is not back when the buffers are dropped may be the kernel's: its request is in flight, or was lost when the
 //! mechanism failed. The kernel may write into it at any later time, so that the mapping then stays until the process ends.
+//!
+//! Memory for I/O buffers: one anonymous mapping per worker, or one mapping for all workers if the buffers are to be
+//! contiguous in physical memory. A thousand workers with small buffers then share huge pages instead of taking one each.
 
+#[cfg(test)]
+mod tests;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
 use rustix::io::Errno;
-use rustix::mm::{Advice, madvise};
+use rustix::mm::{
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
+};
 
-use crate::arena::{Arena, Pieces, huge_page, no_memory, stride};
+use iolab_host::machine::HugePages;
 use iolab_workload::pattern::{RandomBytes, derive};
-use iolab_workload::trial::{BufferInit, TrialSpec};
+use iolab_workload::quantity::counted;
+use iolab_workload::trial::{BufferInit, BufferMemory, CacheState, TrialSpec};
 use iolab_workload::{Error, Result};
 
 /// Written data differs in every piece of this size.
 const STAMP_EVERY: usize = 4096;
+
 /// Bytes of one stamp: offset and generation.
 const STAMP_LEN: usize = 16;
 
@@ -261,7 +273,7 @@ impl Buffers {
                 | BufferInit::NoHuge => {
                     bytes
                         .iter_mut()
-                        .step_by(iolab_storage::kernel_units::page_size())
+                        .step_by(iolab_storage::procfs::page_size())
                         .for_each(|byte| {
                             // A volatile store: writing zero over zero must not be optimised away.
                             // SAFETY: the reference is valid for writes.
@@ -337,118 +349,198 @@ pub(crate) fn stamp(data: &mut [u8], offset: u64, generation: u64) {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
+/// Size of the huge pages of this kernel that buffers use, bytes. Buffers at least as large start on its boundaries, and so
+/// do buffers that are to lie in huge pages.
+fn huge_page() -> usize {
+    let pages = HugePages::of_kernel();
+    pages.of_buffers.unwrap_or(pages.bytes) as usize
+}
 
-    use super::*;
-    use crate::trial::tests::settings;
+/// A mapping that is unmapped when the last of its buffers is dropped.
+#[derive(Debug)]
+pub(crate) struct Arena {
+    map: NonNull<u8>,
+    map_len: usize,
+    /// Address of the first buffer.
+    start: NonNull<u8>,
+}
 
-    fn address(slot: &Slot) -> usize {
-        slot.address(0, 0).addr().get()
-    }
+// SAFETY: an arena owns its address range and gives out addresses only. The slots of the buffers decide who may use the
+// memory at an address.
+unsafe impl Send for Arena {}
 
-    /// Whether a page is mapped, by this or another thread.
-    fn is_mapped(address: usize) -> bool {
-        let mut resident = [0u8; 1];
-        // SAFETY: mincore reads nothing at the address, and writes one byte for one page.
-        let status = unsafe {
-            libc::mincore(
-                std::ptr::without_provenance_mut(address),
-                1,
-                resident.as_mut_ptr(),
+// SAFETY: as above; no method changes it.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// Maps memory for the buffers of this number of workers.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is no memory.
+    pub(crate) fn new(spec: &TrialSpec, workers: u32) -> Result<Self> {
+        let (stride, unit) = (stride(spec), unit(spec));
+        let huge_page = huge_page();
+        let align = if stride >= huge_page { huge_page } else { unit };
+        let used = stride
+            .checked_mul(spec.depth as usize)
+            .and_then(|len| len.checked_mul(workers as usize))
+            .and_then(|len| len.checked_next_multiple_of(unit))
+            .ok_or_else(|| no_memory(spec))?;
+        let guard = iolab_storage::procfs::page_size();
+        let map_len = used
+            .checked_add(align)
+            .and_then(|len| len.checked_add(guard))
+            .ok_or_else(|| no_memory(spec))?;
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nothing that exists.
+        let map = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                map_len,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
             )
+        }
+        .map_err(|_| no_memory(spec))?;
+        let map = NonNull::new(map.cast::<u8>()).ok_or_else(|| no_memory(spec))?;
+        let shift = map.addr().get().next_multiple_of(align) - map.addr().get();
+        let arena = Self {
+            map,
+            map_len,
+            // SAFETY: `shift` is below `align`, and the mapping is longer than its used part by `align`.
+            start: unsafe { map.add(shift) },
         };
-        status == 0
-    }
-
-    #[test]
-    fn every_preparation_works() {
-        let sizes = [4096, 3 << 20].into_iter();
-        for (bs, name) in sizes.flat_map(|bs| BufferInit::NAMES.iter().map(move |name| (bs, name)))
-        {
-            let spec = settings(&format!("buffer_init={name} bs={bs} depth=2"));
-            match Buffers::new(&spec, 0) {
-                Ok(mut buffers) => {
-                    if bs > 4096 || spec.buffer_init == BufferInit::Huge {
-                        assert_eq!(address(&buffers.home()[0]) % huge_page(), 0);
-                        let _ = buffers.arena.at(huge_page());
-                    }
-                    assert_eq!(address(&buffers.home()[1]) % 4096, 0);
-                    let zero = buffers.home_mut()[1].bytes().iter().all(|b| *b == 0);
-                    assert_eq!(zero, spec.buffer_init != BufferInit::Random, "{name}");
-                }
-                Err(error) => {
-                    assert!(error.message().contains("MADV"), "{error}");
-                    needs::skip(needs::Need::HugePages, error);
-                }
-            }
+        // Adjacent mappings become one, in which buffers of several workers could share a huge page.
+        // SAFETY: the page is the last one of our own mapping, after the last byte that its buffers can reach.
+        let guarded = unsafe {
+            let last = arena.map.add(map_len - guard);
+            mprotect(last.as_ptr().cast(), guard, MprotectFlags::empty())
+        };
+        guarded.map_err(|_| no_memory(spec))?;
+        if is_contiguous(spec) {
+            // If the kernel has no huge pages, small ones serve as well.
+            // SAFETY: the range is our own anonymous mapping, and the advice discards no data.
+            let _ = unsafe { madvise(arena.start.as_ptr().cast(), used, Advice::LinuxHugepage) };
         }
+        Ok(arena)
     }
 
-    fn writing(bs: u64, depth: u32) -> Buffers {
-        let spec = settings(&format!("bs={bs} depth={depth} read_percent=0"));
-        Buffers::new(&spec, 0).expect("memory")
+    /// The address of this byte, counted from the start of the first buffer.
+    pub(crate) fn at(&self, byte: usize) -> NonNull<u8> {
+        let shift = self.start.addr().get() - self.map.addr().get();
+        assert!(byte <= self.map_len - shift, "inside of the mapping");
+        // SAFETY: the address lies in the mapping or at its end, as just checked.
+        unsafe { self.start.add(byte) }
     }
+}
 
-    #[test]
-    fn memory_stays_while_a_slot_is_away() {
-        let (mut buffers, mut others) = (writing(4096, 2), writing(4096, 2));
-        let mut lost = buffers.take().expect("two slots");
-        let before = lost.bytes().to_vec();
-        // A slot of other buffers does not replace the lost one.
-        buffers.put(others.take().expect("two slots"));
-        assert!(!buffers.is_complete() && !others.is_complete());
-        drop(buffers);
-        assert!(is_mapped(address(&lost)));
-        assert_eq!(lost.bytes(), before);
-        lost.bytes().fill(1);
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: unmaps exactly what was mapped. Buffers hold the arena as long as any of their slots is away, so that
+        // nothing refers to the memory any more.
+        let unmapped = unsafe { munmap(self.map.as_ptr().cast(), self.map_len) };
+        debug_assert!(unmapped.is_ok());
     }
+}
 
-    #[test]
-    #[should_panic(expected = "inside its buffer")]
-    fn a_request_cannot_leave_its_buffer() {
-        let mut buffers = writing(4096, 2);
-        let mut slot = buffers.take().expect("two slots");
-        slot.part(4000, 97);
+/// Bytes from one buffer to the next.
+fn stride(spec: &TrialSpec) -> usize {
+    (spec.largest_request() as usize).next_multiple_of(iolab_storage::procfs::page_size())
+}
+
+/// Whether all workers' buffers lie in one arena of huge pages: for direct I/O, which the pieces of a buffer concern. A
+/// preparation that needs its own kind of pages takes precedence, and there are none if the kernel's huge pages are too large.
+pub(crate) fn is_contiguous(spec: &TrialSpec) -> bool {
+    spec.buffer_memory == BufferMemory::Contiguous
+        && spec.cache == CacheState::Direct
+        && !matches!(spec.buffer_init, BufferInit::Huge | BufferInit::NoHuge)
+        && HugePages::of_kernel().of_buffers.is_some()
+}
+
+/// The pages that the buffers are made of, bytes.
+pub(crate) fn unit(spec: &TrialSpec) -> usize {
+    match spec.buffer_init {
+        BufferInit::Huge => huge_page(),
+        _ if is_contiguous(spec) => huge_page(),
+        _ => iolab_storage::procfs::page_size(),
     }
+}
 
-    #[test]
-    fn stamped_blocks_are_all_different_and_incompressible() {
-        let mut buffers = writing(64 << 10, 2);
-        let mut seen = HashSet::new();
-        for generation in 0..50u64 {
-            let bytes = buffers.home_mut()[(generation % 2) as usize].bytes();
-            stamp(bytes, generation % 3 * (64 << 10), generation);
-            for block in bytes.chunks(4096) {
-                assert!(seen.insert(block.to_vec()), "a block came twice");
-            }
+/// Number of arenas for the buffers of all workers, and number of workers in each.
+pub(crate) fn division(spec: &TrialSpec) -> (u32, u32) {
+    match is_contiguous(spec) {
+        true => (1, spec.threads),
+        false => (spec.threads, 1),
+    }
+}
+
+/// Memory that the buffers of all workers take, bytes.
+pub(crate) fn bytes_of(spec: &TrialSpec) -> u64 {
+    let unit = unit(spec) as u64;
+    let (arenas, workers) = division(spec);
+    (stride(spec) as u64)
+        .saturating_mul(u64::from(spec.depth))
+        .saturating_mul(u64::from(workers))
+        .div_ceil(unit)
+        .saturating_mul(unit)
+        .saturating_mul(u64::from(arenas))
+}
+
+fn no_memory(spec: &TrialSpec) -> Error {
+    Error::usage(format!(
+        "no memory for {} buffers of {} bytes in each of {}",
+        spec.depth,
+        spec.largest_request(),
+        counted(spec.threads, "thread")
+    ))
+    .hint("choose fewer threads, a smaller depth or a smaller bs")
+}
+
+/// Stretches of physical memory that a range lies in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Pieces {
+    /// Bytes that were looked at.
+    pub(crate) bytes: u64,
+    /// Stretches that they lie in.
+    pub(crate) count: u64,
+}
+
+impl Pieces {
+    /// Most bytes that are looked at of one worker's buffers.
+    const BYTES_MAX: usize = 16 << 20;
+
+    /// Looks at the start of a range of addresses: proc_pid_pagemap(5). `None` if the kernel shows no page numbers, which
+    /// takes the capability CAP_SYS_ADMIN.
+    pub(crate) fn of(range: &Range<usize>) -> Option<Self> {
+        const ENTRY: usize = 8;
+        let page = iolab_storage::procfs::page_size();
+        // Opened each time: workers have descriptor tables of their own.
+        let file = File::open("/proc/self/pagemap").ok()?;
+        let first = range.start / page;
+        let pages = range.len().min(Self::BYTES_MAX).div_ceil(page);
+        let mut entries = vec![0; pages * ENTRY];
+        let offset = (first * ENTRY) as u64;
+        file.read_exact_at(&mut entries, offset).ok()?;
+        let frames = entries.chunks_exact(ENTRY).map(|entry| {
+            let entry = u64::from_ne_bytes(entry.try_into().expect("eight bytes"));
+            // Bit 63: the page is present. Bits 0 to 54: its number, 0 without the capability.
+            let frame = entry & ((1 << 55) - 1);
+            (entry >> 63 == 1 && frame > 0).then_some(frame)
+        });
+        let mut pieces = Self::default();
+        let mut next = None;
+        for frame in frames.flatten() {
+            pieces.bytes += page as u64;
+            pieces.count += u64::from(next != Some(frame));
+            next = Some(frame + 1);
         }
-        let mut counts = [0u32; 256];
-        buffers.home_mut()[0]
-            .bytes()
-            .iter()
-            .for_each(|b| counts[usize::from(*b)] += 1);
-        let entropy: f64 = counts
-            .iter()
-            .filter(|c| **c > 0)
-            .map(|c| f64::from(*c) / 65_536.0)
-            .map(|p| -p * p.log2())
-            .sum();
-        assert!(entropy > 7.9, "{entropy} bits per byte");
+        (pieces.count > 0).then_some(pieces)
     }
 
-    #[test]
-    fn small_blocks_are_stamped_inside_their_bounds() {
-        let mut block = [7u8; 20];
-        stamp(&mut block, 5, 6);
-        assert_eq!(block[16..], [7; 4]);
-        assert_eq!(
-            block[..16],
-            [5, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0]
-        );
-        // Nothing is written to a block that is smaller than a stamp.
-        stamp(&mut block[..15], 9, 9);
-        assert_eq!(block[0], 5);
+    /// Sum of two ranges.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes + other.bytes,
+            count: self.count + other.count,
+        }
     }
 }

@@ -11,16 +11,16 @@
 use std::mem;
 use std::sync::Arc;
 
-use iolab_host::memory::huge_pages_in_force;
-use iolab_storage::kernel_units::page_size;
-use iolab_storage::memory_limits;
+use iolab_host::machine::huge_pages_in_force;
+use iolab_storage::procfs;
+use iolab_storage::procfs::page_size;
 use iolab_workload::Result;
 use iolab_workload::trial::{BufferInit, TrialSpec};
 
-use crate::arena::{self, Arena};
+use crate::buffer::{self, Arena};
 use crate::buffer::{ArenaPart, Registration};
 use crate::placement;
-use crate::spare_histograms::SpareHistograms;
+use crate::worker::latency_log::SpareHistograms;
 use crate::worker::{latency_log, outcome, request_log};
 
 /// Memory below this is mapped anew by each trial, bytes: the kernel gives it within a few milliseconds.
@@ -42,7 +42,7 @@ impl Layout {
         // Pages lie on the node of the thread which touches them first.
         let is_of_one_node = || !placement::has_several_nodes();
         (is_filled && lies_in_one_page && is_of_one_node()).then(|| Self {
-            is_contiguous: arena::is_contiguous(spec),
+            is_contiguous: buffer::is_contiguous(spec),
             threads: spec.threads,
             depth: spec.depth,
         })
@@ -50,7 +50,7 @@ impl Layout {
 
     /// As [`Self::of`] for each group of a trial; `None` if one needs fresh memory, or all together are quickly mapped.
     fn of_all(specs: &[&TrialSpec]) -> Option<Vec<Self>> {
-        let bytes: u64 = specs.iter().map(|spec| arena::bytes_of(spec)).sum();
+        let bytes: u64 = specs.iter().map(|spec| buffer::bytes_of(spec)).sum();
         if bytes < KEPT_MIN {
             return None;
         }
@@ -64,7 +64,7 @@ pub(crate) struct GroupMemory(Vec<Arc<Arena>>);
 
 impl GroupMemory {
     fn new(spec: &TrialSpec) -> Result<Self> {
-        let (arenas, workers) = arena::division(spec);
+        let (arenas, workers) = buffer::division(spec);
         let arenas = (0..arenas).map(|_| Arena::new(spec, workers).map(Arc::new));
         arenas.collect::<Result<_>>().map(Self)
     }
@@ -144,10 +144,10 @@ impl KeptMemory {
         let workers = specs.iter().map(|spec| spec.threads).sum();
         let logs = |spec: &&TrialSpec| latency_log::bytes(spec) + request_log::bytes(spec);
         let logs = specs.iter().map(logs).sum();
-        if memory_limits::check(workers, logs).is_err() {
+        if procfs::check(workers, logs).is_err() {
             // Kept memory counts as used.
             *self = Self::default();
-            memory_limits::check(workers, logs)?;
+            procfs::check(workers, logs)?;
         }
         if !self.is_empty() && self.huge_pages != huge_pages_in_force() {
             *self = Self::default();
@@ -174,7 +174,7 @@ impl KeptMemory {
                 let groups = specs.iter().map(|spec| GroupMemory::new(spec));
                 let groups = groups.collect::<Result<_>>()?;
                 // The threads and logs have to fit alongside the buffers.
-                memory_limits::check(workers, logs)?;
+                procfs::check(workers, logs)?;
                 TrialBuffers {
                     layouts,
                     groups,

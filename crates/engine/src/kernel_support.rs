@@ -78,7 +78,7 @@ fn io_uring_refused() -> Option<Errno> {
 fn populating_refused() -> Option<Errno> {
     static REFUSED: OnceLock<Option<Errno>> = OnceLock::new();
     *REFUSED.get_or_init(|| {
-        let length = iolab_storage::kernel_units::page_size();
+        let length = iolab_storage::procfs::page_size();
         let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: a new mapping of our own, which nothing refers to.
         let page = unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, kind) }.ok()?;

@@ -33,21 +33,15 @@
 
 #![allow(unsafe_code)] // system calls that no safe crate has
 
-mod affinity;
-mod arena;
 mod backend;
 mod buffer;
-mod clock_sampling;
 mod kept_memory;
 mod kernel_support;
 pub mod list;
 pub mod placement;
 mod request;
-pub mod schedule;
 pub mod series;
 pub mod simulation;
-mod spare_histograms;
-mod start_barrier;
 pub mod trial;
 pub mod verify;
 mod worker;

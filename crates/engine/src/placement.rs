@@ -1,19 +1,22 @@
 //! CPUs and priorities of the workers of a trial.
+//!
+//! The CPUs that the calling thread may run on, as many as any kernel has: the C library's own set ends at 1024.
 
 use std::cmp::Reverse;
+use std::io;
 use std::path::Path;
 
-use iolab_workload::cpus::{CPU_MAX, Cpus, Placement};
-use iolab_workload::trial::{NICE, REALTIME, TrialSpec};
-use iolab_workload::{Error, Result, usage_errors};
 use rustix::process::setpriority_process;
 use rustix::thread::sched_getcpu;
 
-use crate::affinity;
 use iolab_storage::sysfs::value;
+use iolab_workload::cpus::{CPU_MAX, Cpus, Placement};
+use iolab_workload::trial::{NICE, REALTIME, TrialSpec};
+use iolab_workload::{Error, Result, usage_errors};
 
 /// Folder in which the kernel lists the CPUs.
 const CPU_FOLDER: &str = "/sys/devices/system/cpu";
+
 /// The list of online NUMA nodes.
 const NODES: &str = "/sys/devices/system/node/online";
 
@@ -47,7 +50,7 @@ pub(crate) fn has_several_nodes() -> bool {
 
 /// The CPUs that this process may use.
 pub fn allowed() -> Cpus {
-    affinity::allowed().unwrap_or_default()
+    allowed_cpus().unwrap_or_default()
 }
 
 /// The CPUs that worker number `worker` of a trial may run on.
@@ -120,7 +123,7 @@ fn in_order(mut seats: Vec<Seat>, placement: Placement) -> Vec<u32> {
 pub(crate) fn settle(spec: &TrialSpec, worker: u32) -> Result<()> {
     if spec.cpus.is_some() || spec.placement != Placement::Float {
         let cpus = cpus_of(spec, worker)?;
-        affinity::restrict(&cpus).map_err(|error| {
+        restrict(&cpus).map_err(|error| {
             Error::usage(format!(
                 "thread {} cannot run on CPU {cpus}: {error}",
                 worker + 1
@@ -172,7 +175,7 @@ fn become_realtime(priority: u8) -> Result<()> {
     match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
         0 => Ok(()),
         _ => {
-            let why = std::io::Error::last_os_error();
+            let why = io::Error::last_os_error();
             Err(Error::usage(format!("the kernel refuses realtime={priority}: {why}"))
                 .hint("real-time threads need CAP_SYS_NICE (run as root), and a control group that may have them"))
         }
@@ -205,6 +208,83 @@ impl Seen {
         let is_seen =
             |cpu: &u32| self.0[(*cpu / u64::BITS) as usize] >> (*cpu % u64::BITS) & 1 == 1;
         Cpus::new((0..=CPU_MAX).filter(is_seen))
+    }
+}
+
+/// A word of the kernel's masks.
+type Word = libc::c_ulong;
+
+/// CPUs as the kernel takes and gives them: CPU `n` is bit `n` of the words.
+struct Mask([Word; (CPU_MAX as usize + 1) / Word::BITS as usize]);
+
+impl Mask {
+    const fn new() -> Self {
+        Self([0; (CPU_MAX as usize + 1) / Word::BITS as usize])
+    }
+
+    fn bit(cpu: u32) -> (usize, Word) {
+        ((cpu / Word::BITS) as usize, 1 << (cpu % Word::BITS))
+    }
+
+    /// The mask of these CPUs. A CPU above [`CPU_MAX`] is an error.
+    fn of(cpus: &Cpus) -> io::Result<Self> {
+        let mut mask = Self::new();
+        for cpu in cpus.numbers() {
+            let (word, bit) = Self::bit(*cpu);
+            let word = mask.0.get_mut(word);
+            *word.ok_or(io::ErrorKind::InvalidInput)? |= bit;
+        }
+        Ok(mask)
+    }
+
+    fn cpus(&self) -> Cpus {
+        let is_set = |cpu: &u32| {
+            let (word, bit) = Self::bit(*cpu);
+            self.0[word] & bit != 0
+        };
+        Cpus::new((0..=CPU_MAX).filter(is_set))
+    }
+}
+
+/// The CPUs that this thread may run on.
+///
+/// # Errors
+/// The kernel's error.
+fn allowed_cpus() -> io::Result<Cpus> {
+    let mut mask = Mask::new();
+    // SAFETY: the kernel writes at most as many bytes as the mask has; 0 is the calling thread.
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            0,
+            size_of_val(&mask.0),
+            mask.0.as_mut_ptr(),
+        )
+    };
+    if status < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(mask.cpus())
+}
+
+/// Restricts this thread to these CPUs.
+///
+/// # Errors
+/// The kernel's error.
+fn restrict(cpus: &Cpus) -> io::Result<()> {
+    let mask = Mask::of(cpus)?;
+    // SAFETY: the kernel reads as many bytes as the mask has, and changes nothing but the affinity of the calling thread.
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setaffinity,
+            0,
+            size_of_val(&mask.0),
+            mask.0.as_ptr(),
+        )
+    };
+    match status {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
@@ -299,5 +379,28 @@ mod tests {
             let error = check(&spec).expect_err("no machine has 8192 CPUs");
             insta::assert_snapshot!(error.message(), @"cpus=8191: CPU 8191 does not exist, or this process may not use it");
         }
+    }
+
+    #[test]
+    fn restricts_a_thread_to_a_cpu_and_back() {
+        let all = allowed_cpus().expect("told");
+        let last = Cpus::new(all.numbers().last().copied());
+        let seen = thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                restrict(&last).expect("allowed");
+                let restricted = allowed_cpus().expect("told");
+                restrict(&all).expect("allowed");
+                (restricted, allowed_cpus().expect("told"))
+            });
+            thread.join().expect("no panic")
+        });
+        assert_eq!(seen, (last, all));
+    }
+
+    #[test]
+    fn a_mask_has_more_than_1024_cpus() {
+        let cpus: Cpus = "0,63-64,1023-1025,2047,8191".parse().expect("a list");
+        assert_eq!(Mask::of(&cpus).expect("room").cpus(), cpus);
+        assert!(Mask::of(&Cpus::new([CPU_MAX + 1])).is_err());
     }
 }

@@ -8,11 +8,10 @@ mod worker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::list::RequestList;
-use crate::schedule::Starts;
-use crate::spare_histograms::SpareHistograms;
+use crate::list::{RequestList, Starts};
 use crate::trial::{check_list, merge, merge_groups, sum};
 use crate::worker::Requests;
+use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_workload::counters::Counters;
 use iolab_workload::group::GroupTrial;

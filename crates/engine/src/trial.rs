@@ -1,13 +1,9 @@
 //! One trial: prepares cache and workers, starts them together, merges their results.
 
+mod barrier;
 mod files;
-mod flush;
 mod groups;
-mod listed;
-mod merge;
-mod rank_barrier;
 mod tracing;
-mod wait_for_end;
 mod worker_thread;
 
 use std::ops::Range;
@@ -17,27 +13,27 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 
 use rustix::fs::FileType;
 
-use crate::arena;
-pub use crate::backend::trim::check_trims;
+pub use crate::backend::check_trims;
+use crate::buffer;
 use crate::kept_memory::{KeptMemory, TrialMemory};
 use crate::kernel_support;
 use crate::list::RequestList;
 use crate::placement;
-use crate::start_barrier::StartBarrier;
 use crate::verify::signer::Signed;
 use crate::verify::{self, Reading};
 use crate::worker::WorkerOutcome;
-use files::Files;
-pub use files::files_of;
-use flush::pay_sync;
-pub use flush::{owes_sync, write_out};
-pub(crate) use groups::merge_groups;
-pub use groups::run_groups;
+pub use barrier::RankBarrier;
+use barrier::{Alone, StartBarrier, Temperatures, wait_for_end};
+use files::{Files, pay_sync};
+pub use files::{files_of, owes_sync, write_out};
+use groups::run_side;
+pub(crate) use groups::{check_list, merge, merge_groups, sum};
+pub use groups::{run_groups, run_list};
 use iolab_host::clock::Clock;
+use iolab_host::observation;
 use iolab_host::observation::Observation;
-use iolab_host::page_cache;
 use iolab_host::tracing::{THREAD_NAMES, Tracer};
-use iolab_storage::memory_limits;
+use iolab_storage::procfs;
 use iolab_storage::{Target, TargetKind};
 use iolab_workload::counters::Counters;
 use iolab_workload::outcome::{Ended, Failure, Outcome};
@@ -46,14 +42,7 @@ use iolab_workload::series::TemperatureReading;
 use iolab_workload::trial::{Backend, CacheState, FileLayout, TrialLimit, TrialSpec};
 use iolab_workload::verify::FaultyData;
 use iolab_workload::{Error, Result};
-pub(crate) use listed::check_list;
-pub use listed::run_list;
-use listed::run_side;
-pub(crate) use merge::{merge, sum};
-use rank_barrier::Alone;
-pub use rank_barrier::RankBarrier;
 use tracing::TracedJobs;
-use wait_for_end::{Temperatures, wait_for_end};
 use worker_thread::work;
 
 /// Null trials that show iolab's own cost: the median of a few ignores interrupted ones.
@@ -141,7 +130,7 @@ impl<'a> Side<'a> {
                     self.spec.written_range()
                 }
             };
-            page_cache::prepare(self.spec, part.target(), part.range(), warm, stop)?;
+            observation::prepare(self.spec, part.target(), part.range(), warm, stop)?;
         }
         Ok(())
     }
@@ -172,7 +161,7 @@ impl<'a> Side<'a> {
         if self.spec.is_shifted() {
             // A later trial on this host does not find these pages in its cache, unless their writer runs on this host too.
             for part in files.parts() {
-                page_cache::drop_pages(part.target(), self.spec.own_range());
+                observation::drop_pages(part.target(), self.spec.own_range());
             }
         }
         if owes_sync(self.spec, outcome) {
@@ -327,12 +316,12 @@ pub fn check_alignment(spec: &TrialSpec, alignment: u64) -> Result<()> {
 
 /// Memory that the buffers of a trial take, bytes.
 pub fn buffer_bytes(spec: &TrialSpec) -> u64 {
-    arena::bytes_of(spec)
+    buffer::bytes_of(spec)
 }
 
 /// Memory of the process and of this number of workers, without buffers; bytes.
 pub fn own_bytes(workers: u32) -> u64 {
-    memory_limits::resident(workers)
+    procfs::resident(workers)
 }
 
 /// Cost of one request in iolab itself, ns: the null backend on one thread, with or without recording latency. `None` if

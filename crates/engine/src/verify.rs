@@ -6,11 +6,8 @@
 //! flight. A block is stale if the same worker wrote to it again more than that many writes later. With one request at a
 //! time the number is 0.
 
-mod block;
-mod format;
 mod read_back;
 pub(crate) mod signer;
-mod table;
 #[cfg(test)]
 mod tests;
 
@@ -20,8 +17,8 @@ use iolab_workload::verify::{FoundInstead, Write};
 
 use iolab_workload::pattern::derive;
 
-use format::Generation;
 pub(crate) use read_back::{Reading, read_back};
+use signer::Generation;
 
 /// An identity that no other trial has, not even one with the same seed: earlier data must not pass for this trial's.
 pub(crate) fn identity(seed: u64) -> u64 {

@@ -1,33 +1,30 @@
 //! One thread's hot loop, monomorphised over the backend and over what is recorded of a request: no allocation, no
 //! lock, no formatting, and no system call but the I/O.
+//!
+//! Rate at which an untimed trial looks at the clock.
 
 pub(crate) mod latency_log;
 mod loop_steps;
 pub(crate) mod open_loop;
 pub(crate) mod outcome;
-pub(crate) mod pauses;
 pub(crate) mod request_log;
 mod requests;
-mod syncs;
 #[cfg(test)]
 mod tests;
-mod timing;
 
 use std::sync::atomic::Ordering;
 
 use crate::buffer::{Buffers, Slot, stamp};
-use crate::clock_sampling::ClockSampling;
 use crate::request::{Action, Backend, Completion, Request};
+use iolab_host::clock::Clock;
 use iolab_workload::outcome::Ended;
-
-pub(crate) use loop_steps::Common;
 use loop_steps::Issued;
-pub(crate) use outcome::WorkerOutcome;
 use request_log::Log;
-pub(crate) use request_log::{NoLog, NotedRequests};
+
+pub(crate) use loop_steps::{Common, Following};
+pub(crate) use outcome::WorkerOutcome;
+pub(crate) use request_log::{Closed, NoLog, NotedRequests, Timing};
 pub(crate) use requests::{Plain, Requests, Varied};
-pub(crate) use syncs::Following;
-pub(crate) use timing::{Closed, Timing};
 
 /// A worker that is ready to run.
 pub(crate) trait Run {
@@ -273,5 +270,85 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
         }
         let until = self.requests.rest(*now);
         self.common.rest_until(until, now, wake, deadline)
+    }
+}
+
+/// Decides when a worker with untimed requests looks at the clock, for its time bound and for its current interval.
+/// Requests that finish faster than the clock can be read are grouped in growing groups, so that the clock takes a
+/// negligible share of their time. After a slow request the worker looks each time.
+#[derive(Debug)]
+pub(crate) struct ClockSampling {
+    /// Turns until the next look.
+    left: u32,
+    every: u32,
+    last: u64,
+    /// Looks closer together than this come too often, in ticks.
+    gap: u64,
+}
+
+impl ClockSampling {
+    /// A stamp is 10 to 30 ns: once in 10 us it costs at most 0.3 %.
+    const GAP_NS: u64 = 10_000;
+    /// Limits the delay that a sudden slowness of the target can add to a trial.
+    const TURNS_MAX: u32 = 64;
+
+    pub(crate) fn new(clock: &Clock) -> Self {
+        Self {
+            left: 1,
+            every: 1,
+            last: 0,
+            gap: clock.ticks(Self::GAP_NS),
+        }
+    }
+
+    /// Whether to look after this turn.
+    #[inline(always)]
+    pub(crate) fn is_due(&mut self) -> bool {
+        self.left -= 1;
+        self.left == 0
+    }
+
+    /// Decides from the stamp just taken when to look again.
+    pub(crate) fn taken(&mut self, now: u64) {
+        self.every = if now.saturating_sub(self.last) < self.gap {
+            (self.every * 2).min(Self::TURNS_MAX)
+        } else {
+            (self.every / 2).max(1)
+        };
+        self.last = now;
+        self.left = self.every;
+    }
+}
+
+#[cfg(test)]
+mod clock_sampling_tests {
+    use super::*;
+
+    /// Turns until the next look.
+    fn turns(sampling: &mut ClockSampling) -> u32 {
+        (1..)
+            .find(|_| sampling.is_due())
+            .expect("a look is due some time")
+    }
+
+    #[test]
+    fn samples_fast_requests_in_groups_slow_ones_singly() {
+        let clock = Clock::calibrate();
+        let mut sampling = ClockSampling::new(&clock);
+        let gap = clock.ticks(ClockSampling::GAP_NS);
+        let mut now = 10 * gap;
+        assert_eq!(turns(&mut sampling), 1, "the first turn shows the pace");
+        sampling.taken(now);
+        for _ in 0..10 {
+            turns(&mut sampling);
+            now += gap / 2;
+            sampling.taken(now);
+        }
+        assert_eq!(turns(&mut sampling), ClockSampling::TURNS_MAX);
+        for _ in 0..10 {
+            now += 2 * gap;
+            sampling.taken(now);
+        }
+        assert_eq!(turns(&mut sampling), 1);
     }
 }

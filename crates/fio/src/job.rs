@@ -1,34 +1,39 @@
 //! A job file of fio as an experiment: the options that mean something here, and no other.
+//!
+//! The target of a job file.
+//!
+//! A job that looks for the depth at which a level of latency still holds (`latency_target`).
 
 mod differences;
-mod explain;
-mod job_errors;
 mod jobs;
-mod latency_target;
 mod lines;
-mod read_back;
 #[cfg(test)]
 mod secret_tests;
 mod side_by_side;
-mod target;
 
+use std::fs::{File, FileType};
+use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment, read_text};
-use iolab_workload::Result;
-use iolab_workload::names::check_file_name;
-use iolab_workload::response::Response;
-use iolab_workload::settings::{CellSpec, SETTINGS};
-
-pub use self::explain::OptionExplanation;
-use self::job_errors::Mistakes;
 use self::jobs::{Job, listed};
 use self::lines::Around;
-use self::read_back::ReadBack;
 use super::options::{FileSize, cell_or_faults, duration, value};
-pub use super::unsupported::PageSize;
 use super::unsupported::ReadUnit;
+use crate::options::micros;
+use crate::reported::named_file;
+use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment, read_text};
+use iolab_workload::names::check_file_name;
+use iolab_workload::response::Response;
+use iolab_workload::service_level::ServiceLevels;
+use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
+use iolab_workload::units::format_duration;
+use iolab_workload::{Error, Result};
+use lines::Mistakes;
+use side_by_side::ReadBack;
+
+pub use super::unsupported::PageSize;
+pub use differences::OptionExplanation;
 
 /// The content of a job file.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,15 +106,15 @@ impl JobFile {
         let several = side_by_side::has_several(&stages);
         let named = match several {
             true => side_by_side::named(&jobs, &mut mistakes),
-            false => target::named_by(&jobs, &mut mistakes),
+            false => named_by(&jobs, &mut mistakes),
         };
-        let held = latency_target::held(&jobs, &mut mistakes);
+        let held = held(&jobs, &mut mistakes);
         if let (None, Some(named)) = (target, &named) {
-            target::check_known(&jobs, named, &mut mistakes);
+            check_known(&jobs, named, &mut mistakes);
         }
         let target = target.map(Path::to_owned).or(named);
-        let whole = target.as_deref().and_then(target::bytes_of);
-        let unit = match target.as_deref().is_some_and(target::is_block_device) {
+        let whole = target.as_deref().and_then(bytes_of);
+        let unit = match target.as_deref().is_some_and(is_block_device) {
             true => ReadUnit::PageOfDevice(page),
             false => ReadUnit::BlockOfFiles,
         };
@@ -154,7 +159,7 @@ impl JobFile {
                 .into_iter()
                 .chain(read_back.told(&jobs))
                 .collect(),
-            told: explain::of(&jobs, &cells),
+            told: differences::explanation(&jobs, &cells),
         })
     }
 
@@ -292,4 +297,180 @@ fn put_settings(experiment: &mut Experiment, cells: &[CellSpec]) -> Result<()> {
     // As in fio; a run would choose otherwise.
     experiment.apply_set("first_offset=zero")?;
     experiment.list(&rows)
+}
+
+/// The one file or directory that all jobs name; for a missing file, its folder.
+fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
+    let mut found: Option<PathBuf> = None;
+    for (number, job) in jobs.iter().enumerate() {
+        let several = [
+            (
+                "filename",
+                "names several files",
+                "give one filename in the whole job file: fio joins all filename lines of [global] and of a job",
+            ),
+            (
+                "directory",
+                "names several folders, over which fio spreads its files",
+                "name one folder; 'iolab run EXPERIMENT A B' measures several",
+            ),
+        ];
+        let several = several
+            .into_iter()
+            .find(|(option, ..)| names_several(job, option));
+        if let Some((option, what, hint)) = several {
+            let error = Error::usage(format!("{option} {what}")).hint(hint);
+            mistakes.add(&job.place_of(option), error);
+            continue;
+        }
+        let target = named_file(&job.options);
+        if number > 0 && target != found {
+            let error = Error::usage("the jobs use different files");
+            let named = ["filename", "directory"].map(|option| job.place_of(option));
+            let place = named.into_iter().max().unwrap_or_else(|| job.place());
+            mistakes.add(&place, error.hint("give one job file for each file"));
+        }
+        found = target;
+    }
+    // fio makes a file that is not there, but no directory.
+    match jobs.iter().any(|job| job.options.contains_key("filename")) {
+        true => found.map(reachable),
+        false => found,
+    }
+}
+
+/// Whether an option names several files or folders, separated by colons: fio adds up names that are given one by one.
+fn names_several(job: &Job, option: &str) -> bool {
+    let name = job.options.get(option);
+    name.is_some_and(|name| name.contains(':'))
+}
+
+/// Refuses a target whose path comes from a variable or from another file unless it exists. An existing path is not a
+/// secret, and the run names it.
+fn check_known(jobs: &[Job], target: &Path, mistakes: &mut Mistakes) {
+    let named = jobs
+        .iter()
+        .flat_map(|job| ["filename", "directory"].map(|option| job.place_of(option)));
+    let hidden = named.filter(|place| place.hidden.is_some()).max();
+    if let Some(place) = hidden.filter(|_| target.symlink_metadata().is_err()) {
+        mistakes.add(&place, Error::usage("there is no such file or directory"));
+    }
+}
+
+/// The folder of a file that is not there, as fio would make the file: a scratch file of iolab's own is made in it.
+fn reachable(named: PathBuf) -> PathBuf {
+    let folder = match named.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        Some(folder) => folder,
+        None => return named,
+    };
+    match named.symlink_metadata().is_err() && folder.is_dir() && !folder.starts_with("/dev") {
+        true => folder.to_owned(),
+        false => named,
+    }
+}
+
+/// The size of a file or device, of which a job without a size uses all.
+fn bytes_of(target: &Path) -> Option<u64> {
+    let metadata = target.metadata().ok()?;
+    let bytes = match metadata.is_file() {
+        true => metadata.len(),
+        false => bytes_of_device(target, metadata.file_type())?,
+    };
+    Some(bytes).filter(|bytes| *bytes > 0)
+}
+
+fn is_block_device(target: &Path) -> bool {
+    let metadata = target.metadata();
+    metadata.is_ok_and(|metadata| is_of_block_device(metadata.file_type()))
+}
+
+fn bytes_of_device(target: &Path, kind: FileType) -> Option<u64> {
+    if !is_of_block_device(kind) {
+        return None;
+    }
+    let mut device = File::open(target).ok()?;
+    device.seek(SeekFrom::End(0)).ok()
+}
+
+#[cfg(unix)]
+fn is_of_block_device(kind: FileType) -> bool {
+    std::os::unix::fs::FileTypeExt::is_block_device(&kind)
+}
+
+/// Always false: on this system no file is a block device.
+#[cfg(not(unix))]
+fn is_of_block_device(_kind: FileType) -> bool {
+    false
+}
+
+/// The service levels of a job with a latency target.
+struct Held {
+    levels: ServiceLevels,
+    /// How long each depth is tried.
+    window: Option<Duration>,
+}
+
+/// The service levels of the jobs; `None` if no job has a latency target.
+fn held(jobs: &[Job], mistakes: &mut Mistakes) -> Option<Held> {
+    const TARGET: &str = "latency_target";
+    let job = jobs.iter().find(|job| job.options.contains_key(TARGET))?;
+    let place = job.place_of(TARGET);
+    if jobs.len() > 1 {
+        let error = Error::usage("latency_target with several jobs");
+        mistakes.add(
+            &place,
+            error.hint("iolab tries the depths of one job: give the others a file of their own"),
+        );
+        return None;
+    }
+    let mut time = |name: &'static str| match micros(name, job.options.get(name)?) {
+        Ok(time) => Some(time).filter(|time| !time.is_zero()),
+        Err(fault) => {
+            mistakes.add(&job.place_of(name), fault.error);
+            None
+        }
+    };
+    let (target, window) = (time(TARGET)?, time("latency_window"));
+    let percentile = job.options.get("latency_percentile");
+    // All requests, unless it says otherwise.
+    let quantity = match percentile.map(|text| text.trim()) {
+        None | Some("100" | "100.0") => "max".to_owned(),
+        Some(percentile) => format!("p{percentile}"),
+    };
+    match format!("{quantity}<{}", format_duration(target)).parse() {
+        Ok(levels) => Some(Held { levels, window }),
+        Err(error) => {
+            mistakes.add(&job.place_of("latency_percentile"), error);
+            None
+        }
+    }
+}
+
+impl Held {
+    /// Each depth is tried for so long.
+    fn bound(&self, cell: &mut CellSpec) {
+        if let Some(window) = self.window {
+            cell.trial.limit.bytes = None;
+            cell.trial.limit.time = Some(window);
+        }
+    }
+
+    /// Has the run judge the level at depths up to this one.
+    ///
+    /// # Errors
+    /// Never for a depth that a trial can have.
+    fn put(self, experiment: &mut Experiment, most: u32) -> Result<()> {
+        let setting =
+            Setting::find("depth").ok_or_else(|| Error::failed("there is no setting 'depth'"))?;
+        let doubled = std::iter::successors(Some(1_u32), |depth| depth.checked_mul(2));
+        let below = doubled.take_while(|depth| *depth < most);
+        let depths: Vec<String> = below.chain([most]).map(|depth| depth.to_string()).collect();
+        let trials = depths.len() as u32 * (experiment.design.trials_min + 1);
+        let needed = self.window.unwrap_or_default().saturating_mul(trials);
+        experiment.design.budget = experiment.design.budget.max(needed).min(BUDGET_MAX);
+        experiment.sweep(setting, &depths)?;
+        experiment.hold = Some(self.levels);
+        Ok(())
+    }
 }

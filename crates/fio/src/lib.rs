@@ -11,5 +11,4 @@ pub mod job;
 pub mod options;
 pub mod reported;
 pub mod unsupported;
-pub mod words;
 pub mod write_job;

@@ -1,15 +1,25 @@
 //! Nanosecond clock: the counter of the processor where it can be trusted, else the kernel's clock.
 //!
-//! The counter (`clock/counter.rs`) is used only when its rate is constant, the kernel itself has not
+//! The counter is used only when its rate is constant, the kernel itself has not
 //! given it up, and its rate measured twice against `CLOCK_MONOTONIC_RAW` agrees. Otherwise
 //! every stamp is a `clock_gettime(CLOCK_MONOTONIC_RAW)`.
-
-mod counter;
+//!
+//! The processor's counter that a program reads without the kernel: the time-stamp counter of x86-64, the
+//! virtual count of ARM's generic timer. Other architectures have none that iolab knows.
+//! Sources: Intel SDM vol. 2A and 3B, AMD APM vol. 3, Arm Architecture Reference Manual (CNTVCT_EL0, CNTFRQ_EL0).
 
 use rustix::time::{ClockId, clock_gettime};
 
+#[cfg(target_arch = "aarch64")]
+use arm::*;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+use none::*;
+#[cfg(target_arch = "x86_64")]
+use x86::*;
+
 /// Largest accepted difference between the two calibration windows, parts per million.
 const CALIBRATION_TOLERANCE_PPM: f64 = 200.0;
+
 /// Length of one calibration window, ns.
 const CALIBRATION_WINDOW_NS: u64 = 10_000_000;
 
@@ -42,11 +52,7 @@ impl Clock {
     /// ms.
     pub fn calibrate() -> Self {
         let (source, ns_per_tick, why) = match counter_rate() {
-            Ok(ns_per_tick) => (
-                ClockSource::Counter,
-                ns_per_tick,
-                String::from(counter::NAME),
-            ),
+            Ok(ns_per_tick) => (ClockSource::Counter, ns_per_tick, String::from(NAME)),
             Err(reason) => (
                 ClockSource::MonotonicRaw,
                 1.0,
@@ -80,7 +86,7 @@ impl Clock {
     #[inline(always)]
     pub fn now(&self) -> u64 {
         match self.source {
-            ClockSource::Counter => counter::read(),
+            ClockSource::Counter => read(),
             ClockSource::MonotonicRaw => raw_ns(),
         }
     }
@@ -121,7 +127,7 @@ impl Clock {
     /// The tracefs clock whose time stamps match this clock; `None` where the kernel has none.
     pub fn trace_clock(&self) -> Option<&'static str> {
         match self.source {
-            ClockSource::Counter => counter::TRACE_CLOCK,
+            ClockSource::Counter => TRACE_CLOCK,
             ClockSource::MonotonicRaw => Some("mono_raw"),
         }
     }
@@ -220,20 +226,20 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 
 /// Counter rate, ns per tick, or the reason why the counter is unusable.
 fn counter_rate() -> Result<f64, String> {
-    counter::check()?;
+    check()?;
     let current = std::fs::read_to_string(
         "/sys/devices/system/clocksource/clocksource0/available_clocksource",
     );
     if let Ok(available) = current
-        && counter::is_given_up(&available.split_whitespace().collect::<Vec<_>>())
+        && is_given_up(&available.split_whitespace().collect::<Vec<_>>())
     {
-        return Err(format!("the kernel does not use the {}", counter::TITLE));
+        return Err(format!("the kernel does not use the {}", TITLE));
     }
-    let start = anchor(counter::read);
+    let start = anchor(read);
     spin_until(start.raw_ns + CALIBRATION_WINDOW_NS);
-    let middle = anchor(counter::read);
+    let middle = anchor(read);
     spin_until(middle.raw_ns + CALIBRATION_WINDOW_NS);
-    let end = anchor(counter::read);
+    let end = anchor(read);
     let rate = |a: Anchor, b: Anchor| {
         (b.raw_ns - a.raw_ns) as f64 / b.ticks.saturating_sub(a.ticks).max(1) as f64
     };
@@ -241,16 +247,16 @@ fn counter_rate() -> Result<f64, String> {
     if !agree(first, second) {
         return Err(format!(
             "the {} did not keep pace with the kernel's clock",
-            counter::TITLE
+            TITLE
         ));
     }
     let whole = rate(start, end);
     // Beyond these rates (1 MHz to 100 GHz) the fixed-point conversion would lose digits.
     if !(0.01..=1_000.0).contains(&whole) {
-        return Err(format!("the {} has an implausible rate", counter::TITLE));
+        return Err(format!("the {} has an implausible rate", TITLE));
     }
     // A rate stated by the firmware is exact, unless the measurement contradicts it.
-    let stated = counter::stated_hz().map(|hz| 1e9 / hz);
+    let stated = stated_hz().map(|hz| 1e9 / hz);
     Ok(stated
         .filter(|stated| agree(*stated, whole))
         .unwrap_or(whole))
@@ -264,6 +270,125 @@ fn agree(a: f64, b: f64) -> bool {
 fn spin_until(raw: u64) {
     while raw_ns() < raw {
         std::hint::spin_loop();
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    /// Short name.
+    pub(super) const NAME: &str = "tsc";
+    /// Name within a sentence.
+    pub(super) const TITLE: &str = "time-stamp counter";
+    /// The tracefs clock that counts the same ticks; `None` where the kernel has none.
+    pub(super) const TRACE_CLOCK: Option<&str> = Some("x86-tsc");
+
+    #[inline(always)]
+    pub(super) fn read() -> u64 {
+        // SAFETY: rdtsc exists on every x86-64 CPU and only reads a register.
+        unsafe { std::arch::x86_64::_rdtsc() }
+    }
+
+    /// Whether the counter runs at a constant rate.
+    ///
+    /// # Errors
+    /// The reason why the rate may vary.
+    pub(super) fn check() -> Result<(), &'static str> {
+        use std::arch::x86_64::__cpuid;
+        // CPUID 8000_0007h, EDX bit 8 (AMD APM vol. 3, Intel SDM vol. 2A).
+        let is_invariant =
+            __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0;
+        if is_invariant {
+            Ok(())
+        } else {
+            Err("the CPU has no invariant time-stamp counter")
+        }
+    }
+
+    /// Whether the kernel has stopped trusting the counter, judged by the clock sources that it offers. Without
+    /// `hpet` the reason can be another one: a hypervisor's clock makes the kernel leave the counter out.
+    pub(super) fn is_given_up(available: &[&str]) -> bool {
+        !available.contains(&NAME) && available.contains(&"hpet")
+    }
+
+    /// Counter rate that the processor states, Hz: not available on all x86-64 processors.
+    pub(super) fn stated_hz() -> Option<f64> {
+        None
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use std::arch::asm;
+
+    /// Short name.
+    pub(super) const NAME: &str = "cntvct";
+    /// Name within a sentence.
+    pub(super) const TITLE: &str = "generic timer";
+    /// The tracefs clock that counts the same ticks; `None` where the kernel has none.
+    pub(super) const TRACE_CLOCK: Option<&str> = None;
+
+    /// Current count. The barrier keeps the processor from reading the count before earlier instructions
+    /// finish, as in the kernel's own reader. Where a flaw of the timer needs a workaround, the kernel traps
+    /// the instruction and answers it.
+    #[inline(always)]
+    pub(super) fn read() -> u64 {
+        let count: u64;
+        // SAFETY: Linux lets programs read this register on every ARM64 CPU, and reading it changes nothing.
+        unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nostack)) };
+        count
+    }
+
+    /// Whether the counter runs at a constant rate: the architecture promises it, whatever the frequency of the
+    /// cores.
+    ///
+    /// # Errors
+    /// None.
+    pub(super) fn check() -> Result<(), &'static str> {
+        Ok(())
+    }
+
+    /// Whether the kernel does not use the timer, judged by the clock sources that it offers.
+    pub(super) fn is_given_up(available: &[&str]) -> bool {
+        !available.contains(&"arch_sys_counter")
+    }
+
+    /// Counter rate that the firmware states, Hz.
+    pub(super) fn stated_hz() -> Option<f64> {
+        let hz: u64;
+        // SAFETY: as for the count; firmware has written the register, or left it at 0.
+        unsafe {
+            asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags))
+        };
+        (hz > 0).then_some(hz as f64)
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod none {
+    /// Short name.
+    pub(super) const NAME: &str = "counter";
+    /// Name within a sentence.
+    pub(super) const TITLE: &str = "counter of the CPU";
+    /// The tracefs clock that counts the same ticks; `None` where the kernel has none.
+    pub(super) const TRACE_CLOCK: Option<&str> = None;
+
+    /// Never used: see [`check`].
+    pub(super) fn read() -> u64 {
+        0
+    }
+
+    /// # Errors
+    /// Always.
+    pub(super) fn check() -> Result<(), &'static str> {
+        Err("iolab reads no counter of this kind of CPU")
+    }
+
+    pub(super) fn is_given_up(_available: &[&str]) -> bool {
+        true
+    }
+
+    pub(super) fn stated_hz() -> Option<f64> {
+        None
     }
 }
 

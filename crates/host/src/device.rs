@@ -1,19 +1,22 @@
 //! A block device as sysfs describes it, with all devices that it lies on.
 //! Sources: Documentation/ABI/stable/sysfs-block and Documentation/block/queue-sysfs.rst of Linux.
+//!
+//! Temperature of drives, by their sensors (hwmon: drivers `nvme` and `drivetemp`).
+//!
+//! Connection of a disk to the machine, and the data rate that it allows.
 
-use std::fs;
+#[cfg(test)]
+mod tests;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
-use iolab_storage::sysfs;
-use iolab_storage::{device_under, lies_in_memory};
-use iolab_workload::counters::FlushCounter;
-
-use crate::device_link::Transport;
-use crate::device_link::{self, DeviceLink};
 use crate::pseudo_files::{chosen, text_of};
+use iolab_storage::{device_under, lies_in_memory, sysfs};
+use iolab_workload::counters::FlushCounter;
 
 /// Deepest stack that is followed: deeper ones do not occur, but a cycle would.
 const DEPTH_MAX: u32 = 8;
+
 /// Most devices below one device that are examined.
 const BELOW_MAX: usize = 64;
 
@@ -206,7 +209,7 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
             .and_then(|text| text.parse().ok()),
         counts_traffic: sysfs::counts_traffic(disk),
         counts_flushes: has_queue && flag("queue/iostats") == Some(true),
-        link: device_link::read(disk, transport),
+        link: read_link(disk, transport),
         temperature: temperature(disk),
         layer: layer(disk),
         below: match depth {
@@ -313,7 +316,7 @@ fn backing(disk: &Path) -> Option<Backing> {
 }
 
 /// File with the temperature of a device's disk, from its sensor (hwmon); `None` without a sensor.
-pub(crate) fn temperature_input(sys: &Path, number: (u32, u32)) -> Option<PathBuf> {
+fn temperature_input(sys: &Path, number: (u32, u32)) -> Option<PathBuf> {
     let folder = folder_of(sys, number)?;
     Some(sensor(disk_of(&folder))?.join("temp1_input"))
 }
@@ -364,218 +367,184 @@ fn below(sys: &Path, folder: &Path, disk: &Path, backing: Option<&Backing>) -> V
     folders
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::thermometer::Thermometer;
-    use needs::Tree;
+/// Temperature sensors of some disks, found once. A reading makes the kernel ask the drive (SMART log or SCT
+/// status), NVMe drives at most once a second.
+#[derive(Debug, Clone, Default)]
+pub struct Thermometer {
+    inputs: Vec<PathBuf>,
+}
 
-    /// A fake machine: an NVMe disk with a partition, LUKS on it, and a loop device elsewhere.
-    fn machine() -> Tree {
-        let tree = Tree::empty();
-        let nvme = "devices/pci0000:00/0000:00:1d.0/0000:03:00.0/nvme/nvme0/nvme0n1";
-        tree.files(
-            nvme,
-            &[
-                ("dev", "259:0"),
-                ("size", "2000409264"),
-                ("queue/rotational", "0"),
-                ("queue/write_cache", "write back"),
-                ("queue/scheduler", "[none] mq-deadline kyber"),
-                ("queue/max_sectors_kb", "512"),
-                ("queue/read_ahead_kb", "128"),
-                ("queue/logical_block_size", "512"),
-                ("queue/physical_block_size", "4096"),
-                ("queue/optimal_io_size", "0"),
-                ("queue/iostats", "1"),
-                ("device/model", "Samsung SSD 990 PRO 1TB"),
-                ("device/transport", "pcie"),
-                ("device/hwmon3/temp1_input", "45850"),
-                ("device/hwmon3/temp1_max", "81850"),
-                ("nvme0n1p2/partition", "2"),
-                ("nvme0n1p2/alignment_offset", "0"),
-            ],
-        );
-        let mapper = "devices/virtual/block/dm-0";
-        tree.files(mapper, &[("dm/uuid", "CRYPT-LUKS2-12ab-root")]);
-        tree.link(
-            &format!("{mapper}/slaves/nvme0n1p2"),
-            &format!("{nvme}/nvme0n1p2"),
-        );
-        let looped = "devices/virtual/block/loop7";
-        tree.files(
-            looped,
-            &[("loop/backing_file", "/images/a.img"), ("loop/dio", "0")],
-        );
-        tree.link("dev/block/259:2", &format!("{nvme}/nvme0n1p2"));
-        tree.link("dev/block/253:0", mapper);
-        tree.link("dev/block/7:7", looped);
-        tree
+impl Thermometer {
+    /// Sensors of these disks, as far as they have any.
+    pub(crate) fn of(sys: &Path, disks: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        let inputs = disks.into_iter();
+        let mut inputs: Vec<PathBuf> = inputs
+            .filter_map(|disk| temperature_input(sys, disk))
+            .collect();
+        inputs.sort_unstable();
+        inputs.dedup();
+        Self { inputs }
     }
 
-    #[test]
-    fn a_partition_has_the_sensor_of_its_disk() {
-        let tree = machine();
-        let of = |number| Thermometer::of(tree.path(), [number]).read();
-        assert_eq!(of((259, 2)), Some(45_850));
-        assert_eq!([of((253, 0)), of((7, 7)), of((8, 0))], [None; 3]);
-        // A disk with several paths: a controller has the sensor, its own folder none.
-        let head = "devices/virtual/nvme-subsystem/nvme-subsys1/nvme1n1";
-        let paths = "devices/virtual/nvme-subsystem/nvme-subsys1";
-        tree.files(head, &[("dev", "259:9")]);
-        tree.files(paths, &[("nvme2/hwmon5/temp1_input", "38850")]);
-        tree.files(paths, &[("nvme3/transport", "tcp")]);
-        tree.link(&format!("{head}/device"), paths);
-        tree.link("dev/block/259:9", head);
-        assert_eq!(of((259, 9)), Some(38_850));
-        // The hottest of several disks; the sensor of a removed disk has no reading.
-        let both = Thermometer::of(tree.path(), [(259, 0), (259, 2), (7, 7)]);
-        assert_eq!((both.read(), both.has_sensors()), (Some(45_850), true));
-        let none = Thermometer::of(tree.path(), [(7, 7)]);
-        assert_eq!((none.read(), none.has_sensors()), (None, false));
+    /// Whether there is a sensor.
+    pub fn has_sensors(&self) -> bool {
+        !self.inputs.is_empty()
     }
 
-    #[test]
-    fn a_partition_is_described_by_its_disk() {
-        let tree = machine();
-        let device = Device::read(tree.path(), (259, 2)).expect("there");
-        assert_eq!((&*device.name, &*device.disk), ("nvme0n1p2", "nvme0n1"));
-        assert_eq!(device.number, Some((259, 0)));
-        assert_eq!(device.transport, Transport::Nvme);
-        assert_eq!(device.bytes, Some(2_000_409_264 * 512));
-        assert_eq!(device.rotational, Some(false));
-        assert_eq!(device.scheduler.as_deref(), Some("none"));
-        assert_eq!(device.request_max_bytes, Some(512 << 10));
-        assert_eq!(device.optimal_io_bytes, None);
-        assert_eq!(device.misaligned_bytes, Some(0));
-        assert_eq!(device.temperature, Some((45.85, 81.85)));
-        assert!(device.below.is_empty() && device.layer.is_none());
+    /// Temperature of the hottest disk, thousandths of a degree Celsius; `None` without a sensor, and below
+    /// zero.
+    pub fn read(&self) -> Option<u64> {
+        let readings = self.inputs.iter().filter_map(|input| {
+            let text = fs::read_to_string(input).ok()?;
+            text.trim().parse::<u64>().ok()
+        });
+        readings.max()
+    }
+}
+
+/// A connection: its present and its best speed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceLink {
+    /// Present speed: `16.0 GT/s x4`, `6.0 Gbps`.
+    pub now: String,
+    /// Best speed that the device supports; equal to `now` when it runs at that.
+    pub best: String,
+    /// Present data rate without protocol overhead, MB/s; `None` where the speed is unknown.
+    pub ceiling_mb_s: Option<f64>,
+}
+
+/// Connection of a disk, by its folder in sysfs.
+pub fn read_link(disk: &Path, transport: Transport) -> Option<DeviceLink> {
+    match transport {
+        Transport::Nvme => pci(disk),
+        Transport::Sata => sata(disk),
+        _ => None,
+    }
+}
+
+/// PCI link of the nearest PCI device above the disk (Documentation/ABI/testing/sysfs-bus-pci).
+fn pci(disk: &Path) -> Option<DeviceLink> {
+    let folder = disk
+        .ancestors()
+        .find(|folder| folder.join("current_link_speed").exists())?;
+    let text = |file: &str| text_of(folder.join(file));
+    let (speed, width) = (text("current_link_speed")?, text("current_link_width")?);
+    let (best_speed, best_width) = (text("max_link_speed")?, text("max_link_width")?);
+    // The link of a virtual device has no lanes: `Unknown`, x0 or x63.
+    let lanes = width
+        .parse()
+        .ok()
+        .filter(|lanes: &u32| (1..=32).contains(lanes))?;
+    let lane = pci_lane_mb_s(&speed)?;
+    let words = |speed: &str, width: &str| format!("{} x{width}", speed.trim_end_matches(" PCIe"));
+    Some(DeviceLink {
+        now: words(&speed, &width),
+        best: words(&best_speed, &best_width),
+        ceiling_mb_s: Some(lane * f64::from(lanes)),
+    })
+}
+
+/// Data that one lane carries, MB/s: 8 bits in 10 up to 5 GT/s, 128 in 130 up to 32 GT/s, 236 bytes in 256 at
+/// 64 GT/s. Source: PCI Express Base Specification 5.0, 4.2.1 and 4.2.2; 6.0, 4.2.3.
+fn pci_lane_mb_s(speed: &str) -> Option<f64> {
+    let gigatransfers: f64 = speed.split_whitespace().next()?.parse().ok()?;
+    let share = match gigatransfers {
+        g if g <= 5.0 => 8.0 / 10.0,
+        g if g <= 32.0 => 128.0 / 130.0,
+        _ => 236.0 / 256.0,
+    };
+    Some(gigatransfers * 1000.0 / 8.0 * share)
+}
+
+/// SATA link of the port above the disk; 8 bits in 10 are data (Serial ATA 3.1, 7.2).
+fn sata(disk: &Path) -> Option<DeviceLink> {
+    let (port, number) = disk.ancestors().find_map(|folder| {
+        let name = folder.file_name()?.to_str()?;
+        let number = name.strip_prefix("ata")?;
+        number.parse::<u32>().ok().map(|number| (folder, number))
+    })?;
+    let folder = port.join(format!("link{number}/ata_link/link{number}"));
+    let now = text_of(folder.join("sata_spd"))?;
+    let gigabits = |text: &str| text.split_whitespace().next()?.parse::<f64>().ok();
+    let speed = gigabits(&now)?;
+    let best = text_of(folder.join("hw_sata_spd_limit"))
+        .filter(|text| gigabits(text).is_some_and(|limit| limit > speed));
+    Some(DeviceLink {
+        best: best.unwrap_or_else(|| now.clone()),
+        now,
+        ceiling_mb_s: Some(speed * 100.0),
+    })
+}
+
+/// Attachment of a device, or the mechanism that stands in for a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// NVMe on PCI Express.
+    Nvme,
+    /// NVMe over a network.
+    NvmeFabric,
+    /// SATA or ATA.
+    Sata,
+    /// USB.
+    Usb,
+    /// SCSI of another kind: SAS, Fibre Channel, iSCSI, a virtual adapter.
+    Scsi,
+    /// A memory card or soldered flash.
+    Mmc,
+    /// Virtual, through virtio.
+    Virtio,
+    /// Virtual, through Xen.
+    Xen,
+    /// Persistent memory.
+    Pmem,
+    /// File used as a device.
+    Loop,
+    /// Compressed memory.
+    Zram,
+    /// Memory.
+    RamDisk,
+    /// A server on the network: nbd, rbd, DRBD.
+    Network,
+    /// Device mapper: LVM, encryption, multipath.
+    DeviceMapper,
+    /// Software RAID.
+    Raid,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+impl Transport {
+    /// Whether the device keeps its data in memory, and so is not storage.
+    pub fn is_memory(self) -> bool {
+        matches!(self, Transport::Zram | Transport::RamDisk)
     }
 
-    #[test]
-    fn a_switch_that_has_no_effect_says_nothing() {
-        let tree = Tree::empty();
-        for (number, name, queues) in [(1, "sda", "mq/0/nr_tags"), (2, "zram0", "comp_algorithm")] {
-            let folder = format!("devices/virtual/block/{name}");
-            tree.files(&folder, &[("queue/iostats", "0"), (queues, "1")]);
-            tree.link(&format!("dev/block/9:{number}"), &folder);
-        }
-        let counts = |number| {
-            Device::read(tree.path(), (9, number))
-                .expect("there")
-                .counts_traffic
-        };
-        assert_eq!((counts(1), counts(2)), (Some(false), None));
+    /// Whether a hypervisor provides the device.
+    pub fn is_virtual(self) -> bool {
+        matches!(self, Transport::Virtio | Transport::Xen)
     }
+}
 
-    #[test]
-    fn stacks_are_followed_down() {
-        let tree = machine();
-        let device = Device::read(tree.path(), (253, 0)).expect("there");
-        assert_eq!(device.transport, Transport::DeviceMapper);
-        assert_eq!(device.chain(), "dm-0 (crypt) on nvme0n1p2");
-        let names: Vec<_> = device.stack().iter().map(|d| d.name.as_str()).collect();
-        assert_eq!(names, ["dm-0", "nvme0n1p2"]);
-    }
-
-    #[test]
-    fn flushes_are_looked_for_where_they_are_counted() {
-        let tree = machine();
-        let of = |number| {
-            Device::read(tree.path(), number)
-                .expect("there")
-                .flush_counter()
-        };
-        // Without a queue nothing counts flushes, below or above.
-        assert_eq!([(259, 2), (253, 0), (7, 7)].map(of), [None; 3]);
-        let nvme = "devices/pci0000:00/0000:00:1d.0/0000:03:00.0/nvme/nvme0/nvme0n1";
-        tree.files(nvme, &[("mq/0/nr_tags", "1023")]);
-        let looped = "devices/virtual/block/loop7";
-        tree.files(looped, &[("mq/0/nr_tags", "128"), ("queue/iostats", "1")]);
-        // A partition uses its disk's counter, encryption announces the cache of the disk below, a loop device
-        // has its own.
-        let disks = Some(FlushCounter::Disks);
-        assert_eq!([(259, 2), (253, 0)].map(of), [disks, disks]);
-        assert_eq!(of((7, 7)), Some(FlushCounter::Device));
-        tree.link("dev/block/259:0", nvme);
-        assert_eq!(of((259, 0)), Some(FlushCounter::Device));
-    }
-
-    #[test]
-    fn a_circle_ends() {
-        let tree = machine();
-        tree.link(
-            "devices/virtual/block/md9/slaves/x",
-            "devices/virtual/block/md9",
-        );
-        tree.link("dev/block/9:9", "devices/virtual/block/md9");
-        let device = Device::read(tree.path(), (9, 9)).expect("there");
-        assert_eq!(device.stack().len(), DEPTH_MAX as usize + 1);
-    }
-
-    #[test]
-    fn loop_devices_name_their_file() {
-        let tree = machine();
-        let device = Device::read(tree.path(), (7, 7)).expect("there");
-        let backing = device.backing.as_ref().expect("told");
-        assert_eq!(
-            (&*backing.file, backing.direct),
-            ("/images/a.img", Some(false))
-        );
-        assert!(device.below.is_empty(), "no such file");
-        assert_eq!(Device::read(tree.path(), (1, 1)), None);
-    }
-
-    #[test]
-    fn loop_device_lies_on_its_files_device() {
-        let tree = machine();
-        let file = tree.path().join("a.img");
-        fs::write(&file, "x").expect("written");
-        let Some((major, minor)) = device_under(&file) else {
-            return needs::skip(needs::Need::BlockDevice, file.display());
-        };
-        tree.files(
-            "devices/virtual/block/loop8",
-            &[("loop/backing_file", &file.display().to_string())],
-        );
-        tree.link("dev/block/7:8", "devices/virtual/block/loop8");
-        let nvme = "devices/pci0000:00/0000:00:1d.0/0000:03:00.0/nvme/nvme0/nvme0n1";
-        tree.link(&format!("dev/block/{major}:{minor}"), nvme);
-        let device = Device::read(tree.path(), (7, 8)).expect("there");
-        assert_eq!(device.chain(), "loop8 (a file) on nvme0n1");
-    }
-
-    #[test]
-    fn controllers_tell_the_transport_of_a_namespace() {
-        for (place, text, expected) in [
-            ("device/transport", "pcie", Transport::Nvme),
-            ("device/transport", "tcp", Transport::NvmeFabric),
-            // Several paths, as Linux's own multipath layer shows them.
-            ("device/nvme4/transport", "pcie", Transport::Nvme),
-            ("device/nvme4/transport", "rdma", Transport::NvmeFabric),
-        ] {
-            let disk = Tree::empty();
-            disk.files("", &[(place, text)]);
-            let found = transport(disk.path(), "nvme0n1");
-            assert_eq!(found, expected, "{place} {text}");
-        }
-    }
-
-    #[test]
-    fn the_way_to_the_disk_tells_the_transport() {
-        use Transport::{Other, Raid, Sata, Scsi, Usb, Virtio, Zram};
-        for (path, expected) in [
-            ("pci0/usb2/2-1/host4/target4:0:0/block/sdb", Usb),
-            ("pci0/ata1/host0/target0:0:0/block/sda", Sata),
-            ("pci0/virtio2/host2/target2:0:0/block/sda", Virtio),
-            ("pci0/host2/port-2:0/block/sda", Scsi),
-            ("platform/block/odd", Other),
-            ("virtual/block/zram0", Zram),
-            ("virtual/block/md127", Raid),
-        ] {
-            let path = Path::new("/sys/devices").join(path);
-            let name = path.file_name().and_then(|name| name.to_str());
-            assert_eq!(transport(&path, name.expect("text")), expected, "{path:?}");
-        }
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Transport::Nvme => "nvme",
+            Transport::NvmeFabric => "nvme-fabric",
+            Transport::Sata => "sata",
+            Transport::Usb => "usb",
+            Transport::Scsi => "scsi",
+            Transport::Mmc => "mmc",
+            Transport::Virtio => "virtio",
+            Transport::Xen => "xen",
+            Transport::Pmem => "pmem",
+            Transport::Loop => "loop",
+            Transport::Zram => "zram",
+            Transport::RamDisk => "ram-disk",
+            Transport::Network => "network",
+            Transport::DeviceMapper => "device-mapper",
+            Transport::Raid => "raid",
+            Transport::Other => "other",
+        })
     }
 }

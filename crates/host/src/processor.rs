@@ -1,15 +1,24 @@
 //! The processors: how many are usable, their frequency, and the kernel's defences against their flaws.
 //! Sources: Documentation/admin-guide/pm/cpufreq.rst, cputopology.rst and hw-vuln/index.rst of Linux.
+//!
+//! Kinds of cores: processors with fast and with economical cores (big.LITTLE, hybrid).
+//! Sources: Documentation/scheduler/sched-capacity.rst and Documentation/ABI/testing/sysfs-devices-system-cpu of Linux.
+//!
+//! Check that real-time threads leave CPUs to other programs. Source:
+//! Documentation/scheduler/sched-rt-group.rst of Linux.
+//!
+//! Memory that the data TLBs cover with small pages, as the processor describes them (CPUID).
 
-mod core_kinds;
-
-use std::fs;
+#[cfg(test)]
+mod tests;
 use std::path::Path;
 use std::time::Instant;
+use std::{fmt, fs};
 
-pub use core_kinds::{CoreKind, core_kinds};
-
-use crate::pseudo_files::text_of;
+use crate::machine::cpu_models;
+use crate::pseudo_files::{number_of, text_of};
+use iolab_workload::cpus::Cpus;
+use iolab_workload::{Error, Result};
 
 /// Description of the processors; properties that the system does not report are `None`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -153,80 +162,202 @@ fn on_battery(folder: &Path) -> Option<bool> {
     of_type("Battery").filter_map(empties).reduce(|a, b| a || b)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use needs::Tree;
+/// Cores of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CoreKind {
+    /// CPUs of this kind.
+    pub cpus: Cpus,
+    /// Model name, where the kinds differ in it.
+    pub model: Option<String>,
+    /// Scheduler capacity: work per time, 1024 for the fastest cores.
+    pub capacity: Option<u64>,
+    /// Size of a first-level data cache as the kernel writes it: `32K`.
+    pub l1d: Option<String>,
+    /// Highest frequency, kHz.
+    pub frequency_max_khz: Option<u64>,
+    /// Frequency governor.
+    pub governor: Option<String>,
+}
 
-    #[test]
-    fn a_laptop_is_described() {
-        let tree = Tree::empty();
-        tree.files(
-            "devices/system/cpu",
-            &[
-                ("present", "0-3,8-9"),
-                ("cpu0/cpufreq/scaling_governor", "powersave"),
-                ("cpu0/thermal_throttle/package_throttle_count", "0"),
-                ("cpu1/thermal_throttle/package_throttle_count", "12"),
-                ("intel_pstate/no_turbo", "1"),
-                ("smt/active", "1"),
-                ("vulnerabilities/meltdown", "Mitigation: PTI"),
-                (
-                    "vulnerabilities/mds",
-                    "Mitigation: Clear CPU buffers; SMT vulnerable",
-                ),
-                ("vulnerabilities/l1tf", "Not affected"),
-                ("vulnerabilities/srso", "Vulnerable: Safe RET, no microcode"),
-                (
-                    "vulnerabilities/itlb_multihit",
-                    "KVM: Mitigation: VMX disabled",
-                ),
-            ],
-        );
-        tree.file("class/power_supply/AC/type", "Mains");
-        tree.file("class/power_supply/AC/online", "0");
-        tree.file("class/power_supply/BAT0/type", "Battery");
-        tree.file("class/power_supply/BAT0/status", "Charging");
-        let processor = Processor::read(tree.path(), tree.path());
-        assert_eq!(processor.present, Some(6));
-        assert_eq!(processor.governor.as_deref(), Some("powersave"));
-        assert_eq!(processor.boost, Some(false));
-        assert_eq!(processor.smt, Some(true));
-        assert_eq!(processor.throttled, Some(12));
-        assert_eq!(processor.on_battery, Some(true));
-        let names: Vec<_> = processor
-            .mitigations
-            .iter()
-            .map(|(name, _)| &**name)
+/// Kinds of cores below `sys`, by their first CPU; empty where all are alike. Cores of the same model and
+/// capacity are of one kind, whatever frequency each reaches.
+pub fn core_kinds(proc: &Path, sys: &Path) -> Vec<CoreKind> {
+    let models = cpu_models(proc);
+    let folder = sys.join("devices/system/cpu");
+    let online: Option<Cpus> = text_of(folder.join("online")).and_then(|list| list.parse().ok());
+    let mut kinds: Vec<CoreKind> = Vec::new();
+    for cpu in online.unwrap_or_default().numbers() {
+        let own = folder.join(format!("cpu{cpu}"));
+        let is_of = |(cpus, _): &&(Cpus, String)| cpus.numbers().contains(cpu);
+        let kind = CoreKind {
+            cpus: Cpus::new([*cpu]),
+            model: models.iter().find(is_of).map(|(_, name)| name.clone()),
+            capacity: number_of(own.join("cpu_capacity")),
+            l1d: text_of(own.join("cache/index0/size")),
+            frequency_max_khz: number_of(own.join("cpufreq/cpuinfo_max_freq")),
+            governor: governor(&own),
+        };
+        let alike = |known: &&mut CoreKind| {
+            (&known.model, known.capacity, &known.l1d) == (&kind.model, kind.capacity, &kind.l1d)
+        };
+        match kinds.iter_mut().find(alike) {
+            Some(known) => {
+                known.cpus = known.cpus.plus(&kind.cpus);
+                known.frequency_max_khz = known.frequency_max_khz.max(kind.frequency_max_khz);
+            }
+            None => kinds.push(kind),
+        }
+    }
+    match kinds.len() {
+        0 | 1 => Vec::new(),
+        _ => kinds,
+    }
+}
+
+/// One line: `0-3 Arm Cortex-A55, capacity 446, up to 1800000 kHz, schedutil`.
+impl fmt::Display for CoreKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.cpus)?;
+        if let Some(model) = &self.model {
+            write!(f, " {model}")?;
+        }
+        if let Some(capacity) = self.capacity {
+            write!(f, ", capacity {capacity}")?;
+        }
+        if let Some(size) = &self.l1d {
+            write!(f, ", L1d {size}")?;
+        }
+        if let Some(khz) = self.frequency_max_khz {
+            write!(f, ", up to {khz} kHz")?;
+        }
+        match &self.governor {
+            Some(governor) => write!(f, ", {governor}"),
+            None => Ok(()),
+        }
+    }
+}
+
+const FOLDER: &str = "/proc/sys/kernel";
+
+/// Refuses to start as many real-time threads as there are CPUs, or more, unless the kernel reserves time for
+/// ordinary threads.
+///
+/// # Errors
+/// Of kind [`Refused`](iolab_workload::Kind::Refused).
+pub fn check_realtime(threads: u64) -> Result<()> {
+    check(threads, usable().unwrap_or(1), Path::new(FOLDER))
+}
+
+fn check(threads: u64, cpus: u64, folder: &Path) -> Result<()> {
+    let number = |file: &str| text_of(folder.join(file))?.parse::<i64>().ok();
+    let runtime = number("sched_rt_runtime_us");
+    // A runtime of -1 means unlimited; an unreadable value may mean that as well.
+    let reserves = runtime
+        .zip(number("sched_rt_period_us"))
+        .is_some_and(|(runtime, period)| (0..period).contains(&runtime));
+    if threads < cpus || reserves {
+        return Ok(());
+    }
+    Err(Error::refused(format!(
+        "refusing to start {threads} real-time threads on {cpus} CPUs: the kernel reserves no time for other programs"
+    ))
+    .hint("set fewer threads than CPUs, or limit them: sysctl kernel.sched_rt_runtime_us=950000"))
+}
+
+/// Page size that the entries are counted for, bytes.
+const SMALL_PAGE: u64 = 4096;
+
+/// Most descriptions read; processors have fewer than ten.
+const DESCRIPTIONS_MAX: u32 = 32;
+
+/// The four registers that CPUID answers with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Registers {
+    eax: u32,
+    ebx: u32,
+    ecx: u32,
+    edx: u32,
+}
+
+/// Memory covered without a TLB miss, bytes. A level that the processor does not describe is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reach {
+    /// Coverage of the first-level data TLB.
+    pub l1d: Option<u64>,
+    /// Coverage of the second level.
+    pub l2: Option<u64>,
+}
+
+/// Coverage of this processor's data TLBs; empty on machines other than x86-64.
+pub fn reach() -> Reach {
+    #[cfg(target_arch = "x86_64")]
+    let reach = reach_by(|leaf, subleaf| {
+        let answer = std::arch::x86_64::__cpuid_count(leaf, subleaf);
+        Registers {
+            eax: answer.eax,
+            ebx: answer.ebx,
+            ecx: answer.ecx,
+            edx: answer.edx,
+        }
+    });
+    #[cfg(not(target_arch = "x86_64"))]
+    let reach = Reach::default();
+    reach
+}
+
+/// Coverage by a processor's CPUID answers. Leaf 18h describes one TLB per subleaf (Intel SDM vol. 2A, CPUID);
+/// leaves 8000_0005h and 8000_0006h are AMD's (APM vol. 3, appendix E).
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+fn reach_by(cpuid: impl Fn(u32, u32) -> Registers) -> Reach {
+    if cpuid(0, 0).eax >= 0x18 {
+        let first = cpuid(0x18, 0);
+        let described: Vec<Registers> = (1..=first.eax.min(DESCRIPTIONS_MAX - 1))
+            .map(|subleaf| cpuid(0x18, subleaf))
+            .chain([first])
             .collect();
-        assert_eq!(names, ["itlb_multihit", "mds", "meltdown"]);
-        assert_eq!(processor.mitigations[2].1, "PTI");
-        assert!(processor.system_call_ns.is_some_and(|ns| ns > 0.0));
+        let reach = from_descriptions(&described);
+        if reach != Reach::default() {
+            return reach;
+        }
     }
+    let last = cpuid(0x8000_0000, 0).eax;
+    let answer = |leaf: u32| (last >= leaf).then(|| cpuid(leaf, 0).ebx);
+    Reach {
+        l1d: answer(0x8000_0005).and_then(amd_l1d),
+        l2: answer(0x8000_0006).and_then(amd_l2),
+    }
+}
 
-    #[test]
-    fn a_battery_without_mains_tells_by_its_status() {
-        let tree = Tree::empty();
-        assert_eq!(on_battery(tree.path()), None);
-        tree.file("mouse/type", "Battery");
-        tree.file("mouse/scope", "Device");
-        tree.file("mouse/status", "Discharging");
-        assert_eq!(on_battery(tree.path()), None);
-        tree.file("BAT0/type", "Battery");
-        tree.file("BAT0/status", "Discharging");
-        assert_eq!(on_battery(tree.path()), Some(true));
+/// Coverage by leaf 18h, one TLB per answer. EBX bit 0: holds small pages; EBX 31..16: ways; ECX: sets. EDX
+/// 4..0: kind (1 data, 3 unified, 4 loads only); EDX 7..5: level. Several TLBs of a level add up.
+fn from_descriptions(described: &[Registers]) -> Reach {
+    let level = |wanted: u32| {
+        described
+            .iter()
+            .filter(|r| matches!(r.edx & 0x1f, 1 | 3 | 4) && r.ebx & 1 != 0)
+            .filter(|r| (r.edx >> 5) & 7 == wanted)
+            .map(|r| u64::from(r.ebx >> 16) * u64::from(r.ecx))
+            .fold(0, u64::saturating_add)
+    };
+    Reach {
+        l1d: bytes(level(1)),
+        l2: bytes(level(2)),
     }
+}
 
-    #[test]
-    fn what_is_not_told_is_left_out() {
-        let tree = Tree::empty();
-        let processor = Processor::read(tree.path(), tree.path());
-        assert_eq!(
-            (processor.present, processor.boost, processor.smt),
-            (None, None, None)
-        );
-        assert!(processor.mitigations.is_empty());
-        assert_eq!(count_of("0-x"), None);
-        assert_eq!(count_of("3-1"), None);
-    }
+/// Entries for small pages: 8000_0005h, EBX 23..16.
+fn amd_l1d(ebx: u32) -> Option<u64> {
+    bytes(u64::from((ebx >> 16) & 0xff))
+}
+
+/// Entries for small pages: 8000_0006h, EBX 27..16. EBX 31..28, the associativity, is 0 where there is no such
+/// TLB.
+fn amd_l2(ebx: u32) -> Option<u64> {
+    (ebx >> 28 != 0)
+        .then_some(u64::from((ebx >> 16) & 0xfff))
+        .and_then(bytes)
+}
+
+fn bytes(entries: u64) -> Option<u64> {
+    entries.checked_mul(SMALL_PAGE).filter(|bytes| *bytes > 0)
 }

@@ -21,8 +21,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::clock::Clock;
 use crate::counters::{OpenAccount, account_of_collected, parse_run_delay_ns, resource_use};
+use crate::observation;
 use crate::observation::Observation;
-use crate::page_cache;
 use iolab_storage::Target;
 use iolab_workload::counters::{Counters, ResourceUse};
 use iolab_workload::operation::PerOperation;
@@ -128,7 +128,7 @@ pub fn run(
     stop: &AtomicBool,
 ) -> Result<ProgramRun> {
     for (file, range) in files {
-        page_cache::prepare(spec, file, range.clone(), range.clone(), stop)?;
+        observation::prepare(spec, file, range.clone(), range.clone(), stop)?;
     }
     let (mut command, last_words, output) = prepare(program)?;
     let check_paths = || files.iter().try_for_each(|(file, _)| file.check_path());

@@ -2,7 +2,6 @@
 //! changes left by a killed process are restored by the next one.
 
 mod journal;
-mod other_iolab;
 
 use std::cell::RefCell;
 use std::fs;
@@ -14,11 +13,9 @@ use iolab_workload::{Error, Result};
 
 use crate::device::Device;
 use crate::pseudo_files::{chosen, number_of, text_of};
-pub use journal::restore_own;
-use journal::{During, Journal, JournalEntry, Opened};
+use journal::{During, Journal, JournalEntry, Opened, other_control};
+pub use journal::{OtherControl, restore_own};
 use journal::{put_back, restore};
-pub use other_iolab::OtherControl;
-use other_iolab::other_control;
 
 const PROC: &str = "/proc";
 const SYS: &str = "/sys";

@@ -8,18 +8,13 @@
 
 mod accounts;
 mod descriptors;
-mod disks;
 mod exits;
 mod group;
-mod mappings;
 mod over_time;
 mod process_tree;
 mod running_process;
 mod seen_file;
-mod signals;
 mod start_snapshot;
-mod target;
-mod trace;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -41,13 +36,11 @@ use descriptors::Descriptors;
 use exits::Exits;
 use group::WitnessGroup;
 use over_time::{Pace, Recorder};
-use process_tree::Tree;
+use process_tree::{Came, Signals, Tree};
 use running_process::RunningProcess;
-use signals::{Came, Signals};
-use start_snapshot::Before;
-use trace::ProgramTracer;
+use start_snapshot::{Before, ProgramTracer};
 
-pub use signals::end_by;
+pub use process_tree::end_by;
 
 /// Number of a block device: major, minor.
 type Number = (u32, u32);
@@ -292,7 +285,7 @@ fn closed_last(end: OwnedFd) -> OwnedFd {
 /// Stacks of the devices of these names.
 fn devices(names: &[PathBuf]) -> Result<Vec<Stack>> {
     let stack = |name: &PathBuf| {
-        let number: Option<Number> = disks::number_of(name);
+        let number: Option<Number> = over_time::number_of(name);
         let device = number.ok_or_else(|| {
             Error::usage(format!("{} is not a block device", name.display()))
                 .hint("lsblk lists them: iolab witness --device NAME")

@@ -4,8 +4,7 @@
 //! counters are read around them as around iolab's own. Their output is untrusted text, and read with limits.
 //!
 //! Files to begin with: `lib.rs` (the trait `Peer`, the installed peers, and their trials); `fio/command.rs`
-//! and `iozone/command.rs` (a cell as a command line); `fio/import.rs` and `iozone/import.rs` (reports of
-//! earlier runs).
+//! and `iozone.rs` (a cell as a command line); `fio/import.rs` and `iozone/import.rs` (reports of earlier runs).
 
 mod common_plan;
 pub mod fio;

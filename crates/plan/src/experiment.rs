@@ -1,19 +1,14 @@
 //! An experiment: a named question with its factors and levels, fixed settings, response and design.
 
 mod change;
-mod combinations;
 pub(crate) mod design;
-pub(crate) mod design_entries;
 pub mod document;
 mod group_settings;
 mod inquiry;
 mod missing_levels;
-mod programs;
 mod question;
 mod rate_search;
-mod serialize;
 mod tracked_cells;
-mod trial_time;
 mod write_budget;
 
 use std::path::{Component, Path, PathBuf};
@@ -28,10 +23,9 @@ use crate::read_user_file;
 
 pub use change::Change;
 pub use design::{
-    BUDGET_MAX, BlockTimes, Design, INTERVAL_TRIALS, LAST_BLOCK, TRIALS_MAX, WarmUp,
-    trials_to_compare,
+    BUDGET_MAX, BlockTimes, Design, DesignEntry, INTERVAL_TRIALS, LAST_BLOCK, TRIALS_MAX, WarmUp,
+    design_names, trials_to_compare,
 };
-pub use design_entries::{DesignEntry, design_names};
 pub use group_settings::{Combination, ExperimentGroup, GroupSetting};
 pub use inquiry::{BLOCKS_MAX, INQUIRY, Inquiry, Phenomenon, Untried, Variant};
 pub use missing_levels::LevelChange;

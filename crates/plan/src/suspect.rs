@@ -2,11 +2,8 @@
 //!
 //! A suspect is a constant in a file of `suspect/`, and a line in `SUSPECTS`.
 
-mod buffers;
 mod device;
-mod read_ahead;
 mod threads;
-mod writes;
 
 use std::time::Duration;
 
@@ -276,33 +273,33 @@ impl Sides {
 
 /// All suspects, in the order of their names.
 static SUSPECTS: &[Suspect] = &[
-    writes::ALLOCATION,
+    device::ALLOCATION,
     device::BANDWIDTH,
-    buffers::BUFFER_FOOTPRINT,
-    buffers::BUFFER_PIECES,
+    threads::BUFFER_FOOTPRINT,
+    threads::BUFFER_PIECES,
     threads::CPU_BINDING,
     threads::CPU_WAITING,
-    writes::DURABILITY,
+    device::DURABILITY,
     threads::FILE_LOCK,
-    read_ahead::HOST_READ_AHEAD,
-    buffers::HUGE_PAGES,
-    read_ahead::MAPPED_READ_AHEAD,
-    buffers::PAGE_FAULTS,
+    device::HOST_READ_AHEAD,
+    threads::HUGE_PAGES,
+    device::MAPPED_READ_AHEAD,
+    threads::PAGE_FAULTS,
     device::QUEUEING,
     device::REACH,
-    read_ahead::READ_AHEAD,
-    read_ahead::READ_AHEAD_LIMIT,
-    writes::RECOVERY,
+    device::READ_AHEAD,
+    device::READ_AHEAD_LIMIT,
+    device::RECOVERY,
     device::REQUEST_LIMIT,
     device::SCHEDULER,
     threads::SHARED_DESCRIPTOR,
     device::SMALL_REQUESTS,
     threads::SYSTEM_CALLS,
-    buffers::TLB,
+    threads::TLB,
     threads::WAITING,
-    writes::WRITE_BACK,
-    writes::WRITE_CACHE,
-    writes::WRITTEN_DATA,
+    device::WRITE_BACK,
+    device::WRITE_CACHE,
+    device::WRITTEN_DATA,
 ];
 
 impl Suspect {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::definition::{self, Definition};
 use iolab_plan::experiment::of_text;
 use iolab_plan::read_user_file;
 use iolab_record::digest;
@@ -55,7 +55,7 @@ pub fn wrong_definition(why: String, name: &str) -> Error {
 const DEFINITION_MAX: u64 = 1 << 20;
 
 fn text_of(name: &str) -> Result<String> {
-    if let Some(entry) = catalogue::ENTRIES.iter().find(|entry| entry.name == name) {
+    if let Some(entry) = definition::ENTRIES.iter().find(|entry| entry.name == name) {
         return Ok(entry.text.to_owned());
     }
     let path = Path::new(name);
@@ -63,7 +63,7 @@ fn text_of(name: &str) -> Result<String> {
         let hint = "check the path; 'iolab model list' shows the built-in models";
         return read_user_file::text(path, DEFINITION_MAX, hint);
     }
-    let known: Vec<&str> = catalogue::ENTRIES.iter().map(|entry| entry.name).collect();
+    let known: Vec<&str> = definition::ENTRIES.iter().map(|entry| entry.name).collect();
     Err(unknown("model", name, &known))
 }
 
@@ -81,8 +81,8 @@ mod tests {
             let error = measured_definition(name, measured).unwrap_err();
             assert_eq!(error, other_disk(name));
         }
-        let text = catalogue::ENTRIES[0].text;
+        let text = definition::ENTRIES[0].text;
         let measured = digest(text.bytes());
-        assert!(measured_definition(catalogue::ENTRIES[0].name, Some(&measured)).is_ok());
+        assert!(measured_definition(definition::ENTRIES[0].name, Some(&measured)).is_ok());
     }
 }

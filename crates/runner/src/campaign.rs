@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use iolab_host::device::Device;
-use iolab_host::realtime_limit::check_realtime;
+use iolab_host::processor::check_realtime;
 use iolab_host::system_control::SystemControl;
 use iolab_plan::cells::{FittedPlan, OneProcess, Plan, Processes};
 use iolab_plan::experiment::Experiment;

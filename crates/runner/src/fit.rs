@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use iolab_engine::trial;
-use iolab_host::memory::{AvailableMemory, HugePages};
+use iolab_host::machine::{AvailableMemory, HugePages};
 use iolab_plan::batch_probes;
 use iolab_plan::cells::{FittedPlan, Plan, PlannedCell, Processes};
 use iolab_plan::experiment::{Experiment, LevelChange};

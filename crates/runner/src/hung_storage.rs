@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use iolab_host::system_control::restore_own;
 use iolab_host::tracing::THREAD_NAMES;
 use iolab_storage::{
-    FileSystem, ScratchRemover, Target, TargetKind, file_systems, leftover_bytes, meminfo,
+    FileSystem, ScratchRemover, Target, TargetKind, file_systems, leftover_bytes, procfs,
 };
 use iolab_workload::escape_control::shell_words;
 use iolab_workload::quantity::exact_duration;
@@ -227,7 +227,7 @@ impl Watch {
 
     fn lets_prepare(&self, bytes: u64) {
         // A sync may wait for other programs' data in the same file system, and for their data on the same disk.
-        let of_others = meminfo::dirty_bytes().unwrap_or(0);
+        let of_others = procfs::dirty_bytes().unwrap_or(0);
         self.lets_move(bytes.saturating_add(of_others));
     }
 

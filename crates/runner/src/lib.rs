@@ -9,21 +9,17 @@
 
 pub mod builtin_reader;
 pub mod campaign;
-mod elf;
 pub mod evidence;
 mod executor;
 mod fit;
 mod hung_storage;
 pub mod import;
-mod listed;
-mod own_trials;
 pub mod peak_probe;
 mod precondition;
 mod prepared_run;
 mod programs;
 pub mod ranks;
 mod record;
-mod same_targets;
 mod sample;
 mod session;
 mod simulated;
@@ -50,9 +46,8 @@ pub use executor::{DriveObserver, Executor, NewObserver};
 pub(crate) use fit::record as cell_record;
 pub use fit::{Fitted, adapt_to_system, fit_all};
 pub use hung_storage::{EndProcess, Watch};
-pub use listed::run_list;
-pub use own_trials::OwnTrials;
 pub use prepared_run::PreparedRun;
+pub use prepared_run::{OwnTrials, run_list};
 pub use programs::{Programs, RunPrograms};
 pub use sample::describe_failure;
 pub use simulated::{Disk, adapt, budget_on_model};
@@ -72,8 +67,8 @@ use iolab_workload::names::TargetName;
 use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::tool::Tool;
-use same_targets::{TargetNow, check_same_targets};
 use session::Session;
+use system_under_test::{TargetNow, check_same_targets};
 
 /// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,21 +1,41 @@
 //! A run that has its run file and no trial yet. If one answer needs several runs, all are prepared first, so that each can
 //! be resumed, whichever was interrupted.
+//!
+//! A run without targets, whose trials the caller carries out.
+//!
+//! Trials whose requests come from a list, on a target or on a modelled disk.
 
 use std::path::Path;
-
-use iolab_analysis::consent::NeededConsent;
-use iolab_analysis::disturbance::Surroundings;
-use iolab_doctor::Remark;
-use iolab_host::device::Device;
-use iolab_plan::cells::{FittedPlan, PlannedCell};
-use iolab_record::{ClockDomain, EventKind, Question, Run, RunRecord, RunStatus};
-use iolab_runfile::{NewFile, RunFile};
-use iolab_storage::{Stack, Target};
-use iolab_workload::{Error, Result};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
 use super::ranks::Ranks;
 use super::session::Session;
-use super::{Executor, Finished, NewObserver, Observer, Setup, experiment_record, fit, now_utc};
+use super::{
+    Executor, Finished, NewObserver, Observer, Setup, Stop, experiment_record, fit, now_utc,
+};
+use crate::Disk;
+use crate::evidence::computed;
+use crate::sample::verdict_alone;
+use crate::simulated::Running;
+use iolab_analysis::consent::NeededConsent;
+use iolab_analysis::disturbance::Surroundings;
+use iolab_doctor::Remark;
+use iolab_engine::list::RequestList;
+use iolab_engine::{simulation, trial};
+use iolab_host::clock::Clock;
+use iolab_host::device::Device;
+use iolab_plan::cells::{FittedPlan, OneProcess, Plan, PlannedCell};
+use iolab_plan::experiment::Experiment;
+use iolab_record::environment::Environment;
+use iolab_record::{
+    ClockDomain, EventKind, Question, Run, RunRecord, RunStatus, ServedVerdict, TargetKind,
+};
+use iolab_runfile::{NewFile, RunFile};
+use iolab_storage::{Stack, Target};
+use iolab_workload::outcome::{Ended, Outcome};
+use iolab_workload::trial::TrialSpec;
+use iolab_workload::{Error, Result};
 
 /// A run that has its run file, and no trial yet.
 pub struct PreparedRun<'a> {
@@ -186,4 +206,110 @@ fn tracing_note(cells: &[PlannedCell], targets: &[(&Path, &Target)]) -> Option<S
         "{}: trace=true costs about 0.3 us per recorded event, with two or more per request: a large share of the time of a request on a disk in memory; --set trace=false,true measures it",
         named.display()
     ))
+}
+
+/// A run without targets: what is timed, and by what.
+pub struct OwnTrials<'a> {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// Its name in place of a target.
+    pub place: String,
+    /// Facts that the results depend on.
+    pub environment: Environment,
+    /// Facts for readers of the results, in words.
+    pub notes: Vec<String>,
+    /// The seed of the order of the trials.
+    pub seed: u64,
+    /// The clock that times the trials.
+    pub clock: &'a Clock,
+    /// The user's ways to end it early.
+    pub stop: Stop<'a>,
+}
+
+impl OwnTrials<'_> {
+    /// Carries the experiment out in randomised blocks, into a new run file.
+    ///
+    /// # Errors
+    /// An experiment that cannot be planned, a failed trial, or the user's interrupt: the run file keeps everything measured so far.
+    pub fn carry_out(
+        self,
+        executor: &mut dyn Executor,
+        place: NewFile<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Finished> {
+        let plan = Plan::of_new_run(self.experiment, &OneProcess)?;
+        let plan = FittedPlan::of(plan, &|cell| executor.fit(cell))?;
+        let run = Run {
+            status: RunStatus::Running,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_utc: now_utc(),
+            target: self.place,
+            target_kind: TargetKind::Commands,
+            seed: self.seed,
+            clock_domain: ClockDomain::Real,
+            clock_cost_ns: Some(self.clock.cost_ns()),
+            clock_resolution_ns: Some(self.clock.resolution_ns()),
+            clock_source: self.clock.source(),
+            ..Run::default()
+        };
+        let experiment = experiment_record(plan.experiment())?;
+        let rows = fit::records(plan.cells());
+        let file = RunFile::create(place, &run, &self.environment, &experiment, &rows)?;
+        let around = Surroundings::of_run(&self.environment, 1);
+        observer.run_file(file.path());
+        let consent = NeededConsent::default();
+        let clock = ClockDomain::Real;
+        let mut session = Session::new(plan, self.seed, file, clock, around, consent, observer);
+        for note in self.notes {
+            session.keep(EventKind::Note, None, &note)?;
+        }
+        session.carry_out(executor, self.stop)
+    }
+}
+
+/// Carries a trial out on a target that does not change meanwhile, and judges where the bytes came from.
+///
+/// # Errors
+/// As [`trial::run_list`]; also a target that became another one, a failed request, and the user's interrupt.
+pub fn run_list(
+    spec: &TrialSpec,
+    list: &Mutex<dyn RequestList>,
+    target: &Target,
+    clock: &Clock,
+    stop: &AtomicBool,
+) -> Result<(Outcome, ServedVerdict)> {
+    let before = target.standing(false)?;
+    let outcome = trial::run_list(spec, list, target, clock, stop)?;
+    target.check_standing(before)?;
+    let verdict = verdict_alone(spec, &outcome, target.medium());
+    whole(outcome).map(|outcome| (outcome, verdict))
+}
+
+impl Disk {
+    /// Carries a trial out on a new disk, in virtual time.
+    ///
+    /// # Errors
+    /// As [`simulation::run_list`]; also the user's interrupt.
+    pub fn run_list(
+        &self,
+        spec: &TrialSpec,
+        list: &mut dyn RequestList,
+        stop: &AtomicBool,
+    ) -> Result<(Outcome, ServedVerdict)> {
+        let disk = &mut Running::new(self, spec.seed)?;
+        let (outcome, _) = simulation::run_list(spec, list, disk, 0, stop)?;
+        whole(outcome).map(|outcome| (outcome, computed()))
+    }
+}
+
+/// The outcome of a trial that came to its end.
+fn whole(outcome: Outcome) -> Result<Outcome> {
+    if let Some(failure) = &outcome.failure {
+        let (what, remedy) = crate::describe_failure(failure);
+        return Err(Error::failed(what).hint(remedy));
+    }
+    match outcome.ended {
+        Ended::Interrupted => Err(Error::interrupted()),
+        _ => Ok(outcome),
+    }
 }

@@ -1,12 +1,9 @@
 //! One run by several processes (ranks). The root has the others carry out their part of each trial.
 //!
-//! Files to begin with: `ranks.rs` orders of the root and their execution, `handshake.rs` the greeting of the ranks,
-//! `trial.rs` a rank's part in a trial. `hosts.rs` finds the ranks that share a kernel, `errors.rs` has their errors.
+//! Files to begin with: `ranks.rs` orders of the root and their execution, `handshake.rs` the greeting of the ranks, their
+//! hosts and their errors, `trial.rs` a rank's part in a trial.
 
-mod errors;
-mod handshake;
-mod hosts;
-pub mod per_rank_paths;
+pub mod handshake;
 mod root_targets;
 mod trial;
 
@@ -20,12 +17,11 @@ use crate::timeouts::moving;
 use iolab_cluster::collectives::FANOUT;
 use iolab_cluster::collectives::{List, Team};
 use iolab_cluster::link::Link;
-use iolab_cluster::participants;
-use iolab_cluster::participants::taking_part;
 use iolab_cluster::root_order::{self, RemoteTarget, RootOrder, Task};
 use iolab_cluster::shared_counters::Numbered;
+use iolab_cluster::shared_counters::taking_part;
 use iolab_cluster::trial::TrialTimeouts;
-use iolab_cluster::wire;
+use iolab_cluster::{link, shared_counters};
 use iolab_host::clock::Clock;
 use iolab_plan::cells::{PlannedCell, Processes};
 use iolab_record::RankReport;
@@ -39,9 +35,7 @@ use iolab_workload::{Error, Result, launchers};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use errors::unreadable;
-use hosts::Host;
-use per_rank_paths::is_own;
+use handshake::{Host, is_own, unreadable};
 use root_targets::Found;
 
 /// How long a rank waits for a short answer.
@@ -173,7 +167,7 @@ impl Ranks {
         }
         let trial = &cell.trial;
         // Refuses impossible shifts before anything is opened.
-        participants::parts(&self.0.borrow().places, trial.shift)?;
+        shared_counters::parts(&self.0.borrow().places, trial.shift)?;
         if self.count() < 2 {
             return Ok(());
         }
@@ -204,7 +198,7 @@ impl Ranks {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a name that cannot be sent to other ranks.
     pub fn place(&self, named: &Path) -> Result<PathBuf> {
         let member = &mut *self.0.borrow_mut();
-        per_rank_paths::place(named, member.team.link().rank(), &member.host.name)
+        handshake::place(named, member.team.link().rank(), &member.host.name)
     }
 
     /// The root: has the other ranks open the targets that it has opened, each by its name.
@@ -315,7 +309,7 @@ impl Ranks {
 
     /// The root: the ranks, as a run file keeps them; none if there is one.
     pub fn rows(&self) -> Vec<Rank> {
-        hosts::rows(&self.0.borrow().hosts)
+        handshake::rows(&self.0.borrow().hosts)
     }
 
     /// Facts about the ranks for the environment of the run.
@@ -323,7 +317,7 @@ impl Ranks {
         let member = self.0.borrow();
         let mut environment = Environment::default();
         environment.put(&KEYS.ranks, member.hosts.len() as u64);
-        environment.put(&KEYS.rank_hosts, hosts::count(&member.hosts) as u64);
+        environment.put(&KEYS.rank_hosts, handshake::count(&member.hosts) as u64);
         environment
     }
 
@@ -397,12 +391,12 @@ impl Member {
     {
         let all = self.team.gather(List(vec![own]), ANSWER);
         let all = all.map_err(|lost| self.error(lost.into()))?;
-        let message = all.map_or_else(Vec::new, |all| wire::encode(&make(all.0)));
+        let message = all.map_or_else(Vec::new, |all| link::encode(&make(all.0)));
         // The root waits for others first.
         let in_all = self.team.timeout_in_all(ANSWER);
         let message = self.team.broadcast(&message, in_all);
         let message = message.map_err(|lost| self.error(lost.into()))?;
-        wire::decode(&message).ok_or_else(unreadable)
+        link::decode(&message).ok_or_else(unreadable)
     }
 
     fn follow(&mut self, stop: &AtomicBool) -> Result<()> {

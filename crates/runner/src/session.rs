@@ -1,6 +1,5 @@
 //! A run in progress: carries out the steps of a strategy, and stores each trial as soon as it is made.
 
-mod batches;
 mod trial;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,8 +23,8 @@ use iolab_workload::{Error, Kind, Result};
 
 use super::executor::Executor;
 use super::record::{Record, TimeLeft};
-use super::same_targets::unidentified;
 use super::strategy::{self, Finding, Outlook, Step, Strategy};
+use super::system_under_test::unidentified;
 use super::{
     Basis, Finished, Observer, Progress, RunEnd, RunStart, Stop, TrialDone, experiment_record, fit,
     now_utc, precondition,

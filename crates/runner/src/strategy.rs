@@ -2,7 +2,6 @@
 //! strategy by name; a new one needs a module here and a line in [`of`].
 
 mod blocks;
-mod finer_sizes;
 mod rounds;
 mod search;
 
@@ -16,8 +15,7 @@ use super::Basis;
 use super::record::Record;
 use super::sample::VisitPosition;
 use super::stopping_rule::{Ended, Repetition};
-use blocks::Blocks;
-use finer_sizes::FinerSizes;
+use blocks::{Blocks, FinerSizes};
 use rounds::Rounds;
 use search::RateSearch;
 

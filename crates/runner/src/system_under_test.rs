@@ -1,11 +1,21 @@
 //! The measured system: files and devices, programs, or a modelled disk.
+//!
+//! Whether a run resumes on the same targets: a name may denote another file or disk by then.
 
+#[cfg(test)]
+mod tests;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::executor::{Engine, Executor};
+use super::hung_storage::{EndProcess, Watch};
+use super::simulated::{Disk, Simulated, VIRTUAL};
+use super::targets::{Targets, devices_of, further, kind_of};
+use super::{Programs, Setup, fit};
+use iolab_analysis::consent::NeededConsent;
 use iolab_doctor::environment;
 use iolab_engine::trial::floor_ns;
 use iolab_host::clock::Clock;
@@ -13,19 +23,13 @@ use iolab_host::device::Device;
 use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
 use iolab_plan::experiment::Experiment;
-use iolab_record::environment::{Environment, KEYS};
+use iolab_record::environment::{Environment, KEYS, Key, Text};
 use iolab_record::target_paths::beyond_text;
-use iolab_record::{ClockDomain, FurtherTarget, Run};
+use iolab_record::{ClockDomain, FurtherTarget, Run, RunRecord, TargetKind};
 use iolab_storage::Target;
-use iolab_workload::Result;
 use iolab_workload::names::all_of;
 use iolab_workload::settings::CellSpec;
-
-use super::executor::{Engine, Executor};
-use super::hung_storage::{EndProcess, Watch};
-use super::simulated::{Disk, Simulated, VIRTUAL};
-use super::targets::{Targets, devices_of, further, kind_of};
-use super::{Programs, Setup, fit};
+use iolab_workload::{Error, Result};
 
 /// The measured system of a run.
 #[derive(Debug, Clone, Copy)]
@@ -121,9 +125,8 @@ impl<'a> SystemUnderTest<'a> {
         }
     }
 
-    pub(super) fn kind(self) -> iolab_record::TargetKind {
-        self.first()
-            .map_or(iolab_record::TargetKind::Model, kind_of)
+    pub(super) fn kind(self) -> TargetKind {
+        self.first().map_or(TargetKind::Model, kind_of)
     }
 
     /// The clock of the measurement: the fields of a run that describe it. The host of a model takes no time.
@@ -294,28 +297,118 @@ fn shared(on_each: &[(String, Vec<Below>)]) -> Vec<String> {
     groups.into_iter().map(sentence).collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The present state of a target.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TargetNow {
+    /// Kind of the target.
+    pub(crate) kind: TargetKind,
+    /// Whether it was opened for writing.
+    pub(crate) writes: bool,
+}
 
-    #[test]
-    fn targets_on_one_disk_are_named_together() {
-        let disk = |name: &str| Below::Disk(name.to_owned());
-        let on = |path: &str, below: Vec<Below>| (path.to_owned(), below);
-        let all = [
-            on("/a", vec![disk("vda")]),
-            on("/b", vec![disk("vda")]),
-            on("/c", vec![disk("sdb"), disk("sdc")]),
-            on("/d", vec![disk("sdb"), disk("sdc")]),
-            on("/e", vec![disk("sde")]),
-            on("/run/a", vec![Below::FileSystem(7)]),
-            on("/run/b", vec![Below::FileSystem(7)]),
-        ];
-        insta::assert_snapshot!(shared(&all).join("\n"), @r"
-        /c and /d are on sdb and sdc: they share their throughput
-        /a and /b are on vda: they share its throughput
-        /run/a and /run/b are on one file system: they share its throughput
-        ");
-        assert!(shared(&all[3..6]).is_empty());
+impl TargetNow {
+    /// The state of an open target.
+    pub(crate) fn of(target: &Target) -> Self {
+        Self {
+            kind: kind_of(target),
+            writes: target.is_writable(),
+        }
     }
+}
+
+/// Refuses to write to existing targets that are not shown to be the targets of the `record`, and to go on with another kind of
+/// target. `targets` and `now` describe them now, in its order. Returns a warning for each different target that is only
+/// read.
+///
+/// # Errors
+/// Of kind [`Refused`](iolab_workload::Kind::Refused): another kind of target, another target, or one that the run file
+/// does not identify.
+pub(crate) fn check_same_targets(
+    record: &RunRecord,
+    targets: impl Iterator<Item = TargetNow>,
+    now: &Environment,
+) -> Result<Vec<String>> {
+    let before = record.target_kinds();
+    let mut warnings = Vec::new();
+    for (number, ((before, target), path)) in before.zip(targets).zip(record.targets()).enumerate()
+    {
+        let TargetNow { kind, writes } = target;
+        if before != kind {
+            return Err(other(&format!(
+                "continue on {path}: its kind was {before} and is {kind}"
+            )));
+        }
+        let Some(identity) = identity_of(kind) else {
+            continue;
+        };
+        let changed = difference([&record.environment, now], number);
+        match changed {
+            Some(changed) if writes => {
+                return Err(other(&format!(
+                    "write to {path}: it is not the target that the run began on ({changed})"
+                )));
+            }
+            Some(changed) => warnings.push(format!(
+                "{path} is not the target that the run began on ({changed})"
+            )),
+            None if writes && record.environment.get_of(number, identity).is_none() => {
+                return Err(other(&format!(
+                    "write to {path}: the run file has no {}, which would tell it from another target of this name",
+                    identity.name()
+                )));
+            }
+            None => {}
+        }
+    }
+    Ok(warnings)
+}
+
+/// The target of a run with this consent that cannot be told from others, so that the run is not resumed.
+pub(crate) fn unidentified(record: &RunRecord, consent: NeededConsent) -> Option<&str> {
+    let targets = record.target_kinds().zip(record.targets()).enumerate();
+    let mut unidentified = targets.filter(|(number, (kind, _))| {
+        let identity = identity_of(*kind);
+        identity.is_some_and(|key| record.environment.get_of(*number, key).is_none())
+    });
+    let (_, (_, path)) = unidentified.next().filter(|_| consent.destroys_data)?;
+    Some(path)
+}
+
+/// The fact that identifies a target of this kind; `None` for one that is made for each session, or not written to.
+fn identity_of(kind: TargetKind) -> Option<&'static Key<Text>> {
+    match kind {
+        TargetKind::File => Some(&KEYS.target_file_id),
+        TargetKind::BlockDevice => Some(&KEYS.device_identity),
+        TargetKind::Scratch
+        | TargetKind::CharDevice
+        | TargetKind::Imported
+        | TargetKind::Model
+        | TargetKind::Commands => None,
+    }
+}
+
+fn other(what: &str) -> Error {
+    Error::refused(format!("refusing to {what}"))
+        .hint("start a new run on it; the run file keeps the trials so far")
+}
+
+/// The first fact of a target that the run has recorded and that differs now.
+fn difference(lists: [&Environment; 2], number: usize) -> Option<String> {
+    let bytes = [&KEYS.device_bytes, &KEYS.target_file_bytes].map(|key| {
+        let of = |list: &Environment| Some(list.get_of(number, key)?.to_string());
+        (key.name(), lists.map(of))
+    });
+    let texts = [
+        &KEYS.device_vendor, &KEYS.device_model, &KEYS.device_id, &KEYS.device_partition,
+        &KEYS.device_identity, &KEYS.target_file_id,
+    ];
+    let texts = texts.map(|key| {
+        let of = |list: &Environment| list.get_of(number, key);
+        (key.name(), lists.map(of))
+    });
+    let mut all = bytes.into_iter().chain(texts);
+    all.find_map(|(name, [before, now])| {
+        let (before, now) = (before?, now.unwrap_or_else(|| "unknown".to_owned()));
+        (before != now).then(|| format!("{name} was {before} and is {now}"))
+    })
 }

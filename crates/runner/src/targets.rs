@@ -1,24 +1,27 @@
 //! The targets of a run: open at once, each with its own consent check, found by the name that cells call it by.
+//!
+//! Assigns targets to an experiment: as levels of the factor `target`, or to a group each.
 
-mod assign;
-
+#[cfg(test)]
+mod tests;
 use std::path::{Component, Path, PathBuf, absolute};
 use std::sync::atomic::AtomicBool;
 
+use super::Disk;
+use crate::ranks::Ranks;
 use iolab_plan::cells::{Plan, PlannedCell};
+use iolab_plan::experiment::{Experiment, GroupSetting};
 use iolab_record::FurtherTarget;
 use iolab_storage::{Consent, ExtraFiles, Need, PrivateFiles, Size, Target, TargetKind};
+use iolab_workload::group::{ALL, check_group_name};
 use iolab_workload::names::TargetName;
-use iolab_workload::settings::CellSpec;
+use iolab_workload::quantity::counted;
+use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Backend, FileLayout, TrialSpec};
-use iolab_workload::{Error, Result};
-
-use super::Disk;
+use iolab_workload::{Error, Result, usage_errors};
 
 /// A region is cut to whole multiples of this, bytes.
 pub(super) const REGION_UNIT: u64 = 4096;
-use crate::ranks::Ranks;
-pub use assign::{join_targets, settle_targets};
 
 /// The open targets, each with the path that the user gave. The first is the run's own: cells that name no target use it.
 #[derive(Debug)]
@@ -163,10 +166,10 @@ fn check_distinct(names: &[PathBuf], place: impl Fn(&Path) -> PathBuf) -> Result
     Ok(())
 }
 
-/// Needs of plans for each of these targets, if they are carried out one after the other; see [`super::need`].
+/// Needs of plans for each of these targets, if they are carried out one after the other; see [`self::need`].
 ///
 /// # Errors
-/// As [`super::need`].
+/// As [`self::need`].
 pub fn needs(
     plans: &[Plan],
     named: &[PathBuf],
@@ -341,7 +344,7 @@ pub(super) fn need_of(
 }
 
 /// The combined needs of plans that run one after another on one target; `None` without plans.
-pub(super) fn merge_needs(needs: impl IntoIterator<Item = Need>) -> Option<Need> {
+fn merge_needs(needs: impl IntoIterator<Item = Need>) -> Option<Need> {
     needs.into_iter().reduce(|all, need| Need {
         size: match (all.size, need.size) {
             (Size::Exactly(all), Size::Exactly(own)) => Size::Exactly(all.max(own)),
@@ -400,49 +403,151 @@ fn smallest_region_of(spec: &TrialSpec) -> u64 {
     spec.smallest_region().next_multiple_of(REGION_UNIT)
 }
 
-#[cfg(test)]
-mod tests {
-    use iolab_plan::cells::OneProcess;
+/// Settles on the targets of an experiment: the user's, several of them as levels of the factor `target`; otherwise the
+/// targets of its definition; otherwise the current directory. Targets that groups name come last.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a path that cannot be a level, one given twice, or what the experiment does not
+/// take.
+pub fn settle_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let setting = target_setting()?;
+    let of_groups = experiment.group_values(setting);
+    if of_groups.is_empty() {
+        return settle_common(experiment, setting, given);
+    }
+    let mut all = match experiment.every_group_has(setting) {
+        false => settle_common(experiment, setting, given)?,
+        true if given.is_empty() => Vec::new(),
+        true => {
+            return Err(Error::usage(format!(
+                "{} has no effect: every group has a target of its own",
+                given[0].display()
+            ))
+            .hint("give no TARGET, or set it for a group: --set GROUP.target=PATH"));
+        }
+    };
+    for named in of_groups {
+        let named = PathBuf::from(named);
+        if !all.iter().any(|other| full(other) == named) {
+            all.push(named);
+        }
+    }
+    Ok(all)
+}
 
-    use super::*;
-    use crate::tests::experiment;
+fn target_setting() -> Result<&'static Setting> {
+    Setting::find("target").ok_or_else(|| Error::failed("there is no setting 'target'"))
+}
 
-    #[test]
-    fn groups_on_the_runs_target_share_its_bytes() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let own = format!("reader.target={}", folder.path().display());
-        let of_both = |offset: &str| {
-            let common = [
-                "region=1M", "cache=cold", "writer.rate=none", "writer.verify=true",
-                "reader.read_percent=0", &own, offset,
-            ];
-            let mut experiment = experiment("interference", &common);
-            let named = settle_targets(&mut experiment, &[folder.path().to_owned()])?;
-            assert_eq!(named, [folder.path()]);
-            let plan = Plan::of(experiment, &OneProcess)?;
-            let needs = needs(std::slice::from_ref(&plan), &named, &Consent::No, true)?;
-            let targets = Targets::open(&named, &needs)?;
-            crate::fit::fit_to(plan, crate::SystemUnderTest::Targets(&targets))
+/// Has an experiment use these targets at once: a group for each, and cells in which each runs alone, the first ones run
+/// together, and all do.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): fewer than two targets, a path that cannot be a level, or an experiment that has
+/// groups already.
+pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
+    usage_errors! {
+        given.len() < 2 => format!("--together with {}", counted(given.len() as u64, "target")),
+            "name two or more: iolab run EXPERIMENT --together /dev/sda /dev/sdb";
+    }
+    usage_errors! {
+        !experiment.groups.is_empty() => format!("--together, and {} has groups already", experiment.name),
+            "give each group its target: --set GROUP.target=PATH";
+    }
+    let (target, active) = (target_setting()?, "active");
+    let active =
+        Setting::find(active).ok_or_else(|| Error::failed("there is no setting 'active'"))?;
+    experiment.forget(target);
+    let mut names: Vec<String> = Vec::with_capacity(given.len());
+    for path in given {
+        let level = level(path)?;
+        let name = group_name(path, &names);
+        experiment.add_group(&name)?;
+        let of = GroupSetting {
+            group: Some(name.clone()),
+            setting: target,
         };
-        of_both("writer.offset=1M").expect("bytes of its own");
-        let error = of_both("writer.offset=0").expect_err("they overwrite each other");
-        insta::assert_snapshot!(error.message(), @"every trial: verify in group writer, and group reader writes the same bytes");
+        experiment.fix(of, &level)?;
+        names.push(name);
     }
+    let all = [ALL.to_owned()].into_iter();
+    let levels: Vec<String> = alone_and_growing(&names).chain(all).collect();
+    experiment.sweep(active, &levels)?;
+    experiment.question = format!(
+        "How does the {} of {} used at once compare with each one alone?",
+        experiment.response,
+        counted(given.len() as u64, "target")
+    );
+    experiment.check()
+}
 
-    #[test]
-    fn each_target_needs_what_its_cells_need() {
-        let named = ["/a", "/b"].map(PathBuf::from);
-        let sets = [
-            ["target=/a", "read_percent=100"],
-            ["target=/b", "read_percent=0"],
-        ];
-        let plans = sets.map(|sets| {
-            let common = ["bs=4k,64k", "region=1M"];
-            let experiment = experiment("read-size", &[common, sets].concat());
-            Plan::of_new_run(experiment, &OneProcess).expect("a plan")
-        });
-        let needs = needs(&plans, &named, &Consent::No, false).expect("needs");
-        assert_eq!(needs.len(), 2);
-        assert_eq!([needs[0].write, needs[1].write], [false, true]);
+/// Each name alone, then the first two, the first three, and so on, without all of them.
+fn alone_and_growing(names: &[String]) -> impl Iterator<Item = String> {
+    let growing = (2..names.len()).map(|count| names[..count].join("+"));
+    names.iter().cloned().chain(growing)
+}
+
+/// The last part of a path as the name of a group, different from `taken` names.
+fn group_name(path: &Path, taken: &[String]) -> String {
+    let last = full(path);
+    let last = last.file_name().unwrap_or_default().to_string_lossy();
+    let fitting = |c: char| match c.is_ascii_alphanumeric() || c == '_' {
+        true => c,
+        false => '-',
+    };
+    let mut name: String = last.chars().map(fitting).take(24).collect();
+    if check_group_name(&name).is_err() {
+        name = format!("target-{name}");
     }
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    let free = names.find(|name| !taken.contains(name));
+    free.unwrap_or(name)
+}
+
+/// The targets of cells, and of groups that name none.
+fn settle_common(
+    experiment: &mut Experiment,
+    setting: &'static Setting,
+    given: &[PathBuf],
+) -> Result<Vec<PathBuf>> {
+    if given.len() > 1 {
+        let levels = given.iter().map(|path| level(path));
+        let levels = levels.collect::<Result<Vec<String>>>()?;
+        experiment.sweep(setting, &levels)?;
+        experiment.check()?;
+        return Ok(levels.into_iter().map(PathBuf::from).collect());
+    }
+    let levels = experiment.common_values(setting);
+    let own = given.first().cloned();
+    let mut named: Vec<PathBuf> = Vec::new();
+    for level in levels.iter().filter(|level| *level != "none") {
+        let path = PathBuf::from(level);
+        if !named.contains(&path) {
+            named.push(path);
+        }
+    }
+    let has_own = levels.iter().any(|level| level == "none");
+    if !has_own && (own.is_some() || named.len() < 2) {
+        // A single target is not a factor.
+        experiment.forget(setting);
+        let one = own.or_else(|| named.into_iter().next());
+        return Ok(vec![one.unwrap_or_else(|| PathBuf::from("."))]);
+    }
+    let own = has_own.then(|| own.unwrap_or_else(|| PathBuf::from(".")));
+    Ok(own.into_iter().chain(named).collect())
+}
+
+/// A path as a level.
+fn level(path: &Path) -> Result<String> {
+    let path = full(path);
+    let Some(text) = path.to_str() else {
+        return Err(Error::usage(format!(
+            "{} is not UTF-8, and cannot be a level next to other targets",
+            path.display()
+        ))
+        .hint("give it alone, or under another name (a symbolic link)"));
+    };
+    let name: TargetName = text.parse()?;
+    Ok(name.to_string())
 }

@@ -1,24 +1,36 @@
 //! Extents of a file by `FS_IOC_FIEMAP`; see Documentation/filesystems/fiemap.rst of Linux.
+//!
+//! Space of a file besides its extents: holes by lseek(2), if FIEMAP is missing or says nothing, and whether its file system never writes in place.
 
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 
+use rustix::fd::AsFd;
+use rustix::fs::{IFlags, SeekFrom, seek};
+use rustix::io::Errno;
 use rustix::ioctl::opcode;
+
+use super::overlay::{self, Ground};
 
 /// Most extents in one call.
 pub const EXTENTS: usize = 64;
 
 /// Extent flag: no place known yet (flags of linux/fiemap.h).
 pub const UNKNOWN: u32 = 0x2;
+
 /// Extent flag: the file system chooses the place when it writes; the space is already reserved.
 pub(super) const DELALLOC: u32 = 0x4;
+
 /// Extent flag: data is encoded, mostly compressed.
 pub const ENCODED: u32 = 0x8;
+
 /// Extent flag: data is encrypted.
 pub const ENCRYPTED: u32 = 0x80;
+
 /// Extent flag: space is allocated without data.
 pub const UNWRITTEN: u32 = 0x800;
+
 /// Extent flag: other files share the extent.
 pub const SHARED: u32 = 0x2000;
 
@@ -81,6 +93,51 @@ pub fn with_extents<T>(
     let result = unsafe { libc::ioctl(file.as_raw_fd(), REQUEST as _, &raw mut map) };
     let count = (map.head.fm_mapped_extents as usize).min(EXTENTS);
     (result == 0).then(|| see(&map.extents[..count]))
+}
+
+/// Follows data and holes of a range in at most `steps` steps. Returns the end of the examined part, and its
+/// bytes in holes; `None` where the file system does not report them.
+pub fn seek_holes(file: &File, range: &Range<u64>, steps: usize) -> Option<(u64, u64)> {
+    let (mut at, mut holes) = (range.start, 0);
+    for _ in 0..steps {
+        if at >= range.end {
+            break;
+        }
+        let data = match seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data.clamp(at, range.end),
+            // No data from here to the end of the file.
+            Err(Errno::NXIO) => range.end,
+            Err(_) => return None,
+        };
+        holes += data - at;
+        at = data;
+        if data < range.end {
+            let hole = seek(file, SeekFrom::Hole(data)).ok()?;
+            // Progress is made even if the data has become a hole meanwhile.
+            at = hole.clamp(data + 1, range.end);
+        }
+    }
+    Some((at, holes))
+}
+
+/// Whether a file system writes changed data to a new place and frees the former one later: magic numbers of
+/// btrfs, bcachefs, ZFS and NILFS2 (linux/magic.h, and OpenZFS). An overlay behaves as its layer. True if that
+/// is unknown.
+pub(crate) fn moves_data(file: impl AsFd) -> bool {
+    const MOVING: [u32; 4] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1, 0x3434];
+    let is_moving = |file: &File| {
+        let moving =
+            rustix::fs::fstatfs(file).is_ok_and(|stat| MOVING.contains(&(stat.f_type as u32)));
+        moving && !rustix::fs::ioctl_getflags(file).is_ok_and(|flags| flags.contains(IFlags::NOCOW))
+    };
+    let Ok(own) = file.as_fd().try_clone_to_owned().map(File::from) else {
+        return true;
+    };
+    match overlay::ground(&own) {
+        Ground::Itself => is_moving(&own),
+        Ground::Layer(layer) => is_moving(&layer),
+        Ground::OutOfReach => true,
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use iolab_workload::medium::Medium;
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, fstat, fstatfs, open, seek};
 
 use super::device_stack::{Stack, device_below};
-use super::{device, mounts, overlay, sysfs, users};
+use super::{mounts, overlay, sysfs, users};
 
 /// Object under inspection.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Opened {
             FileType::RegularFile => u64::try_from(stat.st_size).ok(),
             FileType::BlockDevice => seek(&self.file, SeekFrom::End(0))
                 .ok()
-                .or_else(|| sysfs::bytes_of(device::number_of(&stat)?)),
+                .or_else(|| sysfs::bytes_of(sysfs::number_of(&stat)?)),
             _ => None,
         }
     }
@@ -79,7 +79,7 @@ impl Opened {
     fn find_stack(&self) -> Stack {
         let own = fstat(&self.file)
             .ok()
-            .and_then(|stat| device::number_of(&stat));
+            .and_then(|stat| sysfs::number_of(&stat));
         if own.is_some() {
             return Stack::of_device(own);
         }
@@ -122,6 +122,6 @@ fn own_medium(file: impl AsFd) -> Medium {
 
 /// Whether a block device stores nothing and reads as zeros.
 fn is_zeros(file: impl AsFd) -> bool {
-    let number = fstat(file).ok().and_then(|stat| device::number_of(&stat));
+    let number = fstat(file).ok().and_then(|stat| sysfs::number_of(&stat));
     number.is_some_and(users::stores_nothing)
 }

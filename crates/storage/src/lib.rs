@@ -20,27 +20,17 @@ use rustix::fs::FileType;
 use iolab_workload::medium::Medium;
 use iolab_workload::{Error, Result};
 
-mod device;
-mod device_links;
 mod device_stack;
-mod device_state;
 mod direct_io;
 mod errno;
 mod extra_files;
 pub mod fiemap;
-mod fill;
-mod holes;
 mod inspected_target;
-pub mod kernel_units;
 mod lasting_identity;
 mod lent_descriptor;
-pub mod meminfo;
-pub mod memory_limits;
 mod mounts;
-mod nvme_command;
 mod open;
 mod open_existing;
-mod open_mode;
 mod overlay;
 mod path_lookup;
 mod private_folder;
@@ -52,34 +42,30 @@ pub mod sectors;
 mod signature;
 mod space;
 mod space_sources;
-mod standing;
-pub mod sync_events;
 pub mod sysfs;
-mod system_tools;
 mod target_need;
 mod target_size;
 mod users;
 
 pub use device_stack::{Stack, device_under, lies_in_memory};
+pub use direct_io::OpenMode;
 pub use extra_files::{ExtraFiles, PrivateFiles};
-pub use holes::seek_holes;
+pub use fiemap::seek_holes;
 pub use inspected_target::Opened;
-pub use lasting_identity::LastingIdentity;
+pub use lasting_identity::{LastingIdentity, Standing};
 pub use lent_descriptor::Lent;
 use mounts::Mount;
 pub use mounts::{FileSystem, Layers, NfsMount, file_systems, unescape};
-pub use nvme_command::nvme_log_page;
-pub use open_mode::OpenMode;
 pub use overlay::{Layering, is_overlaid};
 use path_lookup::NamedObject;
 pub use program_files::ProgramFiles;
+pub use purge::nvme_log_page;
 pub use purge::{PURGE_MAX, Purge, is_nvme_namespace};
 use scratch::Scratch;
 pub use scratch::{ScratchRemover, leftover_bytes};
 pub use space::{Demand, check_together};
 use space_sources::Sources;
 pub use space_sources::{free, taken};
-pub use standing::Standing;
 pub use target_need::{Consent, Need, Share};
 pub use target_size::Size;
 pub use users::mapped_kinds;
@@ -319,8 +305,8 @@ impl Target {
     }
 
     /// Number of the block device that it is.
-    fn block_number(&self) -> Option<device::Number> {
-        device::number_of(&rustix::fs::fstat(&self.file).ok()?)
+    fn block_number(&self) -> Option<sysfs::Number> {
+        sysfs::number_of(&rustix::fs::fstat(&self.file).ok()?)
     }
 
     /// Whether the target is the same file or device as `other`, by any name, or another path to it.
@@ -479,7 +465,7 @@ impl Target {
         let direct = self
             .direct_alignment()
             .ok()
-            .filter(|alignment| alignment.memory <= fill::ALIGNMENT && !self.is_memory())
+            .filter(|alignment| alignment.memory <= extra_files::ALIGNMENT && !self.is_memory())
             .and_then(|alignment| {
                 let mode = OpenMode {
                     write: true,
@@ -488,7 +474,7 @@ impl Target {
                 };
                 Some((self.reopen(mode).ok()?, alignment.offset))
             });
-        fill::Filling {
+        extra_files::Filling {
             path: &self.path,
             buffered: &self.file,
             direct,

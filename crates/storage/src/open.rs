@@ -7,14 +7,14 @@ use rustix::fs::{FileType, OFlags};
 
 use iolab_workload::{Error, Result};
 
-use super::device::number_of;
 use super::path_lookup::{self, NamedObject};
 use super::scratch::{self, Scratch};
 use super::space::{self, Demand};
 use super::space_sources::{Sources, bounded};
+use super::sysfs::number_of;
 use super::{
-    Consent, Need, Size, Target, TargetKind, check_stores, device_state, errno, lent_descriptor,
-    open_existing, standing, users, wrong_kind,
+    Consent, Need, Size, Target, TargetKind, check_stores, device_stack, errno, lasting_identity,
+    lent_descriptor, open_existing, users, wrong_kind,
 };
 
 /// Object at a path, checked as far as possible before anything is made.
@@ -40,7 +40,7 @@ impl Prepared {
                 found.path.display()
             ));
         }
-        device_state::check_awake(&found)?;
+        device_stack::check_awake(&found)?;
         if found.file_type() == FileType::Directory {
             need.beside.check_count()?;
             check_stores(&found)?;
@@ -141,7 +141,7 @@ impl Target {
     /// As [`Target::open`], if PATH may not be used.
     pub fn clean(path: &Path, live: &[String]) -> Result<()> {
         let found = path_lookup::find(path)?;
-        device_state::check_awake(&found)?;
+        device_stack::check_awake(&found)?;
         if found.file_type() == FileType::Directory {
             check_stores(&found)?;
             users::check_directory(&found)?;
@@ -291,7 +291,7 @@ impl Target {
             _claims: existing.claims,
             writable: need.write,
             notes,
-            shown: number_of(&found.stat).map(standing::shown_parts),
+            shown: number_of(&found.stat).map(lasting_identity::shown_parts),
             stack: OnceLock::new(),
             holder: OnceLock::new(),
         };

@@ -1,10 +1,25 @@
 //! Parts of `/proc` that several crates read: CPU time, control groups of this process, whether its process
 //! numbers are the host's, and the identity of a process beyond its number.
+//!
+//! Memory of the machine as a whole: `/proc/meminfo`, see proc_meminfo(5).
+//!
+//! Room for memory under limits (`ulimit -v`, `ulimit -d`).
+//!
+//! A failed allocation aborts the process, and an aborted run leaves its scratch file until the next one. So
+//! the room is checked before anything is started.
+//!
+//! Units of the kernel's counts, from the C library. `rustix::param` reads them from `/proc/self/auxv` before
+//! Linux 6.4, and panics where `/proc` is not mounted.
 
 use std::path::{Path, PathBuf};
 use std::str::SplitWhitespace;
+use std::sync::Once;
+
+use rustix::process::{Resource, getrlimit};
 
 use crate::mounts;
+use iolab_workload::quantity::counted;
+use iolab_workload::{Error, Result};
 
 /// Whether this process sees the kernel's own process and thread numbers: it lives in the first PID namespace.
 /// False if that is unknown.
@@ -162,11 +177,137 @@ impl Hierarchy {
     }
 }
 
+/// Value of one line, bytes: `MemTotal`, `MemAvailable`, `Hugepagesize`. `None` where the kernel does not
+/// report it.
+pub fn bytes(name: &str) -> Option<u64> {
+    of(&std::fs::read_to_string("/proc/meminfo").ok()?, name)
+}
+
+/// Dirty bytes of the page cache; `None` where the kernel does not report them.
+pub fn dirty_bytes() -> Option<u64> {
+    Some(bytes("Dirty")?.saturating_add(bytes("Writeback")?))
+}
+
+/// Free reserved huge pages (hugetlb), bytes; `None` where the kernel does not report them.
+pub fn free_huge_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let pages: u64 = value(&text, "HugePages_Free")?.parse().ok()?;
+    pages.checked_mul(of(&text, "Hugepagesize")?)
+}
+
+/// Value in a text of `meminfo`, bytes; its unit kB means 1024 bytes.
+fn of(text: &str, name: &str) -> Option<u64> {
+    let kib = value(text, name)?.strip_suffix("kB")?.trim_end();
+    kib.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = lines.find(|(key, _)| *key == name)?;
+    Some(value.trim())
+}
+
+/// Memory of the process without workers, for filling, the run file and the analysis, bytes.
+const PROCESS: u64 = 24 << 20;
+
+/// Memory of a worker without its buffers, whose shortage is reported where they are made. A stack of 2 MiB
+/// (the default of Rust's threads) and up to seven histograms of 270 KiB, bytes.
+const WORKER: u64 = 4 << 20;
+
+/// Part of [`WORKER`] that a worker touches: its histograms, and some pages of its stack, bytes.
+const WORKER_TOUCHED: u64 = 2 << 20;
+
+/// Each limit with the command that sets it and the field of `/proc/self/statm` that counts towards it
+/// (proc(5)).
+const LIMITS: [(Resource, &str, usize); 2] = [
+    (Resource::As, "ulimit -v", 0),
+    (Resource::Data, "ulimit -d", 5),
+];
+
+/// Memory that the process uses with this number of workers, without their buffers, bytes.
+pub fn resident(workers: u32) -> u64 {
+    PROCESS + u64::from(workers) * WORKER_TOUCHED
+}
+
+/// Checks that this process may allocate memory for this number of workers, and `besides` more bytes.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the limit that is too low, and how to raise it.
+pub fn check(workers: u32, besides: u64) -> Result<()> {
+    let need = PROCESS + u64::from(workers) * WORKER + besides;
+    for (resource, command, field) in LIMITS {
+        if let Some(limit) = getrlimit(resource).current {
+            keep_to_one_arena();
+            if let Some(used) = used(field)
+                && limit.saturating_sub(used) < need
+            {
+                return Err(too_low(limit, used, need, command, workers));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Value of a field of `/proc/self/statm`, bytes; `None` without `/proc`.
+fn used(field: usize) -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_ascii_whitespace().nth(field)?.parse().ok()?;
+    pages.checked_mul(page_size() as u64)
+}
+
+fn too_low(limit: u64, used: u64, need: u64, command: &str, workers: u32) -> Error {
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    let what = match workers {
+        0 => String::new(),
+        _ => format!(" for {}", counted(workers, "thread")),
+    };
+    Error::usage(format!(
+        "this process is limited to {} MiB of memory ({command}) and uses {} MiB: {} MiB more are needed{what}",
+        mib(limit),
+        mib(used),
+        mib(need)
+    ))
+    .hint(match workers {
+        0 => format!("raise it with `{command} unlimited`"),
+        _ => format!("use fewer threads, or raise it with `{command} unlimited`"),
+    })
+}
+
+/// Limits the allocator to one arena. The C library reserves 64 MiB of address space for each allocating
+/// thread, which no limit has room for.
+fn keep_to_one_arena() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        #[cfg(target_env = "gnu")]
+        // SAFETY: sets a parameter of the allocator under its own lock; no memory of ours is passed.
+        unsafe {
+            libc::mallopt(libc::M_ARENA_MAX, 1);
+        }
+    });
+}
+
+/// Size of a memory page, bytes.
+pub fn page_size() -> usize {
+    of_system(libc::_SC_PAGESIZE)
+}
+
+/// Clock ticks per second, the unit of CPU time in `/proc`.
+pub fn clock_ticks_per_second() -> u64 {
+    of_system(libc::_SC_CLK_TCK) as u64
+}
+
+fn of_system(name: libc::c_int) -> usize {
+    // SAFETY: reads a constant of the system; no memory is passed.
+    let value = unsafe { libc::sysconf(name) };
+    usize::try_from(value).unwrap_or(1)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use iolab_workload::Kind;
 
     const STAT: &str =
         "cpu  74608 2520 24433 1117073 6176 4054 3 50 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\nintr 1 2\n";
@@ -203,5 +344,35 @@ mod tests {
             let _ = (CpuTicks::parse(&text), Hierarchy::parse(text.as_bytes()));
             let _ = ControlGroup::parse(&text).count();
         }
+    }
+
+    #[test]
+    fn lines_are_read_in_bytes() {
+        let text = "MemTotal:       24576000 kB\nMemFree: 7 kB\nHugePages_Total:       3\n";
+        assert_eq!(of(text, "MemTotal"), Some(24_576_000 * 1024));
+        assert_eq!(of(text, "MemFree"), Some(7 * 1024));
+        assert_eq!(of(text, "Mem"), None);
+        // A count, not a size.
+        assert_eq!(of(text, "HugePages_Total"), None);
+        assert_eq!(value(text, "HugePages_Total"), Some("3"));
+        assert_eq!(of("MemTotal: 99999999999999999999 kB", "MemTotal"), None);
+    }
+
+    #[test]
+    fn what_is_used_is_known() {
+        for (_, _, field) in LIMITS {
+            assert!(used(field).expect("there is a /proc") > 100_000);
+        }
+        assert_eq!(used(7), None);
+    }
+
+    #[test]
+    fn too_low_a_limit_is_reported_with_remedy() {
+        let error = too_low(100 << 20, 60 << 20, 88 << 20, "ulimit -v", 16);
+        assert_eq!(error.kind(), Kind::Usage);
+        insta::assert_snapshot!(error, @r"
+        this process is limited to 100 MiB of memory (ulimit -v) and uses 60 MiB: 88 MiB more are needed for 16 threads
+          use fewer threads, or raise it with `ulimit -v unlimited`
+        ");
     }
 }

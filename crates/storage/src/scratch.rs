@@ -26,7 +26,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::rand::GetRandomFlags;
 
-use crate::memory_limits;
+use crate::procfs;
 use iolab_workload::{Error, Result};
 
 use super::errno;
@@ -129,7 +129,7 @@ impl Scratch {
     /// The directory is not writable, or the file cannot have that size.
     pub(super) fn create(dir: OwnedFd, dir_path: &Path, region: u64) -> Result<(Self, File)> {
         check_process_limit(region + FOOTER_LEN)?;
-        memory_limits::check(0, 0)?;
+        procfs::check(0, 0)?;
         for _ in 0..TRIES {
             let name = format!("{PREFIX}{:016x}", random()?);
             let path = dir_path.join(&name);

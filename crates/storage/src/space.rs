@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fd::AsFd;
 
-use crate::meminfo;
+use crate::procfs;
 use iolab_workload::{Error, Result};
 
 use super::errno;
@@ -110,7 +110,7 @@ fn rooms(dir: impl AsFd, path: &Path) -> Result<impl Iterator<Item = Room>> {
     });
     let in_memory = is_memory_fs(&rustix::fs::fstatfs(&dir).map_err(fail)?);
     let memory = in_memory.then(|| {
-        let free = meminfo::bytes("MemAvailable").unwrap_or(0);
+        let free = procfs::bytes("MemAvailable").unwrap_or(0);
         Room {
             in_memory,
             free,

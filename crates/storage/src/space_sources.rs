@@ -17,15 +17,14 @@ use rustix::fs::{FileType, OFlags};
 use iolab_workload::{Error, Result};
 
 use super::fiemap::{
-    DELALLOC, ENCODED, EXTENTS, FiemapExtent, SHARED, UNKNOWN, UNWRITTEN, with_extents,
+    DELALLOC, ENCODED, EXTENTS, FiemapExtent, SHARED, UNKNOWN, UNWRITTEN, moves_data, seek_holes,
+    with_extents,
 };
-use super::holes::{moves_data, seek_holes};
-use super::overlay;
 use super::path_lookup::{self, NamedObject};
 use super::space::{self, Demand};
 use super::target_need::Need;
 use super::users::{self, Image, Pool, Supply};
-use super::{device, errno, mounts};
+use super::{errno, mounts, overlay, sysfs};
 
 /// Open flags for examining extents.
 const READING: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
@@ -109,7 +108,7 @@ impl Sources {
     /// Of kind [`Refused`](iolab_workload::Kind::Refused) when the system does not report what a device stands
     /// on.
     pub(super) fn of_existing(found: &NamedObject, bytes: u64) -> Result<Self> {
-        if let Some(number) = device::number_of(&found.stat) {
+        if let Some(number) = sysfs::number_of(&found.stat) {
             let below = users::below_device(number, bytes)?;
             return Ok(Self(below.into_iter().map(Source::below).collect()));
         }

@@ -1,11 +1,13 @@
 //! Block devices as sysfs shows them (Documentation/ABI/stable/sysfs-block of Linux).
+//!
+//! The number of a block device.
 
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use super::device::Number;
+use rustix::fs::{FileType, Stat, major, minor};
 
 /// Kernel name of a device from its directory, in which `!` stands for `/`.
 pub fn name_of(dir: &Path) -> String {
@@ -101,4 +103,13 @@ pub fn backing_file(dir: &Path) -> Option<PathBuf> {
         bytes.pop();
     }
     Some(PathBuf::from(OsString::from_vec(bytes)))
+}
+
+/// Device number: major and minor.
+pub(crate) type Number = (u32, u32);
+
+/// Number of the device that a block device's inode represents.
+pub(crate) fn number_of(stat: &Stat) -> Option<Number> {
+    let is_block = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
+    is_block.then(|| (major(stat.st_rdev), minor(stat.st_rdev)))
 }

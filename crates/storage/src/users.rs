@@ -34,28 +34,22 @@ use rustix::io::Errno;
 
 use iolab_workload::{Error, Result};
 
-use super::device::Number;
 use super::errno::{self, reason};
 use super::path_lookup::NamedObject;
 use super::signature::{self, Site};
+use super::sysfs::Number;
 use super::target_size::human;
 
-mod backing_files;
 mod disk_ids;
 mod exports;
 mod files;
 mod inventory;
-mod kernel_drivers;
-mod loops;
 mod mapper;
-mod mount_namespace;
 mod openers;
 mod overlay_aliases;
-mod remote_files;
 mod signatures;
 mod space_below;
 mod storage_graph;
-mod write_lease;
 
 pub(super) use disk_ids::lasting_id;
 use exports::Export;
@@ -66,7 +60,7 @@ pub(super) use mapper::PoolSpace;
 pub use mapper::mapped_kinds;
 pub(super) use mapper::{mapped_table, stores_nothing};
 use openers::{How, Look, Unseen, Wanted};
-pub(super) use remote_files::handle;
+pub(super) use overlay_aliases::file_handle;
 pub(super) use space_below::{Image, Pool, Supply, below_device, below_file};
 use storage_graph::{Below, FileId, Node, Span, Way};
 

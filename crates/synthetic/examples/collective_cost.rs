@@ -13,15 +13,15 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use iolab_cluster::activity::{Activity, CumulativeBytes};
+use iolab_cluster::clock::{Activity, CumulativeBytes};
 use iolab_cluster::clock::{ClockJumped, OtherClock, TimeInterval};
 use iolab_cluster::collectives::FANOUT;
 use iolab_cluster::collectives::{Gathered, Team};
+use iolab_cluster::link;
 use iolab_cluster::link::Link;
 use iolab_cluster::outcome::{RankPart, TrialContribution};
 use iolab_cluster::shared_counters::{AccountShare, Shares};
 use iolab_cluster::trial::{Contribution, MergedTrial, TrialTimeouts};
-use iolab_cluster::wire;
 use iolab_synthetic::virtual_network::{Costs, Skew, Traffic, VirtualLink, network};
 use iolab_workload::counters::{Bottom, Counters, DeviceStat, ProcessIo, SharedAccounts};
 use iolab_workload::cpus::Cpus;
@@ -281,7 +281,7 @@ fn rank(seat: VirtualLink) -> Option<Cost> {
     let whole = team
         .conclude(HABITS, Some(part))
         .expect("no rank is lost")?;
-    let message = wire::encode(&whole.rest);
+    let message = link::encode(&whole.rest);
     Some(Cost {
         traffic: team.link().traffic(),
         coordination_ns: team.link().true_ns() - TRIAL_NS,

@@ -10,7 +10,7 @@
 use std::fs;
 use std::process::Command;
 
-use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::definition::{self, Definition};
 use iolab_diskmodel::{Request, build, serve};
 use iolab_truth::binary::binary;
 use iolab_truth::iolab::measure;
@@ -346,7 +346,7 @@ fn bounded() -> Vec<String> {
 fn quantiles() -> Vec<String> {
     const REGION: u64 = 1 << 30;
     let name = "hp-97560";
-    let entry = catalogue::ENTRIES.iter().find(|entry| entry.name == name);
+    let entry = definition::ENTRIES.iter().find(|entry| entry.name == name);
     let text = entry.expect("in the catalogue").text;
     let disk = || {
         Definition::parse(text)
@@ -414,7 +414,7 @@ fn changes() -> Vec<String> {
     );
     let written = size(slc.between("- After ", " written"));
     // 12 GB, and 0.128 bytes for each of the 1 TB that the host has not written (models/qlc-slc-cached.toml).
-    let entry = catalogue::ENTRIES
+    let entry = definition::ENTRIES
         .iter()
         .find(|entry| entry.name == "qlc-slc-cached");
     let disk = Definition::parse(entry.expect("in the catalogue").text)

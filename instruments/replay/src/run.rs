@@ -230,8 +230,10 @@ impl Campaign<'_> {
         let real = targets.into_iter().flat_map(Targets::iter);
         let real = real.map(|(named, target)| Place::Target(named.display().to_string(), target));
         let places: Vec<Place<'_>> = real.chain(models.iter().map(Place::Model)).collect();
-        let programs: Vec<Option<&Fio>> =
-            [None].into_iter().chain(self.fio.as_ref().map(Some)).collect();
+        let programs: Vec<Option<&Fio>> = [None]
+            .into_iter()
+            .chain(self.fio.as_ref().map(Some))
+            .collect();
         let mut cells = Vec::new();
         for place in &places {
             for speed in distinct(terms.speed.iter().copied()) {

@@ -10,7 +10,7 @@ use iolab_workload::Error;
 
 use crate::arguments::{Doctor, DoctorFormat};
 use crate::campaign::PROGRAM;
-use crate::signals;
+use crate::launcher;
 use iolab_command::failure::Outcome;
 use iolab_command::output;
 
@@ -28,7 +28,7 @@ pub(crate) fn doctor(options: &Doctor) -> Outcome {
     let targets = [options.target.clone()];
     let watch = PROGRAM.watch(&targets);
     // Before the scratch file exists, since signals must not leave the file.
-    let stop = signals::on_signals()?;
+    let stop = launcher::on_signals()?;
     PROGRAM.restore_leftovers();
     if let Some(watch) = &watch {
         watch.opens(&targets);

@@ -1,22 +1,52 @@
 //! `iolab list`: the built-in experiments, suites and requirements, and every setting.
+//!
+//! `iolab show`: the definition of an experiment, suite or requirement, the definition of a run, or its cells as a job file
+//! of fio.
+//!
+//! `iolab model`: the models that come with iolab and their definitions.
+//!
+//! `iolab completions`: completions of commands, options and built-in names for shells.
 
 use std::io::Write;
+use std::path::Path;
 
+use clap::Command;
+use clap::builder::PossibleValuesParser;
+use clap_complete::Shell;
+use serde_json::{Value, json};
+
+use crate::arguments::{
+    Completions, List, Model, ModelAction, ModelFormat, Show, ShowFormat, program,
+};
+use crate::builtin_names::unknown_name;
+use crate::job_file;
+use iolab_command::failure::Outcome;
+use iolab_command::lists::Lists;
+use iolab_command::output::{note, open, style};
+use iolab_diskmodel::definition::{self, Definition};
+use iolab_figure::FigureKind;
+use iolab_fio::job::JobFile;
+use iolab_fio::write_job::job_file;
+use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::{BUILTIN, Experiment, design_names};
 use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
-use iolab_report::layout::{paragraph, wrapped};
+use iolab_report::layout::{self, paragraph, wrapped};
+use iolab_report::witness;
+use iolab_runfile::number_list::is_database;
+use iolab_runfile::{Content, model_definition};
+use iolab_workload::Result;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::counted;
 use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
 use iolab_workload::units::rough_duration;
 
-use crate::arguments::List;
-use iolab_command::failure::Outcome;
-use iolab_command::output::{self, style};
+#[cfg(feature = "measure")]
+use crate::builtin_names::Builtin;
 
 /// Writes the list to stdout.
 pub(crate) fn list(options: &List) -> Outcome {
-    let mut to = output::open(None)?;
+    let mut to = open(None)?;
     if options.settings {
         settings(options.all, &mut to)?;
     } else {
@@ -99,4 +129,250 @@ fn widest<'a>(names: impl Iterator<Item = &'a str>) -> usize {
 fn entry(name: &str, width: usize, about: &str, to: &mut dyn Write) -> Outcome {
     let mark = format!("  {name:<width$} ");
     Ok(write!(to, "{}", paragraph(about, &mark, style().width))?)
+}
+
+/// Writes the definition to stdout.
+pub(crate) fn show(options: &Show) -> Outcome {
+    let file = JobFile::is_one(Path::new(&options.name)).then(|| read(options));
+    let file = file.transpose()?;
+    let left_target = file.as_ref().and_then(JobFile::left_target);
+    let mut notes: Vec<String> = left_target.clone().into_iter().collect();
+    let text = match (options.format, file) {
+        (ShowFormat::Toml, Some(file)) => file.to_toml()?,
+        (ShowFormat::Toml, None) => toml(&options.name)?,
+        (ShowFormat::Fio, file) => {
+            let given = file.map(|file| Ok(file.experiment));
+            let mut experiment = given.unwrap_or_else(|| experiment(&options.name))?;
+            // As in fio; a run chooses otherwise.
+            if !experiment.names("first_offset") {
+                experiment.apply_set("first_offset=zero")?;
+            }
+            // The cells of all tools are the same jobs.
+            if experiment.names("tool") {
+                experiment.apply_set("tool=iolab")?;
+            }
+            let plan = Plan::of_new_run(experiment, &OneProcess)?;
+            let written = job_file(&plan, left_target.as_deref())
+                .map_err(|error| error.within(escape_control(&options.name)))?;
+            notes.extend(written.left_out);
+            written.text
+        }
+    };
+    for text in notes {
+        note(format_args!("note: {text}"));
+    }
+    let mut to = open(None)?;
+    write!(to, "{text}")?;
+    Ok(to.flush()?)
+}
+
+/// The TOML: for built-in definitions with their comments, for a file or a run with everything resolved.
+fn toml(name: &str) -> Result<String> {
+    let builtin = BUILTIN.iter().chain(BUILTIN_SUITES);
+    let mut builtin = builtin.chain(BUILTIN_REQUIREMENTS);
+    if let Some((_, text)) = builtin.find(|(known, _)| *known == name) {
+        return Ok((*text).to_owned());
+    }
+    if is_run_file(name)? {
+        let file = escape_control(name);
+        let record = match iolab_runfile::read_content(Path::new(name))? {
+            Content::Run(record) => record,
+            Content::Witness(witnessed) => {
+                let command = witness::command(&witnessed.observed);
+                return Ok(format!(
+                    "# What {file} holds was seen by this command.\n{}\n",
+                    escape_control(&command)
+                ));
+            }
+        };
+        let seed = record.run.seed;
+        return Ok(format!(
+            "# The experiment of {file}; --seed {seed} repeats its order, offsets and data.\n{}",
+            record.experiment.toml
+        ));
+    }
+    let is_file = Path::new(name).exists() || name.ends_with(".toml");
+    match is_file {
+        true => Experiment::find(name)?.to_toml(),
+        false => Err(unknown_name(name)),
+    }
+}
+
+fn experiment(name: &str) -> Result<Experiment> {
+    if is_run_file(name)? {
+        let record = iolab_runfile::read(Path::new(name))?;
+        return Experiment::from_toml(&record.experiment.toml, name);
+    }
+    #[cfg(feature = "measure")]
+    Builtin::Experiment.check(name)?;
+    Experiment::find(name)
+}
+
+/// Whether a name denotes a run file.
+fn is_run_file(name: &str) -> Result<bool> {
+    let path = Path::new(name);
+    let is_named_so = path
+        .extension()
+        .is_some_and(|extension| extension == "iolab");
+    match path.is_file() {
+        true => is_database(path),
+        false => Ok(is_named_so),
+    }
+}
+
+fn read(options: &Show) -> Result<JobFile> {
+    job_file::read(Path::new(&options.name), None, options.allow_include)
+}
+
+/// Writes the requested output to stdout.
+pub(crate) fn model(options: &Model) -> Outcome {
+    let text = match &options.action {
+        ModelAction::List { format } => list_models(*format)?,
+        ModelAction::Show { definition } => show_model(definition)?,
+    };
+    let mut to = open(None)?;
+    write!(to, "{text}")?;
+    Ok(to.flush()?)
+}
+
+fn list_models(format: ModelFormat) -> Result<String> {
+    let all = definition::ENTRIES
+        .iter()
+        .map(|entry| Ok((entry.name, model_definition(entry.name)?.1)))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(match format {
+        ModelFormat::Text => list_text(&all, style().width),
+        ModelFormat::Json => list_json(&all),
+    })
+}
+
+/// The text as it was written, comments included, once it is known to be a definition.
+fn show_model(name: &str) -> Result<String> {
+    Ok(model_definition(name)?.0)
+}
+
+/// Names, titles and sources, for a terminal of `width` columns.
+fn list_text(models: &[(&str, Definition)], width: u16) -> String {
+    let longest = models.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let width = width.max(layout::WIDTH_MIN);
+    let mut text = String::new();
+    for (name, definition) in models {
+        text.push_str(&format!(
+            "{name:longest$}  {}\n",
+            escape_control(&definition.title)
+        ));
+        for source in &definition.source {
+            text.push_str(&paragraph(&escape_control(source), "    - ", width));
+        }
+    }
+    text
+}
+
+/// An array with one object per model.
+fn list_json(models: &[(&str, Definition)]) -> String {
+    let all: Vec<Value> = models
+        .iter()
+        .map(|(name, definition)| {
+            json!({ "name": name, "title": definition.title, "source": definition.source })
+        })
+        .collect();
+    format!("{:#}\n", Value::Array(all))
+}
+
+/// An argument that takes built-in names, of a command or of a command of `iolab model`.
+struct Named {
+    command: &'static [&'static str],
+    argument: &'static str,
+    names: Vec<&'static str>,
+}
+
+/// Arguments that take built-in names.
+fn named() -> Vec<Named> {
+    let of = |rows: &[&[(&'static str, &'static str)]]| {
+        let mut names: Vec<&str> = rows.concat().iter().map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
+    let models: Vec<&str> = definition::ENTRIES.iter().map(|entry| entry.name).collect();
+    // Kept until the program ends, which is at once: clap takes no other texts.
+    let targets = models.iter().map(|name| &*format!("model:{name}").leak());
+    let kinds = FigureKind::ALL.iter().map(|kind| kind.name());
+    let all = of(&[BUILTIN, BUILTIN_SUITES, BUILTIN_REQUIREMENTS]);
+    let rows: [(&'static [&'static str], _, Vec<&str>); 7] = [
+        (&["study"], "suite", of(&[BUILTIN_SUITES])),
+        (&["run"], "experiment", of(&[BUILTIN])),
+        (&["fit"], "requirement", of(&[BUILTIN_REQUIREMENTS])),
+        (&["show"], "name", all),
+        (&["plot"], "kind", kinds.collect()),
+        (&["serve"], "model", targets.collect()),
+        (&["model", "show"], "definition", models),
+    ];
+    let rows = rows.into_iter().map(|(command, argument, names)| Named {
+        command,
+        argument,
+        names,
+    });
+    rows.collect()
+}
+
+/// The command with the names that one of its arguments, or one of its commands, takes; as it is if this build has no such command.
+fn with_names(command: Command, path: &[&str], named: &Named) -> Command {
+    match path.split_first() {
+        // Not `mut_arg`, which would move the argument to the end.
+        None => command.mut_args(|argument| match argument.get_id() == named.argument {
+            true => argument.value_parser(PossibleValuesParser::new(named.names.clone())),
+            false => argument,
+        }),
+        Some((first, _)) if command.find_subcommand(first).is_none() => command,
+        Some((first, rest)) => {
+            command.mut_subcommand(*first, |command| with_names(command, rest, named))
+        }
+    }
+}
+
+/// Writes the completions of a shell to stdout.
+pub(crate) fn completions(options: &Completions, lists: &Lists) -> Outcome {
+    let named = named();
+    let mut command = named.iter().fold(program(lists), |command, named| {
+        with_names(command, named.command, named)
+    });
+    let mut script = Vec::new();
+    clap_complete::generate(options.shell, &mut command, "iolab", &mut script);
+    let mut to = open(None)?;
+    let script = String::from_utf8_lossy(&script).into_owned();
+    match options.shell {
+        // Files too, since most of these arguments take a definition.
+        Shell::Zsh => {
+            let with_files = named.iter().fold(script, |script, named| {
+                // In the form in which clap writes them there.
+                let names = named.names.join(" ").replace(':', "\\:");
+                let both = format!(":{{compadd -- {names}; _files}}'");
+                script.replace(&format!(":({names})'"), &both)
+            });
+            to.write_all(with_files.as_bytes())?;
+        }
+        _ => to.write_all(script.as_bytes())?,
+    }
+    if options.shell == Shell::Fish {
+        // For positional arguments clap gives it nothing.
+        for Named { command, names, .. } in &named {
+            let (first, rest) = (command[0], command[1..].concat());
+            let condition = match rest.as_str() {
+                "" => format!("__fish_iolab_using_subcommand {first}"),
+                of => format!(
+                    "__fish_iolab_using_subcommand {first}; and __fish_seen_subcommand_from {of}"
+                ),
+            };
+            let is_option = command.len() == 1 && ["study", "plot"].contains(&first);
+            if !is_option {
+                writeln!(
+                    to,
+                    "complete -c iolab -n \"{condition}\" -a \"{}\"",
+                    names.join(" ")
+                )?;
+            }
+        }
+    }
+    Ok(to.flush()?)
 }

@@ -1,14 +1,12 @@
 //! One file per command.
 
 mod compare;
-mod completions;
 #[cfg(feature = "measure")]
 mod doctor;
 mod export;
 #[cfg(feature = "measure")]
 mod fit;
 mod list;
-mod model;
 mod plot;
 mod report;
 #[cfg(feature = "measure")]
@@ -17,13 +15,10 @@ mod resume;
 mod run;
 #[cfg(feature = "measure")]
 mod serve;
-mod show;
-mod stats;
 #[cfg(feature = "measure")]
 mod study;
 #[cfg(feature = "measure")]
 mod study_causes;
-mod table;
 #[cfg(feature = "measure")]
 mod why;
 #[cfg(feature = "measure")]
@@ -154,12 +149,12 @@ fn reading() -> [Command; 11] {
         Command::new(
             "show",
             "Print the TOML of an experiment, suite, requirement or run file, to copy and change",
-            |options, _| show::show(options),
+            |options, _| list::show(options),
         ),
         Command::new(
             "table",
             "Show the tables and findings of run files",
-            |options, _| table::table(options),
+            |options, _| report::table(options),
         ),
         Command::new(
             "plot",
@@ -169,7 +164,7 @@ fn reading() -> [Command; 11] {
         Command::new(
             "stats",
             "Summarise numbers, one per line: intervals, drift, a histogram",
-            |options, _| stats::stats(options),
+            |options, _| report::stats(options),
         ),
         Command::new(
             "export",
@@ -177,18 +172,14 @@ fn reading() -> [Command; 11] {
             export::export,
         ),
         Command::new("model", "List disk models, or print one", |options, _| {
-            model::model(options)
+            list::model(options)
         }),
         Command::new(
             "schema",
             "Print the JSON Schema of what a command prints as JSON",
             schema,
         ),
-        Command::new(
-            "completions",
-            "Print shell completions",
-            completions::completions,
-        ),
+        Command::new("completions", "Print shell completions", list::completions),
     ]
 }
 

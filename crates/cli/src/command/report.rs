@@ -1,25 +1,41 @@
 //! `iolab report`: all facts of run files, in one document.
+//!
+//! `iolab table`: the content of run files.
+//!
+//! `iolab stats`: numbers, one a line, described.
 
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use iolab_record::target_paths::target_paths;
-use iolab_record::{RunRecord, tell_targets_apart};
-use iolab_report::input::Input;
-use iolab_report::report::{Bundle, ProgramInput, StudyReport};
-use iolab_runfile::{Content, unmade_folder};
-use iolab_workload::Result;
-use iolab_workload::quantity::counted;
+use serde_json::Value;
 
-use crate::arguments::{ReportFormat, ReportOptions as Options};
+use super::answers;
+use crate::arguments::{
+    ReportFormat, ReportOptions as Options, Stats, StatsFormat, Table, TableFormat,
+};
 use crate::command::input;
 use crate::target_names::give;
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::runs::RunName;
+use iolab_analysis::series_tests::series_tests;
+use iolab_analysis::witness::Evidence;
 use iolab_command::failure::Outcome;
 use iolab_command::lists::Lists;
 use iolab_command::output::{self, note};
 use iolab_command::output_format::{check_not_stdout, format_of, is_folder};
 use iolab_command::run_files::{analysed, files_of, without_copies};
+use iolab_record::target_paths::target_paths;
+use iolab_record::{RunRecord, tell_targets_apart};
+use iolab_report::findings::interpretation::Together;
+use iolab_report::input::Input;
+use iolab_report::report::{Bundle, ProgramInput, StudyReport};
+use iolab_report::{document, export, series, table as tables, witness};
+use iolab_runfile::{Content, number_list, unmade_folder};
+use iolab_stats::{Summary, summary};
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::counted;
+use iolab_workload::{Error, Result};
 
 /// Writes the report to a new file, and its name to stdout.
 pub(crate) fn report(options: &Options, lists: &Lists) -> Outcome {
@@ -142,4 +158,157 @@ fn write(bundle: &Bundle, path: &Path) -> Outcome {
     }
     to.write_all(bundle.text.as_bytes())?;
     Ok(to.flush()?)
+}
+
+/// Writes the tables to stdout or to a new file.
+pub(crate) fn table(options: &Table) -> Outcome {
+    let format = format_of(
+        options.output.as_deref(),
+        options.format,
+        Some(TableFormat::Text),
+        &[
+            (TableFormat::Text, &["txt"]),
+            (TableFormat::Csv, &["csv"]),
+            (TableFormat::Json, &["json"]),
+            (TableFormat::Markdown, &["md", "markdown"]),
+            (TableFormat::Latex, &["tex"]),
+        ],
+    )?;
+    let mut records: Vec<(&Path, RunRecord)> = Vec::new();
+    let mut observations: Vec<Evidence> = Vec::new();
+    let paths = files_of(&options.files)?;
+    for path in &paths {
+        match iolab_runfile::read_content(path)? {
+            Content::Run(record) => records.push((path, *record)),
+            Content::Witness(witnessed) => observations.push(Evidence::of(*witnessed)),
+        }
+    }
+    let mut records = without_copies(records);
+    tell_targets_apart(records.iter_mut().map(|(_, record)| record));
+    let mut runs: Vec<(RunName, AnalysedRun)> = Vec::new();
+    let mut files: Vec<&Path> = Vec::new();
+    for (path, record) in records {
+        let run = analysed(record, path, options.metric.as_ref())?;
+        let name = RunName::of(&path.display().to_string(), run.record());
+        runs.push((name, run));
+        files.push(path);
+    }
+    if !observations.is_empty() && format != TableFormat::Text {
+        return of_observation(&runs, &observations, format, options);
+    }
+    let analyses = runs.iter().map(|(_, run)| run.analysis());
+    let answers = answers(files.into_iter().zip(runs.iter().map(|(_, run)| run)));
+    let mut to = output::open(options.output.as_deref())?;
+    match format {
+        TableFormat::Csv => export::cells(&runs, &mut to)?,
+        TableFormat::Json => document::table(&runs, &mut to)?,
+        TableFormat::Latex => {
+            write!(to, "{}", answers.latex())?;
+            for analysis in analyses {
+                writeln!(to, "{}", tables::table(analysis).latex())?;
+            }
+        }
+        TableFormat::Markdown => {
+            write!(to, "{}", answers.markdown())?;
+            for analysis in analyses {
+                write!(to, "{}", tables::table(analysis).markdown())?;
+            }
+        }
+        TableFormat::Text => {
+            if answers.answer().is_some() {
+                write!(to, "{}", answers.text(output::style().width))?;
+            }
+            let together = Together::of(runs.iter().map(|(_, run)| run));
+            for ((_, run), interpretation) in runs.iter().zip(&together.each) {
+                output::report(run, interpretation, &mut to)?;
+                writeln!(to)?;
+            }
+            output::sentences(&together.across, output::style(), &mut to)?;
+            for evidence in &observations {
+                writeln!(to, "{}", witness::text(evidence, output::style().width))?;
+            }
+        }
+    }
+    Ok(to.flush()?)
+}
+
+/// Prints the observation of one program as data.
+fn of_observation(
+    runs: &[(RunName, AnalysedRun)],
+    observations: &[Evidence],
+    format: TableFormat,
+    options: &Table,
+) -> Outcome {
+    match (runs, observations, format) {
+        ([], [evidence], TableFormat::Json) => {
+            let mut to = output::open(options.output.as_deref())?;
+            witness::json(evidence, &mut to)?;
+            Ok(to.flush()?)
+        }
+        (_, _, TableFormat::Json) => Err(Error::usage(
+            "a file of 'iolab witness' has a JSON document of its own",
+        )
+        .hint("give one such file alone: iolab table FILE --format json")
+        .into()),
+        _ => Err(
+            Error::usage("a file of 'iolab witness' is shown as text or JSON only")
+                .hint("iolab report FILE writes HTML, Markdown or LaTeX")
+                .into(),
+        ),
+    }
+}
+
+/// Writes the descriptions to stdout.
+pub(crate) fn stats(options: &Stats) -> Outcome {
+    let files: Vec<Numbers> = options
+        .files
+        .iter()
+        .map(|path| of_file(path))
+        .collect::<Result<_>>()?;
+    let mut to = output::open(None)?;
+    match options.format {
+        StatsFormat::Json => {
+            let all: Vec<Value> = files
+                .iter()
+                .map(|file| series::json(&file.name, &file.summary, &series_tests(&file.values)))
+                .collect();
+            writeln!(to, "{:#}", Value::Array(all))?;
+        }
+        StatsFormat::Text => {
+            for Numbers {
+                name,
+                values,
+                summary,
+            } in &files
+            {
+                let text = series::text(summary, &series_tests(values), values, output::style());
+                writeln!(to, "{}\n{text}", escape_control(name))?;
+            }
+        }
+    }
+    Ok(to.flush()?)
+}
+
+/// One file.
+struct Numbers {
+    name: String,
+    values: Vec<f64>,
+    summary: Summary,
+}
+
+fn of_file(path: &Path) -> Result<Numbers> {
+    let name = path.display().to_string();
+    if path != Path::new("-") && number_list::is_database(path)? {
+        return Err(Error::usage(format!("{name} is not a text file"))
+            .hint("for a run file use: iolab table, or iolab compare"));
+    }
+    let values = number_list::read(path)?;
+    let summary = summary(&values).ok_or_else(|| {
+        Error::usage(format!("there is no number in {name}")).hint("write one number per line")
+    })?;
+    Ok(Numbers {
+        name,
+        values,
+        summary,
+    })
 }

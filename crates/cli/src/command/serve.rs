@@ -11,7 +11,7 @@ use iolab_workload::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::{ModelFormat, Serve};
-use crate::signals;
+use crate::launcher;
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, note};
 
@@ -24,7 +24,7 @@ pub(crate) fn serve(options: &Serve) -> Outcome {
         .map_err(|why| Error::usage(why).within(name))?;
     // Before anything is mounted: from then on a signal must not leave the mount.
     let (bell, mut wakes) = UnixStream::pair().map_err(cannot_wait)?;
-    signals::signals_to(&bell)?;
+    launcher::signals_to(&bell)?;
     let place = MountFolder::new(&options.mountpoint)?;
     if place.had_leftover() {
         note("note: unmounted the model that a killed iolab serve left there");

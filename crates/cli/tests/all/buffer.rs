@@ -30,7 +30,7 @@ fn only_untouched_buffers_fault_in_the_timed_span() {
         found
     };
     // 256 pages of 4 KiB; kernels that hand out larger ones are not common, and larger pages fewer.
-    if iolab_storage::kernel_units::page_size() == 4096 {
+    if iolab_storage::procfs::page_size() == 4096 {
         let untouched = faults("untouched", 1 << 20);
         assert!(untouched.iter().all(|n| *n >= 200), "{untouched:?}");
     } else {

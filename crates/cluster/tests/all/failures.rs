@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use iolab_cluster::activity::Activity;
+use iolab_cluster::clock::Activity;
 use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::collectives::{Gathered, List, Team};
 use iolab_cluster::link::{Link, LossReason, LostRank};

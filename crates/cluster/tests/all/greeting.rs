@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use iolab_cluster::collectives::Team;
 use iolab_cluster::collectives::Tree;
-use iolab_cluster::handshake::{HandshakeTimeouts, RankIdentity, Roll};
 use iolab_cluster::link::{Link, LossReason, LostRank};
+use iolab_cluster::root_order::{HandshakeTimeouts, RankIdentity, Roll};
 use iolab_cluster::trial::{Halt, UnreadyRank};
 use iolab_synthetic::virtual_network::{Skew, VirtualLink};
 

@@ -2,9 +2,9 @@
 
 use iolab_cluster::clock::{Exchange, OtherClock, TimeInterval};
 use iolab_cluster::collectives::Gathered;
+use iolab_cluster::link::{decode, encode};
 use iolab_cluster::outcome::{RankPart, TrialContribution};
 use iolab_cluster::shared_counters::{AccountShare, Shares};
-use iolab_cluster::wire::{decode, encode};
 use iolab_workload::counters::{
     Counters, DeviceStat, Pressure, ProcessIo, SharedAccount, SharedAccounts,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iolab_cluster::activity::{Activity, CumulativeBytes};
+use iolab_cluster::clock::{Activity, CumulativeBytes};
 use iolab_cluster::collectives::List;
 use iolab_cluster::collectives::Tree;
 use iolab_cluster::link::Link;
@@ -96,7 +96,7 @@ proptest! {
         let last_start = truths.iter().map(|t| t.start).max().expect("ranks");
         let first_end = truths.iter().map(|t| t.end).min().expect("ranks");
         let last = truths.iter().map(|t| t.end).max().expect("ranks");
-        let holds = |bounds: iolab_cluster::activity::Bounded, truth: f64| {
+        let holds = |bounds: iolab_cluster::clock::Bounded, truth: f64| {
             bounds.least <= truth && truth <= bounds.greatest
         };
         let elapsed = whole.activity.elapsed_ns();

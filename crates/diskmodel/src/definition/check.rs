@@ -6,6 +6,7 @@
 
 use std::fmt::Display;
 
+use super::{Controller, Flash, Slc, SsdDefinition};
 use crate::definition::Definition;
 use crate::definition::disk::{
     Buffer, Bus, DiskDefinition, ExtraDisconnect, Geometry, Mechanics, Overhead, Queue, Seek,
@@ -15,7 +16,6 @@ use crate::definition::parts::{
     CacheDefinition, LatencyDefinition, LimitDefinition, NoiseDefinition, PartDefinition, Rate,
     RegionDefinition, ServerDefinition, SplitDefinition, StallDefinition, WriteBackDefinition,
 };
-use crate::definition::ssd::{Controller, Flash, Slc, SsdDefinition};
 
 /// An error describes the invalid value in words.
 type Checked = Result<(), String>;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::SsdDefinition;
 use crate::definition::disk::{DiskDefinition, WriteBack};
-use crate::definition::ssd::SsdDefinition;
 
 /// A part of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,11 @@
 //! Heads and platters: how long until a sector is under the head.
-
-use crate::definition::disk::{Mechanics, Rotation, Seek};
+//!
+//! Times of the controller and the bus, in nanoseconds.
+//!
+//! A bus shared by commands and data.
 
 use super::layout::{Run, SectorPosition};
+use crate::definition::disk::{Bus, Mechanics, Overhead, Rotation, Seek};
 use crate::model::{MILLISECOND, Ns, from_ms};
 
 /// Tolerance for the rounding of times to 1 ns: the head may arrive this much after a sector's start and still read it.
@@ -181,4 +184,107 @@ fn measured(points: &[[f64; 2]], d: f64) -> Result<f64, String> {
         ));
     }
     Ok(y0 + (y1 - y0) * (d - x0) / (x1 - x0))
+}
+
+/// Times of the controller and the bus. Pairs are for a request after a read, and after a write.
+#[derive(Clone, Debug)]
+pub(super) struct Costs {
+    pub(super) request: Ns,
+    pub(super) read_hit: [Ns; 2],
+    pub(super) read_miss: [Ns; 2],
+    pub(super) write_hit: [Ns; 2],
+    pub(super) write_miss: [Ns; 2],
+    pub(super) read_complete: Ns,
+    pub(super) write_complete: Ns,
+    pub(super) preparation: Ns,
+    pub(super) reselect: Ns,
+    pub(super) reselect_again: Ns,
+    pub(super) read_disconnect: [Ns; 2],
+    pub(super) write_disconnect: Ns,
+    pub(super) extra: Option<Extra>,
+    pub(super) seek_least: Ns,
+    pub(super) read_block: Ns,
+    pub(super) write_block: Ns,
+}
+
+/// The extra disconnect of a write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extra {
+    /// Time from the command until the bus is released.
+    pub(super) leave: Ns,
+    /// Time off the bus.
+    pub(super) pause: Ns,
+    /// Time to leave the bus after the data.
+    pub(super) leave_again: Ns,
+    /// Time from the command until the heads may move.
+    pub(super) seek: Ns,
+}
+
+impl Costs {
+    pub(super) fn new(overhead: &Overhead, bus: &Bus) -> Self {
+        let scale = if overhead.scale == 0.0 {
+            1.0
+        } else {
+            overhead.scale
+        };
+        let one = |ms: f64| from_ms(ms * scale);
+        let two = |pair: [f64; 2]| pair.map(one);
+        let o = overhead;
+        Self {
+            request: one(o.request),
+            read_hit: two(o.read_hit),
+            read_miss: two(o.read_miss),
+            write_hit: two(o.write_hit),
+            write_miss: two(o.write_miss),
+            read_complete: one(o.read_complete),
+            write_complete: one(o.write_complete),
+            preparation: one(o.data_preparation),
+            reselect: one(o.reselect),
+            reselect_again: one(o.reselect_again),
+            read_disconnect: two(o.read_disconnect),
+            write_disconnect: one(o.write_disconnect),
+            extra: o.extra_disconnect.map(|extra| Extra {
+                leave: one(extra.command + extra.disconnect),
+                pause: (extra.pause * MILLISECOND).round() as Ns,
+                leave_again: one(extra.disconnect_again),
+                seek: one(extra.command + extra.seek_delay),
+            }),
+            seek_least: from_ms(o.write_seek_least),
+            read_block: from_ms(bus.read_block_ms),
+            write_block: from_ms(bus.write_block_ms),
+        }
+    }
+}
+
+/// The times at which the bus is in use.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timetable {
+    /// Used spans in order; none had ended at the last call.
+    taken: Vec<(Ns, Ns)>,
+}
+
+impl Timetable {
+    /// Removes spans that ended by `now`.
+    pub(super) fn forget(&mut self, now: Ns) {
+        self.taken.retain(|span| span.1 > now);
+    }
+
+    /// The first time from `at` on at which the bus is free for `length`.
+    pub(super) fn fit(&self, at: Ns, length: Ns) -> Ns {
+        let mut start = at;
+        for &(from, until) in &self.taken {
+            if from < start + length.max(1) && until > start {
+                start = until;
+            }
+        }
+        start
+    }
+
+    /// Uses the bus from `from` to `until`.
+    pub(super) fn take(&mut self, from: Ns, until: Ns) {
+        if until > from {
+            let at = self.taken.partition_point(|span| span.0 <= from);
+            self.taken.insert(at, (from, until));
+        }
+    }
 }

@@ -2,11 +2,10 @@
 
 use crate::definition::disk::{NextSeek, ReadAhead, WriteBack};
 
-use super::drive::{Behind, Drive};
 use super::mechanics::Head;
 use super::media_stream::{Arrival, Stream};
 use super::segments::Match;
-use super::waiting_request::Job;
+use super::{Behind, Drive, Job};
 use crate::model::{Ns, ServedFrom};
 
 impl Drive {

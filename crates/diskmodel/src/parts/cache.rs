@@ -1,12 +1,13 @@
 //! A cache for another model.
+//!
+//! A cache for writes in front of another model.
 
-use std::collections::BTreeMap;
-
-use crate::definition::parts::CacheDefinition;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::{Slab, earlier};
-use crate::block_map::BlockMap;
-use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
+use crate::definition::parts::{CacheDefinition, WriteBackDefinition};
+use crate::model::{BlockMap, Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
 /// A cache for another model, with least-recently-used replacement.
 pub struct Cache {
@@ -125,6 +126,228 @@ impl Model for Cache {
             self.done.add(tag, completion.finished, completion.served);
         }
         self.finished = finished;
+        self.done.take(until, out);
+    }
+}
+
+/// Tag of requests that the cache passes on. Reads have small tags, the numbers of a slab.
+const PASSED_ON: u64 = u64::MAX;
+
+/// Least bytes of a block of the cache's table, so that a long write does not make a long table.
+const TABLE_BLOCK: u64 = 4096;
+
+/// A cache for writes in front of another model.
+pub struct WriteBack {
+    inner: Box<dyn Model>,
+    bytes: u64,
+    hit: Ns,
+    /// Nanoseconds per byte that is passed on.
+    per_byte: f64,
+    /// Bytes that are cached.
+    used: u64,
+    /// How many cached writes cover each whole block of `block` bytes.
+    block: u64,
+    cached: BlockMap<u64, u32>,
+    /// Writes without room.
+    waiting: VecDeque<(u64, Request)>,
+    /// Requests to pass on, in order; flushes with the tag of the host. The inner model has the first if
+    /// `passing`.
+    queue: VecDeque<(Option<u64>, Request)>,
+    passing: bool,
+    /// When the rate lets the next write be passed on.
+    next: Ns,
+    /// Time up to which everything inside has happened.
+    reached: Ns,
+    /// Flushes in the queue.
+    flushes: usize,
+    reads: Slab<u64>,
+    reading: usize,
+    finished: Vec<Completion>,
+    done: Done,
+}
+
+impl WriteBack {
+    /// Puts the cache of a definition in front of a model whose blocks have `block` bytes.
+    ///
+    /// # Errors
+    ///
+    /// A cache of 0 bytes, or a rate of 0.
+    pub fn new(
+        definition: &WriteBackDefinition,
+        block: u64,
+        inner: Box<dyn Model>,
+    ) -> Result<Self, String> {
+        if definition.bytes == 0 || definition.drain_mb_s.is_some_and(|rate| rate <= 0.0) {
+            return Err("a cache for writes needs room, and a rate at which they leave it".into());
+        }
+        Ok(Self {
+            inner,
+            bytes: definition.bytes,
+            hit: (definition.hit_us * 1e3).round() as Ns,
+            per_byte: definition.drain_mb_s.map_or(0.0, |rate| 1e3 / rate),
+            used: 0,
+            block: block.max(TABLE_BLOCK),
+            cached: BlockMap::default(),
+            waiting: VecDeque::new(),
+            queue: VecDeque::new(),
+            passing: false,
+            next: 0,
+            reached: 0,
+            flushes: 0,
+            reads: Slab::default(),
+            reading: 0,
+            finished: Vec::new(),
+            done: Done::default(),
+        })
+    }
+
+    /// The whole blocks of a range.
+    fn whole_blocks(&self, request: &Request) -> std::ops::Range<u64> {
+        let end = request.offset + request.len;
+        request.offset.div_ceil(self.block)..end / self.block
+    }
+
+    /// Whether all blocks of a read are cached.
+    fn holds(&self, request: &Request) -> bool {
+        let end = request.offset + request.len;
+        let mut blocks = request.offset / self.block..end.div_ceil(self.block);
+        request.len > 0 && blocks.all(|block| self.cached.contains_key(&block))
+    }
+
+    /// Accepts waiting writes while there is room.
+    fn take_in(&mut self, at: Ns) {
+        while let Some(&(tag, request)) = self.waiting.front()
+            && (self.used == 0 || self.used.saturating_add(request.len) <= self.bytes)
+        {
+            self.waiting.pop_front();
+            self.used += request.len;
+            for block in self.whole_blocks(&request) {
+                *self.cached.entry(block).or_insert(0) += 1;
+            }
+            self.queue.push_back((None, request));
+            self.done
+                .add(tag, at.saturating_add(self.hit), ServedFrom::Buffered);
+        }
+    }
+
+    /// Time at which the first request of the queue can be passed on; `None` while one is, or in an empty
+    /// queue.
+    fn ready(&self) -> Option<Ns> {
+        let first = self.queue.front().filter(|_| !self.passing)?;
+        Some(if first.1.op == Op::Write {
+            self.next
+        } else {
+            0
+        })
+    }
+
+    fn pass_on(&mut self, at: Ns) {
+        if let Some((_, request)) = self.queue.front().filter(|_| !self.passing) {
+            self.passing = true;
+            if request.op == Op::Write {
+                let paced = (request.len as f64 * self.per_byte).round() as Ns;
+                self.next = at.saturating_add(paced);
+            }
+            self.inner.submit(at, PASSED_ON, request);
+        }
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        if completion.tag != PASSED_ON {
+            if let Some(tag) = self.reads.take(completion.tag) {
+                self.reading -= 1;
+                self.done.add(tag, completion.finished, completion.served);
+            }
+            return;
+        }
+        self.passing = false;
+        let Some((tag, request)) = self.queue.pop_front() else {
+            return;
+        };
+        if request.op == Op::Write {
+            self.used -= request.len;
+            for block in self.whole_blocks(&request) {
+                if let Entry::Occupied(mut count) = self.cached.entry(block) {
+                    *count.get_mut() -= 1;
+                    if *count.get() == 0 {
+                        count.remove();
+                    }
+                }
+            }
+        }
+        if let Some(tag) = tag {
+            self.flushes -= 1;
+            self.done.add(tag, completion.finished, completion.served);
+        }
+    }
+
+    /// Time of the next event inside.
+    fn next_inside(&self) -> Option<Ns> {
+        let ready = self.ready().map(|ready| ready.max(self.reached));
+        earlier(self.inner.next_event(), ready)
+    }
+
+    /// Handles all events up to a time.
+    fn run(&mut self, until: Ns) {
+        while let Some(at) = self.next_inside().filter(|&at| at <= until) {
+            self.reached = at;
+            self.inner.advance(at, &mut self.finished);
+            let mut finished = std::mem::take(&mut self.finished);
+            for completion in finished.drain(..) {
+                self.completed(&completion);
+            }
+            self.finished = finished;
+            self.take_in(at);
+            if self.ready().is_some_and(|ready| ready <= at) {
+                self.pass_on(at);
+            }
+        }
+        self.reached = until;
+    }
+}
+
+impl Model for WriteBack {
+    fn capacity(&self) -> u64 {
+        self.inner.capacity()
+    }
+
+    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
+        if !request.fits(self.capacity()) {
+            return self.done.add(tag, now, ServedFrom::Refused);
+        }
+        self.run(now);
+        match request.op {
+            Op::Read if self.holds(request) => {
+                self.done.add(tag, now + self.hit, ServedFrom::Hit);
+            }
+            Op::Read => {
+                let own = self.reads.add(tag);
+                self.reading += 1;
+                self.inner.submit(now, own, request);
+            }
+            Op::Write => self.waiting.push_back((tag, *request)),
+            Op::Trim => {
+                self.queue.push_back((None, *request));
+                self.done.add(tag, now + self.hit, ServedFrom::Control);
+            }
+            Op::Flush => {
+                self.flushes += 1;
+                self.queue.push_back((Some(tag), *request));
+            }
+        }
+        self.take_in(now);
+        self.run(now);
+    }
+
+    fn next_event(&self) -> Option<Ns> {
+        // Without a waiting request, passing on causes no event: the next call catches up on it.
+        let asked = self.reading > 0 || self.flushes > 0 || !self.waiting.is_empty();
+        let inside = self.next_inside().filter(|_| asked);
+        earlier(inside, self.done.next())
+    }
+
+    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
+        self.run(until);
         self.done.take(until, out);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::definition::ssd::{Collection, SsdDefinition};
+use crate::definition::{Collection, SsdDefinition};
 
 /// No slot.
 const NONE: u32 = u32::MAX;

@@ -1,11 +1,11 @@
 //! Built-in definitions, and invalid ones.
 
-use iolab_diskmodel::definition::{Definition, PartDefinition, catalogue};
+use iolab_diskmodel::definition::{self, Definition, PartDefinition};
 
 #[test]
 fn the_definitions_survive_being_written() {
-    for entry in catalogue::ENTRIES {
-        let definition = catalogue::find(entry.name).unwrap().unwrap();
+    for entry in definition::ENTRIES {
+        let definition = definition::find(entry.name).unwrap().unwrap();
         let again = Definition::parse(&definition.to_toml().unwrap()).unwrap();
         assert_eq!(definition, again, "{}", entry.name);
         assert!(!definition.source.is_empty(), "{}", entry.name);

@@ -1,7 +1,7 @@
 //! Hard disks: times computed by hand, buffers, queues.
 
 use iolab_diskmodel::definition::disk::{DiskDefinition, Policy, Seek, WriteBack};
-use iolab_diskmodel::definition::{Definition, PartDefinition, catalogue};
+use iolab_diskmodel::definition::{self, Definition, PartDefinition};
 use iolab_diskmodel::disk::{Arm, Drive, Head};
 use iolab_diskmodel::{Completion, Model, Request, build, serve};
 
@@ -139,7 +139,7 @@ fn seek_curves_of_three_points_pass_through_them() {
 
 #[test]
 fn sata_disk_reaches_its_data_sheet_values() {
-    let definition = catalogue::find("sata-7200").unwrap().unwrap();
+    let definition = definition::find("sata-7200").unwrap().unwrap();
     let mut model = build(&definition, 1).unwrap();
     let bytes = model.capacity();
     assert_eq!(bytes / 1_000_000_000, 4000);
@@ -166,7 +166,7 @@ fn sata_disk_reaches_its_data_sheet_values() {
 
 /// MB/s of sequential requests of `bytes`, `depth` at a time.
 fn sequential(name: &str, write: bool, bytes: u64, depth: u64, count: u64) -> f64 {
-    let definition = catalogue::find(name).unwrap().unwrap();
+    let definition = definition::find(name).unwrap().unwrap();
     let mut model = build(&definition, 1).unwrap();
     rate(&mut *model, write, bytes, depth, count, 0, 0).0
 }

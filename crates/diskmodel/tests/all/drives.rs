@@ -1,7 +1,6 @@
 //! Models of measured drives compared with the measurements.
 
-use iolab_diskmodel::build;
-use iolab_diskmodel::definition::catalogue;
+use iolab_diskmodel::{build, definition};
 
 #[path = "../../examples/service_times.rs"]
 mod service_times;
@@ -21,7 +20,7 @@ const DRIVES: [(&str, &str, u32, f64); 7] = [
 ];
 
 fn replayed<'a>(name: &str, trace: &'a str) -> Vec<Replayed<'a>> {
-    let definition = catalogue::find(name).unwrap().unwrap();
+    let definition = definition::find(name).unwrap().unwrap();
     let model = build(&definition, 0).unwrap();
     let replayed = replay(model, definition.block(), trace);
     replayed.map(|one| one.expect("a request")).collect()

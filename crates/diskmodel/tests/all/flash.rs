@@ -1,7 +1,7 @@
 //! Solid-state disks: write amplification against theory, TRIM, caches, rates.
 
-use iolab_diskmodel::definition::ssd::{Collection, SsdDefinition};
-use iolab_diskmodel::definition::{PartDefinition, catalogue};
+use iolab_diskmodel::definition;
+use iolab_diskmodel::definition::{Collection, PartDefinition, SsdDefinition};
 use iolab_diskmodel::ssd::Ssd;
 use iolab_diskmodel::{Model, Request, ServedFrom, build, serve};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::rate;
 
 fn ssd_of(name: &str) -> SsdDefinition {
-    match catalogue::find(name).unwrap().unwrap().model {
+    match definition::find(name).unwrap().unwrap().model {
         PartDefinition::Ssd(ssd) => *ssd,
         _ => unreachable!(),
     }
@@ -201,7 +201,7 @@ proptest! {
 
 #[test]
 fn requests_to_970_pro_take_published_times() {
-    let definition = catalogue::find("nvme-970pro").unwrap().unwrap();
+    let definition = definition::find("nvme-970pro").unwrap().unwrap();
     let mut model = build(&definition, 0).unwrap();
     // Firmware 21.5 us, lower page 29.76 us, 4 KiB over a channel of 800 MB/s and a link of 3,360 MB/s.
     let completion = serve(&mut *model, 0, &Request::read(0, 4096));
@@ -225,7 +225,7 @@ fn requests_to_970_pro_take_published_times() {
 
 #[test]
 fn sata_ssd_reaches_its_data_sheet_values() {
-    let definition = catalogue::find("sata-ssd").unwrap().unwrap();
+    let definition = definition::find("sata-ssd").unwrap().unwrap();
     let build = || build(&definition, 0).unwrap();
     let reads = rate(&mut *build(), false, 1 << 20, 8, 500, 0, 0).0;
     let writes = rate(&mut *build(), true, 1 << 20, 8, 500, 0, 0).0;

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::definition::{self, Definition};
 use iolab_diskmodel::{Completion, Model, Request};
 
 /// The replacements of a number.
@@ -116,7 +116,7 @@ fn try_all(name: &str, text: &str, seen: &mut Seen) {
 #[test]
 fn hostile_disk_values_give_error_or_disk() {
     let mut seen = Seen::new();
-    for entry in catalogue::ENTRIES {
+    for entry in definition::ENTRIES {
         try_all(entry.name, entry.text, &mut seen);
     }
     assert!(seen.len() > 70, "{seen:?}");
@@ -133,7 +133,7 @@ fn hostile_part_values_give_error_or_model() {
 
 #[test]
 fn invalid_value_is_named_with_valid_range() {
-    let atlas = catalogue::ENTRIES
+    let atlas = definition::ENTRIES
         .iter()
         .find(|entry| entry.name == "atlas10k")
         .expect("in the catalogue");

@@ -1,6 +1,6 @@
 //! Properties of every model: each request completes once, in the order of time, and the same calls give the same results.
 
-use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::definition::{self, Definition};
 use iolab_diskmodel::{Completion, Model, Ns, Op, Request, ServedFrom, build};
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ const COMBINED: [&str; 7] = [
 ];
 
 fn definitions() -> Vec<Definition> {
-    let catalogue = catalogue::ENTRIES.iter().map(|entry| entry.text);
+    let catalogue = definition::ENTRIES.iter().map(|entry| entry.text);
     catalogue
         .chain(COMBINED)
         .map(|text| Definition::parse(text).unwrap())

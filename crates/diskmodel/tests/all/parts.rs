@@ -1,6 +1,6 @@
 //! Plain parts: times computed by hand.
 
-use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::definition::{self, Definition};
 use iolab_diskmodel::{Completion, Model, Request, ServedFrom, serve};
 
 const US: u64 = 1000;
@@ -124,7 +124,7 @@ fn a_rate_spaces_requests_and_bytes() {
 /// before lends it bytes.
 #[test]
 fn no_request_outruns_its_admitted_bytes() {
-    let volume = catalogue::find("cloud-volume").unwrap().unwrap();
+    let volume = definition::find("cloud-volume").unwrap().unwrap();
     let mut volume = iolab_diskmodel::build(&volume, 0).unwrap();
     for bs in [1 << 20, 64 << 20] {
         let begun = 1_000_000_000_000 * u64::from(bs > 1 << 20);
@@ -146,7 +146,7 @@ fn no_request_outruns_its_admitted_bytes() {
 #[test]
 fn burst_credits_last_their_computed_time() {
     // 5.4 million credits at 3,000 a second, with 300 a second coming in: 2,000 s.
-    let volume = catalogue::find("cloud-volume").unwrap().unwrap();
+    let volume = definition::find("cloud-volume").unwrap().unwrap();
     let mut volume = iolab_diskmodel::build(&volume, 0).unwrap();
     let (mut done, mut slowed, mut last) = (0u64, None, 0);
     let mut out = Vec::new();

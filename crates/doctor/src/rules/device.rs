@@ -1,8 +1,7 @@
 //! The block device below the target.
 
 use super::{Facts, Said, fine, must_fix, quoted, worth_knowing};
-use iolab_host::device::Device;
-use iolab_host::device_link::Transport;
+use iolab_host::device::{Device, Transport};
 use iolab_workload::quantity::{format_bytes, significant};
 
 /// Names the device and its layers.

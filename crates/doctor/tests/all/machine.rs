@@ -5,9 +5,8 @@ use iolab_doctor::{
 };
 use iolab_host::cgroup::CgroupLimits;
 use iolab_host::counters::FileBlocks;
-use iolab_host::device::Device;
-use iolab_host::device_link::{DeviceLink, Transport};
-use iolab_host::load::Load;
+use iolab_host::device::{Device, DeviceLink, Transport};
+use iolab_host::machine::Load;
 use iolab_host::processor::Processor;
 use iolab_storage::{FileSystem, TargetKind};
 

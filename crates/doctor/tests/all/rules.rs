@@ -3,9 +3,8 @@
 use iolab_doctor::{Attempt, Direct, Facts, Finding, Severity, TargetContent, Transfer, diagnose};
 use iolab_host::cgroup::IoLimit;
 use iolab_host::counters::FileBlocks;
-use iolab_host::device::{Backing, Device};
-use iolab_host::device_link::Transport;
-use iolab_host::load::Load;
+use iolab_host::device::{Backing, Device, Transport};
+use iolab_host::machine::Load;
 use iolab_host::processor::CoreKind;
 use iolab_host::system_control::OtherControl;
 use iolab_storage::{Layering, Layers, TargetKind};

@@ -1,33 +1,40 @@
 //! `io_uring`: with registered file and buffers, and the cheapest ring mode the kernel has.
+//!
+//! Rings, and their registrations.
 
-mod ring;
-
+#[cfg(test)]
+mod tests;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
-use super::target_files::Opened;
-use crate::buffer::{Buffers, Slot};
+use super::Opened;
+use crate::buffer::{Buffers, Registration, Slot};
 use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use iolab_workload::outcome::{Effective, RingFlag};
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
-use ring::{Ring, build};
 
 /// Looks at the completion queue before going to sleep for it, and yields of the CPU between two looks.
 const LOOKS: u32 = 6;
+
 const YIELDS_PER_LOOK: u32 = 3;
+
 /// Waits after which looking before sleeping is tried again if it has not paid so far.
 const LOOK_AGAIN_EVERY: u32 = 64;
+
 /// All yields of a wait take a few microseconds, plus the work of others for these requests. A yield that takes longer gave
 /// the CPU to a program that kept it for its time slice, while the requests completed.
 const YIELDS_MAX: Duration = Duration::from_micros(500);
+
 /// Weight of losing the CPU, in looks in vain. One loss, or three after a good time, ends the looking.
 const LOSS: i32 = 4;
+
 /// Factor by which each loss delays the next try, up to [`LOOK_AGAIN_MAX`] waits.
 const LATER: u32 = 16;
+
 const LOOK_AGAIN_MAX: u32 = 1 << 20;
 
 /// The longest single wait for requests in flight after a failure. A ring that has to be polled never waits long.
@@ -419,147 +426,75 @@ pub(crate) fn try_ring() -> std::io::Result<()> {
     IoUring::new(1).map(drop)
 }
 
-#[cfg(test)]
-mod tests {
-    use std::fs::File;
-    use std::io::Write;
-    use std::os::fd::OwnedFd;
+/// Idle time after which the kernel's polling thread of SQPOLL goes to sleep, ms.
+const SQPOLL_IDLE_MS: u32 = 1_000;
 
-    use super::super::target_files::OneFile;
-    use super::*;
-    use crate::trial::tests::settings;
+/// A ring with its registrations.
+pub(crate) struct Ring {
+    ring: IoUring,
+    flags: Vec<RingFlag>,
+    /// Whether buffers are registered.
+    has_buffers: bool,
+}
 
-    const LENGTH: u32 = 4096;
-
-    fn file(end: OwnedFd) -> File {
-        end.into()
-    }
-
-    /// A ring with one request in flight that reads from a pipe without data.
-    struct Stuck {
-        uring: Uring<OneFile>,
-        buffers: Buffers,
-        address: *const u8,
-        pipe: File,
-    }
-
-    impl Stuck {
-        fn new() -> Option<Self> {
-            let spec = settings("depth=2 buffer_init=zeroed");
-            let mut buffers = Buffers::new(&spec, 0).expect("two pages");
-            let (reader, writer) = std::io::pipe().expect("a pipe");
-            let opened = OneFile::new(file(reader.into()));
-            let mut uring = match Uring::new(opened, &spec, &buffers) {
-                Ok(uring) => uring,
-                Err(error) => {
-                    needs::skip(needs::Need::IoUring, error);
-                    return None;
-                }
-            };
-            let slot = buffers.take().expect("two slots");
-            let address = slot.address(0, LENGTH).as_ptr();
-            let request = Request {
-                action: Action::Read,
-                offset: 0,
-                at: 0,
-                len: LENGTH,
-            };
-            uring.queue(slot, request);
-            let mut done = Vec::new();
-            let looked = uring.complete_within(Duration::ZERO, &mut done);
-            assert!(looked.is_ok() && done.is_empty(), "{looked:?} {done:?}");
-            Some(Self {
-                uring,
-                buffers,
-                address,
-                pipe: file(writer.into()),
-            })
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // A ring is torn down by the kernel at leisure; until then the memory would count as locked.
+        if self.has_buffers {
+            let _ = self.ring.submitter().unregister_buffers();
         }
     }
+}
 
-    #[test]
-    fn buffer_memory_outlives_a_failing_ring() {
-        let Some(mut stuck) = Stuck::new() else {
-            return;
-        };
-        let nothing = File::open("/dev/null").expect("/dev/null");
-        // SAFETY: the descriptor is the ring's own, which closes what it finds there; its memory stays mapped.
-        let replaced =
-            unsafe { libc::dup2(nothing.as_raw_fd(), stuck.uring.ring.ring.as_raw_fd()) };
-        assert!(replaced >= 0);
-        let mut done = Vec::new();
-        let failure = stuck.uring.complete(1, &mut done).expect_err("no ring");
-        assert_eq!(failure.syscall, "io_uring_enter");
-        stuck.uring.settle(Duration::from_secs(1), &mut done);
-        assert!(done.is_empty(), "{done:?}");
-        drop(stuck.uring);
-        drop(stuck.buffers);
-        // From here on the kernel may write into the buffer.
-        stuck.pipe.write_all(&[7; 8]).ok();
-        // SAFETY: the slot has not come back, so that its buffer is still mapped; the kernel alone may write to it.
-        let first = unsafe { stuck.address.read_volatile() };
-        assert!([0, 7].contains(&first), "{first}");
-    }
-
-    #[test]
-    fn settle_waits_for_requests_in_flight() {
-        let Some(mut stuck) = Stuck::new() else {
-            return;
-        };
-        let mut done = Vec::new();
-        stuck.uring.settle(Duration::ZERO, &mut done);
-        assert!(done.is_empty() && !stuck.uring.in_flight.is_empty());
-        stuck.pipe.write_all(&[7; 8]).expect("room in the pipe");
-        stuck.uring.settle(Duration::from_secs(60), &mut done);
-        assert!(stuck.uring.in_flight.is_empty());
-        let mut completion = done.pop().expect("the request");
-        assert_eq!(completion.result, 8);
-        assert_eq!(completion.slot.part(0, 8), [7; 8]);
-    }
-
-    const FOUND: Look = Look {
-        found: true,
-        lost_cpu: false,
+/// The ring in the best mode the kernel takes. If it has no memory for one, the buffers of the trial are not to be registered.
+fn build(spec: &TrialSpec, registration: &Registration) -> Result<Ring> {
+    // With SQPOLL the kernel's thread issues and completes: task-run flags do not apply there.
+    let modes: &[&[RingFlag]] = if spec.sqpoll {
+        &[
+            &[RingFlag::Sqpoll, RingFlag::SingleIssuer],
+            &[RingFlag::Sqpoll],
+        ]
+    } else {
+        &[
+            &[RingFlag::SingleIssuer, RingFlag::DeferTaskrun],
+            &[RingFlag::CoopTaskrun],
+            &[],
+        ]
     };
-    const LOST: Look = Look {
-        found: true,
-        lost_cpu: true,
-    };
-
-    /// Number of the next `waits` waits that look first.
-    fn looks(spin: &mut SpinPolicy, waits: u32) -> usize {
-        (0..waits).filter(|_| spin.allows()).count()
+    let mut last = None;
+    for mode in modes {
+        let polled = spec.iopoll.then_some(RingFlag::Iopoll);
+        let flags: Vec<RingFlag> = mode.iter().copied().chain(polled).collect();
+        let mut builder = IoUring::builder();
+        for flag in &flags {
+            match flag {
+                RingFlag::Sqpoll => builder.setup_sqpoll(SQPOLL_IDLE_MS),
+                RingFlag::SingleIssuer => builder.setup_single_issuer(),
+                RingFlag::DeferTaskrun => builder.setup_defer_taskrun(),
+                RingFlag::CoopTaskrun => builder.setup_coop_taskrun(),
+                RingFlag::Iopoll => builder.setup_iopoll(),
+                // Done by iolab alone, without a flag for the kernel.
+                RingFlag::Spin => &mut builder,
+            };
+        }
+        match builder.build(spec.depth) {
+            Ok(ring) => {
+                return Ok(Ring {
+                    ring,
+                    flags,
+                    has_buffers: false,
+                });
+            }
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => last = Some(error),
+            Err(error) => {
+                last = Some(error);
+                break;
+            }
+        }
     }
-
-    #[test]
-    fn looking_in_vain_stops_and_is_retried() {
-        let mut spin = SpinPolicy::new(true);
-        assert!(spin.allows());
-        let in_vain = Look {
-            found: false,
-            lost_cpu: false,
-        };
-        (0..20).for_each(|_| spin.learn(in_vain));
-        assert_eq!(looks(&mut spin, 640), 10);
-        (0..8).for_each(|_| spin.learn(FOUND));
-        assert_eq!(looks(&mut spin, 100), 100, "it pays again");
-        assert_eq!(looks(&mut SpinPolicy::new(false), 100), 0);
+    let error = last.expect("at least one mode was tried");
+    if error.raw_os_error() == Some(libc::ENOMEM) {
+        registration.refuse(LOCKED_MEMORY.to_owned());
     }
-
-    /// A completion found after others had the CPU was not found by looking.
-    #[test]
-    fn looking_stops_when_it_loses_the_cpu() {
-        let mut spin = SpinPolicy::new(true);
-        spin.learn(LOST);
-        assert_eq!(looks(&mut spin, 2048), 2);
-        spin.learn(LOST);
-        assert_eq!(looks(&mut spin, 32_768), 2);
-        (0..8).for_each(|_| spin.learn(FOUND));
-        assert_eq!(looks(&mut spin, 100), 100, "the others have gone");
-        // If looking pays, one program that runs for a moment changes nothing.
-        spin.learn(FOUND);
-        (0..8).for_each(|_| spin.learn(FOUND));
-        spin.learn(LOST);
-        assert_eq!(looks(&mut spin, 100), 100);
-    }
+    Err(refused(&error))
 }

@@ -5,7 +5,7 @@
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use super::target_files::Opened;
+use super::Opened;
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use iolab_workload::outcome::Effective;
@@ -303,7 +303,7 @@ fn last_errno() -> i32 {
 mod tests {
     use std::io::Write;
 
-    use super::super::target_files::OneFile;
+    use super::super::OneFile;
     use super::*;
     use crate::buffer::Buffers;
     use crate::trial::tests::settings;

@@ -10,8 +10,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::synchronous::{Calls, PositionedCalls, carry_out};
-use super::target_files::Opened;
-use super::trim::TrimCall;
+use super::{Opened, TrimCall};
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use iolab_workload::trial::TrialSpec;

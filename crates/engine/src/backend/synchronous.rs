@@ -8,8 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, ReadWriteFlags};
 
-use super::target_files::Opened;
-use super::trim::TrimCall;
+use super::{Opened, TrimCall};
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use iolab_workload::outcome::Effective;

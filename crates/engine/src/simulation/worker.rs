@@ -1,11 +1,10 @@
 //! One worker in virtual time.
 
 use super::{Ask, Disk};
-use crate::list::{Feed, ListedRequests, ListedStarts, RequestList};
+use crate::list::{Feed, ListedRequests, ListedStarts, RequestList, Schedule, Starts};
 use crate::request::Action;
-use crate::schedule::{Schedule, Starts};
-use crate::spare_histograms::SpareHistograms;
 use crate::worker::latency_log::LatencyLog;
+use crate::worker::latency_log::SpareHistograms;
 use crate::worker::open_loop::Open;
 use crate::worker::{Following, NoLog, Requests, Varied, WorkerOutcome, outcome};
 use iolab_host::clock::Clock;

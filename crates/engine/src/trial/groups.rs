@@ -1,17 +1,28 @@
 //! A trial of several groups: different workers side by side, started at one barrier and counted apart.
+//!
+//! A trial of one group, whose requests may come from a list.
+//!
+//! Merges the results of a trial's workers into one outcome.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::barrier::Alone;
+use super::{GroupRole, Job, RankBarrier, Side, carry_out, signed};
+use crate::buffer::Pieces;
 use crate::kept_memory::KeptMemory;
-
-use super::rank_barrier::Alone;
-use super::{GroupRole, Side, carry_out, merge, signed, sum};
+use crate::list::RequestList;
+use crate::worker::WorkerOutcome;
+use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_storage::Target;
+use iolab_workload::counters::{Counters, Hardware, ProcessIo};
 use iolab_workload::group::GroupTrial;
-use iolab_workload::operation::Operation;
-use iolab_workload::outcome::{Ended, GroupOutcome, Outcome, Tally};
-use iolab_workload::trial::{CacheState, TrialSpec};
+use iolab_workload::histogram::over_time::LatencyOverTime;
+use iolab_workload::operation::{Operation, PerOperation};
+use iolab_workload::outcome::{Ended, GroupOutcome, Outcome, Tally, either};
+use iolab_workload::region_state::Region;
+use iolab_workload::trial::{Backend, CacheState, FileLayout, TrialSpec};
 use iolab_workload::verify::Verified;
 use iolab_workload::{Error, Result};
 
@@ -119,4 +130,166 @@ pub(crate) fn merge_groups(outcome: &mut Outcome, groups: &[GroupOutcome]) {
             outcome.operations[*operation].waits = None;
         }
     }
+}
+
+/// As [`run`](super::run), with the requests of a list in place of a pattern: by its times if the trial has a rate, otherwise each as
+/// soon as another completes. The rate only goes into the report.
+///
+/// # Errors
+/// As [`run`](super::run); also settings that a list has no use for.
+pub fn run_list(
+    spec: &TrialSpec,
+    list: &Mutex<dyn RequestList>,
+    target: &Target,
+    clock: &Clock,
+    stop: &AtomicBool,
+) -> Result<Outcome> {
+    check_list(spec)?;
+    let side = Side::new(spec, target, stop)?;
+    let kept = &mut KeptMemory::default();
+    run_side(&side, Some(list), clock, &mut Alone, kept)
+}
+
+/// Carries the only group of a trial out, with the requests of a list if there is one.
+pub(super) fn run_side(
+    side: &Side<'_>,
+    list: Option<&Mutex<dyn RequestList>>,
+    clock: &Clock,
+    meeting: &mut dyn RankBarrier,
+    kept: &mut KeptMemory,
+) -> Result<Outcome> {
+    let stop = side.stop;
+    let memory = kept.claim(&[side.spec])?;
+    side.prepare(stop)?;
+    let jobs = [Job {
+        list,
+        ..side.job(clock)
+    }];
+    let mut carried = carry_out(&jobs, stop, meeting, &memory)?;
+    let workers = carried.workers.pop().unwrap_or_default();
+    meeting.worked(workers.iter().map(|own| (own.start, own.end)).collect());
+    let signed = signed(&workers);
+    let spare = &memory.histograms;
+    let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
+    kept.keep(memory);
+    outcome.series.note_temperatures(&carried.temperatures);
+    outcome.traced = carried.traced.all;
+    side.settle(&mut outcome, &signed, stop)?;
+    Ok(outcome)
+}
+
+/// Refuses settings that a list has no use for.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the setting.
+pub(crate) fn check_list(spec: &TrialSpec) -> Result<()> {
+    let refused = [
+        ("threads", spec.threads > 1),
+        ("bs_mix", spec.bs_mix.is_some()),
+        ("thinktime", spec.thinktime.is_some()),
+        ("trim_percent", spec.trims()),
+        ("verify", spec.verify),
+        ("trace", spec.trace),
+        ("latency_over_time", spec.latency_over_time),
+        ("layout", spec.layout != FileLayout::Shared),
+        (
+            "backend",
+            matches!(spec.backend, Backend::Sync | Backend::Mmap),
+        ),
+    ];
+    match refused.iter().find(|(_, is_set)| *is_set) {
+        None => Ok(()),
+        Some((name, _)) => Err(Error::usage(format!(
+            "a list of requests cannot be issued with this {name}"
+        ))
+        .hint("leave the setting out")),
+    }
+}
+
+/// The outcome of all workers of a trial. Their used histograms go to `spare`.
+pub(crate) fn merge(
+    workers: Vec<WorkerOutcome>,
+    clock: &Clock,
+    (counters, region): (Counters, Region),
+    clock_drift_ppm: f64,
+    spare: &SpareHistograms,
+) -> Outcome {
+    let mut merged = sum(&workers, clock);
+    merged.counters = Counters {
+        hardware: merged.counters.hardware,
+        buffer_piece_bytes: merged.counters.buffer_piece_bytes,
+        ..counters
+    };
+    merged.region = region;
+    merged.clock_drift_ppm = clock_drift_ppm;
+    let series = workers.into_iter().map(|worker| {
+        spare.put(worker.account.operations);
+        worker.series
+    });
+    merged.series = crate::series::merged(series, clock);
+    merged
+}
+
+/// The outcome of some workers, with the kernel's counters of their threads; without a series.
+pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
+    let mut merged = Outcome::default();
+    let (mut first_start, mut last_start) = (u64::MAX, 0);
+    let (mut first_end, mut last_end) = (u64::MAX, 0);
+    let mut hardware: Option<Hardware> = None;
+    let mut in_flight = Some(0.0);
+    let mut pieces: Option<Pieces> = None;
+    for worker in workers {
+        hardware = Some(hardware.map_or(worker.hardware, |sum| sum.plus(worker.hardware)));
+        pieces = either(pieces, worker.pieces, Pieces::plus);
+        let counters = &mut merged.counters;
+        counters.process_io = either(
+            counters.process_io,
+            worker.thread.process_io,
+            ProcessIo::plus,
+        );
+        counters.usage = counters.usage.plus(worker.thread.usage);
+        let times_ns = merged.add(&worker.account);
+        merged.effective = worker.account.effective.clone();
+        in_flight = in_flight
+            .zip(own_in_flight(worker, times_ns, clock))
+            .map(|(sum, own)| sum + own);
+        first_start = first_start.min(worker.start);
+        last_start = last_start.max(worker.start);
+        first_end = first_end.min(worker.end);
+        last_end = last_end.max(worker.end);
+    }
+    let spans = workers.iter().map(|worker| worker.series.span_ns(clock));
+    let span_ns = spans.max().unwrap_or(0);
+    let ended = |own: LatencyOverTime| match own.intervals.is_empty() {
+        true => own,
+        false => own.ended_at(span_ns),
+    };
+    merged.latency_over_time = merged.latency_over_time.map(|all| all.map(ended));
+    merged.counters.hardware = hardware.unwrap_or_default();
+    merged.counters.buffer_piece_bytes = pieces.map(|pieces| pieces.bytes / pieces.count);
+    merged.in_flight = in_flight;
+    merged.elapsed_ns = clock.ns_between(first_start, last_end);
+    merged.all_active_ns = clock.ns_between(last_start, first_end);
+    merged
+}
+
+/// Requests that a worker had in flight on average, whose times add up to `times_ns`; `None` if it did not record them.
+fn own_in_flight(
+    worker: &WorkerOutcome,
+    times_ns: PerOperation<f64>,
+    clock: &Clock,
+) -> Option<f64> {
+    let span_ns = clock
+        .ns_between(worker.start, worker.end)
+        .checked_sub(worker.account.end_sync_ns)?;
+    let requests = || {
+        worker
+            .account
+            .operations
+            .iter()
+            .filter(|(o, _)| o.is_request())
+    };
+    let is_timed = requests().all(|(_, tally)| tally.latency.len() >= tally.requests);
+    let time_ns: f64 = requests().map(|(o, _)| times_ns[o]).sum();
+    (is_timed && span_ns > 0).then(|| time_ns / span_ns as f64)
 }

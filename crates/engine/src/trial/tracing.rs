@@ -10,8 +10,7 @@ use iolab_host::tracing::join::{Joined, join};
 use iolab_host::tracing::syncs::{TracedSync, begun_within};
 use iolab_host::tracing::{Event, Recording, TracedPlaces, TracedRequest, Tracer, kernel_number};
 use iolab_storage::Target;
-use iolab_storage::sectors::SectorMap;
-use iolab_storage::sync_events::SyncPlace;
+use iolab_storage::sectors::{SectorMap, SyncPlace};
 use iolab_workload::quantity::counted;
 use iolab_workload::stages::{
     CarriedBy, Journal, PerStage, Stage, StageTimes, TraceCounts, Traced,

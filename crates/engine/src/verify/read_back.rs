@@ -1,4 +1,8 @@
 //! Reads back the written data of a trial, and judges every block.
+//!
+//! Judges one block by all its sectors.
+//!
+//! Table of the blocks of a region, 8 bytes each: first where a block was written, then its content.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -6,14 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::Errno;
 
-use super::block::{Block, Judgement};
-use super::format::{Generation, SECTOR, inspect};
-use super::signer::Signed;
-use super::table::{Table, replay};
+use super::signer::{Generation, SECTOR, Seen, Signed, inspect};
 use super::written;
 use crate::buffer::Buffers;
+use crate::request::Action;
+use crate::worker::{Requests, Varied};
 use iolab_host::counters::{FileRange, residency};
-use iolab_host::page_cache::{drop_pages, make_durable};
+use iolab_host::observation::{drop_pages, make_durable};
 use iolab_storage::{OpenMode, Target};
 use iolab_workload::outcome::FailedRequest;
 use iolab_workload::trial::{BufferInit, CacheState, TrialSpec};
@@ -22,6 +25,7 @@ use iolab_workload::{Error, Result};
 
 /// Size of one request.
 const REQUEST: u64 = 4 << 20;
+
 /// Blocks with parts of several writes that are looked into; if there are more, they count as torn.
 const MIXED_MAX: usize = 1 << 16;
 
@@ -286,4 +290,276 @@ fn read_whole(
         });
     }
     Ok(())
+}
+
+/// A block while its sectors are looked at one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    /// The writes of this trial that its sectors hold, each once.
+    written: Vec<Generation>,
+    /// The first sector that differs from the first written one, and its content.
+    differs: Option<(u64, FoundInstead)>,
+    damaged: Option<u64>,
+    made_for: Option<(u64, u64)>,
+    earlier: bool,
+    /// The first sector without a header of iolab's, and whether it is zeros.
+    unknown: Option<(u64, bool)>,
+}
+
+/// The verdict on a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// Every sector was written by this write of the trial.
+    Whole(Generation),
+    /// Every sector was written by the trial, but not all by the same write.
+    Mixed(Vec<Generation>, u64),
+    /// Not the result of any write of the trial.
+    Faulty(FaultKind, u64, FoundInstead),
+}
+
+impl Block {
+    /// Takes note of the sector at this byte.
+    pub(super) fn add(&mut self, offset: u64, seen: Seen) {
+        match seen {
+            Seen::Written(generation) => {
+                if self
+                    .written
+                    .first()
+                    .is_some_and(|first| *first != generation)
+                {
+                    self.differs.get_or_insert((offset, written(generation)));
+                }
+                if !self.written.contains(&generation) {
+                    self.written.push(generation);
+                }
+            }
+            Seen::MadeFor(place) => {
+                self.made_for.get_or_insert((offset, place));
+            }
+            Seen::Damaged => {
+                self.damaged.get_or_insert(offset);
+            }
+            Seen::Earlier => {
+                self.earlier = true;
+                self.differs.get_or_insert((offset, FoundInstead::Earlier));
+            }
+            Seen::Zeros | Seen::Unknown => {
+                let zeros = seen == Seen::Zeros;
+                self.unknown.get_or_insert((offset, zeros));
+                self.differs
+                    .get_or_insert((offset, FoundInstead::unknown(zeros)));
+            }
+        }
+    }
+
+    /// The judgement on the block that begins at `start`.
+    pub(super) fn judge(self, start: u64) -> Judgement {
+        let faulty = Judgement::Faulty;
+        if let Some(offset) = self.damaged {
+            return faulty(FaultKind::Corrupted, offset, FoundInstead::Damaged);
+        }
+        if let Some((offset, place)) = self.made_for {
+            return faulty(FaultKind::Misplaced, offset, FoundInstead::MadeFor(place));
+        }
+        let is_partly_old = self.earlier || self.unknown.is_some();
+        match (self.written.as_slice(), self.differs, self.unknown) {
+            ([], _, _) if self.earlier => faulty(FaultKind::Stale, start, FoundInstead::Earlier),
+            ([], _, unknown) => {
+                let zeros = unknown.is_some_and(|(_, zeros)| zeros);
+                faulty(FaultKind::Lost, start, FoundInstead::unknown(zeros))
+            }
+            (_, Some((offset, found)), _) if is_partly_old => {
+                faulty(FaultKind::Torn, offset, found)
+            }
+            ([generation], ..) => Judgement::Whole(*generation),
+            (_, differs, _) => {
+                let offset = differs.map_or(start, |(offset, _)| offset);
+                Judgement::Mixed(self.written, offset)
+            }
+        }
+    }
+}
+
+/// Nothing was written, or the block was judged.
+const NOTHING: u64 = 0;
+
+/// The block holds the data of one write, whose generation follows.
+const HELD: u64 = 1 << 63;
+
+/// The content is too old.
+const OLD: u64 = 1 << 62;
+
+/// The block holds parts of several writes; the generation has no meaning.
+const MIXED: u64 = 1 << 61;
+
+const FLAGS: u64 = HELD | OLD | MIXED;
+
+/// One entry per block. Blocks of a trial overlap only if they are the same block. So the start of a block divided by the
+/// I/O size is a unique number.
+pub(super) struct Table {
+    entries: Vec<u64>,
+    base: u64,
+    bs: u64,
+}
+
+/// Goes through the writes of a worker once more: their numbers and offsets.
+fn replay(spec: &TrialSpec, signed: &Signed, mut visit: impl FnMut(u64, u64)) {
+    let mut requests = Varied::again(spec, signed.worker);
+    let mut number = 0;
+    while number < signed.writes {
+        let request = requests.next();
+        if request.action == Action::Write {
+            visit(number, request.offset);
+            number += 1;
+        }
+    }
+}
+
+impl Table {
+    /// The table of every block that was written.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is no memory for it.
+    pub(super) fn new(spec: &TrialSpec, signed: &[Signed]) -> Result<Self> {
+        // With a stride, blocks do not begin at multiples of their size: the last one may begin late in its entry.
+        let length = spec.region.div_ceil(spec.bs) as usize;
+        let mut entries = Vec::new();
+        entries.try_reserve_exact(length).map_err(|_| {
+            Error::usage(format!(
+                "no memory for {} MiB to verify {length} blocks",
+                (length as u64 * 8) >> 20
+            ))
+            .hint("choose a larger bs or a smaller region, or leave verify out")
+        })?;
+        entries.resize(length, NOTHING);
+        let mut table = Self {
+            entries,
+            base: spec.offset,
+            bs: spec.bs,
+        };
+        for worker in signed {
+            replay(spec, worker, |_, offset| {
+                let index = table.index(offset);
+                // Where in its entry the block begins; 0 is taken.
+                table.entries[index] = (offset - table.base) % table.bs + 1;
+            });
+        }
+        Ok(table)
+    }
+
+    /// The entry of the block that begins at this offset.
+    pub(super) fn index(&self, offset: u64) -> usize {
+        ((offset - self.base) / self.bs) as usize
+    }
+
+    /// Start of the written block of an entry, before it is read back; `None` if no block was written.
+    fn start(&self, index: usize) -> Option<u64> {
+        match self.entries.get(index)? {
+            0 => None,
+            shift => Some(self.base + index as u64 * self.bs + shift - 1),
+        }
+    }
+
+    /// The next run of adjoining written blocks from this entry on, before they are read back: its start, its end, and the
+    /// entry after it.
+    fn next_run(&self, from: usize) -> Option<(u64, u64, usize)> {
+        let first = (from..self.entries.len()).find(|index| self.entries[*index] != NOTHING)?;
+        let start = self.start(first)?;
+        let (mut end, mut index) = (start + self.bs, first + 1);
+        while self.start(index) == Some(end) {
+            end += self.bs;
+            index += 1;
+        }
+        Some((start, end, index))
+    }
+
+    /// The block holds what this write left.
+    pub(super) fn holds(&mut self, index: usize, generation: Generation) {
+        self.entries[index] = HELD | generation.0;
+    }
+
+    /// The block holds parts of several writes.
+    fn is_mixed(&mut self, index: usize) {
+        self.entries[index] = HELD | MIXED;
+    }
+
+    /// The block was judged, and nothing more is to be said of it.
+    fn is_settled(&mut self, index: usize) {
+        self.entries[index] = NOTHING;
+    }
+
+    /// Applies a later write to the block of an entry: marks the content as too old if it cannot remain after that write.
+    /// `mixed` decides for a block with parts of several writes.
+    fn outdate(
+        &mut self,
+        index: usize,
+        is_outdated: impl Fn(Generation) -> bool,
+        mixed: impl FnOnce() -> bool,
+    ) {
+        let entry = &mut self.entries[index];
+        let outdated = match *entry & FLAGS {
+            HELD => is_outdated(Generation(*entry & !FLAGS)),
+            flags if flags == HELD | MIXED => mixed(),
+            _ => false,
+        };
+        if outdated {
+            *entry |= OLD;
+        }
+    }
+
+    /// Number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The write whose content in the block of an entry is too old. Meaningless for a block with parts of several writes.
+    fn outdated(&self, index: usize) -> Option<Generation> {
+        let entry = self.entries[index];
+        (entry & OLD != 0).then_some(Generation(entry & !FLAGS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: u64 = 8192;
+
+    fn judge(sectors: &[Seen]) -> Judgement {
+        let mut block = Block::default();
+        for (number, seen) in sectors.iter().enumerate() {
+            block.add(START + 512 * number as u64, *seen);
+        }
+        block.judge(START)
+    }
+
+    #[test]
+    fn each_kind_is_told() {
+        use FaultKind::{Corrupted, Lost, Misplaced, Stale, Torn};
+        use Seen::{Damaged, Earlier, MadeFor, Unknown, Zeros};
+        let (old, new) = (Generation::new(0, 1), Generation::new(0, 2));
+        let (was, is) = (Seen::Written(old), Seen::Written(new));
+        assert_eq!(judge(&[is, is]), Judgement::Whole(new));
+        let mixed = Judgement::Mixed(vec![new, old], START + 512);
+        assert_eq!(judge(&[is, was, was]), mixed);
+        for (sectors, kind, at, found) in [
+            ([is, Damaged], Corrupted, 512, FoundInstead::Damaged),
+            ([is, MadeFor(0)], Misplaced, 512, FoundInstead::MadeFor(0)),
+            ([is, Earlier], Torn, 512, FoundInstead::Earlier),
+            ([Earlier, is], Torn, 0, FoundInstead::Earlier),
+            ([is, Zeros], Torn, 512, FoundInstead::Zeros),
+            ([Unknown, is], Torn, 0, FoundInstead::Unknown),
+            ([Earlier, Earlier], Stale, 0, FoundInstead::Earlier),
+            ([Earlier, Zeros], Stale, 0, FoundInstead::Earlier),
+            ([Zeros, Zeros], Lost, 0, FoundInstead::Zeros),
+            ([Unknown, Unknown], Lost, 0, FoundInstead::Unknown),
+            ([Damaged, MadeFor(0)], Corrupted, 0, FoundInstead::Damaged),
+        ] {
+            assert_eq!(
+                judge(&sectors),
+                Judgement::Faulty(kind, START + at, found),
+                "{sectors:?}"
+            );
+        }
+    }
 }

@@ -1,12 +1,12 @@
 //! The steps common to every loop of a worker, compiled once. They know neither what is recorded of a request nor which
 //! requests there are, and take the backend as an argument.
+//!
+//! Syncs of a worker after a number of writes, and the end of its trial: the last time stamp, and the final sync.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::pauses;
-use super::syncs::Following;
-use super::{Requests, Varied, WorkerOutcome};
+use super::{Requests, Varied, WorkerOutcome, requests};
 use crate::buffer::{Buffers, Slot};
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::verify::signer::Signer;
@@ -276,9 +276,9 @@ impl Common<'_> {
         deadline: u64,
     ) -> bool {
         let began = *now;
-        let exact = until.saturating_sub(self.clock.ticks(pauses::LEAD_NS));
+        let exact = until.saturating_sub(self.clock.ticks(requests::LEAD_NS));
         while *now < until && !self.stopping {
-            pauses::sleep_until(self.clock, exact.min(*wake));
+            requests::sleep_until(self.clock, exact.min(*wake));
             *now = self.clock.now();
             if *now >= *wake {
                 *wake = self.wake_up(*now, deadline);
@@ -289,5 +289,100 @@ impl Common<'_> {
         }
         self.outcome.account.paused_ns += self.clock.ns_between(began, *now);
         !self.stopping
+    }
+}
+
+/// The syncs that follow writes.
+pub(crate) struct Following {
+    pub(super) call: Action,
+    /// Number of writes per sync.
+    every: u32,
+    /// Writes since the last sync.
+    since: u32,
+    /// Stamp at which the sync of each slot was issued.
+    pub(crate) started: Vec<u64>,
+}
+
+impl Following {
+    pub(crate) fn new(spec: &TrialSpec) -> Self {
+        let call = spec.sync.call();
+        Self {
+            call: call.map_or(Action::Fsync, Action::from),
+            every: spec.sync_every,
+            since: 0,
+            started: vec![0; call.map_or(0, |_| spec.depth as usize)],
+        }
+    }
+
+    /// Counts a write; whether a sync follows it.
+    pub(crate) fn is_due(&mut self) -> bool {
+        self.since += 1;
+        if self.since < self.every {
+            return false;
+        }
+        self.since = 0;
+        true
+    }
+}
+
+/// Carries out the only request there is.
+#[inline(never)]
+fn carry_out<B: Backend>(
+    backend: &mut B,
+    slot: Slot,
+    request: Request,
+    done: &mut Vec<Completion>,
+) -> Result<Completion, SystemFailure> {
+    backend.queue(slot, request);
+    loop {
+        backend.complete(1, done)?;
+        if let Some(completion) = done.pop() {
+            return Ok(completion);
+        }
+    }
+}
+
+impl Common<'_> {
+    /// Takes the time, and makes written data durable if that is part of the trial.
+    pub(super) fn wind_up<B: Backend>(&mut self, backend: &mut B, mut done: Vec<Completion>) {
+        self.outcome.end = self.clock.now();
+        self.see_cpu();
+        let tallied = self.done();
+        self.outcome.series.finish(self.outcome.end, tallied);
+        self.outcome.signed = self.signer.take().map(|signer| signer.finish());
+        let whole = self.outcome.account.ended.is_whole();
+        if self.syncs_at_end && self.outcome.account.operations.write.requests > 0 && whole {
+            self.final_sync(backend, &mut done);
+        }
+    }
+
+    /// The final fsync of policy `end`, of each file in turn, without outstanding requests.
+    fn final_sync<B: Backend>(&mut self, backend: &mut B, done: &mut Vec<Completion>) {
+        let before = self.outcome.end;
+        for offset in backend.offset_in_each_file() {
+            let request = Request {
+                action: Action::Fsync,
+                offset,
+                at: 0,
+                len: 0,
+            };
+            let slot = self.buffers.take().expect("nothing is outstanding");
+            let Completion { slot, result } = match carry_out(backend, slot, request, done) {
+                Ok(completion) => completion,
+                Err(failure) => return self.mechanism_failed(backend, failure, done),
+            };
+            self.buffers.put(slot);
+            self.outcome.end = self.clock.now();
+            self.outcome.account.end_sync_ns = self.clock.ns_between(before, self.outcome.end);
+            if result != 0 {
+                return self.fail(FailedRequest {
+                    syscall: backend.syscall(request.action),
+                    offset: 0,
+                    length: 0,
+                    errno: -result as i32,
+                });
+            }
+            self.outcome.account.operations.sync.requests += 1;
+        }
     }
 }

@@ -13,13 +13,13 @@ use std::sync::atomic::Ordering;
 use rustix::thread::set_current_timer_slack;
 
 use super::outcome::waiting_operations;
-use super::pauses::{self, LEAD_NS};
 use super::request_log::{Log, NoLog};
+use super::requests::{self, LEAD_NS};
 use super::{Requests, Run, Timing, Worker, WorkerOutcome};
 use crate::buffer::Buffers;
+use crate::list::{Schedule, Starts};
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
-use crate::schedule::{Schedule, Starts};
-use crate::spare_histograms::SpareHistograms;
+use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Ended, MADE_UP, RateReport, Waits};
@@ -351,13 +351,13 @@ impl<B: Backend, L: Log, S: Starts, R: Requests> Worker<'_, B, Open<'_, L, S>, R
     ) -> Result<(), SystemFailure> {
         let wake = self.timing.wake().min(deadline);
         if self.common.outstanding() == 0 {
-            pauses::sleep_until(self.common.clock, wake);
+            requests::sleep_until(self.common.clock, wake);
             return Ok(());
         }
         if self.common.buffers.home().is_empty() || self.is_over(deadline) {
             return self.backend.complete(1, done);
         }
-        let timeout = pauses::time_until(self.common.clock, wake);
+        let timeout = requests::time_until(self.common.clock, wake);
         self.backend.complete_within(timeout, done)
     }
 }

@@ -1,11 +1,11 @@
 //! The results of one worker.
 
 use super::NotedRequests;
-use crate::arena::Pieces;
+use crate::buffer::Pieces;
 use crate::placement::Seen;
 use crate::series::Recorder;
-use crate::spare_histograms::SpareHistograms;
 use crate::verify::signer::Signed;
+use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_workload::counters::{Counters, Hardware};
 use iolab_workload::histogram::unused_latency_histogram;

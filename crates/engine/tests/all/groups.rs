@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use iolab_engine::{KeptMemory, trial};
 use iolab_host::counters::{FileRange, residency};
-use iolab_host::page_cache;
+use iolab_host::observation;
 use iolab_storage::Target;
 use iolab_workload::group::GroupSpec;
 use iolab_workload::operation::Operation;
@@ -204,7 +204,7 @@ fn an_interrupt_ends_the_preparation_of_groups() {
         };
         residency(&[range]).map_or(SIZE, |seen| seen.resident_bytes)
     };
-    page_cache::drop_pages(&target, 0..SIZE);
+    observation::drop_pages(&target, 0..SIZE);
     if held() > 0 {
         return needs::skip(needs::Need::ColdCache, "the page cache keeps this file");
     }

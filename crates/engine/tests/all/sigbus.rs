@@ -91,7 +91,7 @@ fn read_what_was_cut(bs: u64, threads: u32) {
 /// Touches a mapping of a file without bytes; returns the address and the byte read.
 fn touch_nothing() -> (usize, u8) {
     let file = tempfile::tempfile().expect("a temporary file");
-    let page = iolab_storage::kernel_units::page_size();
+    let page = iolab_storage::procfs::page_size();
     // SAFETY: a fresh mapping, of which one byte is read as long as it is there.
     unsafe {
         let map = rustix::mm::mmap(

@@ -6,9 +6,8 @@ use iolab_workload::foreign_options::{Effect, answer, in_job, names_in_jobs};
 use iolab_workload::names::{alternatives, nearest};
 use iolab_workload::{Error, Result};
 
-use super::job_errors::Mistakes;
-use super::job_errors::{Hidden, LinePosition};
 use super::lines::{self, Around, Said};
+use super::lines::{Hidden, LinePosition, Mistakes};
 use crate::options::{Options, give, is_set, replaced_by, short};
 
 /// Most jobs of a file.

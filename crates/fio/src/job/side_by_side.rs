@@ -1,20 +1,20 @@
 //! Jobs that run side by side, as groups of one trial.
+//!
+//! Jobs that check the data of an earlier job: iolab checks it after each trial that writes, and these jobs only read.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::jobs::{JOBS_MAX, Job};
+use super::lines::Mistakes;
+use crate::options::{short, size};
+use crate::reported::named_file;
 use iolab_plan::experiment::{Combination, Experiment, GroupSetting};
 use iolab_workload::group::{GROUPS_MAX, check_group_name};
 use iolab_workload::quantity::exact_size;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
-use iolab_workload::trial::{FileLayout, Rate, THREADS_MAX};
+use iolab_workload::trial::{FileLayout, Rate, THREADS_MAX, TrialSpec};
 use iolab_workload::{Error, Result};
-
-use super::job_errors::Mistakes;
-use super::jobs::{JOBS_MAX, Job};
-use super::target;
-use crate::options::{short, size};
-use crate::reported::named_file;
 
 /// Ranges of files begin at multiples of this, bytes.
 const UNIT: u64 = 1 << 20;
@@ -70,7 +70,7 @@ pub(super) fn named(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
     match folder(jobs) {
         Some(folder) if name_any("filename") || name_any("directory") => Some(folder),
         Some(_) => None,
-        None => target::named_by(jobs, mistakes),
+        None => super::named_by(jobs, mistakes),
     }
 }
 
@@ -81,7 +81,7 @@ fn folder(jobs: &[Job]) -> Option<PathBuf> {
         let path = named_file(&job.options).unwrap_or_else(|| PathBuf::from("."));
         if ["filename", "directory"]
             .iter()
-            .any(|option| target::names_several(job, option))
+            .any(|option| super::names_several(job, option))
         {
             return None;
         }
@@ -306,4 +306,56 @@ fn of_job(job: &Job) -> Option<Clones> {
     };
     let is_in_file = job.options.contains_key("filename");
     is_in_file.then_some(Clones { count, first, step })
+}
+
+/// For each job that reads back, the job that wrote it.
+pub(super) struct ReadBack(Vec<Option<usize>>);
+
+impl ReadBack {
+    /// Finds them among jobs that run one after the other, each with its cell; `None` for a job with mistakes.
+    pub(super) fn of(jobs: &[Job], cells: &[Option<CellSpec>], stages: &[usize]) -> Self {
+        let trial = |number: usize| Some(&cells.get(number)?.as_ref()?.trial);
+        let writer = |(number, job): (usize, &Job)| {
+            let read = trial(number).filter(|trial| trial.verify && !trial.writes())?;
+            let wrote = |(place, other): &(usize, &Job)| {
+                let same = |name| other.options.get(name) == job.options.get(name);
+                ["filename", "directory", "verify"].into_iter().all(same)
+                    && trial(*place).is_some_and(|written| covers(written, read))
+            };
+            let mut before = jobs.iter().enumerate().take(number).rev();
+            let (place, _) = before.find(wrote)?;
+            (!has_several(stages)).then_some(place)
+        };
+        Self(jobs.iter().enumerate().map(writer).collect())
+    }
+
+    /// Has the data of the job with this number checked if another job reads it back; the other job then only reads.
+    pub(super) fn settle(&self, number: usize, cell: &mut CellSpec) {
+        cell.trial.verify |= self.0.contains(&Some(number));
+        cell.trial.verify &= !self.reads(number);
+    }
+
+    fn reads(&self, number: usize) -> bool {
+        self.0.get(number).is_some_and(Option::is_some)
+    }
+
+    /// A note about each job whose data is read back.
+    pub(super) fn told<'a>(&'a self, jobs: &'a [Job]) -> impl Iterator<Item = String> + 'a {
+        let pairs = jobs.iter().zip(&self.0);
+        pairs.filter_map(|(job, writer)| {
+            let writer = jobs.get((*writer)?)?;
+            Some(format!(
+                "{} reads without a check: iolab checks the data after each trial of {}, outside its time; fio checks it while it reads",
+                job.name, writer.name
+            ))
+        })
+    }
+}
+
+/// Whether a job writes data in all of the range that another one reads, in the one file that both have.
+fn covers(written: &TrialSpec, read: &TrialSpec) -> bool {
+    let range = |trial: &TrialSpec| (trial.offset, trial.offset.saturating_add(trial.region));
+    let ((from, to), (first, end)) = (range(written), range(read));
+    let is_one_file = [written, read].map(|trial| trial.layout != FileLayout::Private);
+    written.writes_data() && is_one_file == [true; 2] && from <= first && end <= to
 }

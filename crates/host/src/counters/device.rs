@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_workload::counters::{Bottom, DeviceStat, DeviceWaits};
 
-use crate::thermometer::Thermometer;
+use crate::device::Thermometer;
 use iolab_storage::{Stack, sysfs};
 
 /// Sum of the counters of several devices since each appeared.

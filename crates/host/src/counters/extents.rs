@@ -1,14 +1,20 @@
 //! Bytes of a file's range that were never written, by FIEMAP, or by SEEK_HOLE where FIEMAP is missing.
+//!
+//! Pieces of a range in an order whose every prefix is spread evenly: examination can end at any time, and its
+//! result then stands for the whole range.
+//!
+//! Storage of a file by its file system: number of pieces, compression, encryption, extents shared with other
+//! files.
 
 use std::fs::File;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use iolab_storage::fiemap::{EXTENTS, FiemapExtent, UNWRITTEN, with_extents};
+use iolab_storage::fiemap::{
+    ENCODED, ENCRYPTED, EXTENTS, FiemapExtent, SHARED, UNKNOWN, UNWRITTEN, with_extents,
+};
 use iolab_storage::seek_holes;
 use iolab_workload::region_state::Extents;
-
-use super::spread_pieces::{Counts, FileRange, over, pieces, scaled};
 
 /// Pieces of a range that are examined one by one, so that the sample of a file with many extents is spread
 /// over it. Extents of a piece beyond the ones that one call returns are not examined.
@@ -122,6 +128,167 @@ fn by_seeking(file: &File, piece: &Range<u64>) -> Option<Seen> {
     })
 }
 
+/// Time limit for one look at all files of a trial. Counts of unexamined pieces are estimated from the examined
+/// ones.
+const TIME_MAX: Duration = Duration::from_micros(100);
+
+/// A range of a file or device.
+#[derive(Debug, Clone, Copy)]
+pub struct FileRange<'a> {
+    /// File or device.
+    pub file: &'a File,
+    /// First byte of the range.
+    pub offset: u64,
+    /// Length, bytes.
+    pub length: u64,
+}
+
+/// Byte counts in a range.
+pub(super) trait Counts: Sized {
+    /// Sum with the counts of another range.
+    fn plus(self, other: Self) -> Self;
+    /// Counts scaled from the `looked` bytes that were examined to `whole` bytes; the number of examined bytes
+    /// itself stays.
+    fn scaled(self, looked: u64, whole: u64) -> Self;
+}
+
+/// Examines one part after another, each for an equal share of the time. `None` without any part, and when a
+/// call fails.
+pub(super) fn over<T: Counts>(
+    parts: &[FileRange<'_>],
+    mut ask: impl FnMut(&FileRange<'_>, Duration) -> Option<T>,
+) -> Option<T> {
+    let began = Instant::now();
+    let share = TIME_MAX / u32::try_from(parts.len()).ok()?.max(1);
+    let (mut sum, mut looked) = (None, 0);
+    for number in pieces(0, parts.len() as u64, 1) {
+        let part = &parts[number.start as usize];
+        let seen = ask(part, share)?;
+        sum = Some(match sum {
+            None => seen,
+            Some(sum) => T::plus(sum, seen),
+        });
+        looked += part.length;
+        if began.elapsed() >= TIME_MAX {
+            break;
+        }
+    }
+    let whole = parts.iter().map(|part| part.length).sum();
+    sum.map(|sum| sum.scaled(looked, whole))
+}
+
+/// Pieces of `offset..offset + length`, each `size` bytes but the last.
+///
+/// Piece numbers come with their bits reversed (the van der Corput sequence of base 2).
+pub(super) fn pieces(offset: u64, length: u64, size: u64) -> impl Iterator<Item = Range<u64>> {
+    let size = size.max(1);
+    let count = length.div_ceil(size);
+    let bits = count
+        .checked_next_power_of_two()
+        .map_or(64, u64::trailing_zeros);
+    let places = 1u128 << bits;
+    (0..places)
+        .map(move |n| match bits {
+            0 => 0,
+            bits => (n as u64).reverse_bits() >> (64 - bits),
+        })
+        .filter(move |number| *number < count)
+        .map(move |number| {
+            let start = offset + number * size;
+            start..(start + size).min(offset + length)
+        })
+}
+
+/// Scales a count of the part that was examined to the whole.
+pub(super) fn scaled(part: u64, looked: u64, whole: u64) -> u64 {
+    match looked {
+        0 => 0,
+        looked => (u128::from(part) * u128::from(whole) / u128::from(looked)) as u64,
+    }
+}
+
+/// Layout of a file in its file system. Space that was never written is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FileBlocks {
+    /// Bytes of the file that were examined, from its start.
+    pub looked_bytes: u64,
+    /// Written bytes among the examined ones.
+    pub written_bytes: u64,
+    /// Contiguous stretches on the device that hold the written bytes, in file order.
+    pub pieces: u64,
+    /// Bytes stored encoded, which mostly means compressed.
+    pub compressed_bytes: u64,
+    /// Bytes stored encrypted by the file system.
+    pub encrypted_bytes: u64,
+    /// Bytes shared with other files: reflinks, snapshots.
+    pub shared_bytes: u64,
+}
+
+impl FileBlocks {
+    /// Layout of the first `length` bytes of a regular file, examined for at most `time_max`; `None` where the
+    /// file system does not report it.
+    pub fn of(file: &File, length: u64, time_max: Duration) -> Option<Self> {
+        let began = Instant::now();
+        let mut walk = Walk::default();
+        while walk.layout.looked_bytes < length && began.elapsed() < time_max {
+            let rest = walk.layout.looked_bytes..length;
+            let more = with_extents(file, &rest, |extents| walk.take(extents, length))?;
+            if !more {
+                walk.layout.looked_bytes = length;
+            }
+        }
+        Some(walk.layout)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Walk {
+    layout: FileBlocks,
+    /// Device address at which the next extent would start without a gap.
+    goes_on_at: Option<u64>,
+}
+
+impl Walk {
+    /// Counts extents up to `end`. True if more extents may follow.
+    fn take(&mut self, extents: &[FiemapExtent], end: u64) -> bool {
+        for extent in extents {
+            self.count(extent, end);
+        }
+        extents.len() == EXTENTS
+    }
+
+    fn count(&mut self, extent: &FiemapExtent, end: u64) {
+        let layout = &mut self.layout;
+        let from = extent.fe_logical.max(layout.looked_bytes).min(end);
+        let to = extent
+            .fe_logical
+            .saturating_add(extent.fe_length)
+            .clamp(from, end);
+        // An extent without bytes would be asked for again and again.
+        layout.looked_bytes = to.max(layout.looked_bytes.saturating_add(1).min(end));
+        let has = |flag: u32| extent.fe_flags & flag != 0;
+        let bytes = to - from;
+        if bytes == 0 || has(UNWRITTEN) {
+            return;
+        }
+        layout.written_bytes += bytes;
+        // Data without a place yet, or packed into a block with other data, does not count as a separate piece.
+        if !has(UNKNOWN) {
+            let start = extent.fe_physical + (from - extent.fe_logical);
+            layout.pieces += u64::from(self.goes_on_at != Some(start));
+            self.goes_on_at = start.checked_add(bytes);
+        }
+        if has(ENCRYPTED) {
+            layout.encrypted_bytes += bytes;
+        } else if has(ENCODED) {
+            layout.compressed_bytes += bytes;
+        }
+        if has(SHARED) {
+            layout.shared_bytes += bytes;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::FileExt;
@@ -220,6 +387,165 @@ mod tests {
             let seen = tally(&(start..start + length), &list);
             prop_assert!(seen.looked <= length);
             prop_assert!(seen.hole + seen.unwritten <= seen.looked);
+        }
+    }
+
+    #[test]
+    fn the_first_pieces_are_far_apart() {
+        let starts: Vec<u64> = pieces(100, 80, 10).map(|piece| piece.start).collect();
+        assert_eq!(starts, [100, 140, 120, 160, 110, 150, 130, 170]);
+        assert_eq!(pieces(0, 0, 10).count(), 0);
+        assert!(pieces(7, 3, 10).eq(std::iter::once(7..10)));
+    }
+
+    #[test]
+    fn what_was_seen_stands_for_the_whole() {
+        assert_eq!(scaled(3, 10, 100), 30);
+        assert_eq!(scaled(0, 0, 100), 0);
+        assert_eq!(scaled(1 << 40, 1 << 40, 1 << 60), 1 << 60);
+    }
+
+    impl Counts for (u64, u64) {
+        fn plus(self, other: Self) -> Self {
+            (self.0 + other.0, self.1 + other.1)
+        }
+
+        fn scaled(self, looked: u64, whole: u64) -> Self {
+            (self.0, scaled(self.1, looked, whole))
+        }
+    }
+
+    #[test]
+    fn many_files_take_no_longer_than_one() {
+        let file = tempfile::tempfile().expect("a file");
+        let part = FileRange {
+            file: &file,
+            offset: 0,
+            length: 10,
+        };
+        let all = over(&[part; 4], |part, _| Some((part.length, 3))).expect("looked");
+        assert_eq!(all.1, 12, "as if all were looked at");
+        let slow = |part: &FileRange<'_>, time: Duration| {
+            assert_eq!(time, TIME_MAX / 100);
+            std::thread::sleep(TIME_MAX);
+            Some((part.length, 3))
+        };
+        assert_eq!(
+            over(&[part; 100], slow),
+            Some((10, 300)),
+            "one was looked at"
+        );
+        assert_eq!(over(&[part; 2], |_, _| None::<(u64, u64)>), None);
+        assert_eq!(over(&[], |_, _| Some((1, 1))), None);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_cover_the_range_once(offset in 0..1u64 << 50, length in 0..5_000u64, size in 1..700u64) {
+            let mut found: Vec<_> = pieces(offset, length, size).collect();
+            found.sort_by_key(|piece| piece.start);
+            let mut at = offset;
+            for piece in found {
+                prop_assert_eq!(piece.start, at);
+                prop_assert!(piece.end > piece.start && piece.end - piece.start <= size);
+                at = piece.end;
+            }
+            prop_assert_eq!(at, offset + length);
+        }
+    }
+}
+
+#[cfg(test)]
+mod file_layout_tests {
+    use std::os::unix::fs::FileExt;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn extent(logical: u64, physical: u64, length: u64, flags: u32) -> FiemapExtent {
+        FiemapExtent {
+            fe_logical: logical,
+            fe_physical: physical,
+            fe_length: length,
+            fe_flags: flags,
+            ..FiemapExtent::default()
+        }
+    }
+
+    fn of(extents: &[FiemapExtent], end: u64) -> FileBlocks {
+        let mut walk = Walk::default();
+        walk.take(extents, end);
+        walk.layout
+    }
+
+    #[test]
+    fn stretches_that_go_on_are_one_piece() {
+        let layout = of(
+            &[
+                extent(0, 1000, 100, 0),
+                extent(100, 1100, 100, 0),
+                extent(200, 5000, 100, UNWRITTEN),
+                extent(300, 7000, 100, 0),
+            ],
+            400,
+        );
+        assert_eq!((layout.looked_bytes, layout.written_bytes), (400, 300));
+        assert_eq!(layout.pieces, 2);
+    }
+
+    #[test]
+    fn flags_are_counted_by_bytes_within_the_range() {
+        let layout = of(
+            &[
+                extent(0, 0, 100, ENCODED),
+                extent(100, 0, 100, ENCODED | ENCRYPTED),
+                extent(200, 900, 100, SHARED),
+                extent(300, 0, 100, UNKNOWN),
+            ],
+            250,
+        );
+        assert_eq!(
+            (layout.compressed_bytes, layout.encrypted_bytes),
+            (100, 100)
+        );
+        assert_eq!((layout.shared_bytes, layout.looked_bytes), (50, 250));
+    }
+
+    #[test]
+    fn a_real_file_is_seen_to_its_end() {
+        let file =
+            tempfile::tempfile_in(needs::folder_on_disk().expect("a folder")).expect("a file");
+        file.set_len(40 << 20).expect("sized");
+        // More extents than one call returns.
+        for n in 0..200 {
+            file.write_all_at(&[7; 4096], n * 65_536).expect("written");
+        }
+        file.sync_all().expect("durable");
+        let Some(layout) = FileBlocks::of(&file, 40 << 20, Duration::from_secs(10)) else {
+            return needs::skip(needs::Need::Fiemap, "not of a file next to the sources");
+        };
+        assert_eq!(layout.looked_bytes, 40 << 20);
+        assert!(
+            (200 * 4096..40 << 20).contains(&layout.written_bytes),
+            "{layout:?}"
+        );
+        assert!((1..=200).contains(&layout.pieces), "{layout:?}");
+        let none = FileBlocks::of(&file, 40 << 20, Duration::ZERO).expect("it worked before");
+        assert_eq!(none, FileBlocks::default());
+    }
+
+    proptest! {
+        #[test]
+        fn layout_never_exceeds_the_range(
+            end in 1..1u64 << 40,
+            list in proptest::collection::vec((any::<u64>(), 0..1u64 << 60, any::<u64>(), any::<u32>()), 0..64),
+        ) {
+            let list: Vec<_> = list.into_iter().map(|(a, b, c, flags)| extent(a, b, c, flags)).collect();
+            let layout = of(&list, end);
+            prop_assert!(layout.looked_bytes <= end);
+            prop_assert!(layout.written_bytes <= layout.looked_bytes);
+            prop_assert!(layout.compressed_bytes + layout.encrypted_bytes <= layout.written_bytes);
         }
     }
 }

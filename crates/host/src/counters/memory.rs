@@ -14,7 +14,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use iolab_workload::region_state::Residency;
 
-use super::spread_pieces::{Counts, FileRange, over, pieces, scaled};
+use super::extents::{Counts, FileRange, over, pieces, scaled};
 use iolab_storage::is_overlaid;
 
 /// Bytes per cachestat call, which counts in the kernel.
@@ -77,7 +77,7 @@ fn look(
     piece: u64,
     mut ask: impl FnMut(Range<u64>) -> Option<Pages>,
 ) -> Option<Residency> {
-    let page = iolab_storage::kernel_units::page_size() as u64;
+    let page = iolab_storage::procfs::page_size() as u64;
     let began = Instant::now();
     let (mut seen, mut sum) = (0, Pages::default());
     for piece in pieces(part.offset, part.length, piece) {
@@ -170,7 +170,7 @@ struct Mapping {
 
 impl Mapping {
     fn new(file: &File, offset: u64, length: u64) -> Option<Self> {
-        let page = iolab_storage::kernel_units::page_size() as u64;
+        let page = iolab_storage::procfs::page_size() as u64;
         let begin = offset - offset % page;
         let length = usize::try_from(offset + length - begin).ok()?;
         // SAFETY: the kernel chooses the address, so that nothing in use is mapped over.
@@ -224,7 +224,7 @@ fn by_mincore(part: &FileRange<'_>, time: Duration) -> Option<Residency> {
     if part.length == 0 || !is_told_the_truth(part.file)? {
         return None;
     }
-    let page = iolab_storage::kernel_units::page_size() as u64;
+    let page = iolab_storage::procfs::page_size() as u64;
     let mapping = Mapping::new(part.file, part.offset, part.length)?;
     let mut vector = vec![0u8; (PIECE_MAPPED / page) as usize + 2];
     let seen = look(part, time, PIECE_MAPPED, |piece| {
@@ -245,7 +245,7 @@ fn by_mincore(part: &FileRange<'_>, time: Duration) -> Option<Residency> {
 /// the kernel calls every page resident. With layers and user namespaces only the kernel knows which file and
 /// whose rights count. So mincore is asked about a page that cannot be in memory: one beyond the end.
 fn is_told_the_truth(file: &File) -> Option<bool> {
-    let page = iolab_storage::kernel_units::page_size() as u64;
+    let page = iolab_storage::procfs::page_size() as u64;
     let stat = rustix::fs::fstat(file).ok()?;
     let beyond = match FileType::from_raw_mode(stat.st_mode) {
         // The size of a device is not in its status; no device is larger than this.

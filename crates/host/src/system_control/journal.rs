@@ -5,20 +5,28 @@
 //! same, for machines that keep `/run`. The process that changes settings holds an exclusive `flock` on it:
 //! only one process can, and a free lock means that the process is dead. Only root can write the journal. Each
 //! version is a new file that replaces the former one whole: a kill leaves one of the two.
+//!
+//! Detection of another iolab that changes kernel settings, for any user: by name and length of the journal,
+//! and by the kernel's list of locks. The journal itself is for root only: whoever may open it may also lock
+//! it.
 
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::{Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use iolab_storage::procfs;
-use iolab_workload::{Error, Result};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, open, rename, stat, unlink};
+use rustix::fs::{
+    FlockOperation, Mode, OFlags, flock, fstat, major, minor, open, rename, stat, unlink,
+};
 use rustix::io::Errno;
 
 use super::{JOURNAL, SYS, current, put};
+use crate::pseudo_files::text_of;
+use iolab_storage::procfs;
+use iolab_workload::{Error, Result};
 
 /// Attempts to open a journal that another process removes at the same time.
 const TRIES: u32 = 100;
@@ -47,7 +55,7 @@ pub(super) enum During {
 
 impl During {
     /// Whether a value can result from this process's change; otherwise another program has set it.
-    pub(super) fn explains(&self, now: &str) -> bool {
+    fn explains(&self, now: &str) -> bool {
         match self {
             // The kernel rounds numbers down, or limits them to the device's abilities.
             Self::Asked(asked) => {
@@ -213,7 +221,7 @@ fn next(path: &Path) -> PathBuf {
 /// # Errors
 /// As [`Journal::left`].
 pub(super) fn held(path: &Path) -> Result<Vec<JournalEntry>> {
-    let text = std::fs::read_to_string(path)
+    let text = fs::read_to_string(path)
         .map_err(|error| Error::failed(format!("cannot read {}: {error}", path.display())))?;
     entries_of(&text, path)
 }
@@ -353,4 +361,85 @@ fn scheduler_of<'a>(reset: &JournalEntry, entries: &'a [JournalEntry]) -> Option
         let is_scheduler = entry.during != During::Reset && entry.path.ends_with("scheduler");
         is_scheduler && queue.is_some_and(|queue| reset.path.starts_with(queue))
     })
+}
+
+/// Another iolab with changed kernel settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherControl {
+    /// A live process of this number, during its trials.
+    Process(u32),
+    /// No visible process: the changes of a killed one are still in force.
+    Killed,
+}
+
+/// Process with a journal at this path, other than the process `own`.
+pub(super) fn other_control(proc: &Path, journal: &Path, own: u32) -> Option<OtherControl> {
+    let mut found = fs::symlink_metadata(journal).ok()?;
+    for _ in 0..TRIES {
+        let locks = text_of(proc.join("locks")).unwrap_or_default();
+        if let Some(holder) = locks.lines().find_map(|line| holder(line, &found)) {
+            return (holder != own).then_some(OtherControl::Process(holder));
+        }
+        let now = fs::symlink_metadata(journal).ok()?;
+        if (now.dev(), now.ino()) == (found.dev(), found.ino()) {
+            // An empty journal means that nothing is changed.
+            return (now.len() > 0).then_some(OtherControl::Killed);
+        }
+        found = now;
+    }
+    None
+}
+
+/// Process that holds this file by `flock`, if a line of `/proc/locks` says so: `1: FLOCK ADVISORY WRITE 8944
+/// fe:00:9773086 0 EOF`.
+fn holder(line: &str, file: &Metadata) -> Option<u32> {
+    let mut words = line.split_whitespace().skip(1);
+    let kind = words.next()?;
+    let (process, place) = (words.nth(2)?, words.next()?);
+    let device = file.dev();
+    let own = format!("{:02x}:{:02x}:{}", major(device), minor(device), file.ino());
+    (kind == "FLOCK" && place == own)
+        .then(|| process.parse().ok())
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use needs::Tree;
+
+    #[test]
+    fn live_and_killed_processes_are_distinguished() {
+        let tree = Tree::empty();
+        let journal = tree.path().join("journal");
+        let other = || other_control(tree.path(), &journal, 7);
+        assert_eq!(other(), None);
+        fs::write(&journal, "").expect("written");
+        assert_eq!(other(), None, "nothing is changed");
+        fs::write(&journal, "boot\nqueue/scheduler").expect("written");
+        assert_eq!(other(), Some(OtherControl::Killed));
+        let file = fs::metadata(&journal).expect("there");
+        let (device, inode) = (file.dev(), file.ino());
+        let place = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
+        let held = |lock: &str| {
+            let others = "1: POSIX  ADVISORY  READ 8 00:19:5 128 128";
+            tree.files(
+                "",
+                &[("locks", &format!("{others}\n2: {lock} {place} 0 EOF"))],
+            );
+        };
+        for (lock, expected) in [
+            (
+                "FLOCK  ADVISORY  WRITE 8944",
+                Some(OtherControl::Process(8944)),
+            ),
+            ("FLOCK  ADVISORY  WRITE 7", None),
+            ("POSIX  ADVISORY  WRITE 8944", Some(OtherControl::Killed)),
+            // A process that waits for the lock.
+            ("-> FLOCK  ADVISORY  WRITE 8944", Some(OtherControl::Killed)),
+        ] {
+            held(lock);
+            assert_eq!(other(), expected, "{lock}");
+        }
+    }
 }

@@ -1,4 +1,9 @@
 //! Trace events of the kernel, as data.
+//!
+//! Recorded events, and the filter that restricts each to a trial.
+
+use super::THREAD_NAMES;
+use iolab_workload::table;
 
 /// MAJOR and MINOR of a disk.
 pub type DiskNumber = (u32, u32);
@@ -137,4 +142,141 @@ pub enum Edge {
 /// Kernel's number of a device.
 pub fn kernel_number((major, minor): DiskNumber) -> u32 {
     major << MINOR_BITS | minor
+}
+
+/// Filter that lets every event through.
+pub(super) const NO_FILTER: &str = "0";
+
+/// A recorded event.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source {
+    /// Folder below `events`.
+    pub(super) path: &'static str,
+    pub(super) kind: SourceKind,
+}
+
+const fn source(path: &'static str, kind: SourceKind) -> Source {
+    Source { path, kind }
+}
+
+/// Kind of recorded event.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum SourceKind {
+    Block(Step),
+    Wakeup,
+    Switch,
+    Began,
+    Sync(Edge),
+    SyncCall(Edge),
+    Commit(Edge),
+}
+
+/// Choice of traced threads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TracedThreads {
+    /// Trial threads: when they are woken and run.
+    #[default]
+    OfTrials,
+    /// All threads of the machine: when each begins, and which thread created it.
+    All,
+}
+
+/// Places and threads to trace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TracedPlaces {
+    /// Disks, each with whether it has a request queue.
+    pub disks: Vec<(DiskNumber, bool)>,
+    /// Devices of file systems with traced syncs.
+    pub file_systems: Vec<DiskNumber>,
+    /// Choice of traced threads.
+    pub threads: TracedThreads,
+    /// Whether fsync and fdatasync calls of all threads are traced, which makes every system call slightly
+    /// slower.
+    pub sync_calls: bool,
+}
+
+/// Events needed to trace the requests of a disk.
+pub(super) const BLOCK_SOURCES: [Source; 5] = table! {
+    source("block/block_io_start", SourceKind::Block(Step::Start));
+    source("block/block_rq_issue", SourceKind::Block(Step::Issue));
+    source("block/block_rq_complete", SourceKind::Block(Step::Complete));
+    source("block/block_bio_queue", SourceKind::Block(Step::BioQueue));
+    source("block/block_bio_complete", SourceKind::Block(Step::BioComplete));
+};
+
+/// Event needed to know the threads of an observed program.
+pub(super) const BEGAN_SOURCE: Source = source("task/task_newtask", SourceKind::Began);
+
+/// Events needed in every traced trial.
+pub(super) const THREAD_SOURCES: [Source; 2] = table! {
+    source("sched/sched_wakeup", SourceKind::Wakeup);
+    source("sched/sched_switch", SourceKind::Switch);
+};
+
+/// Events that delimit syncs, where the kernel has them: file systems built as modules have events once they
+/// are loaded.
+pub(super) const SYNC_SOURCES: [Source; 6] = table! {
+    source("ext4/ext4_sync_file_enter", SourceKind::Sync(Edge::Begin));
+    source("ext4/ext4_sync_file_exit", SourceKind::Sync(Edge::End));
+    source("xfs/xfs_file_fsync", SourceKind::Sync(Edge::Begin));
+    source("xfs/xfs_dir_fsync", SourceKind::Sync(Edge::Begin));
+    source("jbd2/jbd2_start_commit", SourceKind::Commit(Edge::Begin));
+    source("jbd2/jbd2_end_commit", SourceKind::Commit(Edge::End));
+};
+
+/// Events that delimit sync calls, where the kernel has them: not every file system reports the end of a sync.
+pub(super) const SYNC_CALL_SOURCES: [Source; 6] = table! {
+    source("syscalls/sys_enter_fsync", SourceKind::SyncCall(Edge::Begin));
+    source("syscalls/sys_exit_fsync", SourceKind::SyncCall(Edge::End));
+    source("syscalls/sys_enter_fdatasync", SourceKind::SyncCall(Edge::Begin));
+    source("syscalls/sys_exit_fdatasync", SourceKind::SyncCall(Edge::End));
+    source("syscalls/sys_enter_msync", SourceKind::SyncCall(Edge::Begin));
+    source("syscalls/sys_exit_msync", SourceKind::SyncCall(Edge::End));
+};
+
+impl Source {
+    /// Whether the event applies to a disk with, or without, a request queue.
+    fn is_of(self, has_requests: bool) -> bool {
+        match self.kind {
+            SourceKind::Block(Step::BioQueue | Step::BioComplete) => !has_requests,
+            SourceKind::Block(Step::Start | Step::Issue | Step::Complete) => has_requests,
+            SourceKind::Wakeup
+            | SourceKind::Switch
+            | SourceKind::Began
+            | SourceKind::Sync(_)
+            | SourceKind::SyncCall(_)
+            | SourceKind::Commit(_) => true,
+        }
+    }
+
+    /// Filter for some places and the threads of trials; `None` where none of the places has such events.
+    pub(super) fn filter(self, places: &TracedPlaces) -> Option<String> {
+        let of_any = |devices: &mut dyn Iterator<Item = DiskNumber>| {
+            let terms: Vec<String> = devices
+                .map(|device| format!("dev == {}", kernel_number(device)))
+                .collect();
+            (!terms.is_empty()).then(|| terms.join(" || "))
+        };
+        let of_trials = match places.threads {
+            TracedThreads::OfTrials => true,
+            TracedThreads::All => false,
+        };
+        match self.kind {
+            SourceKind::Block(_) => {
+                let own = places
+                    .disks
+                    .iter()
+                    .filter(|(_, has_requests)| self.is_of(*has_requests));
+                of_any(&mut own.map(|(disk, _)| *disk))
+            }
+            SourceKind::Sync(_) | SourceKind::Commit(_) => {
+                of_any(&mut places.file_systems.iter().copied())
+            }
+            SourceKind::SyncCall(_) => places.sync_calls.then(|| NO_FILTER.to_owned()),
+            SourceKind::Wakeup => of_trials.then(|| format!("comm ~ \"{THREAD_NAMES}*\"")),
+            // The moment at which a thread leaves its CPU is not needed: it runs again, or is woken first.
+            SourceKind::Switch => of_trials.then(|| format!("next_comm ~ \"{THREAD_NAMES}*\"")),
+            SourceKind::Began => (!of_trials).then(|| NO_FILTER.to_owned()),
+        }
+    }
 }

@@ -121,7 +121,7 @@ struct Identity {
 impl Identity {
     /// Start of the process, ns since boot.
     fn started_ns(&self) -> u64 {
-        let tick_ns = 1_000_000_000 / iolab_storage::kernel_units::clock_ticks_per_second().max(1);
+        let tick_ns = 1_000_000_000 / iolab_storage::procfs::clock_ticks_per_second().max(1);
         self.started.saturating_mul(tick_ns)
     }
 }
@@ -322,7 +322,7 @@ mod tests {
             name: "new".to_owned(),
             is_kernel: false,
             parent: 1,
-            started: seconds * iolab_storage::kernel_units::clock_ticks_per_second(),
+            started: seconds * iolab_storage::procfs::clock_ticks_per_second(),
         };
         let io = |read_bytes| ProcessIo {
             read_bytes,

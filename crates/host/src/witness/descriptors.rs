@@ -1,22 +1,32 @@
 //! Open files of processes: files and devices of storage, and other sources and sinks of bytes.
+//!
+//! Mapped files of processes: data files, whose reads no call counts, and program files, which page faults
+//! fetch.
 
+#[cfg(test)]
+mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata, read_dir, read_to_string};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, major};
 
 use super::Number;
-use super::mappings::{Mapped, is_library};
 use super::seen_file::{FileId, SeenFile, id_of, is_deleted};
+use crate::counters::{FileRange, residency};
+use crate::pseudo_files::lossy_text_of;
 use iolab_storage::{Opened, Stack};
 use iolab_workload::medium::Medium;
 use iolab_workload::witness::{IoWays, NoStorage, OpenWays, UncountedWay};
-use rustix::fs::{OFlags, major};
 
 /// Most files whose state is kept; further ones only count for the ways of I/O.
 const FILES_MAX: usize = 64;
+
 /// Most descriptors examined in one look, so that a program with thousands costs no more.
 const DESCRIPTORS_MAX: usize = 512;
+
 /// Major numbers of terminals (Documentation/admin-guide/devices.txt of Linux): consoles, and both ends of
 /// pseudo-terminals.
 const TERMINALS: [u32; 18] = [
@@ -313,108 +323,176 @@ fn flags_of(process: u32, link: &Path) -> Option<OFlags> {
     Some(OFlags::from_bits_retain(flags))
 }
 
-#[cfg(test)]
-mod tests {
-    use std::path::PathBuf;
+/// Least size of a file, in bytes, whose mapping counts as a way of I/O, whatever the mapping's length. Tables
+/// of the C library are smaller. Two windows of the default read-ahead: a fault fetches no more of a smaller
+/// file.
+pub(super) const MAPPED_LEAST: u64 = 256 << 10;
 
-    use super::*;
+/// Most files noted because they are mapped.
+const MAPPED_FILES_MAX: usize = 4096;
 
-    /// A small file of messages is not one of the program's files; a large one is the program's product.
-    #[test]
-    fn standard_output_counts_where_it_is_large() {
-        let folder =
-            tempfile::tempdir_in(needs::folder_on_disk().expect("a folder")).expect("a folder");
-        for (bytes, is_kept) in [(1000, false), (REPORT_MOST, true)] {
-            let path = folder.path().join(bytes.to_string());
-            let file = fs::File::create(&path).expect("a file");
-            // A separate process, because other tests in this one may have the file open.
-            let mut child = std::process::Command::new("cat")
-                .stdin(std::process::Stdio::piped())
-                .stdout(file.try_clone().expect("it is open"))
-                .stderr(std::process::Stdio::null())
-                .spawn()
-                .expect("cat is everywhere");
-            let mut seen = Descriptors {
-                report: [id_of(&file.metadata().expect("it is open"))].into(),
-                ..Descriptors::default()
-            };
-            seen.look(&[child.id()]);
-            drop(child.stdin.take());
-            child.wait().expect("it ends with its input");
-            file.set_len(bytes).expect("it is open for writing");
-            let on = |seen: &Descriptors| {
-                let found = seen.files.values().find(|seen| seen.path == path);
-                found.map(|found| found.report_on.clone())
-            };
-            let stack = on(&seen).expect("it was seen");
-            // Other open files here may lie on the same disk.
-            seen.stacks.clear();
-            seen.finish();
-            assert_eq!(on(&seen).is_some(), is_kept, "{bytes}");
-            assert_eq!(seen.stacks, Vec::from_iter(stack.filter(|_| is_kept)));
+/// Most program files whose growth in the page cache is followed.
+const PROGRAMS_MAX: usize = 256;
+
+/// Prefixes of mappings that are not backed by a file of storage.
+const NO_FILES: [&str; 5] = ["/dev/", "/SYSV", "/memfd:", "/[aio]", "anon_inode:"];
+
+/// Folder of locale files that the C library maps into every program with a language.
+const LOCALES: &str = "/usr/lib/locale/";
+
+/// Findings of all looks so far.
+#[derive(Debug, Default)]
+pub(super) struct Mapped {
+    /// Size of each file, by device, inode and path; `None` if the path does not lead to the file here.
+    sizes: BTreeMap<String, Option<u64>>,
+    /// Largest size among them, `u64::MAX` if one is unknown; `None` before any was seen.
+    pub(super) largest: Option<u64>,
+    /// Program files, each with its bytes in the page cache when first seen.
+    programs: Vec<(PathBuf, u64)>,
+}
+
+impl Mapped {
+    /// Looks at a process (proc_pid_maps(5)) and returns its ways of I/O that no call counts.
+    pub(super) fn look(&mut self, process: u32) -> BTreeSet<UncountedWay> {
+        let text = lossy_text_of(format!("/proc/{process}/maps")).unwrap_or_default();
+        // A program that is still being loaded has no code part yet.
+        let program = fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
+        let all: Vec<Mapping<'_>> = text.lines().filter_map(Mapping::parse).collect();
+        let executed = executed(&all, &program);
+        let mut ways = BTreeSet::new();
+        for mapping in all {
+            let is_of_program = mapping.is_of_program(&executed);
+            let bytes = mapping
+                .names_file()
+                .then(|| self.size(&mapping, is_of_program));
+            ways.extend(mapping.way(is_of_program, bytes.flatten()));
         }
+        ways
     }
 
-    /// Files are not held open here afterwards. A deleted file does not show, nor does its replacement; a
-    /// renamed one does. The space of a deleted file is freed, and its device is still known.
-    #[test]
-    fn files_are_opened_at_the_end_only() {
-        let folder =
-            tempfile::tempdir_in(needs::folder_on_disk().expect("a folder")).expect("a folder");
-        let path = |name: &str| folder.path().join(name);
-        let names = ["stays", "deleted", "later", "replaced", "old"];
-        let files = names.map(|name| fs::File::create_new(path(name)).expect("a file"));
-        let mut seen = Descriptors::new();
-        seen.look(&[std::process::id()]);
-        let found = |seen: &Descriptors| -> Vec<(PathBuf, bool)> {
-            let own = seen.files.values();
-            let own = own.filter(|seen| seen.path.starts_with(folder.path()));
-            let mut all: Vec<_> = own
-                .map(|seen| (seen.path.clone(), seen.opened.is_some()))
-                .collect();
-            all.sort();
-            all
-        };
-        let closed =
-            |names: &[&str]| -> Vec<_> { names.iter().map(|name| (path(name), false)).collect() };
-        assert_eq!(
-            found(&seen),
-            closed(&["deleted", "later", "old", "replaced", "stays"])
-        );
-        let has_device = seen.files.values().any(|file| file.has_device);
-        fs::remove_file(path("deleted")).expect("there");
-        seen.look(&[std::process::id()]);
-        assert_eq!(found(&seen), closed(&["later", "old", "replaced", "stays"]));
-        fs::rename(path("old"), path("new")).expect("renamed");
-        fs::write(path("other"), "12").expect("written");
-        fs::rename(path("other"), path("replaced")).expect("renamed");
-        fs::write(path("stays"), "1234").expect("written");
-        drop(files);
-        fs::remove_file(path("later")).expect("there");
-        seen.finish();
-        assert_eq!(found(&seen), [(path("new"), true), (path("stays"), true)]);
-        let stays = seen.files.values().find(|seen| seen.path == path("stays"));
-        assert_eq!(stays.map(SeenFile::bytes), Some(4));
-        assert_eq!(!seen.stacks.is_empty(), has_device);
+    /// Size of the file of a mapping, read once.
+    fn size(&mut self, mapping: &Mapping<'_>, is_of_program: bool) -> Option<u64> {
+        if let Some(known) = self.sizes.get(mapping.file) {
+            return *known;
+        }
+        let has_room = self.sizes.len() < MAPPED_FILES_MAX;
+        let path = Path::new(mapping.path);
+        let found = fs::metadata(path).ok();
+        let bytes = found.as_ref().map(|found| found.len());
+        if has_room {
+            self.sizes.insert(mapping.file.to_owned(), bytes);
+        }
+        // A file in another mount namespace, or one beyond the limit, may be any file.
+        let is_same = |found: &Metadata| mapping.inode.parse() == Ok(found.ino());
+        let own = found.filter(|found| has_room && is_same(found));
+        let own = own.map(|found| found.len());
+        self.largest = self.largest.max(Some(own.unwrap_or(u64::MAX)));
+        if is_of_program
+            && own.is_some_and(|bytes| bytes >= MAPPED_LEAST)
+            && self.programs.len() < PROGRAMS_MAX
+            && let Some(resident) = resident(path)
+        {
+            self.programs.push((path.to_owned(), resident));
+        }
+        bytes
     }
 
-    #[test]
-    fn what_this_process_has_open_is_seen() {
-        let file = tempfile::NamedTempFile::new_in(needs::folder_on_disk().expect("a folder"))
-            .expect("a file");
-        let _zero = fs::File::open("/dev/zero").expect("there");
-        let _null = fs::File::open("/dev/null").expect("there");
-        let (_from, _to) = std::io::pipe().expect("a pipe");
-        let mut seen = Descriptors::new();
-        seen.look(&[std::process::id()]);
-        let found = seen.files.values().find(|seen| seen.path == file.path());
-        assert!(
-            found.is_some_and(|found| found.is_written),
-            "{:?}",
-            seen.files
-        );
-        let ways = seen.finish();
-        assert!(ways.reads.buffered && ways.writes.buffered && ways.inner_pipes);
-        assert!(ways.sources.contains(&NoStorage::CharDevice));
+    /// Growth of program files in the page cache since they were first seen, by whatever process, bytes.
+    pub(super) fn gained(&self) -> u64 {
+        let gained = self.programs.iter().map(|(path, before)| {
+            let now = resident(path).unwrap_or(0);
+            now.saturating_sub(*before)
+        });
+        gained.fold(0, u64::saturating_add)
+    }
+}
+
+/// Files of these mappings that are executed: those with code, and the program itself.
+fn executed<'a>(all: &[Mapping<'a>], program: &Path) -> BTreeSet<&'a str> {
+    let is_run = |one: &&Mapping<'_>| one.rights.contains('x') || Path::new(one.path) == program;
+    all.iter().filter(is_run).map(|one| one.file).collect()
+}
+
+/// Bytes of a regular file in the page cache. Other kinds of files are not opened: that alone may have an
+/// effect.
+fn resident(path: &Path) -> Option<u64> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let place = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let kind = FileType::from_raw_mode(fstat(&place).ok()?.st_mode);
+    let link = format!("/proc/self/fd/{}", place.as_raw_fd());
+    let opened = Opened::open(Path::new(&link)).ok();
+    let opened = opened.filter(|_| kind == FileType::RegularFile)?;
+    let range = FileRange {
+        file: opened.holder(),
+        offset: 0,
+        length: opened.bytes().filter(|bytes| *bytes > 0)?,
+    };
+    Some(residency(&[range])?.resident_bytes)
+}
+
+/// Whether a file is one that the loader or the C library opens briefly: `libc.so.6`, `LC_CTYPE`.
+fn is_library(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    path.starts_with(LOCALES)
+        || name.is_some_and(|name| name.ends_with(".so") || name.contains(".so."))
+}
+
+/// A line of maps: `FROM-TO rw-s OFFSET MAJOR:MINOR INODE   PATH`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mapping<'a> {
+    /// End of the mapping in its file, bytes.
+    end: u64,
+    rights: &'a str,
+    /// Device, inode and path.
+    file: &'a str,
+    inode: &'a str,
+    path: &'a str,
+}
+
+impl<'a> Mapping<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let mut fields = line.splitn(4, ' ');
+        let (range, rights, offset) = (fields.next()?, fields.next()?, fields.next()?);
+        let file = fields.next()?;
+        let mut fields = file.splitn(3, ' ');
+        let inode = fields.nth(1)?;
+        let (from, to) = range.split_once('-')?;
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        let length = number(to)?.checked_sub(number(from)?)?;
+        Some(Self {
+            end: number(offset)?.saturating_add(length),
+            rights,
+            file,
+            inode,
+            path: fields.next().unwrap_or_default().trim_start(),
+        })
+    }
+
+    /// Whether the mapping is of a named file that is not in memory.
+    fn names_file(&self) -> bool {
+        self.path.starts_with('/') && !self.path.ends_with(" (deleted)") && !self.is_memory()
+    }
+
+    fn is_memory(&self) -> bool {
+        NO_FILES.iter().any(|start| self.path.starts_with(start))
+    }
+
+    /// Whether the mapping is part of a program: of an executed file (also parts without code), of a library,
+    /// or a table of the C library.
+    fn is_of_program(&self, executed: &BTreeSet<&str>) -> bool {
+        self.rights.ends_with('p')
+            && (executed.contains(self.file) || is_library(Path::new(self.path)))
+    }
+
+    /// Way of I/O of the mapping. A program can map a large file one window at a time, so the file's size
+    /// decides, or the end of the mapping where the size is unknown.
+    fn way(&self, is_of_program: bool, bytes: Option<u64>) -> Option<UncountedWay> {
+        if self.path.starts_with("/[aio]") {
+            return Some(UncountedWay::Libaio);
+        }
+        let is_data =
+            self.inode != "0" && !self.path.is_empty() && !self.is_memory() && !is_of_program;
+        let is_large = self.end.max(bytes.unwrap_or(0)) >= MAPPED_LEAST;
+        (is_data && is_large).then_some(UncountedWay::Mmap)
     }
 }

@@ -1,25 +1,32 @@
 //! Values before an observation, and the result of their comparison with those at its end.
+//!
+//! Trace events of a program: its disk requests and its syncs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
-use iolab_storage::{Stack, meminfo};
-use iolab_workload::Result;
-use iolab_workload::counters::Counters;
-use iolab_workload::witness::{GroupLimits, Observed, ProcessTotals, Subject};
-
-use super::accounts::{self, Others};
-use super::disks::AllDevices;
+use super::accounts::{Others, tasks, with_descendants};
+use super::descriptors::{MAPPED_LEAST, Mapped};
 use super::exits::{Exit, Exits, family};
-use super::mappings::{MAPPED_LEAST, Mapped};
+use super::over_time::AllDevices;
 use super::running_process::RunningProcess;
-use super::target::{Target, file_at_end};
-use super::trace::ProgramTracer;
+use super::seen_file::{Target, file_at_end};
 use super::{Followed, Milestone, Number, Ready, Watch, Witness, WitnessOf};
 use crate::cgroup::CgroupLimits;
+use crate::clock::Clock;
 use crate::counters::{self, NfsMounts, cancelled_by_this_process};
 use crate::device::Device;
+use crate::pseudo_files::text_of;
+use crate::tracing::program::{TracedFileSystem, of_program};
+use crate::tracing::{TracedPlaces, TracedThreads, Tracer, check_programs, kernel_number};
+use iolab_storage::sectors::{SyncedFileSystem, synced_file_systems};
+use iolab_storage::{Stack, procfs};
+use iolab_workload::Result;
+use iolab_workload::counters::Counters;
+use iolab_workload::witness::{
+    GroupLimits, Observed, ProcessTotals, Subject, TracedDisk, TracedProgram,
+};
 
 /// Counters and accounts before the observation.
 pub(super) struct Before {
@@ -45,7 +52,7 @@ impl Before {
     pub(super) fn read<'a>(of: &Witness<'a>, watched: Vec<Stack>) -> Result<(Self, Ready<'a>)> {
         let target = of.target.map(Target::before);
         let others = Others::read(&BTreeSet::new());
-        let dirty_bytes = meminfo::dirty_bytes();
+        let dirty_bytes = procfs::dirty_bytes();
         let of_target = target.iter().filter_map(|target| target.stack.as_ref());
         let of_target = of_target.flat_map(Stack::each).cloned();
         let stacks: Vec<Stack> = of_target.chain(watched).collect();
@@ -96,7 +103,7 @@ impl Before {
         let counted = counters::since(&self.counters, self.counted_at.elapsed(), &self.stacks);
         let exits = watch.exits.as_mut().and_then(Exits::all);
         let ended = exits.map(|exits| not_of(exits, &followed.ancestors));
-        let observed = accounts::with_descendants(followed.living);
+        let observed = with_descendants(followed.living);
         let observed: BTreeSet<u32> = observed.into_iter().collect();
         let group = watch.group.and_then(|group| group.finish(&observed));
         let (group, of_group) = group.unzip();
@@ -201,5 +208,105 @@ fn limits(stacks: &[Stack]) -> GroupLimits {
         cpus,
         memory_bytes,
         io,
+    }
+}
+
+/// A trace that is being recorded.
+pub(super) struct ProgramTracer {
+    tracer: Tracer,
+    clock: Clock,
+    began: u64,
+    disks: Vec<Number>,
+    file_systems: Vec<TracedFileSystem>,
+    /// Threads of a joined process.
+    first: BTreeSet<u32>,
+    /// Thread that starts a program.
+    parent: u32,
+}
+
+impl ProgramTracer {
+    /// Starts recording the requests of all disks, and the syncs of file systems with sync events.
+    ///
+    /// # Errors
+    /// Of kind usage: the reason why that is impossible.
+    pub(super) fn begin() -> Result<Self> {
+        check_programs()?;
+        let clock = Clock::calibrate();
+        let file_systems = synced_file_systems();
+        let disks = AllDevices::read().disks();
+        // Flushes of a disk that is made of others show only there.
+        let of_syncs = file_systems.iter().map(|one| (one.disk, one.has_requests));
+        let all: BTreeMap<Number, bool> = disks.iter().copied().chain(of_syncs).collect();
+        let mut tracer = Tracer::new(
+            &TracedPlaces {
+                disks: all.into_iter().collect(),
+                file_systems: file_systems.iter().map(|one| one.number).collect(),
+                threads: TracedThreads::All,
+                sync_calls: file_systems.iter().any(|one| !one.times_syncs),
+            },
+            &clock,
+        )?;
+        tracer.start()?;
+        Ok(Self {
+            tracer,
+            began: clock.now(),
+            clock,
+            disks: disks.into_iter().map(|(disk, _)| disk).collect(),
+            file_systems: file_systems.iter().map(traced).collect(),
+            first: BTreeSet::new(),
+            parent: rustix::thread::gettid()
+                .as_raw_nonzero()
+                .get()
+                .unsigned_abs(),
+        })
+    }
+
+    /// Counts the activity of a running process and its descendants from now on.
+    pub(super) fn join(&mut self, process: u32) {
+        self.began = self.clock.now();
+        self.first
+            .extend(with_descendants([process]).into_iter().flat_map(tasks));
+    }
+
+    /// Result for the program that this thread started, or that was joined.
+    ///
+    /// # Errors
+    /// The recorded events cannot be read.
+    pub(super) fn finish(self) -> Result<(TracedProgram, BTreeMap<Number, TracedDisk>)> {
+        self.tracer.stop();
+        let mut recording = self.tracer.finish(&[])?;
+        recording.events.retain(|event| event.at >= self.began);
+        let parent = self.first.is_empty().then_some(self.parent);
+        let (found, syncs) = of_program(
+            &recording.events,
+            (&self.first, parent),
+            &self.file_systems,
+            &self.clock,
+        );
+        let of = |disk: &Number| found.get(&kernel_number(*disk)).copied();
+        let disks = self.disks.iter();
+        let disks = disks.map(|disk| (*disk, of(disk).unwrap_or_default()));
+        let until = recording.until;
+        Ok((
+            TracedProgram {
+                syncs,
+                lost: recording.lost,
+                until_ns: until.map(|until| self.clock.ns_between(self.began, until)),
+            },
+            disks.collect(),
+        ))
+    }
+}
+
+fn traced(one: &SyncedFileSystem) -> TracedFileSystem {
+    let (major, minor) = one.disk;
+    let cache =
+        text_of(Path::new("/sys/dev/block").join(format!("{major}:{minor}/queue/write_cache")));
+    TracedFileSystem {
+        number: kernel_number(one.number),
+        disk: kernel_number(one.disk),
+        journal: one.journal,
+        // Where the cache mode is unknown, flushes are looked for.
+        has_cache: cache.is_none_or(|cache| cache.trim() != "write through"),
     }
 }

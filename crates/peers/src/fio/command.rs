@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use iolab_engine::placement;
 use iolab_fio::unsupported::check;
-use iolab_fio::words::{common, own};
-use iolab_storage::meminfo;
+use iolab_fio::write_job::{common, own};
+use iolab_storage::procfs;
 use iolab_workload::cpus::Placement;
 use iolab_workload::trial::{BufferMemory, FileLayout, Pattern, TrialSpec};
 
@@ -67,8 +67,8 @@ impl ReservedPages {
 
     fn read() -> Self {
         Self {
-            bytes: meminfo::bytes("Hugepagesize").unwrap_or(Self::USUAL),
-            free: meminfo::free_huge_bytes().unwrap_or(0),
+            bytes: procfs::bytes("Hugepagesize").unwrap_or(Self::USUAL),
+            free: procfs::free_huge_bytes().unwrap_or(0),
         }
     }
 }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use iolab_workload::{Error, Result};
 
-use super::design::Design;
-use super::design_entries::{DesignEntry, check_bounds, design_names};
+use super::design::{Design, DesignEntry, check_bounds, design_names};
 use super::{Experiment, GroupSetting};
 use crate::precondition::Emptying;
 use iolab_workload::command_template::split_list;

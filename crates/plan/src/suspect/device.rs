@@ -1,14 +1,20 @@
 //! Suspects in the requests that a device gets.
+//!
+//! Suspects in data that the kernel or the device reads ahead.
+//!
+//! Suspects in writes: space, caches, and waiting until data is durable.
 
+use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::stages::Stage;
 use iolab_workload::system_settings::{RequestLimit, SchedulerName};
-use iolab_workload::trial::{CacheState, Pattern, TrialSpec};
-
-use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
+use iolab_workload::trial::{
+    Advice, Allocate, Backend, CacheState, Pattern, SyncPolicy, TrialSpec,
+};
 
 /// The I/O size whose bytes do not decide.
 const UNLIMITED_BS: u64 = 4096;
+
 /// The least size whose bytes may.
 const LIMITED_BS_MIN: u64 = 16 << 10;
 
@@ -59,8 +65,10 @@ fn queueing(sides: &Sides) -> Intervention {
 
 /// The part of the region that is left, if that holds enough requests.
 const REACH_SHARE: u64 = 64;
+
 /// A larger rest of the region than one part in this many shows nothing about its size.
 const REACH_MOST: u64 = 8;
+
 /// Fewest requests of a thread that the rest of the region holds.
 const REACH_REQUESTS_MIN: u64 = 64;
 
@@ -152,8 +160,10 @@ fn scheduler(sides: &Sides) -> Intervention {
 
 /// The largest request that a cloud volume counts as one.
 const LARGE_BS: u64 = 256 << 10;
+
 /// Larger requests are few already.
 const SMALL_BS: u64 = 64 << 10;
+
 /// Fewest large requests of a load that ends by its bytes: the first one waits for no other, which makes a shorter load look faster.
 const LARGE_REQUESTS_MIN: u64 = 32;
 
@@ -181,4 +191,252 @@ fn small_requests(sides: &Sides) -> Intervention {
         return Intervention::Irrelevant;
     }
     sides.changed(|cell: &mut CellSpec| cell.trial.bs = LARGE_BS)
+}
+
+/// Read-ahead of the kernel into the page cache.
+pub(super) const HOST_READ_AHEAD: Suspect = Suspect {
+    name: "host-read-ahead",
+    what: "read-ahead of the kernel",
+    change: "fadvise=random",
+    acts_on: ActsOn::Either,
+    order: 1,
+    take_off: host_read_ahead,
+    ..Suspect::USUAL
+};
+
+fn host_read_ahead(sides: &Sides) -> Intervention {
+    sides.changed(|cell: &mut CellSpec| {
+        let trial = &cell.trial;
+        let reads_cold = trial.cache == CacheState::Cold && trial.read_percent > 0;
+        // The advice is for calls that read.
+        if reads_cold && trial.backend != Backend::Mmap {
+            cell.trial.fadvise = Some(Advice::Random);
+        }
+    })
+}
+
+/// Read-ahead of the kernel around page faults of a mapping, which the advice on a file (`fadvise`) does not switch off.
+pub(super) const MAPPED_READ_AHEAD: Suspect = Suspect {
+    name: "mapped-read-ahead",
+    what: "read-ahead of the kernel for a mapping",
+    change: "system=read_ahead_kb:0",
+    acts_on: ActsOn::Either,
+    order: 1,
+    take_off: mapped_read_ahead,
+    ..Suspect::USUAL
+};
+
+fn mapped_read_ahead(sides: &Sides) -> Intervention {
+    let reads_ahead = |trial: &TrialSpec| {
+        trial.backend == Backend::Mmap && trial.cache == CacheState::Cold && trial.read_percent > 0
+    };
+    match !sides.is_model && sides.trials().into_iter().any(reads_ahead) {
+        true => sides.changed_system(|system| system.read_ahead_kib = Some(0)),
+        false => Intervention::Irrelevant,
+    }
+}
+
+/// Data that is read before it is asked for, because reads follow each other in ascending order.
+pub(super) const READ_AHEAD: Suspect = Suspect {
+    name: "read-ahead",
+    what: "read-ahead of sequential reads",
+    change: "sequential reads in reverse order",
+    acts_on: ActsOn::Better,
+    order: 1,
+    counted: Some(Counted::Stage(Stage::Device)),
+    take_off: read_ahead,
+    ..Suspect::USUAL
+};
+
+fn read_ahead(sides: &Sides) -> Intervention {
+    let of = |state: CacheState| move |trial: &&TrialSpec| trial.cache == state;
+    let trials = sides.trials();
+    if trials.iter().all(of(CacheState::Hot)) {
+        return Intervention::Irrelevant;
+    }
+    // Reverse order takes away read-ahead of the kernel as well.
+    let by_kernel = |cell: &&CellSpec| {
+        let trial = &cell.trial;
+        let is_off = trial.fadvise.is_some() || cell.system.read_ahead_kib == Some(0);
+        trial.cache == CacheState::Cold && !is_off
+    };
+    if let Some(cell) = [&sides.base, &sides.other].into_iter().find(by_kernel) {
+        return Intervention::After(match cell.trial.backend {
+            Backend::Mmap => "mapped-read-ahead",
+            _ => "host-read-ahead",
+        });
+    }
+    sides.changed(|cell: &mut CellSpec| {
+        if cell.trial.pattern == Pattern::Seq && cell.trial.read_percent > 0 {
+            cell.trial.pattern = Pattern::Reverse;
+        }
+    })
+}
+
+/// A limit beyond which a longer request gains little on any device, KiB.
+const ENOUGH_KIB: u32 = 16 << 10;
+
+/// Limit of the kernel's read-ahead for buffered reads: the device gets requests of that size.
+pub(super) const READ_AHEAD_LIMIT: Suspect = Suspect {
+    name: "read-ahead-limit",
+    what: "the most that the kernel reads ahead",
+    change: "system=read_ahead_kb:16384",
+    order: 3,
+    take_off: read_ahead_limit,
+    ..Suspect::USUAL
+};
+
+fn read_ahead_limit(sides: &Sides) -> Intervention {
+    let is_short = |bytes: u64| bytes > 0 && bytes < u64::from(ENOUGH_KIB) << 10;
+    let reads_ahead = |trial: &TrialSpec| {
+        trial.cache == CacheState::Cold
+            && trial.read_percent > 0
+            && trial.pattern == Pattern::Seq
+            && trial.fadvise != Some(Advice::Random)
+    };
+    let is_limited = sides.machine.read_ahead_bytes.is_some_and(is_short);
+    let can_cause = is_limited && sides.trials().into_iter().any(reads_ahead);
+    match !sides.is_model && (can_cause || sides.differ_in(|system| system.read_ahead_kib)) {
+        // If it is switched off there is no limit.
+        true => sides.changed_system(|system| {
+            system.read_ahead_kib = system.read_ahead_kib.or(Some(ENOUGH_KIB));
+        }),
+        false => Intervention::Irrelevant,
+    }
+}
+
+/// Space that writes to a new file are given while they wait.
+pub(super) const ALLOCATION: Suspect = Suspect {
+    name: "allocation",
+    what: "allocation of space for a new file",
+    change: "writes to space that was written before",
+    order: 1,
+    take_off: allocation,
+    ..Suspect::USUAL
+};
+
+fn allocation(sides: &Sides) -> Intervention {
+    if sides.is_model {
+        return Intervention::Irrelevant;
+    }
+    sides.changed(|cell: &mut CellSpec| {
+        let trial = &mut cell.trial;
+        if trial.starts_fresh() {
+            trial.allocate = Some(Allocate::Recycled);
+        }
+    })
+}
+
+/// Waiting until each write is durable: flushes, and the revolution that a platter needs until the next block comes round.
+pub(super) const DURABILITY: Suspect = Suspect {
+    name: "durability",
+    what: "waiting until each write is durable",
+    change: "sync=none",
+    explains: &[Compared::Cells, Compared::Quantiles],
+    take_off: durability,
+    ..Suspect::USUAL
+};
+
+fn durability(sides: &Sides) -> Intervention {
+    sides.changed(|cell: &mut CellSpec| {
+        let trial = &mut cell.trial;
+        if trial.writes() && !matches!(trial.sync, SyncPolicy::None | SyncPolicy::End) {
+            trial.sync = SyncPolicy::None;
+            trial.sync_every = 1;
+        }
+    })
+}
+
+/// Idle time before a trial, in which caches of a drive empty, credits return, and data is tidied up.
+pub(super) const RECOVERY: Suspect = Suspect {
+    name: "recovery",
+    what: "idle time before trials (caches of the drive empty, credits return, CPUs slow down)",
+    change: "the same idle time on both sides",
+    acts_on: ActsOn::Either,
+    order: 3,
+    take_off: recovery,
+    ..Suspect::USUAL
+};
+
+fn recovery(sides: &Sides) -> Intervention {
+    let longest = sides.base.idle.max(sides.other.idle);
+    sides.changed(|cell: &mut CellSpec| cell.idle = longest)
+}
+
+/// Writes that complete in the page cache, and are written back later.
+pub(super) const WRITE_BACK: Suspect = Suspect {
+    name: "write-back",
+    what: "writes that complete in the page cache and are written back later",
+    change: "sync=odsync",
+    acts_on: ActsOn::Better,
+    check: Check::FromStorage,
+    take_off: write_back,
+    ..Suspect::USUAL
+};
+
+fn write_back(sides: &Sides) -> Intervention {
+    // If both sides write, the wait for storage makes any two of them more alike.
+    if sides.is_model || sides.share(|trial| trial.writes()) {
+        return Intervention::Irrelevant;
+    }
+    sides.changed(|cell: &mut CellSpec| {
+        let trial = &mut cell.trial;
+        let is_deferred = matches!(trial.sync, SyncPolicy::None | SyncPolicy::End);
+        if trial.cache != CacheState::Direct && trial.writes() && is_deferred {
+            trial.sync = SyncPolicy::Odsync;
+        }
+    })
+}
+
+/// Writes that complete before they are on the medium.
+pub(super) const WRITE_CACHE: Suspect = Suspect {
+    name: "write-cache",
+    what: "a write cache",
+    change: "sync=odsync",
+    acts_on: ActsOn::Better,
+    counted: Some(Counted::Stage(Stage::Device)),
+    take_off: write_cache,
+    ..Suspect::USUAL
+};
+
+fn write_cache(sides: &Sides) -> Intervention {
+    // Durable writes wait for more than the medium, with which any two sides that write are more alike.
+    if sides.share(|trial| trial.writes()) {
+        return Intervention::Irrelevant;
+    }
+    sides.changed(|cell: &mut CellSpec| {
+        let trial = &mut cell.trial;
+        let is_direct = trial.cache == CacheState::Direct;
+        if is_direct && trial.writes() && matches!(trial.sync, SyncPolicy::None | SyncPolicy::End) {
+            trial.sync = SyncPolicy::Odsync;
+        }
+    })
+}
+
+/// Effects of writes on later ones in storage: a cache that fills, data to move or to collect, a limit on writes.
+pub(super) const WRITTEN_DATA: Suspect = Suspect {
+    name: "written-data",
+    what: "what writes leave or use up in the storage (a cache that fills, data to move or to collect, a limit on writes)",
+    change: "reads instead of writes",
+    acts_on: ActsOn::Either,
+    check: Check::SameVolume,
+    explains: &[Compared::Loads],
+    take_off: written_data,
+    ..Suspect::USUAL
+};
+
+fn written_data(sides: &Sides) -> Intervention {
+    // Reads from the page cache use up nothing of the storage.
+    let is_direct = |trial: &TrialSpec| trial.cache == CacheState::Direct;
+    if !sides.trials().into_iter().all(is_direct) {
+        return Intervention::Irrelevant;
+    }
+    sides.changed(|cell: &mut CellSpec| {
+        let trial = &mut cell.trial;
+        if trial.writes() {
+            trial.read_percent = 100;
+            trial.sync = SyncPolicy::None;
+            trial.sync_every = 1;
+        }
+    })
 }

@@ -1,25 +1,33 @@
 //! The greeting of the ranks.
+//!
+//! Errors of a run by several ranks, which name rank and host.
+//!
+//! The hosts that ranks run on. Ranks under the same kernel share its page cache and its counters.
+//!
+//! Targets that every rank has for itself: paths with `{rank}` or `{host}` in them.
 
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iolab_cluster::handshake::{HandshakeTimeouts, RankIdentity};
-use iolab_cluster::link::{Link, LossReason};
-use iolab_cluster::root_order;
-use iolab_cluster::trial::Halt;
-use iolab_cluster::wire;
-use iolab_workload::{Error, Result};
+use serde::{Deserialize, Serialize};
 
-use super::errors::{SAME_PROGRAM, unreadable};
-use super::hosts;
 use super::{ANSWER, Member};
+use iolab_cluster::link::{self, Link, LossReason};
+use iolab_cluster::root_order::{self, HandshakeTimeouts, RankIdentity};
+use iolab_cluster::trial::Halt;
+use iolab_record::tables::Rank;
+use iolab_workload::{Error, Result, launchers};
 
 /// How long ranks wait for each other.
 const LIMITS: HandshakeTimeouts = HandshakeTimeouts {
     first: Duration::from_secs(40),
     level: Duration::from_secs(2),
 };
+
 /// Distance in time at which ranks speak one after the other if the root is lost; the first one ends all.
 const TURN: Duration = Duration::from_millis(500);
+
 /// Number of turns, of which the last one is for all remaining ranks.
 const TURNS: u32 = 16;
 
@@ -40,14 +48,14 @@ impl Member {
             kernel: self.host.kernel.clone(),
         };
         let met = self.team.greet(own, LIMITS, &differs);
-        self.hosts = hosts::in_order(met.known, self.team.link().size());
+        self.hosts = in_order(met.known, self.team.link().size());
         if let Some(halt) = met.halt {
             return Err(self.unmet(halt));
         }
-        let hosts = self.team.broadcast(&wire::encode(&self.hosts), ANSWER);
+        let hosts = self.team.broadcast(&link::encode(&self.hosts), ANSWER);
         let hosts = hosts.map_err(|lost| self.error(lost.into()))?;
-        self.hosts = wire::decode(&hosts).ok_or_else(unreadable)?;
-        self.places = hosts::places(&self.hosts);
+        self.hosts = link::decode(&hosts).ok_or_else(unreadable)?;
+        self.places = places(&self.hosts);
         Ok(())
     }
 
@@ -101,17 +109,196 @@ fn differs(build: &str, roots: &str) -> String {
     root_order::error_text(&Error::usage(message).hint(SAME_PROGRAM))
 }
 
+impl Member {
+    /// The error for why the ranks stopped; it names rank and host.
+    pub(super) fn error(&mut self, halt: Halt) -> Error {
+        match halt {
+            Halt::Unready(trouble) => {
+                let error = root_order::error_of(&trouble.message);
+                match self.team.link().size() > 1 {
+                    true => error.within(self.place(trouble.rank)),
+                    false => error,
+                }
+            }
+            Halt::Lost(lost) => {
+                self.lost = true;
+                let message = lost.to_string();
+                let rank = format!("rank {}", lost.rank);
+                let message = message.replacen(&rank, &self.place(lost.rank), 1);
+                let storage = self.storage_of(lost.rank);
+                let then = &self.after_loss;
+                Error::failed(message).hint(match (lost.why, storage) {
+                    (LossReason::Stranger, _) => SAME_PROGRAM.to_owned(),
+                    (_, Some(storage)) => {
+                        format!("look at that host, and at {storage} there{then}")
+                    }
+                    (_, None) => format!("look at that host and its file system{then}"),
+                })
+            }
+        }
+    }
+
+    /// A rank in words.
+    pub(super) fn place(&mut self, rank: usize) -> String {
+        match self.host_of(rank) {
+            Some(host) => format!("rank {rank} on {host}"),
+            None => format!("rank {rank}"),
+        }
+    }
+
+    /// The name of a rank's host, if this rank knows it.
+    pub(super) fn host_of(&mut self, rank: usize) -> Option<&str> {
+        if rank == self.team.link().rank() {
+            return Some(&self.host.name);
+        }
+        let known = self.hosts.get(rank).map(|host| &*host.name);
+        known.filter(|name| !name.is_empty())
+    }
+}
+
+/// The remedy for ranks that differ.
+const SAME_PROGRAM: &str = "start the same program on all hosts";
+
+pub(super) fn unreadable() -> Error {
+    Error::failed("the order of rank 0 cannot be read").hint(SAME_PROGRAM)
+}
+
+/// A host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Host {
+    /// Name of the host.
+    pub(super) name: String,
+    /// Identity of its kernel, which containers with other host names share.
+    pub(super) kernel: String,
+}
+
+impl Host {
+    /// The host of this process.
+    pub(super) fn here() -> Self {
+        let name = rustix::system::uname();
+        let name = name.nodename().to_string_lossy().into_owned();
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+        let kernel = kernel.map_or_else(|_| name.clone(), |id| id.trim().to_owned());
+        Self { name, kernel }
+    }
+}
+
+/// The hosts of this many ranks in their order; without a name if none is known.
+pub(super) fn in_order(known: Vec<RankIdentity>, ranks: usize) -> Vec<Host> {
+    let mut hosts = vec![Host::default(); ranks];
+    for one in known {
+        if let Some(host) = hosts.get_mut(one.rank) {
+            *host = Host {
+                name: one.host,
+                kernel: one.kernel,
+            };
+        }
+    }
+    hosts
+}
+
+/// How many kernels there are.
+pub(super) fn count(hosts: &[Host]) -> usize {
+    let kernels: HashSet<&str> = hosts.iter().map(|host| &*host.kernel).collect();
+    kernels.len()
+}
+
+/// The number of the host of each rank, in the order of their first ranks.
+pub(super) fn places(hosts: &[Host]) -> Vec<usize> {
+    let mut kernels: HashMap<&str, usize> = HashMap::new();
+    let place = |host| {
+        let next = kernels.len();
+        *kernels.entry(host).or_insert(next)
+    };
+    hosts.iter().map(|host| &*host.kernel).map(place).collect()
+}
+
+/// The ranks as a run file keeps them; none if there is one.
+pub(super) fn rows(hosts: &[Host]) -> Vec<Rank> {
+    if hosts.len() < 2 {
+        return Vec::new();
+    }
+    let numbered = hosts.iter().zip(places(hosts)).enumerate();
+    let row = |(id, (host, place)): (usize, (&Host, usize))| Rank {
+        id: id as u32,
+        host: place as u32,
+        name: host.name.clone(),
+    };
+    numbered.map(row).collect()
+}
+
+/// Placeholder for the number of a rank.
+const RANK: &str = "{rank}";
+
+/// Placeholder for the name of its host.
+const HOST: &str = "{host}";
+
+/// Whether a path is another one for every rank, or for every host.
+pub fn is_own(path: &Path) -> bool {
+    let path = path.as_os_str().as_encoded_bytes();
+    let has = |what: &str| path.windows(what.len()).any(|part| part == what.as_bytes());
+    has(RANK) || has(HOST)
+}
+
+/// Whether a path is another one for every rank.
+pub(super) fn is_by_rank(path: &str) -> bool {
+    path.contains(RANK)
+}
+
+/// The path that a rank on a host uses.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a placeholder in a path that is not UTF-8.
+pub fn place(path: &Path, rank: usize, host: &str) -> Result<PathBuf> {
+    if !is_own(path) {
+        return Ok(path.to_owned());
+    }
+    let text = path.to_str().ok_or_else(|| {
+        Error::usage(format!("{} is not UTF-8", path.display()))
+            .hint("ranks exchange paths with {rank} or {host} as text: give another name")
+    })?;
+    let text = text.replace(RANK, &rank.to_string()).replace(HOST, host);
+    Ok(PathBuf::from(text))
+}
+
+/// The path of the only process that a launcher started, which is rank 0.
+///
+/// # Errors
+/// As [`place`].
+pub fn of_one(path: &Path) -> Result<PathBuf> {
+    place(path, 0, &Host::here().name)
+}
+
+/// The path of the only process.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): it is one for several.
+pub fn alone(path: &Path) -> Result<PathBuf> {
+    if is_own(path) && path.symlink_metadata().is_err() {
+        return Err(Error::usage(format!(
+            "{} is for several processes, and this is one",
+            path.display()
+        ))
+        .hint(concat!(
+            "start several with ",
+            launchers!(),
+            " (iolab built with the feature mpi), or name one target"
+        )));
+    }
+    Ok(path.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use std::thread;
 
-    use iolab_cluster::link::LostRank;
-    use iolab_synthetic::thread_network::threads;
-
-    use iolab_host::clock::Clock;
-
-    use super::*;
+    use super::super::ANSWER;
+    use super::{Host, *};
     use crate::ranks::Ranks;
+    use iolab_cluster::link::LostRank;
+    use iolab_cluster::root_order::RemoteTarget;
+    use iolab_host::clock::Clock;
+    use iolab_synthetic::thread_network::threads;
 
     #[test]
     fn only_a_root_that_answers_is_waited_for() {
@@ -167,5 +354,58 @@ mod tests {
         }
         // Otherwise the root would have waited for an answer to its last order.
         assert!(began.elapsed() < ANSWER);
+    }
+
+    #[test]
+    fn a_lost_rank_is_named_with_its_targets() {
+        let link = threads(3, || 0).swap_remove(0);
+        let ranks = Ranks::new(Box::new(link), Clock::calibrate(), |_| Default::default());
+        let member = &mut *ranks.0.borrow_mut();
+        // The host of the last rank is unknown.
+        member.hosts = ["node0", "node1", ""]
+            .map(|name| Host {
+                name: name.to_owned(),
+                ..Host::default()
+            })
+            .to_vec();
+        let said = |member: &mut Member, rank| {
+            let why = LossReason::Silent(ANSWER);
+            let error = member.error(LostRank { rank, why }.into());
+            format!("{}: {}", error.message(), error.remedy().expect("a remedy"))
+        };
+        let before = said(member, 1);
+        let target = |path: &str, seen_in: Option<&str>| RemoteTarget {
+            path: path.to_owned(),
+            scratch: true,
+            bytes: 1,
+            private: Vec::new(),
+            own: None,
+            seen_in: seen_in.map(str::to_owned),
+        };
+        member.know_targets(&[
+            target("/export/.iolab-scratch-1", None),
+            target("/mnt0/.iolab-scratch-2", Some("/mnt/{host}/{rank}")),
+        ]);
+        let mut all = vec![before, said(member, 1), said(member, 2)];
+        member.after_loss = ". Finish the run with: mpirun -n 3 iolab resume r.iolab".to_owned();
+        all.push(said(member, 1));
+        insta::assert_snapshot!(all.join("\n"), @r"
+        rank 1 on node1 has not answered for 60.0 s: look at that host and its file system; then start anew
+        rank 1 on node1 has not answered for 60.0 s: look at that host, and at /export, /mnt/node1/1 there; then start anew
+        rank 2 has not answered for 60.0 s: look at that host and its file system; then start anew
+        rank 1 on node1 has not answered for 60.0 s: look at that host, and at /export, /mnt/node1/1 there. Finish the run with: mpirun -n 3 iolab resume r.iolab
+        ");
+    }
+
+    #[test]
+    fn each_rank_has_its_path() {
+        let of = |path: &str| place(Path::new(path), 7, "node03").expect("UTF-8");
+        assert_eq!(of("/mnt/{host}/r{rank}/x"), Path::new("/mnt/node03/r7/x"));
+        assert_eq!(of("/mnt/{other}"), Path::new("/mnt/{other}"));
+        assert!(is_own(Path::new("d{rank}")) && !is_own(Path::new("/mnt/rank")));
+        assert!(alone(Path::new("/nowhere/{rank}")).is_err());
+        assert!(alone(Path::new("/nowhere")).is_ok());
+        let one = of_one(Path::new("/mnt/{host}/{rank}")).expect("UTF-8");
+        assert!(one.ends_with("0") && !is_own(&one), "{}", one.display());
     }
 }

@@ -16,7 +16,7 @@ use iolab_storage::{
 use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Result};
 
-use super::{ANSWER, Member, per_rank_paths};
+use super::{ANSWER, Member, handshake};
 use crate::timeouts::moving;
 
 impl Member {
@@ -28,7 +28,7 @@ impl Member {
             seen_in
                 .into_iter()
                 .chain([&*place.path])
-                .any(per_rank_paths::is_by_rank)
+                .any(handshake::is_by_rank)
         };
         self.clients = match places.iter().any(by_rank) {
             true => (0..self.places.len()).collect(),
@@ -43,7 +43,7 @@ impl Member {
         let rank = self.team.link().rank();
         let own = places.iter().filter(|place| place.own.is_some());
         let own: Result<Vec<PathBuf>> = own
-            .map(|place| per_rank_paths::place(Path::new(&place.path), rank, &self.host.name))
+            .map(|place| handshake::place(Path::new(&place.path), rank, &self.host.name))
             .collect();
         let left = own.iter().flatten().map(|path| leftover_bytes(path));
         let left = self.pool(left.fold(0, u64::saturating_add), |all: Vec<u64>| {
@@ -92,12 +92,12 @@ impl Member {
         let opened = places.iter().map(|place| {
             let path = PathBuf::from(&place.path);
             if let Some(own) = &place.own {
-                let path = per_rank_paths::place(&path, rank as usize, &host)?;
+                let path = handshake::place(&path, rank as usize, &host)?;
                 return Target::open_cleaned(&path, &need_of(own, place.bytes));
             }
             let path = match &place.seen_in {
                 Some(seen_in) => {
-                    let seen_in = per_rank_paths::place(Path::new(seen_in), rank as usize, &host)?;
+                    let seen_in = handshake::place(Path::new(seen_in), rank as usize, &host)?;
                     let name = path.file_name().filter(|_| place.scratch);
                     name.map_or_else(|| seen_in.clone(), |name| seen_in.join(name))
                 }
@@ -134,12 +134,12 @@ fn named_at(place: &RemoteTarget, rank: usize, host: &str) -> Option<PathBuf> {
         None if place.scratch && place.own.is_none() => Path::new(&place.path).parent()?,
         None => Path::new(&place.path),
     };
-    per_rank_paths::place(path, rank, host).ok()
+    handshake::place(path, rank, host).ok()
 }
 
 /// Whether each rank has a file of its own for this target, and not one for each host.
 pub(super) fn is_by_rank(place: &RemoteTarget) -> bool {
-    place.own.is_some() && (place.scratch || per_rank_paths::is_by_rank(&place.path))
+    place.own.is_some() && (place.scratch || handshake::is_by_rank(&place.path))
 }
 
 /// A target of the root as the other ranks open it, which `share` it or have one of their own.
@@ -168,7 +168,7 @@ pub(super) fn of(named: &Path, target: &Target, need: &Need, share: bool) -> Res
             false => Vec::new(),
         },
         own: (!share).then(own),
-        seen_in: match share && per_rank_paths::is_own(named) {
+        seen_in: match share && handshake::is_own(named) {
             true => Some(text(named)?),
             false => None,
         },

@@ -5,14 +5,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::timeouts::Timeouts;
-use iolab_cluster::activity::{Activity, CumulativeBytes};
+use iolab_cluster::clock::{Activity, CumulativeBytes};
 use iolab_cluster::collectives::Team;
 use iolab_cluster::link::Link;
 use iolab_cluster::outcome::Client;
 use iolab_cluster::outcome::{RankPart, TrialContribution};
-use iolab_cluster::participants;
-use iolab_cluster::participants::taking_part;
 use iolab_cluster::root_order::Task;
+use iolab_cluster::shared_counters;
+use iolab_cluster::shared_counters::taking_part;
 use iolab_cluster::shared_counters::{Numbered, Shares};
 use iolab_cluster::trial::{self as joint, Halt, MergedTrial, TrialTimeouts};
 use iolab_engine::{KeptMemory, trial};
@@ -42,7 +42,7 @@ impl Member {
             return self.idle(asked, roster.len()).map(|()| None);
         };
         let part = match asked.is_shifted() {
-            true => participants::parts(&self.places, asked.shift)?[rank],
+            true => shared_counters::parts(&self.places, asked.shift)?[rank],
             false => number,
         };
         let after = roster.len() - 1 - part;
@@ -139,7 +139,7 @@ impl Member {
         if self.team.link().size() < 2 {
             return None;
         }
-        let members = participants::members(&self.clients, roster, rank);
+        let members = shared_counters::members(&self.clients, roster, rank);
         let deed = TrialContribution {
             // Other clients may read the same accounts too.
             shares: accounts.shares(&self.places, &members, rank),

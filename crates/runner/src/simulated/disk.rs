@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use iolab_diskmodel::Model;
-use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::definition::Definition;
+use iolab_diskmodel::{Model, definition};
 use iolab_workload::trial::{Batch, TrialSpec};
 use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
@@ -215,7 +215,7 @@ impl Disk {
         environment.put(&KEYS.clock_source, VIRTUAL.to_owned());
         environment.put(&KEYS.model_title, self.definition.title.clone());
         environment.put(&KEYS.model_digest, self.digest());
-        let is_builtin = |name| catalogue::ENTRIES.iter().any(|entry| entry.name == name);
+        let is_builtin = |name| definition::ENTRIES.iter().any(|entry| entry.name == name);
         let own = self
             .name
             .strip_prefix(PREFIX)

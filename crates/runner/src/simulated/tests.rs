@@ -11,7 +11,7 @@ use super::*;
 use crate::tests::{experiment, settings};
 use crate::{Observer, Setup, Stop, SystemUnderTest, fit};
 use iolab_analysis::analysis::{Response, analyse};
-use iolab_diskmodel::definition::catalogue;
+use iolab_diskmodel::definition;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS};
@@ -230,7 +230,7 @@ fn an_inquirys_trials_find_nothing_of_earlier_ones() {
     let much = cell("read_percent=0 bs=1M bytes=64M");
     let asked = cell("bytes=256k");
     let mut remembered = 0;
-    for entry in catalogue::ENTRIES {
+    for entry in definition::ENTRIES {
         let disk = Disk::find(entry.name).expect("built in");
         // Bytes and time of a trial that begins at a moment after another one.
         let after = |before: &CellSpec, begin: Option<Duration>, afresh: bool| {

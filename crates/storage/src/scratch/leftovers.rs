@@ -7,12 +7,12 @@ use std::path::Path;
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 
-use super::super::device_state;
 use super::super::path_lookup::{self, same_inode};
 use super::super::private_folder::{self, Left};
 use super::super::target_size::human;
 use super::footer::{self, ListedFile, Maker};
 use super::{DIGITS, MODE, PREFIX};
+use crate::device_stack;
 
 /// Most names in a note.
 const NAMED: usize = 3;
@@ -33,7 +33,7 @@ enum Main {
 /// Upper bound of the space that removing left-overs frees. 0 for other paths, unreadable directories, and ones
 /// on a suspended device.
 pub fn leftover_bytes(dir: &Path) -> u64 {
-    let is_awake = |found| device_state::check_awake(&found).is_ok();
+    let is_awake = |found| device_stack::check_awake(&found).is_ok();
     if !path_lookup::find(dir).is_ok_and(is_awake) {
         return 0;
     }

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::super::device::Number;
 use super::storage_graph::{Below, Disk, Graph, Node, Piece};
+use crate::sysfs::Number;
 
 /// An id that no two disks share, as the kernel writes WWIDs: `naa.5000c500a1b2c3d4`, `eui.0025385b71b0aa12`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

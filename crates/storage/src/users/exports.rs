@@ -1,18 +1,20 @@
 //! Exports of the kernel to other machines: namespaces of NVMe over Fabrics (nvmet), backstores of SCSI targets
 //! (LIO), and disks of USB gadgets. The kernel may use them without a claim; configfs lists them.
+//!
+//! Mounts visible to processes, each in a mount namespace and below a root.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, major, minor};
+use rustix::fs::{FileType, Stat, major, minor};
 
-use super::super::device::{Number, number_of};
 use super::super::errno::{of_std, reason};
 use super::super::sysfs;
 use super::disk_ids::DiskId;
-use super::mount_namespace::{Namespace, rooted};
 use super::storage_graph::{Below, FileId, Graph, Node, Piece, Way};
 use super::{Checked, Users, lasting};
+use crate::mounts::Mount;
+use crate::sysfs::{Number, number_of};
 
 /// Exported devices and files.
 #[derive(Debug, Default)]
@@ -414,4 +416,42 @@ fn info_device(info: &str) -> Option<Number> {
 fn info_file(info: &str) -> Option<&str> {
     let (_, file) = info.split_once(" File: ")?;
     file.split_once("  Size: ").map(|(file, _)| file)
+}
+
+/// Mounts visible to some process.
+#[derive(Debug)]
+pub(super) struct Namespace {
+    /// Path of its root from here.
+    pub(super) root: PathBuf,
+    /// A process in it, if that is another one than this.
+    pub(super) process: Option<u32>,
+    pub(super) mounts: Vec<Mount>,
+}
+
+impl Namespace {
+    /// Object at the source of a mount, if the source is a path that means the same to every process.
+    pub(super) fn source(&self, mount: &Mount) -> Option<Stat> {
+        let source = Path::new(&mount.fs.source);
+        let is_plain = source.is_absolute() && !source.starts_with("/proc");
+        is_plain
+            .then(|| rustix::fs::stat(rooted(&self.root, source)).ok())
+            .flatten()
+    }
+
+    /// Mount point of the first matching mount, in words.
+    pub(super) fn mounted(&self, is_it: impl Fn(&&Mount) -> bool) -> Option<String> {
+        let mount = self.mounts.iter().find(is_it)?;
+        let at = mount.fs.mount_point.display();
+        Some(match self.process {
+            None => format!("mounted at {at}"),
+            Some(process) => {
+                format!("mounted at {at} in the mount namespace of process {process}")
+            }
+        })
+    }
+}
+
+/// Absolute path as seen from another root.
+pub(super) fn rooted(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
 }

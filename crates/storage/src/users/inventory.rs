@@ -1,27 +1,29 @@
 //! Devices, mounts and swap according to the kernel: `/sys`, and `/proc` for every visible mount namespace.
+//!
+//! File or device below a loop device, according to the loop driver (`LOOP_GET_STATUS64`, see loop(4)). A path
+//! in sysfs may by now name another file, or belong to another mount namespace.
+//!
+//! Kernel drivers that use a block device without a claim on it, from sysfs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, Stat};
+use rustix::fs::{Mode, OFlags, Stat, major, minor};
 use rustix::io::Errno;
 
-use iolab_workload::{Error, Result};
-
-use super::super::device::{Number, number_of};
 use super::super::errno::{of_std, read_kernel_file, reason};
 use super::super::mounts::{self, Mount, unescape};
 use super::super::sysfs;
 use super::disk_ids;
-use super::exports::Exports;
-use super::kernel_drivers;
-use super::loops::{self, Backing};
+use super::exports::{Exports, Namespace, rooted};
 use super::mapper::{self, SECTOR};
-use super::mount_namespace::{Namespace, rooted};
 use super::storage_graph::{Below, Device, FileId, Graph, Node, Piece};
+use crate::sysfs::{Number, number_of};
+use iolab_workload::{Error, Result};
 
 /// Devices, mounts and swap according to the kernel.
 #[derive(Debug, Default)]
@@ -52,7 +54,7 @@ impl Inventory {
     pub(super) fn read() -> Result<Self> {
         let ask = |number, name: &str| {
             let flags = OFlags::RDONLY | OFlags::NONBLOCK;
-            loops::backing(&open_node(number, name, flags)?)
+            backing(&open_node(number, name, flags)?)
         };
         Self::read_from(Path::new("/proc"), Path::new("/sys"), &ask)
     }
@@ -75,7 +77,7 @@ impl Inventory {
             namespaces: std::iter::once(own).chain(other_namespaces(proc)).collect(),
             swaps: parse_swaps(&swaps),
             btrfs: sysfs::btrfs_devices(sys),
-            unclaimed: kernel_drivers::read(sys),
+            unclaimed: read(sys),
             ..Self::default()
         };
         inventory.exports = Exports::read(sys, &inventory.namespaces);
@@ -331,10 +333,7 @@ impl Inventory {
 impl FileId {
     pub(super) fn of(stat: &Stat) -> Self {
         Self {
-            dev: (
-                rustix::fs::major(stat.st_dev),
-                rustix::fs::minor(stat.st_dev),
-            ),
+            dev: (major(stat.st_dev), minor(stat.st_dev)),
             inode: stat.st_ino,
         }
     }
@@ -367,7 +366,7 @@ pub(in super::super) fn open_node(
     Err(last)
 }
 
-pub(super) fn untold(what: &str, hint: &str) -> Error {
+fn untold(what: &str, hint: &str) -> Error {
     Error::refused(format!("cannot tell whether the target is in use: {what}")).hint(hint)
 }
 
@@ -450,4 +449,129 @@ fn parse_swaps(text: &[u8]) -> Vec<PathBuf> {
         .skip(1)
         .filter_map(first_field)
         .collect()
+}
+
+/// `LOOP_GET_STATUS64` of linux/loop.h.
+const GET_STATUS64: libc::c_ulong = 0x4c05;
+
+/// `struct loop_info64` of linux/loop.h.
+#[repr(C)]
+struct LoopInfo64 {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    sizelimit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    file_name: [u8; 64],
+    crypt_name: [u8; 64],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+}
+
+/// File or device below a loop device, and the first byte that the loop device shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Backing {
+    pub(super) node: Node,
+    pub(super) offset: u64,
+}
+
+/// Asks an open loop device what it stands on.
+///
+/// # Errors
+/// Errors of the kernel: `ENXIO` when it is not set up.
+pub(super) fn backing(device: &File) -> std::result::Result<Backing, Errno> {
+    let mut info = std::mem::MaybeUninit::<LoopInfo64>::zeroed();
+    // SAFETY: the request writes one `loop_info64`, whose layout `LoopInfo64` has, to memory of that size on this stack.
+    let answer = unsafe { libc::ioctl(device.as_raw_fd(), GET_STATUS64 as _, info.as_mut_ptr()) };
+    if answer != 0 {
+        return Err(of_std(&std::io::Error::last_os_error()));
+    }
+    // SAFETY: it was zeroed, which is a valid value of every field, and the kernel has filled it.
+    let info = unsafe { info.assume_init() };
+    let numbers = |encoded: u64| (major(encoded), minor(encoded));
+    let node = match info.rdevice {
+        0 => Node::File(FileId {
+            dev: numbers(info.device),
+            inode: info.inode,
+        }),
+        device => Node::Device(numbers(device)),
+    };
+    Ok(Backing {
+        node,
+        offset: info.offset,
+    })
+}
+
+/// Devices that drivers use without a claim, each with the user in words.
+pub(super) fn read(sys: &Path) -> BTreeMap<Number, String> {
+    let flash = folders(&sys.join("class/ubi")).filter_map(|folder| flash(&folder));
+    let xen = folders(&sys.join("bus/xen-backend/devices")).filter_map(|folder| xen(&folder));
+    let exports = folders(&sys.join("class/rnbd-server/ctl/devices"));
+    let exports = exports.filter_map(|folder| {
+        let number = sysfs::device_number(&folder.join("block_dev"))?;
+        Some((number, "exported by rnbd-server".to_owned()))
+    });
+    flash.chain(xen).chain(exports).collect()
+}
+
+fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
+}
+
+/// Block device of flash memory below UBI volumes (Documentation/ABI/stable/sysfs-class-ubi of Linux).
+fn flash(folder: &Path) -> Option<(Number, String)> {
+    /// `MTD_BLOCK_MAJOR` of linux/mtd/mtd.h.
+    const MTD_BLOCK: u32 = 31;
+    let number = u32::try_from(sysfs::value(&folder.join("mtd_num"))?).ok()?;
+    let user = format!("in use by the volumes of {}", sysfs::name_of(folder));
+    Some(((MTD_BLOCK, number), user))
+}
+
+/// Device used as a disk of a Xen virtual machine, in hexadecimal (drivers/block/xen-blkback/xenbus.c of
+/// Linux).
+fn xen(folder: &Path) -> Option<(Number, String)> {
+    let text = std::fs::read_to_string(folder.join("physical_device")).ok()?;
+    let (major, minor) = text.trim().split_once(':')?;
+    let number = |text| u32::from_str_radix(text, 16).ok();
+    let user = format!(
+        "in use by a virtual machine of Xen ({})",
+        sysfs::name_of(folder)
+    );
+    Some(((number(major)?, number(minor)?), user))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use needs::Tree;
+
+    #[test]
+    fn users_are_read_as_the_kernel_names_them() {
+        let sys = Tree::empty();
+        assert!(read(sys.path()).is_empty());
+        let xen = "bus/xen-backend/devices";
+        sys.files("class/ubi", &[("ubi0/mtd_num", "2"), ("version", "1")]);
+        sys.files(xen, &[("vbd-1-51712/physical_device", "fd:1a")]);
+        sys.files(xen, &[("vif-1-0/state", "4")]);
+        let rnbd = "class/rnbd-server/ctl/devices/x/block_dev";
+        sys.files(rnbd, &[("dev", "8:16")]);
+        let found = read(sys.path());
+        let found: Vec<(Number, &str)> = found.iter().map(|(n, user)| (*n, &**user)).collect();
+        assert_eq!(
+            found,
+            [
+                ((8, 16), "exported by rnbd-server"),
+                ((31, 2), "in use by the volumes of ubi0"),
+                (
+                    (253, 26),
+                    "in use by a virtual machine of Xen (vbd-1-51712)"
+                ),
+            ]
+        );
+    }
 }

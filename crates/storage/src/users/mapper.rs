@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
-use super::super::device::Number;
-use super::super::{sysfs, system_tools};
+use super::super::sysfs;
 use super::storage_graph::{Below, Node, Piece};
+use crate::signature;
+use crate::sysfs::Number;
 
 /// Sector size of sysfs and the device mapper, bytes, even if the device's own sectors are larger.
 pub(super) const SECTOR: u64 = 512;
@@ -34,7 +35,7 @@ pub(super) fn pool_space(number: Number) -> Option<PoolSpace> {
     let (major, minor) = (number.0.to_string(), number.1.to_string());
     // Without a flush, which would make the kernel commit the pool's pending data: an unrequested write.
     let status = ["status", "--noflush", "-j", &major, "-m", &minor];
-    let status = system_tools::output("dmsetup", &status)?;
+    let status = signature::output("dmsetup", &status)?;
     (status.code == Some(0)).then_some(())?;
     parse_pool(&table, &status.stdout)
 }
@@ -93,7 +94,7 @@ fn table(dir: &Path, number: Number) -> Option<String> {
         return None;
     }
     let (major, minor) = (number.0.to_string(), number.1.to_string());
-    let table = system_tools::output("dmsetup", &["table", "-j", &major, "-m", &minor])?;
+    let table = signature::output("dmsetup", &["table", "-j", &major, "-m", &minor])?;
     (table.code == Some(0)).then_some(table.stdout)
 }
 

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Statx, StatxFlags};
 
-use super::super::device::Number;
 use super::super::procfs::has_first_pid_namespace;
 use super::super::sysfs;
 use super::inventory::processes;
-use super::remote_files::Handle;
+use super::overlay_aliases::Handle;
 use super::storage_graph::{FileId, Node};
+use crate::sysfs::Number;
 
 /// Devices and files to look for.
 #[derive(Debug, Default)]

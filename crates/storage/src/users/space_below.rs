@@ -9,11 +9,11 @@ use rustix::fs::{Mode, OFlags};
 
 use iolab_workload::Result;
 
-use super::super::holes::moves_data;
 use super::mapper::{self, PoolSpace};
 use super::overlay_aliases::Aliases;
 use super::storage_graph::{FileId, Node, Span, Way};
 use super::{Number, Users};
+use crate::fiemap::moves_data;
 
 /// A file that a loop device stands on, directly or through others.
 pub(in super::super) struct Image {

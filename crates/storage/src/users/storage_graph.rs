@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::device::Number;
+use crate::sysfs::Number;
 
 /// Most levels that are followed down, more than any sane stack has.
 const DEPTH_MAX: usize = 32;

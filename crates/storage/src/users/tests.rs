@@ -110,7 +110,7 @@ impl Fake {
     /// Users with every loop device on the image, `offset` bytes from its start.
     fn users(&self, offset: impl Fn(Number) -> u64) -> Users {
         let ask = |number, _: &str| {
-            Ok(loops::Backing {
+            Ok(inventory::Backing {
                 node: Node::File(IMAGE),
                 offset: offset(number),
             })
@@ -187,7 +187,7 @@ fn aliases_of_a_file_are_one() {
         inode: 1,
     };
     let ask = |number, _: &str| {
-        Ok(loops::Backing {
+        Ok(inventory::Backing {
             node: Node::File(if number == LOOP1 { other } else { IMAGE }),
             offset: 0,
         })

@@ -3,7 +3,7 @@
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::definition::{self, Definition};
 use iolab_diskmodel::{Request, build, serve};
 use iolab_truth::iolab::measure;
 use iolab_truth::served::{ServedModel, is_mounted, mounts};
@@ -148,7 +148,7 @@ fn one_request_at_a_time_is_served() {
 #[test]
 fn a_disk_takes_the_time_of_its_model() {
     let _alone = alone();
-    let entry = catalogue::ENTRIES
+    let entry = definition::ENTRIES
         .iter()
         .find(|entry| entry.name == "hp-97560");
     let text = entry.expect("in the catalogue").text;

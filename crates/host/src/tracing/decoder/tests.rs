@@ -1,10 +1,9 @@
 //! Records as the kernel writes them.
 
 use super::*;
-use crate::tracing::event::kernel_number;
-use crate::tracing::recorded_events::{
+use crate::tracing::event::{
     BEGAN_SOURCE, BLOCK_SOURCES, NO_FILTER, SYNC_CALL_SOURCES, SYNC_SOURCES, THREAD_SOURCES,
-    TracedPlaces, TracedThreads,
+    TracedPlaces, TracedThreads, kernel_number,
 };
 
 /// Format stated by Linux 6.18, without the print format.

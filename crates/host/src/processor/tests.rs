@@ -1,0 +1,217 @@
+//! Tests.
+
+use super::*;
+use iolab_workload::Kind;
+use needs::Tree;
+
+#[test]
+fn a_laptop_is_described() {
+    let tree = Tree::empty();
+    tree.files(
+        "devices/system/cpu",
+        &[
+            ("present", "0-3,8-9"),
+            ("cpu0/cpufreq/scaling_governor", "powersave"),
+            ("cpu0/thermal_throttle/package_throttle_count", "0"),
+            ("cpu1/thermal_throttle/package_throttle_count", "12"),
+            ("intel_pstate/no_turbo", "1"),
+            ("smt/active", "1"),
+            ("vulnerabilities/meltdown", "Mitigation: PTI"),
+            (
+                "vulnerabilities/mds",
+                "Mitigation: Clear CPU buffers; SMT vulnerable",
+            ),
+            ("vulnerabilities/l1tf", "Not affected"),
+            ("vulnerabilities/srso", "Vulnerable: Safe RET, no microcode"),
+            (
+                "vulnerabilities/itlb_multihit",
+                "KVM: Mitigation: VMX disabled",
+            ),
+        ],
+    );
+    tree.file("class/power_supply/AC/type", "Mains");
+    tree.file("class/power_supply/AC/online", "0");
+    tree.file("class/power_supply/BAT0/type", "Battery");
+    tree.file("class/power_supply/BAT0/status", "Charging");
+    let processor = Processor::read(tree.path(), tree.path());
+    assert_eq!(processor.present, Some(6));
+    assert_eq!(processor.governor.as_deref(), Some("powersave"));
+    assert_eq!(processor.boost, Some(false));
+    assert_eq!(processor.smt, Some(true));
+    assert_eq!(processor.throttled, Some(12));
+    assert_eq!(processor.on_battery, Some(true));
+    let names: Vec<_> = processor
+        .mitigations
+        .iter()
+        .map(|(name, _)| &**name)
+        .collect();
+    assert_eq!(names, ["itlb_multihit", "mds", "meltdown"]);
+    assert_eq!(processor.mitigations[2].1, "PTI");
+    assert!(processor.system_call_ns.is_some_and(|ns| ns > 0.0));
+}
+
+#[test]
+fn a_battery_without_mains_tells_by_its_status() {
+    let tree = Tree::empty();
+    assert_eq!(on_battery(tree.path()), None);
+    tree.file("mouse/type", "Battery");
+    tree.file("mouse/scope", "Device");
+    tree.file("mouse/status", "Discharging");
+    assert_eq!(on_battery(tree.path()), None);
+    tree.file("BAT0/type", "Battery");
+    tree.file("BAT0/status", "Discharging");
+    assert_eq!(on_battery(tree.path()), Some(true));
+}
+
+#[test]
+fn what_is_not_told_is_left_out() {
+    let tree = Tree::empty();
+    let processor = Processor::read(tree.path(), tree.path());
+    assert_eq!(
+        (processor.present, processor.boost, processor.smt),
+        (None, None, None)
+    );
+    assert!(processor.mitigations.is_empty());
+    assert_eq!(count_of("0-x"), None);
+    assert_eq!(count_of("3-1"), None);
+}
+
+fn kinds(tree: &Tree) -> Vec<String> {
+    let kinds = core_kinds(&tree.path().join("proc"), &tree.path().join("sys"));
+    kinds.iter().map(CoreKind::to_string).collect()
+}
+
+#[test]
+fn fast_and_economical_cores_are_of_two_kinds() {
+    let tree = Tree::empty();
+    tree.files("sys/devices/system/cpu", &[("online", "0-3")]);
+    let mut cpuinfo = String::new();
+    for (cpu, part, capacity, khz) in [
+        (0, "0xd05", "446", "1800000"),
+        (1, "0xd05", "446", "1800000"),
+        (2, "0xd0b", "1024", "2256000"),
+        (3, "0xd0b", "1024", "2304000"),
+    ] {
+        cpuinfo += &format!("processor : {cpu}\nCPU implementer : 0x41\nCPU part : {part}\n\n");
+        tree.files(
+            &format!("sys/devices/system/cpu/cpu{cpu}"),
+            &[
+                ("cpu_capacity", capacity),
+                ("cpufreq/cpuinfo_max_freq", khz),
+                ("cpufreq/scaling_governor", "schedutil"),
+            ],
+        );
+    }
+    tree.files("proc", &[("cpuinfo", &cpuinfo)]);
+    assert_eq!(
+        kinds(&tree),
+        [
+            "0-1 Arm Cortex-A55, capacity 446, up to 1800000 kHz, schedutil",
+            "2-3 Arm Cortex-A76, capacity 1024, up to 2304000 kHz, schedutil"
+        ]
+    );
+}
+
+#[test]
+fn cores_of_one_name_differ_by_caches() {
+    let tree = Tree::empty();
+    tree.files("sys/devices/system/cpu", &[("online", "0-2")]);
+    for (cpu, size) in [(0, "48K"), (1, "48K"), (2, "32K")] {
+        let folder = format!("sys/devices/system/cpu/cpu{cpu}/cache/index0");
+        tree.files(&folder, &[("size", size)]);
+    }
+    assert_eq!(kinds(&tree), ["0-1, L1d 48K", "2, L1d 32K"]);
+}
+
+#[test]
+fn cores_that_are_alike_have_no_kinds() {
+    let tree = Tree::empty();
+    tree.files("sys/devices/system/cpu", &[("online", "0-1")]);
+    assert!(kinds(&tree).is_empty());
+}
+
+#[test]
+fn realtime_threads_leave_a_cpu_or_kernel_reserve() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let of = |threads, runtime: &str| {
+        let write = |file: &str, text: &str| {
+            fs::write(folder.path().join(file), text).expect("it is written");
+        };
+        write("sched_rt_runtime_us", runtime);
+        write("sched_rt_period_us", "1000000\n");
+        check(threads, 2, folder.path()).map_err(|error| error.kind())
+    };
+    assert_eq!(of(2, "950000\n"), Ok(()));
+    assert_eq!(of(1, "-1\n"), Ok(()));
+    assert_eq!(of(2, "-1\n"), Err(Kind::Refused));
+    assert_eq!(of(3, "1000000\n"), Err(Kind::Refused));
+    let nowhere = folder.path().join("nowhere");
+    assert!(check(2, 2, &nowhere).is_err());
+}
+
+const KIB: u64 = 1024;
+
+/// Coverage by recorded answers, with zeros for everything else, as processors do.
+fn recorded(answers: &[((u32, u32), [u32; 4])]) -> Reach {
+    reach_by(|leaf, subleaf| {
+        let found = answers.iter().find(|(key, _)| *key == (leaf, subleaf));
+        let [eax, ebx, ecx, edx] = found.map_or([0; 4], |(_, registers)| *registers);
+        Registers { eax, ebx, ecx, edx }
+    })
+}
+
+/// Recorded on an AMD EPYC of the third generation (family 25, model 1): 64 and 2048 entries.
+#[test]
+fn amd_counts_its_entries() {
+    let reach = recorded(&[
+        ((0, 0), [0x0d, 0x6874_7541, 0x444d_4163, 0x6974_6e65]),
+        (
+            (0x8000_0000, 0),
+            [0x8000_0021, 0x6874_7541, 0x444d_4163, 0x6974_6e65],
+        ),
+        (
+            (0x8000_0005, 0),
+            [0xff40_ff40, 0xff40_ff40, 0x2008_0140, 0x2008_0140],
+        ),
+        (
+            (0x8000_0006, 0),
+            [0x4800_2200, 0x6800_4200, 0x0200_6140, 0x0800_9140],
+        ),
+    ]);
+    assert_eq!(reach.l1d, Some(256 * KIB));
+    assert_eq!(reach.l2, Some(8192 * KIB));
+}
+
+/// Composed by the manual's layout: 64 entries for loads and 16 for stores at the first level, two arrays
+/// of 1024 at the second. TLBs for instructions or only for large pages do not count.
+#[test]
+fn intel_describes_each_tlb() {
+    let reach = recorded(&[
+        ((0, 0), [0x1b, 0x756e_6547, 0x6c65_746e, 0x4965_6e69]),
+        ((0x18, 0), [8, 0, 0, 0]),
+        ((0x18, 1), [0, 0x0008_0001, 0x10, 0x4022]),
+        ((0x18, 2), [0, 0x0008_0006, 0x02, 0x4022]),
+        ((0x18, 3), [0, 0x0010_000f, 0x01, 0x4125]),
+        ((0x18, 4), [0, 0x0004_0001, 0x10, 0x4024]),
+        ((0x18, 5), [0, 0x0004_0006, 0x08, 0x4024]),
+        ((0x18, 6), [0, 0x0008_0008, 0x01, 0x4124]),
+        ((0x18, 7), [0, 0x0008_0007, 0x80, 0x4043]),
+        ((0x18, 8), [0, 0x0008_0009, 0x80, 0x4043]),
+    ]);
+    assert_eq!(reach.l1d, Some(64 * 4 * KIB));
+    assert_eq!(reach.l2, Some(2048 * 4 * KIB));
+}
+
+#[test]
+fn undescribed_tlb_levels_are_left_out() {
+    assert_eq!(recorded(&[]), Reach::default());
+    // A hypervisor that offers the leaf and leaves it empty; an AMD processor without a second level.
+    let reach = recorded(&[
+        ((0, 0), [0x20, 0, 0, 0]),
+        ((0x8000_0000, 0), [0x8000_0008, 0, 0, 0]),
+        ((0x8000_0005, 0), [0, 0x0020_0020, 0, 0]),
+        ((0x8000_0006, 0), [0, 0x0200_0200, 0, 0]),
+    ]);
+    assert_eq!(reach.l1d, Some(128 * KIB));
+    assert_eq!(reach.l2, None);
+}
