@@ -301,6 +301,25 @@ mod tests {
     }
 
     #[test]
+    fn requests_keep_their_offsets_after_any_other() {
+        let (file, mut calls) = (file(), SeekCalls::new());
+        for (offset, len, expected) in [
+            (0, 2, &b"01"[..]),
+            (2, 2, b"23"),
+            (7, 2, b"78"),
+            (0, 3, b"012"),
+            (8, 4, b"89"),
+            (8, 2, b"89"),
+            (1, 1, b"1"),
+        ] {
+            assert_eq!(read(&mut calls, &file, offset, len), expected);
+        }
+        calls.write(&file, b"xy", 4).expect("writes");
+        assert_eq!(read(&mut calls, &file, 6, 1), b"6");
+        assert_eq!(read(&mut calls, &file, 3, 4), b"3xy6");
+    }
+
+    #[test]
     fn seeks_only_if_position_is_wrong_or_unknown() {
         let (file, mut calls) = (file(), SeekCalls::new());
         assert_eq!(read(&mut calls, &file, 0, 2), b"01");
