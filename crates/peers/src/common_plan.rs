@@ -189,98 +189,60 @@ mod tests {
 
     use super::*;
 
-    fn adapted(name: &str, sets: &[&str]) -> (Experiment, Option<String>) {
-        let mut experiment = Experiment::find(name).expect("built in");
-        for set in sets {
-            experiment.apply_set(set).expect("valid");
-        }
-        let chosen = |name: &str| sets.iter().any(|set| set.starts_with(&format!("{name}=")));
-        let note = adapt(&mut experiment, &chosen).expect("adapted");
-        (experiment, note)
-    }
+    /// Experiments, and what a user sets.
+    const RUNS: [(&str, &[&str]); 11] = [
+        ("read-random", &["tool=iolab,fio"]),
+        ("write-size", &["tool=iolab,fio", "buffer_init=huge"]),
+        ("read-random", &["tool=iolab,fio,iozone"]),
+        ("read-random", &["time=none"]),
+        ("read-random", &["tool=iolab,iozone", "budget=60s"]),
+        (
+            "read-random",
+            &["tool=iolab,fio", "time=none", "bs=4k", "bytes=64M"],
+        ),
+        (
+            "read-random",
+            &[
+                "tool=iolab,fio", "bs=4k", "pattern=rand,reverse", "buffer_memory=kernel",
+                "first_offset=zero",
+            ],
+        ),
+        ("read-random", &["tool=iolab,fio", "bs=4k"]),
+        (
+            "read-random",
+            &["tool=iolab,fio,iozone", "bs=4k,64k,1M", "budget=3min"],
+        ),
+        ("disk-grid", &["tool=iolab,iozone"]),
+        ("disk-grid", &["tool=iolab,iozone", "region=1GiB"]),
+    ];
 
     #[test]
-    fn what_fio_can_do_stays_as_it_is() {
-        let (experiment, note) = adapted("read-random", &["tool=iolab,fio"]);
-        assert_eq!(note, None);
-        let time = experiment.base().expect("valid").trial.limit.time;
-        assert!(time.is_some());
-        let (experiment, note) = adapted("write-size", &["tool=iolab,fio", "buffer_init=huge"]);
-        assert_eq!(note, None, "the user chose it");
-        let spec = experiment.base().expect("valid").trial;
-        assert_eq!(spec.buffer_init, BufferInit::Huge);
-    }
-
-    #[test]
-    fn iozone_makes_passes_that_all_tools_make() {
-        let (experiment, note) = adapted("read-random", &["tool=iolab,fio,iozone"]);
-        let note = note.expect("changed");
-        insta::assert_snapshot!(note, @"read-random: changed so that iolab, fio and iozone can do the same: time=none, bytes=none, region=128MiB");
-        let planned = cells(&experiment).expect("valid");
-        for cell in &planned {
-            let spec = &cell.spec.trial;
-            assert_eq!(spec.requests_bound(), Some(spec.region / spec.bs));
-        }
-    }
-
-    #[test]
-    fn trials_that_no_time_ends_are_told_beforehand() {
-        let told = |sets: &[&str]| {
-            let plan =
-                Plan::of_new_run(adapted("read-random", sets).0, &OneProcess).expect("valid");
-            beyond_budget(&plan)
-        };
-        assert_eq!(told(&["tool=iolab,fio"]), None);
-        assert_eq!(told(&["time=none"]), None, "no peer");
-        assert_eq!(
-            told(&["tool=iolab,iozone", "budget=60s"]),
-            None,
-            "it sleeps for longer"
-        );
-        let text = told(&["tool=iolab,fio", "time=none", "bs=4k", "bytes=64M"]).expect("told");
-        // Two blocks of twice 64 MiB within 90 s, less twice 0.4 s.
-        insta::assert_snapshot!(text, @"On storage slower than 3.01 MB/s the run exceeds its budget of 90 s: trials with fio have no time limit, and each of the 2 cells gets a warm-up and at least one measured trial; a smaller --size or fewer levels shorten it");
-    }
-
-    #[test]
-    fn gaps_of_peers_are_foreseen() {
-        let sets = [
-            "tool=iolab,fio", "bs=4k", "pattern=rand,reverse", "buffer_memory=kernel",
-            "first_offset=zero",
-        ];
-        let plan = Plan::of_new_run(adapted("read-random", &sets).0, &OneProcess).expect("valid");
-        insta::assert_snapshot!(gaps(&plan).join("\n"), @"fio cannot measure 1 of its 2 cells (pattern=reverse): its backward reads wrap at the end of the file, not of the region");
-    }
-
-    #[test]
-    fn sleeping_peer_is_reported_with_its_cost() {
-        let told = |sets: &[&str]| {
-            let plan = Plan::of_new_run(adapted("read-random", sets).0, &OneProcess);
-            let plan = plan.expect("valid");
-            (waiting(&plan), plan.shortfall(&overhead))
-        };
-        assert_eq!(told(&["tool=iolab,fio", "bs=4k"]), (None, None));
-        let three = ["tool=iolab,fio,iozone", "bs=4k,64k,1M", "budget=3min"];
-        let (waits, lacks) = told(&three);
-        insta::assert_snapshot!(waits.expect("IOzone sleeps"), @"iozone sleeps about 6 s in each of its runs, whatever it measures: 19 s in each block of trials");
-        assert_eq!(lacks, None);
-        let (_, lacks) = told(&["tool=iolab,fio,iozone"]);
-        insta::assert_snapshot!(lacks.expect("the built-in budget is for one tool"), @"48 cells in 90 s give n = 1 and take up to 4 min, and an interval needs 6 trials of each: choose fewer levels (--set NAME=VALUE,...) or a larger --budget: this experiment alone needs 13 min");
-    }
-
-    #[test]
-    fn grid_gets_private_files_of_one_size() {
-        let (experiment, note) = adapted("disk-grid", &["tool=iolab,iozone"]);
-        let note = note.expect("changed");
-        insta::assert_snapshot!(note, @"disk-grid: changed so that iolab and iozone can do the same: time=none, bytes=none, layout=private, region=48MiB");
-        let planned = cells(&experiment).expect("valid");
-        let even = |spec: &TrialSpec| {
-            spec.region
-                .is_multiple_of(spec.bs * u64::from(spec.threads))
-        };
-        for cell in &planned {
-            let spec = &cell.spec.trial;
-            assert!(even(spec) || spec.bs == 16 << 20, "{:?}", cell.levels);
-        }
+    fn runs_with_peers_are_adapted_and_foreseen() {
+        let told = RUNS.map(|(name, sets)| {
+            let mut experiment = Experiment::find(name).expect(name);
+            for set in sets {
+                experiment.apply_set(set).expect(set);
+            }
+            let chosen = |name: &str| sets.iter().any(|set| set.starts_with(&format!("{name}=")));
+            let mut told = vec![format!("{name} {}", sets.join(" "))];
+            told.extend(adapt(&mut experiment, &chosen).expect(name));
+            let base = experiment.base().expect(name).trial;
+            told.push(format!("{:?} {:?}", base.limit.time, base.buffer_init));
+            let plan = Plan::of_new_run(experiment, &OneProcess).expect(name);
+            let trials = || plan.cells().iter().map(|cell| &cell.spec.trial);
+            if trials().all(|one| one.requests_bound() == Some(one.region / one.bs)) {
+                told.push("each trial is one pass".to_owned());
+            }
+            let is_uneven =
+                |one: &&TrialSpec| !one.region.is_multiple_of(one.bs * u64::from(one.threads));
+            let uneven: BTreeSet<u64> = trials().filter(is_uneven).map(|one| one.bs).collect();
+            told.push(format!("sizes that threads cannot share: {uneven:?}"));
+            told.extend(waiting(&plan));
+            told.extend(gaps(&plan));
+            told.extend(beyond_budget(&plan));
+            told.extend(plan.shortfall(&overhead));
+            told.join("\n  ")
+        });
+        insta::assert_snapshot!(told.join("\n"));
     }
 }
