@@ -1,4 +1,6 @@
 //! What the doctor says of machines: each is a quiet one with a change. One program, so that it is linked once.
 
+#[path = "../../../plan/tests/all/cases.rs"]
+mod cases;
 mod machine;
 mod rules;

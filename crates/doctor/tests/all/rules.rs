@@ -11,6 +11,7 @@ use iolab_storage::{Layering, Layers, TargetKind};
 use iolab_workload::counters::{NoHardware, Traffic};
 use iolab_workload::cpus::Cpus;
 
+use crate::cases::Cases;
 use crate::machine::{GIB, MIB, PROBE, quiet, transfer};
 
 /// What is different from the quiet machine.
@@ -447,25 +448,33 @@ fn each_change_of_the_machine_is_told() {
         ("machine", MACHINE),
     ];
     for (subject, changes) in subjects {
-        let told = changes.iter().map(|(name, change)| {
+        let mut told = Cases::default();
+        for (name, change) in changes {
             let mut facts = quiet();
             change(&mut facts);
             let found = diagnose(&facts);
-            let news = found.iter().filter(|one| !usual.contains(one)).map(|one| {
-                let remedy = one.remedy.iter().map(|remedy| format!("\n    $ {remedy}"));
-                let remedy = remedy.collect::<String>();
-                format!("  {:?}, {}: {}{remedy}\n", one.severity, one.rule, one.what)
-            });
-            let news = news.collect::<String>();
+            let mut news = Vec::new();
+            for one in found.iter().filter(|one| !usual.contains(one)) {
+                let severity = match one.severity {
+                    Severity::WorthKnowing => String::new(),
+                    severity => format!("{severity:?} "),
+                };
+                news.push(format!("{severity}{}: {}", one.rule, one.what));
+                news.extend(one.remedy.iter().map(|remedy| format!("  $ {remedy}")));
+            }
             let is_there = |own: &Finding| {
                 found
                     .iter()
                     .any(|one| one.rule == own.rule && one.topic == own.topic)
             };
             let lacks = usual.iter().filter(|own| !is_there(own));
-            let lacks = lacks.map(|own| format!("  nothing of {:?} {}\n", own.topic, own.rule));
-            format!("{name}\n{news}{}", lacks.collect::<String>())
-        });
-        insta::assert_snapshot!(subject, told.collect::<String>());
+            let lacks = lacks.map(|own| format!("{:?} {}", own.topic, own.rule));
+            let lacks = lacks.collect::<Vec<_>>().join(", ");
+            if !lacks.is_empty() {
+                news.push(format!("without {lacks}"));
+            }
+            told.add(name, &news.join("\n"));
+        }
+        insta::assert_snapshot!(subject, told.text);
     }
 }

@@ -8,6 +8,24 @@ use iolab_workload::settings::{CellSpec, SETTINGS};
 
 use crate::line_files::check;
 
+/// Options that most jobs have, which outcomes leave out.
+const USUAL: [&str; 14] = [
+    "bs=4096",
+    "description=iolab also had first_offset=random; buffer_memory=contiguous",
+    "direct=1",
+    "fadvise_hint=0",
+    "filename=target",
+    "group_reporting=1",
+    "io_size=1073741824",
+    "iodepth=1",
+    "ioengine=psync",
+    "numjobs=1",
+    "offset=0",
+    "runtime=500000us",
+    "size=1073741824",
+    "thread=1",
+];
+
 /// The jobs of the only cell of an experiment.
 fn jobs(line: &str) -> Vec<DescribedJob> {
     let (name, sets) = line.split_once(' ').expect("settings");
@@ -43,11 +61,11 @@ fn options_and_description_read_as_the_cell() {
                     setting.name
                 );
             }
-            let options = job
-                .options
-                .iter()
-                .map(|(name, value)| format!(" {name}={value}"));
-            format!("{}:{}\n", job.group, options.collect::<String>())
+            let is_usual = |text: &String| USUAL.contains(&text.as_str());
+            let options = job.options.iter();
+            let options = options.map(|(name, value)| format!("{name}={value}"));
+            let options: Vec<String> = options.filter(|text| !is_usual(text)).collect();
+            format!("{}: {}\n", job.group, options.join(" "))
         });
         jobs.collect::<String>()
     });

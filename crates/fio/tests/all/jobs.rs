@@ -7,6 +7,7 @@ use iolab_plan::cells::cells;
 use iolab_workload::Kind;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 
+use crate::cases::Cases;
 use crate::line_files::check;
 
 /// The text of a file in one line.
@@ -28,9 +29,9 @@ fn shown(line: &str) -> String {
     }
 }
 
-/// The meaning of each option, and the settings of each cell or group that are not the default.
+/// The settings of each cell or group that `size=1m` alone does not have, and notes.
 fn of_file(file: &JobFile) -> String {
-    let mut told: Vec<String> = file.explained();
+    let mut told: Vec<String> = Vec::new();
     for cell in cells(&file.experiment).expect("cells") {
         cell.spec.check().expect("a trial");
         let groups = cell.spec.active();
@@ -44,11 +45,20 @@ fn of_file(file: &JobFile) -> String {
     told.extend(held.map(|levels| format!("hold {levels} in {:?}", experiment.design.budget)));
     let target = file.target.as_ref();
     told.extend(target.map(|path| format!("target {}", path.display())));
+    let is_note = |line: &&String| line.starts_with("note: ") || line.contains("nothing changes");
+    let notes = file.explained();
+    let notes = notes.iter().filter(is_note);
+    let words = |note: &String| {
+        let place = note.split_once(": ").filter(|_| note.starts_with("line "));
+        format!("  {}", place.map_or(note.as_str(), |(_, words)| words))
+    };
+    told.extend(notes.map(words));
     told.join("\n")
 }
 
 fn settings(cell: &CellSpec) -> String {
-    let plain = CellSpec::default();
+    let plain = JobFile::parse("[a]\nsize=1m\n", "x").expect("a job");
+    let plain = plain.experiment.base().expect("a cell");
     let is_changed = |one: &&Setting| one.get(cell) != one.get(&plain);
     let changed = SETTINGS.iter().filter(is_changed);
     let named = changed.map(|one| format!("{}={}", one.name, one.get(cell)));
@@ -68,15 +78,28 @@ fn each_job_file_is_applied_or_refused() {
 fn job_files_as_people_write_them() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/whole_files");
     let entries = std::fs::read_dir(folder).expect("a folder");
-    for path in entries.map(|entry| entry.expect("an entry").path()) {
+    let mut paths: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    paths.sort();
+    let mut told = Cases::default();
+    for path in paths {
         let text = std::fs::read_to_string(&path).expect("a job file");
         let name = path.file_stem().expect("a name").to_string_lossy();
-        let told = match JobFile::parse(&text, &name) {
-            Ok(file) => file.explained().join("\n"),
+        let outcome = match JobFile::parse(&text, &name) {
+            Ok(file) => of_file(&file),
             Err(error) => error.to_string(),
         };
-        insta::assert_snapshot!(&*name, told);
+        told.add(&name, &outcome);
     }
+    insta::assert_snapshot!(told.text);
+}
+
+#[test]
+fn each_option_of_a_file_is_explained() {
+    let text = include_str!("../whole_files/05-stages.fio");
+    let file = JobFile::parse(text, "stages").expect("a job file");
+    insta::assert_snapshot!(file.explained().join("\n"));
 }
 
 #[test]

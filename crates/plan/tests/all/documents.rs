@@ -11,6 +11,8 @@ use iolab_plan::requirement::Requirement;
 use iolab_plan::suite::{Suite, share};
 use iolab_workload::{Error, Kind, Result};
 
+use crate::cases::Cases;
+use crate::grouped::Grouped;
 use crate::lines::{DEFINITIONS, experiment};
 
 /// Reads a definition of an experiment, up to its cells.
@@ -24,13 +26,21 @@ fn told<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     read: impl Fn(&str) -> Option<Error>,
 ) -> String {
-    let told = texts.into_iter().map(|text| {
+    let mut told = Cases::default();
+    for text in texts {
         let error = read(text).unwrap_or_else(|| panic!("{text} is accepted"));
         assert_eq!(error.kind(), Kind::Usage, "{error}");
         assert!(error.remedy().is_some(), "{error}");
-        format!("{}\n{error}\n", text.trim_end())
-    });
-    told.collect::<Vec<_>>().join("\n")
+        told.add(&text.trim_end().replace('\n', " "), &words(&error));
+    }
+    told.text
+}
+
+/// An error without the lines of the file that it shows.
+fn words(error: &Error) -> String {
+    let error = error.to_string();
+    let words = error.lines().filter(|line| !line.contains(" |"));
+    words.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -91,7 +101,8 @@ fn changed_definitions_are_checked_like_new_ones() {
     let listed = experiment("read-size list:bs=1M,threads=1;bs=4k,threads=4").to_toml();
     let [search, listed] = [search, listed].map(|text| text.expect("TOML"));
     let groups = DEFINITIONS[2].1;
-    let told = [
+    let mut told = Cases::default();
+    for (text, from, to) in [
         (groups, "reader.p99", "cleaner.p99"),
         (groups, "[group.writer]", "[group.all]"),
         (groups, "writer.rate", "cleaner.rate"),
@@ -102,16 +113,13 @@ fn changed_definitions_are_checked_like_new_ones() {
         (
             &listed, "[[only]]\nbs = \"1MiB\"", "[[only]]\nbs = \"2MiB\"",
         ),
-    ]
-    .map(|(text, from, to)| {
+    ] {
         let wrong = text.replacen(from, to, 1);
         assert_ne!(wrong, text);
-        format!(
-            "{from:?} -> {to:?}\n{}",
-            Experiment::from_toml(&wrong, "x").expect_err(to)
-        )
-    });
-    insta::assert_snapshot!(told.join("\n"));
+        let error = Experiment::from_toml(&wrong, "x").expect_err(to);
+        told.add(&format!("{from:?} becomes {to:?}"), &words(&error));
+    }
+    insta::assert_snapshot!(told.text);
     // A table of factors by group is read too.
     let dotted = groups.replace("\"writer.rate\"", "writer.rate");
     let read = |text: &str| Experiment::from_toml(text, "x").expect("valid");
@@ -218,7 +226,8 @@ fn mistakes_in_requirements_say_what_and_where() {
         let read = Requirement::from_toml(&text, "mine.toml", &[]);
         read.map(|requirement| requirement.workloads[0].experiment.design.trials_max)
     };
-    let told = [
+    let mut told = Cases::default();
+    for (from, to) in [
         ("", ""),
         ("sync =", "bytes = \"none\", time = \"500ms\", sync ="),
         ("syncs.p99<10ms", "p99"),
@@ -228,12 +237,14 @@ fn mistakes_in_requirements_say_what_and_where() {
         ("[[workload.level]]", "[[workload.levels]]"),
         ("sync =", "bytes = \"1M\", sync ="),
         ("sync =", "time = \"none\", sync ="),
-    ]
-    .map(|(from, to)| match read(from, to) {
-        Ok(trials) => format!("{to:?}: {trials} trials"),
-        Err(error) => format!("{to:?}: {error}"),
-    });
-    insta::assert_snapshot!(told.join("\n"));
+    ] {
+        let outcome = match read(from, to) {
+            Ok(trials) => format!("{trials} trials"),
+            Err(error) => words(&error),
+        };
+        told.add(to, &outcome);
+    }
+    insta::assert_snapshot!(told.text);
     let error = Requirement::find("etc", &[]).expect_err("unknown");
     assert_eq!(error.remedy(), Some("did you mean etcd?"));
 }
@@ -290,21 +301,26 @@ const PRECONDITIONS: &[&str] = &[
 
 #[test]
 fn preconditions_are_read_in_canonical_form() {
-    let told = PRECONDITIONS
-        .iter()
-        .map(|text| match text.parse::<Precondition>() {
+    let mut told = Grouped::default();
+    for text in PRECONDITIONS {
+        match text.parse::<Precondition>() {
             Ok(read) => {
                 let canonical = read.to_string();
                 assert_eq!(canonical.parse(), Ok(read));
                 let does = (read.writes(), read.passes());
-                format!("'{text}': {canonical}, writes and passes {does:?}")
+                let text = match canonical == *text {
+                    true => canonical,
+                    false => format!("'{text}' is {canonical}"),
+                };
+                told.add(format!("writes and passes {does:?}"), text);
             }
             Err(error) => {
                 assert!(error.remedy().is_some(), "{error}");
-                format!("'{text}': {}", error.message())
+                told.add_refused(error.message(), text);
             }
-        });
-    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
+        }
+    }
+    insta::assert_snapshot!(told.told(""));
 }
 
 #[test]

@@ -117,19 +117,21 @@ fn suspects_are_those_with_a_possible_part() {
                     Intervention::Irrelevant => return None,
                     Intervention::Settings(without) => {
                         let pairs = [(&sides.base, &without.base), (&sides.other, &without.other)];
-                        pairs
-                            .map(|(with, without)| changed(with, without))
-                            .join(" | ")
+                        let [base, other] = pairs.map(|(with, without)| changed(with, without));
+                        match base == other {
+                            true => base,
+                            false => format!("{base} | {other}"),
+                        }
                     }
                     obstacle => format!("{obstacle:?}"),
                 };
-                Some(format!("{}: {way}\n", suspect.name))
+                Some(format!("{}: {way}", suspect.name))
             });
-        let told: String = told.collect();
-        match sides.is_by_construction() {
-            true => told + "by construction",
-            false => told,
+        let mut told: Vec<String> = told.collect();
+        if sides.is_by_construction() {
+            told.push("by construction".to_owned());
         }
+        told.join("; ")
     });
 }
 
@@ -185,16 +187,18 @@ fn planned(asked: &Phenomenon) -> (Inquiry, Duration) {
 fn suspects_are_tried_as_the_budget_allows() {
     check(&["inquiries"], |line| {
         let (inquiry, takes) = planned(&phenomenon(line));
-        let untried = inquiry.untried.iter();
-        let untried = untried.map(|one| format!("\n{}: {:?}", one.suspect, one.why));
-        format!(
-            "{:?}, {} variants, {takes:?}, idle {:?}, shorter {:?}{}",
-            inquiry.tried,
-            inquiry.variants.len(),
-            inquiry.idle_ns,
-            inquiry.shorter_ns,
-            untried.collect::<String>(),
-        )
+        let tried = inquiry.tried.join(", ");
+        let mut told = format!("{tried}; {} variants, {takes:?}", inquiry.variants.len());
+        let times = [("idle", inquiry.idle_ns), ("shorter", inquiry.shorter_ns)];
+        for (name, ns) in times {
+            let time = ns.map(|ns| format!(", {name} {:?}", Duration::from_nanos(ns)));
+            told.extend(time);
+        }
+        for alike in inquiry.untried.chunk_by(|one, next| one.why == next.why) {
+            let names: Vec<&str> = alike.iter().map(|one| one.suspect.as_str()).collect();
+            told += &format!("\n{}: {:?}", names.join(", "), alike[0].why);
+        }
+        told
     });
 }
 

@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::cases::{ARROW, Cases};
+
 /// Tries the lines of these files. To add a case, write a line and accept the snapshot.
 pub(crate) fn check(names: &[&str], made: impl Fn(&str) -> String) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lines");
@@ -19,15 +21,15 @@ pub(crate) fn check(names: &[&str], made: impl Fn(&str) -> String) {
 
 /// The comments and lines of a file, with every outcome made anew.
 fn made_anew(text: &str, made: impl Fn(&str) -> String) -> String {
-    let mut all = String::new();
-    let kept = text.lines().filter(|line| line.starts_with(['#', '$']));
-    for line in kept {
-        all += &format!("{line}\n");
-        if let Some(tried) = line.strip_prefix("$ ") {
-            let outcome = made(tried);
-            let outcome = outcome.lines().filter(|line| !line.trim().is_empty());
-            all.extend(outcome.map(|line| format!("  {}\n", line.trim_end())));
+    let mut all = Cases::default();
+    for line in text.lines().filter(|line| line.starts_with(['#', '$'])) {
+        match line.strip_prefix("$ ") {
+            Some(tried) => {
+                let tried = tried.split(ARROW).next().expect("a part").trim_end();
+                all.add(&format!("$ {tried}"), &made(tried));
+            }
+            None => all.text += &format!("{line}\n"),
         }
     }
-    all
+    all.text
 }

@@ -46,7 +46,7 @@ fn each_deviation_is_named() {
         let (line, target) = line.split_once('|').expect(line);
         let found = deviations(line.trim(), facts(target));
         let found: Vec<String> = found.iter().map(|one| format!("{one:?}")).collect();
-        found.join("\n")
+        found.join(", ")
     });
 }
 

@@ -1,5 +1,9 @@
 //! Settings, trials, groups and words, as tables with one driver each. One program, so that it is linked once.
 
+#[path = "../../../plan/tests/all/cases.rs"]
+mod cases;
+#[path = "../../../plan/tests/all/grouped.rs"]
+mod grouped;
 mod cells;
 mod groups;
 #[path = "../../../plan/tests/all/line_files.rs"]

@@ -17,7 +17,8 @@ fn trials_without_a_meaning_are_refused() {
         let error = cell(&format!("{possible} {change}")).check();
         let error = error.expect_err(line);
         assert_eq!(error.kind(), Kind::Usage, "{error}");
-        error.to_string()
+        assert!(error.remedy().is_some(), "{error}");
+        error.message().to_owned()
     });
 }
 

@@ -13,6 +13,8 @@ use iolab_workload::units::{
 use iolab_workload::{Error, Kind, Result};
 use proptest::prelude::*;
 
+use crate::grouped::Grouped;
+
 /// Texts by the setting that takes them, or by what they are.
 const TEXTS: &[(&str, &[&str])] = &[
     (
@@ -200,24 +202,32 @@ fn canonical(kind: &str, text: &str) -> Result<String> {
     }
 }
 
+/// Texts with the same outcome stand behind it: the canonical form, or in a refusal the reason, where `_` stands for the text or a part.
 #[test]
 fn each_text_is_read_or_refused() {
     let mut told = String::new();
     for (kind, texts) in TEXTS {
-        told += &format!("{kind}\n");
+        let mut grouped = Grouped::default();
         for text in *texts {
-            told += &match canonical(kind, text) {
+            match canonical(kind, text) {
+                Ok(written) if written == *text => {
+                    grouped.add("as it is".to_owned(), format!("{text:?}"));
+                }
                 Ok(written) => {
                     assert_eq!(canonical(kind, &written).as_ref(), Ok(&written), "{text}");
-                    format!("  {text:?}: {written}\n")
+                    grouped.add(written, format!("{text:?}"));
                 }
                 Err(error) => {
                     assert_eq!(error.kind(), Kind::Usage, "{error}");
                     assert!(error.remedy().is_some(), "{error}");
-                    format!("  {text:?} is refused: {}\n", error.message())
+                    grouped.add_refused(error.message(), text);
                 }
-            };
+            }
         }
+        if texts.len() > 3 {
+            told += &format!("{kind}\n");
+        }
+        told += &grouped.told("  ");
     }
     insta::assert_snapshot!(told);
 }

@@ -13,7 +13,9 @@ use iolab_workload::settings::SETTINGS;
 use iolab_workload::trial_description::{in_words, level_in_words, requests_in_words};
 use iolab_workload::units::{budget_to_recommend, format_duration, rough_duration};
 
+use crate::cases::Cases;
 use crate::cells::{cell, trial};
+use crate::grouped::wrapped;
 
 /// Values, each with what is written of it.
 fn written<'a, T: Copy + std::fmt::Debug + 'a>(
@@ -21,10 +23,9 @@ fn written<'a, T: Copy + std::fmt::Debug + 'a>(
     values: &[T],
     write: impl Fn(T) -> String,
 ) -> String {
-    let written = values
-        .iter()
-        .map(|value| format!("\n  {value:?}: {}", write(*value)));
-    format!("{name}{}\n", written.collect::<String>())
+    let values = values.iter();
+    let written = values.map(|value| format!("{value:?} is {}", write(*value)));
+    wrapped(&format!("{name}:"), &written.collect::<Vec<_>>())
 }
 
 #[test]
@@ -87,7 +88,8 @@ fn numbers_have_unit_and_digits() {
 
 #[test]
 fn requests_have_size_durability_and_concurrency() {
-    let told = [
+    let mut told = Cases::default();
+    for sets in [
         "",
         "pattern=rand files=100/random layout=private threads=2",
         "pattern=rand files=100/random layout=private",
@@ -101,16 +103,12 @@ fn requests_have_size_durability_and_concurrency() {
         "pattern=rand read_percent=0 sync=each",
         "pattern=strided read_percent=0",
         "pattern=rand read_percent=70 sync=odsync",
-    ]
-    .map(|sets| {
+    ] {
         let trial = trial(sets);
-        format!(
-            "{sets}\n  {}\n  {}\n",
-            requests_in_words(&trial),
-            in_words(&trial)
-        )
-    });
-    insta::assert_snapshot!(told.concat());
+        let words = [requests_in_words(&trial), in_words(&trial)];
+        told.add(sets, &words.join("\n"));
+    }
+    insta::assert_snapshot!(told.text);
 }
 
 #[test]
@@ -131,7 +129,7 @@ fn each_level_reads_after_with() {
             false => format!("{set}: {}", words.join("; of 8 threads ")),
         }
     });
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(wrapped("", &told));
 }
 
 #[test]
@@ -142,8 +140,8 @@ fn near_names_are_offered() {
     let near = |names: &[&str], known: &[&str]| {
         let near = names
             .iter()
-            .map(|name| format!("{name}: {}\n", nearest(name, known).join(" ")));
-        near.collect::<String>()
+            .map(|name| format!("{name}: {}", nearest(name, known).join(" ")));
+        wrapped("near", &near.collect::<Vec<_>>())
     };
     let told = [
         near(
