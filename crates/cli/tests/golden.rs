@@ -140,12 +140,27 @@ fn fields_of_formats_for_machines() {
     }
     let text: String = fields
         .iter()
-        .map(|(format, fields)| {
-            let fields: String = fields.iter().map(|field| format!("  {field}\n")).collect();
-            format!("{format}\n{fields}")
-        })
+        .map(|(format, fields)| format!("{format}\n{}", by_parent(fields)))
         .collect();
     golden!("fields", text);
+}
+
+/// Names of fields with their types, behind what they belong to.
+fn by_parent(fields: &BTreeSet<String>) -> String {
+    let mut parents: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for field in fields {
+        let (parent, name) = field.rsplit_once('.').unwrap_or(("", field));
+        parents
+            .entry(parent)
+            .or_default()
+            .push(name.replace(": ", " "));
+    }
+    let mut lines = Vec::new();
+    for (parent, names) in parents {
+        let few = names.chunks(6);
+        lines.extend(few.map(|names| format!("  {parent}: {}\n", names.join(", "))));
+    }
+    lines.concat()
 }
 
 /// The JSON output of commands is valid against its schema, and has no name that the schema lacks.

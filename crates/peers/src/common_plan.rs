@@ -224,23 +224,29 @@ mod tests {
                 experiment.apply_set(set).expect(set);
             }
             let chosen = |name: &str| sets.iter().any(|set| set.starts_with(&format!("{name}=")));
-            let mut told = vec![format!("{name} {}", sets.join(" "))];
-            told.extend(adapt(&mut experiment, &chosen).expect(name));
+            let adapted = adapt(&mut experiment, &chosen).expect(name);
             let base = experiment.base().expect(name).trial;
-            told.push(format!("{:?} {:?}", base.limit.time, base.buffer_init));
+            let mut head = vec![name.to_owned()];
+            head.extend(sets.iter().map(|set| (*set).to_owned()));
+            head.push(format!("-> {:?} {:?}", base.limit.time, base.buffer_init));
             let plan = Plan::of_new_run(experiment, &OneProcess).expect(name);
             let trials = || plan.cells().iter().map(|cell| &cell.spec.trial);
             if trials().all(|one| one.requests_bound() == Some(one.region / one.bs)) {
-                told.push("each trial is one pass".to_owned());
+                head.push("one pass".to_owned());
             }
             let is_uneven =
                 |one: &&TrialSpec| !one.region.is_multiple_of(one.bs * u64::from(one.threads));
             let uneven: BTreeSet<u64> = trials().filter(is_uneven).map(|one| one.bs).collect();
-            told.push(format!("sizes that threads cannot share: {uneven:?}"));
+            if !uneven.is_empty() {
+                head.push(format!("uneven: {uneven:?}"));
+            }
+            let mut told = vec![head.join(" ")];
+            told.extend(adapted);
             told.extend(waiting(&plan));
             told.extend(gaps(&plan));
             told.extend(beyond_budget(&plan));
-            told.extend(plan.shortfall(&overhead));
+            let short = plan.shortfall(&overhead).unwrap_or_default();
+            told.extend(short.split_once(", and").map(|(short, _)| short.to_owned()));
             told.join("\n  ")
         });
         insta::assert_snapshot!(told.join("\n"));

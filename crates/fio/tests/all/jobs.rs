@@ -29,15 +29,24 @@ fn shown(line: &str) -> String {
     }
 }
 
-/// The settings of each cell or group that `size=1m` alone does not have, and notes.
+/// What `size=1m` alone is not: settings of the first cell, and those in which further cells differ from it, or settings of
+/// groups. Then notes.
 fn of_file(file: &JobFile) -> String {
+    let plain = JobFile::parse("[a]\nsize=1m\n", "x").expect("a job");
+    let plain = plain.experiment.base().expect("a cell");
+    let cells = cells(&file.experiment).expect("cells");
     let mut told: Vec<String> = Vec::new();
-    for cell in cells(&file.experiment).expect("cells") {
+    for cell in &cells {
         cell.spec.check().expect("a trial");
         let groups = cell.spec.active();
-        told.extend(groups.map(|one| format!("{}: {}", one.name, settings(&one.spec))));
+        told.extend(groups.map(|one| format!("{}: {}", one.name, settings(&one.spec, &plain))));
         if !cell.spec.has_groups() {
-            told.push(format!("= {}", settings(&cell.spec)));
+            let others = if told.is_empty() {
+                &plain
+            } else {
+                &cells[0].spec
+            };
+            told.push(format!("= {}", settings(&cell.spec, others)));
         }
     }
     let experiment = &file.experiment;
@@ -56,10 +65,8 @@ fn of_file(file: &JobFile) -> String {
     told.join("\n")
 }
 
-fn settings(cell: &CellSpec) -> String {
-    let plain = JobFile::parse("[a]\nsize=1m\n", "x").expect("a job");
-    let plain = plain.experiment.base().expect("a cell");
-    let is_changed = |one: &&Setting| one.get(cell) != one.get(&plain);
+fn settings(cell: &CellSpec, plain: &CellSpec) -> String {
+    let is_changed = |one: &&Setting| one.get(cell) != one.get(plain);
     let changed = SETTINGS.iter().filter(is_changed);
     let named = changed.map(|one| format!("{}={}", one.name, one.get(cell)));
     named.collect::<Vec<_>>().join(" ")

@@ -36,12 +36,12 @@ impl Grouped {
     }
 }
 
-/// A list behind its head, in lines of at most 120 characters.
+/// A list behind its head, in lines of at most 138 characters.
 pub(crate) fn wrapped(head: &str, parts: &[String]) -> String {
     let mut lines = vec![head.to_owned()];
     for part in parts {
         let last = lines.last_mut().expect("the head");
-        match last.chars().count() + part.chars().count() < 118 {
+        match last.chars().count() + part.chars().count() < 136 {
             true => *last += &format!(" {part},"),
             false => lines.push(format!("    {part},")),
         }

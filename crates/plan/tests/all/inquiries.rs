@@ -196,7 +196,9 @@ fn suspects_are_tried_as_the_budget_allows() {
         }
         for alike in inquiry.untried.chunk_by(|one, next| one.why == next.why) {
             let names: Vec<&str> = alike.iter().map(|one| one.suspect.as_str()).collect();
-            told += &format!("\n{}: {:?}", names.join(", "), alike[0].why);
+            let why = format!("{:?}", alike[0].why);
+            let why = why.replace(", idle_ns: 0", "").replace(", fill_ns: 0", "");
+            told += &format!("\n{}: {why}", names.join(", "));
         }
         told
     });

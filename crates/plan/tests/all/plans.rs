@@ -35,7 +35,7 @@ fn plan_of(subject: &str, line: &str) -> Result<String> {
     let written = definition(&made.experiment);
     let question = |line: &&String| line.starts_with("question = ");
     if subject == "questions" {
-        told.extend(written.iter().find(question).cloned());
+        return Ok(written.iter().find(question).expect("a question").clone());
     }
     let mut follows = news(&written, &definition(&before));
     follows.retain(|own| !own.starts_with('[') && !question(&own) && !is_given(own, line));
@@ -53,18 +53,27 @@ fn plan_of(subject: &str, line: &str) -> Result<String> {
     if ["forecasts", "soaks", "budgets-of-writes"].contains(&subject) {
         let forecast = Forecast::of(&plan, &|_| Duration::ZERO);
         let (trials, time) = (forecast.trials, forecast.time);
+        let (written, writes) = (forecast.written, forecast.writes());
+        let writes = format!("{written:?}, {writes:?}");
+        let bounded = format!(
+            "AtMost({0}), Writes {{ bytes: {0}, is_bounded: true }}",
+            forecast.writes().bytes
+        );
+        let writes = match writes == bounded {
+            true => format!("{written:?}"),
+            false => writes,
+        };
         told.push(format!(
-            "{} to {} trials, {:?} to {:?}, {:?}, {:?}",
-            trials.0,
-            trials.1,
-            time.0,
-            time.1,
-            forecast.written,
-            forecast.writes(),
+            "{} to {} trials, {:?} to {:?}, {writes}",
+            trials.0, trials.1, time.0, time.1,
         ));
     }
     if ["forecasts", "soaks", "changes"].contains(&subject) {
-        told.extend(plan.shortfall(&|_| Duration::ZERO));
+        let short = plan.shortfall(&|_| Duration::ZERO);
+        let short = short
+            .as_deref()
+            .and_then(|short| short.split(": choose").next());
+        told.extend(short.map(str::to_owned));
     }
     let specs = || plan.cells().iter().map(|cell| &cell.spec);
     if subject == "order" && depends_on_order(&plan.experiment().design, specs()) {

@@ -5,8 +5,9 @@ use std::time::Duration;
 use iolab_workload::group::split_group;
 use iolab_workload::names::check_group_name;
 use iolab_workload::settings::own_cells;
-use iolab_workload::trial::{Rate, SyncPolicy};
+use iolab_workload::trial::{Rate, SyncPolicy, TrialLimit};
 
+use crate::cases::Cases;
 use crate::cells::cell;
 
 /// Groups; which of them follow the end of others, with their bounds; what all have together.
@@ -26,30 +27,38 @@ const GROUPS: [&str; 8] = [
 
 #[test]
 fn groups_end_together_and_add_up() {
-    let told = GROUPS.map(|groups| {
+    let mut told = Cases::default();
+    for groups in GROUPS {
         let cell = cell(groups);
         cell.check().expect(groups);
-        let each = cell.group_trials().into_iter().map(|group| {
-            let (trial, follows) = (group.trial, group.follows);
-            format!(
-                "\n  follows {follows}: {:?}, {:?} requests",
-                trial.limit,
-                trial.requests_bound()
-            )
-        });
+        let limit = |limit: TrialLimit| match (limit.bytes, limit.time) {
+            (None, None) => "no limit".to_owned(),
+            (Some(bytes), None) => format!("{bytes} bytes"),
+            (bytes, Some(time)) => bytes.map_or(format!("{time:?}"), |_| format!("{limit:?}")),
+        };
+        let mut parts = Vec::new();
+        for group in cell.group_trials() {
+            let follows = if group.follows { "follows " } else { "" };
+            let requests = group.trial.requests_bound();
+            let requests = requests.map_or("any".to_owned(), |bound| bound.to_string());
+            parts.push(format!(
+                "{follows}{}, {requests} requests",
+                limit(group.trial.limit)
+            ));
+        }
         let all = cell.trial.clone();
-        format!(
-            "{groups}{}\n  {} threads, {} + {}, {} % reads, bs {}, {:?}",
-            each.collect::<String>(),
+        parts.push(format!(
+            "{} threads, {} + {}, {} % reads, bs {}, {}",
             all.threads,
             all.offset,
             all.region,
             all.read_percent,
             all.bs,
-            all.limit,
-        )
-    });
-    insta::assert_snapshot!(told.join("\n"));
+            limit(all.limit),
+        ));
+        told.add(groups, &parts.join("\n"));
+    }
+    insta::assert_snapshot!(told.text);
 }
 
 #[test]

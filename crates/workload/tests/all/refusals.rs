@@ -14,6 +14,7 @@ fn trials_without_a_meaning_are_refused() {
             cell(line).check().expect(line);
             return String::new();
         };
+        cell(possible).check().expect(line);
         let error = cell(&format!("{possible} {change}")).check();
         let error = error.expect_err(line);
         assert_eq!(error.kind(), Kind::Usage, "{error}");
