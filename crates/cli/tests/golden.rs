@@ -157,7 +157,7 @@ fn by_parent(fields: &BTreeSet<String>) -> String {
     }
     let mut lines = Vec::new();
     for (parent, names) in parents {
-        let few = names.chunks(6);
+        let few = names.chunks(5);
         lines.extend(few.map(|names| format!("  {parent}: {}\n", names.join(", "))));
     }
     lines.concat()

@@ -131,7 +131,7 @@ fn suspects_are_those_with_a_possible_part() {
         if sides.is_by_construction() {
             told.push("by construction".to_owned());
         }
-        told.join("; ")
+        told.join("\n")
     });
 }
 
