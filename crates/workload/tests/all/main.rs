@@ -2,9 +2,9 @@
 
 #[path = "../../../plan/tests/all/cases.rs"]
 mod cases;
+mod cells;
 #[path = "../../../plan/tests/all/grouped.rs"]
 mod grouped;
-mod cells;
 mod groups;
 #[path = "../../../plan/tests/all/line_files.rs"]
 mod line_files;
