@@ -1,14 +1,13 @@
 //! The environment of a run, as its run file stores it: facts by key.
 
-mod key;
 mod keys;
 
 use std::collections::HashMap;
 
-pub use key::{
-    Bit, Bytes, Family, Flag, Hex, Key, Real, Tenths, Text, ValueType, Whole, WholeText,
+pub use keys::{
+    ALL, Bit, Bytes, Cache, Family, Flag, Hex, Holds, KEYS, Key, KeyEntry, Keys, PeakSource, Real,
+    TargetFact, Tenths, Text, ValueType, Whole, WholeText,
 };
-pub use keys::{ALL, Cache, Holds, KEYS, KeyEntry, Keys, TargetFact};
 
 /// Facts by key, in the order of the output. [`KEYS`] lists the keys; facts of other versions under other keys are kept too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

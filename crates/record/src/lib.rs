@@ -7,18 +7,13 @@
 
 pub mod column;
 pub mod doctor_findings;
-mod effective_settings;
 pub mod environment;
-pub mod peak_source;
 pub mod peaks;
 pub mod question;
 mod sample;
-mod shown_latency;
 mod states;
 pub mod tables;
-pub mod target_paths;
-mod targets;
-mod tell_targets_apart;
+pub mod targets;
 pub mod witness;
 
 pub use iolab_workload::counters::{
@@ -50,16 +45,14 @@ use iolab_workload::whole_trial::WholeTrial;
 pub use question::Question;
 pub use sample::{
     ClientPart, LatencyOf, Part, PartId, RankActivity, RankReport, Sample, SampleLatency,
-    SampleLatencyOverTime, SampleSeries,
+    SampleLatencyOverTime, SampleSeries, ShownLatency,
 };
-pub use shown_latency::ShownLatency;
 pub use states::{
     ClockDomain, Ended, EndedBy, EventKind, PreparationKind, RequestTime, RunStatus, ServedBy,
     TargetKind,
 };
 pub use tables::{DriveLog, FurtherTarget, GroupRow, PreparationStep, Rank};
-pub use targets::UNKNOWN_TARGET;
-pub use tell_targets_apart::tell_targets_apart;
+pub use targets::{UNKNOWN_TARGET, tell_targets_apart};
 
 /// The schema version that this build writes, and the only one that it reads.
 pub const SCHEMA_VERSION: i64 = 8;

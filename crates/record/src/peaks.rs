@@ -5,8 +5,7 @@ use iolab_workload::quantity::significant;
 use iolab_workload::units::{parse_per_second, parse_throughput};
 use iolab_workload::{Error, Result};
 
-use crate::environment::{Environment, Family, KEYS, Real};
-use crate::peak_source::PeakSource;
+use crate::environment::{Environment, Family, KEYS, PeakSource, Real};
 
 /// The ceilings from one source; `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -1,23 +1,26 @@
-//! The result of one trial, and of each of its parts.
+//! The result of one trial and of each of its parts, the settings in force, and the latency that is shown.
 
 use std::fmt;
+use std::str::FromStr;
 
+use super::RingFlag;
+use crate::{DriveLog, Ended, Operation, RequestTime, RunRecord, ServedVerdict};
 use iolab_workload::counters::{Counters, SharedAccounts};
 use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::medium::Medium;
 use iolab_workload::operation::{Moved, PerOperation};
-use iolab_workload::outcome::RequestSizes;
-use iolab_workload::outcome::{Effective, RateReport};
-use iolab_workload::outcome::{LatencySummary, OperationSummary};
+use iolab_workload::outcome::{
+    Effective, LatencySummary, OperationSummary, RateReport, RequestSizes,
+};
 use iolab_workload::region_state::Region;
 use iolab_workload::response::Response;
 use iolab_workload::series::Series;
+use iolab_workload::settings::CellSpec;
 use iolab_workload::stages::TraceSummary;
+use iolab_workload::trial::TrialSpec;
 use iolab_workload::verify::Verified;
-
-use crate::{DriveLog, Ended, Operation, RequestTime, ServedVerdict, ShownLatency};
 
 /// The result of one trial.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -335,5 +338,110 @@ impl ShownLatency {
                 all.clone().find(used).unwrap_or_default()
             }
         }
+    }
+}
+
+impl Sample {
+    /// Settings in force that can differ from the requested ones: `fixed_file,fixed_buffers,...; note`. For another tool's
+    /// trial its command line comes before the note.
+    pub fn effective_text(&self) -> String {
+        let effective = &self.effective;
+        let flags = [
+            (effective.fixed_file, "fixed_file"),
+            (effective.fixed_buffers, "fixed_buffers"),
+        ];
+        let flags = flags.into_iter().filter(|(on, _)| *on);
+        let flags = flags.map(|(_, name)| name.to_owned());
+        let ring = effective.ring.iter().map(ToString::to_string);
+        let flags = flags.chain(ring).collect::<Vec<_>>().join(",");
+        let parts = Some(flags).filter(|flags| !flags.is_empty());
+        let parts: Vec<String> = parts.into_iter().chain(self.command_and_note()).collect();
+        parts.join("; ")
+    }
+
+    /// The command line and the note, as far as there are any.
+    fn command_and_note(&self) -> Option<String> {
+        let command = self.effective.command.as_deref().unwrap_or_default();
+        let text = format!("{command} {}", self.effective.note);
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    /// The version and the command line of another tool's trial, with what there is to say of it.
+    pub fn command(&self) -> Option<String> {
+        self.effective.command.as_ref()?;
+        self.command_and_note()
+    }
+
+    pub(crate) fn effective_ring(&self) -> String {
+        let flags = self.effective.ring.iter();
+        let names: Vec<String> = flags.map(ToString::to_string).collect();
+        names.join(",")
+    }
+
+    pub(crate) fn put_effective_ring(&mut self, text: &str) -> bool {
+        let flags = text.split(',').filter(|name| !name.is_empty());
+        let flags = flags.map(RingFlag::from_str).collect::<Result<Vec<_>, _>>();
+        flags.map(|flags| self.effective.ring = flags).is_ok()
+    }
+}
+
+/// The requests whose latency the trials of a run show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ShownLatency {
+    /// The latency of each trial's own requests: no trial mixes several operations.
+    #[default]
+    Own,
+    /// The latency of requests with this operation, which some trials may lack: some mix several operations.
+    Of(Operation),
+}
+
+impl ShownLatency {
+    /// The shown latency of the cells of a run: of their whole trials (0), or of a group with this number. If the settings
+    /// of any cell mix several operations, all cells show the first of these, so that no two are compared by different
+    /// ones. Counts, which chance decides, do not matter.
+    pub fn of<'a>(cells: impl Iterator<Item = &'a CellSpec>, group: u32) -> Self {
+        let trials = cells.filter_map(|spec| {
+            let own = match group {
+                // All groups together have no latency.
+                0 => (!spec.has_groups()).then_some(spec),
+                group => spec.groups.get(group as usize - 1).map(|group| &group.spec),
+            };
+            Some(&own.filter(|own| !own.runs_program())?.trial)
+        });
+        let several = trials.filter_map(|trial| {
+            let all = Operation::ALL.iter().copied();
+            let mut asked = all.filter(|operation| trial.requests(*operation));
+            let first = asked.next()?;
+            asked.next().map(|_| first)
+        });
+        several.min().map_or(Self::Own, Self::Of)
+    }
+
+    /// Whether the settings of a trial ask for requests of this operation.
+    pub fn is_asked(self, trial: &TrialSpec) -> bool {
+        match self {
+            Self::Own => true,
+            Self::Of(operation) => trial.requests(operation),
+        }
+    }
+
+    /// The name of the shown quantity, such as `latency`, with the operation if there is a choice: `latency of reads`.
+    pub fn subject(self, what: &str) -> String {
+        match self {
+            Self::Own => what.to_owned(),
+            Self::Of(operation) => format!("{what} of {operation}s"),
+        }
+    }
+}
+
+impl RunRecord {
+    /// The requests whose latency the whole trials show (0), or a group of this number.
+    pub fn timed(&self, group: u32) -> ShownLatency {
+        ShownLatency::of(self.cells.iter().map(|cell| &cell.spec), group)
+    }
+
+    /// The requests whose latency is shown for the group that the experiment asks about, or for whole trials.
+    pub fn asked_timed(&self) -> ShownLatency {
+        self.timed(self.asked_group().unwrap_or(0))
     }
 }

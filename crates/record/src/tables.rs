@@ -12,24 +12,18 @@ use iolab_workload::table;
 
 #[macro_use]
 mod column_macros;
-#[macro_use]
-mod kernel_counters;
-#[macro_use]
-mod pressure;
 
 mod cell;
 mod drive_log;
-mod over_time;
-mod preparation;
-mod question;
 mod sample;
 mod witness;
 
-pub use cell::{CELL, CELL_GROUP, CellRow, GroupRow};
-pub use drive_log::{DRIVE_LOG, DriveLog};
-pub use over_time::{LATENCY_OVER_TIME, LatencyOverTimeRow};
-pub use preparation::{PREPARATION, PreparationStep};
-pub use question::{ANSWERS, LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow};
+pub use cell::{
+    ANSWERS, CELL, CELL_GROUP, CellRow, GroupRow, LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow,
+};
+pub use drive_log::{
+    DRIVE_LOG, DriveLog, LATENCY_OVER_TIME, LatencyOverTimeRow, PREPARATION, PreparationStep,
+};
 pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE, stages};
 pub use witness::{
     MomentDeviceRow, WITNESS, WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT,

@@ -1,11 +1,15 @@
-//! The targets of cells, in runs with several.
+//! The targets of cells: their paths byte for byte, and names that distinguish equal ones of several runs.
+
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
-
-use iolab_workload::names::TargetName;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use crate::environment::{Environment, KEYS};
 use crate::{Cell, RunRecord, TargetKind};
+use iolab_workload::names::TargetName;
 
 /// The target of an imported run whose report does not name any.
 pub const UNKNOWN_TARGET: &str = "an unknown target";
@@ -106,83 +110,132 @@ impl RunRecord {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use iolab_workload::group::GroupSpec;
-    use iolab_workload::settings::CellSpec;
-    use iolab_workload::trial::Rate;
+/// The bytes of a path that is not UTF-8; `None` if text keeps it.
+pub fn beyond_text(path: &Path) -> Option<Vec<u8>> {
+    let bytes = || path.as_os_str().as_encoded_bytes().to_owned();
+    path.to_str().is_none().then(bytes)
+}
 
-    use super::*;
-    use crate::FurtherTarget;
-
-    /// A run on `/a` and `/b`.
-    fn two_targets() -> RunRecord {
-        let mut record = RunRecord::default();
-        record.run.target = "/a".to_owned();
-        record.further_targets = vec![FurtherTarget {
-            id: 1,
-            target: "/b".to_owned(),
-            ..FurtherTarget::default()
-        }];
-        record
+/// The paths of the targets of a run, its own first.
+pub fn target_paths(record: &RunRecord) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = record.targets().map(PathBuf::from).collect();
+    let exact = record.environment.get(&KEYS.target_path_hex);
+    // A file may come from a stranger: the path that is opened has to be the one that is shown.
+    if let Some(exact) = exact
+        .and_then(of_bytes)
+        .filter(|path| path.display().to_string() == record.run.target)
+    {
+        paths[0] = exact;
     }
+    paths
+}
 
-    #[test]
-    fn cells_find_their_target_by_its_path() {
-        let record = two_targets();
-        let mut cell = Cell::default();
-        assert_eq!(record.target_paths_of(&cell), ["/a"]);
-        cell.spec.target = "/b".parse().ok();
-        assert_eq!(record.target_of(&cell), Some(1));
-        assert_eq!(record.target_paths_of(&cell), ["/b"]);
+/// The path of these bytes; `None` on systems whose paths are not bytes, which cannot have such a target.
+fn of_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStringExt;
+        Some(std::ffi::OsString::from_vec(bytes).into())
     }
+    #[cfg(not(unix))]
+    {
+        drop(bytes);
+        None
+    }
+}
 
-    #[test]
-    fn a_target_goes_by_its_given_name() {
-        let mut record = two_targets();
-        let mut own = Environment::default();
-        own.put(&KEYS.target_name, "WD-Red".to_owned());
-        record.environment.put_target(1, own);
-        assert_eq!(record.target_text(), "/a, WD-Red");
-        let called = |path: &str| record.target_called(path.parse().ok().as_ref());
-        assert_eq!(called("/b"), "WD-Red");
-        assert_eq!(record.target_called(None), "/a");
-    }
+/// A target of one of several runs that the user gave no name.
+struct Unnamed {
+    run: usize,
+    number: usize,
+    path: String,
+    storage: String,
+    /// Its host, the model of its device and the device; empty if unknown.
+    places: [String; 3],
+}
 
-    #[test]
-    fn groups_use_the_targets_of_running_ones() {
-        let mut record = two_targets();
-        let facts = [
-            ("device_link_mb_s", "600"),
-            ("target_1_device_link_mb_s", "3500"),
-            ("cpu", "x"),
-        ];
-        let facts = facts.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        record.environment = facts.into_iter().collect();
-        let cell = |active: [bool; 2]| {
-            let group = |(name, runs): (&str, bool)| {
-                let mut spec = CellSpec {
-                    target: name.parse().ok(),
-                    ..CellSpec::default()
-                };
-                spec.trial.rate = (!runs).then_some(Rate::ZERO);
-                GroupSpec {
-                    name: "g".to_owned(),
-                    spec,
-                }
-            };
-            let mut cell = Cell::default();
-            cell.spec.groups = ["/a", "/b"].into_iter().zip(active).map(group).collect();
-            cell
-        };
-        let link = |cell: &Cell| record.environment_of(cell).get(&KEYS.device_link_mb_s);
-        let (first, second, both) = (cell([true, false]), cell([false, true]), cell([true, true]));
-        assert_eq!(record.target_paths_of(&second), ["/b"]);
-        assert_eq!(record.target_paths_of(&both), ["/a", "/b"]);
-        assert_eq!(
-            [link(&first), link(&second), link(&both)],
-            [Some(600.0), Some(3500.0), None]
-        );
-        assert_eq!(record.environment_of(&both).text("cpu"), Some("x"));
+/// Choices of the [`Unnamed::places`] that follow a path, the shortest first.
+const CHOICES: [[bool; 3]; 8] = [
+    [false, false, false],
+    [true, false, false],
+    [false, true, false],
+    [true, true, false],
+    [false, false, true],
+    [true, false, true],
+    [false, true, true],
+    [true, true, true],
+];
+
+impl Unnamed {
+    /// The path with some facts about its place: `/data on alpha/X1`.
+    fn name(&self, choice: [bool; 3]) -> String {
+        let chosen = self.places.iter().zip(choice);
+        let chosen = chosen.filter(|(place, is_chosen)| *is_chosen && !place.is_empty());
+        let places: Vec<&str> = chosen.map(|(place, _)| place.as_str()).collect();
+        match places.is_empty() {
+            true => self.path.clone(),
+            false => format!("{} on {}", self.path, places.join("/")),
+        }
     }
+}
+
+/// Gives targets of these runs names of their own if a path is not the same storage in all of them. The name is the path
+/// with the host, the model of the device or the device, or with as many of them as distinguish the storage (`/data on
+/// alpha/X1`). A name that the user gave stays, and so does a path without known differences.
+pub fn tell_targets_apart<'a>(records: impl IntoIterator<Item = &'a mut RunRecord>) {
+    let mut records: Vec<&mut RunRecord> = records.into_iter().collect();
+    let of_run = |(run, record): (usize, &&mut RunRecord)| {
+        let paths = record.targets().enumerate();
+        let unnamed = paths.filter_map(|(number, path)| {
+            let of = &record.environment;
+            let known = |key| of.get_of(number, key).unwrap_or_default();
+            of.get_of(number, &KEYS.target_name)
+                .is_none()
+                .then(|| Unnamed {
+                    run,
+                    number,
+                    path: path.to_owned(),
+                    storage: record.storage_of(number),
+                    places: [
+                        of.get(&KEYS.host_name).unwrap_or_default(),
+                        known(&KEYS.device_model),
+                        known(&KEYS.device),
+                    ],
+                })
+        });
+        unnamed.collect::<Vec<_>>()
+    };
+    let mut of_paths: BTreeMap<String, Vec<Unnamed>> = BTreeMap::new();
+    for one in records.iter().enumerate().flat_map(of_run) {
+        of_paths.entry(one.path.clone()).or_default().push(one);
+    }
+    for of_path in of_paths.values() {
+        let choice = choice(of_path);
+        for one in of_path {
+            let name = one.name(choice);
+            if name == one.path {
+                continue;
+            }
+            let mut own = Environment::default();
+            own.put(&KEYS.target_name, name);
+            let environment = &mut records[one.run].environment;
+            match one.number {
+                0 => environment.extend(own),
+                number => environment.put_target(number, own),
+            }
+        }
+    }
+}
+
+/// The first choice with which different storage of a path has different names, or else one with the most names.
+fn choice(of_path: &[Unnamed]) -> [bool; 3] {
+    let storage: BTreeSet<&str> = of_path.iter().map(|one| one.storage.as_str()).collect();
+    let names = |choice: &[bool; 3]| {
+        let names: BTreeSet<String> = of_path.iter().map(|one| one.name(*choice)).collect();
+        names.len()
+    };
+    let all_differ = CHOICES.iter().find(|choice| names(choice) >= storage.len());
+    // Among equally good choices, `max_by_key` returns the last one.
+    let best = || CHOICES.iter().rev().max_by_key(|choice| names(choice));
+    all_differ.or_else(best).copied().unwrap_or_default()
 }

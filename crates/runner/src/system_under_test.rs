@@ -24,7 +24,7 @@ use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS, Key, Text};
-use iolab_record::target_paths::beyond_text;
+use iolab_record::targets::beyond_text;
 use iolab_record::{ClockDomain, FurtherTarget, Run, RunRecord, TargetKind};
 use iolab_storage::Target;
 use iolab_workload::names::all_of;

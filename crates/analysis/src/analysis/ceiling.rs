@@ -2,8 +2,8 @@
 
 use super::{CellAnalysis, DoubtKind, Response};
 use iolab_record::ServedBy;
+use iolab_record::environment::PeakSource;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_record::peak_source::PeakSource;
 use iolab_record::peaks::{Peaks, above_zero};
 
 /// A measured ceiling may be exceeded by this factor by chance.

@@ -25,7 +25,7 @@ use iolab_command::lists::Lists;
 use iolab_command::output::{self, note};
 use iolab_command::output_format::{check_not_stdout, format_of, is_folder};
 use iolab_command::run_files::{analysed, files_of, without_copies};
-use iolab_record::target_paths::target_paths;
+use iolab_record::targets::target_paths;
 use iolab_record::{RunRecord, tell_targets_apart};
 use iolab_report::findings::interpretation::Together;
 use iolab_report::input::Input;

@@ -12,7 +12,7 @@ use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_record::question::Fit;
-use iolab_record::target_paths::target_paths;
+use iolab_record::targets::target_paths;
 use iolab_record::{Question, RunRecord, RunStatus, TargetKind};
 use iolab_report::input::Input;
 use iolab_runfile::RunFile;

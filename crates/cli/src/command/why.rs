@@ -21,7 +21,7 @@ use iolab_plan::experiment::{self, BUDGET_MAX, Change, Experiment, INQUIRY, Inqu
 use iolab_plan::precondition::Precondition;
 use iolab_plan::suspect::{Leftover, MachineState, Sides};
 use iolab_record::environment::KEYS;
-use iolab_record::target_paths::target_paths;
+use iolab_record::targets::target_paths;
 use iolab_record::{EndedBy, RunRecord, TargetKind};
 use iolab_report::causes;
 use iolab_report::input::Input;

@@ -28,12 +28,11 @@ macro_rules! latency {
 }
 
 mod evidence;
-mod operations;
-mod stages;
 
-use evidence::{bottom, cache_after, cache_before, device, extents, hardware, machine, process};
-use operations::operations;
-pub use stages::stages;
+pub use evidence::stages;
+use evidence::{
+    bottom, cache_after, cache_before, device, extents, hardware, machine, operations, process,
+};
 
 /// Table `sample`.
 pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {

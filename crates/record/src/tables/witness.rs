@@ -32,8 +32,6 @@ macro_rules! words {
 
 mod parts;
 mod subject;
-mod traced;
-mod verdicts;
 
 pub use parts::{
     MomentDeviceRow, WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT,
@@ -69,9 +67,9 @@ pub static WITNESS: LazyLock<Table<Witnessed>> = LazyLock::new(|| {
             ways(),
             target(),
             machine(),
-            verdicts::verdicts(),
-            verdicts::claim(),
-            traced::program(),
+            subject::verdicts(),
+            subject::claim(),
+            parts::program(),
         ],
         &["CHECK (id = 1)"],
     )

@@ -7,7 +7,7 @@ use super::own_model::OwnModel;
 use iolab_analysis::consent::NeededConsent;
 use iolab_record::TargetKind;
 use iolab_record::environment::KEYS;
-use iolab_record::target_paths::target_paths;
+use iolab_record::targets::target_paths;
 use iolab_workload::escape_control::shell_path;
 
 /// The commands that make this report again and export its data.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_record::environment::KEYS;
-use iolab_record::target_paths::beyond_text;
+use iolab_record::targets::beyond_text;
 use iolab_record::{EndedBy, EventKind};
 use iolab_record::{Event, RunRecord, ServedBy};
 use iolab_report::block::parts_in_markdown;

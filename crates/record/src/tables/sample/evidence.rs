@@ -1,10 +1,10 @@
-//! Columns of the counters of kernel and processor over the timed span, and of page cache and extents.
-
-use iolab_workload::counters::HardwareEvents;
+//! Columns of a sample by operation, by stage of traced requests, and of the counters of kernel and processor.
 
 use super::Columns;
 use crate::column::{Column, Null};
-use crate::{Hardware, Sample};
+use crate::{Hardware, Operation, Sample};
+use iolab_workload::counters::HardwareEvents;
+use iolab_workload::stages::{CarriedBy, Journal};
 use iolab_workload::table;
 
 pub(super) fn process() -> Columns {
@@ -127,8 +127,11 @@ pub(super) fn machine() -> Columns {
 }
 
 const LOOKED: &str = "bytes that were looked at, spread over the region; less than the region where looking at all would have taken too long, the counts are scaled then";
+
 const HELD: &str = "bytes of the region in the page cache before the start and after the end; NULL where the kernel does not tell this user";
+
 const DIRTY: &str = "dirty bytes among them, still to be written";
+
 const WRITEBACK: &str = "bytes among them in write-back";
 
 pub(super) fn cache_before() -> Columns {
@@ -167,4 +170,142 @@ pub(super) fn extents() -> Columns {
     };
     let extents = extents!(Sample, [region.extents?], LOOKED, EMPTY);
     extents.into_iter().chain(times).collect()
+}
+
+const SERVICE: &str = "service time (completion minus submission): mean, quantiles 0.5, 0.9, 0.99, 0.999, greatest; with sync `each` and `fdatasync` a write's includes the sync that follows it; NULL without requests, and with `latency=false`";
+
+const RESPONSE: &str =
+    "response time (completion minus intended start), in the same parts; NULL in the closed loop";
+
+const LATENESS: &str =
+    "lateness (submission minus intended start), in the same parts; NULL in the closed loop";
+
+const SYNC: &str = "service time of the syncs that follow writes (sync `each` and `fdatasync`), in the same parts; NULL without any";
+
+const REQUESTS: &str = "requests completed";
+
+const BYTES: &str = "bytes transferred by them";
+
+const SHORT: &str = "transfers that the kernel cut short and iolab continued";
+
+/// Columns of an operation that transfers data. Arguments: prefix of the names, field.
+macro_rules! moved {
+    ($name:literal, $operation:ident) => {{
+        let mut columns = Vec::from(table! {
+            number!(concat!($name, "_requests"), Sample, operations.$operation.requests).doc(REQUESTS);
+            number!(concat!($name, "_bytes"), Sample, operations.$operation.bytes).doc(BYTES);
+            number!(concat!($name, "_short_transfers"), Sample, operations.$operation.short_transfers).doc(SHORT);
+        });
+        columns.extend(latency!(
+            concat!($name, "_latency"),
+            operations.$operation.latency,
+            SERVICE
+        ));
+        columns.extend(latency!(
+            concat!($name, "_response"),
+            operations.$operation.response,
+            RESPONSE
+        ));
+        columns.extend(latency!(
+            concat!($name, "_lateness"),
+            operations.$operation.lateness,
+            LATENESS
+        ));
+        columns
+    }};
+}
+
+/// The columns of all operations.
+pub(super) fn operations() -> Columns {
+    let of = |operation: &Operation| match operation {
+        Operation::Read => moved!("read", read),
+        Operation::Write => moved!("write", write),
+        Operation::Sync => syncs(),
+        Operation::Trim => trims(),
+    };
+    Operation::ALL.iter().flat_map(of).collect()
+}
+
+/// The column `syncs` says whether there were any.
+fn syncs() -> Columns {
+    latency!("sync_latency", operations.sync.latency, SYNC).into()
+}
+
+fn trims() -> Columns {
+    const TRIMS: &str = "requests that trimmed (`trim_percent`), and the bytes that they covered; included in throughput and IOPS";
+    let mut columns = vec![
+        number!("trim_requests", Sample, operations.trim.requests)
+            .doc(TRIMS)
+            .null(Null::Free),
+        number!("trim_bytes", Sample, operations.trim.bytes)
+            .doc(TRIMS)
+            .null(Null::Free),
+    ];
+    columns.extend(latency!("trim_latency", operations.trim.latency, SERVICE));
+    columns.into_iter().collect()
+}
+
+const JOINED: &str = "requests of a traced trial whose events were all found, and those that miss some; NULL without `trace`, like all of the next";
+
+const SPLIT: &str = "joined requests that were several to the device";
+
+const CARRIED: &str = "requests of the disk that carried the trial's requests, requests of others (the file system's too), and flushes of its cache; `flush_waits` are requests that transfer nothing and wait for a flush. Their sum equals the sum of `device_read_ios`, `device_write_ios` and `device_flush_ios` over the same time";
+
+const SYNCS: &str = "syncs that followed writes, or that writes carried out themselves; the journal commits that these waited for, and the ones that several waited for; likewise for flushes";
+
+const LOST: &str = "events that the kernel had no room for";
+
+const TIME: &str = "time of a request in this layer, ns: its mean, quantiles, and the mean over the slowest 1 % of the requests; NULL where that is not known. `admission`, `queue`, `device` and `delivery` add up to the service time, `completion`, `cpu_wait` and `reaping` to `delivery`. The columns `sync_...` describe a sync that follows a write or is within it, and add up to its time; the write's own are without it. See METHODS.md";
+
+/// The numbers of a stage.
+macro_rules! stage {
+    ($stage:ident) => {
+        table! {
+            real!(concat!("stage_", stringify!($stage), "_mean_ns"), Sample, traced?.stages.$stage?.mean_ns).doc(TIME).within(0.0, f64::MAX);
+            number!(concat!("stage_", stringify!($stage), "_p50_ns"), Sample, traced?.stages.$stage?.p50_ns).doc(TIME);
+            number!(concat!("stage_", stringify!($stage), "_p99_ns"), Sample, traced?.stages.$stage?.p99_ns).doc(TIME);
+            real!(concat!("stage_", stringify!($stage), "_tail_mean_ns"), Sample, traced?.stages.$stage?.tail_mean_ns).doc(TIME).within(0.0, f64::MAX);
+        }
+    };
+}
+
+/// The columns of [`super::SAMPLE`] that only a traced trial has.
+pub fn stages() -> Vec<Column<Sample>> {
+    let counts = table! {
+        number!("joined_requests", Sample, traced?.counts.joined).doc(JOINED);
+        number!("unjoined_requests", Sample, traced?.counts.unjoined).doc(JOINED);
+        number!("split_requests", Sample, traced?.counts.split).doc(SPLIT);
+        number!("carrying_requests", Sample, traced?.counts.carried).doc(CARRIED);
+        number!("other_requests", Sample, traced?.counts.others).doc(CARRIED);
+        number!("device_flushes", Sample, traced?.counts.flushes).doc(CARRIED);
+        number!("flush_waits", Sample, traced?.counts.flush_waits).doc(CARRIED);
+        number!("lost_events", Sample, traced?.counts.lost).doc(LOST);
+        text!("trace_note", Sample, traced?.note).doc("why there are no stages, or not all of them, or not of all requests");
+        number!("traced_syncs", Sample, traced?.counts.syncs.syncs).doc(SYNCS);
+        number!("sync_commits", Sample, traced?.counts.syncs.commits).doc(SYNCS);
+        number!("shared_commits", Sample, traced?.counts.syncs.shared_commits).doc(SYNCS);
+        number!("sync_flushes", Sample, traced?.counts.syncs.flushes).doc(SYNCS);
+        number!("shared_flushes", Sample, traced?.counts.syncs.shared_flushes).doc(SYNCS);
+        word!("trace_journal", Sample, traced?.journal?, Journal)
+            .doc("how the journal of the file system shows, where syncs were traced: `none`, by its `commits`, or by the device's `metadata-writes`");
+        word!("trace_carrier", Sample, traced?.carried_by, CarriedBy)
+            .doc("what has a request in the stage `device`: a `disk`, `layers` that stand on others (device mapper, md) with the disks below, or `both`, of groups");
+    };
+    let stages = [
+        stage!(admission),
+        stage!(queue),
+        stage!(device),
+        stage!(delivery),
+        stage!(completion),
+        stage!(cpu_wait),
+        stage!(reaping),
+        stage!(sync_admission),
+        stage!(sync_host),
+        stage!(sync_write),
+        stage!(sync_journal),
+        stage!(sync_flush),
+        stage!(sync_delivery),
+    ];
+    let columns = counts.into_iter().chain(stages.into_iter().flatten());
+    columns.collect()
 }

@@ -1,12 +1,12 @@
-//! Columns of the subject of an observation, and of its end.
+//! Columns of the subject of an observation, of its end, and of its results.
 
-use iolab_workload::named;
-use iolab_workload::witness::{ObservedEnd, Subject};
 use serde_json::json;
 
+use crate::ServedBy;
 use crate::column::{Column, Null};
 use crate::witness::Witnessed;
-use iolab_workload::table;
+use iolab_workload::witness::{ObservedEnd, Subject};
+use iolab_workload::{named, table};
 
 named! {
     /// Kind of the subject of an observation.
@@ -152,4 +152,41 @@ pub(super) fn end() -> Vec<Column<Witnessed>> {
         number!("observed_ns", Witnessed, observed.observed_ns).doc("from the start to the end of the observation");
         number!("observer_cpu_ns", Witnessed, observed.observer_cpu_ns).doc("CPU time that observing took");
     })
+}
+
+/// The columns of a verdict, NULL together if next to no bytes were transferred.
+macro_rules! verdict {
+    ($prefix:literal, $field:ident) => {
+        table! {
+            word!(concat!($prefix, "_served_by"), Witnessed, $field?.served_by, ServedBy)
+                .doc("where the bytes came from or went to, as in table `sample`; NULL where there were none of note");
+            real!(concat!($prefix, "_device_fraction"), Witnessed, $field?.device_fraction?).doc("share of them that the device carried, 0 to 1").within(0.0, 1.0);
+            text!(concat!($prefix, "_reason"), Witnessed, $field?.reason).doc("why, in words");
+        }
+    };
+}
+
+/// Columns for a tool's claim about one direction.
+macro_rules! claimed {
+    ($prefix:literal, $field:ident) => {{
+        const RATE: &str = "throughput that it says, and the time that this rests on; NULL where several jobs have one each";
+        table! {
+            number!(concat!("claim_", $prefix, "_bytes"), Witnessed, claim?.$field?.bytes).doc("bytes that it says it moved in this direction");
+            real!(concat!("claim_", $prefix, "_mb_s"), Witnessed, claim?.$field?.rate?.0).doc(RATE).within(0.0, f64::MAX);
+            number!(concat!("claim_", $prefix, "_ns"), Witnessed, claim?.$field?.rate?.1).doc(RATE);
+        }
+    }};
+}
+
+pub(super) fn verdicts() -> Vec<Column<Witnessed>> {
+    let all = [verdict!("reads", reads), verdict!("writes", writes)];
+    all.into_iter().flatten().collect()
+}
+
+pub(super) fn claim() -> Vec<Column<Witnessed>> {
+    let tool = text!("claim_tool", Witnessed, claim?.tool)
+        .doc("the tool whose report says what it did; NULL without one");
+    let directions = [claimed!("read", reads), claimed!("write", writes)];
+    let directions = directions.into_iter().flatten();
+    std::iter::once(tool).chain(directions).collect()
 }
