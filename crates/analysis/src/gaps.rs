@@ -1,6 +1,6 @@
 //! Cells that their tool did not carry out, by tool and reason.
 
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::Tool;
 
 use crate::analysis::{Analysis, CellAnalysis};
 

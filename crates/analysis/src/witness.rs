@@ -26,7 +26,7 @@ use serde::Serialize;
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::{DeviceWaits, ProcessIo};
-use iolab_workload::medium::Medium;
+use iolab_workload::region_state::Medium;
 use iolab_workload::witness::{
     DiskTraffic, NoStorage, Observed, ObservedDevice, Subject, UncountedWay,
 };

@@ -14,7 +14,7 @@ use iolab_runner::campaign::{self, Permission, Program, Region, Site, Terms, Wor
 use iolab_runner::ranks::Ranks;
 use iolab_runner::{Finished, GivenTargets, Setup, Watch};
 use iolab_workload::escape_control::shell_word;
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 use iolab_workload::{Error, Kind, Result};
 
 use crate::arguments::Changes;

@@ -20,9 +20,9 @@ use iolab_runner::campaign::{Made, Site, Writes};
 use iolab_runner::ranks::handshake::is_own;
 use iolab_storage::{Need, Size, Target, device_under, is_nvme_namespace};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{exact_duration, exact_size, format_bytes, significant};
 use iolab_workload::trial::{Backend, CacheState};
 use iolab_workload::units::{budget_to_recommend, format_duration, rough_duration};
+use iolab_workload::units::{exact_duration, exact_size, format_bytes, significant};
 use iolab_workload::{Error, Result};
 
 use iolab_command::failure::{Failure, Outcome};

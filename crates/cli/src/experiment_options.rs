@@ -13,9 +13,9 @@ use iolab_plan::forecast::ASSUMED_RATE;
 use iolab_runner::{Disk, RunPrograms};
 use iolab_storage::Consent;
 use iolab_workload::command_template::Template;
-use iolab_workload::quantity::exact_duration;
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::Tool;
 use iolab_workload::trial::Backend;
+use iolab_workload::units::exact_duration;
 use iolab_workload::units::format_size;
 use iolab_workload::{Error, Result};
 

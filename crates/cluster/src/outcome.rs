@@ -4,10 +4,10 @@
 //! those that use it there, so that they are not counted several times.
 
 use iolab_workload::counters::{Counters, DeviceStat, NfsIo, Pressure, ProcessIo, SharedAccounts};
-use iolab_workload::medium::Medium;
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::OperationSummary;
 use iolab_workload::outcome::{Outcome, either};
+use iolab_workload::region_state::Medium;
 use iolab_workload::region_state::{Extents, Region, Residency};
 use serde::{Deserialize, Serialize};
 

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use iolab_workload::counters::{Bottom, SharedAccount, SharedAccounts};
-use iolab_workload::quantity::counted;
 use iolab_workload::trial::Shift;
+use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
 /// Number of a device: major, minor.

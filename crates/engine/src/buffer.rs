@@ -15,6 +15,7 @@
 
 #[cfg(test)]
 mod tests;
+
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -28,8 +29,8 @@ use rustix::mm::{
 
 use iolab_host::machine::HugePages;
 use iolab_workload::pattern::{RandomBytes, derive};
-use iolab_workload::quantity::counted;
 use iolab_workload::trial::{BufferInit, BufferMemory, CacheState, TrialSpec};
+use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
 /// Written data differs in every piece of this size.

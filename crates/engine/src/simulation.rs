@@ -16,9 +16,9 @@ use iolab_host::clock::Clock;
 use iolab_workload::counters::Counters;
 use iolab_workload::group::GroupTrial;
 use iolab_workload::outcome::{Ended, GroupOutcome, Outcome};
-use iolab_workload::quantity::exact_size;
 use iolab_workload::region_state::Region;
 use iolab_workload::trial::TrialSpec;
+use iolab_workload::units::exact_size;
 use iolab_workload::{Error, Result};
 use worker::Worker;
 

@@ -13,7 +13,7 @@ mod tests;
 
 use std::time::SystemTime;
 
-use iolab_workload::verify::{FoundInstead, Write};
+use iolab_workload::region_state::{FoundInstead, Write};
 
 use iolab_workload::pattern::derive;
 

@@ -33,7 +33,7 @@ use super::labels;
 use super::model::{Along, Axis, FigureModel, Look, Mark, Origin, Panel, ReferenceLine, Series};
 use super::options::Options;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 
 /// The model of a figure.
 ///

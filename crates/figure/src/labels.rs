@@ -3,10 +3,10 @@
 use iolab_analysis::analysis::Response;
 pub(super) use iolab_analysis::level_value::{level_value as position, number_kind};
 use iolab_workload::group::split_group;
-use iolab_workload::quantity::{format_percent, significant};
-use iolab_workload::service_level::{Quantity, Requests, ServiceLevel};
+use iolab_workload::response::{LevelQuantity, Requests, ServiceLevel};
 use iolab_workload::settings::ValueKind;
 use iolab_workload::trial::Rate;
+use iolab_workload::units::{format_percent, significant};
 
 use super::RUN;
 use iolab_workload::escape_control::escape_control;
@@ -59,14 +59,14 @@ pub(super) fn of_level(level: &ServiceLevel) -> String {
         Requests::Reads | Requests::Writes => format!("response time of {}", level.of),
     };
     match level.quantity {
-        Quantity::Quantile(_) => {
+        LevelQuantity::Quantile(_) => {
             let of = Requests::All;
             format!("{times}, {}", ServiceLevel { of, ..*level }.subject())
         }
-        Quantity::Mean => format!("mean {times}"),
-        Quantity::Max => format!("maximum {times}"),
-        Quantity::Iops => of_response(Response::Iops),
-        Quantity::Throughput => of_response(Response::Throughput),
+        LevelQuantity::Mean => format!("mean {times}"),
+        LevelQuantity::Max => format!("maximum {times}"),
+        LevelQuantity::Iops => of_response(Response::Iops),
+        LevelQuantity::Throughput => of_response(Response::Throughput),
     }
 }
 

@@ -1,10 +1,8 @@
 //! Options of figures.
 
 use iolab_analysis::analysis::Response;
-use iolab_workload::quantity::format_ns;
-use iolab_workload::service_level::{
-    Quantity as LevelQuantity, Requests, ServiceLevel, ServiceLevels,
-};
+use iolab_workload::response::{LevelQuantity, Requests, ServiceLevel, ServiceLevels};
+use iolab_workload::units::format_ns;
 use iolab_workload::{Error, Result};
 
 use super::kind::{FigureKind, WITH_LINES};

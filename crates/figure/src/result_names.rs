@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::{CellServed, ClientName};
 use iolab_analysis::doubt::RatioBound;
 use iolab_record::ServedBy;
-use iolab_workload::quantity::format_percent;
+use iolab_workload::units::format_percent;
 
 /// Origin of the bytes of a cell: `mixed (37 % device)`, `5 x device, 3 x page-cache`.
 pub fn served(served: &CellServed) -> String {

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 use iolab_workload::Result;
 use iolab_workload::foreign_options::{Effect, decided_settings, in_job};
-use iolab_workload::quantity::format_bytes;
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Sizes, TrialSpec};
+use iolab_workload::units::format_bytes;
 
 use crate::options::{FileSize, Options, cell_of, value};
 

@@ -8,11 +8,11 @@ use super::unsupported::{ReadUnit, check, drops_at_each_pass};
 use iolab_plan::cells::Plan;
 use iolab_workload::Error;
 use iolab_workload::cpus::Placement;
-use iolab_workload::quantity::counted;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{
     Arrivals, Backend, CacheState, FileLayout, Pattern, Rate, Sizes, SyncPolicy, TrialSpec, share,
 };
+use iolab_workload::units::counted;
 
 /// A job file, and what it lacks.
 #[derive(Debug)]

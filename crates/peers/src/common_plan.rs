@@ -8,11 +8,10 @@ use iolab_plan::cells::{Plan, PlannedCell, cells};
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_workload::Result;
 use iolab_workload::names::all_of;
-use iolab_workload::quantity::{exact_duration, significant};
-use iolab_workload::settings::{Setting, own_cells};
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::{Setting, Tool, own_cells};
 use iolab_workload::trial::{BufferInit, Descriptors, FileLayout, TrialSpec};
 use iolab_workload::units::rough_duration;
+use iolab_workload::units::{exact_duration, significant};
 
 use super::{find, overhead};
 

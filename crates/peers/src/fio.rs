@@ -14,7 +14,7 @@ use iolab_workload::outcome::{Outcome, Tally};
 use iolab_workload::trial::TrialSpec;
 
 use super::{CommandLine, Need, Peer, Results, Transferred};
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::Tool;
 use report::{Direction, FioReport};
 
 const NAME: &str = "fio";

@@ -34,8 +34,7 @@ pub use results::{JobBytes, PeerResult, Results, Transferred};
 
 use iolab_record::environment::{Environment, KEYS};
 use iolab_workload::names::unknown;
-use iolab_workload::settings::CellSpec;
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::{CellSpec, Tool};
 
 /// Arguments of a command line, or the reason why there are none.
 pub type CommandLine = std::result::Result<Vec<OsString>, String>;

@@ -3,8 +3,7 @@
 use iolab_workload::histogram::LatencyHistogram;
 
 use iolab_record::{Ended, LatencyOf, Moved, OperationSummary, PerOperation};
-use iolab_workload::settings::CellSpec;
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::{CellSpec, Tool};
 
 /// Contents of a report.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,15 +5,14 @@ mod fitted;
 
 use std::time::Duration;
 
-use iolab_workload::settings::cell_label;
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::{Tool, cell_label};
 use iolab_workload::trial::{CacheState, FileLayout, HUGE_PAGE_MIN_BYTES, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use crate::experiment::{Change, Experiment, GroupSetting, Refined};
 pub use fitted::FittedPlan;
-use iolab_workload::quantity::exact_size;
 use iolab_workload::settings::CellSpec;
+use iolab_workload::units::exact_size;
 
 /// One combination of levels.
 #[derive(Debug, Clone, PartialEq)]

@@ -36,10 +36,9 @@ use document::{Definition, DocumentText, Entries, Groups, check_level_count};
 use iolab_workload::escape_control::steers;
 use iolab_workload::group::split_group;
 use iolab_workload::names::{nearest, unknown};
-use iolab_workload::quantity::exact_duration;
-use iolab_workload::response::Response;
-use iolab_workload::service_level::ServiceLevels;
+use iolab_workload::response::{Response, ServiceLevels};
 use iolab_workload::settings::{CellSpec, Setting};
+use iolab_workload::units::exact_duration;
 use iolab_workload::units::parse_duration;
 
 /// Name and TOML text of every built-in experiment, in alphabetical order.

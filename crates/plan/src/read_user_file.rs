@@ -6,7 +6,7 @@ use std::io::{self, Read, Take};
 use std::path::Path;
 
 use iolab_workload::escape_control::shell_path;
-use iolab_workload::quantity::format_bytes;
+use iolab_workload::units::format_bytes;
 use iolab_workload::{Error, Result};
 
 /// First bytes of a run file, which is an SQLite database.

@@ -11,12 +11,11 @@ use toml::{Spanned, Value};
 use crate::experiment::document::{Definition, DocumentText, Entries, Groups, Ordered, budget};
 use crate::experiment::{Design, Experiment, TRIALS_MAX, check_question, read_text};
 use iolab_workload::names::{check_file_name, unknown};
-use iolab_workload::quantity::{counted, exact_duration, exact_size};
-use iolab_workload::response::Response;
-use iolab_workload::service_level::Need;
+use iolab_workload::response::{Need, Response};
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Backend, CacheState, FileLayout};
 use iolab_workload::units::format_size;
+use iolab_workload::units::{counted, exact_duration, exact_size};
 use iolab_workload::{Error, Result, usage_errors};
 
 /// Name and TOML text of every built-in requirement, in alphabetical order, collected from `requirements/` by the build.

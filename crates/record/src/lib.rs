@@ -25,11 +25,10 @@ pub use iolab_workload::operation::{Moved, Operation, PerOperation};
 pub use iolab_workload::outcome::{Effective, RateReport, RingFlag};
 pub use iolab_workload::outcome::{LatencySummary, OperationSummary};
 pub use iolab_workload::outcome::{RequestSizes, SizeCount};
-pub use iolab_workload::region_state::Region;
 pub use iolab_workload::region_state::{Extents, Residency};
+pub use iolab_workload::region_state::{FaultKind, Faults, Region, Verified};
 pub use iolab_workload::series::{Interval, Series};
 pub use iolab_workload::trial::Arrivals;
-pub use iolab_workload::verify::{FaultKind, Faults, Verified};
 
 use std::collections::BTreeMap;
 
@@ -37,10 +36,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::environment::{Environment, KEYS};
-use iolab_workload::group::GroupSpec;
+use iolab_workload::group::{GroupSpec, WholeTrial};
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting, Value};
-use iolab_workload::whole_trial::WholeTrial;
 
 pub use question::Question;
 pub use sample::{

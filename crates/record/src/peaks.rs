@@ -1,7 +1,7 @@
 //! The ceilings of a device: stated, measured, or from its link; as users write them, and as the environment of a run file stores
 //! them.
 
-use iolab_workload::quantity::significant;
+use iolab_workload::units::significant;
 use iolab_workload::units::{parse_per_second, parse_throughput};
 use iolab_workload::{Error, Result};
 

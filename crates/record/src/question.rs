@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_workload::named;
-use iolab_workload::service_level::{Need, ServiceLevels};
+use iolab_workload::response::{Need, ServiceLevels};
 
 named! {
     /// The kind of a question about service levels.

@@ -9,18 +9,17 @@ use iolab_workload::counters::{Counters, SharedAccounts};
 use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::histogram::over_time::LatencyOverTime;
-use iolab_workload::medium::Medium;
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::{
     Effective, LatencySummary, OperationSummary, RateReport, RequestSizes,
 };
 use iolab_workload::region_state::Region;
+use iolab_workload::region_state::{Medium, Verified};
 use iolab_workload::response::Response;
 use iolab_workload::series::Series;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::stages::TraceSummary;
 use iolab_workload::trial::TrialSpec;
-use iolab_workload::verify::Verified;
 
 /// The result of one trial.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -2,8 +2,8 @@
 
 use iolab_analysis::buffer_preparation::PreparationPoint;
 use iolab_analysis::equivalence::FIRST_TRIALS;
-use iolab_workload::quantity::{format_ns, format_p, significant};
 use iolab_workload::units::format_size;
+use iolab_workload::units::{format_ns, format_p, significant};
 
 use crate::block::Table;
 use crate::layout::{Column, columns_over, none};

@@ -8,12 +8,12 @@ use iolab_plan::experiment::{Inquiry, Untried};
 use iolab_plan::suspect::Suspect;
 use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{
-    counted, exact_duration, format_bytes, format_ns, format_percent, significant,
-};
 use iolab_workload::response::Response;
 use iolab_workload::trial_description::levels_in_words;
 use iolab_workload::units::rough_duration;
+use iolab_workload::units::{
+    counted, exact_duration, format_bytes, format_ns, format_percent, significant,
+};
 
 use crate::findings::levels_of;
 use crate::findings::sentences::{self, with_cell};

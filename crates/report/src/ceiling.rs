@@ -1,7 +1,7 @@
 //! The ceiling of a cell and the share of it that the cell reaches, in words.
 
 use iolab_analysis::analysis::{DoubtKind, Efficiency};
-use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::units::{format_percent, significant};
 
 /// `510 MB/s stated`.
 pub fn ceiling(of: &Efficiency) -> String {

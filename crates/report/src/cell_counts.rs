@@ -1,6 +1,6 @@
 //! Numbers of cells in words.
 
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 
 /// A number of cells: `1 cell`, `3 cells`.
 pub fn cells(n: usize) -> String {

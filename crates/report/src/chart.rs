@@ -158,7 +158,7 @@ fn line(analysis: &Analysis, cell: &CellAnalysis, axis: Option<usize>) -> BarLin
                 (_, least) => format!("too few requests ({least} per trial are needed)"),
             },
             |s| match response {
-                Response::Throughput => iolab_workload::quantity::significant(s.median),
+                Response::Throughput => iolab_workload::units::significant(s.median),
                 _ => response.format(s.median),
             },
         ),

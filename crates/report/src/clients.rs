@@ -7,8 +7,8 @@ use iolab_analysis::disturbance::CellDisturbance;
 use iolab_figure::result_names;
 use iolab_stats::median;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{format_ns, format_percent, significant};
 use iolab_workload::table;
+use iolab_workload::units::{format_ns, format_percent, significant};
 
 use crate::block::Table;
 use crate::data_column::{DataColumn, quantiles, row_schema};

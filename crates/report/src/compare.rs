@@ -16,7 +16,7 @@ use iolab_analysis::compare::{
 use iolab_analysis::doubt::RatioBound;
 use iolab_record::environment::KEYS;
 use iolab_workload::counters::Traffic;
-use iolab_workload::quantity::{counted, digits, format_p, format_percent};
+use iolab_workload::units::{counted, digits, format_p, format_percent};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, comparisons};
-use iolab_workload::quantity::significant;
+use iolab_workload::units::significant;
 
 use crate::findings::sentences::margin;
 use crate::ratio;

@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::Looks;
 use iolab_analysis::doubt::{ComparedSide, Doubt, DoubtClass, DoubtKind, Doubts, ExtentUnit};
 use iolab_analysis::io_limit::ReachedLimit;
-use iolab_workload::quantity::{counted, digits, format_ns, format_percent, significant};
+use iolab_workload::units::{counted, digits, format_ns, format_percent, significant};
 
 use crate::layout::capitalised;
 

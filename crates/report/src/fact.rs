@@ -2,7 +2,7 @@
 
 use iolab_record::environment::{ALL, Bit, Flag, ValueType};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{exact_size, significant};
+use iolab_workload::units::{exact_size, significant};
 
 /// A unit at the end of a key, and a value with it.
 type Unit = (&'static str, fn(f64) -> String);

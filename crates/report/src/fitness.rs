@@ -7,8 +7,8 @@ use iolab_analysis::fitness::{
     Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls,
 };
 use iolab_workload::names::all_of;
-use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
-use iolab_workload::service_level::{Bound, Need, Quantity, ServiceLevel};
+use iolab_workload::response::{Bound, LevelQuantity, Need, ServiceLevel};
+use iolab_workload::units::{counted, format_bytes, format_ns, format_percent, significant};
 use iolab_workload::units::{format_duration, rough_duration};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -471,18 +471,18 @@ fn longer(hold: Duration) -> String {
 
 pub(crate) fn unit(level: &ServiceLevel) -> &'static str {
     match level.quantity {
-        Quantity::Iops => "1/s",
-        Quantity::Throughput => "MB/s",
-        Quantity::Quantile(_) | Quantity::Mean | Quantity::Max => "ns",
+        LevelQuantity::Iops => "1/s",
+        LevelQuantity::Throughput => "MB/s",
+        LevelQuantity::Quantile(_) | LevelQuantity::Mean | LevelQuantity::Max => "ns",
     }
 }
 
 /// A value of the limited quantity with its unit.
 pub fn amount(level: &ServiceLevel, value: f64) -> String {
     match level.quantity {
-        Quantity::Iops => format!("{}/s", significant(value)),
-        Quantity::Throughput => format!("{} MB/s", significant(value)),
-        Quantity::Quantile(_) | Quantity::Mean | Quantity::Max => format_ns(value),
+        LevelQuantity::Iops => format!("{}/s", significant(value)),
+        LevelQuantity::Throughput => format!("{} MB/s", significant(value)),
+        LevelQuantity::Quantile(_) | LevelQuantity::Mean | LevelQuantity::Max => format_ns(value),
     }
 }
 

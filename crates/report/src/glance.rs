@@ -8,7 +8,7 @@ use iolab_analysis::trust::{Shown, Trust};
 use iolab_figure::preview_image::{PreviewNumber, PreviewText};
 use iolab_figure::result_names;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{exact_size, format_ns, format_percent};
+use iolab_workload::units::{exact_size, format_ns, format_percent};
 
 use crate::findings::levels_of;
 use crate::notation::on_page;

@@ -7,7 +7,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::comparable_runs::is_same_experiment;
 use iolab_figure::{FigureRun, default_kind};
 use iolab_record::{SampleLatencyOverTime, SampleSeries};
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 
 /// A run file that was read.
 #[derive(Debug, Clone)]

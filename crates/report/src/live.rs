@@ -6,8 +6,8 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::snapshot::{CellSnapshot, RepetitionGoal, RunSnapshot, WithinGoal};
 use iolab_figure::{Scale, spans_decades};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::format_percent;
 use iolab_workload::response::Response;
+use iolab_workload::units::format_percent;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::findings::conclusions;

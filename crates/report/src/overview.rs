@@ -12,8 +12,8 @@ use iolab_analysis::claim::HEADLINES_MAX;
 use iolab_analysis::sparkline::Sparkline;
 use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::Result;
-use iolab_workload::quantity::{counted, format_bytes};
 use iolab_workload::units::rough_duration;
+use iolab_workload::units::{counted, format_bytes};
 
 use crate::input::{Input, experiments};
 use iolab_figure::preview_image;

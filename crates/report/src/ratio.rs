@@ -3,7 +3,7 @@
 use iolab_analysis::claim::Estimate;
 use iolab_analysis::doubt::RatioBound;
 use iolab_figure::result_names;
-use iolab_workload::quantity::significant;
+use iolab_workload::units::significant;
 
 use crate::layout::{Column, none};
 

@@ -2,7 +2,7 @@
 
 use iolab_analysis::series_tests::SeriesTests;
 use iolab_stats::{Interval, Summary};
-use iolab_workload::quantity::{digits, format_p, format_percent};
+use iolab_workload::units::{digits, format_p, format_percent};
 use serde_json::{Value, json};
 
 use crate::chart::{Style, solid_bar};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{exact_duration, exact_size};
 use iolab_workload::settings::{Setting, Value, ValueKind};
+use iolab_workload::units::{exact_duration, exact_size};
 
 /// `4 KiB`, `30 s`, `rand`, `none`.
 pub(crate) fn setting_value(setting: &Setting, value: &Value) -> String {

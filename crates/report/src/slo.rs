@@ -7,8 +7,8 @@ use iolab_analysis::doubt::Doubt;
 use iolab_analysis::fitness::{Answer, CellAnswer, ReasonedAnswer, UnseenStalls, Verdicts};
 use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
 use iolab_record::RunRecord;
-use iolab_workload::quantity::format_percent;
 use iolab_workload::units::format_duration;
+use iolab_workload::units::format_percent;
 
 use crate::cell_counts::all_cells;
 use crate::doubt;
@@ -16,7 +16,7 @@ use crate::fitness::{answer, in_line, in_words, level_columns, stalls, why};
 use crate::layout::{self, Column, columns_over};
 use crate::shown_answer::ShownAnswer;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::service_level::ServiceLevel;
+use iolab_workload::response::ServiceLevel;
 
 /// Most rates shown: the answer's, and those nearest to the limit.
 const POINTS_MAX: usize = 8;

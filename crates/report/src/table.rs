@@ -12,10 +12,10 @@ use iolab_record::EndedBy;
 use iolab_record::Operation;
 use iolab_record::RunStatus;
 use iolab_stats::Interval;
-use iolab_workload::quantity::{counted, digits, format_ns, format_percent, significant};
+use iolab_workload::settings::Tool;
 use iolab_workload::stages::CarriedBy;
-use iolab_workload::tool::Tool;
 use iolab_workload::trial::{Rate, TrialSpec};
+use iolab_workload::units::{counted, digits, format_ns, format_percent, significant};
 
 use crate::block::Table;
 use crate::ceiling;

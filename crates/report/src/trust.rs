@@ -2,7 +2,7 @@
 
 use iolab_analysis::doubt::{DoubtClass, DoubtKind};
 use iolab_analysis::trust::{Trust, TrustLevel};
-use iolab_workload::quantity::{counted, format_percent};
+use iolab_workload::units::{counted, format_percent};
 use schemars::JsonSchema;
 use serde::Serialize;
 

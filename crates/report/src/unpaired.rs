@@ -6,9 +6,9 @@ use std::path::Path;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{Claim, Groups, LevelChange, TailObstacle, Unpaired, WhyUnpaired};
 use iolab_workload::escape_control::shell_word;
-use iolab_workload::quantity::{counted, format_ns, format_percent};
 use iolab_workload::response::Response;
 use iolab_workload::trial::CacheState;
+use iolab_workload::units::{counted, format_ns, format_percent};
 
 use crate::findings::sentences::{finding, with_cell};
 

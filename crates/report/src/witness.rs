@@ -15,8 +15,8 @@ use std::time::Duration;
 use iolab_analysis::witness::{Evidence, OtherCommand, WitnessClaim};
 use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, format_bytes, format_ns, significant};
 use iolab_workload::units::format_duration;
+use iolab_workload::units::{counted, format_bytes, format_ns, significant};
 use iolab_workload::witness::{GroupLimits, Observed, ObservedEnd, ProcessTotals, Subject};
 
 use crate::block::{Block, Look, in_text};

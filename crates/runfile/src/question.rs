@@ -7,7 +7,7 @@ use iolab_record::question::{Asked, Fit, Question, QuestionKind};
 use iolab_record::tables::{LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow};
 use iolab_workload::Result;
 use iolab_workload::names::check_file_name;
-use iolab_workload::service_level::{LEVELS_MAX, Need};
+use iolab_workload::response::{LEVELS_MAX, Need};
 use rusqlite::Connection;
 
 use super::error::damaged;

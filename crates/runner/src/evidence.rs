@@ -33,8 +33,8 @@
 
 use iolab_analysis::witness::{Transfer, own_below};
 use iolab_workload::counters::Counters;
-use iolab_workload::medium::Medium;
-use iolab_workload::quantity::{format_percent, format_percent_of_whole};
+use iolab_workload::region_state::Medium;
+use iolab_workload::units::{format_percent, format_percent_of_whole};
 
 use iolab_record::{Region, Residency, ServedBy, ServedVerdict};
 

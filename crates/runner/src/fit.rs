@@ -10,9 +10,9 @@ use iolab_plan::experiment::{Experiment, LevelChange};
 use iolab_record::Cell;
 use iolab_storage::Target;
 use iolab_workload::names::TargetName;
-use iolab_workload::quantity::{counted, exact_size};
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Batch, BufferInit, TrialSpec};
+use iolab_workload::units::{counted, exact_size};
 use iolab_workload::{Error, Result, usage_errors};
 
 use super::SystemUnderTest;

@@ -18,8 +18,8 @@ use iolab_storage::{
     FileSystem, ScratchRemover, Target, TargetKind, file_systems, leftover_bytes, procfs,
 };
 use iolab_workload::escape_control::shell_words;
-use iolab_workload::quantity::exact_duration;
 use iolab_workload::trial::TrialSpec;
+use iolab_workload::units::exact_duration;
 use iolab_workload::{Error, Result};
 use libc::c_long;
 

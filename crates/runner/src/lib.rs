@@ -65,8 +65,7 @@ use iolab_record::{EventKind, ExperimentRecord, RunRecord, RunStatus};
 use iolab_runfile::{NewFile, RunFile, asked_by};
 use iolab_workload::names::TargetName;
 use iolab_workload::response::Response;
-use iolab_workload::settings::CellSpec;
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::{CellSpec, Tool};
 use session::Session;
 use system_under_test::{TargetNow, check_same_targets};
 

@@ -21,8 +21,8 @@ use iolab_plan::cells::PlannedCell;
 use iolab_plan::precondition::{Emptying, Precondition, RAND_BS, Round, SteadyRounds};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::names::TargetName;
-use iolab_workload::quantity::{exact_size, format_bytes, format_percent, significant};
 use iolab_workload::settings::CellSpec;
+use iolab_workload::units::{exact_size, format_bytes, format_percent, significant};
 
 /// The largest request that trims, bytes.
 const TRIM_BS: u64 = 1 << 30;

@@ -8,14 +8,13 @@ use iolab_record::{
 use iolab_workload::counters::{SharedAccount, SharedAccounts};
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::histogram::over_time::LatencyOverTime;
-use iolab_workload::medium::Medium;
 use iolab_workload::outcome::{
     Ended, FailedProgram, FailedRequest, Failure, GroupOutcome, Outcome, ProgramEnd,
 };
-use iolab_workload::quantity::exact_duration;
+use iolab_workload::region_state::{FaultKind, FaultyData, FoundInstead, Medium, Verified};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Backend, CacheState, TrialSpec};
-use iolab_workload::verify::{FaultKind, FaultyData, FoundInstead, Verified};
+use iolab_workload::units::exact_duration;
 use rustix::io::Errno;
 
 use crate::evidence::{Facts, Origin, computed, judge, kept_in_files};
@@ -423,7 +422,7 @@ fn remedy_of_fault(faulty: &FaultyData) -> &'static str {
 #[cfg(test)]
 mod tests {
     use iolab_workload::counters::{Bottom, Counters, DeviceStat};
-    use iolab_workload::verify::{Faults, FaultyBlock, Write};
+    use iolab_workload::region_state::{Faults, FaultyBlock, Write};
 
     use super::*;
 

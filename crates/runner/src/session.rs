@@ -17,8 +17,7 @@ use iolab_record::{
     Cell, ClockDomain, EndedBy, Event, EventKind, PreparationStep, RunRecord, RunStatus,
 };
 use iolab_runfile::RunFile;
-use iolab_workload::settings::own_cells;
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::{Tool, own_cells};
 use iolab_workload::{Error, Kind, Result};
 
 use super::executor::Executor;

@@ -4,6 +4,7 @@
 
 #[cfg(test)]
 mod tests;
+
 use std::path::{Component, Path, PathBuf, absolute};
 use std::sync::atomic::AtomicBool;
 
@@ -15,9 +16,9 @@ use iolab_record::FurtherTarget;
 use iolab_storage::{Consent, ExtraFiles, Need, PrivateFiles, Size, Target, TargetKind};
 use iolab_workload::group::{ALL, check_group_name};
 use iolab_workload::names::TargetName;
-use iolab_workload::quantity::counted;
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Backend, FileLayout, TrialSpec};
+use iolab_workload::units::counted;
 use iolab_workload::{Error, Result, usage_errors};
 
 /// A region is cut to whole multiples of this, bytes.

@@ -10,14 +10,13 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use iolab_workload::Kind;
-use iolab_workload::settings::{CellSpec, Setting};
+use iolab_workload::settings::{CellSpec, Setting, Tool};
 use iolab_workload::trial::{Batch, TrialSpec};
 
 use super::*;
 use bench::*;
 use iolab_plan::blocks::block_order;
 use iolab_record::EndedBy;
-use iolab_workload::tool::Tool;
 
 /// The default trial with these settings, separated by spaces.
 pub(crate) fn settings(sets: &str) -> TrialSpec {

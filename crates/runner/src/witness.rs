@@ -12,9 +12,9 @@ use iolab_peers::JobBytes;
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::{Bottom, Counters, NfsIo, ProcessIo};
-use iolab_workload::medium::Medium;
-use iolab_workload::quantity::{format_bytes, format_percent};
+use iolab_workload::region_state::Medium;
 use iolab_workload::region_state::Region;
+use iolab_workload::units::{format_bytes, format_percent};
 use iolab_workload::witness::{Observed, ObservedFile, UncountedWay};
 use iolab_workload::{Error, Result};
 

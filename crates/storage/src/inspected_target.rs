@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use iolab_workload::medium::Medium;
+use iolab_workload::region_state::Medium;
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, fstat, fstatfs, open, seek};
 
 use super::device_stack::{Stack, device_below};

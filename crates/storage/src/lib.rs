@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::fs::FileType;
 
-use iolab_workload::medium::Medium;
+use iolab_workload::region_state::Medium;
 use iolab_workload::{Error, Result};
 
 mod device_stack;

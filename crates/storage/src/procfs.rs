@@ -18,7 +18,7 @@ use std::sync::Once;
 use rustix::process::{Resource, getrlimit};
 
 use crate::mounts;
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
 /// Whether this process sees the kernel's own process and thread numbers: it lives in the first PID namespace.

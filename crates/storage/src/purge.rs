@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use super::errno::of_std;
 use super::sysfs::{Number, number_of, value};
 use super::{Target, TargetKind};
-use iolab_workload::quantity::format_bytes;
+use iolab_workload::units::format_bytes;
 use iolab_workload::{Error, Result};
 
 const IDENTIFY: u8 = 0x06;

@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::named_enum::named;
+use crate::names::named;
 use crate::{Error, Result};
 
 /// Characters with a meaning to a shell, alone or first in a word; refused.

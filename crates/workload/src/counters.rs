@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::named_enum::named;
-use crate::quantity::significant;
+use crate::names::named;
+use crate::units::significant;
 
 /// The type of a counter in a [`counter_set`]: always available, or optional.
 trait Number: Copy {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::named_enum::named;
+use crate::names::named;
 
 /// Greatest number of a CPU: the most that a kernel is built for (`NR_CPUS` of x86-64).
 pub const CPU_MAX: u32 = 8191;

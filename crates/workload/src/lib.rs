@@ -2,9 +2,9 @@
 //! and durations as users write them, and the error type. Plain data: no I/O, no clock.
 //!
 //! Files to begin with: `trial.rs` the settings of a trial (`trial/check.rs` lists invalid combinations), `group.rs` groups
-//! of a trial. `pattern.rs` the offsets of requests, `outcome.rs` results, `whole_trial.rs` all groups of a trial as one.
-//! `settings.rs` the table of settings (`settings/` has its rows by topic), `units.rs` and `quantity.rs` parsing and
-//! printing of sizes and values, `named_enum.rs` enums with one name per value.
+//! of a trial. `pattern.rs` the offsets of requests, `outcome.rs` results.
+//! `settings.rs` the table of settings (`settings/` has its rows by topic), `units.rs` parsing and
+//! printing of sizes and values, `names.rs` enums with one name per value.
 
 pub mod command_template;
 pub mod counters;
@@ -14,28 +14,20 @@ pub mod escape_control;
 pub mod foreign_options;
 pub mod group;
 pub mod json;
-pub mod medium;
-mod named_enum;
 pub mod names;
 pub mod operation;
 pub mod outcome;
 pub mod pattern;
-pub mod quantity;
-mod random_key;
 pub mod region_state;
 pub mod response;
 pub mod series;
-pub mod service_level;
 pub mod settings;
 pub mod stages;
 pub mod system_settings;
 mod table;
-pub mod tool;
 pub mod trial;
 pub mod trial_description;
 pub mod units;
-pub mod verify;
-pub mod whole_trial;
 pub mod witness;
 
 pub use error::{Error, Kind, Result};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use std::ops::{Index, IndexMut};
 
-use crate::named_enum::named;
+use crate::names::named;
 
 /// Defines [`Operation`] and [`PerOperation`] from one list.
 macro_rules! operations {

@@ -12,12 +12,12 @@ use crate::cpus::Cpus;
 use crate::error::{Error, Result};
 use crate::histogram::over_time::LatencyOverTime;
 use crate::histogram::{LatencyHistogram, add_few, new_latency_histogram};
-use crate::named_enum::named;
+use crate::names::named;
 use crate::operation::{Moved, PerOperation};
 pub use crate::region_state::Region;
+use crate::region_state::{FaultyData, Verified};
 use crate::series::Series;
 use crate::stages::Traced;
-use crate::verify::{FaultyData, Verified};
 
 /// The requests of one operation.
 #[derive(Debug, Clone, Serialize, Deserialize)]

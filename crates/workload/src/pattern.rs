@@ -14,8 +14,8 @@ use offsets_in_files::InFiles;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-pub use crate::random_key::derive;
 pub use random::Permutation;
+pub use random::derive;
 use random::{Law, Skewed};
 
 use crate::trial::{FileLayout, FileSet, FirstOffset, Pattern, TrialSpec, Zone, Zones};

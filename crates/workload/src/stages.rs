@@ -3,7 +3,7 @@
 use std::ops::{Index, IndexMut};
 
 use crate::histogram::{LatencyHistogram, new_latency_histogram};
-use crate::named_enum::named;
+use crate::names::named;
 
 /// Defines [`Stage`] and [`PerStage`] from one list.
 macro_rules! stages {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::named_enum::named;
+use crate::names::named;
 
 /// Longest name of an I/O scheduler, bytes: `ELV_NAME_MAX` of Linux.
 const SCHEDULER_MAX: usize = 16;

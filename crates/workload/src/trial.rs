@@ -7,28 +7,25 @@ use std::time::Duration;
 
 use crate::cpus::{Cpus, Placement};
 use crate::error::{Error, Result};
-use crate::named_enum::named;
+use crate::names::named;
 use crate::operation::Operation;
 
 mod check;
 mod files;
-mod flags;
 mod pattern;
-mod rate;
-mod sharing;
 mod sizes;
 mod writes;
-mod zones;
 
 pub use check::{VERIFIED_BLOCKS_MAX, verify_table_bytes};
-pub use files::{FILES_MAX, FileOrder, FileSet, FileSlots, SPREAD_MAX};
-pub use flags::Advice;
-pub use pattern::{Pattern, WorkloadCode};
-pub use rate::{RATE_MAX, Rate};
-pub use sharing::{Descriptors, FileLayout, Others, Shift, share};
+pub use files::{
+    Descriptors, FILES_MAX, FileLayout, FileOrder, FileSet, FileSlots, Others, SPREAD_MAX, Shift,
+    share,
+};
+pub use pattern::{Pattern, WorkloadCode, Zone, Zones};
+pub use sizes::{RATE_MAX, Rate};
 pub use sizes::{SizeMix, SizeShare, Sizes};
+pub use writes::Advice;
 pub use writes::{Allocate, SyncCall, SyncPolicy};
-pub use zones::{Zone, Zones};
 
 named! {
     /// How requests are issued; the names are fio's, except `pool`.
@@ -281,7 +278,7 @@ impl Default for TrialSpec {
             limit: TrialLimit::default(),
             rate: None,
             arrivals: Arrivals::Constant,
-            rate_slack: rate::RATE_SLACK,
+            rate_slack: sizes::RATE_SLACK,
             thinktime: None,
             latency: true,
             latency_over_time: false,

@@ -1,9 +1,9 @@
 //! Descriptions of a trial: `sequential reads`, `random durable writes`.
 
 use crate::names::ALL;
-use crate::quantity::{apart, counted, exact_duration, exact_size, format_bytes};
 use crate::settings::{CellSpec, GroupSpec, Setting, Value, ValueKind};
 use crate::trial::{Allocate, CacheState, Pattern, Rate, SyncPolicy, TrialSpec};
+use crate::units::{apart, counted, exact_duration, exact_size, format_bytes};
 
 /// The accesses of a trial as a plural noun, without sizes and concurrency.
 pub fn in_words(trial: &TrialSpec) -> String {

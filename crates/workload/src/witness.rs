@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::counters::{DeviceStat, DeviceWaits, NfsIo, Pressure, ProcessIo, ResourceUse, Traffic};
 use crate::json;
-use crate::medium::Medium;
-use crate::named_enum::named;
+use crate::names::named;
+use crate::region_state::Medium;
 use crate::region_state::{Region, Residency};
 
 /// The subject of an observation.

@@ -10,7 +10,7 @@ use iolab_report::cell_counts::cells;
 use iolab_report::compare::{self, CompareDocument, DETECTABLE_MAX, change, conclusion};
 use iolab_report::prometheus::{head, written};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, format_percent};
+use iolab_workload::units::{counted, format_percent};
 
 use crate::exclusion::excluded;
 use crate::judgement::{Gate, HISTORY_MIN};

@@ -11,7 +11,7 @@ use iolab_report::layout::{self, Column, none};
 use iolab_report::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use iolab_report::table::bare;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::format_percent;
+use iolab_workload::units::format_percent;
 
 use crate::exclusion::excluded;
 use crate::figure::figure;

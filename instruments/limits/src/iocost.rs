@@ -5,9 +5,9 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_report::formats::Judged;
-use iolab_workload::quantity::format_bytes;
 use iolab_workload::system_settings::{NoMerges, SchedulerName, SystemSettings};
 use iolab_workload::trial::WorkloadCode;
+use iolab_workload::units::format_bytes;
 use iolab_workload::{Error, Result};
 
 use crate::limit::{Measured, Point};

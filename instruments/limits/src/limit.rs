@@ -6,9 +6,9 @@ use iolab_analysis::analysis::{
 };
 use iolab_analysis::claim::{CellId, claims};
 use iolab_analysis::trust::{Shown, Trust};
-use iolab_workload::quantity::significant;
 use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec, WorkloadCode};
 use iolab_workload::units::format_size;
+use iolab_workload::units::significant;
 use iolab_workload::{Error, Result};
 
 use crate::storage::{PlacedCell, Storage};

@@ -14,9 +14,9 @@ use iolab_runner::{Disk, GivenTargets, SystemUnderTest, Targets, run_list};
 use iolab_storage::{Consent, ExtraFiles, Need, Size, Target};
 use iolab_workload::outcome::{Outcome, Tally};
 use iolab_workload::pattern::derive;
-use iolab_workload::quantity::{counted, format_bytes};
 use iolab_workload::trial::{Backend, CacheState, RATE_MAX, Rate, TrialLimit, TrialSpec};
 use iolab_workload::units::rough_duration;
+use iolab_workload::units::{counted, format_bytes};
 use iolab_workload::{Error, Result};
 
 use crate::ahead::Ahead;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use iolab_report::layout::{Column, none, text as table, wrapped};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{
+use iolab_workload::units::rough_duration;
+use iolab_workload::units::{
     counted, exact_size, format_bytes, format_ns, format_percent, significant,
 };
-use iolab_workload::units::rough_duration;
 
 use crate::answer::{Answer, CONFIDENCE, Cell, Comparison, Quantity, Trial};
 use crate::certificate::{Broken, Certificate};

@@ -18,8 +18,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iolab_workload::quantity::exact_size;
 use iolab_workload::trial::BS_MAX;
+use iolab_workload::units::exact_size;
 use iolab_workload::{Error, Result};
 
 pub use format::Format;

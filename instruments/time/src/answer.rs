@@ -10,7 +10,7 @@ use iolab_report::layout::{self, Column, none, wrapped};
 use iolab_report::ratio::{in_time_than, range_in_time};
 use iolab_stats::{Interval, median};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{digits, format_bytes, format_ns};
+use iolab_workload::units::{digits, format_bytes, format_ns};
 
 use crate::commands::TimedCommand;
 use crate::executor::{OwnRun, Runner};

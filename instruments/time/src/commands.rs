@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_workload::Result;
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 use iolab_workload::usage_errors;
 
 use crate::options::Options;

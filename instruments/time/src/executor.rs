@@ -8,8 +8,8 @@ use iolab_host::program::Program;
 use iolab_plan::cells::PlannedCell;
 use iolab_runner::Executor;
 use iolab_runner::evidence::Origin;
-use iolab_workload::medium::Medium;
 use iolab_workload::outcome::{Ended, Failure, Outcome, ProgramEnd};
+use iolab_workload::region_state::Medium;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
 

@@ -1,7 +1,7 @@
 //! Points: the numbers of a claim, with their meaning, interval and doubts.
 
+use iolab_workload::region_state::FaultKind;
 use iolab_workload::response::Response;
-use iolab_workload::verify::FaultKind;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 

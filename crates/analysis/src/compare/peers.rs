@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Comparison, Criteria, RunSide};
 use crate::analysed_run::AnalysedRun;
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::Tool;
 
 /// The smallest difference between tools that matters; unavoidable differences between tools are smaller.
 pub const PEER_MARGIN: f64 = 0.10;

@@ -3,7 +3,7 @@
 use iolab_record::environment::Environment;
 use iolab_record::{Cell, RunRecord, SampleLatency};
 use iolab_workload::Result;
-use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
+use iolab_workload::response::{ServiceLevel, ServiceLevels};
 use iolab_workload::settings::{cell_label, level_label};
 
 use super::{Answer, Evidence, Judged, ReasonedAnswer, UnseenStalls, judge, merge_answers};

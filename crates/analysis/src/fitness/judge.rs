@@ -9,7 +9,7 @@ use iolab_stats::{
 };
 use iolab_workload::Result;
 use iolab_workload::histogram::counts;
-use iolab_workload::service_level::{Bound, Quantity, Requests, ServiceLevel};
+use iolab_workload::response::{Bound, LevelQuantity, Requests, ServiceLevel};
 
 use super::judged::{Change, Judged};
 use super::verdict::verdict;
@@ -121,7 +121,7 @@ impl<'a> Evidence<'a> {
             let counts = trial.counts(level.of);
             let value = of_trial(level, trial, &counts);
             let has_waited = match level.quantity {
-                Quantity::Mean => true,
+                LevelQuantity::Mean => true,
                 _ => value >= trial.sample.elapsed_ns as f64,
             };
             let is_bound = level.is_of_time() && has_waited && trial.left_out(level.of) > 0;
@@ -216,14 +216,14 @@ impl Trial<'_> {
     /// The rate of a kind of requests, per second or in MB/s.
     fn rate(&self, level: &ServiceLevel) -> f64 {
         let amount = match (level.quantity, level.of) {
-            (Quantity::Throughput, Requests::All) => self.sample.bytes() as f64 / 1e6,
-            (Quantity::Throughput, Requests::Reads) => {
+            (LevelQuantity::Throughput, Requests::All) => self.sample.bytes() as f64 / 1e6,
+            (LevelQuantity::Throughput, Requests::Reads) => {
                 self.sample.operations.read.bytes as f64 / 1e6
             }
-            (Quantity::Throughput, Requests::Writes) => {
+            (LevelQuantity::Throughput, Requests::Writes) => {
                 self.sample.operations.write.bytes as f64 / 1e6
             }
-            (Quantity::Throughput, Requests::Syncs) => 0.0,
+            (LevelQuantity::Throughput, Requests::Syncs) => 0.0,
             (_, of) => self.requests(of) as f64,
         };
         amount * 1e9 / self.sample.elapsed_ns.max(1) as f64
@@ -337,12 +337,12 @@ fn of_trial(level: &ServiceLevel, trial: &Trial<'_>, counts: &[(f64, u64)]) -> f
         found.map_or(f64::NAN, |(ns, _)| *ns)
     };
     match level.quantity {
-        Quantity::Quantile(q) => at(q),
-        Quantity::Max => at(1.0),
-        Quantity::Mean => {
+        LevelQuantity::Quantile(q) => at(q),
+        LevelQuantity::Max => at(1.0),
+        LevelQuantity::Mean => {
             counts.iter().map(|(ns, n)| ns * *n as f64).sum::<f64>() / total.max(1) as f64
         }
-        Quantity::Iops | Quantity::Throughput => trial.rate(level),
+        LevelQuantity::Iops | LevelQuantity::Throughput => trial.rate(level),
     }
 }
 
@@ -367,10 +367,10 @@ fn of_part(
     let clusters: Vec<&[(f64, u64)]> = counts.iter().map(Vec::as_slice).collect();
     let requests = sum(trials.iter().map(|trial| trial.requests(level.of)));
     let found = match level.quantity {
-        Quantity::Quantile(q) => pooled_quantile(&clusters, q, CONFIDENCE, RESAMPLES, seed),
-        Quantity::Mean => pooled_mean(&clusters, CONFIDENCE, RESAMPLES, seed),
-        Quantity::Max => greatest(&clusters),
-        Quantity::Iops | Quantity::Throughput => rate(values),
+        LevelQuantity::Quantile(q) => pooled_quantile(&clusters, q, CONFIDENCE, RESAMPLES, seed),
+        LevelQuantity::Mean => pooled_mean(&clusters, CONFIDENCE, RESAMPLES, seed),
+        LevelQuantity::Max => greatest(&clusters),
+        LevelQuantity::Iops | LevelQuantity::Throughput => rate(values),
     };
     let mut judged = Judged {
         level: *level,

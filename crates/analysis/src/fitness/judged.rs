@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use iolab_stats::{CONFIDENCE, share_bounds};
 use iolab_workload::json;
-use iolab_workload::service_level::{Quantity, ServiceLevel};
+use iolab_workload::response::{LevelQuantity, ServiceLevel};
 
 use super::{Answer, ReasonedAnswer};
 use crate::doubt::DoubtKind;
@@ -103,11 +103,11 @@ impl Judged {
         let (missed, trials) = (self.missed, self.trials);
         let (_, share) = share_bounds(missed as f64, trials as f64, 1.0 - CONFIDENCE)?;
         let can_fail = match self.level.quantity {
-            Quantity::Quantile(q) => share > 1.0 - q,
+            LevelQuantity::Quantile(q) => share > 1.0 - q,
             // One time may be of any length.
-            Quantity::Mean | Quantity::Max => true,
+            LevelQuantity::Mean | LevelQuantity::Max => true,
             // A trial that stalls as a whole counts with a rate of 0.
-            Quantity::Iops | Quantity::Throughput => {
+            LevelQuantity::Iops | LevelQuantity::Throughput => {
                 let low = self.low.unwrap_or(0.0);
                 low * (1.0 - share) <= self.level.limit()
             }

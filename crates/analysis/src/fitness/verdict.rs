@@ -1,7 +1,7 @@
 //! Verdict of an estimate with its interval on a level, and reasons why it is open.
 
 use iolab_stats::CLUSTERS_MIN;
-use iolab_workload::service_level::{Bound, Quantity, REQUESTS_OF_MAX};
+use iolab_workload::response::{Bound, LevelQuantity, REQUESTS_OF_MAX};
 
 use super::Answer;
 use super::judged::Judged;
@@ -24,7 +24,7 @@ pub(super) fn verdict(judged: &Judged) -> (Answer, Option<DoubtKind>) {
             _ => DoubtKind::FewRequests,
         });
     };
-    if level.quantity == Quantity::Max {
+    if level.quantity == LevelQuantity::Max {
         return match requests {
             _ if estimate >= limit => (Answer::No, None),
             REQUESTS_OF_MAX.. => (Answer::Yes, None),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iolab_record::{Cell, RunRecord, SampleLatency};
 use iolab_workload::Result;
-use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
+use iolab_workload::response::{ServiceLevel, ServiceLevels};
 use iolab_workload::trial::RATE_MAX;
 
 use super::visits::with_lower_rates;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_record::{RunRecord, SampleLatency};
 use iolab_workload::Result;
-use iolab_workload::service_level::ServiceLevel;
+use iolab_workload::response::ServiceLevel;
 
 use crate::fitness::{Evidence, TrialValue};
 

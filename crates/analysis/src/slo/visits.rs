@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iolab_record::{RunRecord, Sample, SampleLatency};
 use iolab_workload::Result;
-use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
+use iolab_workload::response::{ServiceLevel, ServiceLevels};
 
 use crate::fitness::{Answer, Evidence, Times, judge, keeps, merge_answers, times_of_samples};
 

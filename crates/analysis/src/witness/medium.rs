@@ -1,6 +1,6 @@
 //! The medium that serves a program's bytes: storage, memory, another process or another machine.
 
-use iolab_workload::medium::Medium;
+use iolab_workload::region_state::Medium;
 use iolab_workload::witness::{NoStorage, ObservedFile};
 
 use super::{NOTEWORTHY, Reading, Transfer};

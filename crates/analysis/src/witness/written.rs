@@ -1,7 +1,7 @@
 //! Evidence on writes: a program dirties pages in the page cache, and kernel threads write them back later.
 
 use iolab_workload::counters::ProcessIo;
-use iolab_workload::medium::Medium;
+use iolab_workload::region_state::Medium;
 use iolab_workload::region_state::Residency;
 use iolab_workload::witness::{NoStorage, Subject};
 

@@ -37,8 +37,8 @@ use iolab_runfile::number_list::is_database;
 use iolab_runfile::{Content, model_definition};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::counted;
 use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
+use iolab_workload::units::counted;
 use iolab_workload::units::rough_duration;
 
 #[cfg(feature = "measure")]

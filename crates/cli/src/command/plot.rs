@@ -14,7 +14,7 @@ use iolab_record::question::Asked;
 use iolab_record::witness::Witnessed;
 use iolab_record::{SampleLatencyOverTime, SampleSeries};
 use iolab_runfile::Content;
-use iolab_workload::service_level::ServiceLevels;
+use iolab_workload::response::ServiceLevels;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Plot;

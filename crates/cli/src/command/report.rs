@@ -34,7 +34,7 @@ use iolab_report::{document, export, series, table as tables, witness};
 use iolab_runfile::{Content, number_list, unmade_folder};
 use iolab_stats::{Summary, summary};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
 /// Writes the report to a new file, and its name to stdout.

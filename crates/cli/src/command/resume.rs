@@ -19,7 +19,7 @@ use iolab_runfile::RunFile;
 use iolab_runner::campaign::{Made, Permission, Region, Site, Terms};
 use iolab_runner::ranks::Ranks;
 use iolab_workload::escape_control::shell_words;
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 

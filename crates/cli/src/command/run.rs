@@ -19,7 +19,7 @@ use iolab_runner::campaign::{AskedPeaks, Made, Opened, Site, Terms, open_all};
 use iolab_runner::import::Import as Imported;
 use iolab_runner::ranks::Ranks;
 use iolab_workload::escape_control::shell_words;
-use iolab_workload::service_level::ServiceLevels;
+use iolab_workload::response::ServiceLevels;
 use iolab_workload::units::parse_duration;
 use iolab_workload::{Error, Result};
 

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use iolab_report::layout::{self, Column};
 use iolab_runfile::model_definition;
 use iolab_serve::{MountFolder, OpTally, Options, Punctuality, ServeReport, Serving, Speed, Wake};
-use iolab_workload::quantity::{exact_size, format_bytes, format_ns, significant};
+use iolab_workload::units::{exact_size, format_bytes, format_ns, significant};
 use iolab_workload::{Error, Result};
 use serde_json::{Map, Value, json};
 

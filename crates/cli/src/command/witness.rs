@@ -14,7 +14,7 @@ use iolab_runfile::{Folder, NewFile};
 use iolab_runner::witness::{claim, observe, report_of};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 use iolab_workload::witness::ObservedEnd;
 
 use crate::arguments;

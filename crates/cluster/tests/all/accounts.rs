@@ -11,8 +11,8 @@ use iolab_synthetic::thread_network::{ThreadLink, threads};
 use iolab_workload::counters::{
     Bottom, Counters, DeviceStat, NfsIo, Pressure, SharedAccount, SharedAccounts,
 };
-use iolab_workload::medium::Medium;
 use iolab_workload::outcome::Outcome;
+use iolab_workload::region_state::Medium;
 
 /// Whole disks, by their bits in sums.
 const A: Number = (8, 0);

@@ -11,14 +11,13 @@ use iolab_workload::counters::{
 use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
-use iolab_workload::medium::Medium;
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::{Effective, Ended, FailedRank, Failure, Outcome, Tally, Waits};
 use iolab_workload::outcome::{LatencySummary, OperationSummary};
 use iolab_workload::outcome::{RequestSizes, SizeCount};
+use iolab_workload::region_state::{FaultKind, Medium, Verified};
 use iolab_workload::region_state::{Region, Residency};
 use iolab_workload::series::{Interval, Series};
-use iolab_workload::verify::{FaultKind, Verified};
 
 /// Shares with the same value for every account.
 const fn of_each(account: AccountShare) -> Shares {

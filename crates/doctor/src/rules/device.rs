@@ -2,7 +2,7 @@
 
 use super::{Facts, Said, fine, must_fix, quoted, worth_knowing};
 use iolab_host::device::{Device, Transport};
-use iolab_workload::quantity::{format_bytes, significant};
+use iolab_workload::units::{format_bytes, significant};
 
 /// Names the device and its layers.
 pub(super) fn chain(facts: &Facts) -> Option<Said> {

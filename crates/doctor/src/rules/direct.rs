@@ -9,7 +9,7 @@ use super::super::facts::{Direct, Transfer};
 use super::{Facts, Said, device, fine, folder, must_fix, quoted, worth_knowing};
 use crate::facts::Attempt;
 use iolab_storage::TargetKind;
-use iolab_workload::quantity::{format_bytes, format_percent};
+use iolab_workload::units::{format_bytes, format_percent};
 
 /// Share of the bytes from which a transfer counts as having reached its destination.
 const MOST: f64 = 0.95;

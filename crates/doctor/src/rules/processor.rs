@@ -10,7 +10,7 @@ use iolab_host::machine::Load;
 use iolab_host::processor::CoreKind;
 use iolab_host::system_control::OtherControl;
 use iolab_workload::counters::NoHardware;
-use iolab_workload::quantity::{format_bytes, format_ns, format_percent, significant};
+use iolab_workload::units::{format_bytes, format_ns, format_percent, significant};
 
 /// Cost or resolution of a stamp above which it shows in the latency of fast requests, ns.
 const STAMP_DEAR_NS: f64 = 100.0;

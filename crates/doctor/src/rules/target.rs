@@ -10,8 +10,8 @@ use super::{Facts, Said, fine, must_fix, quoted, worth_knowing};
 use crate::facts::Direct;
 use iolab_host::device::Device;
 use iolab_storage::{Layering, Layers, TargetKind};
-use iolab_workload::quantity::{format_bytes, format_percent};
 use iolab_workload::table;
+use iolab_workload::units::{format_bytes, format_percent};
 
 /// Share of free space below which file systems and drives behave differently.
 const FREE_SHARE_LOW: f64 = 0.1;

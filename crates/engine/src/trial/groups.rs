@@ -21,9 +21,8 @@ use iolab_workload::group::GroupTrial;
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::operation::{Operation, PerOperation};
 use iolab_workload::outcome::{Ended, GroupOutcome, Outcome, Tally, either};
-use iolab_workload::region_state::Region;
+use iolab_workload::region_state::{Region, Verified};
 use iolab_workload::trial::{Backend, CacheState, FileLayout, TrialSpec};
-use iolab_workload::verify::Verified;
 use iolab_workload::{Error, Result};
 
 /// Carries a trial of several groups out, each on its own of the `targets`; their results are in [`Outcome::groups`].

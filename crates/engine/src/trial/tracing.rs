@@ -11,11 +11,11 @@ use iolab_host::tracing::syncs::{TracedSync, begun_within};
 use iolab_host::tracing::{Event, Recording, TracedPlaces, TracedRequest, Tracer, kernel_number};
 use iolab_storage::Target;
 use iolab_storage::sectors::{SectorMap, SyncPlace};
-use iolab_workload::quantity::counted;
 use iolab_workload::stages::{
     CarriedBy, Journal, PerStage, Stage, StageTimes, TraceCounts, Traced,
 };
 use iolab_workload::trial::TrialSpec;
+use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
 /// Checks that the requests of a trial on this target can be traced.

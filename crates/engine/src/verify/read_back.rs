@@ -19,8 +19,8 @@ use iolab_host::counters::{FileRange, residency};
 use iolab_host::observation::{drop_pages, make_durable};
 use iolab_storage::{OpenMode, Target};
 use iolab_workload::outcome::FailedRequest;
+use iolab_workload::region_state::{FaultKind, FaultyBlock, FoundInstead, Verified, Write};
 use iolab_workload::trial::{BufferInit, CacheState, TrialSpec};
-use iolab_workload::verify::{FaultKind, FaultyBlock, FoundInstead, Verified, Write};
 use iolab_workload::{Error, Result};
 
 /// Size of one request.

@@ -1,9 +1,6 @@
 //! Tests that write blocks as a worker does and tamper with the file: reading back must report the change.
 
-use iolab_workload::verify::FaultKind;
-use iolab_workload::verify::Faults;
-use iolab_workload::verify::FaultyBlock;
-use iolab_workload::verify::Verified;
+use iolab_workload::region_state::{FaultKind, Faults, FaultyBlock, Verified};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 

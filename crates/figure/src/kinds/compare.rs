@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{CellComparison, Comparison, Side};
 use iolab_analysis::equivalence::MARGINS;
-use iolab_workload::quantity::{format_p, significant};
+use iolab_workload::units::{format_p, significant};
 use iolab_workload::{Error, Result};
 
 use super::super::labels;

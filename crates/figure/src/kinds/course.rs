@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use iolab_analysis::analysis::Response;
 use iolab_record::{Interval, SampleSeries};
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;

@@ -1,7 +1,7 @@
 //! Two factors as rows and columns, the value as colour.
 
 use iolab_analysis::analysis::Response;
-use iolab_workload::quantity::significant;
+use iolab_workload::units::significant;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;

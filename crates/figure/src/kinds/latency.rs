@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::Response;
 use iolab_record::{LatencyOf, RequestTime};
 use iolab_workload::histogram::LatencyHistogram;
-use iolab_workload::quantity::format_ns;
+use iolab_workload::units::format_ns;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;

@@ -6,8 +6,8 @@ use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::bends::{Bend as CurveBend, Bends, bendable};
 use iolab_analysis::curve::Curve;
 use iolab_analysis::machine_thresholds::MachineThreshold;
-use iolab_workload::quantity::format_bytes;
 use iolab_workload::trial::CacheState;
+use iolab_workload::units::format_bytes;
 
 use super::super::FigureRun;
 use super::super::data::{CellValues, Data, Parts};

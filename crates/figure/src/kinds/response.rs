@@ -5,7 +5,7 @@ use iolab_analysis::analysis::Response;
 use iolab_analysis::slo::LevelValues;
 use iolab_stats::Summary;
 use iolab_workload::Result;
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 
 use super::super::FigureRun;
 use super::super::data::{CellValues, Data, Parts};

@@ -2,8 +2,8 @@
 
 use iolab_analysis::analysis::{SteadyAnalysis, Tracked, TrackedOf};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::settings::cell_label;
+use iolab_workload::units::{format_percent, significant};
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;

@@ -3,8 +3,8 @@
 
 use iolab_analysis::analysis::{CellAnalysis, CellStages, Response, StageNumbers, Timed};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{format_ns, format_percent};
 use iolab_workload::settings::cell_label;
+use iolab_workload::units::{format_ns, format_percent};
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;

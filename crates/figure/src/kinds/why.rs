@@ -2,7 +2,7 @@
 
 use iolab_analysis::claim::{Remainder, remainders};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::significant;
+use iolab_workload::units::significant;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;

@@ -11,10 +11,10 @@ use super::side_by_side;
 use crate::options::is_set;
 use crate::unsupported::{ReadUnit, drops_at_each_pass, has_one_place};
 use iolab_workload::foreign_options::{Effect, in_job};
-use iolab_workload::quantity::format_bytes;
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::table;
 use iolab_workload::trial::{FileLayout, Pattern, SyncPolicy, TrialSpec};
+use iolab_workload::units::format_bytes;
 
 /// Whether it holds of a job file, and what to say then.
 type Note = (bool, &'static str);

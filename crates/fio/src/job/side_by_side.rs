@@ -11,9 +11,9 @@ use crate::options::{short, size};
 use crate::reported::named_file;
 use iolab_plan::experiment::{Combination, Experiment, GroupSetting};
 use iolab_workload::group::{GROUPS_MAX, check_group_name};
-use iolab_workload::quantity::exact_size;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::{FileLayout, Rate, THREADS_MAX, TrialSpec};
+use iolab_workload::units::exact_size;
 use iolab_workload::{Error, Result};
 
 /// Ranges of files begin at multiples of this, bytes.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use iolab_workload::Error;
-use iolab_workload::quantity::exact_size;
 use iolab_workload::trial::{Arrivals, FileLayout, Pattern, Rate, TrialSpec};
+use iolab_workload::units::exact_size;
 
 use super::{Fault, Faults, Options, Read, count, duration, is_set, short, size, unknown, value};
 

@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata, read_dir, read_to_string};
 use std::os::fd::AsRawFd;
@@ -18,7 +19,7 @@ use super::seen_file::{FileId, SeenFile, id_of, is_deleted};
 use crate::counters::{FileRange, residency};
 use crate::pseudo_files::lossy_text_of;
 use iolab_storage::{Opened, Stack};
-use iolab_workload::medium::Medium;
+use iolab_workload::region_state::Medium;
 use iolab_workload::witness::{IoWays, NoStorage, OpenWays, UncountedWay};
 
 /// Most files whose state is kept; further ones only count for the ways of I/O.

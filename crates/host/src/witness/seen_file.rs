@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags};
 use super::Number;
 use crate::counters::{FileRange, extents, residency};
 use iolab_storage::{Opened, Stack};
-use iolab_workload::medium::Medium;
+use iolab_workload::region_state::Medium;
 use iolab_workload::region_state::Region;
 use iolab_workload::witness::{ObservedFile, ObservedTarget};
 

@@ -8,7 +8,7 @@ use iolab_fio::options::{Options, give};
 use iolab_fio::reported::{named_file, reported};
 use iolab_record::{Ended, LatencyOf, Moved, OperationSummary, PerOperation};
 use iolab_workload::histogram::LatencyHistogram;
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::Tool;
 use iolab_workload::trial::Pattern;
 use iolab_workload::{Error, Result};
 

@@ -9,7 +9,7 @@ use toml::Value;
 
 use crate::precondition::Precondition;
 use iolab_workload::names::unknown;
-use iolab_workload::quantity::{counted, exact_duration};
+use iolab_workload::units::{counted, exact_duration};
 use iolab_workload::units::{
     format_duration, format_size, parse_duration, parse_share, parse_size, rough_duration,
 };

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use iolab_workload::quantity::{counted, exact_size};
 use iolab_workload::settings::Setting;
 use iolab_workload::trial::CacheState;
+use iolab_workload::units::{counted, exact_size};
 use iolab_workload::units::{format_size, parse_size};
 use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};

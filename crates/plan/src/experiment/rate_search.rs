@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use super::{Change, Experiment, WarmUp};
 use crate::cells::unchecked;
-use iolab_workload::quantity::exact_duration;
-use iolab_workload::service_level::{Requests, ServiceLevel, ServiceLevels};
-use iolab_workload::settings::Setting;
-use iolab_workload::tool::Tool;
+use iolab_workload::response::{Requests, ServiceLevel, ServiceLevels};
+use iolab_workload::settings::{Setting, Tool};
 use iolab_workload::trial::{RATE_MAX, Rate, SyncPolicy, TrialSpec};
+use iolab_workload::units::exact_duration;
 use iolab_workload::units::{budget_to_recommend, format_duration};
 use iolab_workload::{Error, Result, usage_errors};
 

@@ -9,8 +9,7 @@ use std::time::Duration;
 use super::{BUDGET_MAX, CELLS_MAX, Change, Combination, Experiment, GroupSetting, WarmUp};
 use crate::cells::cells;
 use crate::experiment::document::{DocumentText, Entries};
-use iolab_workload::settings::CellSpec;
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::{CellSpec, Tool};
 use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result, usage_errors};
 

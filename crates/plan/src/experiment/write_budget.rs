@@ -1,8 +1,8 @@
 //! `writes`: the bytes that a run may write to each target. The plan caps each trial that writes, and the run pays for it before
 //! it begins.
 
-use iolab_workload::quantity::{counted, exact_size};
 use iolab_workload::settings::CellSpec;
+use iolab_workload::units::{counted, exact_size};
 use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use iolab_workload::command_template::Linkage;
 use iolab_workload::counters::Traffic;
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::Tool;
 
 /// A key or a family, for lists of all of them.
 #[derive(Debug, Clone, Copy)]

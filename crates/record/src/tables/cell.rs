@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::column::{Column, Null, Table};
 use crate::question::{Fit, QuestionKind};
 use crate::{Cell, EndedBy};
-use iolab_workload::service_level::ServiceLevel;
+use iolab_workload::response::ServiceLevel;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::table;
 use iolab_workload::trial::Rate;
@@ -173,7 +173,7 @@ pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
 pub struct LevelRow {
     /// Index from 0, in the order asked.
     pub id: u32,
-    /// The text of the [`iolab_workload::service_level::ServiceLevel`].
+    /// The text of the [`iolab_workload::response::ServiceLevel`].
     pub level: String,
     /// Source of the level.
     pub source: String,

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use iolab_workload::verify::Faults;
+use iolab_workload::region_state::Faults;
 
 use crate::column::{Column, Null, Table};
 use crate::{Cpus, Ended, Hardware, NoHardware, RequestSizes, Sample, ServedBy};

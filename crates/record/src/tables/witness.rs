@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use iolab_workload::medium::Medium;
+use iolab_workload::region_state::Medium;
 use serde_json::json;
 
 use crate::column::{Column, Null, Table};

@@ -3,7 +3,7 @@
 use super::{Block, Drawing, Item, List};
 use crate::layout::{self, cut, paragraph, wrapped};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 
 /// Lines of a list on a first screen that are kept free of rows of a table.
 const LIST_LINES: usize = 5;

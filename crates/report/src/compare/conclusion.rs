@@ -3,9 +3,9 @@
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{CellComparison, CellVerdict, Comparison, ReplicationUnit};
 use iolab_analysis::doubt::{DoubtKind, RatioBound};
-use iolab_workload::quantity::{counted, format_percent};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial_description::level_in_words;
+use iolab_workload::units::{counted, format_percent};
 
 use crate::cell_counts::all_cells;
 use crate::ratio::{self, RatioShown};

@@ -9,7 +9,7 @@ use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, RatioBound};
 use iolab_analysis::runs::GATE_POWER;
 use iolab_plan::precondition::SteadyRounds;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, digits, format_percent};
+use iolab_workload::units::{counted, digits, format_percent};
 
 use super::conclusion::undecided;
 use crate::cell_counts::{self, cells};

@@ -12,8 +12,8 @@ use iolab_analysis::doubt::{DoubtClass, DoubtKind};
 use iolab_analysis::timeline::TrialShift;
 use iolab_figure::result_names;
 use iolab_record::RunStatus;
-use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
 use iolab_workload::trial_description::levels_in_words;
+use iolab_workload::units::{format_bytes, format_ns, format_percent};
 
 use crate::cell_counts::all_cells;
 use crate::compare::answer;

@@ -5,8 +5,8 @@ use super::{Finding, Rule, Says, capitalised, cells_of, with_levels};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, WriteOut};
 use iolab_analysis::doubt::DoubtKind;
 use iolab_record::{ServedBy, TargetKind};
-use iolab_workload::quantity::{format_ns, significant};
 use iolab_workload::trial::{SyncPolicy, TrialSpec};
+use iolab_workload::units::{format_ns, significant};
 
 use crate::group_settings;
 

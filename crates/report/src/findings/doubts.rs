@@ -4,7 +4,7 @@ use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, of_cell};
 use iolab_analysis::more_trials::MoreTrials;
 use iolab_record::TargetKind;
-use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::units::{format_percent, significant};
 
 use super::precision::{longer_trials, more_trials};
 use super::{Finding, Rule, Says, cells_of, with_levels};

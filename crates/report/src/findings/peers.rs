@@ -3,8 +3,7 @@
 use super::{Finding, Rule, Says, levels_of};
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::gaps::Gap;
-use iolab_workload::settings::own_cells;
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::{Tool, own_cells};
 
 pub(crate) const PEERS: Rule = Rule::doubt("peers", "the command line of each trial");
 pub(crate) const GAPS: Rule = Rule::limit("gaps", "the options of each tool");

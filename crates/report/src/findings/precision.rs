@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_MIN};
 use iolab_analysis::more_trials::MoreTrials;
 use iolab_record::TargetKind;
-use iolab_workload::quantity::format_percent;
+use iolab_workload::units::format_percent;
 
 use super::{Finding, Rule, Says, cells_of, levels_of};
 

@@ -9,8 +9,8 @@ use iolab_analysis::analysis::{
 use iolab_figure::result_names;
 use iolab_record::ServedBy;
 use iolab_stats::{median, median_interval};
-use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::trial::CacheState;
+use iolab_workload::units::{format_percent, significant};
 
 use super::{Finding, Rule, Says, with_levels};
 use crate::ratio::RatioShown;

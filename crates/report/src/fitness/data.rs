@@ -6,7 +6,7 @@ use iolab_analysis::doubt::{Direction, Doubt, DoubtKind, Doubts};
 use iolab_analysis::fitness::{Answer, Judged, LevelAnswer};
 use iolab_analysis::io_limit::ReachedLimit;
 use iolab_stats::CONFIDENCE;
-use iolab_workload::service_level::Need;
+use iolab_workload::response::Need;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -5,8 +5,8 @@ use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCel
 use iolab_analysis::sparkline::{Sparkline, SparklinePoint};
 use iolab_figure::result_names;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{exact_size, format_percent, significant};
 use iolab_workload::trial_description::level_in_words;
+use iolab_workload::units::{exact_size, format_percent, significant};
 
 use super::Overview;
 use crate::layout::{Column, SCREEN_ROWS, none};

@@ -8,7 +8,7 @@ use iolab_analysis::trust::TrustLevel;
 use iolab_record::TargetKind;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::escape_control::shell_words;
-use iolab_workload::quantity::format_bytes;
+use iolab_workload::units::format_bytes;
 
 use super::main_numbers::{LEFT_OUT, Table};
 use super::{Overview, description};

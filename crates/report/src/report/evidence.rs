@@ -6,7 +6,7 @@ use iolab_analysis::analysis::{Analysis, CellAnalysis, CellServed, Response};
 use iolab_figure::result_names;
 use iolab_record::{ResourceUse, RunRecord, Sample};
 use iolab_stats::median;
-use iolab_workload::quantity::{format_ns, format_percent, significant};
+use iolab_workload::units::{format_ns, format_percent, significant};
 
 use super::clean;
 use crate::block::Table;

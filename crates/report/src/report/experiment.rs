@@ -1,7 +1,7 @@
 //! The blocks of each experiment: its question, its figures and tables, and its findings.
 
 use iolab_figure::Figure;
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 
 use super::file_names::{id, stem};
 use super::run_sequence::RunSequence;

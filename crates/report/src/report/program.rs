@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use iolab_analysis::witness::{Evidence, OtherCommand};
 use iolab_record::witness::Witnessed;
 use iolab_workload::Result;
-use iolab_workload::quantity::{counted, format_bytes};
+use iolab_workload::units::{counted, format_bytes};
 use iolab_workload::witness::Subject;
 
 use super::clean;

@@ -3,7 +3,7 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::FiledRun;
 use iolab_analysis::runs::comparable_runs::Comparability;
-use iolab_workload::quantity::significant;
+use iolab_workload::units::significant;
 
 use super::summary::moment;
 use super::{Input, StudyReport, clean};

@@ -2,8 +2,8 @@
 
 use iolab_analysis::analysis::Analysis;
 use iolab_record::{Cell, Event, RunRecord, exported_settings};
-use iolab_workload::quantity::counted;
 use iolab_workload::settings::{DESCRIBING, Value, cell_label};
+use iolab_workload::units::counted;
 
 use super::file_names::id;
 use super::summary::moment;

@@ -2,7 +2,7 @@
 
 use iolab_analysis::sparkline::{Sparkline, SparklineCurve};
 use iolab_figure::sparkline;
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 
 use super::clean;
 use crate::block::{Contents, SmallFigure, TargetKey};

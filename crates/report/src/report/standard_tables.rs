@@ -7,8 +7,8 @@
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, SteadyAnalysis, Tracked, TrackedOf};
 use iolab_stats::mean;
-use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::settings::cell_label;
+use iolab_workload::units::{format_percent, significant};
 
 use super::clean;
 use crate::block::Table;

@@ -9,7 +9,7 @@ use iolab_record::environment::{KEYS, Key, Text, ValueType};
 use super::{Input, clean};
 use crate::input::experiments;
 use crate::overview::description;
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 
 /// Most targets that a title names.
 const TARGETS_NAMED_MAX: usize = 2;

@@ -1,7 +1,7 @@
 //! Load of devices and the processes that caused it: the numbers of `iostat -x`, with names.
 
 use iolab_analysis::witness::DeviceLoad;
-use iolab_workload::quantity::{format_ns, format_percent, significant};
+use iolab_workload::units::{format_ns, format_percent, significant};
 use iolab_workload::witness::ObservedDevice;
 
 /// Share of the time from which a device may be working at its limit.

@@ -1,7 +1,7 @@
 //! I/O of other processes during an observation, grouped by name.
 
 use iolab_analysis::witness::OtherCommand;
-use iolab_workload::quantity::{counted, format_bytes};
+use iolab_workload::units::{counted, format_bytes};
 
 /// Processes of one name, with their I/O.
 pub(super) fn in_words(command: &OtherCommand<'_>) -> String {

@@ -2,7 +2,7 @@
 
 use iolab_analysis::witness::{Bounds, Evidence, Transfer};
 use iolab_record::witness::Claimed;
-use iolab_workload::quantity::{format_bytes, significant};
+use iolab_workload::units::{format_bytes, significant};
 
 /// Claim that devices cannot have carried: `fio says that it read at 5712 MB/s, of which vda carried at most 31
 /// MB/s`.

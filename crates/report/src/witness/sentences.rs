@@ -5,8 +5,8 @@ use iolab_analysis::witness::{
     WitnessClaim,
 };
 use iolab_record::{ServedBy, ServedVerdict};
-use iolab_workload::medium::Medium;
-use iolab_workload::quantity::{counted, format_bytes, format_percent_of_whole};
+use iolab_workload::region_state::Medium;
+use iolab_workload::units::{counted, format_bytes, format_percent_of_whole};
 use iolab_workload::witness::{Observed, Subject};
 
 use crate::layout::capitalised;

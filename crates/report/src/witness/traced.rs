@@ -1,7 +1,7 @@
 //! Traffic of a program by control groups and the kernel's trace events.
 
 use iolab_analysis::witness::{Evidence, p99_of};
-use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent_of_whole};
+use iolab_workload::units::{counted, format_bytes, format_ns, format_percent_of_whole};
 use iolab_workload::witness::{
     GroupHolds, SyncTimes, TracedDisk, TracedProgram, TracedRequests, TracedSyncs,
 };

@@ -8,7 +8,7 @@ use iolab_record::{ServedBy, ServedVerdict};
 use iolab_report::report::{ProgramInput, StudyReport};
 use iolab_report::witness::{command, headline};
 use iolab_workload::counters::{DeviceStat, DeviceWaits, NfsIo, ProcessIo};
-use iolab_workload::medium::Medium;
+use iolab_workload::region_state::Medium;
 use iolab_workload::witness::{
     Course, Moment, Observed, ObservedDevice, ObservedFile, OtherProcess, OtherProcesses, Subject,
     SyncTimes, Times, TracedProgram, TracedSyncs,

@@ -6,7 +6,7 @@ use iolab_report::findings::Finding;
 
 use crate::named;
 use iolab_synthetic::{add_cell, add_trial, around, record};
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 
 /// The levels of a cell that writes.
 const WRITES: [&str; 2] = ["bs=4KiB", "read_percent=0"];

@@ -17,8 +17,8 @@ use iolab_record::environment::PeakSource;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::peaks::Peaks;
 use iolab_storage::{Need, Target, TargetKind};
-use iolab_workload::quantity::exact_size;
 use iolab_workload::settings::CellSpec;
+use iolab_workload::units::exact_size;
 use iolab_workload::{Error, Result, launchers};
 
 use super::fill_limit::{FillLimit, given_up};

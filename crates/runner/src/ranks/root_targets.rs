@@ -13,7 +13,7 @@ use iolab_storage::{
     Consent, Demand, ExtraFiles, Need, PrivateFiles, Share, Size, Target, TargetKind,
     check_together, leftover_bytes,
 };
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
 use super::{ANSWER, Member, handshake};

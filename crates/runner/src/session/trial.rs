@@ -17,10 +17,9 @@ use iolab_plan::cells::PlannedCell;
 use iolab_record::{EndedBy, EventKind, RankReport, Sample};
 use iolab_runfile::{SampleParts, TrialCourse};
 use iolab_workload::outcome::{Ended, Failure, Outcome, ProgramEnd};
-use iolab_workload::quantity::counted;
-use iolab_workload::settings::CellSpec;
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::{CellSpec, Tool};
 use iolab_workload::trial::{Batch, SyncPolicy, TrialLimit, TrialSpec};
+use iolab_workload::units::counted;
 use iolab_workload::{Error, Kind, Result};
 
 /// A trial that came to an end.

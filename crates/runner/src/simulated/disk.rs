@@ -13,7 +13,7 @@ use iolab_plan::cells::PlannedCell;
 use iolab_record::digest;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_runfile::{measured_definition, model_definition, wrong_definition};
-use iolab_workload::quantity::exact_size;
+use iolab_workload::units::exact_size;
 
 /// The beginning of a name that means a model.
 const PREFIX: &str = "model:";

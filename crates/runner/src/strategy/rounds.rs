@@ -10,8 +10,8 @@ use iolab_record::{EndedBy, EventKind};
 use iolab_stats::{Steadiness, steady_state};
 use iolab_workload::Result;
 use iolab_workload::names::TargetName;
-use iolab_workload::quantity::counted;
 use iolab_workload::settings::CellSpec;
+use iolab_workload::units::counted;
 
 use super::super::Basis;
 use super::super::record::{Record, Trial};

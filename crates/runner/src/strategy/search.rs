@@ -4,7 +4,7 @@
 use iolab_analysis::slo::{self, Visits};
 use iolab_plan::cells::PlannedCell;
 use iolab_workload::histogram::counts;
-use iolab_workload::service_level::ServiceLevels;
+use iolab_workload::response::ServiceLevels;
 use iolab_workload::trial::{RATE_MAX, Rate};
 use iolab_workload::{Error, Result};
 

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use iolab_workload::histogram::new_latency_histogram;
-use iolab_workload::medium::Medium;
 use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Ended as TrialEnded, FailedRequest, Failure, Outcome, Tally};
+use iolab_workload::region_state::Medium;
 use iolab_workload::trial::TrialSpec;
 
 use super::super::*;

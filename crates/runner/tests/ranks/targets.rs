@@ -1,7 +1,7 @@
 //! Targets of ranks: their own, shared ones, and what dead runs left in them.
 
 use iolab_record::ServedBy;
-use iolab_workload::medium::Medium;
+use iolab_workload::region_state::Medium;
 
 use super::*;
 

@@ -7,7 +7,7 @@ use iolab_record::question::{Asked, Question};
 use iolab_record::{LatencyOf, Operation, PartId, RunRecord, SampleLatency};
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 use iolab_workload::histogram::new_latency_histogram;
-use iolab_workload::service_level::ServiceLevels;
+use iolab_workload::response::ServiceLevels;
 
 use super::claims::{SAID_MIN, few_runs, hold_each, hold_made, makes_table, outcome, shapes};
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use crate::trial::{Rate, TrialSpec};
 
+use super::Tool;
 use crate::command_template::Linkage;
 use crate::command_template::Template;
 use crate::names::Active;
 use crate::names::TargetName;
 use crate::system_settings::SystemSettings;
-use crate::tool::Tool;
 use crate::trial::WorkloadCode;
 
 /// The settings of a cell, before the choices that need a measurement.

@@ -4,7 +4,7 @@ use super::setting::OR_NONE;
 use super::*;
 
 /// The fields of a value as `{:#?}` writes them, by name.
-fn fields(value: &impl std::fmt::Debug) -> BTreeMap<String, String> {
+fn fields(value: &impl fmt::Debug) -> BTreeMap<String, String> {
     let text = format!("{value:#?}");
     let mut fields = BTreeMap::new();
     let mut name = String::new();

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::values::{
+use super::setting::{
     ANY_SIZE, SOME_COUNT, SOME_SIZE, put_active, put_batch, put_bound, put_count,
     put_count_or_none, put_duration, put_flag, put_or_none, put_percent, put_size, put_workload,
 };

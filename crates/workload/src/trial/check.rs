@@ -7,7 +7,7 @@ use super::{
     FirstOffset, Others, Pattern, RATE_MAX, SyncPolicy, THREADS_MAX, TrialSpec,
 };
 use crate::error::{Error, Result};
-use crate::quantity::exact_duration;
+use crate::units::exact_duration;
 use crate::usage_errors;
 
 /// Each sector of a verified block has a checksum, bytes.

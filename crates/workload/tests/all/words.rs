@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use iolab_workload::escape_control::{escape_control, shell_path, shell_word};
 use iolab_workload::names::nearest;
-use iolab_workload::quantity::{
-    exact_duration, exact_size, format_bytes, format_ns, format_p, format_percent,
-    format_percent_of_whole, significant,
-};
 use iolab_workload::settings::SETTINGS;
 use iolab_workload::trial_description::{in_words, level_in_words, requests_in_words};
 use iolab_workload::units::{budget_to_recommend, format_duration, rough_duration};
+use iolab_workload::units::{
+    exact_duration, exact_size, format_bytes, format_ns, format_p, format_percent,
+    format_percent_of_whole, significant,
+};
 
 use crate::cases::Cases;
 use crate::cells::{cell, trial};

@@ -9,7 +9,7 @@ use iolab_command::output;
 use iolab_report::layout::{Column, text, wrapped};
 use iolab_workload::Error;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 
 use super::{Distilled, distilled, toml};
 use crate::trace_options::TraceOptions;

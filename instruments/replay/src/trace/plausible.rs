@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use iolab_workload::quantity::significant;
 use iolab_workload::units::rough_duration;
+use iolab_workload::units::significant;
 use iolab_workload::{Error, Result};
 
 use super::number::TimeUnit;
@@ -112,7 +112,7 @@ impl Read {
     fn words(&self) -> String {
         let span = Duration::try_from_secs_f64(self.span_s).unwrap_or(Duration::MAX);
         let span = match span.as_secs() {
-            0..60 => iolab_workload::quantity::format_ns(self.span_s * 1e9),
+            0..60 => iolab_workload::units::format_ns(self.span_s * 1e9),
             _ => rough_duration(span),
         };
         let of = self

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_latency::{LatencyHistogram, new_latency_histogram};
-use iolab_workload::quantity::counted;
+use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
 use super::Trace;

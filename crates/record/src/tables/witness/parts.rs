@@ -6,7 +6,7 @@ use super::witness_table;
 use crate::column::{Column, Null, Table};
 use crate::witness::Witnessed;
 use iolab_workload::counters::DeviceStat;
-use iolab_workload::medium::Medium;
+use iolab_workload::region_state::Medium;
 use iolab_workload::table;
 use iolab_workload::witness::{
     DiskTraffic, GroupHolds, Moment, ObservedDevice, ObservedFile, OtherProcess,

@@ -9,7 +9,7 @@ use iolab_analysis::claim::{
 use iolab_analysis::doubt::Doubt;
 use iolab_plan::experiment::BLOCKS_MAX;
 use iolab_plan::suspect::Suspect;
-use iolab_workload::quantity::{counted, exact_duration};
+use iolab_workload::units::{counted, exact_duration};
 
 use super::doubts;
 use super::sentence::{List, sentence};

@@ -2,8 +2,8 @@
 
 use iolab_analysis::analysis::FasterCell;
 use iolab_analysis::claim::Cause;
-use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::CountedBound;
+use iolab_workload::units::{counted, significant};
 
 /// Why requests were missing, and what helps.
 pub(super) fn cause(cause: &Cause) -> String {

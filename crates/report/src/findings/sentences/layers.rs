@@ -2,8 +2,8 @@
 
 use iolab_analysis::analysis::{Analysis, Timed};
 use iolab_analysis::claim::{JournalledSyncs, Largest, TimeByLayer};
-use iolab_workload::quantity::{counted, format_ns, format_percent};
 use iolab_workload::stages::{CarriedBy, Journal, Stage};
+use iolab_workload::units::{counted, format_ns, format_percent};
 
 use super::with_cell;
 

@@ -2,7 +2,7 @@
 
 use iolab_analysis::claim::{Aspect, Difference, Programs};
 use iolab_analysis::equivalence::{ALPHA, FIRST_TRIALS, MARGINS, ProgramPair, SizePoint};
-use iolab_workload::quantity::format_ns;
+use iolab_workload::units::format_ns;
 use iolab_workload::units::format_size;
 
 use super::doubts;

@@ -6,7 +6,7 @@ use iolab_plan::precondition::Round;
 use iolab_record::EndedBy;
 use iolab_stats::Steadiness;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, format_percent_of_whole, significant};
+use iolab_workload::units::{counted, format_percent_of_whole, significant};
 
 use super::sentence::beside_limit;
 use super::with_cell;

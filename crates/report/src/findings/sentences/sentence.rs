@@ -6,11 +6,11 @@ use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{Claim, Point, Quantity, Standing, groups};
 use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_analysis::timeline::Access;
-use iolab_workload::quantity::{
-    counted, digits, format_bytes, format_ns, format_percent, significant,
-};
 use iolab_workload::response::Response;
 use iolab_workload::trial_description::{levels_in_words, requests_in_words};
+use iolab_workload::units::{
+    counted, digits, format_bytes, format_ns, format_percent, significant,
+};
 
 use super::{cell, doubts, held_in_words, quantity, with_cell, with_held};
 use crate::doubt::of_items;

@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{CellId, drifts, two_groups};
-use iolab_workload::quantity::format_percent;
+use iolab_workload::units::format_percent;
 
 use super::with_cell;
 use crate::findings::{Finding, Rule, within};

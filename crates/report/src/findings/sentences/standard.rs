@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::StandardFollowed;
 use iolab_plan::standard::{Deviation, Medium};
-use iolab_workload::quantity::{counted, digits, exact_duration};
+use iolab_workload::units::{counted, digits, exact_duration};
 
 /// Conformance of a planned run to the test of a standard, as far as known before it.
 pub(crate) fn foreseen(followed: &StandardFollowed, medium: Option<Medium>) -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use iolab_analysis::claim::WhyUntried;
 use iolab_plan::suspect::Check;
 use iolab_plan::untried_suspect::Obstacle;
-use iolab_workload::quantity::{exact_duration, format_bytes, significant};
+use iolab_workload::units::{exact_duration, format_bytes, significant};
 use iolab_workload::units::{format_duration, rough_duration};
 
 /// `3.0 of 16 requests were in flight`.
