@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use iolab_workload::{Error, Result};
 
 use super::error::file_fault;
-use super::side_files::SIDE_FILES;
 use super::system::OpenFolder;
+use super::system::SIDE_FILES;
 pub use folders::{Folder, unmade_folder};
 
 /// Extension of run files.

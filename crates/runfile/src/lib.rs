@@ -8,7 +8,6 @@
 
 mod create;
 mod error;
-mod large_rows;
 mod layout;
 mod location;
 mod logged;
@@ -19,15 +18,11 @@ mod over_time;
 mod question;
 mod read;
 mod rows;
-mod schema;
-mod series;
-mod side_files;
 mod sqlite_protection;
 mod system;
 mod table_reader;
 #[cfg(test)]
 pub(crate) mod tests;
-mod trials;
 mod witness;
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -49,15 +44,15 @@ use iolab_record::{
     Cell, DriveLog, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId,
     PreparationStep, Run, RunRecord, RunStatus, Sample,
 };
-pub use large_rows::{AllSeries, Latencies, read_latency, read_series};
 use layout::{laid_out, write_cells};
 pub use location::check_place;
 pub use model_definition::{measured_definition, model_definition, wrong_definition};
 use opening::{check_identity, check_regular};
+pub use over_time::{AllSeries, Latencies, read_latency, read_series};
 pub use over_time::{LatenciesOverTime, TrialCourse, read_latency_over_time};
 pub use question::asked_by;
 pub use read::{Content, read, read_content};
-use side_files::{SIDE_FILES, beside, check_side_files, has_wal};
+use system::{SIDE_FILES, beside, check_side_files, has_wal};
 pub use witness::create_witness;
 
 /// A run file open for writing. Dropping it keeps everything written so far.
@@ -244,8 +239,8 @@ impl RunFile {
         let id = self
             .transaction(|connection| {
                 let id = rows::insert(connection, &path, &SAMPLE, sample, false)?;
-                if id > schema::ROWS_MAX as i64 {
-                    let what = format!("it has {} samples", schema::ROWS_MAX);
+                if id > layout::ROWS_MAX as i64 {
+                    let what = format!("it has {} samples", layout::ROWS_MAX);
                     return Err(too_large(&path, what));
                 }
                 for (table, own) in [(&GROUP_SAMPLE, groups), (&CLIENT_SAMPLE, clients)] {

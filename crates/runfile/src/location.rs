@@ -12,7 +12,7 @@ use super::RunFile;
 use super::create::{self, FileName, Folder, HeldFolder, NewFile};
 use super::error::{fault, file_fault};
 use super::opening::check_length;
-use super::side_files::beside;
+use super::system::beside;
 use super::system::{identity, open_itself};
 
 /// Free space that a location must have: a file with the plan of a small run, and its log.

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::side_files::{beside, has_wal};
+use super::system::{beside, has_wal};
 
 /// Largest file to put together, bytes.
 const BYTES_MAX: u64 = 1 << 30;

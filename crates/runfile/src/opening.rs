@@ -13,9 +13,9 @@ use iolab_workload::{Error, Result};
 use rusqlite::{Connection, OpenFlags, Transaction};
 
 use super::error::{damaged, fault, file_fault, not_a_run_file, of_another_version, too_large};
-use super::side_files::{check_side_files, has_wal};
 use super::system::identity;
-use super::{logged, schema, sqlite_protection};
+use super::system::{check_side_files, has_wal};
+use super::{layout, logged, sqlite_protection};
 
 /// Files of this size, bytes, are checked by a thread of its own while they are read; smaller ones are checked before that thread would
 /// have opened them.
@@ -163,7 +163,7 @@ fn check_kind(connection: &Connection, path: &Path) -> Result<()> {
             .query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
             .map_err(|error| fault(path, &error))
     };
-    if pragma("application_id")? != schema::APPLICATION_ID {
+    if pragma("application_id")? != layout::APPLICATION_ID {
         return Err(not_a_run_file(path));
     }
     let version = pragma("user_version")?;

@@ -18,7 +18,7 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 
 use super::error::{damaged, fault};
-use super::schema;
+use super::layout;
 
 /// Longest value, bytes; a definition has less than 1 MiB, a histogram less than 400 KiB.
 const VALUE_MAX: i32 = 4 << 20;
@@ -88,11 +88,11 @@ fn is_needed(step: &AuthContext<'_>) -> bool {
     match step.action {
         AuthAction::Select | AuthAction::Transaction { .. } => true,
         AuthAction::Read { table_name, .. } => {
-            schema::is_ours(table_name) || ["sqlite_schema", "sqlite_master"].contains(&table_name)
+            layout::is_ours(table_name) || ["sqlite_schema", "sqlite_master"].contains(&table_name)
         }
         AuthAction::Insert { table_name }
         | AuthAction::Update { table_name, .. }
-        | AuthAction::Delete { table_name } => schema::is_ours(table_name),
+        | AuthAction::Delete { table_name } => layout::is_ours(table_name),
         AuthAction::Pragma { pragma_name, .. } => PRAGMAS.contains(&pragma_name),
         AuthAction::Function { function_name } => FUNCTIONS.contains(&function_name),
         _ => false,
@@ -146,7 +146,7 @@ pub(super) fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): they differ.
 pub(super) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
     let wrong = |error| fault(path, &error);
-    let ours = schema::in_memory().map_err(wrong)?;
+    let ours = layout::in_memory().map_err(wrong)?;
     if definitions(connection).map_err(wrong)? == definitions(&ours).map_err(wrong)? {
         return Ok(());
     }

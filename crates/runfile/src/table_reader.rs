@@ -9,9 +9,9 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Rows};
 
 use super::error::{damaged, fault, too_large};
+use super::layout::ROWS_MAX;
 use super::opening::FileIdentity;
 use super::rows::Reader;
-use super::schema::ROWS_MAX;
 
 /// Most further targets: as many as levels of a factor.
 const TARGETS_MAX: usize = 1000;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use iolab_workload::{Error, Result};
 
 use super::super::opening::check_length;
-use super::super::side_files::SIDE_FILES;
 use super::super::system::{self, OpenFolder};
 use super::{FileName, NewFile, fault};
+use crate::system::SIDE_FILES;
 
 /// Number of times that a folder is opened again if another process removes it.
 const ATTEMPTS_MAX: u32 = 100;
