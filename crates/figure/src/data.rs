@@ -9,7 +9,6 @@ use iolab_workload::{Error, Result};
 
 use super::labels;
 use super::options::Options;
-use super::result_names;
 use super::{FigureRun, RUN};
 
 /// Most panels of one figure.
@@ -355,7 +354,7 @@ pub(super) fn verdict(cell: &CellAnalysis) -> String {
     match &cell.served {
         Some(served) => match served.unanimous() {
             Some(only) => only.to_string(),
-            None => result_names::served(served),
+            None => labels::served(served),
         },
         None => "unknown".to_owned(),
     }

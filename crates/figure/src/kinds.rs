@@ -3,15 +3,12 @@
 pub(super) mod axis;
 pub(super) mod compare;
 mod course;
-mod heat;
 mod latency;
 mod left_out;
 mod load;
 mod order;
-mod over_time;
 mod reference_lines;
 mod response;
-mod rounds;
 mod stages;
 mod why;
 pub(super) mod witness;
@@ -50,9 +47,9 @@ pub(super) fn model(
         FigureKind::Percentiles => latency::model(runs, options),
         FigureKind::Load => load::model(runs, options),
         FigureKind::Order => order::model(runs, options),
-        FigureKind::Rounds => rounds::model(runs, options),
+        FigureKind::Rounds => order::model_of_rounds(runs, options),
         FigureKind::Course => course::model(runs, options),
-        FigureKind::Heat => heat::model(runs, options),
+        FigureKind::Heat => response::model_of_heat(runs, options),
         FigureKind::Stages => stages::model(runs, options),
         FigureKind::Why => why::model(runs, options),
         FigureKind::Ratio => compare::ratio(&compared(runs, options)?, options),

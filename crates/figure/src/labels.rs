@@ -1,15 +1,20 @@
-//! Labels of figures: the form of factors, levels, responses and ticks.
+//! Labels of figures: the form of factors, levels, responses, results, paths and ticks.
 
-use iolab_analysis::analysis::Response;
-pub(super) use iolab_analysis::level_value::{level_value as position, number_kind};
+#[cfg(test)]
+mod tests;
+
+use super::RUN;
+use iolab_analysis::analysis::{CellServed, ClientName, Response};
+use iolab_analysis::doubt::RatioBound;
+use iolab_record::ServedBy;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::group::split_group;
 use iolab_workload::response::{LevelQuantity, Requests, ServiceLevel};
 use iolab_workload::settings::ValueKind;
 use iolab_workload::trial::Rate;
 use iolab_workload::units::{format_percent, significant};
 
-use super::RUN;
-use iolab_workload::escape_control::escape_control;
+pub(super) use iolab_analysis::level_value::{level_value as position, number_kind};
 
 /// The name of a factor on an axis or in a legend.
 pub(super) fn noun(factor: &str) -> String {
@@ -198,57 +203,65 @@ pub(super) fn share(share: f64) -> String {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_are_short() {
-        for (bytes, text) in [
-            (8.0, "8"),
-            (4096.0, "4K"),
-            (65536.0, "64K"),
-            (1_048_576.0, "1M"),
-            (1536.0, "1.50K"),
-        ] {
-            assert_eq!(size(bytes), text);
+/// Origin of the bytes of a cell: `mixed (37 % device)`, `5 x device, 3 x page-cache`.
+pub fn served(served: &CellServed) -> String {
+    match (served.unanimous(), served.device_fraction) {
+        (Some(only @ ServedBy::Mixed), Some(share)) => {
+            format!("{only} ({} device)", format_percent(share))
         }
-        for (value, text) in [
-            (0.0, "0"),
-            (0.05, "0.05"),
-            (1500.0, "1500"),
-            (12000.0, "12\u{202f}000"),
-            (-0.5, "−0.5"),
-        ] {
-            assert_eq!(number(value), text);
+        (Some(only), _) => only.to_string(),
+        (None, _) => {
+            let trials = served.trials.iter();
+            let parts: Vec<String> = trials
+                .map(|(verdict, n)| format!("{n} x {verdict}"))
+                .collect();
+            parts.join(", ")
         }
-        for (odds, text) in [
-            (2.0, "50"),
-            (10.0, "90"),
-            (100.0, "99"),
-            (1000.0, "99.9"),
-            (1e5, "99.999"),
-        ] {
-            assert_eq!(quantile(odds), text);
-        }
-        assert_eq!(time(100_000.0), "100 µs");
     }
+}
 
-    #[test]
-    fn levels_explain_themselves() {
-        for (factor, name, text) in [
-            ("bs", "64KiB", "64 KiB"),
-            ("bs", "512", "512 B"),
-            ("threads", "1", "1 thread"),
-            ("threads", "8", "8 threads"),
-            ("skip", "0", "skip 0 B"),
-            ("pattern", "rand", "rand"),
-            ("strange", "<b>", "<b>"),
-        ] {
-            assert_eq!(level(factor, name), text);
-        }
-        assert_eq!(position("bs", "4KiB"), Some(4096.0));
-        assert_eq!(position("rate", "none"), None);
-        assert_eq!(axis("bs"), "I/O size (bytes)");
+/// A client of a run across hosts: `node01`, `rank 3 on node01`.
+pub fn client(name: &ClientName) -> String {
+    match name.rank {
+        None => name.host.clone(),
+        Some(rank) => format!("rank {rank} on {}", name.host),
     }
+}
+
+/// `at least`, `at most`: what a ratio is where one side did not hold its rate.
+pub fn bound(bound: RatioBound) -> &'static str {
+    match bound {
+        RatioBound::AtLeast => "at least",
+        RatioBound::AtMost => "at most",
+    }
+}
+
+/// Removes the folder that all these paths begin with. Leaves the names unchanged if any is not a path.
+pub(crate) fn leave_out_common(names: &mut [String]) {
+    let Some(folder) = common(names).map(str::to_owned) else {
+        return;
+    };
+    for name in names {
+        if let Some(rest) = name.strip_prefix(&*folder) {
+            *name = rest.to_owned();
+        }
+    }
+}
+
+/// The longest folder that all names lie in, below the root; `None` without one.
+fn common(names: &[String]) -> Option<&str> {
+    let mut all = names.iter().map(String::as_str);
+    let folder_of = |path: &str| path.rfind('/').map_or(0, |slash| slash + 1);
+    let first = all.next()?;
+    let mut common = &first[..folder_of(first)];
+    for part in all {
+        let shared = common.bytes().zip(part.bytes());
+        let shared = shared.take_while(|(one, other)| one == other).count();
+        // A slash is one byte, and ends a folder in both.
+        let end = common.as_bytes()[..shared]
+            .iter()
+            .rposition(|byte| *byte == b'/');
+        common = &common[..end.map_or(0, |slash| slash + 1)];
+    }
+    (common.len() > 1).then_some(common)
 }

@@ -3,10 +3,8 @@
 mod axes;
 mod grid;
 mod heat;
-mod label_spacing;
 mod legend;
 mod marks;
-mod reference_lines;
 
 use iolab_workload::{Error, Result};
 

@@ -16,24 +16,18 @@
 
 mod choice;
 mod data;
-mod frame;
-mod hatch;
 mod kind;
 mod kinds;
 pub mod labels;
 mod layout;
-mod marker;
 pub mod model;
 mod options;
-mod palette;
 mod pdf;
 mod png;
 pub mod preview_image;
-pub mod result_names;
 mod scale;
 mod scene;
 mod shapes;
-mod short_paths;
 pub mod sparkline;
 mod svg;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use iolab_workload::Result;
 
-use super::hatch::Hatch;
+use super::scene::Hatch;
 use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};
 use super::svg;
 use super::text::{fitted, fitted_name, width, wrapped};

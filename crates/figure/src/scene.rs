@@ -1,8 +1,6 @@
-//! A figure as positioned items, made by layout and drawn by the writers. Coordinates are in points from the upper left corner.
+//! A figure as positioned items with their colours, dashes, hatching and markers, made by layout and drawn by the
+//! writers.
 
-pub(super) use super::frame::Frame;
-use super::hatch::Hatch;
-use super::palette::Marker;
 use super::text;
 
 /// A colour role.
@@ -167,5 +165,327 @@ impl Scene {
             Item::Text(text) => Some(text),
             _ => None,
         })
+    }
+}
+
+/// A rectangle: left, top, right, bottom.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Frame {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) right: f64,
+    pub(crate) bottom: f64,
+}
+
+impl Frame {
+    pub(crate) fn width(&self) -> f64 {
+        self.right - self.left
+    }
+
+    pub(crate) fn height(&self) -> f64 {
+        self.bottom - self.top
+    }
+
+    /// Whether two frames overlap by more than their edges.
+    pub(crate) fn overlaps(&self, other: &Frame) -> bool {
+        const TOUCH: f64 = 0.01;
+        self.left < other.right - TOUCH
+            && other.left < self.right - TOUCH
+            && self.top < other.bottom - TOUCH
+            && other.top < self.bottom - TOUCH
+    }
+}
+
+/// Direction of the lines in a filled rectangle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hatch {
+    /// No lines.
+    Plain,
+    /// Upwards to the right.
+    Rising,
+    /// Downwards to the right.
+    Falling,
+    /// Lines in both directions.
+    Crossed,
+}
+
+/// The ends of the lines within a rectangle, `apart` points from each other along its edges.
+pub(crate) fn lines(frame: Frame, hatch: Hatch, apart: f64) -> Vec<[(f64, f64); 2]> {
+    match hatch {
+        Hatch::Plain => Vec::new(),
+        Hatch::Rising => rising(frame, apart),
+        Hatch::Falling => falling(frame, apart),
+        Hatch::Crossed => [rising(frame, apart), falling(frame, apart)].concat(),
+    }
+}
+
+/// Lines along which the sum of both coordinates is constant.
+fn rising(frame: Frame, apart: f64) -> Vec<[(f64, f64); 2]> {
+    let sums = multiples(frame.left + frame.top, frame.right + frame.bottom, apart);
+    let line = |sum: f64| {
+        let left = frame.left.max(sum - frame.bottom);
+        let right = frame.right.min(sum - frame.top);
+        [(left, sum - left), (right, sum - right)]
+    };
+    sums.map(line).collect()
+}
+
+/// Lines along which the difference of both coordinates is constant.
+fn falling(frame: Frame, apart: f64) -> Vec<[(f64, f64); 2]> {
+    let differences = multiples(frame.left - frame.bottom, frame.right - frame.top, apart);
+    let line = |difference: f64| {
+        let left = frame.left.max(difference + frame.top);
+        let right = frame.right.min(difference + frame.bottom);
+        [(left, left - difference), (right, right - difference)]
+    };
+    differences.map(line).collect()
+}
+
+/// The multiples of a step strictly between two values.
+fn multiples(low: f64, high: f64, step: f64) -> impl Iterator<Item = f64> {
+    let first = (low / step).floor() + 1.0;
+    let count = ((high / step).ceil() - first).max(0.0) as usize;
+    (0..count).map(move |number| (first + number as f64) * step)
+}
+
+/// Colours of the series in order; they repeat with other dashes.
+pub(crate) const SERIES: [&str; 7] = [
+    "#0072b2", "#ba5100", "#007a5e", "#a8508b", "#936500", "#2f74a3", "#4d4d4d",
+];
+
+/// The colours for dark paper.
+pub(crate) const SERIES_DARK: [&str; 7] = [
+    "#56b4e9", "#f0803c", "#2fbf96", "#d88fbf", "#e6b03c", "#8cc8ee", "#b8b8b8",
+];
+
+/// Text and axes.
+pub(crate) const INK: &str = "#222222";
+
+/// Secondary text and marks.
+pub(crate) const MUTED: &str = "#5f5f5f";
+
+/// Lines of the grid.
+pub(crate) const GRID: &str = "#e4e4e4";
+
+/// The paper.
+pub(crate) const PAPER: &str = "#ffffff";
+
+/// Ink, muted ink, grid and paper on dark paper.
+pub(crate) const INK_DARK: &str = "#e6e6e6";
+
+pub(crate) const MUTED_DARK: &str = "#a8a8a8";
+
+pub(crate) const GRID_DARK: &str = "#34373c";
+
+pub(crate) const PAPER_DARK: &str = "#15171a";
+
+/// Dashes of the lines, in points. Together with the markers they distinguish the first twelve series even in grey.
+const DASHES: [&str; 4] = ["", "4 1.6", "1.2 1.6", "6 1.6 1.2 1.6"];
+
+/// Shape of a point. Each encloses an area, so that it can be hollow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Marker {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+    TriangleDown,
+    Cross,
+    Plus,
+}
+
+const MARKERS: [Marker; 7] = [
+    Marker::Circle,
+    Marker::Square,
+    Marker::Triangle,
+    Marker::Diamond,
+    Marker::TriangleDown,
+    Marker::Cross,
+    Marker::Plus,
+];
+
+const HATCHES: [Hatch; 4] = [Hatch::Plain, Hatch::Rising, Hatch::Falling, Hatch::Crossed];
+
+/// Index of the colour of a series.
+pub(crate) fn colour(place: usize) -> usize {
+    place % SERIES.len()
+}
+
+/// Dash of the line of a series; empty for a solid one. Consecutive series differ, so that their lines are distinguishable
+/// without colour.
+pub(crate) fn dash(place: usize) -> &'static str {
+    DASHES[place % DASHES.len()]
+}
+
+/// Hatching of the bars of a series. Consecutive series differ, and so do series of the same or of a similar
+/// colour.
+pub(crate) fn hatch(place: usize) -> Hatch {
+    HATCHES[place % HATCHES.len()]
+}
+
+/// Marker of a series: shifted by one in each round through the colours, so that points without a line differ.
+pub(crate) fn marker(place: usize) -> Marker {
+    MARKERS[(place + place / SERIES.len()) % MARKERS.len()]
+}
+
+/// Colour for a share, for heat maps: lightness decreases evenly, so that it is readable in grey.
+pub(crate) fn shade(share: f64) -> String {
+    // Three colours of ColorBrewer's YlGnBu (Brewer, 2003), interpolated.
+    const STOPS: [[f64; 3]; 3] = [
+        [247.0, 251.0, 222.0],
+        [65.0, 171.0, 196.0],
+        [12.0, 44.0, 110.0],
+    ];
+    let place = share.clamp(0.0, 1.0) * 2.0;
+    let (from, to, part) = if place < 1.0 {
+        (STOPS[0], STOPS[1], place)
+    } else {
+        (STOPS[1], STOPS[2], place - 1.0)
+    };
+    let mix = |i: usize| (from[i] + (to[i] - from[i]) * part).round() as u8;
+    format!("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2))
+}
+
+/// Red, green and blue of a colour written `#rrggbb`.
+pub(crate) fn channels(colour: &str) -> [u8; 3] {
+    [1, 3, 5].map(|at| {
+        let hex = colour.get(at..at + 2);
+        hex.and_then(|hex| u8::from_str_radix(hex, 16).ok())
+            .unwrap_or(0)
+    })
+}
+
+/// Relative luminance of a colour written `#rrggbb`, 0 to 1 (WCAG 2.2, "relative luminance").
+pub(crate) fn luminance(colour: &str) -> f64 {
+    let [red, green, blue] = channels(colour).map(|channel| {
+        let value = f64::from(channel) / 255.0;
+        if value <= 0.040_45 {
+            value / 12.92
+        } else {
+            ((value + 0.055) / 1.055).powf(2.4)
+        }
+    });
+    0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+/// Contrast of two luminances, 1 to 21 (WCAG 2.2, "contrast ratio").
+pub(crate) fn contrast(a: f64, b: f64) -> f64 {
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+/// Corners of a marker around its centre, in units of its radius; `None` for the circle. The areas are about equal, so
+/// that no series looks more important than another.
+pub(crate) fn corners(marker: Marker) -> Option<&'static [(f64, f64)]> {
+    const SQUARE: [(f64, f64); 4] = [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)];
+    const TRIANGLE: [(f64, f64); 3] = [(0.0, -1.25), (1.15, 0.8), (-1.15, 0.8)];
+    const TRIANGLE_DOWN: [(f64, f64); 3] = [(0.0, 1.25), (1.15, -0.8), (-1.15, -0.8)];
+    const DIAMOND: [(f64, f64); 4] = [(0.0, -1.3), (1.2, 0.0), (0.0, 1.3), (-1.2, 0.0)];
+    const PLUS: [(f64, f64); 12] = [
+        (-0.4, -1.2),
+        (0.4, -1.2),
+        (0.4, -0.4),
+        (1.2, -0.4),
+        (1.2, 0.4),
+        (0.4, 0.4),
+        (0.4, 1.2),
+        (-0.4, 1.2),
+        (-0.4, 0.4),
+        (-1.2, 0.4),
+        (-1.2, -0.4),
+        (-0.4, -0.4),
+    ];
+    // The plus, turned by 45 degrees.
+    const CROSS: [(f64, f64); 12] = [
+        (0.57, -1.13),
+        (1.13, -0.57),
+        (0.57, 0.0),
+        (1.13, 0.57),
+        (0.57, 1.13),
+        (0.0, 0.57),
+        (-0.57, 1.13),
+        (-1.13, 0.57),
+        (-0.57, 0.0),
+        (-1.13, -0.57),
+        (-0.57, -1.13),
+        (0.0, -0.57),
+    ];
+    match marker {
+        Marker::Circle => None,
+        Marker::Square => Some(&SQUARE),
+        Marker::Triangle => Some(&TRIANGLE),
+        Marker::Diamond => Some(&DIAMOND),
+        Marker::TriangleDown => Some(&TRIANGLE_DOWN),
+        Marker::Cross => Some(&CROSS),
+        Marker::Plus => Some(&PLUS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_begin_and_end_at_the_edges() {
+        let frame = Frame {
+            left: 10.0,
+            top: 3.0,
+            right: 31.0,
+            bottom: 60.0,
+        };
+        let on_edge = |(x, y): (f64, f64)| {
+            let within = (10.0..=31.0).contains(&x) && (3.0..=60.0).contains(&y);
+            let edge = [x - 10.0, x - 31.0, y - 3.0, y - 60.0];
+            within && edge.iter().any(|distance| distance.abs() < 1e-9)
+        };
+        for (hatch, slopes, count) in [
+            (Hatch::Plain, &[][..], 0),
+            (Hatch::Rising, &[-1.0], 19),
+            (Hatch::Falling, &[1.0], 19),
+            (Hatch::Crossed, &[-1.0, 1.0], 38),
+        ] {
+            let lines = lines(frame, hatch, 4.0);
+            assert_eq!(lines.len(), count, "{hatch:?}");
+            for [from, to] in lines {
+                assert!(on_edge(from) && on_edge(to), "{from:?} to {to:?}");
+                let slope = (to.1 - from.1) / (to.0 - from.0);
+                assert!(slopes.contains(&slope.round()), "{hatch:?}: {slope}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_colour_stands_out_from_its_paper() {
+        let light = SERIES.iter().chain([&INK, &MUTED]);
+        let dark = SERIES_DARK.iter().chain([&INK_DARK, &MUTED_DARK]);
+        let on = |paper| move |colour| (colour, paper);
+        for (colour, paper) in light.map(on(PAPER)).chain(dark.map(on(PAPER_DARK))) {
+            let contrast = contrast(luminance(colour), luminance(paper));
+            assert!(contrast >= 4.5, "{colour} on {paper}: {contrast:.2}");
+        }
+    }
+
+    #[test]
+    fn twelve_series_differ_without_colour() {
+        let mut looks: Vec<(&str, Marker)> = (0..12).map(|i| (dash(i), marker(i))).collect();
+        looks.dedup();
+        assert_eq!(looks.len(), 12);
+        for i in 0..12 {
+            assert!(!looks[..i].contains(&looks[i]), "{i}");
+            assert!(
+                i == 0 || dash(i) != dash(i - 1),
+                "lines {i} and the one before"
+            );
+        }
+    }
+
+    #[test]
+    fn the_bars_of_twenty_eight_series_differ() {
+        let looks: Vec<(usize, Hatch)> = (0..28).map(|i| (colour(i), hatch(i))).collect();
+        for i in 1..28 {
+            assert!(!looks[..i].contains(&looks[i]), "{i}");
+            assert!(hatch(i) != hatch(i - 1), "bars {i} and the one before");
+        }
+        // The two blues.
+        assert_ne!(hatch(0), hatch(5));
     }
 }

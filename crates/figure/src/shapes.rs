@@ -1,8 +1,7 @@
 //! A scene as coloured outlines and lines of text, for the writers of PNG and PDF.
 
-use super::hatch;
-use super::marker::corners;
-use super::palette;
+use super::scene;
+use super::scene::corners;
 use super::scene::{Frame, Item, Paint, Scene, Text};
 use super::svg::{DOTS_OPACITY, OUTLINE, painted};
 
@@ -56,16 +55,14 @@ pub(super) fn drawn(scene: &Scene) -> Vec<Drawn<'_>> {
     };
     let mut all = vec![Drawn::Shape {
         outline: rectangle(paper),
-        fill: Some(solid(palette::PAPER)),
+        fill: Some(solid(scene::PAPER)),
         stroke: None,
     }];
     let mut series: Vec<Option<usize>> = Vec::new();
     for item in &scene.items {
         // Items outside of series are drawn in ink.
         let around = series.iter().rev().find_map(|series| *series);
-        let current = around.map_or(palette::INK, |place| {
-            palette::SERIES[palette::colour(place)]
-        });
+        let current = around.map_or(scene::INK, |place| scene::SERIES[scene::colour(place)]);
         match item {
             Item::Open { series: own, .. } => series.push(*own),
             Item::Close => _ = series.pop(),
@@ -130,7 +127,7 @@ fn one<'a>(item: &'a Item, current: &str) -> Drawn<'a> {
             width,
             paint,
         } => {
-            let lines = hatch::lines(*frame, *hatch, *apart);
+            let lines = scene::lines(*frame, *hatch, *apart);
             let outline = lines.iter().flat_map(|line| polyline(line));
             let stroke = line(*width, colour(paint));
             (outline.collect(), None, Some(stroke))
@@ -160,7 +157,7 @@ fn one<'a>(item: &'a Item, current: &str) -> Drawn<'a> {
             match hollow {
                 true => {
                     let stroke = line(OUTLINE, solid(current));
-                    (outline, Some(solid(palette::PAPER)), Some(stroke))
+                    (outline, Some(solid(scene::PAPER)), Some(stroke))
                 }
                 false => (outline, Some(solid(current)), None),
             }
@@ -177,7 +174,7 @@ fn one<'a>(item: &'a Item, current: &str) -> Drawn<'a> {
 /// A colour written `#rrggbb`.
 fn solid(colour: &str) -> Colour {
     Colour {
-        rgb: palette::channels(colour),
+        rgb: scene::channels(colour),
         opacity: 1.0,
     }
 }

@@ -2,8 +2,8 @@
 
 use iolab_analysis::sparkline::{Sparkline, SparklineCurve, SparklinePoint};
 
-use super::palette::{self, Marker};
 use super::scale::{Scale, least_and_most, spans_decades};
+use super::scene::{self, Marker};
 use super::scene::{Item, Paint, Scene};
 use super::svg;
 
@@ -35,7 +35,7 @@ pub fn svg(
 
 /// The marker of a target among all of a page, as a letter.
 pub fn marker_letter(place: usize) -> char {
-    match palette::marker(place) {
+    match scene::marker(place) {
         Marker::Circle => '●',
         Marker::Square => '■',
         Marker::Triangle => '▲',
@@ -48,7 +48,7 @@ pub fn marker_letter(place: usize) -> char {
 
 /// The custom property of [`style`](crate::style) with the colour of a target among all of a page.
 pub fn colour_property(place: usize) -> String {
-    format!("--fig-c{}", palette::colour(place))
+    format!("--fig-c{}", scene::colour(place))
 }
 
 /// The curves that are drawn, each with the index of its look: the target's index if there are several.
@@ -79,7 +79,7 @@ fn scene(outline: &Sparkline, targets: &[&str]) -> Scene {
         // Labels elsewhere distinguish the curves of one target.
         let (marker, dash) = match targets.len() {
             0 | 1 => (Marker::Circle, ""),
-            _ => (palette::marker(look), palette::dash(look)),
+            _ => (scene::marker(look), scene::dash(look)),
         };
         let words = match targets.len() {
             0 | 1 => curve.name.clone(),

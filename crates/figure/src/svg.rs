@@ -3,12 +3,11 @@
 
 use std::fmt::Write;
 
-use super::hatch;
-use super::marker::corners;
-use super::palette::{
-    self, GRID, GRID_DARK, INK, INK_DARK, MUTED, MUTED_DARK, Marker, PAPER, PAPER_DARK,
-};
+use super::scene;
 use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};
+use super::scene::{
+    GRID, GRID_DARK, INK, INK_DARK, MUTED, MUTED_DARK, Marker, PAPER, PAPER_DARK, corners,
+};
 use super::text;
 use iolab_workload::escape_control::escape_control;
 
@@ -26,7 +25,7 @@ pub fn style() -> String {
         "--fig-ink:{INK_DARK};--fig-muted:{MUTED_DARK};--fig-grid:{GRID_DARK};--fig-paper:{PAPER_DARK}"
     );
     let mut classes = String::new();
-    for (place, (day, night)) in palette::SERIES.iter().zip(palette::SERIES_DARK).enumerate() {
+    for (place, (day, night)) in scene::SERIES.iter().zip(scene::SERIES_DARK).enumerate() {
         let _ = write!(light, ";--fig-c{place}:{day}");
         let _ = write!(dark, ";--fig-c{place}:{night}");
         let _ = writeln!(
@@ -135,7 +134,7 @@ fn item_to(out: &mut String, item: &Item) {
             width,
             paint,
         } => {
-            let lines = hatch::lines(*frame, *hatch, *apart);
+            let lines = scene::lines(*frame, *hatch, *apart);
             let lines: String = lines.iter().map(|line| outline(line)).collect();
             stroke(out, "hatch", &lines, paint, *width, "");
         }
@@ -231,11 +230,11 @@ fn open(
 ) {
     let _ = match series {
         Some(place) => {
-            let colour = palette::colour(place);
+            let colour = scene::colour(place);
             write!(
                 out,
                 "<g class=\"{class} c{colour}\" color=\"{}\"",
-                palette::SERIES[colour]
+                scene::SERIES[colour]
             )
         }
         None => write!(out, "<g class=\"{class}\""),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, ClientAnalysis, Response};
 use iolab_analysis::disturbance::CellDisturbance;
-use iolab_figure::result_names;
+use iolab_figure::labels;
 use iolab_stats::median;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::table;
@@ -32,7 +32,7 @@ pub(crate) fn table(analysis: &Analysis) -> Option<Table> {
     let or_none = |value: Option<f64>, format: fn(f64) -> String| value.map_or_else(none, format);
     columns.extend([
         column("client", &|_, client| {
-            escape_control(&result_names::client(&client.name)).into_owned()
+            escape_control(&labels::client(&client.name)).into_owned()
         })
         .left(),
         column("ranks", &|_, client| client.ranks.to_string()),
@@ -47,7 +47,7 @@ pub(crate) fn table(analysis: &Analysis) -> Option<Table> {
         }),
         column("served by", &|_, client| {
             let served = client.cell.served.as_ref();
-            served.map_or_else(none, result_names::served)
+            served.map_or_else(none, labels::served)
         })
         .left(),
         column("cached before", &|_, client| {
@@ -94,7 +94,7 @@ fn data_columns() -> Vec<DataColumn<'static, ClientAnalysis>> {
     let served = |client: &Client| client.cell.served.clone();
     let mut columns = Vec::from(table! {
         DataColumn::text("client", "name of its host, with the rank where a host has several clients",
-            |c: &Client| Some(result_names::client(&c.name))).known();
+            |c: &Client| Some(labels::client(&c.name))).known();
         DataColumn::whole("rank", "the first of its ranks", |c: &Client| Some(c.rank)).known();
         DataColumn::whole("ranks", "its ranks", |c: &Client| Some(c.ranks)).known();
         DataColumn::whole("n", "measured trials", |c: &Client| Some(c.cell.n)).known();
@@ -103,7 +103,7 @@ fn data_columns() -> Vec<DataColumn<'static, ClientAnalysis>> {
     });
     columns.extend(quantiles("latency", "latency", |c: &Client| c.cell.latency));
     columns.extend([
-        DataColumn::text("served_by", "where its bytes came from", move |c: &Client| served(c).as_ref().map(result_names::served)),
+        DataColumn::text("served_by", "where its bytes came from", move |c: &Client| served(c).as_ref().map(labels::served)),
         DataColumn::text("served_by_reason", "why this verdict", move |c: &Client| served(c).map(|s| s.reason)),
         DataColumn::number("device_fraction", "bytes that its device carried, a share", move |c: &Client| served(c)?.device_fraction),
         DataColumn::number(

@@ -31,7 +31,7 @@ pub use run_status::{a_model, unfinished};
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{self, Claim};
-use iolab_figure::result_names;
+use iolab_figure::labels;
 use iolab_record::ServedBy;
 
 /// One or two sentences, and the rule that made them.
@@ -135,7 +135,7 @@ fn origin(cell: &CellAnalysis) -> String {
         Some(ServedBy::NotStorage) => "not storage",
         Some(ServedBy::Unknown) => "of unknown origin",
         Some(other) => return format!(" [{other}]"),
-        None => return format!(" [{}]", result_names::served(served)),
+        None => return format!(" [{}]", labels::served(served)),
     };
     format!(" [{what}]")
 }

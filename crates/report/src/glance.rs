@@ -5,8 +5,8 @@ use iolab_analysis::analysis::CellAnalysis;
 use iolab_analysis::claim::CellId;
 use iolab_analysis::headline_numbers::{AccessOrder, HeadlineCell};
 use iolab_analysis::trust::{Shown, Trust};
+use iolab_figure::labels;
 use iolab_figure::preview_image::{PreviewNumber, PreviewText};
-use iolab_figure::result_names;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::{exact_size, format_ns, format_percent};
 
@@ -231,7 +231,7 @@ fn of_access<'a>(
     let p99 = p99.map_or_else(String::new, |l| format!("   p99 {}", format_ns(l.p99_ns)));
     let served = row.cell.served.as_ref().filter(|_| !row.cell.is_device());
     let served = served.map_or_else(String::new, |served| {
-        format!("   {}", result_names::served(served))
+        format!("   {}", labels::served(served))
     });
     Some(FirstNumber {
         shown: PreviewNumber {

@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::fitness::Answer;
-use iolab_figure::result_names;
+use iolab_figure::labels;
 use iolab_record::RunRecord;
 use iolab_record::question::Asked;
 use iolab_workload::escape_control::escape_control;
@@ -197,8 +197,7 @@ fn stamp(run: &GaugeRun, is_stamped: bool) -> String {
 
 /// The origin of the bytes, so that a number that is not the device's does not look like one.
 fn served_by(cell: &CellAnalysis) -> String {
-    cell.served_alone()
-        .map_or(String::new(), result_names::served)
+    cell.served_alone().map_or(String::new(), labels::served)
 }
 
 /// Writes the latest answer to each question.

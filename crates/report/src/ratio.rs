@@ -2,7 +2,7 @@
 
 use iolab_analysis::claim::Estimate;
 use iolab_analysis::doubt::RatioBound;
-use iolab_figure::result_names;
+use iolab_figure::labels;
 use iolab_workload::units::significant;
 
 use crate::layout::{Column, none};
@@ -84,7 +84,7 @@ impl RatioShown {
                     (RatioBound::AtLeast, true) => RatioBound::AtMost,
                     (bound, false) => bound,
                 };
-                format!("{} {}", result_names::bound(bound), one_way(ratio, words))
+                format!("{} {}", labels::bound(bound), one_way(ratio, words))
             }
         }
     }
@@ -208,7 +208,7 @@ pub fn factor(ratio: f64) -> String {
 pub(crate) fn columns(heading: &str, all: &[Option<Estimate>]) -> [Column; 2] {
     let shown = |one: &Estimate| match of(one).bound() {
         None => factor(one.ratio),
-        Some((bound, ratio)) => format!("{} {}", result_names::bound(bound), factor(ratio)),
+        Some((bound, ratio)) => format!("{} {}", labels::bound(bound), factor(ratio)),
     };
     let range = |one: &Estimate| {
         let (low, high) = one.interval.filter(|_| one.bound.is_none())?;

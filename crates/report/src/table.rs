@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use iolab_analysis::analysis::{
     Analysis, CellAnalysis, CellRanks, CellServed, CellStages, Latency, OperationNumbers, Response,
 };
-use iolab_figure::result_names;
+use iolab_figure::labels;
 use iolab_record::EndedBy;
 use iolab_record::Operation;
 use iolab_record::RunStatus;
@@ -123,9 +123,9 @@ fn of_groups(analysis: &Analysis) -> Option<String> {
 /// The origin of the bytes of all measured cells; `None` where they differ.
 fn common_source(analysis: &Analysis) -> Option<String> {
     let mut sources = analysis.cells.iter().filter_map(|c| c.served.as_ref());
-    let first = result_names::served(sources.next()?);
+    let first = labels::served(sources.next()?);
     sources
-        .all(|other| result_names::served(other) == first)
+        .all(|other| labels::served(other) == first)
         .then_some(first)
 }
 
@@ -435,7 +435,7 @@ fn source_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     if !asks || common_source(analysis).is_some() {
         return Vec::new();
     }
-    let served = |c: &CellAnalysis| c.served_alone().map_or_else(none, result_names::served);
+    let served = |c: &CellAnalysis| c.served_alone().map_or_else(none, labels::served);
     vec![column(rows, "served by", 0, served).left()]
 }
 

@@ -9,7 +9,6 @@ use super::super::labels;
 use super::super::model::{Axis, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::super::short_paths;
 use crate::scale::spans_decades;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::ValueKind;
@@ -76,7 +75,7 @@ pub(super) fn names<'a>(
 ) -> FactorAxis<'a> {
     let places: Vec<(&str, f64)> = levels.into_iter().zip((0..).map(f64::from)).collect();
     let mut texts: Vec<String> = places.iter().map(|(level, _)| written(level)).collect();
-    short_paths::leave_out_common(&mut texts);
+    labels::leave_out_common(&mut texts);
     let ticks = places
         .iter()
         .zip(texts)

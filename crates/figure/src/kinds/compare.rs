@@ -12,7 +12,6 @@ use super::super::model::{
     marks,
 };
 use super::super::options::Options;
-use super::super::result_names;
 use super::super::scale::Scale;
 use super::axis::{self, FactorAxis};
 use super::line_across;
@@ -236,7 +235,7 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
             // Where one side did not hold its rate, the place of the mark is a bound.
             let bound = ratio.bound.map(|bound| {
                 let end = bound.of(ratio.ratio, ratio.interval);
-                (end, format!("{} ", result_names::bound(bound)))
+                (end, format!("{} ", labels::bound(bound)))
             });
             let (y, is) = bound.unwrap_or((ratio.ratio, String::new()));
             let interval = ratio.interval.filter(|_| ratio.bound.is_none());

@@ -12,7 +12,7 @@ use super::super::labels;
 use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::{axis, over_time};
+use super::{axis, course};
 
 /// Percentiles that are marked on every curve.
 const MARKED: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
@@ -51,7 +51,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         panel.series = curves.collect();
     });
     let requests: u64 = cells.iter().map(|cell| cell.histogram.len()).sum();
-    let shown = over_time::requests_of(runs);
+    let shown = course::requests_of(runs);
     Ok(FigureModel {
         description: format!(
             "{}: distribution of {} over {requests} {shown}",
@@ -93,7 +93,7 @@ pub(super) fn together<'a>(
     cell: i64,
 ) -> Option<&'a LatencyHistogram> {
     let sample = measured(&runs[run]).find(|sample| sample.cell == cell)?;
-    let operation = over_time::timed(runs).operation(sample);
+    let operation = course::timed(runs).operation(sample);
     let times = [RequestTime::Response, RequestTime::Service].into_iter();
     let mut histograms = times.filter_map(|quantity| {
         let of = LatencyOf {

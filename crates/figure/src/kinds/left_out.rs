@@ -9,7 +9,7 @@ use super::super::data::{Values, measured};
 use super::super::kind::FigureKind;
 use super::super::labels;
 use super::super::options::Options;
-use super::{latency, over_time};
+use super::{course, latency};
 
 /// Most cells that are named for a reason.
 const NAMED_MAX: usize = 4;
@@ -79,7 +79,7 @@ fn reason(
     cell: &CellAnalysis,
     quantity: Response,
 ) -> String {
-    let timed = over_time::timed(runs);
+    let timed = course::timed(runs);
     let mut trials = measured(run).filter(|sample| sample.cell == cell.cell.id);
     let has_none = |sample| timed.requests(sample).requests == 0;
     match trials.next() {

@@ -5,7 +5,7 @@ use super::super::scene::{Anchor, Frame, Item, Paint, Text};
 use super::super::text;
 use super::axes::{self, AxisTicks};
 use super::legend::DirectLabel;
-use super::{Canvas, MARGIN, heat, legend, marks, reference_lines};
+use super::{Canvas, MARGIN, heat, legend, marks};
 
 /// Height of a single panel over its width.
 const ASPECT: f64 = 0.6;
@@ -222,7 +222,7 @@ impl<'a> Grid<'a> {
                 heat::bar(canvas, frame, *scale, model);
             }
         }
-        reference_lines::draw(canvas, frame, panel, i < self.columns);
+        legend::draw_reference_lines(canvas, frame, panel, i < self.columns);
         marks::draw(canvas, frame, panel);
         if let Some(labels) = self.direct {
             legend::draw_direct(canvas, frame, panel, labels);
@@ -287,7 +287,7 @@ fn side(model: &FigureModel, canvas: &Canvas, place: &PanelArea<'_>) -> f64 {
 fn head(panels: &[Panel], canvas: &Canvas, width: f64, first: bool) -> f64 {
     let titled = panels.iter().any(|panel| !panel.title.is_empty());
     let title = if titled { canvas.sizes.tick * 1.4 } else { 0.0 };
-    let named = |panel: &Panel| reference_lines::height(canvas, panel, width);
+    let named = |panel: &Panel| legend::height(canvas, panel, width);
     let uprights = if first {
         panels.iter().map(named).fold(0.0, f64::max)
     } else {

@@ -2,11 +2,11 @@
 
 use super::super::model::Axis;
 use super::super::model::{Field, FigureModel, Panel, Ticks};
-use super::super::palette::{contrast, luminance, shade};
 use super::super::scale::Scale;
 use super::super::scene::{Anchor, Frame, Item, Paint, Text};
 use super::super::text;
 use super::{Canvas, axes};
+use crate::scene::{contrast, luminance, shade};
 
 /// Width of the bar of colours, points.
 const BAR: f64 = 7.0;

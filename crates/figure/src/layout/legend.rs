@@ -1,22 +1,27 @@
-//! The names of the series: at the ends of their lines where they are few, otherwise in rows above the panels.
+//! Names at lines: of series, and of the vertical lines through a panel.
 
 use super::super::model::{Arrangement, FigureModel, Look, Panel, Series};
-use super::super::palette;
 use super::super::scene::{Anchor, Frame, Item, Paint};
 use super::super::text;
-use super::label_spacing::spread;
 use super::{Canvas, MARGIN, marks};
+use crate::model::Along;
+use crate::scene::{self, Text};
 
 /// Most lines labelled at their ends.
 const DIRECT_MAX: usize = 4;
+
 /// Largest share of the width for labels at the ends of lines.
 const DIRECT_SHARE: f64 = 0.3;
+
 /// Space between a line's end and its label, points.
 const DIRECT_GAP: f64 = 5.0;
+
 /// Width of the sample of a line, points per point of text.
 const SAMPLE: f64 = 2.2;
+
 /// Space between two entries, points per point of text.
 const ENTRY_GAP: f64 = 1.3;
+
 /// Most lines of a single name.
 const LINES_MAX: usize = 4;
 
@@ -257,7 +262,7 @@ fn sample(canvas: &mut Canvas, series: &Series, (from, to): (f64, f64), y: f64) 
         return;
     }
     if matches!(series.look, Look::Line | Look::Curve) {
-        let dash = palette::dash(series.place);
+        let dash = scene::dash(series.place);
         canvas.dashed(
             "",
             &[(from, y), (to, y)],
@@ -271,7 +276,7 @@ fn sample(canvas: &mut Canvas, series: &Series, (from, to): (f64, f64), y: f64) 
             x: centre,
             y,
             radius: marks::RADIUS,
-            marker: palette::marker(series.place),
+            marker: scene::marker(series.place),
             hollow: false,
         });
     }
@@ -287,4 +292,182 @@ fn box_sample(canvas: &mut Canvas, x: f64, y: f64, series: Option<usize>) {
         bottom: y + size * 0.4,
     };
     marks::filled(canvas, frame, series.unwrap_or(0), series.is_none());
+}
+
+/// The positions of labels wanted at `wanted`, at least `gap` apart and within `low` to `high`, moved as little as possible; in
+/// the order of `wanted`. Where they do not all fit, the gaps are equal and smaller.
+pub(super) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
+    let gaps = wanted.len().saturating_sub(1).max(1) as f64;
+    let gap = gap.min((high - low).max(0.0) / gaps);
+    // Groups of adjacent labels: first label, number of labels, position of the first.
+    let mut groups: Vec<(usize, usize, f64)> = Vec::new();
+    for (i, label) in order.iter().enumerate() {
+        groups.push((i, 1, wanted[*label].clamp(low, high)));
+        settle(&mut groups, &order, wanted, gap, low, high);
+    }
+    let mut places = vec![0.0; wanted.len()];
+    for (first, count, place) in groups {
+        for i in 0..count {
+            places[order[first + i]] = place + i as f64 * gap;
+        }
+    }
+    places
+}
+
+/// Merges the last group with the one before while they touch.
+fn settle(
+    groups: &mut Vec<(usize, usize, f64)>,
+    order: &[usize],
+    wanted: &[f64],
+    gap: f64,
+    low: f64,
+    high: f64,
+) {
+    while let [.., (first, count, place), (_, more, next)] = groups.as_slice() {
+        if place + *count as f64 * gap <= *next + 1e-9 {
+            return;
+        }
+        let (first, count) = (*first, count + more);
+        // The mean of the group positions that the single labels want.
+        let begins = (0..count).map(|i| wanted[order[first + i]] - i as f64 * gap);
+        let place = begins.sum::<f64>() / count as f64;
+        let length = (count - 1) as f64 * gap;
+        groups.truncate(groups.len() - 2);
+        groups.push((first, count, place.min(high - length).max(low)));
+    }
+}
+
+/// Longest name, points per point of text.
+const NAME_MAX: f64 = 11.0;
+
+/// Height over which a line finds its name, points.
+const LEADER: f64 = 5.0;
+
+/// Most names: more would stand closer than a line of text on the narrowest panel.
+const NAMES_MAX: usize = 16;
+
+/// A line with its name.
+struct Upright<'a> {
+    x: f64,
+    name: &'a str,
+    /// Series that it belongs to, and where its curve bends.
+    bend: Option<(usize, f64)>,
+}
+
+fn uprights(panel: &Panel) -> Vec<Upright<'_>> {
+    let lines = panel.lines.iter().filter(|line| line.along == Along::Y);
+    let lines = lines.map(|line| Upright {
+        x: line.at,
+        name: &line.label,
+        bend: None,
+    });
+    let bends = panel.series.iter().flat_map(|series| {
+        series.bends.iter().map(|bend| Upright {
+            x: bend.x,
+            name: &bend.name,
+            bend: Some((series.place, bend.y)),
+        })
+    });
+    let mut all: Vec<Upright<'_>> = lines
+        .chain(bends)
+        .filter(|u| panel.x.scale.holds(u.x))
+        .collect();
+    all.sort_by(|a, b| a.x.total_cmp(&b.x));
+    all
+}
+
+fn is_named(canvas: &Canvas, uprights: &[Upright<'_>], width: f64) -> bool {
+    let size = canvas.sizes.small;
+    let room = width >= uprights.len() as f64 * size * text::LINE_HEIGHT;
+    room && uprights.len() <= NAMES_MAX
+}
+
+/// Height that the names of a panel take above it.
+pub(super) fn height(canvas: &Canvas, panel: &Panel, width: f64) -> f64 {
+    let size = canvas.sizes.small;
+    let uprights = uprights(panel);
+    if uprights.is_empty() || !is_named(canvas, &uprights, width) {
+        return 0.0;
+    }
+    let name = |u: &Upright<'_>| text::width(u.name, size).min(size * NAME_MAX);
+    uprights.iter().map(name).fold(0.0, f64::max) + LEADER + 2.0
+}
+
+/// Draws the lines, and their names where the panel has room above.
+pub(super) fn draw_reference_lines(canvas: &mut Canvas, frame: Frame, panel: &Panel, named: bool) {
+    let uprights = uprights(panel);
+    if uprights.is_empty() {
+        return;
+    }
+    let size = canvas.sizes.small;
+    let across = |x: f64| frame.left + panel.x.scale.share(x).unwrap_or(0.0) * frame.width();
+    let up = |y: f64| frame.bottom - panel.y.scale.share(y).unwrap_or(0.0) * frame.height();
+    let named = named && is_named(canvas, &uprights, frame.width());
+    let wanted: Vec<f64> = uprights.iter().map(|u| across(u.x)).collect();
+    let half = size * text::LINE_HEIGHT / 2.0;
+    let places = spread(&wanted, 2.0 * half, frame.left + half, frame.right - half);
+    for ((upright, x), place) in uprights.iter().zip(&wanted).zip(places) {
+        let (class, series) = match upright.bend {
+            Some((series, _)) => ("bend", Some(series)),
+            None => ("threshold", None),
+        };
+        canvas.group(class, series, Vec::new(), upright.name);
+        let (paint, end) = match upright.bend {
+            Some((_, y)) => (Paint::Series, up(y)),
+            None => (Paint::Muted, frame.bottom),
+        };
+        canvas.dashed(
+            "",
+            &[(*x, frame.top), (*x, end)],
+            0.5,
+            "1.5 1.5",
+            paint.clone(),
+        );
+        if named {
+            canvas.line(
+                "",
+                &[(*x, frame.top), (place, frame.top - LEADER)],
+                0.5,
+                paint.clone(),
+            );
+            canvas.items.push(Item::Text(Text {
+                x: place + size * text::CAP_HEIGHT / 2.0,
+                y: frame.top - LEADER - 1.0,
+                size,
+                anchor: Anchor::Start,
+                upwards: true,
+                paint,
+                text: text::fitted(upright.name, size, size * NAME_MAX),
+            }));
+        }
+        canvas.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn only_overlapping_labels_move() {
+        assert_eq!(spread(&[30.0, 10.0], 8.0, 0.0, 100.0), [30.0, 10.0]);
+        assert_eq!(spread(&[50.0, 50.0], 8.0, 0.0, 100.0), [46.0, 54.0]);
+        assert_eq!(spread(&[0.0, 0.0], 8.0, 0.0, 100.0), [0.0, 8.0]);
+        assert!(spread(&[], 8.0, 0.0, 100.0).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn labels_stand_apart_and_within(wanted in prop::collection::vec(-50.0f64..250.0, 1..20)) {
+            let places = spread(&wanted, 10.0, 0.0, 200.0);
+            let mut sorted = places.clone();
+            sorted.sort_by(f64::total_cmp);
+            prop_assert!(sorted.windows(2).all(|pair| pair[1] - pair[0] >= 10.0 - 1e-6));
+            prop_assert!(sorted.iter().all(|place| (-1e-6..=200.0 + 1e-6).contains(place)));
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! The data of a panel: bands, lines, points with intervals, bars, and reference lines.
 
-use super::super::hatch::Hatch;
 use super::super::model::{Along, Look, Mark, Panel, Series};
-use super::super::palette;
 use super::super::scene::{Anchor, Frame, Item, Paint, Text};
 use super::super::text;
 use super::Canvas;
+use crate::scene;
+use crate::scene::Hatch;
 
 /// Width of the lines of series, points.
 pub(super) const LINE_WIDTH: f64 = 1.1;
@@ -335,7 +335,7 @@ fn line(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series) {
         "line",
         &points,
         LINE_WIDTH,
-        palette::dash(series.place),
+        scene::dash(series.place),
         Paint::Series,
     );
 }
@@ -383,7 +383,7 @@ fn draw_point(
         x,
         y,
         radius,
-        marker: palette::marker(series.place),
+        marker: scene::marker(series.place),
         hollow: point.hollow,
     });
     canvas.close();
@@ -436,7 +436,7 @@ pub(super) fn filled(canvas: &mut Canvas, frame: Frame, series: usize, hollow: b
         fill,
         outlined: true,
     });
-    match palette::hatch(series) {
+    match scene::hatch(series) {
         Hatch::Plain => {}
         hatch => canvas.items.push(Item::Hatch {
             frame,
@@ -454,7 +454,7 @@ pub(super) fn hollow_sample(canvas: &mut Canvas, x: f64, y: f64) {
         x,
         y,
         radius: RADIUS,
-        marker: palette::Marker::Circle,
+        marker: scene::Marker::Circle,
         hollow: true,
     });
 }

@@ -8,7 +8,7 @@ use iolab_analysis::analysis::{
     Analysis, CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency,
 };
 use iolab_analysis::runs::RunName;
-use iolab_figure::result_names;
+use iolab_figure::labels;
 use iolab_record::EndedBy;
 use iolab_workload::table;
 use serde_json::Value;
@@ -222,7 +222,7 @@ fn load<'a>() -> Columns<'a> {
 fn verdict<'a>() -> Columns<'a> {
     Vec::from(table! {
         DataColumn::text("served_by", "where the bytes came from: `device`, `page-cache`, `mixed`, `hole`, `not-storage`, `network`, `model`, `unknown`; several with their numbers of trials; `null` for one of several groups, whose origin is known of `all` only",
-            |row: &ExportedCell<'_>| row.cell.served_alone().map(result_names::served));
+            |row: &ExportedCell<'_>| row.cell.served_alone().map(labels::served));
         DataColumn::number("device_fraction", "bytes that the device carried, a share; median over the trials",
             |row: &ExportedCell<'_>| row.cell.served_alone()?.device_fraction);
         DataColumn::text("response", "quantity that the experiment asks about, or `--metric` names",

@@ -10,7 +10,7 @@ use iolab_analysis::claim::groups;
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::doubt::{DoubtClass, DoubtKind};
 use iolab_analysis::timeline::TrialShift;
-use iolab_figure::result_names;
+use iolab_figure::labels;
 use iolab_record::RunStatus;
 use iolab_workload::trial_description::levels_in_words;
 use iolab_workload::units::{format_bytes, format_ns, format_percent};
@@ -305,7 +305,7 @@ fn levels(shift: &TrialShift) -> String {
 fn source<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     let sources = cells.filter(|cell| !cell.cell.spec.runs_program());
     let sources: BTreeSet<String> = sources
-        .filter_map(|cell| cell.served.as_ref().map(result_names::served))
+        .filter_map(|cell| cell.served.as_ref().map(labels::served))
         .collect();
     let mut sources = sources.into_iter();
     match (sources.next().as_deref(), sources.next()) {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use iolab_analysis::analysis::{
     Analysis, CellAnalysis, CellRanks, ClientName, RankThroughput, Response,
 };
-use iolab_figure::result_names;
+use iolab_figure::labels;
 use iolab_record::ServedBy;
 use iolab_stats::{median, median_interval};
 use iolab_workload::trial::CacheState;
@@ -232,7 +232,7 @@ pub fn caches_kept(analysis: &Analysis) -> Vec<Finding> {
     }
     let named = most
         .iter()
-        .map(|(name, held)| format!("{} ({})", result_names::client(name), format_percent(*held)));
+        .map(|(name, held)| format!("{} ({})", labels::client(name), format_percent(*held)));
     CACHE_KEPT.one(format!(
         "The page cache was not dropped before cold trials on: {}. The share of what its ranks read is in brackets; these reads are not cold. Set cache=direct, or shift=host so that ranks read what another host wrote.",
         named.collect::<Vec<String>>().join(", ")

@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::CellAnalysis;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
 use iolab_analysis::sparkline::{Sparkline, SparklinePoint};
-use iolab_figure::result_names;
+use iolab_figure::labels;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::trial_description::level_in_words;
 use iolab_workload::units::{exact_size, format_percent, significant};
@@ -277,7 +277,7 @@ fn without_repeats(texts: Vec<String>) -> Vec<String> {
 /// Origin of a row, unless it is the target.
 fn origin(row: &HeadlineCell<'_>) -> Option<String> {
     let served = row.cell.served.as_ref().filter(|_| !row.cell.is_target());
-    served.map(result_names::served)
+    served.map(labels::served)
 }
 
 /// A rate with its interval, unless one line gives the interval of all, and its origin.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellServed, Response};
-use iolab_figure::result_names;
+use iolab_figure::labels;
 use iolab_record::{ResourceUse, RunRecord, Sample};
 use iolab_stats::median;
 use iolab_workload::units::{format_ns, format_percent, significant};
@@ -61,7 +61,7 @@ pub(super) fn table(record: &RunRecord, analysis: &Analysis) -> Table {
     let levels = rows.iter().map(|row| row.cell.cell.levels.as_slice());
     let mut columns = level_columns(&analysis.factors, levels);
     columns.extend([
-        column("served by", 0, &|row| row.of_source(result_names::served)).left(),
+        column("served by", 0, &|row| row.of_source(labels::served)).left(),
         column("by process", 0, &|row| row.part(by_process)),
         column("by device", 0, &|row| row.part(by_device)),
         column("faults", 0, &|row| {
