@@ -1,60 +1,46 @@
 //! Analyses a run per cell: a pure function of the record.
 
-mod added_sizes;
-mod ceiling;
 mod concurrency;
 mod doubt_kind;
-mod drives;
 mod groups;
-mod levels;
 mod measured_target;
-mod mix;
-mod overwritten;
 mod ranks;
 mod rate;
-mod served_by;
 mod stages;
-mod standard_followed;
 mod steady_rounds;
-mod trial_order;
 mod trials;
-mod verified;
-mod write_out;
+mod writes;
 
-pub use ceiling::Efficiency;
 pub use concurrency::{Concurrency, FasterCell, Shortfall};
+pub use rate::Efficiency;
 
 pub(crate) use doubt_kind::CLOCK_SHOWS;
 pub use doubt_kind::{DoubtClass, DoubtKind, ExtentUnit, Looks};
-pub use drives::CellDrives;
-pub use groups::GroupAnalysis;
+pub use groups::{GroupAnalysis, Mix, OperationNumbers};
 pub use iolab_workload::response::{PerResponse, Response};
 pub use measured_target::MeasuredTarget;
-pub use mix::{Mix, OperationNumbers};
+pub use measured_target::{CellDrives, CellServed};
 pub use ranks::{CellRanks, ClientAnalysis, ClientName, RankThroughput};
 pub use rate::{CellRate, HELD_FROM, OVERLOAD_TOLD};
-pub use served_by::CellServed;
 pub use stages::{CellStages, StageNumbers, Timed};
-pub use standard_followed::StandardFollowed;
+pub use steady_rounds::StandardFollowed;
 pub use steady_rounds::{RoundsEnd, SteadyAnalysis, Tracked, TrackedOf, limits};
-pub use trial_order::TrialOrder;
-pub use verified::CellVerified;
-pub use write_out::WriteOut;
+pub use trials::TrialOrder;
+pub use writes::{CellVerified, WriteOut};
 
 use iolab_stats::{Summary, median, summary};
 use iolab_workload::names::TargetName;
 use iolab_workload::trial::{Backend, CacheState};
 
-use added_sizes::order_by_size;
+use trials::order_by_size;
 use trials::{Trials, judge, summaries};
 
 use crate::disturbance::{CellDisturbance, Surroundings};
-use crate::io_limit::ReachedLimit;
-use crate::machine_thresholds::{MachineThreshold, machine_thresholds};
+use crate::io_limit::{MachineThreshold, ReachedLimit, machine_thresholds};
 use crate::run_definition::definition;
-use crate::series_tests::{SeriesTests, series_tests};
 use crate::timeline::Timeline;
 use crate::trial_values::median_of;
+use crate::trial_values::{SeriesTests, series_tests};
 use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::KEYS;
@@ -496,7 +482,7 @@ impl<'a> Context<'a> {
             iops_blocks,
             latency: quantiles(&ok, |s| timed.requests(s).waited()),
             sync: quantiles(&ok, |s| s.operations.sync.latency),
-            mix: mix::mix(cell, &ok, timed),
+            mix: groups::mix(cell, &ok, timed),
             tail: summary(&tail_ratios),
             tail_ratios,
             tail_blocks,
@@ -508,7 +494,7 @@ impl<'a> Context<'a> {
             efficiency: None,
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             ended_by_time: ok.iter().any(|sample| sample.ended == Ended::Time),
-            served: served_by::served(&ok)
+            served: measured_target::served(&ok)
                 .filter(|_| self.record.run.target_kind != TargetKind::Commands),
             verified: CellVerified::of(cell, trials),
             stages: CellStages::of(&ok),

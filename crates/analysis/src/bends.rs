@@ -8,7 +8,7 @@ use crate::analysis::{Analysis, Response};
 use crate::claim::effect::{confidence, median_within};
 use crate::curve::{Curve, Point, by_size};
 use crate::in_threads;
-use crate::machine_thresholds::MachineThreshold;
+use crate::io_limit::MachineThreshold;
 
 /// Fewest sizes of a curve for which a bend can be distinguished from scatter.
 const POINTS_MIN: usize = 8;

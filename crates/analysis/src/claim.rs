@@ -8,32 +8,25 @@
 //! - `kind.rs`: the kinds, one row each, `point.rs`: the numbers of a claim.
 //! - `effect.rs`: two cells, `comparison.rs`: two levels of a factor in all settings, `contradictions.rs`:
 //!   comparisons that disagree.
-//! - `best.rs`: the best sizes of a curve, `limit.rs`: limits that more requests in flight do not raise,
-//!   `concurrency.rs`: requests in flight, `company.rs`: groups at once.
+//! - `best.rs`: the best sizes of a curve, `limit.rs`: limits and costs that explain a curve,
+//!   `concurrency.rs`: requests in flight, and groups at once.
 //! - `series.rs`: the trials of a cell in their order, `rounds.rs`: rounds until they are steady, `change.rs`:
 //!   levels over time.
-//! - `phenomena.rs` and `falls.rs`: differences that can be explained, `overhead.rs`: the time of trials
-//!   outside their I/O, `causes.rs`: results of interventions.
-//! - `answers.rs`: claims of particular experiments, `drives.rs`: counts of drives, `cost.rs`: fixed costs, `order.rs`: the order of claims.
+//! - `phenomena.rs`: differences that can be explained, `signs.rs`: evidence for their causes,
+//!   `causes.rs`: results of interventions.
+//! - `answers.rs`: claims of particular experiments, `stages.rs`: layers and drives, `order.rs`: the order of claims.
 
 mod answers;
 mod best;
 mod causes;
 mod change;
-mod choice;
-mod company;
 mod comparison;
 mod concurrency;
 mod contradictions;
-mod cost;
-mod drives;
 pub(crate) mod effect;
-mod falls;
 pub mod kind;
-mod leftover;
 mod limit;
 mod order;
-mod overhead;
 mod phenomena;
 mod phenomenon;
 mod point;
@@ -44,28 +37,27 @@ mod stages;
 mod tail;
 
 pub use answers::{Aspect, Programs};
+pub use best::choices;
 use best::{best_of_curves, ways};
 pub use causes::{
     Again, CauseVerdict, Remainder, Reproduction, Share, Suspected, Suspects, WhyUntried,
     is_answered, of_causes, remainders,
 };
 pub use change::LevelChange;
-pub use choice::choices;
 pub use comparison::{Comparison, Contrast, comparisons};
 use comparison::{random_across_runs, targets_across_runs};
 pub use concurrency::Cause;
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
-pub use falls::{Unpaired, WhyUnpaired, unpaired};
 pub use kind::{Kind, Role};
-pub use leftover::{changes_inside, leftover};
 pub use order::{HEADLINES_MAX, headlines, ordered};
-pub use overhead::{Overhead, overhead};
 pub use phenomena::{Unexplainable, phenomena};
+pub use phenomena::{Unpaired, WhyUnpaired, unpaired};
 pub use phenomenon::{Fall, Phenomenon, PhenomenonKind, Tail, Unclaimed};
 pub use point::{Point, Quantity, Since, Standing};
 pub use rounds::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
 pub use series::{Groups, dependent_cells, drifting_cells, drifts, groups, two_groups};
 pub use signs::signs;
+pub use signs::{Overhead, changes_inside, leftover, overhead};
 pub use stages::{JournalledSyncs, Largest, TimeByLayer};
 pub use tail::{TailObstacle, leaves_tails_open};
 
@@ -295,17 +287,17 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     all.extend(answers::load(run, place));
     all.extend(ways(run, place));
     all.extend(concurrency::too_few(run, place));
-    all.extend(cost::of_faults(run, place));
+    all.extend(limit::of_faults(run, place));
     all.extend(comparisons(run, place).into_iter().map(Claim::from));
     all.extend(best_of_curves(run, place));
     all.extend(change::changes(run, place));
     all.extend(tail::long_tail(run, place));
-    all.extend(drives::throttled(run, place));
-    all.extend(drives::amplifications(run, place));
+    all.extend(stages::throttled(run, place));
+    all.extend(stages::amplifications(run, place));
     all.extend(stages::time_by_layer(run, place));
     all.extend(series::steady(run, place));
     all.extend(limit::limits(run, place));
-    all.extend(cost::of_requests(run, place));
-    all.extend(company::company(run, place).map(Claim::from));
+    all.extend(limit::of_requests(run, place));
+    all.extend(concurrency::company(run, place).map(Claim::from));
     all
 }

@@ -7,8 +7,6 @@ mod difference;
 mod judge;
 mod levels;
 pub mod matching;
-mod peers;
-mod verdict;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,14 +17,14 @@ use serde::Serialize;
 
 use crate::claim::Estimate;
 use crate::doubt::{Doubt, SideDoubts};
-use crate::run_name::RunName;
+use crate::run_definition::RunName;
 use iolab_workload::{json, named};
 
 pub use difference::{Difference, DiffersIn, SideValue};
+pub use judge::CellVerdict;
+pub use levels::{PEER_MARGIN, with_peers};
 pub(crate) use matching::Matched;
 pub use matching::RunSide;
-pub use peers::{PEER_MARGIN, with_peers};
-pub use verdict::CellVerdict;
 
 use iolab_plan::experiment::trials_to_compare;
 use iolab_record::{ServedBy, TargetKind};

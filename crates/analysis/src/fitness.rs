@@ -2,20 +2,18 @@
 
 mod cells;
 mod judge;
-mod judged;
-mod reasoned;
-mod verdict;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::doubt::{Direction, DoubtKind};
+use iolab_stats::{CLUSTERS_MIN, CONFIDENCE, share_bounds};
+use iolab_workload::response::{Bound, LevelQuantity, REQUESTS_OF_MAX, ServiceLevel};
+use iolab_workload::{json, named};
 
 pub use cells::{CellAnswer, LevelAnswer, Verdicts};
 pub(crate) use judge::times_of_samples;
 pub use judge::{Evidence, Times, judge, keeps, merge_answers};
-pub use judged::{Change, Judged, UnseenStalls};
-pub use reasoned::ReasonedAnswer;
-pub use verdict::MARGIN;
-
-use iolab_workload::named;
-
-use crate::doubt::Direction;
 
 /// The limited quantity in a trial.
 pub(crate) struct TrialValue {
@@ -47,5 +45,218 @@ impl Answer {
             Self::No => Some(Direction::AtMost),
             Self::CannotTell => None,
         }
+    }
+}
+
+/// A lasting change of the limited quantity.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Change {
+    /// Time under load before it, ns.
+    pub after_ns: u64,
+    /// Bytes transferred before it.
+    pub after_bytes: u64,
+    /// The median over the trials before.
+    pub from: f64,
+    /// The median over the trials after.
+    pub to: f64,
+}
+
+/// The result for a level.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Judged {
+    /// The level.
+    #[serde(serialize_with = "json::name")]
+    #[schemars(with = "String")]
+    pub level: ServiceLevel,
+    /// The limited quantity, in ns, requests/s or MB/s; `None` without requests.
+    #[serde(rename = "measured")]
+    pub estimate: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end of the interval; also `None` with too few requests for one.
+    pub high: Option<f64>,
+    /// Number of requests.
+    pub requests: u64,
+    /// Number of trials.
+    pub trials: usize,
+    /// Trials that miss the level, each by itself.
+    pub missed: usize,
+    /// Whether the level holds, before doubts.
+    #[serde(rename = "as_measured")]
+    pub answer: Answer,
+    /// Reason why the answer is unknown; `None` if it is known.
+    pub open: Option<DoubtKind>,
+    /// The last lasting change over the trials.
+    pub change: Option<Change>,
+}
+
+/// Stalls that may exist although the measured trials have none, or fewer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UnseenStalls {
+    /// The greatest share of trials that can miss the level by what the measured ones show, with 95 % confidence.
+    pub share: f64,
+    /// Number of measured trials that miss it, each by itself.
+    pub missed: usize,
+    /// Number of measured trials.
+    pub trials: usize,
+}
+
+impl UnseenStalls {
+    /// The bound of several answers that allows the most frequent stalls.
+    pub fn most_frequent(all: impl Iterator<Item = Self>) -> Option<Self> {
+        all.max_by(|a, b| a.share.total_cmp(&b.share))
+    }
+}
+
+impl Judged {
+    /// Whether the level holds, before doubts.
+    pub fn reasoned(&self) -> ReasonedAnswer {
+        match (self.answer, self.open) {
+            (Answer::Yes, _) => ReasonedAnswer::Yes,
+            (Answer::No, _) => ReasonedAnswer::No,
+            (Answer::CannotTell, open) => {
+                let kind = open.unwrap_or(DoubtKind::NoTrial);
+                ReasonedAnswer::CannotTell(vec![kind])
+            }
+        }
+    }
+
+    /// Whether the value equals the level, as far as that matters: its whole interval lies within
+    /// [`MARGIN`](MARGIN) of the level, so that more trials do not decide it.
+    pub fn is_at_level(&self) -> bool {
+        self.open == Some(DoubtKind::AtLevel)
+    }
+
+    /// Whether a longer load can decide the level: its value differs from the level by more than
+    /// [`MARGIN`](MARGIN).
+    pub fn can_be_decided(&self) -> bool {
+        let limit = self.level.limit();
+        let is_near = |value: f64| (value - limit).abs() <= MARGIN * limit;
+        !self.estimate.is_some_and(is_near)
+    }
+
+    /// The stalls that an answer of yes does not exclude; `None` if stalls that rare cannot make the level fail,
+    /// however long they are.
+    fn unseen_stalls(&self) -> Option<UnseenStalls> {
+        let (missed, trials) = (self.missed, self.trials);
+        let (_, share) = share_bounds(missed as f64, trials as f64, 1.0 - CONFIDENCE)?;
+        let can_fail = match self.level.quantity {
+            LevelQuantity::Quantile(q) => share > 1.0 - q,
+            // One time may be of any length.
+            LevelQuantity::Mean | LevelQuantity::Max => true,
+            // A trial that stalls as a whole counts with a rate of 0.
+            LevelQuantity::Iops | LevelQuantity::Throughput => {
+                let low = self.low.unwrap_or(0.0);
+                low * (1.0 - share) <= self.level.limit()
+            }
+        };
+        can_fail.then_some(UnseenStalls {
+            share,
+            missed,
+            trials,
+        })
+    }
+}
+
+/// An answer; "cannot tell" has at least one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReasonedAnswer {
+    /// Shown to hold.
+    Yes,
+    /// Shown not to hold.
+    No,
+    /// Neither is shown, for these distinct reasons.
+    CannotTell(Vec<DoubtKind>),
+}
+
+impl ReasonedAnswer {
+    /// The answer without its reasons.
+    pub fn answer(&self) -> Answer {
+        match self {
+            Self::Yes => Answer::Yes,
+            Self::No => Answer::No,
+            Self::CannotTell(_) => Answer::CannotTell,
+        }
+    }
+
+    /// The combined answer: no if any is no, otherwise "cannot tell" if any is, with all reasons.
+    pub fn merge(answers: impl IntoIterator<Item = Self>) -> Self {
+        let nothing = Self::CannotTell(vec![DoubtKind::NoTrial]);
+        answers.into_iter().reduce(Self::and).unwrap_or(nothing)
+    }
+
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::No, _) | (_, Self::No) => Self::No,
+            (Self::Yes, other) => other,
+            (open, Self::Yes) => open,
+            (Self::CannotTell(mut reasons), Self::CannotTell(others)) => {
+                for reason in others {
+                    if !reasons.contains(&reason) {
+                        reasons.push(reason);
+                    }
+                }
+                Self::CannotTell(reasons)
+            }
+        }
+    }
+}
+
+/// Distance from its bound within which a level is undecided, as a share, since another day may differ as much.
+/// Equal to the smallest change that matters in a comparison.
+pub const MARGIN: f64 = 0.05;
+
+/// The answer, with the reason if it is unknown.
+fn verdict(judged: &Judged) -> (Answer, Option<DoubtKind>) {
+    let level = &judged.level;
+    let limit = level.limit();
+    let (requests, trials) = (judged.requests, judged.trials);
+    let unknown = |why: DoubtKind| (Answer::CannotTell, Some(why));
+    let (Some(estimate), Some(low)) = (judged.estimate, judged.low) else {
+        return unknown(match requests {
+            0 => DoubtKind::NoRequest,
+            _ if trials < CLUSTERS_MIN => DoubtKind::FewTrials,
+            _ => DoubtKind::FewRequests,
+        });
+    };
+    if level.quantity == LevelQuantity::Max {
+        return match requests {
+            _ if estimate >= limit => (Answer::No, None),
+            REQUESTS_OF_MAX.. => (Answer::Yes, None),
+            _ => unknown(DoubtKind::FewRequests),
+        };
+    }
+    let (near, far) = (limit * (1.0 - MARGIN), limit * (1.0 + MARGIN));
+    let high = judged.high;
+    match level.bound {
+        Bound::Below(_) if low > far => (Answer::No, None),
+        Bound::Below(_) if high.is_some_and(|high| high < near) => (Answer::Yes, None),
+        Bound::Above(_) if high.is_some_and(|high| high < near) => (Answer::No, None),
+        Bound::Above(_) if low > far => (Answer::Yes, None),
+        Bound::Below(_) | Bound::Above(_) => unknown(match high {
+            None => DoubtKind::FewRequests,
+            Some(high) if low > near && high < far => DoubtKind::AtLevel,
+            Some(_) => DoubtKind::NearLevel,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_no_decides_and_open_answers_keep_reasons() {
+        use ReasonedAnswer::{CannotTell, No, Yes};
+        let open = |reasons: &[DoubtKind]| CannotTell(reasons.to_vec());
+        let (few, slept) = (DoubtKind::NoRequest, DoubtKind::Suspended);
+        let merged = |answers: &[ReasonedAnswer]| ReasonedAnswer::merge(answers.to_vec());
+        assert_eq!(merged(&[Yes, Yes]), Yes);
+        assert_eq!(merged(&[open(&[few]), No, Yes]), No);
+        assert_eq!(
+            merged(&[open(&[few]), Yes, open(&[slept, few])]),
+            open(&[few, slept])
+        );
+        assert_eq!(merged(&[]), open(&[DoubtKind::NoTrial]));
     }
 }

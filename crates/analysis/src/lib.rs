@@ -7,7 +7,7 @@
 //!   ones, `history.rs`: runs over time.
 //! - `claim.rs`: claims of runs as data, `doubt.rs`: evidence against a claim, `trust.rs`: how far an output can
 //!   be trusted.
-//! - `answer.rs`: the answer of a run to its question, `fitness.rs`: whether service levels hold, `slo.rs`: the
+//! - `analysed_run.rs`: a run with the answer to its question, `fitness.rs`: whether service levels hold, `slo.rs`: the
 //!   search for the highest rate at which they do.
 //! - `headline_numbers.rs`: the most commonly compared numbers, `sparkline.rs`: a run as a small curve,
 //!   `snapshot.rs`: a run in progress.
@@ -19,9 +19,7 @@
 
 pub mod analysed_run;
 pub mod analysis;
-pub mod answer;
 pub mod bends;
-pub mod buffer_preparation;
 pub mod claim;
 pub mod compare;
 pub mod consent;
@@ -34,21 +32,14 @@ pub mod gaps;
 pub mod headline_numbers;
 mod in_threads;
 pub mod io_limit;
-pub mod latencies;
-pub mod level_value;
-pub mod machine_thresholds;
-pub mod more_trials;
-pub mod optimum;
 pub mod refine;
 mod refusal;
 mod run_definition;
-mod run_name;
 pub mod runs;
-pub mod series_tests;
 pub mod slo;
 pub mod snapshot;
 pub mod sparkline;
 pub mod timeline;
-mod trial_values;
+pub mod trial_values;
 pub mod trust;
 pub mod witness;

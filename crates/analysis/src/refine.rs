@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::Analysis;
 use crate::bends::Bends;
-use crate::curve::{Curve, by_size};
-use crate::optimum::optimum;
+use crate::curve::{Curve, by_size, optimum};
 
 /// Smaller sizes are multiples of eight bytes, others of a KiB.
 const SMALL: u64 = 4 << 10;

@@ -4,8 +4,7 @@
 use std::collections::HashMap;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
-use crate::curve::held_levels;
-use crate::level_value::level_value;
+use crate::curve::{held_levels, level_value};
 
 /// Curves of one run along one factor.
 #[derive(Debug, Clone, PartialEq)]

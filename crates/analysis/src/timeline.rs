@@ -1,20 +1,16 @@
 //! Throughput over time: within the trials of a cell and over the whole run, and lasting changes of its level.
 
-mod change_inside_trial;
 mod changes_over_run;
 mod gradual;
 mod recurring_changes;
 mod run_shift;
-mod short_levels;
-mod unchanged_level;
 
 pub use changes_over_run::over_run;
-pub use gradual::{Direction, Gradual};
+pub use gradual::{Direction, Gradual, Unchanged};
 pub use recurring_changes::{
     Profile, ThroughputPoint, TrialLevel, TrialShift, in_warm_ups, profile, within_trials,
 };
 pub use run_shift::{Access, DisturbedTrials, IsDisturbed, Levels, RunShift};
-pub use unchanged_level::Unchanged;
 
 use std::collections::BTreeMap;
 
@@ -69,9 +65,7 @@ impl Timeline {
         within.retain(|own| !over_run.iter().any(|shift| is_of_run(shift, own.cell)));
         let is_of_beginning = record.samples.iter().all(|sample| !sample.warmup);
         let (unchanged, gradual) = match is_of_beginning && over_run.is_empty() {
-            true => unchanged_level::without_step(record, |cell| {
-                within.iter().any(|own| own.cell == cell)
-            }),
+            true => gradual::without_step(record, |cell| within.iter().any(|own| own.cell == cell)),
             false => (Vec::new(), BTreeMap::new()),
         };
         Self {

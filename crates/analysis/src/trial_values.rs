@@ -1,7 +1,18 @@
-//! Values of the trials of a cell, taken together.
+//! Values of the trials of a cell: taken together, as latencies, and tested as a series.
 
-use iolab_record::Sample;
-use iolab_stats::{Summary, median, summary};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::refusal;
+use iolab_record::{LatencyOf, RunRecord, Sample, SampleLatency};
+use iolab_stats::{
+    LjungBox, Modality, RunsTest, Steadiness, SteadyLimits, Summary, Trend, TwoLevels,
+    effective_sample_size, lag1, ljung_box, mann_kendall, median, runs_test, steady_state, summary,
+    two_levels, two_modes,
+};
+use iolab_workload::Result;
+use iolab_workload::histogram::{self, LatencyHistogram, new_latency_histogram};
 
 /// The values of the trials that have one.
 pub(crate) fn values(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
@@ -22,4 +33,114 @@ pub(crate) fn median_of(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f6
 /// A total of a trial divided by its requests; `None` without requests.
 pub(crate) fn per_request(total: f64, sample: &Sample) -> Option<f64> {
     (sample.requests() > 0).then(|| total / sample.requests() as f64)
+}
+
+/// Latencies by cell and [`SampleLatency::of`], in ns; sums over all parts.
+pub type CellLatencies = BTreeMap<(i64, LatencyOf), LatencyHistogram>;
+
+/// Latencies by cell, group and operation, summed over the ranks and targets of a group. The group is 0 in cells
+/// without groups.
+pub type GroupLatencies = BTreeMap<(i64, u32, LatencyOf), LatencyHistogram>;
+
+/// A run with the latencies of its cells.
+pub type RunWithLatencies = (RunRecord, GroupLatencies);
+
+/// Sums the latencies of a run's measured trials. Reads them one by one, since all at once would fill the memory.
+///
+/// # Errors
+///
+/// The first error of `latencies`; of kind [`Failed`](iolab_workload::Kind::Failed) when there are too many to count.
+pub fn of_cells(
+    record: &RunRecord,
+    latencies: impl IntoIterator<Item = Result<SampleLatency>>,
+) -> Result<CellLatencies> {
+    sums(record, latencies, |cell, latency| (cell, latency.of))
+}
+
+/// Sums the latencies of a run's measured trials for each group.
+///
+/// # Errors
+///
+/// As for [`of_cells`].
+pub fn of_groups(
+    record: &RunRecord,
+    latencies: impl IntoIterator<Item = Result<SampleLatency>>,
+) -> Result<GroupLatencies> {
+    sums(record, latencies, |cell, latency| {
+        (cell, latency.part.group, latency.of)
+    })
+}
+
+fn sums<K: Ord>(
+    record: &RunRecord,
+    latencies: impl IntoIterator<Item = Result<SampleLatency>>,
+    key: impl Fn(i64, &SampleLatency) -> K,
+) -> Result<BTreeMap<K, LatencyHistogram>> {
+    let measured = record.samples.iter().filter(|s| s.is_measured());
+    let cells: BTreeMap<i64, i64> = measured.map(|s| (s.id, s.cell)).collect();
+    let mut together = BTreeMap::new();
+    for latency in latencies {
+        let latency = latency?;
+        let Some(cell) = cells.get(&latency.sample) else {
+            continue;
+        };
+        let sum = together
+            .entry(key(*cell, &latency))
+            .or_insert_with(new_latency_histogram);
+        histogram::add(sum, &latency.histogram);
+        // The library saturates the total, after which iterating would overflow.
+        if sum.len() > i64::MAX as u64 {
+            return Err(refusal::too_many_latencies(*cell));
+        }
+    }
+    Ok(together)
+}
+
+/// Results of the tests; each `None` where the values do not allow it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct SeriesTests {
+    /// Autocorrelation at lag 1.
+    pub lag1: Option<f64>,
+    /// Ljung-Box test for dependence.
+    pub ljung_box: Option<LjungBox>,
+    /// Runs test for dependence.
+    pub runs: Option<RunsTest>,
+    /// Effective number of independent values.
+    pub effective_sample_size: Option<f64>,
+    /// Mann-Kendall test for a drift, with the slope of Theil and Sen.
+    pub trend: Option<Trend>,
+    /// Two groups of values, where the distribution is bimodal.
+    pub modes: Option<Modality>,
+    /// Two groups of values, by their shape or by the gap between them alone.
+    pub groups: Option<TwoLevels>,
+    /// Whether the series ends in a steady state; each value is a round.
+    pub steady: Option<Steadiness>,
+}
+
+/// Tests values that are in the order of time.
+pub fn series_tests(values: &[f64]) -> SeriesTests {
+    let modes = two_modes(values);
+    SeriesTests {
+        lag1: lag1(values),
+        ljung_box: ljung_box(values, lags(values.len())),
+        runs: runs_test(values),
+        effective_sample_size: effective_sample_size(values),
+        trend: mann_kendall(values),
+        groups: two_groups(values),
+        modes,
+        steady: steady_state(values, SteadyLimits::SNIA),
+    }
+}
+
+/// Two groups of values: by their shape, else by the gap between them alone.
+pub(crate) fn two_groups(values: &[f64]) -> Option<TwoLevels> {
+    two_modes(values)
+        .map(TwoLevels::from)
+        .or_else(|| two_levels(values))
+}
+
+/// Lags of the Ljung-Box test: `min(10, n/5)`, at least one (Hyndman and Athanasopoulos, Forecasting: principles and
+/// practice, 3rd ed. (2021), 5.4).
+fn lags(n: usize) -> usize {
+    (n / 5).clamp(1, 10)
 }

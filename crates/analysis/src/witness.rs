@@ -7,15 +7,13 @@
 
 mod claim;
 mod counted;
-mod medium;
-mod other_command;
 mod others;
 mod stacked;
 mod written;
 
 pub use claim::{Transfer, WitnessClaim};
 pub use counted::p99_of;
-pub use other_command::OtherCommand;
+pub use others::OtherCommand;
 pub use stacked::own_below;
 
 use std::collections::BTreeSet;

@@ -14,7 +14,7 @@ use iolab_workload::settings::ValueKind;
 use iolab_workload::trial::Rate;
 use iolab_workload::units::{format_percent, significant};
 
-pub(super) use iolab_analysis::level_value::{level_value as position, number_kind};
+pub(super) use iolab_analysis::curve::{level_value as position, number_kind};
 
 /// The name of a factor on an axis or in a legend.
 pub(super) fn noun(factor: &str) -> String {

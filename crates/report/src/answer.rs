@@ -1,7 +1,6 @@
 //! The answers of runs to their questions, for each format, computed from the given run files only.
 
-use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::answer::{AnswerBasis, RunAnswer};
+use iolab_analysis::analysed_run::{AnalysedRun, AnswerBasis, RunAnswer};
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::{Answer, merge_answers};
 use iolab_record::question::{Asked as AskedOf, Fit, Question};

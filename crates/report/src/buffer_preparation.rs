@@ -1,7 +1,7 @@
 //! Untouched and zeroed buffers compared, as a table.
 
-use iolab_analysis::buffer_preparation::PreparationPoint;
 use iolab_analysis::equivalence::FIRST_TRIALS;
+use iolab_analysis::equivalence::PreparationPoint;
 use iolab_workload::units::format_size;
 use iolab_workload::units::{format_ns, format_p, significant};
 

@@ -1,6 +1,6 @@
 //! Fields that identify the run and the cell of an exported row.
 
-use iolab_analysis::answer::RunAnswer;
+use iolab_analysis::analysed_run::RunAnswer;
 use iolab_analysis::runs::RunName;
 use iolab_record::{Cell, RunRecord};
 use iolab_workload::escape_control::escape_control;

@@ -7,7 +7,7 @@ mod folder;
 use std::io::{self, Write};
 
 pub use folder::{CellFile, files};
-use iolab_analysis::latencies::{GroupLatencies, RunWithLatencies};
+use iolab_analysis::trial_values::{GroupLatencies, RunWithLatencies};
 use iolab_fio::described::{DescribedJob, describe};
 use iolab_record::{Cell, LatencyOf, Operation, OperationSummary, Run, RunRecord, Sample};
 use iolab_workload::histogram::{LatencyHistogram, counts};

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::latencies::RunWithLatencies;
+use iolab_analysis::trial_values::RunWithLatencies;
 use iolab_workload::Result;
 
 use crate::prometheus::GaugeRun;

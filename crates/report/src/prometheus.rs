@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::time::UNIX_EPOCH;
 
+use iolab_analysis::analysed_run::{AnswerBasis, RunAnswer};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
-use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::fitness::Answer;
 use iolab_figure::labels;
 use iolab_record::RunRecord;

@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::buffer_preparation::preparation;
+use iolab_analysis::equivalence::preparation;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_workload::escape_control::escape_control;
 

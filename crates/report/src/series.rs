@@ -1,6 +1,6 @@
 //! A series of numbers as text: a summary, warnings about it, a histogram.
 
-use iolab_analysis::series_tests::SeriesTests;
+use iolab_analysis::trial_values::SeriesTests;
 use iolab_stats::{Interval, Summary};
 use iolab_workload::units::{digits, format_p, format_percent};
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ mod trial;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iolab_analysis::answer::RunAnswer;
+use iolab_analysis::analysed_run::RunAnswer;
 use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::disturbance::Surroundings;
 use iolab_analysis::fitness::Answer;

@@ -1,20 +1,20 @@
-//! The trials of a run by cell and group, and the analyses made from them.
+//! The trials of a run: their order, their cells and levels, and the analyses made from them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use super::rate::{self, Ceilings};
+use super::{
+    Analysis, CellAnalysis, Context, concurrency, doubt_kind, groups, measured_target, ranks,
+    writes,
+};
+use crate::{in_threads, io_limit};
 use iolab_plan::carry_over;
+use iolab_plan::experiment::Experiment;
 use iolab_record::environment::KEYS;
 use iolab_record::question::Asked;
 use iolab_record::{Cell, EventKind, RunRecord, Sample, ServedBy, ShownLatency};
 use iolab_workload::names::TargetName;
-
-use super::ceiling::Ceilings;
-use crate::{in_threads, io_limit};
-
-use super::{
-    CellAnalysis, Context, concurrency, doubt_kind, groups, measured_target, overwritten, ranks,
-    rate,
-};
+use iolab_workload::trial::Rate;
 
 /// The trials of a run, by cell, without its warm-ups.
 #[derive(Default)]
@@ -103,7 +103,7 @@ pub(super) fn judge(
         .map(|number| Ceilings::of(&record.environment, number))
         .collect();
     let parts = ranks::PartsByRank::of(record);
-    let written = overwritten::written_before(record);
+    let written = writes::written_before(record);
     let group = record.experiment.response_group.as_deref();
     for cell in cells {
         // Several targets together have no common ceiling.
@@ -115,8 +115,8 @@ pub(super) fn judge(
         cell.flags = doubt_kind::flags(context, cell, own);
         cell.ranks = parts.of_cell(context, &cell.cell, own);
         cell.overwritten = target
-            .is_none_or(|number| overwritten::matters(record, number))
-            .then(|| overwritten::before_window(&written, &cell.cell, own))
+            .is_none_or(|number| writes::matters(record, number))
+            .then(|| writes::before_window(&written, &cell.cell, own))
             .flatten();
         groups::flag(context, cell, group, own, |number| {
             trials.of_group(id, number)
@@ -205,4 +205,88 @@ fn first_writes<'a>(
         }
     }
     first
+}
+
+/// The order in which the trials of a run follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrialOrder {
+    /// Blocks of one trial of each cell, in random order, the first block as a warm-up.
+    BlocksAfterWarmUp,
+    /// Blocks of one trial of each cell, in random order, without a warm-up.
+    Blocks,
+    /// Rounds of one trial of each cell, in the order of the definition, until the last of them are steady.
+    Rounds,
+    /// One trial of each cell, from its first request on.
+    OnlyTrials,
+}
+
+impl TrialOrder {
+    /// Order of the trials of an experiment.
+    pub(super) fn of(experiment: &Experiment) -> Self {
+        let design = &experiment.design;
+        if design.precondition.rounds_of_cells().is_some() {
+            Self::Rounds
+        } else if !design.seeks_precision() {
+            Self::OnlyTrials
+        } else if design.warm_ups() > 0 {
+            Self::BlocksAfterWarmUp
+        } else {
+            Self::Blocks
+        }
+    }
+}
+
+/// Sorts sizes and rates that a run has added, whose cells come last, into the grid. Other factors keep the order of their
+/// levels.
+pub(super) fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
+    let ranks: Vec<Vec<String>> = (0..factors.len())
+        .map(|factor| {
+            let mut seen = Vec::new();
+            for level in cells.iter().filter_map(|c| c.cell.levels.get(factor)) {
+                if !seen.contains(level) {
+                    seen.push(level.clone());
+                }
+            }
+            seen
+        })
+        .collect();
+    cells.sort_by_cached_key(|cell| {
+        let levels = factors.iter().zip(&ranks).zip(&cell.cell.levels);
+        let places = levels.map(|((factor, seen), level)| {
+            if factor == "bs" {
+                cell.cell.trial().bs
+            } else if factor == "rate" {
+                cell.cell
+                    .trial()
+                    .rate()
+                    .and_then(Rate::requests)
+                    .unwrap_or(0)
+            } else {
+                seen.iter().position(|other| other == level).unwrap_or(0) as u64
+            }
+        });
+        places.collect::<Vec<u64>>()
+    });
+}
+
+impl Analysis {
+    /// The cell of this id; `None` if the analysis has none, for instance for a rate that a search skipped.
+    pub fn cell(&self, id: i64) -> Option<&CellAnalysis> {
+        self.cells.iter().find(|cell| cell.cell.id == id)
+    }
+
+    /// The levels of the cell of this id, in the order of [`Analysis::factors`]; empty without such a cell.
+    pub fn levels_of(&self, id: i64) -> &[String] {
+        self.cell(id).map_or(&[], |cell| &cell.cell.levels)
+    }
+
+    /// The levels of a factor, by its place in [`Analysis::factors`], in the order of the cells; empty without
+    /// such a factor.
+    pub fn levels(&self, factor: usize) -> Vec<&str> {
+        let mut seen = HashSet::new();
+        let cells = self.cells.iter();
+        let levels = cells.filter_map(|cell| cell.cell.levels.get(factor));
+        let levels = levels.map(String::as_str);
+        levels.filter(|level| seen.insert(*level)).collect()
+    }
 }

@@ -20,7 +20,7 @@ use iolab_workload::settings::cell_label;
 
 use super::effect::{CellId, log_means, log_ratios};
 use super::kind::{self, Kind};
-use super::leftover::fell;
+use super::signs::fell;
 use super::{Claim, Payload};
 use crate::analysis::{Analysis, CellAnalysis, CellServed, Response};
 use crate::doubt::Doubt;

@@ -12,7 +12,7 @@ use iolab_workload::response::Response;
 
 use crate::analysis::{CellAnalysis, TRIALS_MIN};
 use crate::doubt::{Direction, Doubt, DoubtKind, RatioBound, SideDoubts};
-use crate::series_tests::two_groups;
+use crate::trial_values::two_groups;
 use iolab_workload::json;
 
 /// Differences within this margin do not matter: one side is at most 5 % lower than the other.

@@ -7,7 +7,7 @@ use super::effect::{CellId, MARGIN};
 use super::kind::{self, Kind};
 use super::point::{Point, Quantity, Standing};
 use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis};
-use crate::series_tests::SeriesTests;
+use crate::trial_values::SeriesTests;
 
 /// Least drift over all trials that is claimed, as a share of the median. Smaller drifts are below the
 /// resolution of request times, and far below any interval.

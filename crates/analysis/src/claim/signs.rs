@@ -1,17 +1,27 @@
-//! Counts of a run that point to mechanisms that explain a difference.
+//! Evidence for the causes of a difference: counts of a run, effects on later trials, and time of trials apart
+//! from their I/O.
 
-use iolab_plan::suspect::{Compared, Sign, Signs};
-use iolab_workload::stages::PerStage;
+use std::time::Duration;
 
 use super::phenomenon::Phenomenon;
+use super::series::drifting_cells;
+use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Analysis, CellAnalysis, Response};
+use crate::timeline::{Access, FACTOR_MIN, TrialShift};
+use iolab_plan::suspect::{Compared, Leftover, Sign, Signs};
+use iolab_record::Sample;
+use iolab_stats::{mean, median};
+use iolab_workload::stages::PerStage;
 
 /// Page faults per request on the worse side from which there are more: one in ten requests has one.
 const FAULTS: f64 = 0.1;
+
 /// Least excess of device I/Os per request over the better side: every tenth request is split.
 const DEVICE_IOS: f64 = 0.1;
+
 /// Share of the time of threads in which they wait for others on any machine.
 const CPU_WAIT: f64 = 0.05;
+
 /// Least share of the time of a traced request on the worse side.
 const STAGE: f64 = 0.05;
 
@@ -80,4 +90,124 @@ fn bytes_of_request(cell: &CellAnalysis) -> Option<f64> {
 fn faults_of_request(cell: &CellAnalysis) -> Option<f64> {
     let requests = cell.median(Response::Iops)? * cell.median(Response::Elapsed)? * 1e-9;
     Some(cell.minor_faults? / requests).filter(|faults| faults.is_finite())
+}
+
+/// Whether throughput of a side changes its level within its trials.
+pub fn changes_inside(run: &Analysis, phenomenon: &Phenomenon) -> bool {
+    let own = [phenomenon.base.cell, phenomenon.other.cell];
+    run.timeline
+        .within
+        .iter()
+        .any(|shift| own.contains(&shift.cell))
+}
+
+/// Effect that trials of both sides have on later ones.
+pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
+    // If the fall is reproduced, idle time restores the level.
+    if let Some(fall) = phenomenon.fall() {
+        return Leftover::Drained(1.0 / fall.factor);
+    }
+    let own = [phenomenon.base.cell, phenomenon.other.cell];
+    let writes = |id: i64| run.cell(id).is_some_and(|cell| cell.cell.trial().writes());
+    let timeline = &run.timeline;
+    // The first trial used up the credit or cache, and it never recovered.
+    if timeline
+        .in_warm_ups
+        .iter()
+        .any(|shift| own.contains(&shift.cell))
+    {
+        return Leftover::Lasting;
+    }
+    let concerns = |of: Access| own.iter().any(|id| writes(*id) == (of == Access::Writes));
+    let over_run = timeline.over_run.iter().filter(|shift| concerns(shift.of));
+    if over_run.clone().any(|shift| shift.factor > 1.0) {
+        return Leftover::Lasting;
+    }
+    // The factor covers all cells, some of which may never reach the limit.
+    let over_run = over_run.map(|shift| match own.contains(&shift.cell) {
+        true => shift.factor.min(shift.after_mb_s / shift.before_mb_s),
+        false => shift.factor,
+    });
+    let by_itself = fell(run, &own);
+    // A trial that begins slow starts from a new state, and is not a fall.
+    let within = timeline
+        .within
+        .iter()
+        .filter(|shift| own.contains(&shift.cell));
+    let within = within
+        .map(TrialShift::factor)
+        .filter(|factor| *factor < 1.0);
+    let fell = over_run
+        .chain(within)
+        .map(|factor| 1.0 / factor)
+        .chain(by_itself);
+    fell.max_by(f64::total_cmp)
+        .map_or(Leftover::Nothing, Leftover::Drained)
+}
+
+/// The greatest factor by which the response of one of these cells became worse over the run, if its trials
+/// drift. It is the ratio of the medians of the first and the last third, and `None` if it is less than a change
+/// of level. A limit that only one side reaches does not change all cells.
+pub(super) fn fell(run: &Analysis, cells: &[i64]) -> Option<f64> {
+    let of_cell = |cell: &CellAnalysis| {
+        let (values, _) = cell.trials();
+        let third = values.len() / 3;
+        let first = median(values.get(..third)?)?;
+        let last = median(values.get(values.len() - third..)?)?;
+        Some(match run.response.more_is_better() {
+            true => first / last,
+            false => last / first,
+        })
+    };
+    let drifting = drifting_cells(run).into_iter();
+    let own = drifting.filter(|cell| cells.contains(&cell.cell.id));
+    own.filter_map(of_cell)
+        .filter(|factor| *factor >= FACTOR_MIN)
+        .max_by(f64::total_cmp)
+}
+
+/// Time of a trial apart from its I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overhead {
+    /// Time before and after the trial, without idle time and without writing out: the larger mean of both
+    /// sides.
+    pub around: Duration,
+    /// Time of writing out what the trial left in caches: the larger mean of both sides. If neither leaves
+    /// anything, the largest mean of all cells of the run.
+    pub write_out: Duration,
+}
+
+/// Time apart from I/O that the trials of both sides took in a run.
+pub fn overhead(run: &AnalysedRun, phenomenon: &Phenomenon) -> Overhead {
+    let sides = [phenomenon.base.cell, phenomenon.other.cell];
+    let all = || run.analysis().cells.iter().map(|cell| cell.cell.id);
+    let samples = &run.record().samples;
+    let most = |cells: &mut dyn Iterator<Item = i64>, of: &dyn Fn(&Sample) -> Option<u64>| {
+        let mean_of = |cell: i64| {
+            let own = samples
+                .iter()
+                .filter(|sample| sample.cell == cell && sample.ok);
+            let values: Vec<f64> = own.filter_map(of).map(|ns| ns as f64).collect();
+            mean(&values)
+        };
+        let most = cells.filter_map(mean_of).max_by(f64::total_cmp);
+        most.map(|ns| Duration::from_nanos(ns as u64))
+    };
+    let written_out = |sample: &Sample| sample.region.owed_sync_ns.filter(|ns| *ns > 0);
+    let around = |sample: &Sample| {
+        let idle = run.analysis().cell(sample.cell)?.cell.spec.idle.as_nanos() as u64;
+        let own = [
+            sample.elapsed_ns,
+            idle,
+            sample.region.owed_sync_ns.unwrap_or(0),
+        ];
+        Some(own.into_iter().fold(sample.wall_ns, u64::saturating_sub))
+    };
+    let write_out = most(&mut sides.into_iter(), &written_out);
+    Overhead {
+        around: most(&mut sides.into_iter(), &around).unwrap_or_default(),
+        write_out: write_out
+            .or_else(|| most(&mut all(), &written_out))
+            .unwrap_or_default(),
+    }
 }

@@ -1,16 +1,11 @@
 //! Computes the verdict on each cell from the trials of both sides.
 
 use std::collections::BTreeMap;
-
-use iolab_record::ServedBy;
-use iolab_stats::{
-    holm, mann_kendall, mann_whitney, median, median_interval, sd, student, trials_for_apart,
-    trials_for_within, welch,
-};
+use std::fmt;
 
 use super::{
-    Better, CONFIDENCE, CellComparison, CellVerdict, Criteria, Further, HypothesisTest, POWER,
-    Pair, ReplicationUnit, Side, TestResult,
+    Better, CONFIDENCE, CellComparison, Criteria, Further, HypothesisTest, POWER, Pair,
+    ReplicationUnit, Side, TestResult,
 };
 use crate::analysis::TRIALS_MIN;
 use crate::claim::effect::{
@@ -18,6 +13,11 @@ use crate::claim::effect::{
 };
 use crate::claim::{Difference, Estimate};
 use crate::doubt::{Doubt, DoubtKind};
+use iolab_record::ServedBy;
+use iolab_stats::{
+    holm, mann_kendall, mann_whitney, median, median_interval, sd, student, trials_for_apart,
+    trials_for_within, welch,
+};
 
 /// Most trials that are recommended.
 const TRIALS_ADVISED_MAX: usize = 1000;
@@ -247,4 +247,73 @@ fn further(
         Some(n) if n <= TRIALS_ADVISED_MAX => Further::Trials(n.saturating_sub(there).max(1)),
         _ => Further::TooMany,
     })
+}
+
+/// The verdict on a cell, in the order in which verdicts are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CellVerdict {
+    /// The new side is worse by more than the margin.
+    Slower,
+    /// The new side is better by more than the margin.
+    Faster,
+    /// The new values are lower; whether that is better is unknown.
+    Lower,
+    /// The new values are higher; whether that is better is unknown.
+    Higher,
+    /// The ratio is within the margin.
+    Equivalent,
+    /// A gate found no regression: the new run is within the prediction of the earlier ones.
+    NoChange,
+    /// Both sides have the same samples.
+    Identical,
+    /// No verdict, for this reason.
+    CannotTell(DoubtKind),
+}
+
+impl CellVerdict {
+    /// The verdict that replaces one that these doubts could reverse; `None` without doubts.
+    pub(crate) fn doubted(doubts: &[Doubt]) -> Option<Self> {
+        let weightiest = doubts.iter().map(|doubt| doubt.what).min()?;
+        Some(Self::CannotTell(weightiest))
+    }
+
+    /// Whether it leaves the question open.
+    pub fn is_open(self) -> bool {
+        self.why_open().is_some()
+    }
+
+    /// Reason for an open verdict; `None` for other verdicts.
+    pub fn why_open(self) -> Option<DoubtKind> {
+        match self {
+            Self::CannotTell(why) => Some(why),
+            Self::Slower
+            | Self::Faster
+            | Self::Lower
+            | Self::Higher
+            | Self::Equivalent
+            | Self::NoChange
+            | Self::Identical => None,
+        }
+    }
+}
+
+/// The verdict in a few words: `cannot tell (disturbed)`.
+impl fmt::Display for CellVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = match self {
+            Self::Slower => "slower",
+            Self::Faster => "faster",
+            Self::Lower => "lower",
+            Self::Higher => "higher",
+            Self::Equivalent => "equivalent",
+            Self::NoChange => "no change shown",
+            Self::Identical => "identical",
+            Self::CannotTell(why) => {
+                f.write_str("cannot tell (")?;
+                why.fmt(f)?;
+                ")"
+            }
+        };
+        f.write_str(words)
+    }
 }

@@ -11,9 +11,8 @@ use iolab_workload::Result;
 use iolab_workload::histogram::counts;
 use iolab_workload::response::{Bound, LevelQuantity, Requests, ServiceLevel};
 
-use super::judged::{Change, Judged};
-use super::verdict::verdict;
 use super::{Answer, TrialValue};
+use super::{Change, Judged, verdict};
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;

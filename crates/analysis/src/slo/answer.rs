@@ -7,7 +7,7 @@ use iolab_workload::Result;
 use iolab_workload::response::{ServiceLevel, ServiceLevels};
 use iolab_workload::trial::RATE_MAX;
 
-use super::visits::with_lower_rates;
+use super::with_lower_rates;
 use super::{RateLimit, Search, Visits};
 use crate::doubt::{Direction, Doubt, DoubtKind};
 use crate::fitness::{Answer, CellAnswer, LevelAnswer, ReasonedAnswer, UnseenStalls};

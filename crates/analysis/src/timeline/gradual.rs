@@ -1,19 +1,33 @@
-//! Throughput that changes within a trial without a step: a drift, or tenths that differ by far more than the values within them.
+//! Trials without a step: a drift, tenths that differ, or the same level from their beginning.
+//!
+//! To find the smallest detectable change, changes are added to the trial itself, so that its own scatter and dependence decide: no
+//! model of them is needed.
 
-use iolab_stats::{mann_kendall, mean, median};
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::FACTOR_MIN;
+use super::recurring_changes::{INTERVALS_MIN, level_changes, logarithms, only_trials};
+use super::{FACTOR_MIN, is_free, lasting};
+use iolab_record::RunRecord;
+use iolab_stats::{mann_kendall, mean, median};
 
 /// Parts of a trial that are compared.
 const PARTS: usize = 10;
+
 /// Fewest values: with fewer, tenths of dependent values differ too often.
 const VALUES_MIN: usize = 100;
+
 /// Level of the test for a trend of the tenths, over all trials of a run.
 const ALPHA: f64 = 0.001;
+
 /// Least distance between the first and the last tenth of a trend, in standard deviations within the tenths.
 const TREND_SEPARATION: f64 = 4.0;
+
 /// Least distance between the lowest and the highest tenth where there is no trend, likewise.
 const RANGE_SEPARATION: f64 = 8.0;
 
@@ -108,109 +122,88 @@ fn spread(parts: &[&[f64]]) -> Option<f64> {
     Some((squares / (n - parts.len()).max(1) as f64).sqrt())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::lasting;
-    use super::super::short_levels::level_changes;
-    use super::*;
+/// Factors that are tried, in ascending order, from a little above the smallest reported change.
+const FACTORS: [f64; 7] = [1.3, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0];
 
-    /// Pseudorandom numbers from 0 to 1: xorshift64*.
-    struct Draws(u64);
+/// Quarters of the trial before the change that is added.
+const QUARTERS: [usize; 3] = [1, 2, 3];
 
-    impl Draws {
-        fn uniform(&mut self) -> f64 {
-            self.0 ^= self.0 >> 12;
-            self.0 ^= self.0 << 25;
-            self.0 ^= self.0 >> 27;
-            (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1_u64 << 53) as f64
+/// The only trial of a cell, without a change of its level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unchanged {
+    /// The cell.
+    pub cell: i64,
+    /// The least tried factor by which a rise, and a fall, is found at the end of any quarter of the trial;
+    /// `None` if 20 is not found.
+    pub factor: Option<f64>,
+    /// The least tried factor by which a steady rise, and a steady fall, over the whole trial is found; `None`
+    /// if 20 is not found.
+    pub drift: Option<f64>,
+}
+
+/// The cells of a run without warm-ups that have one trial with a course, limited by the storage, and no
+/// detected change. First those that keep their level, then those that do not.
+pub(super) fn without_step(
+    record: &RunRecord,
+    changed: impl Fn(i64) -> bool,
+) -> (Vec<Unchanged>, BTreeMap<i64, Gradual>) {
+    let only = only_trials(record);
+    let asked = record.cells.iter();
+    // The level of one group may change although the sum of all groups does not, and the reverse.
+    let asked = asked.filter(|cell| is_free(cell) && !cell.spec.has_groups());
+    let asked = asked.filter(|cell| !changed(cell.id));
+    // Trials that are imported or made by another tool may have no course.
+    let courses: Vec<(i64, Vec<f64>)> = asked
+        .filter_map(|cell| Some((cell.id, logarithms(&only.get(&cell.id)?.points)?)))
+        .collect();
+    let tested = courses.len();
+    let found: BTreeMap<i64, Gradual> = courses
+        .iter()
+        .filter_map(|(cell, course)| Some((*cell, gradual(course, tested)?)))
+        .collect();
+    let kept = courses
+        .into_iter()
+        .filter(|(cell, _)| !found.contains_key(cell));
+    let kept = kept.map(|(cell, course)| {
+        let is_long = course.len() >= INTERVALS_MIN;
+        Unchanged {
+            cell,
+            factor: is_long.then(|| found_from(&course, tested)).flatten(),
+            drift: is_long.then(|| drift_found_from(&course, tested)).flatten(),
         }
+    });
+    (kept.collect(), found)
+}
 
-        /// Nearly normal, with standard deviation 1.
-        fn normal(&mut self) -> f64 {
-            (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-        }
+/// The least step, as a factor, that the test finds in a course.
+fn found_from(course: &[f64], tested: usize) -> Option<f64> {
+    let is_found = |quarters: usize, by: f64| {
+        let place = course.len() * quarters / 4;
+        let mut changed = course.to_vec();
+        changed[place..].iter_mut().for_each(|value| *value += by);
+        let found = level_changes(&changed, &lasting(changed.len(), tested)).unwrap_or_default();
+        let near = course.len() / 10;
+        found.iter().any(|one| one.abs_diff(place) <= near) || gradual(&changed, tested).is_some()
+    };
+    let is_seen = |factor: &f64| {
+        let by = factor.ln();
+        QUARTERS
+            .into_iter()
+            .all(|quarters| is_found(quarters, by) && is_found(quarters, -by))
+    };
+    FACTORS.into_iter().find(is_seen)
+}
 
-        fn autoregressive(&mut self, n: usize, coefficient: f64, deviation: f64) -> Vec<f64> {
-            let own = deviation * (1.0 - coefficient * coefficient).sqrt();
-            let mut value = deviation * self.normal();
-            (0..n)
-                .map(|_| {
-                    value = coefficient * value + own * self.normal();
-                    value
-                })
-                .collect()
-        }
-    }
-
-    /// Logarithms of a course with noise of 5 %.
-    fn noisy(n: usize, mb_s: impl Fn(f64) -> f64) -> Vec<f64> {
-        let mut draws = Draws(7);
-        (0..n)
-            .map(|at| mb_s(at as f64 / n as f64).ln() + 0.05 * draws.normal())
-            .collect()
-    }
-
-    fn shown(n: usize, mb_s: impl Fn(f64) -> f64) -> Option<Direction> {
-        gradual(&noisy(n, mb_s), 1).map(|found| found.direction)
-    }
-
-    #[test]
-    fn noise_is_rarely_taken_for_a_course() {
-        for n in [100, 200] {
-            for (coefficient, most) in [(0.0, 0.005), (0.6, 0.005), (0.8, 0.01), (0.9, 0.04)] {
-                for deviation in [0.05, 0.2, 0.4] {
-                    let mut draws = Draws(11);
-                    let made_up = (0..1000).filter(|_| {
-                        let course = draws.autoregressive(n, coefficient, deviation);
-                        let changes = level_changes(&course, &lasting(n, 1));
-                        gradual(&course, 1).is_some() || changes.is_none_or(|all| !all.is_empty())
-                    });
-                    let share = made_up.count() as f64 / 1000.0;
-                    assert!(share <= most, "{n} {coefficient} {deviation}: {share}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_decline_and_a_rise_have_a_direction() {
-        for n in [100, 187, 200] {
-            let decline = |at: f64| 41.0 / (1.0 + 6.0 * (at - 0.08).max(0.0));
-            assert_eq!(shown(n, decline), Some(Direction::Falls));
-            assert_eq!(shown(n, |at| 100.0 * (1.0 + at)), Some(Direction::Rises));
-        }
-        let found = gradual(&noisy(200, |at| 100.0 * 0.25_f64.powf(at)), 1);
-        let factor = found.map(|found| found.factor());
-        assert!(factor.is_some_and(|factor| (0.27..0.31).contains(&factor)));
-    }
-
-    #[test]
-    fn fall_with_slow_recoveries_is_not_constant() {
-        // Fast for 6 to 16 % of the time, then 4 to 16 in each pass.
-        for (fast, passes) in [(0.06, 5.0), (0.08, 3.0), (0.16, 1.5)] {
-            let course = noisy(187, |at| match at < fast {
-                true => 41.0,
-                false => 4.0 * 4.0_f64.powf((at * passes).fract()),
-            });
-            let changes = level_changes(&course, &lasting(187, 1)).unwrap_or_default();
-            let is_seen = gradual(&course, 1).is_some() || !changes.is_empty();
-            assert!(is_seen, "{fast}");
-        }
-    }
-
-    #[test]
-    fn recurring_change_is_one_level() {
-        // A range of addresses that is slow once per pass, and garbage collection after each burst of writes.
-        let slow_range = |at: f64| {
-            if (at * 20.0).fract() < 0.2 {
-                20.0
-            } else {
-                100.0
-            }
-        };
-        assert_eq!(shown(200, slow_range), None);
-        let sawtooth = |at: f64| 100.0 * (1.0 - 0.8 * (at * 20.0).fract());
-        assert_eq!(shown(200, sawtooth), None);
-        assert_eq!(shown(60, |at| 100.0 * (1.0 + at)), None);
-    }
+/// The least factor of a drift that is found, as a drift or as a step.
+fn drift_found_from(course: &[f64], tested: usize) -> Option<f64> {
+    let is_found = |by: f64| {
+        let last = (course.len() - 1).max(1) as f64;
+        let slope = (0..course.len()).map(|at| by * at as f64 / last);
+        let changed: Vec<f64> = course.iter().zip(slope).map(|(own, by)| own + by).collect();
+        gradual(&changed, tested).is_some()
+            || level_changes(&changed, &lasting(changed.len(), tested))
+                .is_some_and(|found| !found.is_empty())
+    };
+    let is_seen = |factor: &f64| is_found(factor.ln()) && is_found(-factor.ln());
+    FACTORS.into_iter().find(is_seen)
 }

@@ -1,6 +1,6 @@
 //! The latencies of a cell, summed over its trials.
 
-use iolab_analysis::latencies::{of_cells, of_groups};
+use iolab_analysis::trial_values::{of_cells, of_groups};
 use iolab_record::RunRecord;
 use iolab_record::SampleLatency;
 use iolab_record::{LatencyOf, Operation, PartId};

@@ -5,12 +5,11 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
 
-use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::analysed_run::{AnalysedRun, RunAnswer};
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::answer::RunAnswer;
-use iolab_analysis::latencies;
-use iolab_analysis::latencies::RunWithLatencies;
 use iolab_analysis::runs::RunName;
+use iolab_analysis::trial_values;
+use iolab_analysis::trial_values::RunWithLatencies;
 use iolab_record::RunRecord;
 use iolab_record::{SampleLatency, SampleLatencyOverTime};
 use iolab_report::export::{self, Exported, ExportedInterval, ExportedLatency};
@@ -261,7 +260,7 @@ fn answer(record: &RunRecord, path: &Path) -> Result<Option<RunAnswer>> {
 fn with_latencies(records: Vec<RunRecord>, options: &Export) -> Result<Vec<RunWithLatencies>> {
     let runs = records.into_iter().zip(&options.files);
     runs.map(|(record, path)| {
-        let together = latencies::of_groups(&record, iolab_runfile::read_latency(path)?)?;
+        let together = trial_values::of_groups(&record, iolab_runfile::read_latency(path)?)?;
         Ok((record, together))
     })
     .collect()

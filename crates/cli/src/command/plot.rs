@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_analysis::slo::level_values;
+use iolab_analysis::trial_values::{CellLatencies, of_cells};
 use iolab_analysis::witness::Evidence;
 use iolab_figure::{Figure, FigureKind, FigureRun, Options, default_kind, draw_as_asked};
 use iolab_record::RunRecord;

@@ -18,7 +18,7 @@ use crate::command::input;
 use crate::target_names::give;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::RunName;
-use iolab_analysis::series_tests::series_tests;
+use iolab_analysis::trial_values::series_tests;
 use iolab_analysis::witness::Evidence;
 use iolab_command::failure::Outcome;
 use iolab_command::lists::Lists;

@@ -4,8 +4,8 @@
 use std::io::sink;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::latencies::{CellLatencies, of_cells, of_groups};
 use iolab_analysis::runs::RunName;
+use iolab_analysis::trial_values::{CellLatencies, of_cells, of_groups};
 use iolab_figure::{FigureKind, FigureRun, Options, draw};
 use iolab_record::{
     EndedBy, Event, EventKind, LatencyOf, LatencySummary, Moved, Operation, OperationSummary,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::bends::{Bend as CurveBend, Bends, bendable};
 use iolab_analysis::curve::Curve;
-use iolab_analysis::machine_thresholds::MachineThreshold;
+use iolab_analysis::io_limit::MachineThreshold;
 use iolab_workload::trial::CacheState;
 use iolab_workload::units::format_bytes;
 

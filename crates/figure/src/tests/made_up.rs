@@ -1,7 +1,7 @@
 //! Runs that were made up, and the figures that are drawn of them.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::latencies::{CellLatencies, of_cells};
+use iolab_analysis::trial_values::{CellLatencies, of_cells};
 use iolab_record::{
     LatencyOf, Operation, PartId, RunRecord, Sample, SampleLatency, SampleLatencyOverTime,
     SampleSeries, ServedBy,

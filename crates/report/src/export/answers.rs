@@ -1,6 +1,6 @@
 //! Rows of answers: one per level that a run was asked about, or one for a search.
 
-use iolab_analysis::answer::{AnswerBasis, RunAnswer};
+use iolab_analysis::analysed_run::{AnswerBasis, RunAnswer};
 use iolab_analysis::fitness::{Answer, Judged, LevelAnswer, UnseenStalls};
 use iolab_analysis::runs::RunName;
 use iolab_analysis::slo::RateAnswer;

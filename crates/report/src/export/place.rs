@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use iolab_analysis::answer::RunAnswer;
+use iolab_analysis::analysed_run::RunAnswer;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::runs::RunName;
 use iolab_record::{Cell, RunRecord, exported_settings};

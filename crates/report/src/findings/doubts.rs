@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, of_cell};
-use iolab_analysis::more_trials::MoreTrials;
+use iolab_analysis::gaps::MoreTrials;
 use iolab_record::TargetKind;
 use iolab_workload::units::{format_percent, significant};
 

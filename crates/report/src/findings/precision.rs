@@ -1,7 +1,7 @@
 //! Whether trials are enough: intervals as narrow as requested, and a known tail.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_MIN};
-use iolab_analysis::more_trials::MoreTrials;
+use iolab_analysis::gaps::MoreTrials;
 use iolab_record::TargetKind;
 use iolab_workload::units::format_percent;
 

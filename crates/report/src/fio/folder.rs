@@ -15,7 +15,7 @@ use iolab_workload::trial::{Pattern, TrialSpec};
 use serde_json::Value;
 
 use super::{group_name, jobs, report};
-use iolab_analysis::latencies::RunWithLatencies;
+use iolab_analysis::trial_values::RunWithLatencies;
 
 /// Factors that are already in the name of a file, or in its folder for a block size.
 const IN_NAME: [&str; 6] = [

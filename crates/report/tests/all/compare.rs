@@ -3,7 +3,7 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_analysis::runs::{FiledRun, ReportedChanges, RunCriteria};
-use iolab_analysis::series_tests::series_tests;
+use iolab_analysis::trial_values::series_tests;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
 use iolab_report::block::in_text;

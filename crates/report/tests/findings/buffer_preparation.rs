@@ -1,7 +1,7 @@
 //! Untouched buffers compared with zeroed ones: the cost of page faults at the first touch.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::buffer_preparation::preparation;
+use iolab_analysis::equivalence::preparation;
 use iolab_record::RunRecord;
 
 use crate::all_findings;

@@ -2,8 +2,7 @@
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends;
-use iolab_analysis::curve::by_size;
-use iolab_analysis::optimum::optimum;
+use iolab_analysis::curve::{by_size, optimum};
 use iolab_record::RunRecord;
 use iolab_report::findings::Finding;
 use iolab_workload::units::format_size;

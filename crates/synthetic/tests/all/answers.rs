@@ -170,7 +170,7 @@ fn preparation((mut record, truth): Made) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
     let is_told = |claim: &Claim| claim.kind == &kind::FAULT_COST;
-    let most = iolab_analysis::buffer_preparation::preparation(&analysis).into_iter();
+    let most = iolab_analysis::equivalence::preparation(&analysis).into_iter();
     let most = most.min_by(|a, b| a.ratio.ratio.total_cmp(&b.ratio.ratio));
     let found = most.filter(|_| all.iter().any(is_told)).into_iter();
     Outcome::of_all(found.map(|most| {

@@ -1,7 +1,7 @@
 //! Grades of answers to service levels (`--slo`, `fit`), for requests with known times: yes, no, or neither.
 //! `claims.rs` explains how the table of docs/METHODS.md is made.
 
-use iolab_analysis::answer::{AnswerBasis, RunAnswer};
+use iolab_analysis::analysed_run::{AnswerBasis, RunAnswer};
 use iolab_analysis::fitness::{Answer, UnseenStalls};
 use iolab_record::question::{Asked, Question};
 use iolab_record::{LatencyOf, Operation, PartId, RunRecord, SampleLatency};
