@@ -2,14 +2,12 @@
 
 mod html;
 mod latex;
-mod latex_table;
-mod markdown;
 mod text;
 
 pub use html::page;
 pub(crate) use latex::{article, parts_in_latex};
-pub(crate) use markdown::document;
-pub use markdown::parts_in_markdown;
+pub(crate) use text::document;
+pub use text::parts_in_markdown;
 pub use text::{first_screen, in_text};
 
 use iolab_figure::Figure;

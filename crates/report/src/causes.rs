@@ -1,25 +1,28 @@
-//! Text of `iolab why`: the difference to explain, what is tried, and the result.
+//! Text of `iolab why`: the difference to explain, what is tried, the result, and effects without two sides.
 
+use std::path::Path;
 use std::time::Duration;
 
-use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{Claim, Fall, Phenomenon, PhenomenonKind, Tail};
-use iolab_plan::experiment::{Inquiry, Untried};
-use iolab_plan::suspect::Suspect;
-use iolab_plan::untried_suspect::Obstacle;
-use iolab_workload::escape_control::escape_control;
-use iolab_workload::response::Response;
-use iolab_workload::trial_description::levels_in_words;
-use iolab_workload::units::rough_duration;
-use iolab_workload::units::{
-    counted, exact_duration, format_bytes, format_ns, format_percent, significant,
-};
-
 use crate::findings::levels_of;
-use crate::findings::sentences::{self, with_cell};
+use crate::findings::sentences::{self, finding, with_cell};
 use crate::input::Input;
 use crate::layout::{cut, paragraph};
 use crate::ratio::RatioShown;
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::claim::{
+    Claim, Fall, Groups, LevelChange, Phenomenon, PhenomenonKind, Tail, TailObstacle, Unpaired,
+    WhyUnpaired,
+};
+use iolab_plan::experiment::{Inquiry, Untried};
+use iolab_plan::suspect::Suspect;
+use iolab_plan::untried_suspect::Obstacle;
+use iolab_workload::escape_control::{escape_control, shell_word};
+use iolab_workload::response::Response;
+use iolab_workload::trial::CacheState;
+use iolab_workload::trial_description::levels_in_words;
+use iolab_workload::units::{
+    counted, exact_duration, format_bytes, format_ns, format_percent, rough_duration, significant,
+};
 
 /// Shortest time of filling that is reported, ns; less is a small part of any budget.
 const FILL_TOLD_FROM_NS: u64 = 1_000_000_000;
@@ -171,8 +174,10 @@ pub fn plan(inquiry: &Inquiry) -> String {
 
 /// Most lines of an answer on a screen of 80 columns or more, empty ones aside.
 pub const CAUSE_LINES_MAX: usize = 10;
+
 /// Most suspects of a verdict that are named.
 const NAMED_MAX: usize = 12;
+
 /// Number of columns from which an answer has at most that many lines.
 const COLUMNS: u16 = 80;
 
@@ -198,4 +203,90 @@ pub fn answer(input: &Input, claims: &[Claim], width: u16) -> String {
         true => cut(&text, CAUSE_LINES_MAX, width),
         false => text,
     }
+}
+
+/// Sentence on an effect of the run in `file` that has no two sides to compare.
+pub fn unpaired(run: &Analysis, one: &Unpaired, file: &Path) -> String {
+    match one {
+        Unpaired::Change(change, why) => of_change(run, change, *why),
+        Unpaired::TwoGroups(groups) => of_groups(run, groups, file),
+        Unpaired::LongTail(tail, why) => of_slow_requests(run, tail, *why),
+    }
+}
+
+fn of_change(run: &Analysis, change: &LevelChange, why: WhyUnpaired) -> String {
+    let format = |value| Response::Throughput.format(value);
+    let reason = match why {
+        WhyUnpaired::Rises => {
+            "'iolab why' explains falls. A second run shows whether throughput rises again"
+        }
+        WhyUnpaired::ReadsAndWrites => {
+            "'iolab why' explains falls of reads or of writes alone: measure both, each for as long (--set read_percent=0,100)"
+        }
+        WhyUnpaired::HasRate => {
+            "'iolab why' explains falls of requests without a rate: measure with --set rate=none"
+        }
+        WhyUnpaired::OwnBounds => {
+            "'iolab why' explains falls of trials that end by time or bytes, on space that was written before: measure such ones"
+        }
+        WhyUnpaired::SeveralCells => {
+            "Several cells moved the bytes before it, and 'iolab why' cannot take apart what each has used up: measure one cell alone, and explain that run"
+        }
+        WhyUnpaired::Preconditioned => {
+            "--precondition made the state in which the run began, and trials of 'iolab why' do not begin in it: measure without --precondition, and explain that run"
+        }
+    };
+    let disturbed = match change.is_disturbed {
+        true => " Disturbances of its trials, or a suspended machine, could explain it.",
+        false => "",
+    };
+    format!(
+        "Cannot explain the change of throughput{} from {} to {} after {}. {reason}.{disturbed}",
+        with_cell(run, change.cell),
+        format(change.before_mb_s),
+        format(change.after_mb_s),
+        format_ns(change.since.ns as f64),
+    )
+}
+
+fn of_groups(run: &Analysis, groups: &Groups, file: &Path) -> String {
+    let levels = groups.levels;
+    let is_direct = |cell: &CellAnalysis| {
+        let mut trials = cell.cell.spec.trials().into_iter();
+        trials.any(|trial| trial.cache == CacheState::Direct)
+    };
+    let has_buffers = run.model.is_none() && run.cell(groups.most.cell).is_some_and(is_direct);
+    let buffers = match has_buffers {
+        true => {
+            "; --set buffer_memory=contiguous,kernel shows whether the memory of buffers makes them"
+        }
+        false => "",
+    };
+    let more = match groups.cells.len() {
+        0 | 1 => String::new(),
+        n => format!(" (and of {})", counted(n as u64 - 1, "more cell")),
+    };
+    format!(
+        "Cannot explain the two groups of trials{}{more}, {} around {} and the others around {}: 'iolab why' compares cells, and not trials of one. 'iolab plot {} --kind order' shows when each group occurs{buffers}.",
+        with_cell(run, groups.most),
+        format_percent(levels.low_share),
+        run.response.format(levels.low_median),
+        run.response.format(levels.high_median),
+        shell_word(&file.to_string_lossy()),
+    )
+}
+
+fn of_slow_requests(run: &Analysis, tail: &Claim, why: TailObstacle) -> String {
+    let reason = match why {
+        TailObstacle::HasRate => {
+            "'iolab why' explains slow requests of cells without a rate (--set rate=none)"
+        }
+        TailObstacle::OwnBounds => {
+            "'iolab why' explains slow requests of trials that end by time or bytes, on space that was written before: measure such ones"
+        }
+    };
+    format!(
+        "Cannot explain slow requests. {} {reason}.",
+        finding(tail, &[run]).text
+    )
 }

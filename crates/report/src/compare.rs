@@ -1,13 +1,12 @@
 //! A comparison of two sides as text, as rows and as a JSON object.
 
 pub(crate) mod conclusion;
-pub(crate) mod remarks;
 
 use std::io::{self, Write};
 
-use crate::document_header::{IOLAB_VERSION, SCHEMA};
+use crate::data_column::{IOLAB_VERSION, SCHEMA};
 use crate::fact;
-use crate::setting_value::setting_value;
+use crate::fact::setting_value;
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
     CellComparison, Comparison, Difference, DiffersIn, Further, HypothesisTest, ReplicationUnit,
@@ -27,10 +26,10 @@ pub use crate::ratio::factor;
 use crate::report::summary::moment;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
+use conclusion::repeated;
+pub use conclusion::{DETECTABLE_MAX, change, remarks};
 pub(crate) use conclusion::{answer, measured};
 use iolab_workload::escape_control::escape_control;
-use remarks::repeated;
-pub use remarks::{DETECTABLE_MAX, change, remarks};
 
 /// The JSON object of a comparison or a gate.
 #[derive(Serialize, JsonSchema)]

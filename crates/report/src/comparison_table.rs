@@ -1,14 +1,14 @@
-//! A comparison in many settings, as a table.
-
-use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, comparisons};
-use iolab_workload::units::significant;
-
-use crate::findings::sentences::margin;
-use crate::ratio;
+//! Tables of comparisons: in many settings, of untouched and zeroed buffers, and of two programs.
 
 use crate::block::Table;
+use crate::findings::sentences::margin;
 use crate::layout::{Column, columns_over, none};
+use crate::ratio;
+use iolab_analysis::analysis::Analysis;
+use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, comparisons};
+use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, PreparationPoint, ProgramPair};
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::units::{format_ns, format_p, format_size, significant};
 
 /// Settings that a sentence can describe; more make a table.
 const SENTENCE_MAX: usize = 3;
@@ -93,5 +93,110 @@ fn shown(comparison: &Comparison, effect: &Effect) -> String {
         Difference::NotFound => "no difference found".to_owned(),
         Difference::CannotTell if effect.doubts.is_empty() => "too few trials".to_owned(),
         Difference::CannotTell => "cannot tell".to_owned(),
+    }
+}
+
+/// The table, with one row per setting.
+pub fn prepared_table(points: &[PreparationPoint]) -> Table {
+    let notes = [
+        "MB/s",
+        "ratio within blocks with its simultaneous 95 % interval",
+        "p of Welch's test with the first trials",
+        "page faults per trial",
+        "time per fault",
+    ];
+    Table::new(
+        "untouched against zeroed buffers",
+        [notes.join(", ")],
+        prepared_columns(points),
+    )
+}
+
+fn prepared_columns(points: &[PreparationPoint]) -> Vec<Column> {
+    let column = columns_over(points);
+    let mut columns = vec![
+        column("bs", 0, &|p| format_size(p.bs)),
+        column("untouched", 1, &|p| significant(p.medians.0)),
+        column("zeroed", 1, &|p| significant(p.medians.1)),
+    ];
+    let estimates: Vec<_> = points.iter().map(|point| Some(point.ratio)).collect();
+    columns.extend(ratio::columns("ratio", &estimates));
+    for (place, n) in FIRST_TRIALS.iter().enumerate() {
+        let p = |point: &PreparationPoint| point.p.get(place).copied().flatten();
+        columns.push(column(&format!("p ({n})"), 2, &|point| {
+            p(point).map_or_else(none, format_p)
+        }));
+    }
+    columns.extend([
+        column("faults", 3, &|p| {
+            format!("{}, {}", significant(p.faults.0), significant(p.faults.1))
+        }),
+        column("per fault", 1, &|p| {
+            // Without a shown difference it would be noise.
+            let cost = p.ns_per_fault.filter(|_| p.is_slower());
+            cost.map_or_else(none, format_ns)
+        }),
+    ]);
+    columns
+}
+
+/// A margin for people: `5 %`.
+pub fn margin_name(margin: f64) -> String {
+    format!("{} %", (margin * 1e4).round() / 1e2)
+}
+
+/// The table: the ratio of the times, the p-values of the t tests on the first trials, and the p-values of the
+/// tests of equivalence.
+pub fn program_table(pair: &ProgramPair) -> Table {
+    let held = match pair.held.as_slice() {
+        [] => String::new(),
+        held => format!(" with {}", escape_control(&held.join(" "))),
+    };
+    let programs = format!(
+        "{} over {}",
+        escape_control(&pair.new),
+        escape_control(&pair.base)
+    );
+    let trials = FIRST_TRIALS.map(|trials| trials.to_string()).join(" and ");
+    let title = format!(
+        "{}: ratio of the times within blocks, {programs}{held}",
+        escape_control(&pair.factor)
+    );
+    let notes = [
+        "95 % intervals, simultaneous over all rows".to_owned(),
+        format!("W, S: p of Welch's and Student's t test on the first {trials} measured trials"),
+        "=: p of the test that shows equivalence within a margin".to_owned(),
+    ];
+    Table::new(title, notes, program_columns(pair))
+}
+
+fn program_columns(pair: &ProgramPair) -> Vec<Column> {
+    let column = columns_over(&pair.points);
+    let p = |p: Option<f64>| p.map_or_else(none, p_value);
+    let region = column("region", 0, &|point| format_size(point.size));
+    let mut columns: Vec<Column> = pair.has_files.then_some(region).into_iter().collect();
+    let estimates: Vec<_> = pair.points.iter().map(|point| point.ratio).collect();
+    columns.extend(ratio::columns("ratio", &estimates));
+    for (i, trials) in FIRST_TRIALS.iter().enumerate() {
+        columns.push(column(&format!("W {trials}"), 2, &|point| {
+            p(point.first_trials[i].map(|t| t.welch))
+        }));
+        columns.push(column(&format!("S {trials}"), 3, &|point| {
+            p(point.first_trials[i].map(|t| t.student))
+        }));
+    }
+    for (i, margin) in MARGINS.iter().enumerate() {
+        let heading = format!("= {}", margin_name(*margin));
+        columns.push(column(&heading, 0, &|point| p(point.equivalence[i])));
+    }
+    columns
+}
+
+/// Three decimals suffice to compare with 0.05, and leave space for four tests in a row.
+fn p_value(p: f64) -> String {
+    if p < 0.001 {
+        "<0.001".to_owned()
+    } else {
+        format!("{p:.3}")
     }
 }

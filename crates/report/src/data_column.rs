@@ -1,16 +1,19 @@
-//! Columns of rows for other programs: name, type, meaning, and the function that gives the value. Rows and their schema are
-//! generated from the same columns, so that every value is documented.
+//! Columns of rows for other programs: name, type, meaning, the function that gives the value, and the fields that
+//! all rows have.
 
 use std::io::{self, Write};
 
+use serde_json::{Map, Value, json};
+
+use crate::rows::{Field, Format, RowWriter, columns_of, in_columns, text};
+use iolab_analysis::analysed_run::RunAnswer;
 use iolab_analysis::analysis::Latency;
+use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
+use iolab_record::{Cell, RunRecord};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{Setting, ValueKind};
 use iolab_workload::table;
-use serde_json::{Map, Value, json};
-
-use crate::rows::{Field, Format, RowWriter, columns_of, in_columns};
 
 /// A column of rows that are computed from an `R`.
 pub(crate) struct DataColumn<'c, R> {
@@ -325,4 +328,58 @@ pub(crate) fn quantiles<'a, R: 'a>(
         let (name, doc) = (format!("{name}_{part}"), format!("{doc} of the {what}, ns"));
         DataColumn::number(&name, &doc, move |row: &R| of(row).map(value))
     })
+}
+
+/// Version of the schemas: it rises where a name vanishes or changes its meaning, not where one is added.
+pub(crate) const SCHEMA: u32 = 1;
+
+/// Description of the level columns of a row.
+pub(crate) const LEVEL: &str = "level of a factor of the experiment, as it is written: `4KiB`";
+
+/// Version of iolab.
+pub(crate) const IOLAB_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A run with its answer.
+pub type Exported<'a> = (RunName, &'a RunRecord, Option<&'a RunAnswer>);
+
+/// The columns that identify the run of a row.
+pub(crate) fn run_columns<'c, R: 'c>(of: fn(&R) -> &RunName) -> Vec<DataColumn<'c, R>> {
+    let text = |name, doc, value: fn(&RunName) -> Option<&str>| {
+        DataColumn::text(name, doc, move |row: &R| value(of(row)).map(str::to_owned))
+    };
+    vec![
+        text(
+            "run",
+            "the run: 16 hexadecimal digits, the same in every copy of its file",
+            |run| Some(&run.id),
+        )
+        .known(),
+        text("file", "its file, as it was named", |run| Some(&run.file)).known(),
+        text(
+            "host",
+            "the host that planned it, where that is known",
+            |run| run.host.as_deref(),
+        ),
+        text("run_started_utc", "when it began: RFC 3339, UTC", |run| {
+            Some(&run.started_utc)
+        })
+        .known(),
+    ]
+}
+
+/// Fields that identify the run of a row: `run`, `file`, `host` and `run_started_utc`.
+pub fn run_fields(run: &RunName) -> Vec<Field> {
+    let columns = run_columns(|run: &RunName| run);
+    columns
+        .iter()
+        .filter_map(|column| column.field(run))
+        .collect()
+}
+
+pub(crate) fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
+    factors
+        .iter()
+        .zip(&cell.levels)
+        .map(|(factor, level)| text(&format!("level_{}", escape_control(factor)), level))
+        .collect()
 }

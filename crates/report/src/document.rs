@@ -14,14 +14,14 @@ use serde_json::Value;
 use serde_json::ser::Formatter;
 
 use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
-use crate::data_column::DataRows;
-use crate::document_header::{IOLAB_VERSION, SCHEMA};
+use crate::data_column::{DataRows, IOLAB_VERSION, SCHEMA};
+use crate::doubt;
+use crate::doubt::TrustData;
 use crate::export::cells::ExportedCell;
 use crate::export::{answers, cells, samples};
 use crate::findings::Conclusion;
 use crate::findings::digest::{Digest, Told};
 use crate::findings::interpretation::concluded;
-use crate::trust::{self, TrustData};
 
 /// JSON document of `iolab table --format json`.
 #[derive(Serialize, JsonSchema)]
@@ -163,7 +163,7 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
             summaries: summaries.collect(),
             trust: TrustData {
                 trust: &digest.trust,
-                sentence: trust::sentence(&digest.trust),
+                sentence: doubt::sentence(&digest.trust),
             },
             cells: CellRows(cells::rows(runs)),
             claimed_runs: identified.iter().map(|run| run.id.clone()).collect(),

@@ -2,7 +2,6 @@
 
 pub(crate) mod answers;
 pub(crate) mod cells;
-mod over_time;
 mod place;
 pub(crate) mod samples;
 
@@ -16,11 +15,10 @@ use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries};
 use iolab_workload::Error;
 use iolab_workload::histogram::{LatencyHistogram, counts};
 
-use over_time::CourseInterval;
+use samples::CourseInterval;
 
-use crate::data_column::column_value;
-pub use crate::exported_run::Exported;
-use crate::exported_run::run_fields;
+pub use crate::data_column::Exported;
+use crate::data_column::{column_value, run_fields};
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text};
 
 /// Writes one row per cell of each run, or per group of a cell and for all groups together: summaries, verdict
@@ -171,7 +169,7 @@ pub fn series<E: From<io::Error>>(
     for row in rows {
         let row = row?;
         let place = (&*row.run, row.experiment.as_str(), row.series.sample);
-        for interval in over_time::joined(&row.series.series, &row.latency) {
+        for interval in samples::joined(&row.series.series, &row.latency) {
             writer.row(&interval_row(place, &interval))?;
         }
     }
@@ -190,6 +188,6 @@ fn interval_row(
     let mut fields = run_fields(run);
     fields.extend([text("experiment", experiment), field("sample", sample)]);
     fields.extend(shown.map(|column| field(column.name, column_value(column, &row))));
-    fields.extend(over_time::fields(interval));
+    fields.extend(samples::fields(interval));
     fields
 }

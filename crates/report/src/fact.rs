@@ -1,8 +1,11 @@
-//! Facts of the environment for people: the fact `device_request_max_kib` with the value 4096 is the `device request max` of 4 MiB.
+//! Facts of the environment and values of settings for people.
+
+use std::time::Duration;
 
 use iolab_record::environment::{ALL, Bit, Flag, ValueType};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::units::{exact_size, significant};
+use iolab_workload::settings::{Setting, Value, ValueKind};
+use iolab_workload::units::{exact_duration, exact_size, significant};
 
 /// A unit at the end of a key, and a value with it.
 type Unit = (&'static str, fn(f64) -> String);
@@ -71,6 +74,16 @@ pub fn value(key: &str, text: &str) -> String {
     match unit(key).zip(number) {
         Some(((_, with_unit), number)) => with_unit(number),
         None => escape_control(text).into_owned(),
+    }
+}
+
+/// `4 KiB`, `30 s`, `rand`, `none`.
+pub(crate) fn setting_value(setting: &Setting, value: &Value) -> String {
+    match value {
+        Value::Number(bytes) if setting.kind == ValueKind::Size => exact_size(*bytes),
+        Value::Time(Duration::ZERO) => "0 s".to_owned(),
+        Value::Time(time) => exact_duration(*time),
+        other => escape_control(&other.text(setting.kind)).into_owned(),
     }
 }
 

@@ -1,38 +1,33 @@
 //! Findings in plain sentences: claims in words, and limits of the numbers.
 //!
-//! Files to begin with: `sentences.rs` claims as sentences, `rule.rs` other findings and their basis, one file per topic, `digest.rs`
+//! Files to begin with: `sentences.rs` claims as sentences, other findings by topic, `digest.rs`
 //! what several runs mean for a decision (`digest/` findings by weight, merged).
 
-mod agreement;
 mod conclusion;
 pub mod digest;
 mod disturbance;
 mod doubts;
 pub mod interpretation;
-mod peers;
-mod precision;
 mod ranks;
-mod rule;
 mod run_status;
 pub mod sentences;
 
-pub(crate) use crate::layout::capitalised;
-pub use agreement::agreement;
-pub use conclusion::{Conclusion, conclusions};
-pub use disturbance::{not_durable, requests_in_pieces, written_out};
-pub use doubts::doubts;
-use iolab_workload::trial_description::levels_in_words;
-pub use peers::{gaps, peers};
-pub use precision::{below_precision, tail_unknown};
-pub use ranks::{caches_kept, imbalance, stragglers};
-pub(crate) use rule::Says;
-pub use rule::{FindingKind, Rule};
-pub use run_status::{a_model, unfinished};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{self, Claim};
 use iolab_figure::labels;
 use iolab_record::ServedBy;
+use iolab_workload::trial_description::levels_in_words;
+
+pub(crate) use crate::layout::capitalised;
+pub use conclusion::{Conclusion, conclusions};
+pub use digest::agreement;
+pub use disturbance::{not_durable, requests_in_pieces, written_out};
+pub use doubts::{below_precision, doubts, tail_unknown};
+pub use ranks::{caches_kept, imbalance, stragglers};
+pub use run_status::{a_model, gaps, peers, unfinished};
 
 /// One or two sentences, and the rule that made them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,14 +41,14 @@ pub struct Finding {
 /// The limits of one run's numbers, topic by topic: completeness, origin of the bytes, disturbances.
 const TOPICS: &[&[Says]] = &[
     run_status::STATUS,
-    peers::SAYS,
+    run_status::SAYS,
     run_status::ORIGIN,
     doubts::SAYS,
     disturbance::SAYS,
     ranks::SAYS,
-    precision::SAYS,
+    doubts::SAYS_OF_PRECISION,
     &[sentences::of_trials],
-    precision::UNKNOWN,
+    doubts::UNKNOWN,
     run_status::TRACING,
 ];
 
@@ -110,7 +105,7 @@ pub fn cross_findings<'a>(analyses: impl IntoIterator<Item = &'a Analysis>) -> V
 }
 
 /// Findings of several runs together, with choices of settings added.
-pub(crate) fn with_choices(mut across: Vec<Finding>, analyses: &[&Analysis]) -> Vec<Finding> {
+fn with_choices(mut across: Vec<Finding>, analyses: &[&Analysis]) -> Vec<Finding> {
     if analyses.len() > 1 {
         across.extend(choices(analyses));
     }
@@ -157,7 +152,7 @@ pub(crate) fn levels_of(analysis: &Analysis, cell: &CellAnalysis) -> Option<Stri
 }
 
 /// ` with 4 KiB, 2 threads`; empty if the run has no factors.
-pub(crate) fn with_levels(analysis: &Analysis, cell: &CellAnalysis) -> String {
+fn with_levels(analysis: &Analysis, cell: &CellAnalysis) -> String {
     levels_of(analysis, cell).map_or_else(String::new, |levels| format!(" with {levels}"))
 }
 
@@ -172,3 +167,59 @@ fn within(n: usize, analysis: &Analysis) -> String {
 fn has(n: usize) -> &'static str {
     if n == 1 { "has" } else { "have" }
 }
+
+/// Basis of the number of requests that reach the device.
+const DEVICE_REQUESTS: &str = "the device's count of requests over iolab's, in each trial";
+
+/// Purpose of a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Purpose")]
+pub enum FindingKind {
+    /// Answers a question.
+    Result,
+    /// States how far the numbers can be trusted.
+    Doubt,
+    /// States what the numbers do not show.
+    Limit,
+}
+
+/// Properties that all findings of one sort share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// Name of the rule in reports.
+    pub name: &'static str,
+    /// Purpose of its sentences.
+    pub kind: FindingKind,
+    /// Basis of its sentences.
+    pub basis: &'static str,
+}
+
+impl Rule {
+    /// A rule that answers a question.
+    pub(crate) const fn result(name: &'static str, basis: &'static str) -> Self {
+        Self::new(name, FindingKind::Result, basis)
+    }
+
+    /// A rule that states how far numbers can be trusted.
+    pub(crate) const fn doubt(name: &'static str, basis: &'static str) -> Self {
+        Self::new(name, FindingKind::Doubt, basis)
+    }
+
+    /// A rule that states what numbers do not show.
+    pub(crate) const fn limit(name: &'static str, basis: &'static str) -> Self {
+        Self::new(name, FindingKind::Limit, basis)
+    }
+
+    const fn new(name: &'static str, kind: FindingKind, basis: &'static str) -> Self {
+        Self { name, kind, basis }
+    }
+
+    /// The only finding of a function.
+    pub(crate) fn one(self, text: String) -> Vec<Finding> {
+        vec![Finding { rule: self, text }]
+    }
+}
+
+/// A function with the findings of one rule on a run.
+pub(crate) type Says = fn(&Analysis) -> Vec<Finding>;

@@ -10,12 +10,12 @@ use iolab_figure::preview_image::{PreviewNumber, PreviewText};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::{exact_size, format_ns, format_percent};
 
+use crate::doubt;
 use crate::findings::levels_of;
 use crate::notation::on_page;
 use crate::overview::Overview;
 use crate::overview::main_numbers::number;
 use crate::report::summary;
-use crate::trust;
 
 /// A first number with its cell.
 #[derive(Debug, Clone)]
@@ -197,7 +197,7 @@ impl Overview<'_> {
         PictureWords {
             title: summary::drives(&records),
             subject: on_page(&self.subject()),
-            trust: on_page(&trust::sentence(&self.picture_trust(pictured))),
+            trust: on_page(&doubt::sentence(&self.picture_trust(pictured))),
             source,
         }
     }
@@ -317,7 +317,7 @@ mod tests {
             let (shown, words) = overview.picture_parts().expect("numbers");
             assert_eq!(shown.len(), 1, "{shown:?}");
             let trust = overview.picture_trust(&overview.pictured());
-            assert_eq!(words.trust, on_page(&trust::sentence(&trust)));
+            assert_eq!(words.trust, on_page(&doubt::sentence(&trust)));
             (
                 (overview.digest.trust.level, overview.digest.trust.doubt),
                 (trust.level, trust.doubt),

@@ -1,17 +1,18 @@
-//! Ratios in words.
+//! Ratios, shares of a ceiling and numbers of cells in words.
 
+use crate::layout::{Column, none};
+use iolab_analysis::analysis::{DoubtKind, Efficiency};
 use iolab_analysis::claim::Estimate;
 use iolab_analysis::doubt::RatioBound;
 use iolab_figure::labels;
-use iolab_workload::units::significant;
-
-use crate::layout::{Column, none};
+use iolab_workload::units::{counted, format_percent, significant};
 
 /// Words for a ratio above 1, and for one below.
 type Directions = (&'static str, &'static str);
 
 /// Directions of a quantity.
 const AMOUNTS: Directions = ("higher", "lower");
+
 /// Directions of a time.
 const TIMES: Directions = ("slower", "faster");
 
@@ -222,6 +223,34 @@ pub(crate) fn columns(heading: &str, all: &[Option<Estimate>]) -> [Column; 2] {
         Column::new(heading, 0, ratios),
         Column::new("95 % interval", 0, ranges),
     ]
+}
+
+/// `510 MB/s stated`.
+pub fn ceiling(of: &Efficiency) -> String {
+    let unit = if of.is_iops { "IOPS" } else { "MB/s" };
+    format!("{} {unit} {}", significant(of.ceiling), of.source)
+}
+
+/// `87 %`; above 100 % with the reason.
+pub fn share(of: &Efficiency) -> String {
+    let share = format_percent(of.share);
+    match of.cause {
+        _ if of.share <= 1.0 => share,
+        cause => format!("{share} ({})", cause.unwrap_or(DoubtKind::ExceedsCeiling)),
+    }
+}
+
+/// A number of cells: `1 cell`, `3 cells`.
+pub fn cells(n: usize) -> String {
+    counted(n, "cell")
+}
+
+/// `both cells`, `all 3 cells`: of several.
+pub(crate) fn all_cells(n: usize) -> String {
+    match n {
+        2 => "both cells".to_owned(),
+        n => format!("all {n} cells"),
+    }
 }
 
 #[cfg(test)]

@@ -1,31 +1,24 @@
 //! The report of a study: questions, findings and measurements as blocks, which are the same in all formats.
 
-mod across;
 mod behind;
 mod blocks;
 mod commands;
 mod evidence;
 mod experiment;
-mod file_names;
 mod method;
-mod own_model;
 mod picture;
 mod program;
 mod run_sequence;
 mod section;
-mod sparkline;
-mod standard_tables;
 mod study;
 pub(crate) mod summary;
-mod visits;
 
+use crate::block::{self, Block};
+use crate::input::Input;
 use iolab_analysis::runs::FiledRun;
 use iolab_figure::{Figure, Options};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
-
-use crate::block::{self, Block};
-use crate::input::Input;
 use picture::Medium;
 
 pub use program::ProgramInput;
@@ -94,7 +87,7 @@ impl<'a> StudyReport<'a> {
     /// When a figure cannot be drawn.
     pub fn markdown(&self, prefix: &str) -> Result<Bundle> {
         let blocks = self.blocks(Medium::Paper)?;
-        let (text, figures) = block::document(&blocks, &file_names::file_name(prefix));
+        let (text, figures) = block::document(&blocks, &file_name(prefix));
         Ok(Bundle { text, figures })
     }
 
@@ -104,7 +97,7 @@ impl<'a> StudyReport<'a> {
     /// When a figure cannot be drawn.
     pub fn latex(&self, prefix: &str) -> Result<Bundle> {
         let blocks = self.blocks(Medium::Paper)?;
-        let (text, figures) = block::article(&blocks, &file_names::file_name(prefix))?;
+        let (text, figures) = block::article(&blocks, &file_name(prefix))?;
         Ok(Bundle { text, figures })
     }
 
@@ -129,4 +122,48 @@ impl<'a> StudyReport<'a> {
 /// Text from outside without control characters.
 fn clean(text: &str) -> String {
     escape_control(text).into_owned()
+}
+
+/// The id of the section of a run.
+fn id(index: usize) -> String {
+    format!("e{}", index + 1)
+}
+
+/// Common beginning of the file names of a run, which keeps runs of one experiment apart.
+fn stem(index: usize, input: &Input) -> String {
+    let name = file_name(&input.run.record().experiment.name);
+    format!("{}-{name}", id(index))
+}
+
+/// The name of an experiment as a name for files: letters, digits, dots, dashes and underscores.
+fn file_name(name: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let name: String = name
+        .chars()
+        .take(80)
+        .map(|c| if harmless(c) { c } else { '_' })
+        .collect();
+    match name.trim_start_matches('-') {
+        "" => "experiment".to_owned(),
+        rest => rest.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_name_leads_nowhere_else() {
+        for (name, file) in [
+            ("read-size", "read-size"),
+            ("../../etc/passwd", "______etc_passwd"),
+            ("--help", "help"),
+            ("", "experiment"),
+            ("a\0b/c", "a_b_c"),
+        ] {
+            assert_eq!(file_name(name), file);
+        }
+        assert_eq!(file_name(&"x".repeat(9999)).len(), 80);
+    }
 }

@@ -9,17 +9,21 @@ use iolab_workload::escape_control::escape_control;
 use crate::block::{Block, Item, Look, Table, in_text};
 use crate::chart::{Style, chart};
 use crate::findings::interpretation::Interpretation;
-use crate::{buffer_preparation, clients, compare, comparison_table, equivalence, table};
+use crate::{clients, compare, comparison_table, table};
 
 /// The tables of a run; the first one has its cells.
 pub(crate) fn tables(analysis: &Analysis, interpretation: &Interpretation) -> Vec<Table> {
     let mut tables = vec![table::table(analysis)];
-    tables.extend(program_pairs(analysis).iter().map(equivalence::table));
+    tables.extend(
+        program_pairs(analysis)
+            .iter()
+            .map(comparison_table::program_table),
+    );
     let compared = comparison_table::tabled(analysis);
     tables.extend(compared.iter().map(comparison_table::table));
     tables.extend(clients::table(analysis));
     let prepared = preparation(analysis);
-    tables.extend((!prepared.is_empty()).then(|| buffer_preparation::table(&prepared)));
+    tables.extend((!prepared.is_empty()).then(|| comparison_table::prepared_table(&prepared)));
     tables.extend(interpretation.peers.iter().map(|peer| {
         let mut table = compare::table(peer);
         let sides = format!("base: {}, new: {}", peer.base, peer.new);

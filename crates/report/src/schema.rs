@@ -5,8 +5,8 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 
 use crate::compare::CompareDocument;
+use crate::data_column::SCHEMA;
 use crate::document::{AnswersDocument, SamplesDocument, TableDocument};
-use crate::document_header::SCHEMA;
 use crate::fitness::data::FitDocument;
 use crate::witness::data::WitnessDocument;
 use iolab_analysis::compare::Comparison;

@@ -18,8 +18,8 @@ use iolab_workload::trial::{Rate, TrialSpec};
 use iolab_workload::units::{counted, digits, format_ns, format_percent, significant};
 
 use crate::block::Table;
-use crate::ceiling;
 use crate::layout::{Column, level_columns, none};
+use crate::ratio;
 use iolab_workload::escape_control::escape_control;
 
 /// Heading of the column of flags.
@@ -510,10 +510,10 @@ fn grid_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     }
     if analysis.cells.iter().any(|c| c.efficiency.is_some()) {
         columns.push(column(rows, "ceiling", 4, |c| {
-            c.efficiency.as_ref().map_or_else(none, ceiling::ceiling)
+            c.efficiency.as_ref().map_or_else(none, ratio::ceiling)
         }));
         columns.push(column(rows, "efficiency", 0, |c| {
-            c.efficiency.as_ref().map_or_else(none, ceiling::share)
+            c.efficiency.as_ref().map_or_else(none, ratio::share)
         }));
     }
     columns

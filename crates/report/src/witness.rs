@@ -1,12 +1,8 @@
 //! Text of an observation of a program: the conclusion in one line, then the evidence.
 
-mod claims;
 pub(crate) mod data;
-mod device;
-pub(crate) mod others;
-mod program_report;
+pub(crate) mod evidence;
 mod sentences;
-mod traced;
 
 pub use data::json;
 
@@ -105,14 +101,14 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
             .traffic
             .map_or_else(|| "its traffic is not counted".to_owned(), traffic);
         rows.push(("device", format!("{}: {traffic}", device.name)));
-        rows.extend(device::load(device, observed.observed_ns).map(|load| ("load", load)));
+        rows.extend(evidence::load(device, observed.observed_ns).map(|load| ("load", load)));
     }
     rows.extend(
-        program_report::told(evidence)
+        evidence::told(evidence)
             .into_iter()
             .map(|told| ("claim", told)),
     );
-    rows.extend(traced::rows(evidence));
+    rows.extend(evidence::rows(evidence));
     rows.extend(file_servers(observed).map(|told| ("network", told)));
     let known = |name: &str| observed.devices.iter().any(|device| device.name == name);
     for disk in observed.disks.iter().filter(|disk| !known(&disk.name)) {
@@ -200,7 +196,7 @@ fn other_processes(observed: &Observed) -> Vec<String> {
     let others = &observed.others;
     let commands = OtherCommand::all(others).into_iter().take(LISTED_MAX);
     let mut rows: Vec<String> = commands
-        .map(|one| format!("{}, on any disk", others::in_words(&one)))
+        .map(|one| format!("{}, on any disk", evidence::in_words(&one)))
         .collect();
     if !others.sees_ended && observed.subject == Subject::Devices {
         rows.push(
@@ -259,7 +255,7 @@ fn traffic(traffic: DeviceStat) -> String {
         traffic.busy_ms,
         traffic.read_ios.saturating_add(traffic.write_ios),
     ) {
-        (0, 1..) => device::BUSY_UNSEEN.to_owned(),
+        (0, 1..) => evidence::BUSY_UNSEEN.to_owned(),
         (ms, _) => format!("busy {}", format_ns(ms as f64 * 1e6)),
     };
     format!(

@@ -6,9 +6,9 @@ use iolab_analysis::compare::{CellComparison, Comparison, Conclusion};
 use iolab_analysis::runs::GATE_POWER;
 use iolab_record::RunRecord;
 use iolab_report::block::{Block, Item, Look};
-use iolab_report::cell_counts::cells;
 use iolab_report::compare::{self, CompareDocument, DETECTABLE_MAX, change, conclusion};
 use iolab_report::prometheus::{head, written};
+use iolab_report::ratio::cells;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::{counted, format_percent};
 

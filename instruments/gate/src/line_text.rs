@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use iolab_figure::Options;
 use iolab_report::block::{self, Block, Drawing, Item, Picture, Table};
 use iolab_report::compare::{day, factor};
-use iolab_report::exported_run::run_fields;
+use iolab_report::data_column::run_fields;
 use iolab_report::fact;
 use iolab_report::layout::{self, Column, none};
 use iolab_report::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};

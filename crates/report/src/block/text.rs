@@ -1,12 +1,14 @@
-//! A document as text.
+//! A document as text and as Markdown.
 
-use super::{Block, Drawing, Item, List};
+use super::{Block, Drawing, Item, Lines, List, Look, Picture};
 use crate::layout::{self, cut, paragraph, wrapped};
+use crate::markdown::{block, escaped, sentence};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::counted;
 
 /// Lines of a list on a first screen that are kept free of rows of a table.
 const LIST_LINES: usize = 5;
+
 /// Longest name of a fact whose value is in a column of its own.
 const NAME_MAX: usize = 20;
 
@@ -120,4 +122,62 @@ fn written(part: &Block, width: u16) -> String {
         }
         Block::Contents(_) => String::new(),
     }
+}
+
+/// The document, with its figures as SVG whose names begin with `prefix`.
+pub(crate) fn document(blocks: &[Block], prefix: &str) -> (String, Vec<(String, Vec<u8>)>) {
+    let mut figures = Vec::new();
+    let mut text = String::new();
+    for part in blocks {
+        if let Block::Figure(Picture {
+            name,
+            drawing: Drawing::Figure(figure, _),
+            ..
+        }) = part
+        {
+            let file = format!("{prefix}-{name}.svg");
+            text += &format!("![{}]({file})\n\n", escaped(figure.description()));
+            figures.push((file, figure.svg().into_bytes()));
+        }
+        text += &in_markdown(part);
+    }
+    (text, figures)
+}
+
+/// The parts without their figures.
+pub fn parts_in_markdown(blocks: &[Block]) -> String {
+    blocks.iter().map(in_markdown).collect()
+}
+
+fn in_markdown(part: &Block) -> String {
+    match part {
+        Block::Heading(heading) => {
+            let marks = "#".repeat(heading.level.into());
+            format!("{marks} {}\n\n", escaped(&heading.text))
+        }
+        Block::Paragraph(Look::Result, text) => format!("**{}**\n\n", sentence(text)),
+        Block::Paragraph(_, text) => format!("{}\n\n", sentence(text)),
+        Block::List(list) if list.items.is_empty() => String::new(),
+        Block::List(list) => items(list),
+        Block::Facts(facts) => {
+            let fact = |(name, value): &(String, String)| {
+                format!("- {}: {}\n", escaped(name), escaped(value))
+            };
+            facts.iter().map(fact).collect::<String>() + "\n"
+        }
+        Block::Table(table) => table.markdown(),
+        Block::Lines(Lines { text, .. }) => block(text),
+        Block::Figure(_) | Block::Contents(_) => String::new(),
+    }
+}
+
+fn items(list: &List) -> String {
+    let items = (1..).zip(&list.items).map(|(number, item)| {
+        let mark = match list.is_ordered {
+            true => format!("{number}."),
+            false => "-".to_owned(),
+        };
+        format!("{mark} {}\n", sentence(&item.in_full()))
+    });
+    items.collect::<String>() + "\n"
 }

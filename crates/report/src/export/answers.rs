@@ -8,9 +8,9 @@ use iolab_record::RunRecord;
 use iolab_record::question::{Asked, Fit, Question, QuestionKind};
 use serde_json::Value;
 
-use crate::data_column::{DataColumn, DataRows, RunRows, row_schema};
-use crate::document_header::{IOLAB_VERSION, SCHEMA};
-use crate::exported_run::{Exported, run_columns};
+use crate::data_column::{
+    DataColumn, DataRows, Exported, IOLAB_VERSION, RunRows, SCHEMA, row_schema, run_columns,
+};
 use crate::fitness::{unit, why};
 
 /// Data of one row: of a level, or of a search.

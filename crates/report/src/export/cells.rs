@@ -1,22 +1,20 @@
 //! Rows of cells: one per cell of each run, or per group of a cell and for all of them together.
 
-mod layers;
-mod quantities;
-
-use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::{
-    Analysis, CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency,
-};
-use iolab_analysis::runs::RunName;
-use iolab_figure::labels;
-use iolab_record::EndedBy;
-use iolab_workload::table;
 use serde_json::Value;
 
 use super::place::{self, Place};
 use crate::clients;
 use crate::data_column::{DataColumn, DataRows, RunRows, quantiles};
-use quantities::PARTS;
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::analysis::{
+    Analysis, CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency, Response, StageNumbers,
+};
+use iolab_analysis::runs::RunName;
+use iolab_figure::labels;
+use iolab_record::EndedBy;
+use iolab_stats::Summary;
+use iolab_workload::stages::{CarriedBy, Journal, Stage, SyncCounts};
+use iolab_workload::table;
 
 /// A run with the name of its file.
 type NamedRun = (RunName, AnalysedRun);
@@ -54,15 +52,7 @@ pub(crate) fn schema() -> Value {
 }
 
 fn columns<'a>() -> Columns<'a> {
-    let topics = [
-        quantities::trials,
-        ranks,
-        disturbance,
-        limits,
-        load,
-        layers::stages,
-        verdict,
-    ];
+    let topics = [trials, ranks, disturbance, limits, load, stages, verdict];
     topics.iter().flat_map(|topic| topic()).collect()
 }
 
@@ -244,3 +234,140 @@ fn verdict<'a>() -> Columns<'a> {
         .known();
     })
 }
+
+/// A count of what traced syncs waited for: the name of its column, its description, its value.
+type SyncCount = (&'static str, &'static str, fn(SyncCounts) -> u64);
+
+const SYNCS: [SyncCount; 5] = [
+    (
+        "traced_syncs",
+        "traced syncs that followed writes, over all trials",
+        |counts| counts.syncs,
+    ),
+    (
+        "sync_commits",
+        "journal commits that these waited for",
+        |counts| counts.commits,
+    ),
+    (
+        "shared_commits",
+        "journal commits that several syncs waited for",
+        |counts| counts.shared_commits,
+    ),
+    (
+        "sync_flushes",
+        "flushes of the device's cache within traced syncs",
+        |counts| counts.flushes,
+    ),
+    (
+        "shared_flushes",
+        "flushes within several traced syncs",
+        |counts| counts.shared_flushes,
+    ),
+];
+
+/// Columns on the time of a traced cell by layer.
+fn stages<'a>() -> Columns<'a> {
+    let mut columns = vec![DataColumn::number(
+        "unjoined_share_max",
+        "requests of a traced trial that miss events of the kernel, a share; the greatest of any trial",
+        |row: &ExportedCell<'_>| row.cell.stages.as_ref().map(|stages| stages.unjoined_share),
+    )];
+    for stage in Stage::ALL {
+        let name = stage.name().replace('-', "_");
+        let mut add = |part: &str, what: &str, value: fn(&StageNumbers) -> Option<f64>| {
+            columns.push(DataColumn::number(
+                &format!("stage_{name}_{part}"),
+                &format!("{what} of stage {stage} (docs/METHODS.md), where requests were traced; median over the trials"),
+                move |row: &ExportedCell<'_>| value(row.cell.stages.as_ref()?.stages[*stage].as_ref()?),
+            ));
+        };
+        add("mean_ns", "mean", |stage| Some(stage.mean_ns));
+        add("p50_ns", "50th percentile", |stage| Some(stage.p50_ns));
+        add("p99_ns", "99th percentile", |stage| Some(stage.p99_ns));
+        let (whole, slowest) = match stage.is_of_sync() {
+            false => (
+                "share of the mean service time (without syncs that follow writes or are within them)",
+                "share of the mean time of the slowest 1 % of the requests",
+            ),
+            true => (
+                "share of the mean time of a sync",
+                "share of the mean time of the slowest 1 % of the syncs",
+            ),
+        };
+        add("share", whole, StageNumbers::share);
+        add("tail_share", slowest, StageNumbers::tail_share);
+    }
+    let syncs = |row: &ExportedCell<'_>| -> Option<SyncCounts> {
+        let stages = row.cell.stages.as_ref()?;
+        stages.journal.map(|_| stages.syncs)
+    };
+    columns.extend(SYNCS.map(|(name, meaning, count)| {
+        DataColumn::whole(name, meaning, move |row: &ExportedCell<'_>| {
+            syncs(row).map(count)
+        })
+    }));
+    columns.push(
+        DataColumn::text(
+            "trace_journal",
+            "how the journal of the file system shows in traced syncs",
+            |row: &ExportedCell<'_>| Some(row.cell.stages.as_ref()?.journal?.name().to_owned()),
+        )
+        .one_of(Journal::NAMES),
+    );
+    columns.push(
+        DataColumn::text(
+            "trace_carrier",
+            "what has a request in the stage device: a disk, layers with the disks below them (device mapper, md), or both, of groups",
+            |row: &ExportedCell<'_>| Some(row.cell.stages.as_ref()?.carried_by.name().to_owned()),
+        )
+        .one_of(CarriedBy::NAMES),
+    );
+    columns
+        .into_iter()
+        .map(|column| column.only_of(|row| row.cell.stages.is_some()))
+        .collect()
+}
+
+/// Trials, and the quantities that are summarised over them.
+fn trials<'a>() -> Columns<'a> {
+    let mut columns = Vec::from(table! {
+        DataColumn::whole("n", "measured trials, warm-up and failed ones excluded", |row: &ExportedCell<'_>| Some(row.cell.n)).known();
+        DataColumn::whole("failed", "trials that failed", |row: &ExportedCell<'_>| Some(row.cell.failed)).known();
+    });
+    for response in Response::ALL {
+        let times = match response.is_latency() {
+            true => ": service time, or response time where there is a rate",
+            false => "",
+        };
+        columns.extend(PARTS.map(|(part, doc, value)| {
+            let name = format!("{}_{part}", response.column());
+            let doc = format!("{doc} of the {response} of a trial{times}");
+            DataColumn::number(&name, &doc, move |row: &ExportedCell<'_>| {
+                row.cell.of[response].as_ref().and_then(value)
+            })
+        }));
+    }
+    columns
+}
+
+/// A part of a summary: the end of its column's name, its description, its value.
+type SummaryPart = (&'static str, &'static str, fn(&Summary) -> Option<f64>);
+
+const PARTS: [SummaryPart; 14] = table! {
+    ("median", "median over the trials", |s| Some(s.median));
+    ("median_low", "low end of the exact interval of the median", |s| s.median_interval.map(|i| i.low));
+    ("median_high", "high end of the exact interval of the median", |s| s.median_interval.map(|i| i.high));
+    ("median_confidence", "confidence of the exact interval of the median, a share,", |s| s.median_interval.map(|i| i.confidence));
+    ("median_interpolated_low", "low end of the interpolated 95 % interval of the median, which is narrower and not exact,",
+     |s| s.median_interpolated.map(|i| i.low));
+    ("median_interpolated_high", "high end of the interpolated 95 % interval of the median", |s| s.median_interpolated.map(|i| i.high));
+    ("q1", "first quartile over the trials", |s| { Some(s.quartiles()?.0) });
+    ("q3", "third quartile over the trials", |s| { Some(s.quartiles()?.1) });
+    ("min", "least value over the trials", |s| Some(s.min));
+    ("max", "greatest value over the trials", |s| Some(s.max));
+    ("mean", "mean over the trials", |s| s.mean);
+    ("mean_low", "low end of the 95 % t interval of the mean", |s| s.mean_interval.map(|i| i.low));
+    ("mean_high", "high end of the 95 % t interval of the mean", |s| s.mean_interval.map(|i| i.high));
+    ("sd", "standard deviation over the trials", |s| s.sd);
+};

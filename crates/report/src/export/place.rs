@@ -9,9 +9,7 @@ use iolab_record::{Cell, RunRecord, exported_settings};
 use iolab_workload::group::ALL;
 use serde_json::Value;
 
-use crate::data_column::{DataColumn, InSchema, schema_of};
-use crate::document_header::LEVEL;
-use crate::exported_run::{level_fields, run_columns};
+use crate::data_column::{DataColumn, InSchema, LEVEL, level_fields, run_columns, schema_of};
 use crate::rows::Field;
 
 /// Source of the columns of a place.

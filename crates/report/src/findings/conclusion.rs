@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::precision::wide_interval;
+use super::doubts::wide_interval;
 use super::run_status::is_by_user;
 use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_short};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
@@ -15,8 +15,8 @@ use iolab_record::RunStatus;
 use iolab_workload::trial_description::levels_in_words;
 use iolab_workload::units::{format_bytes, format_ns, format_percent};
 
-use crate::cell_counts::all_cells;
 use crate::compare::answer;
+use crate::ratio::all_cells;
 
 /// The factor whose levels have a line each.
 const TARGET: &str = "target";

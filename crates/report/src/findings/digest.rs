@@ -1,9 +1,11 @@
-//! Conclusions of several runs for a decision: few statements, the weightiest first, none twice.
+//! Conclusions of several runs for a decision, and how far the cells of a comparison agree.
 
 use std::collections::BTreeSet;
 
-use crate::findings::agreement::is_shown;
-use crate::findings::{Finding, agreement, sentences, stragglers};
+use super::Rule;
+use crate::compare::conclusion;
+use crate::compare::conclusion::overall;
+use crate::findings::{Finding, sentences, stragglers};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{self, CellId, Claim, HEADLINES_MAX};
@@ -147,4 +149,25 @@ fn headlines<'c>(
     let whole = whole.collect();
     let (headlines, its): (Vec<Headline>, Vec<Vec<&Claim>>) = all.into_iter().unzip();
     (headlines, its, whole)
+}
+
+const AGREEMENT: Rule = Rule::result(
+    "agreement",
+    "ratios within blocks, with simultaneous 95 % intervals",
+);
+
+/// Peers of a run compared with iolab.
+pub fn agreement(comparisons: &[Comparison]) -> Vec<Finding> {
+    let finding = |comparison: &Comparison| {
+        let together = overall(comparison).map_or_else(String::new, |text| format!(" {text}"));
+        AGREEMENT.one(format!("{}.{together}", conclusion(comparison)))
+    };
+    comparisons.iter().flat_map(finding).collect()
+}
+
+/// Whether any cell, or all of them together, are shown to differ or to be equivalent. Otherwise there is
+/// nothing to report.
+pub(super) fn is_shown(comparison: &Comparison) -> bool {
+    let mut all = comparison.cells.iter().chain(&comparison.overall);
+    all.any(|cell| !cell.verdict.is_open())
 }

@@ -1,19 +1,17 @@
-//! Findings that the conditions of the trials do not give: requests in pieces, writes that are not durable.
+//! Findings that the conditions of the trials do not give, and settings to change, by group of workers.
 
-use super::rule::DEVICE_REQUESTS;
-use super::{Finding, Rule, Says, capitalised, cells_of, with_levels};
+use super::{DEVICE_REQUESTS, Finding, Rule, Says, capitalised, cells_of, with_levels};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, WriteOut};
 use iolab_analysis::doubt::DoubtKind;
 use iolab_record::{ServedBy, TargetKind};
 use iolab_workload::trial::{SyncPolicy, TrialSpec};
 use iolab_workload::units::{format_ns, significant};
 
-use crate::group_settings;
+const REQUESTS_IN_PIECES: Rule = Rule::doubt("requests-in-pieces", DEVICE_REQUESTS);
 
-pub(crate) const REQUESTS_IN_PIECES: Rule = Rule::doubt("requests-in-pieces", DEVICE_REQUESTS);
-pub(crate) const NOT_DURABLE: Rule =
-    Rule::limit("not-durable", "the sync policy of each cell that writes");
-pub(crate) const WRITE_OUT: Rule = Rule::limit(
+const NOT_DURABLE: Rule = Rule::limit("not-durable", "the sync policy of each cell that writes");
+
+const WRITE_OUT: Rule = Rule::limit(
     "write-out",
     "an fdatasync that was timed after each trial, over the budget",
 );
@@ -56,7 +54,7 @@ pub fn written_out(analysis: &Analysis) -> Vec<Finding> {
         // A standard says how its writes are synced.
         (_, true) | (false, _) => String::new(),
         (true, false) => {
-            let sync = group_settings::set(&analysis.cells, is_unsynced, "sync=end");
+            let sync = set(&analysis.cells, is_unsynced, "sync=end");
             format!(
                 " A larger --budget gives more trials; with {sync} that time is a part of the trials."
             )
@@ -73,7 +71,7 @@ pub fn written_out(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// `writing out what trials had left in caches took 641 s, the trials themselves 35.1 s`.
-pub(super) fn in_words_of(write_out: WriteOut) -> String {
+fn in_words_of(write_out: WriteOut) -> String {
     let WriteOut {
         took_ns,
         trials_ns,
@@ -100,8 +98,8 @@ pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
     if cells.is_empty() {
         return Vec::new();
     }
-    let groups = group_settings::names(cells.iter().copied(), is_unsynced);
-    let set = |value| group_settings::set(cells.iter().copied(), is_unsynced, value);
+    let groups = names(cells.iter().copied(), is_unsynced);
+    let set = |value| set(cells.iter().copied(), is_unsynced, value);
     let (whose, remedy) = match (groups.as_slice(), analysis.target_kind) {
         (_, TargetKind::Imported) => (String::new(), "A sync at the end of each job".to_owned()),
         ([], _) => (String::new(), "--set sync=end or sync=each".to_owned()),
@@ -109,13 +107,49 @@ pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
             format!(" in group {group}"),
             format!("{} or {group}.sync=each", set("sync=end")),
         ),
-        (groups, _) => (
-            format!(" in {}", group_settings::in_words(groups)),
-            set("sync=end"),
-        ),
+        (groups, _) => (format!(" in {}", in_words(groups)), set("sync=end")),
     };
     NOT_DURABLE.one(format!(
         "{} wrote without a sync{whose} (sync=none): a power failure may lose writes that are still in a cache. {remedy} makes them durable, and includes that time.",
         cells_of(cells.len(), analysis),
     ))
+}
+
+/// Names of the groups of these cells whose trials the advice concerns, each once; empty without groups.
+pub(crate) fn names<'a>(
+    cells: impl IntoIterator<Item = &'a CellAnalysis>,
+    concerns: impl Fn(&TrialSpec) -> bool,
+) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for cell in cells {
+        for (group, trial) in cell.cell.spec.named_trials() {
+            if let Some(name) = group.filter(|name| concerns(trial) && !names.contains(name)) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// `--set sync=end`, or for cells with groups `--set log.sync=end --set bulk.sync=end`, for the groups that it
+/// concerns.
+pub(crate) fn set<'a>(
+    cells: impl IntoIterator<Item = &'a CellAnalysis>,
+    concerns: impl Fn(&TrialSpec) -> bool,
+    setting: &str,
+) -> String {
+    let names = names(cells, concerns);
+    if names.is_empty() {
+        return format!("--set {setting}");
+    }
+    let sets = names.iter().map(|name| format!("--set {name}.{setting}"));
+    sets.collect::<Vec<_>>().join(" ")
+}
+
+/// `groups log and bulk`.
+pub(crate) fn in_words(names: &[&str]) -> String {
+    match names {
+        [some @ .., last] if !some.is_empty() => format!("groups {} and {last}", some.join(", ")),
+        names => format!("group {}", names.concat()),
+    }
 }

@@ -1,14 +1,12 @@
-//! Doubts about the cells of a run: one finding a row of the table of doubts.
+//! Doubts about the cells of a run, and whether trials are enough.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use super::{Finding, Rule, Says, cells_of, levels_of, with_levels};
+use crate::{doubt, ratio};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_MIN};
 use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, of_cell};
 use iolab_analysis::gaps::MoreTrials;
 use iolab_record::TargetKind;
 use iolab_workload::units::{format_percent, significant};
-
-use super::precision::{longer_trials, more_trials};
-use super::{Finding, Rule, Says, cells_of, with_levels};
-use crate::{ceiling, doubt};
 
 /// Basis of doubts.
 const BASIS: &str = "counters and settings of each trial (METHODS.md, \"Doubts\")";
@@ -104,7 +102,7 @@ fn detail(analysis: &Analysis, cell: &CellAnalysis, doubt: &Doubt) -> Option<Str
             Some(format!(
                 "{} of {}",
                 format_percent(efficiency.share),
-                ceiling::ceiling(&efficiency)
+                ratio::ceiling(&efficiency)
             ))
         }
         DoubtKind::RateNotHeld => {
@@ -130,5 +128,144 @@ fn detail(analysis: &Analysis, cell: &CellAnalysis, doubt: &Doubt) -> Option<Str
             Some(groups.join(", "))
         }
         _ => doubt.note.clone(),
+    }
+}
+
+const BELOW_PRECISION: Rule = Rule::doubt(
+    "below-precision",
+    "half of the median's interval over the median, against the goal",
+);
+
+const TAIL_UNKNOWN: Rule = Rule::limit("tail-unknown", "the requests of each trial");
+
+/// Rules on a run, in the order of their findings.
+pub(crate) const SAYS_OF_PRECISION: &[Says] = &[below_precision];
+
+/// Findings on unknown tails.
+pub(crate) const UNKNOWN: &[Says] = &[tail_unknown];
+
+/// Cells whose interval is wider than the requested precision, or missing.
+pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
+    // An inquiry has as many blocks as its question needs, and its comparisons have their own intervals. Steady
+    // rounds and a soak have no goal of precision, and get no more trials.
+    if analysis.inquiry.is_some() || !analysis.seeks_precision {
+        return Vec::new();
+    }
+    let measured = || {
+        let all = analysis.cells.iter();
+        all.filter(|c| c.n > 0 && analysis.has_response(c))
+    };
+    let wide: Vec<&CellAnalysis> = measured()
+        .filter(|c| c.precision.is_some_and(|p| p > analysis.precision_goal))
+        .collect();
+    let mut findings = Vec::new();
+    let worst = wide.iter().max_by(|a, b| {
+        a.precision
+            .unwrap_or(0.0)
+            .total_cmp(&b.precision.unwrap_or(0.0))
+    });
+    if let Some(worst) = worst {
+        let goal = format_percent(analysis.precision_goal);
+        let reached = format!(
+            "{} after {} trials",
+            match wide_interval(worst, analysis.response) {
+                None => format!("+/- {}", format_percent(worst.precision.unwrap_or(0.0))),
+                Some(interval) => format!("95 % interval {interval}"),
+            },
+            worst.n
+        );
+        let missed = match levels_of(analysis, worst) {
+            None => format!("The precision goal of {goal} was missed: {reached}."),
+            Some(worst) => format!(
+                "{} the {goal} precision goal (worst: {worst}, {reached}).",
+                match (wide.len(), wide.len() == analysis.cells.len()) {
+                    (2, true) => "Neither cell reached".to_owned(),
+                    (3.., true) => "No cell reached".to_owned(),
+                    _ => format!("{} missed", cells_of(wide.len(), analysis)),
+                },
+            ),
+        };
+        // Further trials are at one level or the other.
+        let changed = analysis.timeline.over_run.iter();
+        let has_changed = changed
+            .map(|shift| shift.cell)
+            .any(|id| wide.iter().any(|cell| cell.cell.id == id));
+        let remedy = match has_changed {
+            true => "The level changed during the run, so that more trials do not help.",
+            false => more_trials(MoreTrials::of(analysis, &wide)),
+        };
+        findings.push(Finding {
+            rule: BELOW_PRECISION,
+            text: format!("{missed} {remedy}").trim_end().to_owned(),
+        });
+    }
+    findings
+}
+
+/// The interval of the median of a cell, `0.0250 MB/s to 14.9 MB/s`, if half of it exceeds the median: a
+/// distance of 16853 % to both sides has no meaning.
+pub(super) fn wide_interval(cell: &CellAnalysis, response: Response) -> Option<String> {
+    cell.precision.filter(|precision| *precision > 1.0)?;
+    let interval = cell.response?.median_interval?;
+    let [low, high] = [interval.low, interval.high].map(|end| response.format(end));
+    Some(format!("{low} to {high}"))
+}
+
+/// Way to get more requests per trial.
+fn longer_trials(analysis: &Analysis) -> &'static str {
+    match analysis.target_kind {
+        TargetKind::Imported => "Longer jobs in the imported file have more.",
+        _ => "Increase --time.",
+    }
+}
+
+/// Cells whose trials have too few requests for a 99th percentile.
+pub fn tail_unknown(analysis: &Analysis) -> Vec<Finding> {
+    let unknown = |c: &&CellAnalysis| c.latency.is_some() && c.tail.is_none();
+    let shown = match analysis.response {
+        Response::P99 => "",
+        _ => ": p99 is close to the maximum of a trial there, and may be far from the true one",
+    };
+    match analysis.cells.iter().filter(unknown).count() {
+        0 => Vec::new(),
+        n => TAIL_UNKNOWN.one(format!(
+                "{} had too few requests per trial to estimate the 99th percentile of latency ({TAIL_REQUESTS_MIN} are needed){shown}. {}",
+                cells_of(n, analysis),
+                longer_trials(analysis),
+            ),
+        ),
+    }
+}
+
+/// A sentence with the way to get more trials.
+pub(super) fn more_trials(of: MoreTrials) -> &'static str {
+    match of {
+        MoreTrials::Jobs => "More jobs of the same settings in the imported file give more trials.",
+        MoreTrials::Uninterrupted => "A run that is not interrupted gives more trials.",
+        MoreTrials::Resume => "'iolab resume FILE' gives more trials.",
+        MoreTrials::Limits {
+            budget,
+            trials_max,
+            precision: _,
+        } => match (budget, trials_max) {
+            (true, false) => "A larger --budget gives more trials.",
+            (true, true) => "A larger --budget and --set trials_max=N give more trials.",
+            (false, true) => "--set trials_max=N gives more trials.",
+            // No setting of the user ended the trials.
+            (false, false) => "",
+        },
+    }
+}
+
+/// Ways to get more trials for cells that may have reached the goal of precision, and need trials for something
+/// else.
+pub(super) fn beyond_precision(of: MoreTrials) -> &'static str {
+    match of {
+        MoreTrials::Limits {
+            budget: false,
+            trials_max: false,
+            precision: true,
+        } => "A smaller --precision gives more trials.",
+        of => more_trials(of),
     }
 }

@@ -1,30 +1,32 @@
-//! The status of a run: whether it was performed, on which target, and whether its trials failed.
+//! The status of a run: whether it was performed, and whether its trials or other tools failed.
 
+use super::{Finding, Rule, Says, cells_of, has, levels_of, within};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellServed, CellStages};
+use iolab_analysis::gaps::Gap;
 use iolab_record::{EndedBy, RunStatus, ServedBy};
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::settings::{Tool, own_cells};
 
-use super::{Finding, Rule, Says, cells_of, has, within};
-
-pub(crate) const UNFINISHED: Rule = Rule::limit(
+const UNFINISHED: Rule = Rule::limit(
     "unfinished",
     "the status of the run, and the cells without a measured trial",
 );
-pub(crate) const MODEL: Rule = Rule::limit("model", "the target of the run");
-pub(crate) const NETWORK: Rule = Rule::limit(
+
+const MODEL: Rule = Rule::limit("model", "the target of the run");
+
+const NETWORK: Rule = Rule::limit(
     "network",
     "the account of the NFS client (mountstats), for each trial",
 );
 
-pub(crate) const DEFINITION: Rule = Rule::doubt(
+const DEFINITION: Rule = Rule::doubt(
     "definition-not-read",
     "the definition of the experiment that the run file contains",
 );
 
-pub(crate) const ORDER_OF_CELLS: Rule =
-    Rule::doubt("order-of-cells", "the warm-up, and the cells that write");
+const ORDER_OF_CELLS: Rule = Rule::doubt("order-of-cells", "the warm-up, and the cells that write");
 
-pub(crate) const NOT_JOINED: Rule = Rule::limit(
+const NOT_JOINED: Rule = Rule::limit(
     "not-joined",
     "the requests of each traced trial, joined with the kernel's events",
 );
@@ -75,7 +77,7 @@ pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// The purpose of the run is unknown.
-pub(super) fn no_definition(analysis: &Analysis) -> Vec<Finding> {
+fn no_definition(analysis: &Analysis) -> Vec<Finding> {
     match analysis.has_definition {
         true => Vec::new(),
         false => {
@@ -92,7 +94,7 @@ pub(super) fn no_definition(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Cells depend on what earlier cells left.
-pub(super) fn order_of_cells(analysis: &Analysis) -> Vec<Finding> {
+fn order_of_cells(analysis: &Analysis) -> Vec<Finding> {
     match analysis.depends_on_order {
         false => Vec::new(),
         true => ORDER_OF_CELLS.one(
@@ -124,7 +126,7 @@ pub fn a_model(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Cells that a file server served. A client does not see how much of that came from the server's disks.
-pub(super) fn over_the_network(analysis: &Analysis) -> Vec<Finding> {
+fn over_the_network(analysis: &Analysis) -> Vec<Finding> {
     let served = analysis.cells.iter().filter(|cell| {
         let verdict = cell.served.as_ref().and_then(CellServed::unanimous);
         verdict == Some(ServedBy::Network)
@@ -155,4 +157,73 @@ fn not_joined(analysis: &Analysis) -> Vec<Finding> {
         cells_of(missing.len(), analysis),
         escape_control(reason)
     ))
+}
+
+const PEERS: Rule = Rule::doubt("peers", "the command line of each trial");
+
+const GAPS: Rule = Rule::limit("gaps", "the options of each tool");
+
+/// Rules on a run, in the order of their findings.
+pub(crate) const SAYS: &[Says] = &[gaps, peers];
+
+/// The version of each peer and the command line of one of its trials.
+pub fn peers(analysis: &Analysis) -> Vec<Finding> {
+    let mut tools: Vec<Tool> = Vec::new();
+    let mut findings = Vec::new();
+    for cell in &analysis.cells {
+        let tool = cell.cell.spec.tool;
+        let Some(command) = &cell.peer_command else {
+            continue;
+        };
+        if tools.contains(&tool) {
+            continue;
+        }
+        tools.push(tool);
+        let which = levels_of(analysis, cell);
+        let which = which.map_or_else(String::new, |which| format!(" ({which})"));
+        let text = format!(
+            "A trial of {tool}{which} was {command} - every trial's own command is in the column 'effective' of iolab export."
+        );
+        findings.push(Finding { rule: PEERS, text });
+    }
+    findings
+}
+
+/// Cells that a tool left out, or gave up, with the reason.
+pub fn gaps(analysis: &Analysis) -> Vec<Finding> {
+    let all = iolab_analysis::gaps::gaps(analysis);
+    let finding = |gap: &Gap<'_>| Finding {
+        rule: GAPS,
+        text: gap_in_words(gap, &analysis.factors),
+    };
+    all.iter().map(finding).collect()
+}
+
+/// `iozone did not measure 2 of its 6 cells (bs=16MiB): its largest record has 16 MiB.`
+fn gap_in_words(gap: &Gap<'_>, factors: &[String]) -> String {
+    let Gap {
+        tool,
+        why,
+        cells,
+        others,
+        failed,
+    } = gap;
+    let [own, rest] = [cells, others].map(|cells| {
+        let levels = cells.iter().map(|cell| cell.cell.levels.as_slice());
+        levels.collect::<Vec<_>>()
+    });
+    let n = cells.len();
+    match failed {
+        true if n > 1 && others.is_empty() => {
+            format!("{tool} failed in all of its {n} cells: {why}.")
+        }
+        true => format!(
+            "{tool} failed in {}: {why}.",
+            own_cells(factors, &own, &rest)
+        ),
+        false => format!(
+            "{tool} did not measure {}: {why}.",
+            own_cells(factors, &own, &rest)
+        ),
+    }
 }

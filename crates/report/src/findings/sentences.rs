@@ -1,16 +1,11 @@
 //! Claims in words: `sentence.rs` writes claims with points, and a file each writes evidence that points do not show.
 
-mod cause_in_short;
 mod causes;
 mod comparison;
-mod concurrency;
 mod layers;
 mod programs;
 mod rounds;
 mod sentence;
-mod series;
-mod standard;
-mod why_untried;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{CellId, Claim, MARGIN, Payload};
@@ -20,14 +15,13 @@ use iolab_workload::trial_description::levels_in_words;
 use crate::doubt::clauses as doubts;
 use crate::findings::{Finding, FindingKind, Rule, with_levels};
 
-pub(crate) use cause_in_short::{cause_in_short, causes_in_lines};
 pub(crate) use causes::by_reason;
-pub(crate) use rounds::state_in_short;
+pub(crate) use causes::{cause_in_short, causes_in_lines, obstacle};
+pub(crate) use rounds::{
+    foreseen, in_words_of_standard, median_of_groups, of_trials, state_in_short,
+};
 pub(super) use sentence::done;
 use sentence::of_points;
-pub(crate) use series::{median_of_groups, of_trials};
-pub(crate) use standard::{foreseen, in_words_of_standard};
-pub(crate) use why_untried::obstacle;
 
 /// A claim as a sentence, or two. `runs` are those that the claims were made of.
 pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
@@ -64,11 +58,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> String {
     match &claim.payload {
         Some(Payload::Programs(two)) => programs::of_programs(two),
         Some(Payload::TooFew(cause)) => {
-            format!(
-                "{} {}",
-                of_points(claim, first, runs),
-                concurrency::cause(cause)
-            )
+            format!("{} {}", of_points(claim, first, runs), layers::cause(cause))
         }
         Some(Payload::Comparison(comparison)) => comparison::of_comparison(comparison, runs),
         Some(Payload::TimeByLayer(time)) => layers::of_time(time, first),

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Fitness, Measured, WorkloadResult, unit, why};
-use crate::document_header::{IOLAB_VERSION, SCHEMA};
+use crate::data_column::{IOLAB_VERSION, SCHEMA};
 use crate::doubt;
 
 /// JSON document of `iolab fit --format json`.

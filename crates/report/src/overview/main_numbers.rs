@@ -9,9 +9,9 @@ use iolab_workload::trial_description::level_in_words;
 use iolab_workload::units::{exact_size, format_percent, significant};
 
 use super::Overview;
+use crate::doubt::LEAST_SHOWN;
 use crate::layout::{Column, SCREEN_ROWS, none};
 use crate::notation::on_screen;
-use crate::trust::LEAST_SHOWN;
 
 /// Mark of a number whose trials were disturbed.
 const DISTURBED: &str = " !";

@@ -15,7 +15,7 @@ use super::{Overview, description};
 use crate::chart::Style;
 use crate::layout::{self, SCREEN_LINES, capitalised, paragraph};
 use crate::notation::on_screen;
-use crate::{compare, table, trust};
+use crate::{compare, doubt, table};
 
 /// Lines that are reserved for findings before rows of the table take them.
 const FINDINGS_LINES: usize = 5;
@@ -70,11 +70,11 @@ impl Overview<'_> {
     /// The verdict if the numbers are of no use, with advice.
     pub(crate) fn verdict_on_useless(&self) -> Option<String> {
         let trust = &self.digest.trust;
-        let again = match trust::is_by_others(trust) {
+        let again = match doubt::is_by_others(trust) {
             true => self.again(),
             false => String::new(),
         };
-        (trust.level == TrustLevel::Poor).then(|| trust::sentence(trust) + &again)
+        (trust.level == TrustLevel::Poor).then(|| doubt::sentence(trust) + &again)
     }
 
     /// Doubts about the only run's numbers, for a table without a column for them.
@@ -126,12 +126,12 @@ impl Overview<'_> {
         let mut notes = Vec::new();
         match trust.level {
             TrustLevel::Good | TrustLevel::Limited if self.is_precise() => {
-                notes.extend(trust::precision(trust));
+                notes.extend(doubt::precision(trust));
             }
             _ => {}
         }
         if trust.level == TrustLevel::Limited {
-            notes.push(trust::sentence(trust));
+            notes.push(doubt::sentence(trust));
         }
         match self.shows() {
             Table::Accesses => notes.extend(self.notes_on_numbers()),

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use iolab_record::environment::KEYS;
 
-use super::file_names::stem;
-use super::own_model::{self, OwnModel};
+use super::commands::OwnModel;
+use super::stem;
 use super::study::Study;
 use super::{Input, clean, commands, evidence, method, section};
 use crate::block::{Block, Item, Lines, List};
@@ -96,7 +96,7 @@ fn of_run(place: usize, input: &Input, model: Option<&OwnModel>, toml: &str) -> 
         all.extend(lines("Model", &model.file, model.shown()));
     }
     let events = section::events(record);
-    let note = own_model::lacking(record);
+    let note = commands::lacking(record);
     if !note.is_empty() || !events.is_empty() {
         all.push(Block::heading(5, "", "Events"));
     }

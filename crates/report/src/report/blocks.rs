@@ -2,16 +2,15 @@
 
 use iolab_workload::Result;
 
-use super::across::Findings;
 use super::experiment::experiments;
-use super::file_names::id;
 use super::picture::Medium;
-use super::sparkline;
+use super::study::Findings;
 use super::study::Study;
 use super::{StudyReport, behind, clean, program, section, summary};
+use super::{id, picture};
 use crate::answer::Answers;
 use crate::block::{Block, Drawing, Item, List, Look, Picture, Table};
-use crate::trust;
+use crate::doubt;
 
 /// All blocks.
 ///
@@ -55,7 +54,7 @@ impl<'a> Study<'a> {
         all.extend([
             Block::Paragraph(Look::Subject, self.subject()),
             Block::Facts(summary::facts(inputs)),
-            Block::Paragraph(Look::Trust(trust.level.name()), trust::sentence(trust)),
+            Block::Paragraph(Look::Trust(trust.level.name()), doubt::sentence(trust)),
         ]);
         if !answers.is_empty() {
             all.push(Block::heading(2, "answer", "Answer"));
@@ -88,7 +87,7 @@ impl<'a> Study<'a> {
             let notes = overview.notes_on_numbers();
             all.push(Block::Table(Table::new("Main numbers", notes, columns)));
         }
-        let contents = sparkline::contents(overview, |number| self.place_of(number));
+        let contents = picture::contents(overview, |number| self.place_of(number));
         if !contents.figures.is_empty() {
             all.push(Block::Contents(contents));
         }

@@ -8,10 +8,9 @@ use iolab_workload::Result;
 use iolab_workload::units::{counted, format_bytes};
 use iolab_workload::witness::Subject;
 
-use super::clean;
-use super::file_names::file_name;
 use super::picture::Medium;
 use super::summary::moment;
+use super::{clean, file_name};
 use crate::block::{Block, Look, Picture, Table};
 use crate::fact;
 use crate::layout::columns_over;
@@ -134,7 +133,7 @@ fn others(evidence: &Evidence) -> Table {
     });
     let notes = [left, unread, unseen].into_iter().flatten();
     let columns = vec![
-        column("process", 0, &|one| clean(&witness::others::name(one))).left(),
+        column("process", 0, &|one| clean(&witness::evidence::name(one))).left(),
         column("read", 0, &|one| bytes(one.read_bytes())),
         column("written", 0, &|one| bytes(one.write_bytes())),
     ];

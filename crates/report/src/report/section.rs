@@ -5,12 +5,12 @@ use iolab_record::{Cell, Event, RunRecord, exported_settings};
 use iolab_workload::settings::{DESCRIBING, Value, cell_label};
 use iolab_workload::units::counted;
 
-use super::file_names::id;
+use super::id;
 use super::summary::moment;
 use super::{Input, clean};
 use crate::block::Table;
+use crate::fact::setting_value;
 use crate::layout::Column;
-use crate::setting_value::setting_value;
 use crate::{run_text, table};
 
 /// Distinct names for all runs of a document.

@@ -11,7 +11,7 @@ use iolab_workload::witness::{Observed, Subject};
 
 use crate::layout::capitalised;
 
-use super::{device as device_load, others, program_report, short, traced};
+use super::{evidence as device_load, evidence, short};
 
 /// Subject of the clauses; `None` for devices, whose clauses name them.
 pub(super) fn subject(evidence: &Evidence) -> Option<String> {
@@ -67,14 +67,14 @@ pub(super) fn clause(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
             ..
         } => writes(direction, verdict, evidence),
         WitnessClaim::Flushes(all) => flushes(all, evidence),
-        WitnessClaim::Syncs(trace) => traced::syncs(trace),
+        WitnessClaim::Syncs(trace) => evidence::syncs(trace),
         WitnessClaim::OtherUse(other) => others(*other, evidence),
         WitnessClaim::Overstated {
             tool,
             transfer,
             claimed,
             carried,
-        } => program_report::contradiction(
+        } => evidence::contradiction(
             tool,
             *transfer,
             *claimed,
@@ -85,7 +85,7 @@ pub(super) fn clause(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
             device_load::clause(device, *load, evidence.observed.observed_ns)
         }
         WitnessClaim::MostIo(command) => {
-            format!("Most I/O on any disk: {}", others::in_words(command))
+            format!("Most I/O on any disk: {}", evidence::in_words(command))
         }
     }
 }

@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::{Analysis, DoubtKind, analyse};
 use iolab_record::environment::KEYS;
 use iolab_record::{FurtherTarget, RunRecord, ServedBy};
-use iolab_report::ceiling;
+use iolab_report::ratio;
 use iolab_workload::counters::Traffic;
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::CellSpec;
@@ -138,7 +138,7 @@ fn efficiency_names_its_ceiling_also_above_one() {
         let analysis = analyse(record);
         let text = |cell: usize| {
             let efficiency = analysis.cells[cell].efficiency.expect("a ceiling");
-            (ceiling::ceiling(&efficiency), ceiling::share(&efficiency))
+            (ratio::ceiling(&efficiency), ratio::share(&efficiency))
         };
         (
             text(0),

@@ -1,21 +1,26 @@
-//! Results of interventions, in words.
+//! Results of interventions, in full and in short, and why suspects were not tried, in words.
+
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
+use super::sentence::{List, sentence};
+use super::{doubts, finding};
+use crate::doubt::between;
+use crate::ratio::RatioShown;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
-    Again, CauseVerdict, MARGIN, Reproduction, Share, Suspected, Suspects, WhyUntried,
+    Again, CauseVerdict, Claim, MARGIN, Reproduction, Share, Suspected, Suspects, WhyUntried,
+    claims as claims_of, is_answered, ordered,
 };
 use iolab_analysis::doubt::Doubt;
 use iolab_plan::experiment::BLOCKS_MAX;
-use iolab_plan::suspect::Suspect;
-use iolab_workload::units::{counted, exact_duration};
-
-use super::doubts;
-use super::sentence::{List, sentence};
-use super::why_untried::why_untried;
-use crate::doubt::between;
-use crate::ratio::RatioShown;
+use iolab_plan::suspect::{Check, Suspect};
+use iolab_plan::untried_suspect::Obstacle;
+use iolab_workload::units::{
+    counted, exact_duration, format_bytes, format_duration, rough_duration, significant,
+};
 
 /// Share of a difference below which nothing is left to be explained.
 const REST: f64 = 0.1;
@@ -328,112 +333,146 @@ fn blocks_for_verdict(needed: usize, blocks: usize) -> String {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// `3.0 of 16 requests were in flight`.
+fn why_untried(why: &WhyUntried) -> String {
+    match why {
+        WhyUntried::Planned(why) => obstacle(why),
+        WhyUntried::NoTrial => "no trial without it succeeded".to_owned(),
+        WhyUntried::LevelChanged { idle_ns } => format!(
+            "the level of throughput still changed, with {} of idle time before each trial",
+            exact_duration(Duration::from_nanos(*idle_ns))
+        ),
+        WhyUntried::Unchecked(check) => unchecked(*check).to_owned(),
+        WhyUntried::NotRemoved {
+            check,
+            before,
+            left,
+        } => not_removed(*check, *before, *left),
+    }
+}
 
-    fn suspected(share: f64, interval: (f64, f64)) -> Suspected {
-        Suspected {
-            suspect: "write-cache".to_owned(),
-            share: Some(Share {
-                share,
-                interval: Some(interval),
-            }),
-            by_itself: false,
-            with_others: false,
-            ratio_without: Some(0.348),
-            blocks_needed: None,
-            is_reversed: false,
-            untried: None,
-            doubts: Vec::new(),
+/// What is not known of an intervention.
+fn unchecked(check: Check) -> &'static str {
+    match check {
+        Check::InFlight => "how many requests were in flight is not known",
+        Check::FewerFaults => "how many page faults there were is not known",
+        Check::FewerDeviceIos => "how many I/Os of the device a request takes is not known",
+        Check::LessCpuWait => "how long threads waited for a CPU that others used is not known",
+        Check::FromStorage => "without it the bytes of a side still did not come from storage",
+        Check::Settings | Check::SameVolume => "no trial without it succeeded",
+    }
+}
+
+/// What an intervention left, against what it was to remove.
+fn not_removed(check: Check, before: f64, left: f64) -> String {
+    match check {
+        Check::InFlight => format!("{left:.1} of {before:.0} requests were in flight"),
+        Check::FewerFaults => format!("{left:.0} of {before:.0} page faults were left"),
+        Check::FewerDeviceIos => format!(
+            "a request still takes {} I/Os of the device, before {}",
+            significant(left),
+            significant(before)
+        ),
+        Check::LessCpuWait => format!(
+            "threads still waited for a CPU that others used in {:.0} % of their time, before in {:.0} %",
+            100.0 * left,
+            100.0 * before
+        ),
+        Check::SameVolume => format!(
+            "without it a trial moved {} instead of {}, so that the fall is elsewhere in it or beyond its end",
+            format_bytes(left),
+            format_bytes(before)
+        ),
+        Check::Settings | Check::FromStorage => unchecked(check).to_owned(),
+    }
+}
+
+/// Least share of a budget from which filling is reported.
+const FILL_TOLD_FROM: f64 = 0.03;
+
+/// `no time within the budget: --budget 12min`.
+pub(crate) fn obstacle(why: &Obstacle) -> String {
+    match why {
+        Obstacle::IsTheDifference => "the two sides differ in nothing else".to_owned(),
+        Obstacle::KeepsState => "the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run".to_owned(),
+        Obstacle::NeedsChangeSystem => "it needs --change-system, as root".to_owned(),
+        Obstacle::NeedsRoot => "raising the priority of threads takes root (CAP_SYS_NICE)".to_owned(),
+        Obstacle::NotAskedFor => "not among --suspects".to_owned(),
+        Obstacle::NoTime {
+            budget_s,
+            idle_ns,
+            fill_ns,
+        } => {
+            let idle = match *idle_ns {
+                0 => String::new(),
+                ns => format!(
+                    " for {} of idle time before each trial to restore the level of throughput",
+                    exact_duration(Duration::from_nanos(ns))
+                ),
+            };
+            let fill = match *fill_ns {
+                0 => String::new(),
+                // Too small a share of the time to matter.
+                ns if ns as f64 / 1e9 < FILL_TOLD_FROM * *budget_s as f64 => String::new(),
+                ns => format!(
+                    " after {} of filling the scratch file",
+                    rough_duration(Duration::from_nanos(ns))
+                ),
+            };
+            let wanted = format_duration(Duration::from_secs(*budget_s));
+            format!("no time within the budget{fill}{idle}: --budget {wanted}")
         }
+        Obstacle::Conflict { error } => error.clone(),
     }
+}
 
-    fn text(verdict: CauseVerdict, share: f64, interval: (f64, f64)) -> String {
-        of_suspects(
-            &Suspects {
-                verdict,
-                suspects: vec![suspected(share, interval)],
-                blocks: 30,
-            },
-            usize::MAX,
-        )
-    }
+/// Most characters of a target.
+const TARGET_MAX: usize = 100;
 
-    /// The share covers the part that can disappear, at most all: anything beyond is a reversal.
-    #[test]
-    fn difference_of_opposite_sign_is_reversed() {
-        let reversed = Suspected {
-            is_reversed: true,
-            ..suspected(1.0, (0.99, 1.0))
-        };
-        let of = |verdict, one: &Suspected| {
-            of_suspects(
-                &Suspects {
-                    verdict,
-                    suspects: vec![one.clone(), one.clone()],
-                    blocks: 30,
-                },
-                usize::MAX,
-            )
-        };
-        insta::assert_snapshot!(of(CauseVerdict::Cause, &reversed), @"Cause: a write cache: with sync=odsync the difference is reversed (2.87× lower).");
-        insta::assert_snapshot!(of(CauseVerdict::Joint, &reversed), @"Joint cause: a write cache. The difference remains without one of them: without all of them the difference is reversed.");
-        let among_others = Suspected {
-            with_others: true,
-            ..suspected(0.9, (0.85, 0.95))
-        };
-        insta::assert_snapshot!(of(CauseVerdict::Joint, &among_others), @"Joint cause: a write cache. The difference remains without one of them: without all suspects 90 % (85 to 95 %) of the difference is gone. To measure without these alone: iolab why FILE --suspects write-cache,write-cache.");
-        insta::assert_snapshot!(text(CauseVerdict::Cause, 1.0, (0.99, 1.0)), @"Cause: a write cache: 100 % (99 to 100 %) of the difference is gone with sync=odsync (2.87× lower).");
-    }
+/// Verdicts that give a suspect a part in a difference, in the order of an answer.
+const PARTS: [(CauseVerdict, &str); 3] = [
+    (CauseVerdict::Cause, "cause"),
+    (CauseVerdict::Joint, "joint cause (each is enough)"),
+    (CauseVerdict::Contributes, "contributes"),
+];
 
-    #[test]
-    fn reproduced_part_is_named() {
-        let found = |ratio: f64, again| Reproduction {
-            phenomenon: "IOPS of reads is 40.0× lower than IOPS of writes".to_owned(),
-            seen: 0.025,
-            expected: 1.0,
-            ratio: Some(ratio),
-            interval: Some((ratio, ratio)),
-            blocks: 30,
-            shorter_ns: None,
-            idle_ns: None,
-            level_changed: false,
-            again,
-            unexplained: None,
-            unexplained_without: None,
-            doubts: Vec::new(),
-            is_explained: true,
-        };
-        let text = |ratio, again| of_reproduction(&found(ratio, again));
-        insta::assert_snapshot!(text(0.5, Again::NotReproduced), @"Not reproduced: IOPS of reads is 40.0× lower than IOPS of writes; here 2.00× lower in 30 blocks, 19 % of the difference on a log scale. The same settings alone do not make all of it: other trials of that run, what they left on the storage, a change since, or chance may have.");
-        insta::assert_snapshot!(text(0.99, Again::NotReproduced), @"Not reproduced: IOPS of reads is 40.0× lower than IOPS of writes; here 1.01× lower in 30 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
-        insta::assert_snapshot!(text(2.0, Again::NotReproduced), @"Not reproduced: IOPS of reads is 40.0× lower than IOPS of writes; here 2.00× higher in 30 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
-        insta::assert_snapshot!(text(0.1, Again::Reproduced), @"Reproduced: IOPS of reads is 40.0× lower than IOPS of writes; here 10.0× lower in 30 blocks.");
-        insta::assert_snapshot!(text(0.026, Again::Reproduced), @"Reproduced: IOPS of reads is 40.0× lower than IOPS of writes; here 38.5× lower in 30 blocks.");
-    }
+/// The result of an inquiry in a clause; `None` for other runs.
+pub(crate) fn cause_in_short(analysis: &Analysis) -> Option<String> {
+    of_claims(&claims_of(&[analysis]))
+}
 
-    #[test]
-    fn a_cleared_suspect_has_its_share() {
-        assert_eq!(
-            text(CauseVerdict::Cleared, 0.12, (0.08, 0.16)),
-            "Not the main cause: a write cache (12 % (8 to 16 %) of the difference is gone)."
-        );
-        assert_eq!(
-            text(CauseVerdict::Cleared, -0.12, (-0.16, -0.08)),
-            "Not the main cause: a write cache (without it the difference is 12 % (8 to 16 %) greater)."
-        );
-        assert_eq!(
-            text(CauseVerdict::Cleared, -0.001, (-0.002, 0.001)),
-            "Cleared: a write cache."
-        );
-    }
+fn of_claims(claims: &[Claim]) -> Option<String> {
+    let found = claims.iter().find_map(Claim::reproduction)?;
+    let unknown = || "cannot tell".to_owned();
+    Some(match found.again {
+        Again::NotReproduced => "not reproduced".to_owned(),
+        Again::CannotTell => unknown(),
+        Again::Reproduced => {
+            let suspects = || claims.iter().filter_map(Claim::suspects);
+            let parts = PARTS.iter().filter_map(|(verdict, label)| {
+                let own = suspects().filter(|one: &&Suspects| one.verdict == *verdict);
+                let names = own.flat_map(|one| &one.suspects);
+                let names: Vec<String> = names.map(|one| short(&one.suspect)).collect();
+                (!names.is_empty()).then(|| format!("{label}: {}", names.join("; ")))
+            });
+            match parts.collect::<Vec<_>>().join("; ") {
+                named if !named.is_empty() => named,
+                _ if is_answered(claims) => "none of the suspects is the cause".to_owned(),
+                _ => unknown(),
+            }
+        }
+    })
+}
 
-    #[test]
-    fn larger_budget_is_recommended_only_for_more_blocks() {
-        insta::assert_snapshot!(more_blocks(29), @" Increase --budget.");
-        insta::assert_snapshot!(more_blocks(30), @" A larger budget gives no more than 30 blocks: measure when the machine is idle.");
-        insta::assert_snapshot!(blocks_for_verdict(30, 20), @" (about 30 blocks, here 20: increase --budget)");
-        insta::assert_snapshot!(blocks_for_verdict(60, 28), @" (about 60 blocks, and a run has at most 30)");
-    }
+/// The result of an inquiry as lines: the answer, then a sentence for each claim that names this many suspects.
+pub(crate) fn causes_in_lines(claims: &[Claim], run: &Analysis, named: usize) -> Vec<String> {
+    let target = shortened(&run.target, TARGET_MAX);
+    let answer = of_claims(claims);
+    let answer = answer.map(|answer| format!("{} on {target}: {answer}", run.experiment));
+    let (shown, _) = ordered(claims);
+    let sentences = shown.into_iter().map(|claim| match claim.suspects() {
+        Some(found) => of_suspects(found, named),
+        None => finding(claim, &[run]).text,
+    });
+    answer.into_iter().chain(sentences).collect()
 }

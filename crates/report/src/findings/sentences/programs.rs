@@ -7,8 +7,8 @@ use iolab_workload::units::format_size;
 
 use super::doubts;
 use super::sentence::{List, NAMED_MAX, sentence};
-use crate::equivalence::margin_name;
-use crate::findings::precision::beyond_precision;
+use crate::comparison_table::margin_name;
+use crate::findings::doubts::beyond_precision;
 use crate::ratio::{self, RatioShown};
 
 /// Longest name of a program that a sentence bears.

@@ -1,15 +1,20 @@
-//! Rounds until a steady state in words.
+//! The order of trials, rounds until a steady state, and tests of a standard, in words.
 
-use iolab_analysis::analysis::{Analysis, SteadyAnalysis};
-use iolab_analysis::claim::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
+use super::super::{Finding, Rule, within};
+use super::sentence::beside_limit;
+use super::with_cell;
+use iolab_analysis::analysis::{Analysis, StandardFollowed, SteadyAnalysis};
+use iolab_analysis::claim::{
+    CellId, Outside, Rounds, RoundsDoubts, RoundsState, TrackedState, drifts, two_groups,
+};
 use iolab_plan::precondition::Round;
+use iolab_plan::standard::{Deviation, Medium};
 use iolab_record::EndedBy;
 use iolab_stats::Steadiness;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::units::{counted, format_percent_of_whole, significant};
-
-use super::sentence::beside_limit;
-use super::with_cell;
+use iolab_workload::units::{
+    counted, digits, exact_duration, format_percent, format_percent_of_whole, significant,
+};
 
 /// Whether rounds came to a steady state.
 pub(super) fn of_rounds(found: &Rounds, run: &Analysis) -> String {
@@ -132,4 +137,142 @@ fn window(found: &Rounds, worst: &TrackedState, steady: Steadiness, run: &Analys
         "over the last {}, {subject}{of_several} ranges over {range} of its mean ({most} allowed) with a slope of {slope} ({steepest} allowed)",
         found.asked.window,
     )
+}
+
+const TWO_GROUPS: Rule = Rule::doubt(
+    "two-groups",
+    "the density of each cell's trials, and its valley",
+);
+
+const DRIFT: Rule = Rule::doubt(
+    "drift",
+    "Mann and Kendall's test in each cell, with Holm's correction over the cells",
+);
+
+/// Cells whose trials form two groups, and those that drift by more than the goal of precision over the run.
+pub(crate) fn of_trials(run: &Analysis) -> Vec<Finding> {
+    let groups = two_groups(run, 0, |_| true).map(|found| {
+        let levels = found.levels;
+        TWO_GROUPS.one(format!(
+            "The trials of {} form two groups{}: {} of them around {}, the others around {}. The median {}.",
+            within(found.cells.len(), run),
+            most(run, found.cells.len(), found.most),
+            format_percent(levels.low_share),
+            run.response.format(levels.low_median),
+            run.response.format(levels.high_median),
+            median_of_groups(levels.low_share),
+        ))
+    });
+    let drifts = drifts(run);
+    let steepest = drifts.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+    let drift = steepest.map(|(cell, drift)| {
+        let id = CellId {
+            run: 0,
+            cell: *cell,
+        };
+        DRIFT.one(format!(
+            "The trials of {} drift over the run{} by {}.",
+            within(drifts.len(), run),
+            most(run, drifts.len(), id),
+            format_percent(*drift),
+        ))
+    });
+    [groups, drift].into_iter().flatten().flatten().collect()
+}
+
+/// The cell that shows it most, of several.
+fn most(run: &Analysis, cells: usize, id: CellId) -> String {
+    match cells {
+        1 => with_cell(run, id),
+        _ => format!(" (most clearly{})", with_cell(run, id)),
+    }
+}
+
+/// Meaning of the median of two groups, of which the lower one has this share of the values.
+pub(crate) fn median_of_groups(low_share: f64) -> &'static str {
+    match (0.4..=0.6).contains(&low_share) {
+        true => "describes neither group",
+        false => "describes the larger group",
+    }
+}
+
+/// Conformance of a planned run to the test of a standard, as far as known before it.
+pub(crate) fn foreseen(followed: &StandardFollowed, medium: Option<Medium>) -> String {
+    let unknown = match medium {
+        Some(Medium::Model) => "how the run ends is not known yet",
+        Some(Medium::Device | Medium::File) => {
+            "its size, its write cache and how the run ends are not known yet"
+        }
+        None => "what the target is and how the run ends are not known yet",
+    };
+    match followed.deviations.is_empty() {
+        true => format!(
+            "So far iolab finds no deviation from {} in SNIA's PTS 2.0.2; {unknown}.",
+            followed.test
+        ),
+        false => conformance(followed),
+    }
+}
+
+/// Conformance of the run to the test of the standard.
+fn conformance(followed: &StandardFollowed) -> String {
+    let test = followed.test;
+    let deviations: Vec<String> = followed.deviations.iter().map(deviation).collect();
+    match (followed.is_scaled(), deviations.is_empty()) {
+        (_, true) => format!("iolab finds no deviation from {test} in SNIA's PTS 2.0.2."),
+        (true, false) => format!("{test} is scaled, not PTS: {}.", deviations.join("; ")),
+        (false, false) => format!("{test} is not PTS: {}.", deviations.join("; ")),
+    }
+}
+
+/// `scaled, not PTS`; `None` without a deviation.
+pub(crate) fn in_words_of_standard(followed: &StandardFollowed) -> Option<String> {
+    match (followed.is_scaled(), followed.deviations.is_empty()) {
+        (_, true) => None,
+        (true, false) => Some("scaled, not PTS".to_owned()),
+        (false, false) => Some("not PTS".to_owned()),
+    }
+}
+
+/// A deviation from a test of the standard, in words.
+pub(crate) fn deviation(deviation: &Deviation) -> String {
+    match deviation {
+        Deviation::RoundTime { time, of } => format!(
+            "trials of {} instead of {}",
+            exact_duration(*time),
+            exact_duration(*of)
+        ),
+        Deviation::Saturation { fills } => format!(
+            "only {} times the size of the device was written (4 times, or 24 h, in the test)",
+            digits(*fills, 2)
+        ),
+        Deviation::Bounded => "trials may end before their time".to_owned(),
+        Deviation::File => "a file on a file system instead of a device".to_owned(),
+        Deviation::ActiveRange(share) => {
+            format!("{} % of the device is used", digits(share * 100.0, 2))
+        }
+        Deviation::NotPurged => "not purged".to_owned(),
+        Deviation::TrimmedOnly => "trimmed instead of purged".to_owned(),
+        Deviation::TrimRefused => {
+            "neither purged nor trimmed, because the target refuses trims".to_owned()
+        }
+        Deviation::Passes => "other passes of writes before the rounds".to_owned(),
+        Deviation::WrittenOut => {
+            "what a trial left in a cache was written out before the next one, also where there is no wait"
+                .to_owned()
+        }
+        Deviation::WriteCacheOn => {
+            "the volatile write cache is on (off in the test)".to_owned()
+        }
+        Deviation::Cells { missing, of } => format!("{missing} of its {of} cells are missing"),
+        Deviation::FurtherCells(count) => {
+            format!("{} not in the test", counted(*count as u64, "cell"))
+        }
+        Deviation::Order => "its cells are in another order".to_owned(),
+        Deviation::Setting(name) => format!("{name} differs"),
+        Deviation::Requests => "other addresses or sizes of requests".to_owned(),
+        Deviation::Tracked => "other cells are tracked".to_owned(),
+        Deviation::Limits => "a shorter window, wider limits or more rounds".to_owned(),
+        Deviation::PageCache => "through the page cache".to_owned(),
+    }
 }
