@@ -85,10 +85,8 @@ pub(crate) fn carry_out(
     let stop = (program.catch)(true)?;
     let clock = Clock::calibrate();
     // Before anything is written: without the program there is nothing to compare with.
-    let fio = match terms.peer.is_some() {
-        true => Some(Fio::find(&clock, &stop.now)?),
-        false => None,
-    };
+    let find = |_| Fio::find(&clock, &stop.now);
+    let fio = terms.peer.as_ref().map(find).transpose()?;
     let campaign = Campaign {
         trace,
         survey,
