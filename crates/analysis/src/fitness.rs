@@ -122,13 +122,13 @@ impl Judged {
     }
 
     /// Whether the value equals the level, as far as that matters: its whole interval lies within
-    /// [`MARGIN`](MARGIN) of the level, so that more trials do not decide it.
+    /// [`MARGIN`] of the level, so that more trials do not decide it.
     pub fn is_at_level(&self) -> bool {
         self.open == Some(DoubtKind::AtLevel)
     }
 
     /// Whether a longer load can decide the level: its value differs from the level by more than
-    /// [`MARGIN`](MARGIN).
+    /// [`MARGIN`].
     pub fn can_be_decided(&self) -> bool {
         let limit = self.level.limit();
         let is_near = |value: f64| (value - limit).abs() <= MARGIN * limit;

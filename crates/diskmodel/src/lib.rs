@@ -1,7 +1,7 @@
 //! iolab-diskmodel: disks computed in virtual time.
 //!
 //! A [`Model`] is a function of its state and its requests: it has no clock and no I/O, and the same calls give the same results.
-//! [`build()`] makes one from a [`Definition`](crate::definition::Definition).
+//! [`build()`] makes one from a [`Definition`].
 //! Formulas, sources and the accuracy reached are in docs/MODELS.md.
 //!
 //! Files to begin with: `definition.rs` models as data and as text, `disk/`, `ssd/` and `parts/` models.

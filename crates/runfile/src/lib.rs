@@ -75,7 +75,7 @@ pub struct RunFile {
 pub struct SampleParts<'a> {
     /// The sample of each group.
     pub groups: &'a [Sample],
-    /// What each group did on a rank, to a target.
+    /// Results of each group on a rank, by target.
     pub parts: &'a [Part],
     /// The sample of each client.
     pub clients: &'a [Sample],

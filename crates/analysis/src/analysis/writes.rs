@@ -1,4 +1,4 @@
-//! What trials wrote: how often a region was written, what caches keep, and whether it reads back.
+//! Writes of trials: how often a region was written, what caches keep, and whether it reads back.
 
 use std::collections::BTreeMap;
 

@@ -149,15 +149,15 @@ pub enum WhyUntried {
         /// The idle time before each trial, ns.
         idle_ns: u64,
     },
-    /// What its check counts is unknown, or came from elsewhere.
+    /// Count of its check is unknown, or came from elsewhere.
     Unchecked(Check),
     /// By its check it was not removed.
     NotRemoved {
         /// The check.
         check: Check,
-        /// What it counts with the suspect, or what was asked for: the mean of both sides, or of the side that differs.
+        /// Count with the suspect, or the value asked for: the mean of both sides, or of the side that differs.
         before: f64,
-        /// What it counts without the suspect.
+        /// Count without the suspect.
         left: f64,
     },
 }

@@ -1,4 +1,4 @@
-//! What the doctor says of machines: each is a quiet one with a change. One program, so that it is linked once.
+//! Findings of the doctor on machines: each is a quiet one with a change. One program, so that it is linked once.
 
 #[path = "../../../plan/tests/all/cases.rs"]
 mod cases;

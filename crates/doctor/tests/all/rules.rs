@@ -14,7 +14,7 @@ use iolab_workload::cpus::Cpus;
 use crate::cases::Cases;
 use crate::machine::{GIB, MIB, PROBE, quiet, transfer};
 
-/// What is different from the quiet machine.
+/// Difference from the quiet machine.
 type Change = (&'static str, fn(&mut Facts));
 
 fn device(facts: &mut Facts) -> &mut Device {

@@ -29,7 +29,7 @@ fn shown(line: &str) -> String {
     }
 }
 
-/// What `size=1m` alone is not: settings of the first cell, and those in which further cells differ from it, or settings of
+/// Differences from `size=1m` alone: settings of the first cell, and those in which further cells differ from it, or settings of
 /// groups. Then notes.
 fn of_file(file: &JobFile) -> String {
     let plain = JobFile::parse("[a]\nsize=1m\n", "x").expect("a job");

@@ -123,7 +123,7 @@ impl Made {
     }
 }
 
-/// The same result; an error is of kind usage and has a remedy.
+/// Result unchanged; an error is of kind usage and has a remedy.
 fn refused_alone<T>(result: Result<T>) -> Result<T> {
     if let Err(error) = &result {
         assert_eq!(error.kind(), Kind::Usage, "{error}");

@@ -1,4 +1,4 @@
-//! What a line becomes: its definition, cells, forecast and notes, or why it is refused.
+//! Plan of a line: its definition, cells, forecast and notes, or why it is refused.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn each_line_is_planned_or_refused() {
     }
 }
 
-/// What follows from a line, as far as a file on this subject is about it.
+/// Consequences of a line, as far as a file on this subject is about it.
 fn plan_of(subject: &str, line: &str) -> Result<String> {
     let made = made(line)?;
     let before = found(line.split(' ').next().expect("a name"))?;

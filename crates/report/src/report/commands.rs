@@ -1,4 +1,4 @@
-//! What a reader needs to repeat the runs of a report: commands, and models that a user defined.
+//! Instructions to repeat the runs of a report: commands, and models that a user defined.
 
 use std::path::Path;
 

@@ -351,7 +351,7 @@ fn why_untried(why: &WhyUntried) -> String {
     }
 }
 
-/// What is not known of an intervention.
+/// Unknown effect of an intervention, in words.
 fn unchecked(check: Check) -> &'static str {
     match check {
         Check::InFlight => "how many requests were in flight is not known",
@@ -363,7 +363,7 @@ fn unchecked(check: Check) -> &'static str {
     }
 }
 
-/// What an intervention left, against what it was to remove.
+/// Remainder after an intervention, against the amount before it, in words.
 fn not_removed(check: Check, before: f64, left: f64) -> String {
     match check {
         Check::InFlight => format!("{left:.1} of {before:.0} requests were in flight"),
