@@ -6,8 +6,6 @@
 //! overflows. Data that is all equal is ordinary data: its spread is 0 and its intervals
 //! have no width.
 
-#[cfg(feature = "alternatives")]
-pub mod alternatives;
 mod changepoint;
 mod describe;
 mod distributions;
