@@ -47,6 +47,7 @@ mod inventory;
 mod mapper;
 mod openers;
 mod overlay_aliases;
+mod sharers;
 mod signatures;
 mod space_below;
 mod storage_graph;
@@ -61,6 +62,7 @@ pub use mapper::mapped_kinds;
 pub(super) use mapper::{mapped_table, stores_nothing};
 use openers::{How, Look, Unseen, Wanted};
 pub(super) use overlay_aliases::file_handle;
+use sharers::Sharer;
 pub(super) use space_below::{Image, Pool, Supply, below_device, below_file};
 use storage_graph::{Below, FileId, Node, Span, Way};
 
@@ -113,38 +115,10 @@ fn passing(why: String, hint: &'static str) -> Refusal {
     }
 }
 
-impl Sharer {
-    /// Command that shows the users.
-    fn hint(&self) -> &'static str {
-        match self.by_path {
-            true => SEE_PATHS,
-            false => SEE_DEVICES,
-        }
-    }
-}
-
 /// Use of a device or file, in words, with the command that shows it, if not stated elsewhere.
 struct Use {
     what: String,
     see: Option<&'static str>,
-}
-
-/// Another device that shares bytes with the target.
-struct Sharer {
-    number: Number,
-    /// Chain from the target to it, for a message.
-    chain: String,
-    /// Whether the target stands on it.
-    is_below: bool,
-    /// Whether a driver between the two keeps the other bytes to itself (device mapper, md).
-    is_mapped: bool,
-    /// Whether the target is a thin volume and this device shows its pool, to which only the volume manager
-    /// writes.
-    shows_pool: bool,
-    /// Whether the target is, or stands on, one of its partitions.
-    by_partition: bool,
-    /// Whether both are, or stand on, paths to one disk: neither's claim keeps the other from the bytes.
-    by_path: bool,
 }
 
 impl Users {
@@ -345,75 +319,6 @@ impl Users {
             Some(lasting(why, see.unwrap_or(sharer.hint())))
         });
         used.map_or(Ok(()), Err)
-    }
-
-    /// Every other device that shares bytes with the target.
-    fn sharers(&self, number: Number, ways: &[Way]) -> Vec<Sharer> {
-        let graph = &self.inventory.graph;
-        let others = graph.devices.keys().filter(|other| **other != number);
-        others
-            .filter_map(|other| {
-                let theirs = graph.ways(graph.whole(*other));
-                let meetings = ways.iter().flat_map(|way| {
-                    theirs.iter().filter_map(move |their| {
-                        let (at, place) = graph.meeting(way, their)?;
-                        Some((way, at, &their[..place]))
-                    })
-                });
-                // A lower layer of the target can lead to the same disk further down, as two paths to one disk
-                // do.
-                let (way, at, upon) = meetings.min_by_key(|(_, _, upon)| upon.len())?;
-                Some(self.sharer(*other, way, at, upon))
-            })
-            .collect()
-    }
-
-    fn sharer(&self, number: Number, way: &Way, at: usize, upon: &[Span]) -> Sharer {
-        let graph = &self.inventory.graph;
-        let above = &way[..at];
-        let device = |span: &Span| span.node.device();
-        Sharer {
-            number,
-            chain: self.chain(way, at, upon),
-            is_below: upon.is_empty(),
-            shows_pool: way[at].node.device().is_some_and(|met| {
-                let mut pools = above
-                    .iter()
-                    .filter_map(device)
-                    .filter_map(|n| graph.pool_of(n));
-                pools.any(|pool| pool == met)
-            }),
-            is_mapped: above.iter().filter_map(device).any(|n| graph.is_stacked(n)),
-            by_partition: above
-                .last()
-                .and_then(device)
-                .is_some_and(|n| graph.is_partition(n)),
-            by_path: matches!(way[at].node, Node::Disk(_)),
-        }
-    }
-
-    /// Chain in words: `/dev/loop2 -> im (bytes 16 MiB to 64 MiB) <- /dev/loop1`.
-    fn chain(&self, way: &Way, at: usize, upon: &[Span]) -> String {
-        let mut text = String::new();
-        for (step, span) in way.iter().take(at + 1).enumerate() {
-            if step > 0 {
-                text.push_str(" -> ");
-            }
-            text.push_str(&self.inventory.name(span.node));
-            if step > 0 && !self.inventory.graph.is_whole(span) {
-                let start = match span.start {
-                    0 => "0".to_owned(),
-                    start => human(start),
-                };
-                let end = human(span.end);
-                text.push_str(&format!(" (bytes {start} to {end})"));
-            }
-        }
-        for span in upon.iter().rev() {
-            text.push_str(" <- ");
-            text.push_str(&self.inventory.name(span.node));
-        }
-        text
     }
 
     fn look_at_sharer(&mut self, sharer: &Sharer, ways: &[Way]) -> Checked {
