@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
     use crate::buffer::Buffers;
-    use crate::trial::tests::settings;
+    use needs::settings;
 
     fn spec(seed: u64) -> TrialSpec {
         let page = page_size();

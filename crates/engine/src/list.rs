@@ -293,8 +293,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::trial::tests::settings;
     use iolab_workload::trial::{Arrivals, RATE_MAX};
+    use needs::settings;
 
     fn spec(threads: u32, arrivals: Arrivals, seed: u64) -> TrialSpec {
         TrialSpec {

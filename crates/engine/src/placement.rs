@@ -293,7 +293,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::trial::tests::settings;
+    use needs::settings;
 
     /// Two packages of two cores with two hardware threads, numbered as most machines do.
     fn machine() -> Vec<Seat> {

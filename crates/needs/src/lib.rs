@@ -13,6 +13,7 @@ mod require;
 mod system_calls;
 mod temporary;
 mod tree;
+mod trial;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -30,6 +31,7 @@ pub use require::{Required, UnknownNeed, VARIABLE};
 pub use system_calls::{refuse_system_calls, slow_system_calls};
 pub use temporary::folder_on_disk;
 pub use tree::Tree;
+pub use trial::settings;
 
 /// Skips that this process has printed, so that a test with many cases prints its skip once.
 static TOLD: Mutex<BTreeSet<Skip>> = Mutex::new(BTreeSet::new());

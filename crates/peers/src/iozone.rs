@@ -311,7 +311,6 @@ fn common_multiple(a: u64, b: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolab_workload::settings::{CellSpec, Setting};
 
     const OUTPUT: &str = "\tFile size set to 1024 kB\n\tRecord Size 4 kB\n\tChildren see throughput for  4 initial writers \t=  100000.00 kB/sec\n\tChildren see throughput for 4 random readers \t=   50000.00 kB/sec\n\tChildren see throughput for 4 random writers \t=   40960.00 kB/sec\n";
 
@@ -371,21 +370,17 @@ mod tests {
 
     #[test]
     fn each_cell_is_said_in_iozones_words() {
-        let told = CELLS.map(|sets| {
-            let mut cell = CellSpec::default();
-            for set in sets.split_whitespace() {
-                let (name, value) = set.split_once('=').expect(set);
-                let setting = Setting::find(name).expect(set);
-                setting.set(&mut cell, value).expect(set);
-            }
-            match arguments(&cell.trial, &["/data/file".into()]) {
-                Ok(words) => {
-                    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-                    format!("{sets}\n  {}\n", words.join(" "))
-                }
-                Err(gap) => format!("{sets}\n  cannot: {gap}\n"),
-            }
-        });
+        let told =
+            CELLS.map(
+                |sets| match arguments(&needs::settings(sets), &["/data/file".into()]) {
+                    Ok(words) => {
+                        let words: Vec<_> =
+                            words.iter().map(|word| word.to_string_lossy()).collect();
+                        format!("{sets}\n  {}\n", words.join(" "))
+                    }
+                    Err(gap) => format!("{sets}\n  cannot: {gap}\n"),
+                },
+            );
         insta::assert_snapshot!(told.concat());
     }
 }

@@ -10,24 +10,13 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use iolab_workload::Kind;
-use iolab_workload::settings::{CellSpec, Setting, Tool};
+use iolab_workload::settings::Tool;
 use iolab_workload::trial::{Batch, TrialSpec};
 
 use super::*;
 use bench::*;
 use iolab_plan::blocks::block_order;
 use iolab_record::EndedBy;
-
-/// The default trial with these settings, separated by spaces.
-pub(crate) fn settings(sets: &str) -> TrialSpec {
-    let mut cell = CellSpec::default();
-    for set in sets.split_whitespace() {
-        let (name, value) = set.split_once('=').expect(set);
-        let setting = Setting::find(name).expect(set);
-        setting.set(&mut cell, value).expect(set);
-    }
-    cell.trial
-}
 
 /// A built-in experiment with these settings.
 pub(crate) fn experiment(name: &str, sets: &[&str]) -> Experiment {

@@ -71,7 +71,7 @@ fn slowest(trial: &TrialSpec, ranks: u64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::settings;
+    use needs::settings;
 
     const ANSWER: Duration = Duration::from_secs(60);
 

@@ -38,10 +38,7 @@ impl At {
 
     /// Indices of the selected cells of a record.
     pub fn of(&self, record: &RunRecord) -> Vec<usize> {
-        let cells = record.cells.iter().enumerate();
-        cells
-            .filter(|(_, cell)| self.holds(cell))
-            .map(|(at, _)| at)
-            .collect()
+        let all = 0..record.cells.len();
+        all.filter(|at| self.holds(&record.cells[*at])).collect()
     }
 }

@@ -166,7 +166,7 @@ fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Option<Com
     all.into_iter().map(compare).collect()
 }
 
-/// The place of a level in the order in which levels are compared; that of their definition for most factors.
+/// Place of a level in the order of comparison: for most factors the order of definition.
 fn rank(cell: &CellAnalysis, factor: &str, level: &str) -> u64 {
     let trial = cell.cell.trial();
     match factor {

@@ -306,7 +306,7 @@ mod tests {
     use super::super::OneFile;
     use super::*;
     use crate::buffer::Buffers;
-    use crate::trial::tests::settings;
+    use needs::settings;
 
     const LENGTH: u32 = 512;
 

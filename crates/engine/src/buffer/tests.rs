@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::trial::tests::settings;
+use needs::settings;
 
 fn address(slot: &Slot) -> usize {
     slot.address(0, 0).addr().get()

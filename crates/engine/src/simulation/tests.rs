@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 
 use super::*;
-use crate::trial::tests::settings;
 use iolab_workload::histogram::over_time::{BUCKETS, bucket};
 use iolab_workload::trial::SyncPolicy;
+use needs::settings;
 
 const US: u64 = 1_000;
 

@@ -1,19 +1,6 @@
-//! The ends of trials, and trials written as settings.
-
-use iolab_workload::settings::{CellSpec, Setting};
+//! The ends of trials.
 
 use super::*;
-
-/// The default trial with these settings, separated by spaces.
-pub(crate) fn settings(sets: &str) -> TrialSpec {
-    let mut cell = CellSpec::default();
-    for set in sets.split_whitespace() {
-        let (name, value) = set.split_once('=').expect(set);
-        let setting = Setting::find(name).expect(set);
-        setting.set(&mut cell, value).expect(set);
-    }
-    cell.trial
-}
 
 /// The numbers of the other workers would pass for the whole trial.
 #[test]

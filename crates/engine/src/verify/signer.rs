@@ -220,7 +220,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::trial::tests::settings;
+    use needs::settings;
 
     fn setup(depth: u32) -> (Buffers, Signer) {
         let spec = settings(&format!("bs=1024 depth={depth} read_percent=0"));

@@ -9,9 +9,9 @@ use iolab_workload::trial::TrialSpec;
 
 use super::*;
 use crate::buffer::Buffers;
-use crate::trial::tests::settings;
 use iolab_storage::{Need, Target};
 use iolab_workload::pattern::Offsets;
+use needs::settings;
 use std::sync::atomic::AtomicBool;
 
 const BS: u64 = 4096;

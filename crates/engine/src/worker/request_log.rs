@@ -254,7 +254,7 @@ impl<const TIMED: bool, L: Log> Timing for Closed<TIMED, L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::tests::settings;
+    use needs::settings;
 
     #[test]
     fn requests_without_room_leave_their_earliest_start() {

@@ -341,8 +341,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::trial::tests::settings;
     use iolab_workload::trial::{FileLayout, Pattern};
+    use needs::settings;
 
     /// Standard deviations of the binomial that a count may be off: about one false alarm in 5e8.
     const DEVIATIONS: f64 = 6.0;

@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::open_loop::Open;
 use super::*;
 use crate::request::SystemFailure;
-use crate::trial::tests::settings;
 use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_workload::outcome::Failure;
 use iolab_workload::trial::TrialSpec;
+use needs::settings;
 
 const DEPTH: u32 = 4;
 

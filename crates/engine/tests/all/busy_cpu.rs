@@ -6,8 +6,9 @@ use std::thread;
 use iolab_storage::Target;
 use iolab_workload::trial::Backend;
 
-use crate::files::{run, scratch, settings};
+use crate::files::{run, scratch};
 use crate::skip;
+use needs::settings;
 
 const SIZE: u64 = 4 << 20;
 /// Programs that use the CPU.

@@ -1,4 +1,4 @@
-//! Trials written as settings, and the folders and scratch files that they are carried out on.
+//! Folders and scratch files that trials are carried out on.
 
 use std::process::Command;
 use std::sync::LazyLock;
@@ -9,19 +9,7 @@ use iolab_host::clock::Clock;
 use iolab_storage::{Need, Target};
 use iolab_workload::Result;
 use iolab_workload::outcome::Outcome;
-use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::TrialSpec;
-
-/// The default trial with these settings, separated by spaces.
-pub(crate) fn settings(sets: &str) -> TrialSpec {
-    let mut cell = CellSpec::default();
-    for set in sets.split_whitespace() {
-        let (name, value) = set.split_once('=').expect(set);
-        let setting = Setting::find(name).expect(set);
-        setting.set(&mut cell, value).expect(set);
-    }
-    cell.trial
-}
 
 /// In the build folder, which lies on storage, where direct I/O has a chance; /tmp may be memory.
 pub(crate) fn folder() -> tempfile::TempDir {

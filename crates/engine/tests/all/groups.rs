@@ -13,7 +13,8 @@ use iolab_workload::outcome::{Ended, Outcome};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Backend, FileLayout, Pattern, Rate, TrialLimit, TrialSpec};
 
-use crate::files::{clock, scratch, settings};
+use crate::files::{clock, scratch};
+use needs::settings;
 use proptest::prelude::*;
 
 const SIZE: u64 = 4 << 20;

@@ -8,7 +8,8 @@ use iolab_engine::list::{Issue, ListedRequest, RequestList};
 use iolab_engine::simulation::{self, Ask, Disk};
 use iolab_engine::trial;
 
-use crate::files::{clock, scratch, settings};
+use crate::files::{clock, scratch};
+use needs::settings;
 
 const MS: u64 = 1_000_000;
 const REGION: u64 = 1 << 20;

@@ -7,7 +7,8 @@ use iolab_engine::{KeptMemory, trial};
 use iolab_storage::{Need, Target};
 use iolab_workload::Result;
 
-use crate::files::{clock, folder, is_alone, run, scratch, settings};
+use crate::files::{clock, folder, is_alone, run, scratch};
+use needs::settings;
 
 /// Peak resident memory of this process, KiB.
 fn peak_kib() -> u64 {

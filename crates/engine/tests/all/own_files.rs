@@ -11,8 +11,9 @@ use iolab_workload::Kind;
 use iolab_workload::outcome::Ended;
 use iolab_workload::trial::{Backend, FileLayout, FileSet, TrialSpec};
 
-use crate::files::{folder, run, settings};
+use crate::files::{folder, run};
 use crate::skip;
+use needs::settings;
 
 const BLOCK: u64 = 4096;
 const SIZE: u64 = 200 * BLOCK;

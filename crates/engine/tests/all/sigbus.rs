@@ -12,7 +12,8 @@ use iolab_storage::{Need, Target};
 use iolab_workload::outcome::{Ended, Failure};
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::files::{folder, is_alone, run, settings};
+use crate::files::{folder, is_alone, run};
+use needs::settings;
 
 const SIZE: u64 = 4 << 20;
 /// Set in the environment of a process that ends itself.

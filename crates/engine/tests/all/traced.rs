@@ -5,7 +5,8 @@ use iolab_workload::stages::{CarriedBy, Stage, Traced};
 use iolab_workload::trial::TrialSpec;
 use needs::Need;
 
-use crate::files::{run, scratch, settings};
+use crate::files::{run, scratch};
+use needs::settings;
 
 const SIZE: u64 = 16 << 20;
 

@@ -13,7 +13,8 @@ use iolab_workload::trial::{Backend, SyncPolicy, TrialSpec};
 use iolab_workload::{Kind, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::files::{self, clock, folder, is_alone, scratch, settings};
+use crate::files::{self, clock, folder, is_alone, scratch};
+use needs::settings;
 
 const SIZE: u64 = 4 << 20;
 const BLOCK: u64 = 4096;

@@ -117,7 +117,7 @@ fn placed(spec: &TrialSpec, worker: u32) -> Result<Option<String>, String> {
 #[cfg(test)]
 mod tests {
     use iolab_fio::options::{FileSize, Options, cell_of, give};
-    use iolab_workload::settings::{CellSpec, Setting};
+    use iolab_workload::settings::Setting;
 
     use super::*;
 
@@ -137,14 +137,9 @@ mod tests {
     ];
 
     fn trial(sets: &str) -> TrialSpec {
-        let mut cell = CellSpec::default();
-        for set in sets.split_whitespace() {
-            let (name, value) = set.split_once('=').expect(set);
-            let setting = Setting::find(name).expect(set);
-            setting.set(&mut cell, value).expect(set);
-        }
-        cell.trial.check().expect(sets);
-        cell.trial
+        let trial = needs::settings(sets);
+        trial.check().expect(sets);
+        trial
     }
 
     #[test]

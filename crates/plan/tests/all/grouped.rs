@@ -1,6 +1,6 @@
 //! Texts with the same outcome, in one line of a snapshot. The tests of several crates include this file.
 
-/// Texts behind their outcome.
+/// Texts after their outcome.
 #[derive(Default)]
 pub(crate) struct Grouped(Vec<(String, Vec<String>)>);
 
@@ -36,7 +36,7 @@ impl Grouped {
     }
 }
 
-/// A list behind its head, in lines of at most 138 characters.
+/// A list after its head, in lines of at most 138 characters.
 pub(crate) fn wrapped(head: &str, parts: &[String]) -> String {
     let mut lines = vec![head.to_owned()];
     for part in parts {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::tests::settings;
+use needs::settings;
 
 const GIB: u64 = 1 << 30;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use iolab_host::clock::Clock;
 
 use super::*;
-use crate::tests::{experiment, settings};
+use crate::tests::experiment;
 use crate::{Observer, Setup, Stop, SystemUnderTest, fit};
 use iolab_analysis::analysis::{Response, analyse};
 use iolab_diskmodel::definition;
@@ -18,6 +18,7 @@ use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{ClockDomain, RunRecord, Sample, ServedBy, TargetKind};
 use iolab_runfile::NewFile;
 use iolab_workload::trial::TrialSpec;
+use needs::settings;
 
 struct Silent;
 impl Observer for Silent {}

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use super::super::OneFile;
 use super::*;
-use crate::trial::tests::settings;
+use needs::settings;
 
 const LENGTH: u32 = 4096;
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::buffer::Slot;
-use crate::trial::tests::settings;
 use crate::worker::tests::run_first;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::trial::Arrivals;
+use needs::settings;
 
 const MS: u64 = 1_000_000;
 
