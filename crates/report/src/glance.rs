@@ -2,9 +2,7 @@
 //! cell of each experiment.
 
 use iolab_analysis::analysis::CellAnalysis;
-use iolab_analysis::claim::CellId;
 use iolab_analysis::headline_numbers::{AccessOrder, HeadlineCell};
-use iolab_analysis::trust::{Shown, Trust};
 use iolab_figure::labels;
 use iolab_figure::preview_image::{PreviewNumber, PreviewText};
 use iolab_workload::escape_control::escape_control;
@@ -17,15 +15,11 @@ use crate::overview::Overview;
 use crate::overview::main_numbers::number;
 use crate::report::summary;
 
-/// A first number with its cell.
+/// A first number with its bar.
 #[derive(Debug, Clone)]
-pub(crate) struct FirstNumber<'a> {
+pub(crate) struct FirstNumber {
     /// The number as the picture shows it.
     pub(crate) shown: PreviewNumber,
-    /// Index of its run.
-    pub(crate) run: usize,
-    /// Cell of the number.
-    pub(crate) cell: &'a CellAnalysis,
     /// The value, in the unit of the bars.
     value: f64,
     /// Ends of its 95 % interval.
@@ -55,11 +49,11 @@ impl PictureWords {
 
 impl Overview<'_> {
     /// The first numbers. Bars show shares of the greatest number in the same unit, including its interval.
-    pub(crate) fn first_numbers(&self) -> Vec<FirstNumber<'_>> {
+    pub(crate) fn first_numbers(&self) -> Vec<FirstNumber> {
         let glance = &self.digest.glance;
         let targets: Vec<&str> = glance.rows.iter().map(|row| row.target).collect();
         let varies = glance.varies_in_target();
-        let mut numbers: Vec<FirstNumber<'_>> = match glance.rows.is_empty() {
+        let mut numbers: Vec<FirstNumber> = match glance.rows.is_empty() {
             false => {
                 let rows = glance.rows.iter().filter_map(|row| {
                     let name = varies.then(|| own_part(row.target, &targets));
@@ -72,7 +66,7 @@ impl Overview<'_> {
                 .flat_map(|run| self.ends(run))
                 .collect(),
         };
-        let reach = |number: &FirstNumber<'_>| number.interval.map_or(number.value, |ends| ends.1);
+        let reach = |number: &FirstNumber| number.interval.map_or(number.value, |ends| ends.1);
         let lengths: Vec<(&str, f64)> = numbers
             .iter()
             .map(|number| (number.scale, reach(number).max(number.value)))
@@ -91,7 +85,7 @@ impl Overview<'_> {
     }
 
     /// The best and the worst cell of a run, or its only one, with its stages if these follow one another.
-    fn ends(&self, run: usize) -> Vec<FirstNumber<'_>> {
+    fn ends(&self, run: usize) -> Vec<FirstNumber> {
         let Some(analysis) = self.inputs.get(run).map(|input| input.run.analysis()) else {
             return Vec::new();
         };
@@ -128,8 +122,6 @@ impl Overview<'_> {
                     is_doubtful: is_doubtful(cell),
                     target: 0,
                 },
-                run,
-                cell,
                 value: summary.median,
                 interval: summary.median_interval.map(|i| (i.low, i.high)),
                 scale: response.unit(),
@@ -147,27 +139,13 @@ impl Overview<'_> {
         if pictured.is_empty() {
             return None;
         }
-        let words = self.picture_words(&pictured);
+        let words = self.picture_words();
         let numbers = pictured.into_iter().map(|number| number.shown);
         Some((numbers.collect(), words))
     }
 
-    /// Trust in the numbers of the picture, which shows no findings.
-    fn picture_trust(&self, pictured: &[FirstNumber<'_>]) -> Trust {
-        let runs: Vec<_> = self.inputs.iter().map(|input| &input.run).collect();
-        let numbers = pictured.iter().map(|number| CellId {
-            run: number.run,
-            cell: number.cell.cell.id,
-        });
-        Trust::of(&Shown {
-            runs: &runs,
-            findings: &[],
-            numbers: &numbers.collect::<Vec<_>>(),
-        })
-    }
-
     /// The first numbers that the picture shows; for several targets, those with the most requests in flight.
-    fn pictured(&self) -> Vec<FirstNumber<'_>> {
+    fn pictured(&self) -> Vec<FirstNumber> {
         let varies = self.digest.glance.varies_in_target();
         let mut numbers = self.first_numbers();
         if varies {
@@ -187,7 +165,7 @@ impl Overview<'_> {
     }
 
     /// The text above and below the numbers of the picture.
-    fn picture_words(&self, pictured: &[FirstNumber<'_>]) -> PictureWords {
+    fn picture_words(&self) -> PictureWords {
         let records: Vec<_> = self.inputs.iter().map(|input| input.run.record()).collect();
         let source = records.first().map_or_else(String::new, |record| {
             let day = record.run.started_utc.split('T').next().unwrap_or_default();
@@ -197,7 +175,7 @@ impl Overview<'_> {
         PictureWords {
             title: summary::drives(&records),
             subject: on_page(&self.subject()),
-            trust: on_page(&doubt::sentence(&self.picture_trust(pictured))),
+            trust: on_page(&doubt::sentence(&self.digest.trust)),
             source,
         }
     }
@@ -215,7 +193,7 @@ fn own_part<'a>(name: &'a str, all: &[&str]) -> &'a str {
 fn of_access<'a>(
     row: &HeadlineCell<'a>,
     (name, target): (Option<&str>, usize),
-) -> Option<FirstNumber<'a>> {
+) -> Option<FirstNumber> {
     let rate = row.rate()?;
     let trial = row.cell.cell.trial();
     let order = match row.order {
@@ -247,8 +225,6 @@ fn of_access<'a>(
             is_doubtful: is_doubtful(row.cell),
             target,
         },
-        run: row.run,
-        cell: row.cell,
         value: rate.value,
         interval: rate.interval,
         scale: rate.unit,
@@ -308,26 +284,20 @@ mod tests {
         Input::new(PathBuf::from("read-size.iolab"), AnalysedRun::of(record))
     }
 
-    /// The page is judged by its findings too, the picture only by its numbers.
     #[test]
-    fn trust_in_picture_covers_only_its_own_numbers() {
-        let judged = |disturbed| {
+    fn picture_has_the_verdict_of_all_that_was_measured() {
+        let shown = |disturbed| {
             let inputs = [reads(disturbed)];
             let overview = Overview::new(&inputs);
             let (shown, words) = overview.picture_parts().expect("numbers");
             assert_eq!(shown.len(), 1, "{shown:?}");
-            let trust = overview.picture_trust(&overview.pictured());
-            assert_eq!(words.trust, on_page(&doubt::sentence(&trust)));
-            (
-                (overview.digest.trust.level, overview.digest.trust.doubt),
-                (trust.level, trust.doubt),
-                shown[0].is_doubtful,
-            )
+            let trust = &overview.digest.trust;
+            assert_eq!(words.trust, on_page(&doubt::sentence(trust)));
+            (trust.level, trust.doubt, shown[0].is_doubtful)
         };
-        let good = (TrustLevel::Good, None);
         let disturbed = (TrustLevel::Limited, Some(DoubtKind::OtherTraffic));
-        assert_eq!(judged(None), (good, good, false));
-        assert_eq!(judged(Some("64KiB")), (disturbed, good, false));
-        assert_eq!(judged(Some("1MiB")), (disturbed, disturbed, true));
+        assert_eq!(shown(None), (TrustLevel::Good, None, false));
+        assert_eq!(shown(Some("64KiB")), (disturbed.0, disturbed.1, false));
+        assert_eq!(shown(Some("1MiB")), (disturbed.0, disturbed.1, true));
     }
 }

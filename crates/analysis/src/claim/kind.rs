@@ -230,12 +230,12 @@ pub static LOAD_NOT_HELD: Kind = Kind::new("load", Role::Answer, LOAD.basis)
 /// Fewer requests in flight than asked for.
 pub static FEW_IN_FLIGHT: Kind = Kind::new("serialised", Role::Explanation, FLIGHT).says(
     "Only {0} were in flight{cell}",
-    &[(Standing::Alike, "Fewest in")],
+    &[(Standing::Alike, "Fewer than requested in")],
 );
 /// Fewer requests at the device than asked for.
 pub static FEW_AT_DEVICE: Kind = Kind::new("serialised", Role::Explanation, FLIGHT).says(
     "Only {0} were at the device{cell}",
-    &[(Standing::Alike, "Fewest in")],
+    &[(Standing::Alike, "Fewer than requested in")],
 );
 /// Cost of page faults in untouched buffers.
 pub static FAULT_COST: Kind = Kind::new(
