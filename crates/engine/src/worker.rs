@@ -56,8 +56,8 @@ impl<B: Backend, const TIMED: bool, L: Log, R: Requests> Run
         let mut sampling = ClockSampling::new(self.common.clock);
         let mut done = std::mem::take(&mut self.common.done);
         loop {
-            if !TIMED && !R::VARIED {
-                wake = self.plain_turns(wake, deadline, &mut sampling);
+            if !R::VARIED {
+                self.plain_turns((&mut now, &mut wake), deadline, &mut sampling);
             }
             if !self.common.stopping {
                 self.issue(now);
@@ -181,49 +181,69 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
     /// need: next to a small read it would be seen. If a request is not over at once, or not in full, the ordinary
     /// turns take it up.
     #[inline(always)]
-    fn plain_turns(&mut self, mut wake: u64, deadline: u64, sampling: &mut ClockSampling) -> u64 {
+    fn plain_turns(
+        &mut self,
+        (now, wake): (&mut u64, &mut u64),
+        deadline: u64,
+        sampling: &mut ClockSampling,
+    ) {
         if self.common.issued.len() > 1 || self.common.syncs {
-            return wake;
+            return;
         }
         let Some(mut slot) = self.common.buffers.take() else {
-            return wake;
+            return;
         };
         while self.common.left > 0 && !self.common.stopping {
             self.common.left -= 1;
             let request = self.next_request(&mut slot);
-            let result = self.backend.transfer(&mut slot, request);
-            if sampling.is_due() {
-                let now = self.common.clock.now();
-                sampling.taken(now);
-                if now >= wake {
-                    wake = self.common.wake_up(now, deadline);
+            let stamped = request.action == Action::Write && self.common.stamps;
+            let started = match T::TIMED && stamped {
+                true => self.common.clock.now(),
+                false => *now,
+            };
+            let Some(result) = self.backend.transfer(&mut slot, request) else {
+                self.common.issued[slot.index() as usize] = Issued { request, started };
+                return self.backend.queue(slot, request);
+            };
+            if T::TIMED || sampling.is_due() {
+                *now = self.common.clock.now();
+                if !T::TIMED {
+                    sampling.taken(*now);
+                }
+                if *now >= *wake {
+                    *wake = self.common.wake_up(*now, deadline);
                 }
             }
-            if result != Some(i64::from(request.len)) {
-                self.hand_over(slot, request, result);
-                return wake;
+            if result != i64::from(request.len) {
+                self.common.issued[slot.index() as usize] = Issued { request, started };
+                return self.finish(Completion { slot, result }, *now);
             }
-            let tally = self.common.tally::<R>(request.action);
-            tally.requests += 1;
-            tally.bytes += u64::from(request.len);
+            self.count(slot.index(), Issued { request, started }, request.len, *now);
             if self.common.stop.load(Ordering::Relaxed) {
                 self.common.end_with(Ended::Interrupted);
             }
         }
         self.common.buffers.put(slot);
-        wake
     }
 
-    /// Gives a request of the plain turns to the ordinary ones: to be issued, or as it was completed.
-    #[inline(never)]
-    fn hand_over(&mut self, slot: Slot, request: Request, result: Option<i64>) {
-        self.common.issued[slot.index() as usize] = Issued {
-            request,
-            started: 0,
+    /// Counts a whole request, of which `moved` bytes were transferred last.
+    #[inline(always)]
+    fn count(&mut self, slot: u32, issued: Issued, moved: u32, now: u64) {
+        let Issued { request, started } = issued;
+        let latency_ns = match T::TIMED {
+            true => self.common.clock.ns_between(started, now),
+            false => 0,
         };
-        match result {
-            Some(result) => self.finish(Completion { slot, result }, 0),
-            None => self.backend.queue(slot, request),
+        let tally = self.common.tally::<R>(request.action);
+        tally.requests += 1;
+        tally.bytes += u64::from(moved);
+        if T::TIMED {
+            tally.latency.saturating_record(latency_ns);
+            let synced = match T::Log::NOTES {
+                true => self.common.synced_from(slot, request),
+                false => None,
+            };
+            self.timing.completed(slot, request, started, now, synced);
         }
     }
 
@@ -240,23 +260,13 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
                 None => return,
             }
         }
-        let tally = self.common.tally::<R>(request.action);
-        tally.requests += 1;
         // Counts the transferred bytes, the kernel's result, also if it differs from the request.
-        tally.bytes += result as u64;
-        if T::TIMED {
-            let latency_ns = self.common.clock.ns_between(started, now);
-            self.common
-                .tally::<R>(request.action)
-                .latency
-                .saturating_record(latency_ns);
-            let synced = match T::Log::NOTES {
-                true => self.common.synced_from(slot.index(), request),
-                false => None,
-            };
-            self.timing
-                .completed(slot.index(), request, started, now, synced);
-        }
+        self.count(
+            slot.index(),
+            Issued { request, started },
+            result as u32,
+            now,
+        );
         self.common.buffers.put(slot);
     }
 }
