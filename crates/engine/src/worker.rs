@@ -180,7 +180,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
     /// Requests of which each is over before the next one begins, without the bookkeeping that only outstanding ones
     /// need: next to a small read it would be seen. If a request is not over at once, or not in full, the ordinary
     /// turns take it up.
-    #[inline(always)]
+    #[inline(never)]
     fn plain_turns(
         &mut self,
         (now, wake): (&mut u64, &mut u64),
@@ -218,7 +218,12 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
                 self.common.issued[slot.index() as usize] = Issued { request, started };
                 return self.finish(Completion { slot, result }, *now);
             }
-            self.count(slot.index(), Issued { request, started }, request.len, *now);
+            self.count(
+                slot.index(),
+                Issued { request, started },
+                request.len.into(),
+                *now,
+            );
             if self.common.stop.load(Ordering::Relaxed) {
                 self.common.end_with(Ended::Interrupted);
             }
@@ -228,16 +233,14 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
 
     /// Counts a whole request, of which `moved` bytes were transferred last.
     #[inline(always)]
-    fn count(&mut self, slot: u32, issued: Issued, moved: u32, now: u64) {
+    fn count(&mut self, slot: u32, issued: Issued, moved: u64, now: u64) {
         let Issued { request, started } = issued;
-        let latency_ns = match T::TIMED {
-            true => self.common.clock.ns_between(started, now),
-            false => 0,
-        };
         let tally = self.common.tally::<R>(request.action);
         tally.requests += 1;
-        tally.bytes += u64::from(moved);
+        tally.bytes += moved;
         if T::TIMED {
+            let latency_ns = self.common.clock.ns_between(started, now);
+            let tally = self.common.tally::<R>(request.action);
             tally.latency.saturating_record(latency_ns);
             let synced = match T::Log::NOTES {
                 true => self.common.synced_from(slot, request),
@@ -264,7 +267,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
         self.count(
             slot.index(),
             Issued { request, started },
-            result as u32,
+            result as u64,
             now,
         );
         self.common.buffers.put(slot);
