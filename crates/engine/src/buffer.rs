@@ -175,25 +175,51 @@ impl Buffers {
         let stride = stride(spec);
         let len = u32::try_from(spec.largest_request()).map_err(|_| no_memory(spec))?;
         let first = before as usize * spec.depth as usize;
+        let start = |index: u32| arena.at((first + index as usize) * stride);
+        let mut buffers = Self::at(spec.depth, start, len, Arc::clone(&arena), registration);
+        buffers.prepare(spec, stride, worker, is_filled)?;
+        Ok(buffers)
+    }
+
+    /// Buffers of no bytes, for requests that move none.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub(crate) fn empty(depth: u32) -> Result<Self> {
+        let arena = Arc::new(Arena::new(&TrialSpec::default(), 1)?);
+        let start = |_| arena.at(0);
+        let shared = Registration::default();
+        let mut buffers = Self::at(depth, start, 0, Arc::clone(&arena), shared);
+        // The first slot is taken first.
+        buffers.home.reverse();
+        Ok(buffers)
+    }
+
+    /// Buffers of `len` bytes each, which start at these addresses of the arena.
+    fn at(
+        depth: u32,
+        start: impl Fn(u32) -> NonNull<u8>,
+        len: u32,
+        arena: Arc<Arena>,
+        registration: Registration,
+    ) -> Self {
         let place = |index: u32| BufferAddress {
-            start: arena.at((first + index as usize) * stride),
+            start: start(index),
             len,
             index,
         };
-        let places: Box<[BufferAddress]> = (0..spec.depth).map(place).collect();
+        let places: Box<[BufferAddress]> = (0..depth).map(place).collect();
         let places = NonNull::from(Box::leak(places));
         let first = places.cast::<BufferAddress>();
-        let mut buffers = Self {
+        Self {
             arena,
             places,
             // SAFETY: there is a place for every number below the depth.
-            home: (0..spec.depth as usize)
+            home: (0..depth as usize)
                 .map(|index| Slot(unsafe { first.add(index) }))
                 .collect(),
             registration,
-        };
-        buffers.prepare(spec, stride, worker, is_filled)?;
-        Ok(buffers)
+        }
     }
 
     /// Number of stretches of physical memory that the buffers lie in; `None` if the kernel does not show it.

@@ -103,14 +103,20 @@ impl InFlight {
     }
 }
 
-/// Issues requests.
-pub(crate) trait Backend {
+/// Takes requests.
+pub(crate) trait Queue {
+    /// Takes a request with its memory; it may be issued now or when completions are waited for.
+    fn queue(&mut self, slot: Slot, request: Request);
+
+    /// Name of the system call that carries an action out, for messages.
+    fn syscall(&self, action: Action) -> &'static str;
+}
+
+/// Issues requests, and waits for their completions.
+pub(crate) trait Backend: Queue {
     /// Whether plain requests take the loop of varied ones too. Each loop is compiled for each backend, which takes its time;
     /// this is for backends whose requests go a long way.
     const VARIED_ONLY: bool = false;
-
-    /// Takes a request with its memory; it may be issued now or with the next [`Backend::complete`].
-    fn queue(&mut self, slot: Slot, request: Request);
 
     /// Issues queued requests, waits until at least `wait` requests have completed (or a signal came), and appends all
     /// completed ones. `wait` is at most the number of outstanding requests, and above zero.
@@ -144,9 +150,6 @@ pub(crate) trait Backend {
     ) -> Result<(), SystemFailure> {
         self.complete(1, done)
     }
-
-    /// Name of the system call that carries an action out, for messages.
-    fn syscall(&self, action: Action) -> &'static str;
 
     /// An offset in each file that a sync at the end has to reach.
     fn offset_in_each_file(&self) -> Vec<u64> {

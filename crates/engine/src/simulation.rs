@@ -1,16 +1,15 @@
-//! A trial in virtual time: the loops of the workers, against a disk that is computed.
+//! A trial in virtual time: the turns of all workers, in one thread, against a disk that is computed.
 //!
-//! Offsets, read-write mix, bounds, sync policies, intended starts, intervals and histograms come from the same code as in
-//! the real loops (`worker.rs`). Only time differs: it jumps from one event of the disk to the next, and the host's own
-//! work takes none. So a trial is a pure function of its settings and the state of the disk.
+//! The turns are the ones that measure (`worker.rs`). Only time differs: it jumps from one event of the disk to the next, and the
+//! host's own work takes none. So a trial is a pure function of its settings and the state of the disk.
 
 mod worker;
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::list::{RequestList, Starts};
+use crate::list::RequestList;
 use crate::trial::{check_list, merge, merge_groups, sum};
-use crate::worker::Requests;
 use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_workload::counters::Counters;
@@ -20,7 +19,7 @@ use iolab_workload::region_state::Region;
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::units::exact_size;
 use iolab_workload::{Error, Result};
-use worker::Worker;
+use worker::{Machine, Worker};
 
 /// A request to a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,14 +76,8 @@ pub fn run(
 ) -> Result<(Outcome, u64)> {
     check(spec)?;
     check_in_flight([spec])?;
-    let clock = Clock::of_rate(1.0);
-    run_workers(
-        workers(spec, 0, &clock, start_ns),
-        &clock,
-        disk,
-        start_ns,
-        stop,
-    )
+    let machine = machine(disk, start_ns, stop);
+    run_workers(workers(spec, 0, &machine)?, &machine)
 }
 
 /// As [`run`], with the requests of a list in place of a pattern: by its times if the trial has a rate, otherwise each as soon as
@@ -102,22 +95,27 @@ pub fn run_list(
     check(spec)?;
     check_list(spec)?;
     check_in_flight([spec])?;
-    let clock = Clock::of_rate(1.0);
-    let worker = Worker::listed(spec, list, &clock, start_ns);
-    run_workers(vec![worker], &clock, disk, start_ns, stop)
+    let machine = machine(disk, start_ns, stop);
+    run_workers(vec![Worker::listed(spec, list, &machine)?], &machine)
+}
+
+/// What the workers of a trial share.
+fn machine<'a>(disk: &'a mut dyn Disk, start_ns: u64, stop: &'a AtomicBool) -> Machine<'a> {
+    let clock = Clock::in_virtual_time();
+    clock.set(start_ns);
+    Machine {
+        disk: RefCell::new(disk),
+        clock,
+        stop,
+    }
 }
 
 /// Carries the only group of a trial out.
-fn run_workers<R: Requests, S: Starts>(
-    mut workers: Vec<Worker<'_, R, S>>,
-    clock: &Clock,
-    disk: &mut dyn Disk,
-    start_ns: u64,
-    stop: &AtomicBool,
-) -> Result<(Outcome, u64)> {
-    let now = carry_out(&mut workers, disk, start_ns, stop)?;
+fn run_workers(mut workers: Vec<Worker<'_>>, machine: &Machine<'_>) -> Result<(Outcome, u64)> {
+    let now = carry_out(&mut workers, machine)?;
     let outcomes = workers.into_iter().map(Worker::into_outcome).collect();
-    let outcome = merge(outcomes, clock, seen(), 0.0, &SpareHistograms::default());
+    let spare = SpareHistograms::default();
+    let outcome = merge(outcomes, &machine.clock, seen(), 0.0, &spare);
     match outcome.elapsed_ns {
         0 if outcome.ended != Ended::Interrupted => Err(takes_no_time()),
         _ => Ok((outcome, now)),
@@ -135,18 +133,19 @@ pub fn run_groups(
     stop: &AtomicBool,
 ) -> Result<(Outcome, u64)> {
     check_in_flight(groups.iter().map(|group| &group.trial))?;
-    let clock = Clock::of_rate(1.0);
+    let machine = machine(disk, start_ns, stop);
+    let clock = &machine.clock;
     let mut all: Vec<Worker<'_>> = Vec::new();
     for group in groups {
         check(&group.trial)?;
         let first = all.len() as u32;
-        let mut own = workers(&group.trial, first, &clock, start_ns);
+        let mut own = workers(&group.trial, first, &machine)?;
         for worker in &mut own {
             worker.follows = group.follows;
         }
         all.append(&mut own);
     }
-    let now = carry_out(&mut all, disk, start_ns, stop)?;
+    let now = carry_out(&mut all, &machine)?;
     let all: Vec<_> = all.into_iter().map(Worker::into_outcome).collect();
     let starts = all.iter().map(|worker| worker.start);
     let start = starts.min().unwrap_or(start_ns);
@@ -159,10 +158,10 @@ pub fn run_groups(
         apart.push(GroupOutcome {
             group: group.group,
             start_ns: first.unwrap_or(start) - start,
-            outcome: sum(own, &clock),
+            outcome: sum(own, clock),
         });
     }
-    let mut outcome = merge(all, &clock, seen(), 0.0, &SpareHistograms::default());
+    let mut outcome = merge(all, clock, seen(), 0.0, &SpareHistograms::default());
     merge_groups(&mut outcome, &apart);
     outcome.groups = apart;
     match outcome.elapsed_ns {
@@ -202,36 +201,30 @@ fn seen() -> (Counters, Region) {
 }
 
 /// The workers of a group, of which the first gets this number.
-fn workers<'a>(spec: &TrialSpec, first: u32, clock: &'a Clock, start_ns: u64) -> Vec<Worker<'a>> {
-    let worker = |number| Worker::new(spec, number, first + number, clock, start_ns);
+fn workers<'a>(spec: &TrialSpec, first: u32, machine: &'a Machine<'a>) -> Result<Vec<Worker<'a>>> {
+    let worker = |number| Worker::new(spec, (number, first + number), machine);
     (0..spec.threads).map(worker).collect()
 }
 
 /// Advances time until all workers are done; returns the disk's time then.
-fn carry_out<R: Requests, S: Starts>(
-    workers: &mut [Worker<'_, R, S>],
-    disk: &mut dyn Disk,
-    start_ns: u64,
-    stop: &AtomicBool,
-) -> Result<u64> {
-    // With a rate or pauses, workers act between completions.
-    let wakes = workers.iter().any(Worker::wakes);
+fn carry_out(workers: &mut [Worker<'_>], machine: &Machine<'_>) -> Result<u64> {
+    let wakes = workers.iter().any(|worker| worker.wakes);
     let followed = workers.iter().any(|worker| worker.follows);
-    let mut now = start_ns;
+    let mut now = machine.clock.now();
     let mut done = Vec::new();
-    let in_flight: u64 = workers.iter().map(Worker::depth).sum();
+    let in_flight: u64 = workers.iter().map(|worker| u64::from(worker.depth)).sum();
     let at_once_max = (AT_ONCE_PER_SLOT * in_flight).max(AT_ONCE_LEAST);
     let mut at_once = 0;
-    let disk = &mut Stoppable { disk, stop };
     for worker in workers.iter_mut() {
-        worker.turn(now, disk);
+        worker.turn();
     }
-    while !stop.load(Ordering::Relaxed) {
+    while !machine.stop.load(Ordering::Relaxed) {
         let wake = match wakes {
             true => workers.iter().filter_map(Worker::wake).min(),
             false => None,
         };
-        let Some(next) = disk.next_event().into_iter().chain(wake).min() else {
+        let event = machine.disk.borrow().next_event();
+        let Some(next) = event.into_iter().chain(wake).min() else {
             break;
         };
         if next > TIME_MAX {
@@ -239,26 +232,24 @@ fn carry_out<R: Requests, S: Starts>(
         }
         if next > now {
             (now, at_once) = (next, 0);
+            machine.clock.set(now);
         }
-        disk.advance(now, &mut done);
+        machine.disk.borrow_mut().advance(now, &mut done);
         at_once += done.len() as u64;
         for tag in done.drain(..) {
-            let (number, slot) = ((tag >> 32) as usize, tag as u32);
-            workers[number].completed(slot, now, disk);
-            // With a rate, all workers are examined anyway.
+            let worker = &mut workers[(tag >> 32) as usize];
+            worker.completed(tag as u32);
+            // With a rate or pauses, all workers are examined anyway.
             if !wakes {
-                workers[number].turn_if_due(now, disk);
+                worker.turn_if_due();
             }
         }
         if wakes {
-            for worker in workers.iter_mut() {
-                worker.turn_if_due(now, disk);
-            }
+            workers.iter_mut().for_each(Worker::turn_if_due);
         }
         if followed && workers.iter().all(|w| w.follows || w.is_over()) {
-            for worker in workers.iter_mut().filter(|w| w.follows) {
-                worker.end_with_others(now, disk);
-            }
+            let following = workers.iter_mut().filter(|worker| worker.follows);
+            following.for_each(Worker::end_with_others);
         }
         if workers.iter().all(Worker::is_over) {
             break;
@@ -267,32 +258,10 @@ fn carry_out<R: Requests, S: Starts>(
             return Err(takes_no_time());
         }
     }
-    if stop.load(Ordering::Relaxed) {
-        workers.iter_mut().for_each(|worker| worker.cut_off(now));
+    if machine.stop.load(Ordering::Relaxed) {
+        workers.iter_mut().for_each(Worker::cut_off);
     }
     Ok(now)
-}
-
-/// A disk that is asked for nothing more once the stop flag is raised: requests that are issued at one moment can be many.
-struct Stoppable<'a> {
-    disk: &'a mut dyn Disk,
-    stop: &'a AtomicBool,
-}
-
-impl Disk for Stoppable<'_> {
-    fn submit(&mut self, now_ns: u64, tag: u64, ask: Ask) {
-        if !self.stop.load(Ordering::Relaxed) {
-            self.disk.submit(now_ns, tag, ask);
-        }
-    }
-
-    fn next_event(&self) -> Option<u64> {
-        self.disk.next_event()
-    }
-
-    fn advance(&mut self, until_ns: u64, done: &mut Vec<u64>) {
-        self.disk.advance(until_ns, done);
-    }
 }
 
 fn takes_too_long() -> Error {

@@ -15,25 +15,16 @@ mod tests;
 use std::sync::atomic::Ordering;
 
 use crate::buffer::{Buffers, Slot, stamp};
-use crate::request::{Action, Backend, Completion, Request};
+use crate::request::{Action, Backend, Completion, Queue, Request};
 use iolab_host::clock::Clock;
 use iolab_workload::outcome::Ended;
 use loop_steps::Issued;
 use request_log::Log;
 
-pub(crate) use loop_steps::{Common, Following};
+pub(crate) use loop_steps::Common;
 pub(crate) use outcome::WorkerOutcome;
 pub(crate) use request_log::{Closed, NoLog, NotedRequests, Timing};
 pub(crate) use requests::{Plain, Requests, Varied};
-
-/// A worker that is ready to run.
-pub(crate) trait Run {
-    /// The parts to tear down after the run.
-    type Remains;
-
-    /// Carries the trial out. The parts to tear down are handed back, so that tearing down can wait.
-    fn run(self) -> (WorkerOutcome, Self::Remains);
-}
 
 /// Everything a worker needs, prepared before the clock starts.
 pub(crate) struct Worker<'a, B, T, R> {
@@ -43,70 +34,133 @@ pub(crate) struct Worker<'a, B, T, R> {
     pub(crate) common: Common<'a>,
 }
 
-impl<B: Backend, const TIMED: bool, L: Log, R: Requests> Run
-    for Worker<'_, B, Closed<TIMED, L>, R>
-{
-    type Remains = (B, Buffers);
+/// What a worker waits for before its next turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Nothing: the last request is over.
+    Over,
+    /// At least this many completions.
+    Completions(u32),
+    /// A stamp. No request is outstanding.
+    Until(u64),
+    /// A completion, but no longer than until this stamp.
+    CompletionUntil(u64),
+}
 
-    fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
-        let (start, deadline) = self.common.begin();
-        self.timing.begin(start);
-        let mut wake = self.common.outcome.series.begin(start).min(deadline);
-        let mut now = start;
-        let mut sampling = ClockSampling::new(self.common.clock);
+/// The turns of a worker, none of which waits: who has them taken, waits in between, on a clock and a target or in virtual time.
+pub(crate) trait Turns {
+    /// The trial begins at a stamp.
+    fn begin(&mut self, start: u64);
+
+    /// Takes the completed requests, and issues the ones that may be issued at the stamp `now`.
+    fn turn(&mut self, now: u64, done: &mut Vec<Completion>) -> Wait;
+
+    /// Hands over what the turns have recorded; `now` is the stamp of the last one.
+    fn close(&mut self, _now: u64) {}
+}
+
+impl<'a, B: Backend, T: Timing, R: Requests> Worker<'a, B, T, R>
+where
+    Self: Turns,
+{
+    /// Carries the trial out. The parts to tear down are handed back, so that tearing down can wait.
+    pub(crate) fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
+        let clock = self.common.clock;
+        let mut now = clock.now();
+        self.begin(now);
+        let mut sampling = ClockSampling::new(clock);
         let mut done = std::mem::take(&mut self.common.done);
         loop {
-            if !R::VARIED {
-                self.plain_turns((&mut now, &mut wake), deadline, &mut sampling);
+            if T::CLOSED && !R::VARIED {
+                now = self.plain_turns(now, &mut sampling);
+            }
+            let waited = match self.turn(now, &mut done) {
+                Wait::Over => break,
+                Wait::Completions(count) => self.backend.complete(count, &mut done),
+                Wait::Until(stamp) => {
+                    requests::sleep_until(clock, stamp);
+                    Ok(())
+                }
+                Wait::CompletionUntil(stamp) => {
+                    let timeout = requests::time_until(clock, stamp);
+                    self.backend.complete_within(timeout, &mut done)
+                }
+            };
+            if let Err(failure) = waited {
+                let common = &mut self.common;
+                common.mechanism_failed(&mut self.backend, failure, &mut done);
+                break;
+            }
+            if T::TIMED || R::VARIED {
+                now = clock.now();
+            } else if sampling.is_due() {
+                now = clock.now();
+                sampling.taken(now);
+            }
+        }
+        self.close(now);
+        self.common.end_at(clock.now());
+        self.common.sync_at_end(&mut self.backend, done);
+        self.into_outcome()
+    }
+}
+
+impl<B: Queue, const TIMED: bool, L: Log, R: Requests> Turns
+    for Worker<'_, B, Closed<TIMED, L>, R>
+{
+    fn begin(&mut self, start: u64) {
+        self.common.begin(start);
+        self.timing.begin(start);
+        self.common.wake = self.common.wake.min(self.common.deadline);
+    }
+
+    #[inline(always)]
+    fn turn(&mut self, now: u64, done: &mut Vec<Completion>) -> Wait {
+        if now >= self.common.wake {
+            self.common.wake_up(now);
+        }
+        for completion in done.drain(..) {
+            self.finish(completion, now);
+        }
+        if self.common.stop.load(Ordering::Relaxed) {
+            self.common.end_with(Ended::Interrupted);
+        }
+        loop {
+            if R::VARIED
+                && let Some(until) = self.common.rests_until(now)
+            {
+                return Wait::Until(until);
             }
             if !self.common.stopping {
                 self.issue(now);
             }
             let outstanding = self.common.outstanding();
-            if outstanding == 0 {
-                if R::VARIED && self.rest(&mut now, &mut wake, deadline) {
-                    continue;
-                }
-                break;
+            if outstanding > 0 {
+                return Wait::Completions(self.common.wait.min(outstanding as u32));
             }
-            let wait = self.common.wait.min(outstanding as u32);
-            if let Err(failure) = self.backend.complete(wait, &mut done) {
-                let common = &mut self.common;
-                common.mechanism_failed(&mut self.backend, failure, &mut done);
-                break;
+            if !R::VARIED || self.common.stopping || self.common.left == 0 {
+                return Wait::Over;
             }
-            if TIMED || R::VARIED {
-                now = self.common.clock.now();
-            } else if sampling.is_due() {
-                now = self.common.clock.now();
-                sampling.taken(now);
-            }
-            if now >= wake {
-                wake = self.common.wake_up(now, deadline);
-            }
-            for completion in done.drain(..) {
-                self.finish(completion, now);
-            }
-            if self.common.stop.load(Ordering::Relaxed) {
-                self.common.end_with(Ended::Interrupted);
-            }
+            // Only a pause keeps it from issuing.
+            self.common.resting = Some((now, self.requests.rest(now)));
         }
-        self.wind_up(done)
     }
 }
 
-impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
-    /// Takes the time, makes written data durable if the trial asks for it, and returns the outcome.
-    fn wind_up(mut self, done: Vec<Completion>) -> (WorkerOutcome, (B, Buffers)) {
-        self.common.wind_up(&mut self.backend, done);
-        self.common.outcome.account.request_sizes = self.requests.sizes();
-        let seen = self.common.outcome.cpus.as_ref().map(|seen| seen.cpus());
-        self.common.outcome.account.cpus_used = seen.unwrap_or_default();
-        self.common.outcome.noted = self.timing.log().take();
-        self.common.outcome.account.latency_over_time = self.timing.log().over_time();
+impl<B, T: Timing, R: Requests> Worker<'_, B, T, R> {
+    /// The outcome of a worker that is over, and the parts to tear down.
+    pub(crate) fn into_outcome(mut self) -> (WorkerOutcome, (B, Buffers)) {
+        let outcome = &mut self.common.outcome;
+        outcome.account.request_sizes = self.requests.sizes();
+        let seen = outcome.cpus.as_ref().map(|seen| seen.cpus());
+        outcome.account.cpus_used = seen.unwrap_or_default();
+        outcome.noted = self.timing.log().take();
+        outcome.account.latency_over_time = self.timing.log().over_time();
         (self.common.outcome, (self.backend, self.common.buffers))
     }
+}
 
+impl<B: Queue, T: Timing, R: Requests> Worker<'_, B, T, R> {
     /// Fills the free slots with new requests.
     ///
     /// The stamp of the completions before is also the start of the requests that follow them at once: a second
@@ -177,60 +231,6 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
         stamp(slot.part(0, request.len), request.offset, generation);
     }
 
-    /// Requests of which each is over before the next one begins, without the bookkeeping that only outstanding ones
-    /// need: next to a small read it would be seen. If a request is not over at once, or not in full, the ordinary
-    /// turns take it up.
-    #[inline(never)]
-    fn plain_turns(
-        &mut self,
-        (now, wake): (&mut u64, &mut u64),
-        deadline: u64,
-        sampling: &mut ClockSampling,
-    ) {
-        if self.common.issued.len() > 1 || self.common.syncs {
-            return;
-        }
-        let Some(mut slot) = self.common.buffers.take() else {
-            return;
-        };
-        while self.common.left > 0 && !self.common.stopping {
-            self.common.left -= 1;
-            let request = self.next_request(&mut slot);
-            let stamped = request.action == Action::Write && self.common.stamps;
-            let started = match T::TIMED && stamped {
-                true => self.common.clock.now(),
-                false => *now,
-            };
-            let Some(result) = self.backend.transfer(&mut slot, request) else {
-                self.common.issued[slot.index() as usize] = Issued { request, started };
-                return self.backend.queue(slot, request);
-            };
-            if T::TIMED || sampling.is_due() {
-                *now = self.common.clock.now();
-                if !T::TIMED {
-                    sampling.taken(*now);
-                }
-                if *now >= *wake {
-                    *wake = self.common.wake_up(*now, deadline);
-                }
-            }
-            if result != i64::from(request.len) {
-                self.common.issued[slot.index() as usize] = Issued { request, started };
-                return self.finish(Completion { slot, result }, *now);
-            }
-            self.count(
-                slot.index(),
-                Issued { request, started },
-                request.len.into(),
-                *now,
-            );
-            if self.common.stop.load(Ordering::Relaxed) {
-                self.common.end_with(Ended::Interrupted);
-            }
-        }
-        self.common.buffers.put(slot);
-    }
-
     /// Counts a whole request, of which `moved` bytes were transferred last.
     #[inline(always)]
     fn count(&mut self, slot: u32, issued: Issued, moved: u64, now: u64) {
@@ -275,14 +275,56 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
 }
 
 impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
-    /// Pauses, if that is what keeps a worker without outstanding requests from issuing one; whether there is more to
-    /// issue after that.
-    fn rest(&mut self, now: &mut u64, wake: &mut u64, deadline: u64) -> bool {
-        if self.common.stopping || self.common.left == 0 {
-            return false;
+    /// Requests of which each is over before the next one begins, without the bookkeeping that only outstanding ones
+    /// need: next to a small read it would be seen. If a request is not over at once, or not in full, the ordinary
+    /// turns take it up.
+    #[inline(never)]
+    fn plain_turns(&mut self, mut now: u64, sampling: &mut ClockSampling) -> u64 {
+        if self.common.issued.len() > 1 || self.common.syncs {
+            return now;
         }
-        let until = self.requests.rest(*now);
-        self.common.rest_until(until, now, wake, deadline)
+        let Some(mut slot) = self.common.buffers.take() else {
+            return now;
+        };
+        while self.common.left > 0 && !self.common.stopping {
+            self.common.left -= 1;
+            let request = self.next_request(&mut slot);
+            let stamped = request.action == Action::Write && self.common.stamps;
+            let started = match T::TIMED && stamped {
+                true => self.common.clock.now(),
+                false => now,
+            };
+            let Some(result) = self.backend.transfer(&mut slot, request) else {
+                self.common.issued[slot.index() as usize] = Issued { request, started };
+                self.backend.queue(slot, request);
+                return now;
+            };
+            if T::TIMED || sampling.is_due() {
+                now = self.common.clock.now();
+                if !T::TIMED {
+                    sampling.taken(now);
+                }
+                if now >= self.common.wake {
+                    self.common.wake_up(now);
+                }
+            }
+            if result != i64::from(request.len) {
+                self.common.issued[slot.index() as usize] = Issued { request, started };
+                self.finish(Completion { slot, result }, now);
+                return now;
+            }
+            self.count(
+                slot.index(),
+                Issued { request, started },
+                request.len.into(),
+                now,
+            );
+            if self.common.stop.load(Ordering::Relaxed) {
+                self.common.end_with(Ended::Interrupted);
+            }
+        }
+        self.common.buffers.put(slot);
+        now
     }
 }
 

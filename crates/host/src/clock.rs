@@ -8,6 +8,9 @@
 //! virtual count of ARM's generic timer. Other architectures have none that iolab knows.
 //! Sources: Intel SDM vol. 2A and 3B, AMD APM vol. 3, Arm Architecture Reference Manual (CNTVCT_EL0, CNTFRQ_EL0).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rustix::time::{ClockId, clock_gettime};
 
 #[cfg(target_arch = "aarch64")]
@@ -27,6 +30,7 @@ const CALIBRATION_WINDOW_NS: u64 = 10_000_000;
 enum ClockSource {
     Counter,
     MonotonicRaw,
+    Virtual,
 }
 
 /// A calibrated clock. Copies are cheap and agree with each other.
@@ -38,6 +42,8 @@ pub struct Clock {
     cost_ns: f64,
     resolution_ns: f64,
     why: String,
+    /// The stamp in virtual time.
+    set_to: Arc<AtomicU64>,
 }
 
 /// A reading of the counter and one of the kernel's clock, taken as close together as possible.
@@ -65,13 +71,14 @@ impl Clock {
             cost_ns: 0.0,
             resolution_ns: 0.0,
             why,
+            set_to: Arc::default(),
         };
         clock.cost_ns = clock.measure_cost_ns();
         clock.resolution_ns = clock.measure_resolution_ns();
         clock
     }
 
-    /// A clock with this many nanoseconds per tick, without calibration: for virtual time and tests.
+    /// A clock with this many nanoseconds per tick, without calibration, for tests.
     pub fn of_rate(ns_per_tick: f64) -> Self {
         Self {
             source: ClockSource::MonotonicRaw,
@@ -79,7 +86,21 @@ impl Clock {
             cost_ns: 0.0,
             resolution_ns: 0.0,
             why: String::new(),
+            set_to: Arc::default(),
         }
+    }
+
+    /// A clock of virtual time, one nanosecond per tick: it stands still at the last stamp that it was [set](Self::set) to.
+    pub fn in_virtual_time() -> Self {
+        Self {
+            source: ClockSource::Virtual,
+            ..Self::of_rate(1.0)
+        }
+    }
+
+    /// Sets a clock of virtual time to a stamp.
+    pub fn set(&self, stamp: u64) {
+        self.set_to.store(stamp, Ordering::Relaxed);
     }
 
     /// Current stamp, ticks. Only differences of stamps have a meaning.
@@ -88,6 +109,7 @@ impl Clock {
         match self.source {
             ClockSource::Counter => read(),
             ClockSource::MonotonicRaw => raw_ns(),
+            ClockSource::Virtual => self.set_to.load(Ordering::Relaxed),
         }
     }
 
@@ -129,6 +151,7 @@ impl Clock {
         match self.source {
             ClockSource::Counter => TRACE_CLOCK,
             ClockSource::MonotonicRaw => Some("mono_raw"),
+            ClockSource::Virtual => None,
         }
     }
 

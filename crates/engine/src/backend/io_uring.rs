@@ -12,7 +12,7 @@ use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
 use super::Opened;
 use crate::buffer::{Buffers, Registration, Slot};
-use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
+use crate::request::{Action, Backend, Completion, InFlight, Queue, Request, SystemFailure};
 use iolab_workload::outcome::{Effective, RingFlag};
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
@@ -310,9 +310,7 @@ impl<O> Uring<O> {
     }
 }
 
-impl<O: Opened> Backend for Uring<O> {
-    const VARIED_ONLY: bool = O::SEVERAL;
-
+impl<O: Opened> Queue for Uring<O> {
     #[inline(always)]
     fn queue(&mut self, slot: Slot, request: Request) {
         let entry = self.entry(&slot, request);
@@ -324,6 +322,20 @@ impl<O: Opened> Backend for Uring<O> {
             self.push_when_free(&entry);
         }
     }
+
+    fn syscall(&self, action: Action) -> &'static str {
+        match action {
+            Action::Read => "io_uring read",
+            Action::Write => "io_uring write",
+            Action::Trim => "io_uring trim",
+            Action::Fsync => "io_uring fsync",
+            Action::Fdatasync => "io_uring fdatasync",
+        }
+    }
+}
+
+impl<O: Opened> Backend for Uring<O> {
+    const VARIED_ONLY: bool = O::SEVERAL;
 
     #[inline(always)]
     fn complete(
@@ -369,16 +381,6 @@ impl<O: Opened> Backend for Uring<O> {
             if left.is_zero() || self.complete_within(left.min(SETTLE_WAIT), done).is_err() {
                 return;
             }
-        }
-    }
-
-    fn syscall(&self, action: Action) -> &'static str {
-        match action {
-            Action::Read => "io_uring read",
-            Action::Write => "io_uring write",
-            Action::Trim => "io_uring trim",
-            Action::Fsync => "io_uring fsync",
-            Action::Fdatasync => "io_uring fdatasync",
         }
     }
 

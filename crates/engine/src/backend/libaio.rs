@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::Opened;
 use crate::buffer::Slot;
-use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
+use crate::request::{Action, Backend, Completion, InFlight, Queue, Request, SystemFailure};
 use iolab_workload::outcome::Effective;
 use iolab_workload::trial::{CacheState, TrialSpec};
 use iolab_workload::{Error, Result};
@@ -180,9 +180,7 @@ impl<O> Drop for Libaio<O> {
     }
 }
 
-impl<O: Opened> Backend for Libaio<O> {
-    const VARIED_ONLY: bool = O::SEVERAL;
-
+impl<O: Opened> Queue for Libaio<O> {
     #[inline(always)]
     fn queue(&mut self, slot: Slot, request: Request) {
         let index = slot.index() as usize;
@@ -223,6 +221,20 @@ impl<O: Opened> Backend for Libaio<O> {
         self.pending.push(control);
     }
 
+    fn syscall(&self, action: Action) -> &'static str {
+        match action {
+            Action::Read => "io_submit (read)",
+            Action::Write => "io_submit (write)",
+            Action::Trim => "io_submit (trim)",
+            Action::Fsync => "io_submit (fsync)",
+            Action::Fdatasync => "io_submit (fdatasync)",
+        }
+    }
+}
+
+impl<O: Opened> Backend for Libaio<O> {
+    const VARIED_ONLY: bool = O::SEVERAL;
+
     #[inline(always)]
     fn complete(
         &mut self,
@@ -259,16 +271,6 @@ impl<O: Opened> Backend for Libaio<O> {
             if left.is_zero() || self.collect(1, Some(timespec(left)), done).is_err() {
                 return;
             }
-        }
-    }
-
-    fn syscall(&self, action: Action) -> &'static str {
-        match action {
-            Action::Read => "io_submit (read)",
-            Action::Write => "io_submit (write)",
-            Action::Trim => "io_submit (trim)",
-            Action::Fsync => "io_submit (fsync)",
-            Action::Fdatasync => "io_submit (fdatasync)",
         }
     }
 

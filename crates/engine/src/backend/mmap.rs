@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, compiler_f
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::buffer::Slot;
-use crate::request::{Action, Backend, Completion, Request, SystemFailure};
+use crate::request::{Action, Backend, Completion, Queue, Request, SystemFailure};
 use iolab_workload::{Error, Result};
 
 pub(crate) struct Mmap {
@@ -145,12 +145,24 @@ impl Drop for Mmap {
     }
 }
 
-impl Backend for Mmap {
+impl Queue for Mmap {
     #[inline(always)]
     fn queue(&mut self, slot: Slot, request: Request) {
         self.queued = Some((slot, request));
     }
 
+    fn syscall(&self, action: Action) -> &'static str {
+        match action {
+            Action::Read => "read from the mapping",
+            Action::Write => "write to the mapping",
+            Action::Trim => "trim of the mapping",
+            Action::Fsync => "fsync",
+            Action::Fdatasync => "fdatasync",
+        }
+    }
+}
+
+impl Backend for Mmap {
     #[inline(always)]
     fn complete(
         &mut self,
@@ -167,16 +179,6 @@ impl Backend for Mmap {
     #[inline(always)]
     fn transfer(&mut self, slot: &mut Slot, request: Request) -> Option<i64> {
         Some(self.issue(slot, request))
-    }
-
-    fn syscall(&self, action: Action) -> &'static str {
-        match action {
-            Action::Read => "read from the mapping",
-            Action::Write => "write to the mapping",
-            Action::Trim => "trim of the mapping",
-            Action::Fsync => "fsync",
-            Action::Fdatasync => "fdatasync",
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `null`: every request completes at once and in full. It shows what iolab itself costs.
 
 use crate::buffer::Slot;
-use crate::request::{Action, Backend, Completion, Request, SystemFailure};
+use crate::request::{Action, Backend, Completion, Queue, Request, SystemFailure};
 
 pub(crate) struct Null {
     /// Each request's memory and its result. A completion as a whole would be copied by one wide load, which has to wait
@@ -17,7 +17,7 @@ impl Null {
     }
 }
 
-impl Backend for Null {
+impl Queue for Null {
     #[inline(always)]
     fn queue(&mut self, slot: Slot, request: Request) {
         let result = match request.action {
@@ -27,6 +27,12 @@ impl Backend for Null {
         self.queued.push((slot, result));
     }
 
+    fn syscall(&self, _action: Action) -> &'static str {
+        "none"
+    }
+}
+
+impl Backend for Null {
     #[inline(always)]
     fn complete(&mut self, _wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure> {
         let queued = self.queued.drain(..);
@@ -40,9 +46,5 @@ impl Backend for Null {
     #[inline(always)]
     fn transfer(&mut self, _slot: &mut Slot, request: Request) -> Option<i64> {
         Some(i64::from(request.len))
-    }
-
-    fn syscall(&self, _action: Action) -> &'static str {
-        "none"
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::synchronous::{Calls, PositionedCalls, carry_out};
 use super::{Opened, TrimCall};
 use crate::buffer::Slot;
-use crate::request::{Action, Backend, Completion, Request, SystemFailure};
+use crate::request::{Action, Backend, Completion, Queue, Request, SystemFailure};
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
@@ -143,12 +143,24 @@ impl<O: Opened> Pool<O> {
     }
 }
 
-impl<O: Opened> Backend for Pool<O> {
-    const VARIED_ONLY: bool = O::SEVERAL;
-
+impl<O: Opened> Queue for Pool<O> {
     fn queue(&mut self, slot: Slot, request: Request) {
         self.queued.push((slot, request));
     }
+
+    fn syscall(&self, action: Action) -> &'static str {
+        match action {
+            Action::Read => PositionedCalls::NAMES.0,
+            Action::Write => PositionedCalls::NAMES.1,
+            Action::Trim => self.shared.trim.name(),
+            Action::Fsync => "fsync",
+            Action::Fdatasync => "fdatasync",
+        }
+    }
+}
+
+impl<O: Opened> Backend for Pool<O> {
+    const VARIED_ONLY: bool = O::SEVERAL;
 
     fn complete(
         &mut self,
@@ -186,16 +198,6 @@ impl<O: Opened> Backend for Pool<O> {
         }
         done.extend(state.done.drain(..).map(completion));
         Ok(())
-    }
-
-    fn syscall(&self, action: Action) -> &'static str {
-        match action {
-            Action::Read => PositionedCalls::NAMES.0,
-            Action::Write => PositionedCalls::NAMES.1,
-            Action::Trim => self.shared.trim.name(),
-            Action::Fsync => "fsync",
-            Action::Fdatasync => "fdatasync",
-        }
     }
 
     fn offset_in_each_file(&self) -> Vec<u64> {

@@ -10,7 +10,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 
 use super::{Opened, TrimCall};
 use crate::buffer::Slot;
-use crate::request::{Action, Backend, Completion, Request, SystemFailure};
+use crate::request::{Action, Backend, Completion, Queue, Request, SystemFailure};
 use iolab_workload::outcome::Effective;
 use iolab_workload::trial::TrialSpec;
 
@@ -235,14 +235,26 @@ fn issue<C: Calls>(
     }
 }
 
-impl<C: Calls, O: Opened> Backend for Synchronous<C, O> {
-    const VARIED_ONLY: bool = O::SEVERAL;
-
+impl<C: Calls, O: Opened> Queue for Synchronous<C, O> {
     #[inline(always)]
     fn queue(&mut self, slot: Slot, request: Request) {
         debug_assert!(self.queued.is_none());
         self.queued = Some((slot, request));
     }
+
+    fn syscall(&self, action: Action) -> &'static str {
+        match action {
+            Action::Read => C::NAMES.0,
+            Action::Write => C::NAMES.1,
+            Action::Trim => self.trim.name(),
+            Action::Fsync => "fsync",
+            Action::Fdatasync => "fdatasync",
+        }
+    }
+}
+
+impl<C: Calls, O: Opened> Backend for Synchronous<C, O> {
+    const VARIED_ONLY: bool = O::SEVERAL;
 
     #[inline(always)]
     fn complete(&mut self, _wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure> {
@@ -256,16 +268,6 @@ impl<C: Calls, O: Opened> Backend for Synchronous<C, O> {
     #[inline(always)]
     fn transfer(&mut self, slot: &mut Slot, request: Request) -> Option<i64> {
         Some(self.carry_out(slot, request))
-    }
-
-    fn syscall(&self, action: Action) -> &'static str {
-        match action {
-            Action::Read => C::NAMES.0,
-            Action::Write => C::NAMES.1,
-            Action::Trim => self.trim.name(),
-            Action::Fsync => "fsync",
-            Action::Fdatasync => "fdatasync",
-        }
     }
 
     fn offset_in_each_file(&self) -> Vec<u64> {

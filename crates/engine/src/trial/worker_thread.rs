@@ -20,7 +20,7 @@ use crate::worker::latency_log::{LatencyLog, Notes};
 use crate::worker::open_loop::{Open, sleep_exactly};
 use crate::worker::outcome::is_timed;
 use crate::worker::{
-    Closed, Common, NoLog, NotedRequests, Plain, Requests, Run, Timing, Varied, Worker,
+    Closed, Common, NoLog, NotedRequests, Plain, Requests, Timing, Turns, Varied, Worker,
     WorkerOutcome,
 };
 use iolab_host::counters;
@@ -249,7 +249,14 @@ impl Stage<'_> {
         Common::new(spec, self.number, begun, buffers, clock, stop).signed_by(signer)
     }
 
-    fn drive(&self, worker: impl Run, pieces: Option<Pieces>) -> Option<WorkerOutcome> {
+    fn drive<'w, B: crate::request::Backend, T: Timing, R: Requests>(
+        &self,
+        worker: Worker<'w, B, T, R>,
+        pieces: Option<Pieces>,
+    ) -> Option<WorkerOutcome>
+    where
+        Worker<'w, B, T, R>: Turns,
+    {
         let started = self.start()?;
         let (mut outcome, remains) = worker.run();
         self.end(started, pieces, &mut outcome);

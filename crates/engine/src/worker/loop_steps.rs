@@ -3,12 +3,12 @@
 //!
 //! Syncs of a worker after a number of writes, and the end of its trial: the last time stamp, and the final sync.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::{Requests, Varied, WorkerOutcome, requests};
 use crate::buffer::{Buffers, Slot};
-use crate::request::{Action, Backend, Completion, Request, SystemFailure};
+use crate::request::{Action, Backend, Completion, Queue, Request, SystemFailure};
 use crate::verify::signer::Signer;
 use iolab_host::clock::Clock;
 use iolab_workload::operation::{Moved, PerOperation};
@@ -43,6 +43,14 @@ pub(crate) struct Common<'a> {
     /// Requests still to be issued.
     pub(super) left: u64,
     time_ticks: Option<u64>,
+    /// Stamp at which the time is up.
+    pub(super) deadline: u64,
+    /// The next stamp at which there is something to do, whatever completes.
+    pub(super) wake: u64,
+    /// Beginning and end of the pause under way, stamps.
+    pub(super) resting: Option<(u64, u64)>,
+    /// Time before the end of a pause at which sleeping stops, ticks.
+    lead: u64,
     pub(super) wait: u32,
     pub(super) stamps: bool,
     pub(super) generation: u64,
@@ -53,10 +61,10 @@ pub(crate) struct Common<'a> {
     /// The syncs that follow writes; read only if there are some.
     following: Following,
     /// Whether one sync follows all writes.
-    pub(super) syncs_at_end: bool,
+    syncs_at_end: bool,
     /// Set when no further request shall be issued.
     pub(super) stopping: bool,
-    pub(super) outcome: WorkerOutcome,
+    pub(crate) outcome: WorkerOutcome,
 }
 
 impl<'a> Common<'a> {
@@ -83,6 +91,10 @@ impl<'a> Common<'a> {
             done: Vec::with_capacity(spec.depth as usize),
             left: quota(spec, worker),
             time_ticks: spec.limit.time.map(|t| clock.ticks(t.as_nanos() as u64)),
+            deadline: u64::MAX,
+            wake: u64::MAX,
+            resting: None,
+            lead: clock.ticks(requests::LEAD_NS),
             wait: spec.batch.wait_for(spec.depth),
             stamps: spec.writes() && spec.compressible < 100,
             generation: derive(spec.seed, u64::from(spec.number_of(worker))),
@@ -107,14 +119,26 @@ impl<'a> Common<'a> {
         self
     }
 
-    /// Takes the first stamp; returns it with the deadline, a stamp.
-    pub(super) fn begin(&mut self) -> (u64, u64) {
-        let start = self.clock.now();
-        let deadline = self
+    /// In virtual time: sleeps end exactly, and no data is written.
+    pub(crate) fn in_virtual_time(mut self) -> Self {
+        self.lead = 0;
+        self.stamps = false;
+        self.outcome.cpus = None;
+        self
+    }
+
+    /// Begins at a stamp.
+    pub(super) fn begin(&mut self, start: u64) {
+        (self.outcome.start, self.outcome.end) = (start, start);
+        self.deadline = self
             .time_ticks
             .map_or(u64::MAX, |ticks| start.saturating_add(ticks));
-        self.outcome.start = start;
-        (start, deadline)
+        self.wake = self.outcome.series.begin(start);
+    }
+
+    /// The request of a slot.
+    pub(crate) fn request_of(&self, slot: u32) -> Request {
+        self.issued[slot as usize].request
     }
 
     /// Requests on their way.
@@ -145,7 +169,7 @@ impl<'a> Common<'a> {
     /// Handles a result that is not a whole transfer: short transfers go on, a write is followed by its sync if the policy
     /// says so, errors end the trial. Returns the slot of a completed request.
     #[inline(never)]
-    pub(super) fn unusual<B: Backend>(
+    pub(super) fn unusual<B: Queue>(
         &mut self,
         backend: &mut B,
         slot: Slot,
@@ -230,25 +254,41 @@ impl<'a> Common<'a> {
         }
     }
 
-    pub(super) fn end_with(&mut self, why: Ended) {
+    pub(crate) fn end_with(&mut self, why: Ended) {
         if !self.stopping && self.left > 0 {
             self.outcome.account.ended = why;
         }
         self.stopping = true;
     }
 
-    /// Enters the interval of the series that holds `now`, and ends the trial when its time is up. Returns the next stamp
-    /// at which there is something to do. To be called before requests completed at `now` are tallied.
+    /// Enters the interval of the series that holds `now`, and ends the trial when its time is up. To be called before requests
+    /// completed at `now` are tallied.
     #[cold]
     #[inline(never)]
-    pub(super) fn wake_up(&mut self, now: u64, deadline: u64) -> u64 {
-        let wake = self.outcome.series.turn_to(now, self.done());
-        self.see_cpu();
-        if now < deadline {
-            return wake.min(deadline);
+    pub(super) fn wake_up(&mut self, now: u64) {
+        self.enter_interval(now);
+        if now < self.deadline {
+            self.wake = self.wake.min(self.deadline);
+        } else {
+            self.end_with(Ended::Time);
         }
-        self.end_with(Ended::Time);
-        wake
+    }
+
+    /// Enters the interval of the series that holds `now`.
+    pub(super) fn enter_interval(&mut self, now: u64) {
+        self.wake = self.outcome.series.turn_to(now, self.done());
+        self.see_cpu();
+    }
+
+    /// The stamp to wait for if a pause is under way at `now`; one that is over is counted.
+    pub(super) fn rests_until(&mut self, now: u64) -> Option<u64> {
+        let (began, until) = self.resting?;
+        if now < until && !self.stopping {
+            return Some(until.saturating_sub(self.lead).min(self.wake));
+        }
+        self.resting = None;
+        self.outcome.account.paused_ns += self.clock.ns_between(began, now);
+        None
     }
 
     /// Notes the CPU that this runs on.
@@ -261,34 +301,6 @@ impl<'a> Common<'a> {
     /// The work done so far.
     pub(super) fn done(&self) -> PerOperation<Moved> {
         self.outcome.account.operations.moved()
-    }
-}
-
-impl Common<'_> {
-    /// Waits until a pause is over. Returns whether there is more to issue after that.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn rest_until(
-        &mut self,
-        until: u64,
-        now: &mut u64,
-        wake: &mut u64,
-        deadline: u64,
-    ) -> bool {
-        let began = *now;
-        let exact = until.saturating_sub(self.clock.ticks(requests::LEAD_NS));
-        while *now < until && !self.stopping {
-            requests::sleep_until(self.clock, exact.min(*wake));
-            *now = self.clock.now();
-            if *now >= *wake {
-                *wake = self.wake_up(*now, deadline);
-            }
-            if self.stop.load(Ordering::Relaxed) {
-                self.end_with(Ended::Interrupted);
-            }
-        }
-        self.outcome.account.paused_ns += self.clock.ns_between(began, *now);
-        !self.stopping
     }
 }
 
@@ -343,15 +355,24 @@ fn carry_out<B: Backend>(
 }
 
 impl Common<'_> {
-    /// Takes the time, and makes written data durable if that is part of the trial.
-    pub(super) fn wind_up<B: Backend>(&mut self, backend: &mut B, mut done: Vec<Completion>) {
-        self.outcome.end = self.clock.now();
+    /// Takes note of the end at a stamp.
+    pub(crate) fn end_at(&mut self, now: u64) {
+        self.outcome.end = now;
         self.see_cpu();
         let tallied = self.done();
         self.outcome.series.finish(self.outcome.end, tallied);
         self.outcome.signed = self.signer.take().map(|signer| signer.finish());
-        let whole = self.outcome.account.ended.is_whole();
-        if self.syncs_at_end && self.outcome.account.operations.write.requests > 0 && whole {
+    }
+
+    /// Whether one sync follows all writes, and there were some.
+    pub(crate) fn has_to_sync(&self) -> bool {
+        let account = &self.outcome.account;
+        self.syncs_at_end && account.operations.write.requests > 0 && account.ended.is_whole()
+    }
+
+    /// Makes written data durable if that is part of the trial.
+    pub(super) fn sync_at_end<B: Backend>(&mut self, backend: &mut B, mut done: Vec<Completion>) {
+        if self.has_to_sync() {
             self.final_sync(backend, &mut done);
         }
     }

@@ -14,11 +14,10 @@ use rustix::thread::set_current_timer_slack;
 
 use super::outcome::waiting_operations;
 use super::request_log::{Log, NoLog};
-use super::requests::{self, LEAD_NS};
-use super::{Requests, Run, Timing, Worker, WorkerOutcome};
-use crate::buffer::Buffers;
+use super::requests::LEAD_NS;
+use super::{Requests, Timing, Turns, Wait, Worker, WorkerOutcome};
 use crate::list::{Schedule, Starts};
-use crate::request::{Action, Backend, Completion, Request, SystemFailure};
+use crate::request::{Action, Completion, Queue, Request};
 use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_workload::operation::PerOperation;
@@ -108,10 +107,10 @@ impl<'a, L: Log, S: Starts> Open<'a, L, S> {
         }
     }
 
-    /// Begins at a stamp.
-    pub(crate) fn begin(&mut self, start: u64) {
-        self.start = start;
-        self.log.begin(start);
+    /// In virtual time: waiting ends exactly.
+    pub(crate) fn in_virtual_time(mut self) -> Self {
+        (self.slack, self.lead) = (0, 0);
+        self
     }
 
     /// The stamp at which the request of a slot was intended to start.
@@ -229,6 +228,7 @@ impl Closing {
 
 impl<L: Log, S: Starts> Timing for Open<'_, L, S> {
     const TIMED: bool = true;
+    const CLOSED: bool = false;
 
     type Log = L;
 
@@ -238,7 +238,8 @@ impl<L: Log, S: Starts> Timing for Open<'_, L, S> {
     }
 
     fn begin(&mut self, start: u64) {
-        Open::begin(self, start);
+        self.start = start;
+        self.log.begin(start);
     }
 
     #[inline(always)]
@@ -256,58 +257,53 @@ impl<L: Log, S: Starts> Timing for Open<'_, L, S> {
     }
 }
 
-impl<B: Backend, L: Log, S: Starts, R: Requests> Run for Worker<'_, B, Open<'_, L, S>, R> {
-    type Remains = (B, Buffers);
-
-    fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
-        let (start, deadline) = self.common.begin();
+impl<B: Queue, L: Log, S: Starts, R: Requests> Turns for Worker<'_, B, Open<'_, L, S>, R> {
+    fn begin(&mut self, start: u64) {
+        self.common.begin(start);
         self.timing.begin(start);
-        let mut interval_end = self.common.outcome.series.begin(start);
-        let mut now = start;
-        let mut done = std::mem::take(&mut self.common.done);
-        loop {
-            self.issue_due(now, deadline);
-            if self.common.outstanding() == 0 && self.is_over(deadline) {
-                break;
-            }
-            if let Err(failure) = self.pass_time(deadline, &mut done) {
-                let common = &mut self.common;
-                common.mechanism_failed(&mut self.backend, failure, &mut done);
-                break;
-            }
-            now = self.common.clock.now();
-            if now >= interval_end {
-                let tallied = self.common.done();
-                interval_end = self.common.outcome.series.turn_to(now, tallied);
-                self.common.see_cpu();
-            }
-            for completion in done.drain(..) {
-                self.finish(completion, now);
-            }
-            if now >= deadline && !self.timing.is_closed() {
-                self.time_is_up(now, deadline);
-            }
-            if self.common.stop.load(Ordering::Relaxed) {
-                self.common.end_with(Ended::Interrupted);
-            }
+    }
+
+    /// Waits for completions, but not beyond the next intended start when there is a slot for its request.
+    fn turn(&mut self, now: u64, done: &mut Vec<Completion>) -> Wait {
+        if now >= self.common.wake {
+            self.common.enter_interval(now);
         }
-        self.timing
-            .hand_over(now.min(deadline), &mut self.common.outcome);
-        self.wind_up(done)
+        for completion in done.drain(..) {
+            self.finish(completion, now);
+        }
+        if now >= self.common.deadline && !self.timing.is_closed() {
+            self.time_is_up(now);
+        }
+        if self.common.stop.load(Ordering::Relaxed) {
+            self.common.end_with(Ended::Interrupted);
+        }
+        self.issue_due(now);
+        let until = || self.timing.wake().min(self.common.deadline);
+        match self.common.outstanding() {
+            0 if self.is_over() => Wait::Over,
+            0 => Wait::Until(until()),
+            _ if self.common.buffers.home().is_empty() || self.is_over() => Wait::Completions(1),
+            _ => Wait::CompletionUntil(until()),
+        }
+    }
+
+    fn close(&mut self, now: u64) {
+        let last = now.min(self.common.deadline);
+        self.timing.hand_over(last, &mut self.common.outcome);
     }
 }
 
-impl<B: Backend, L: Log, S: Starts, R: Requests> Worker<'_, B, Open<'_, L, S>, R> {
+impl<B: Queue, L: Log, S: Starts, R: Requests> Worker<'_, B, Open<'_, L, S>, R> {
     /// Issues requests that are due, as far as there are free slots.
     #[inline(always)]
-    fn issue_due(&mut self, now: u64, deadline: u64) {
+    fn issue_due(&mut self, now: u64) {
         let mut stamped = false;
-        let last = now.min(deadline - 1);
+        let last = now.min(self.common.deadline - 1);
         if !self.common.buffers.home().is_empty() {
             self.timing.has_slot(now);
         }
         while self.timing.next() <= last
-            && !self.is_over(deadline)
+            && !self.is_over()
             && let Some(slot) = self.common.buffers.take()
         {
             let now = match S::WAITS {
@@ -328,37 +324,19 @@ impl<B: Backend, L: Log, S: Starts, R: Requests> Worker<'_, B, Open<'_, L, S>, R
 
     /// Whether no further request will be issued.
     #[inline(always)]
-    fn is_over(&self, deadline: u64) -> bool {
-        let made_up = || self.timing.is_closed() && self.timing.next() >= deadline;
+    fn is_over(&self) -> bool {
+        let made_up = || self.timing.is_closed() && self.timing.next() >= self.common.deadline;
         self.common.stopping || self.common.left == 0 || made_up()
     }
 
     /// Handles the time bound: requests due by then are still issued, unless there are too many.
-    fn time_is_up(&mut self, now: u64, deadline: u64) {
-        self.issue_due(now, deadline);
-        let closing = self.timing.close(deadline);
+    fn time_is_up(&mut self, now: u64) {
+        self.issue_due(now);
+        let closing = self.timing.close(self.common.deadline);
         let made_up = self.timing.makes_up(closing);
         let was_stopping = self.common.stopping;
         self.common.end_with(Ended::Time);
         self.common.stopping = was_stopping || !made_up;
-    }
-
-    /// Waits for completions, but not beyond the next intended start when there is a slot for its request.
-    fn pass_time(
-        &mut self,
-        deadline: u64,
-        done: &mut Vec<Completion>,
-    ) -> Result<(), SystemFailure> {
-        let wake = self.timing.wake().min(deadline);
-        if self.common.outstanding() == 0 {
-            requests::sleep_until(self.common.clock, wake);
-            return Ok(());
-        }
-        if self.common.buffers.home().is_empty() || self.is_over(deadline) {
-            return self.backend.complete(1, done);
-        }
-        let timeout = requests::time_until(self.common.clock, wake);
-        self.backend.complete_within(timeout, done)
     }
 }
 

@@ -202,6 +202,9 @@ pub(crate) trait Timing {
     /// Whether requests are stamped and their service time is recorded.
     const TIMED: bool;
 
+    /// Whether a request follows as soon as another completes.
+    const CLOSED: bool;
+
     /// The log of single requests.
     type Log: Log;
 
@@ -226,6 +229,7 @@ pub(crate) struct Closed<const TIMED: bool, L = NoLog>(pub(crate) L);
 
 impl<const TIMED: bool, L: Log> Timing for Closed<TIMED, L> {
     const TIMED: bool = TIMED;
+    const CLOSED: bool = true;
 
     type Log = L;
 

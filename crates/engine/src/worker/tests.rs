@@ -21,11 +21,17 @@ struct Failing {
     keeps: usize,
 }
 
-impl Backend for Failing {
+impl Queue for Failing {
     fn queue(&mut self, slot: Slot, _request: Request) {
         self.in_flight.push(slot);
     }
 
+    fn syscall(&self, _action: Action) -> &'static str {
+        "none"
+    }
+}
+
+impl Backend for Failing {
     fn complete(&mut self, _wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure> {
         if self.until_failure == 0 {
             return Err(SystemFailure {
@@ -43,10 +49,6 @@ impl Backend for Failing {
         assert!(!timeout.is_zero());
         let back = self.in_flight.drain(self.keeps..);
         done.extend(back.map(|slot| Completion { slot, result: 4096 }));
-    }
-
-    fn syscall(&self, _action: Action) -> &'static str {
-        "none"
     }
 }
 
@@ -75,7 +77,7 @@ fn run_timed<'a, B: Backend, T: Timing>(
     stop: &'a AtomicBool,
 ) -> (WorkerOutcome, (B, Buffers))
 where
-    Worker<'a, B, T, Plain>: Run<Remains = (B, Buffers)>,
+    Worker<'a, B, T, Plain>: Turns,
 {
     let buffers = Buffers::new(spec, 0).expect("a few KiB");
     let spare = SpareHistograms::default();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::buffer::Slot;
+use crate::request::{Backend, SystemFailure};
 use crate::worker::tests::run_first;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::trial::Arrivals;
@@ -30,7 +31,7 @@ impl Stalling {
     }
 }
 
-impl Backend for Stalling {
+impl Queue for Stalling {
     fn queue(&mut self, slot: Slot, request: Request) {
         let result = match request.action {
             Action::Fsync | Action::Fdatasync => 0,
@@ -39,6 +40,12 @@ impl Backend for Stalling {
         self.queued = Some(Completion { slot, result });
     }
 
+    fn syscall(&self, _action: Action) -> &'static str {
+        "none"
+    }
+}
+
+impl Backend for Stalling {
     fn complete(&mut self, _wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure> {
         if self.until_stall == 0 {
             thread::sleep(self.stall);
@@ -46,10 +53,6 @@ impl Backend for Stalling {
         self.until_stall = self.until_stall.wrapping_sub(1);
         done.extend(self.queued.take());
         Ok(())
-    }
-
-    fn syscall(&self, _action: Action) -> &'static str {
-        "none"
     }
 }
 
