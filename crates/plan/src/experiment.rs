@@ -11,15 +11,13 @@ mod rate_search;
 mod tracked_cells;
 mod write_budget;
 
-use std::path::{Component, Path, PathBuf};
-
 use iolab_workload::names::check_file_name;
 use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::read_user_file;
+use crate::read_user_file::definition;
 
 pub use change::Change;
 pub use design::{
@@ -35,7 +33,6 @@ pub use write_budget::writes_at_most;
 use document::{Definition, DocumentText, Entries, Groups, check_level_count};
 use iolab_workload::escape_control::steers;
 use iolab_workload::group::split_group;
-use iolab_workload::names::{nearest, unknown};
 use iolab_workload::response::{Response, ServiceLevels};
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::units::exact_duration;
@@ -60,8 +57,7 @@ iolab_workload::named! {
 
 /// Most cells of an experiment.
 pub const CELLS_MAX: usize = 10_000;
-/// Largest experiment or suite file that is read, bytes.
-const FILE_MAX: u64 = 1 << 20;
+
 /// One varied setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
@@ -174,26 +170,21 @@ impl Experiment {
             parsed.map_err(|error| at(text.span(), error))
         });
         let (group, response) = split_group(document.response.get_ref());
+        let name = check_file_name(document.name.get_ref())
+            .map_err(|error| at(document.name.span(), error))?;
+        let question = check_question(document.question.get_ref())
+            .map_err(|error| at(document.question.span(), error))?;
+        let response = response
+            .parse()
+            .map_err(|error| at(document.response.span(), error))?;
         let mut experiment = Self {
-            name: check_file_name(document.name.get_ref())
-                .map_err(|error| at(document.name.span(), error))?,
-            question: check_question(document.question.get_ref())
-                .map_err(|error| at(document.question.span(), error))?,
-            response: response
-                .parse()
-                .map_err(|error| at(document.response.span(), error))?,
             response_group: group.map(str::to_owned),
-            factors: Vec::new(),
-            settings: Vec::new(),
-            groups: Vec::new(),
-            design: Design::default(),
             refined: document.refined,
             seek: levels(document.seek)?,
             hold: levels(document.hold)?,
-            only: Vec::new(),
-            track: Vec::new(),
             standard: standard.transpose()?,
             inquiry: document.inquiry,
+            ..Self::bare(name, question, response, Design::default())
         };
         Definition {
             factors: document.factors,
@@ -216,29 +207,12 @@ impl Experiment {
     ///
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such experiment, with similar names; or a fault in the file.
     pub fn find(name: &str) -> Result<Self> {
-        if let Some((_, text)) = BUILTIN.iter().find(|(builtin, _)| *builtin == name) {
-            return Self::from_toml(text, name);
-        }
-        let path = Path::new(name);
-        if path.exists() || path.extension().is_some_and(|ext| ext == "toml") {
-            let read = Self::from_toml(&read_text(path)?, name);
-            let checked = read.and_then(|experiment| {
-                let tracked = experiment.check_track();
-                tracked
-                    .map_err(|error| error.within(name))
-                    .map(|()| experiment)
-            });
-            return checked.map_err(|error| of_text(path, error));
-        }
-        let known: Vec<&str> = BUILTIN.iter().map(|(builtin, _)| *builtin).collect();
-        if nearest(name, &known).is_empty()
-            && let Some(change) = Setting::change_named(name)
-        {
-            return Err(Error::usage(format!("experiment '{name}' is unknown")).hint(format!(
-                "it belongs to a setting, which any experiment takes: iolab run write-random --set {change}"
-            )));
-        }
-        Err(unknown("experiment", name, &known))
+        definition("experiment", BUILTIN, name, |text| {
+            let experiment = Self::from_toml(text, name)?;
+            let tracked = experiment.check_track();
+            tracked.map_err(|error| error.within(name))?;
+            Ok(experiment)
+        })
     }
 
     /// Whether [`Experiment::find`] finds a built-in experiment by this name.
@@ -401,20 +375,7 @@ impl Experiment {
 
     /// The fixed value or the levels of a setting, for all groups and for each one; empty if it has its default.
     pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let own = self.groups.iter().flat_map(|group| &group.settings);
-        let fixed = self
-            .settings
-            .iter()
-            .chain(own)
-            .filter(move |(setting, _)| setting.name == name);
-        let swept = self
-            .factors
-            .iter()
-            .filter(move |factor| factor.of.setting.name == name);
-        fixed
-            .map(|(_, value)| value)
-            .chain(swept.flat_map(|factor| &factor.levels))
-            .map(String::as_str)
+        self.values_of_groups(name).map(|(_, value)| value)
     }
 
     /// Resets a setting to its default, whether it was fixed or varied.
@@ -435,79 +396,6 @@ impl Experiment {
             Error::failed(format!("the experiment cannot be written as TOML: {error}"))
         })
     }
-}
-
-/// The file called `name` in `folder` or below it. The restriction keeps a foreign experiment file from making iolab read
-/// and show files elsewhere.
-///
-/// # Errors
-///
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): the name leads out of the folder, by `..`, as an absolute path or through a
-/// link; or there is no such file.
-pub fn beside(folder: &Path, name: &str) -> Result<PathBuf> {
-    let outside = || {
-        Error::usage(format!(
-            "{name} is outside of the folder of the file that names it"
-        ))
-        .hint("put it into that folder or below it")
-    };
-    let mut depth = 0_usize;
-    for component in Path::new(name).components() {
-        depth = match component {
-            Component::Normal(_) => depth + 1,
-            Component::CurDir => depth,
-            Component::ParentDir => depth.checked_sub(1).ok_or_else(outside)?,
-            Component::RootDir | Component::Prefix(_) => return Err(outside()),
-        };
-    }
-    let folder = or_here(folder);
-    let path = folder.join(name);
-    let unreadable = |error: std::io::Error| {
-        Error::usage(format!("cannot read {}: {error}", path.display()))
-            .hint("check the name, which counts from the folder of the file that names it")
-    };
-    let found = path.canonicalize().map_err(unreadable)?;
-    match found.starts_with(folder.canonicalize().map_err(unreadable)?) {
-        true => Ok(found),
-        false => Err(outside()),
-    }
-}
-
-/// Whether a file that a user named is a link to a file outside its folder. Messages do not quote such a file.
-pub fn leads_elsewhere(named: &Path) -> bool {
-    let folder = named.parent().map(or_here);
-    match (named.canonicalize(), folder.map(Path::canonicalize)) {
-        (Ok(file), Some(Ok(folder))) => !file.starts_with(folder),
-        _ => false,
-    }
-}
-
-/// The folder, or `.` if it is empty.
-fn or_here(folder: &Path) -> &Path {
-    match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
-    }
-}
-
-/// The error about the text of a file that a user named, without quoting a file that is elsewhere.
-pub fn of_text(named: &Path, error: Error) -> Error {
-    match leads_elsewhere(named) {
-        false => error,
-        true => Error::usage(format!("{}: there is a mistake in it", named.display())).hint(
-            "it is a link to a file elsewhere, whose text is not shown: give that file itself",
-        ),
-    }
-}
-
-/// Reads a small text file that a user named.
-///
-/// # Errors
-///
-/// Errors of [`read_user_file::text`].
-pub fn read_text(path: &Path) -> Result<String> {
-    let hint = "give a TOML file, a job file of fio, or a name that 'iolab list' shows";
-    read_user_file::text(path, FILE_MAX, hint)
 }
 
 /// Refuses control characters, which could control the terminal that shows the text.

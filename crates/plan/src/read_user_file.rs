@@ -1,13 +1,20 @@
 //! Reads files that a user named. Opens regular files with content only: reading a FIFO, a terminal or a file of procfs may
 //! block, or consume data meant for another process.
+//!
+//! Definitions: the built-in ones, and TOML files.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Take};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use iolab_workload::escape_control::shell_path;
+use iolab_workload::names::{nearest, unknown};
+use iolab_workload::settings::Setting;
 use iolab_workload::units::format_bytes;
 use iolab_workload::{Error, Result};
+
+/// Largest definition that is read, bytes.
+const FILE_MAX: u64 = 1 << 20;
 
 /// First bytes of a run file, which is an SQLite database.
 const RUN_FILE: &[u8; 16] = b"SQLite format 3\0";
@@ -92,4 +99,105 @@ fn is_of_kernel(path: &Path) -> bool {
 /// Errors of open(2).
 pub fn open(path: &Path, metadata: &Metadata) -> io::Result<Take<File>> {
     Ok(File::open(path)?.take(metadata.len()))
+}
+
+/// What `read` makes of the definition of this name: of a built-in one, or of the TOML file at this path. `kind` names the kind of
+/// definition in messages.
+///
+/// # Errors
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no such definition, with similar names; errors of `read`.
+pub(crate) fn definition<T>(
+    kind: &str,
+    builtin: &[(&str, &str)],
+    name: &str,
+    read: impl FnOnce(&str) -> Result<T>,
+) -> Result<T> {
+    if let Some((_, text)) = builtin.iter().find(|(known, _)| *known == name) {
+        return read(text);
+    }
+    let path = Path::new(name);
+    if path.exists() || path.extension().is_some_and(|ext| ext == "toml") {
+        return read(&read_text(path)?).map_err(|error| of_text(path, error));
+    }
+    let known: Vec<&str> = builtin.iter().map(|(known, _)| *known).collect();
+    match Setting::change_named(name).filter(|_| nearest(name, &known).is_empty()) {
+        Some(change) => Err(Error::usage(format!("{kind} '{name}' is unknown")).hint(format!(
+            "it belongs to a setting, which any experiment takes: iolab run write-random --set {change}"
+        ))),
+        None => Err(unknown(kind, name, &known)),
+    }
+}
+
+/// The file called `name` in `folder` or below it. The restriction keeps a foreign experiment file from making iolab read
+/// and show files elsewhere.
+///
+/// # Errors
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the name leads out of the folder, by `..`, as an absolute path or through a
+/// link; or there is no such file.
+pub fn beside(folder: &Path, name: &str) -> Result<PathBuf> {
+    let outside = || {
+        Error::usage(format!(
+            "{name} is outside of the folder of the file that names it"
+        ))
+        .hint("put it into that folder or below it")
+    };
+    let mut depth = 0_usize;
+    for component in Path::new(name).components() {
+        depth = match component {
+            Component::Normal(_) => depth + 1,
+            Component::CurDir => depth,
+            Component::ParentDir => depth.checked_sub(1).ok_or_else(outside)?,
+            Component::RootDir | Component::Prefix(_) => return Err(outside()),
+        };
+    }
+    let folder = or_here(folder);
+    let path = folder.join(name);
+    let unreadable = |error: std::io::Error| {
+        Error::usage(format!("cannot read {}: {error}", path.display()))
+            .hint("check the name, which counts from the folder of the file that names it")
+    };
+    let found = path.canonicalize().map_err(unreadable)?;
+    match found.starts_with(folder.canonicalize().map_err(unreadable)?) {
+        true => Ok(found),
+        false => Err(outside()),
+    }
+}
+
+/// Whether a file that a user named is a link to a file outside its folder. Messages do not quote such a file.
+pub fn leads_elsewhere(named: &Path) -> bool {
+    let folder = named.parent().map(or_here);
+    match (named.canonicalize(), folder.map(Path::canonicalize)) {
+        (Ok(file), Some(Ok(folder))) => !file.starts_with(folder),
+        _ => false,
+    }
+}
+
+/// The folder, or `.` if it is empty.
+fn or_here(folder: &Path) -> &Path {
+    match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    }
+}
+
+/// The error about the text of a file that a user named, without quoting a file that is elsewhere.
+pub fn of_text(named: &Path, error: Error) -> Error {
+    match leads_elsewhere(named) {
+        false => error,
+        true => Error::usage(format!("{}: there is a mistake in it", named.display())).hint(
+            "it is a link to a file elsewhere, whose text is not shown: give that file itself",
+        ),
+    }
+}
+
+/// Reads a small text file that a user named.
+///
+/// # Errors
+///
+/// Errors of [`text`].
+pub fn read_text(path: &Path) -> Result<String> {
+    let hint = "give a TOML file, a job file of fio, or a name that 'iolab list' shows";
+    text(path, FILE_MAX, hint)
 }

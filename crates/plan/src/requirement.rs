@@ -2,14 +2,14 @@
 //!
 //! Parameters of a requirement, and the texts that are derived from them: `{batch * record_mb / step_s}`.
 
-use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
 use crate::experiment::document::{Definition, DocumentText, Entries, Groups, Ordered, budget};
-use crate::experiment::{Design, Experiment, TRIALS_MAX, check_question, read_text};
+use crate::experiment::{Design, Experiment, TRIALS_MAX, check_question};
+use crate::read_user_file::definition;
 use iolab_workload::names::{check_file_name, unknown};
 use iolab_workload::response::{Need, Response};
 use iolab_workload::settings::{CellSpec, Setting};
@@ -153,16 +153,9 @@ impl Requirement {
     ///
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such requirement, with similar names; or a fault in the file or a change.
     pub fn find(name: &str, changes: &[String]) -> Result<Self> {
-        let builtin = BUILTIN_REQUIREMENTS.iter();
-        if let Some((_, text)) = builtin.clone().find(|(builtin, _)| *builtin == name) {
-            return Self::from_toml(text, name, changes);
-        }
-        let path = Path::new(name);
-        if path.exists() || path.extension().is_some_and(|ext| ext == "toml") {
-            return Self::from_toml(&read_text(path)?, name, changes);
-        }
-        let known: Vec<&str> = builtin.map(|(name, _)| *name).collect();
-        Err(unknown("requirement", name, &known))
+        definition("requirement", BUILTIN_REQUIREMENTS, name, |text| {
+            Self::from_toml(text, name, changes)
+        })
     }
 
     /// Whether [`Requirement::find`] finds a built-in requirement by this name.

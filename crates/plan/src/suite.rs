@@ -9,9 +9,8 @@ use serde::Deserialize;
 use toml::{Spanned, Value};
 
 use crate::experiment::document::{Definition, DocumentText, Entries, Groups, budget};
-use crate::experiment::{
-    BUDGET_MAX, BUILTIN, CELLS_MAX, Experiment, beside, check_question, of_text, read_text,
-};
+use crate::experiment::{BUDGET_MAX, BUILTIN, CELLS_MAX, Experiment, check_question};
+use crate::read_user_file::{beside, definition};
 use iolab_workload::names::check_file_name;
 use iolab_workload::names::unknown;
 
@@ -140,17 +139,10 @@ impl Suite {
     ///
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such suite, with similar names; or a fault in the file.
     pub fn find(name: &str) -> Result<Self> {
-        if let Some((_, text)) = BUILTIN_SUITES.iter().find(|(builtin, _)| *builtin == name) {
-            return Self::from_toml(text, name, Path::new("."));
-        }
-        let path = Path::new(name);
-        if path.exists() || path.extension().is_some_and(|ext| ext == "toml") {
-            let folder = path.parent().unwrap_or(Path::new("."));
-            return Self::from_toml(&read_text(path)?, name, folder)
-                .map_err(|error| of_text(path, error));
-        }
-        let known: Vec<&str> = BUILTIN_SUITES.iter().map(|(builtin, _)| *builtin).collect();
-        Err(unknown("suite", name, &known))
+        let folder = Path::new(name).parent().unwrap_or(Path::new("."));
+        definition("suite", BUILTIN_SUITES, name, |text| {
+            Self::from_toml(text, name, folder)
+        })
     }
 }
 
@@ -162,8 +154,7 @@ impl SuiteEntry {
         common: &Definition,
     ) -> Result<Experiment> {
         let name = self.used.get_ref();
-        let is_builtin = BUILTIN.iter().any(|(builtin, _)| builtin == name);
-        let found = if is_builtin {
+        let found = if Experiment::is_builtin(name) {
             Experiment::find(name)
         } else if name.ends_with(".toml") {
             beside(folder, name).and_then(|path| Experiment::find(&path.to_string_lossy()))

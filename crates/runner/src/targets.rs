@@ -412,11 +412,11 @@ fn smallest_region_of(spec: &TrialSpec) -> u64 {
 /// take.
 pub fn settle_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let setting = target_setting()?;
-    let of_groups = experiment.group_values(setting);
+    let of_groups = experiment.group_values(setting.name);
     if of_groups.is_empty() {
         return settle_common(experiment, setting, given);
     }
-    let mut all = match experiment.every_group_has(setting) {
+    let mut all = match experiment.every_group_has(setting.name) {
         false => settle_common(experiment, setting, given)?,
         true if given.is_empty() => Vec::new(),
         true => {
@@ -519,7 +519,7 @@ fn settle_common(
         experiment.check()?;
         return Ok(levels.into_iter().map(PathBuf::from).collect());
     }
-    let levels = experiment.common_values(setting);
+    let levels = experiment.common_values(setting.name);
     let own = given.first().cloned();
     let mut named: Vec<PathBuf> = Vec::new();
     for level in levels.iter().filter(|level| *level != "none") {

@@ -188,7 +188,8 @@ fn plan(
         texts.into_iter().for_each(&mut say);
     }
     if let Some(finer) = options.refine {
-        experiment.apply(&Change::refine(finer))?;
+        let said = format!("--refine {finer}");
+        experiment.apply(&Change::of_option("refine", &finer.to_string(), said)?)?;
     }
     let levels = |text: &str| -> Result<ServiceLevels> {
         text.parse().map_err(|error: Error| error.within("--slo"))

@@ -11,7 +11,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::options::short;
-use iolab_plan::experiment::{beside, leads_elsewhere, read_text};
+use iolab_plan::read_user_file::{beside, leads_elsewhere, read_text};
 use iolab_workload::{Error, Result};
 
 /// Most files that are included one in the other.

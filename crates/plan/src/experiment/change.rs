@@ -48,7 +48,7 @@ impl Change {
                 .hint("write --set NAME=VALUE or --set NAME=VALUE,VALUE")
                 .within(format!("--set {text}"))
         })?;
-        Self::said(name.trim(), values, format!("--set {text}"))
+        Self::of_option(name.trim(), values, format!("--set {text}"))
     }
 
     /// Sets `name` to a value, or to several separated by commas.
@@ -57,7 +57,7 @@ impl Change {
     ///
     /// Errors of [`Change::parse`].
     pub fn of(name: &str, values: &str) -> Result<Self> {
-        Self::said(name, values, format!("--set {name}={values}"))
+        Self::of_option(name, values, format!("--set {name}={values}"))
     }
 
     /// As [`Change::parse`], for an option that stands for a setting; `said` is the option with its value, for messages.
@@ -66,19 +66,6 @@ impl Change {
     ///
     /// As [`Change::parse`].
     pub fn of_option(name: &str, values: &str, said: String) -> Result<Self> {
-        Self::said(name, values, said)
-    }
-
-    /// Adds this many finer sizes around each bend.
-    pub fn refine(sizes: u32) -> Self {
-        let entry = DesignEntry::find("refine").expect("a row of the table");
-        Self {
-            what: What::Design(entry, sizes.to_string()),
-            said: format!("--refine {sizes}"),
-        }
-    }
-
-    fn said(name: &str, values: &str, said: String) -> Result<Self> {
         let said = shortened(said);
         match What::read(name, values) {
             Ok(what) => Ok(Self { what, said }),

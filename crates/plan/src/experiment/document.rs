@@ -12,8 +12,8 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor}
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use toml::{Spanned, Value};
 
+use super::Factor;
 use super::design::DESIGN;
-use super::{ExperimentGroup, Factor};
 use crate::experiment::design::{Design, DesignEntry, check_bounds, time};
 use crate::experiment::{Combination, Experiment, GroupSetting};
 use iolab_workload::foreign_options::unknown_setting;
@@ -451,11 +451,19 @@ impl Serialize for Experiment {
         if let Some(levels) = &self.hold {
             map.serialize_entry("hold", &levels.to_string())?;
         }
-        map.serialize_entry("factors", &Factors(&self.factors))?;
-        map.serialize_entry("settings", &Settings(&self.settings))?;
+        let factors = self.factors.iter().map(|Factor { of, levels }| {
+            let levels = levels
+                .iter()
+                .map(|level| toml_value(of.setting.kind, level));
+            (of.to_string(), levels.collect::<Vec<Value>>())
+        });
+        map.serialize_entry("factors", &Table(factors.collect()))?;
+        map.serialize_entry("settings", &fixed_settings(&self.settings))?;
         map.serialize_entry("design", &self.design)?;
         if !self.groups.is_empty() {
-            map.serialize_entry("group", &WrittenGroups(&self.groups))?;
+            let groups = self.groups.iter();
+            let groups = groups.map(|group| (group.name.clone(), fixed_settings(&group.settings)));
+            map.serialize_entry("group", &Table(groups.collect()))?;
         }
         if let Some(refined) = &self.refined {
             map.serialize_entry("refined", refined)?;
@@ -465,9 +473,11 @@ impl Serialize for Experiment {
         }
         for (name, combinations) in [("only", &self.only), ("track", &self.track)] {
             if !combinations.is_empty() {
-                let rows: Vec<CombinationRow<'_>> =
-                    combinations.iter().map(CombinationRow).collect();
-                map.serialize_entry(name, &rows)?;
+                let rows = combinations.iter().map(|row| {
+                    let levels = row.iter();
+                    table(levels.map(|(of, level)| (of.to_string(), of.setting, level)))
+                });
+                map.serialize_entry(name, &rows.collect::<Vec<_>>())?;
             }
         }
         map.end()
@@ -483,51 +493,26 @@ impl Serialize for Design {
     }
 }
 
-struct Factors<'a>(&'a [Factor]);
+/// A table of these entries, in their order.
+struct Table<V>(Vec<(String, V)>);
 
-impl Serialize for Factors<'_> {
+impl<V: Serialize> Serialize for Table<V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|factor| {
-            let levels: Vec<Value> = factor
-                .levels
-                .iter()
-                .map(|level| toml_value(factor.of.setting.kind, level))
-                .collect();
-            (factor.of.to_string(), levels)
-        }))
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
 
-struct Settings<'a>(&'a [(&'static Setting, String)]);
-
-impl Serialize for Settings<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_map(
-            self.0
-                .iter()
-                .map(|(setting, value)| (setting.name, toml_value(setting.kind, value))),
-        )
-    }
+/// A table of settings, each with its value.
+fn table<'a>(
+    settings: impl Iterator<Item = (String, &'static Setting, &'a String)>,
+) -> Table<Value> {
+    let values = settings.map(|(name, of, value)| (name, toml_value(of.kind, value)));
+    Table(values.collect())
 }
 
-struct CombinationRow<'a>(&'a Combination);
-
-impl Serialize for CombinationRow<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let levels = self.0.iter();
-        serializer.collect_map(
-            levels.map(|(of, level)| (of.to_string(), toml_value(of.setting.kind, level))),
-        )
-    }
-}
-
-struct WrittenGroups<'a>(&'a [ExperimentGroup]);
-
-impl Serialize for WrittenGroups<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let groups = self.0.iter();
-        serializer.collect_map(groups.map(|group| (&group.name, Settings(&group.settings))))
-    }
+fn fixed_settings(settings: &[(&'static Setting, String)]) -> Table<Value> {
+    let settings = settings.iter();
+    table(settings.map(|(setting, value)| (setting.name.to_owned(), *setting, value)))
 }
 
 /// A canonical value in the usual TOML form: numbers and flags without quotes.

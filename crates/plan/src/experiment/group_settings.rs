@@ -2,6 +2,7 @@
 //!
 //! Settings that exclude others: a program excludes settings of requests, a workload code excludes pattern and direction.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::Experiment;
@@ -88,7 +89,7 @@ impl Experiment {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): an invalid or duplicate name, or too many groups.
     pub fn add_group(&mut self, name: &str) -> Result<()> {
         check_group_name(name)?;
-        if self.groups.iter().any(|group| group.name == name) {
+        if self.has_group(name) {
             return Err(
                 Error::usage(format!("there are two groups '{name}'")).hint("name each group once")
             );
@@ -118,14 +119,10 @@ impl Experiment {
         let Some(name) = group else {
             return Ok(&mut self.settings);
         };
-        let names: Vec<&str> = self
-            .groups
-            .iter()
-            .map(|group| group.name.as_str())
-            .collect();
-        let error = no_group(&self.name, name, &names);
-        let group = self.groups.iter_mut().find(|group| group.name == name);
-        group.map(|group| &mut group.settings).ok_or(error)
+        match self.groups.iter().position(|group| group.name == name) {
+            Some(place) => Ok(&mut self.groups[place].settings),
+            None => Err(self.no_group(name)),
+        }
     }
 
     /// Gives a cell its groups, with the settings of all groups, then its own settings, then the levels of its own factors.
@@ -151,13 +148,8 @@ impl Experiment {
             });
         }
         if let Some(active) = &common.active {
-            let names: Vec<&str> = self
-                .groups
-                .iter()
-                .map(|group| group.name.as_str())
-                .collect();
-            if let Some(unknown) = active.names().find(|name| !names.contains(name)) {
-                return Err(no_group(&self.name, unknown, &names).within("active"));
+            if let Some(unknown) = active.names().find(|name| !self.has_group(name)) {
+                return Err(self.no_group(unknown).within("active"));
             }
             let others = cell.groups.iter_mut();
             let others = others.filter(|group| !active.names().any(|name| name == group.name));
@@ -187,54 +179,52 @@ impl Experiment {
         let included = included_settings(of.setting).iter().copied();
         let own = std::iter::once(of.setting.name)
             .chain(included)
-            .find(|name| self.every_group_says(name));
+            .find(|name| self.every_group_has(name));
         own.map_or(Ok(()), |own| Err(self.no_effect(of, own)))
     }
 
     /// Whether every group overrides a setting; false without groups.
-    pub fn every_group_has(&self, setting: &'static Setting) -> bool {
-        self.every_group_says(setting.name)
-    }
-
-    fn every_group_says(&self, setting: &str) -> bool {
+    pub fn every_group_has(&self, setting: &str) -> bool {
         let has = |group: &ExperimentGroup| self.says_of(group, setting);
         !self.groups.is_empty() && self.groups.iter().all(has)
     }
 
+    /// The fixed values and the levels of a setting, each with the group that it is for; `None` for all groups.
+    pub(super) fn values_of_groups<'a>(
+        &'a self,
+        setting: &'a str,
+    ) -> impl Iterator<Item = (Option<&'a str>, &'a str)> {
+        let groups = self.groups.iter();
+        let own = groups.map(|group| (Some(group.name.as_str()), &group.settings));
+        let fixed = std::iter::once((None, &self.settings)).chain(own);
+        let fixed =
+            fixed.flat_map(|(group, all)| all.iter().map(move |(of, value)| (group, of, value)));
+        let swept = self.factors.iter().flat_map(|factor| {
+            let levels = factor.levels.iter();
+            levels.map(|level| (factor.of.group.as_deref(), &factor.of.setting, level))
+        });
+        let all = fixed.chain(swept);
+        all.filter(move |(_, of, _)| of.name == setting)
+            .map(|(group, _, value)| (group, value.as_str()))
+    }
+
     /// The distinct values with which groups override a setting.
-    pub fn group_values(&self, setting: &'static Setting) -> Vec<String> {
-        let fixed = self.groups.iter().flat_map(|group| &group.settings);
-        let fixed = fixed
-            .filter(|(own, _)| *own == setting)
-            .map(|(_, value)| value);
-        let factors = self.factors.iter().filter(|f| f.of.group.is_some());
-        let varied = factors
-            .filter(|f| f.of.setting == setting)
-            .flat_map(|f| &f.levels);
-        let mut values: Vec<String> = fixed.chain(varied).cloned().collect();
-        values.sort_unstable();
-        values.dedup();
-        values
+    pub fn group_values(&self, setting: &str) -> BTreeSet<String> {
+        let values = self.values_of_groups(setting);
+        let own = values.filter(|(group, _)| group.is_some());
+        own.map(|(_, value)| value.to_owned()).collect()
     }
 
     /// The value or the levels of a setting for all groups; empty if it has its default.
-    pub fn common_values(&self, setting: &'static Setting) -> Vec<String> {
-        let fixed = self.settings.iter().filter(|(own, _)| *own == setting);
-        let factors = self.factors.iter().filter(|f| f.of.is(setting.name));
-        let fixed = fixed.map(|(_, value)| value);
-        fixed
-            .chain(factors.flat_map(|f| &f.levels))
-            .cloned()
-            .collect()
+    pub fn common_values(&self, setting: &str) -> Vec<String> {
+        let values = self.values_of_groups(setting);
+        let common = values.filter(|(group, _)| group.is_none());
+        common.map(|(_, value)| value.to_owned()).collect()
     }
 
     /// Whether a group overrides a setting, fixed or as a factor.
     fn says_of(&self, group: &ExperimentGroup, setting: &str) -> bool {
-        let fixed = group.settings.iter().any(|(own, _)| own.name == setting);
-        let varied = self.factors.iter().any(|factor| {
-            factor.of.setting.name == setting && factor.of.group.as_ref() == Some(&group.name)
-        });
-        fixed || varied
+        self.has_value(Some(&group.name), setting, |_| true)
     }
 
     fn no_effect(&self, of: &GroupSetting, own: &str) -> Error {
@@ -251,14 +241,9 @@ impl Experiment {
     /// Checks the groups and their settings.
     pub(super) fn check_groups(&self) -> Result<()> {
         if let Some(name) = &self.response_group
-            && !self.groups.iter().any(|group| group.name == *name)
+            && !self.has_group(name)
         {
-            let names: Vec<&str> = self
-                .groups
-                .iter()
-                .map(|group| group.name.as_str())
-                .collect();
-            return Err(no_group(&self.name, name, &names).within("response"));
+            return Err(self.no_group(name).within("response"));
         }
         if self.groups.is_empty() {
             return Ok(());
@@ -302,13 +287,22 @@ impl Experiment {
         let mut common = self.factors.iter().map(|factor| &factor.of);
         common.try_for_each(|of| self.check_effect(of))
     }
-}
 
-fn no_group(experiment: &str, name: &str, names: &[&str]) -> Error {
-    match names {
-        [] => Error::usage(format!("{experiment} has no groups, and so no group '{name}'"))
-            .hint("a group is a table [group.NAME] of an experiment; leave the name out where there is none"),
-        names => iolab_workload::names::unknown("group", name, names),
+    fn has_group(&self, name: &str) -> bool {
+        self.groups.iter().any(|group| group.name == name)
+    }
+
+    fn no_group(&self, name: &str) -> Error {
+        let names: Vec<&str> = self
+            .groups
+            .iter()
+            .map(|group| group.name.as_str())
+            .collect();
+        match names.as_slice() {
+            [] => Error::usage(format!("{} has no groups, and so no group '{name}'", self.name))
+                .hint("a group is a table [group.NAME] of an experiment; leave the name out where there is none"),
+            names => iolab_workload::names::unknown("group", name, names),
+        }
     }
 }
 
@@ -417,22 +411,7 @@ impl Experiment {
 
     /// Whether a setting has a value that satisfies `has`, fixed or as a level, for all workers or for one group.
     fn has_value(&self, group: Option<&str>, name: &str, has: impl Fn(&str) -> bool) -> bool {
-        let settings = match group {
-            None => Some(&self.settings),
-            Some(group) => {
-                let own = self.groups.iter().find(|own| own.name == group);
-                own.map(|own| &own.settings)
-            }
-        };
-        let fixed = settings.into_iter().flatten();
-        let fixed = fixed.filter(|(setting, _)| setting.name == name);
-        let swept = self
-            .factors
-            .iter()
-            .filter(|factor| factor.of.setting.name == name && factor.of.group.as_deref() == group);
-        fixed
-            .map(|(_, value)| value)
-            .chain(swept.flat_map(|factor| &factor.levels))
-            .any(|value| has(value))
+        let mut values = self.values_of_groups(name);
+        values.any(|(of, value)| of == group && has(value))
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! Suspects in writes: space, caches, and waiting until data is durable.
 
-use super::{ActsOn, Check, Compared, Counted, Intervention, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Counted, Intervention, Suspect};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::stages::Stage;
 use iolab_workload::system_settings::{RequestLimit, SchedulerName};
@@ -25,18 +25,16 @@ pub(super) const BANDWIDTH: Suspect = Suspect {
     change: "bs=4KiB",
     acts_on: ActsOn::Either,
     counted: Some(Counted::Stage(Stage::Device)),
-    take_off: bandwidth,
+    take_off: |sides| {
+        let in_flight = |trial: &TrialSpec| trial.threads * trial.depth;
+        let is_large = |trial: &TrialSpec| trial.bs >= LIMITED_BS_MIN && trial.bs_mix.is_none();
+        if sides.share(in_flight) || !sides.trials().into_iter().all(is_large) {
+            return Intervention::Irrelevant;
+        }
+        sides.changed(|cell| cell.trial.bs = UNLIMITED_BS)
+    },
     ..Suspect::USUAL
 };
-
-fn bandwidth(sides: &Sides) -> Intervention {
-    let in_flight = |trial: &TrialSpec| trial.threads * trial.depth;
-    let is_large = |trial: &TrialSpec| trial.bs >= LIMITED_BS_MIN && trial.bs_mix.is_none();
-    if sides.share(in_flight) || !sides.trials().into_iter().all(is_large) {
-        return Intervention::Irrelevant;
-    }
-    sides.changed(|cell: &mut CellSpec| cell.trial.bs = UNLIMITED_BS)
-}
 
 /// Requests that wait for others in flight.
 pub(super) const QUEUEING: Suspect = Suspect {
@@ -45,23 +43,21 @@ pub(super) const QUEUEING: Suspect = Suspect {
     change: "threads=1, depth=1",
     acts_on: ActsOn::Either,
     explains: &[Compared::Quantiles],
-    take_off: queueing,
+    take_off: |sides| {
+        // A rate that one thread cannot keep makes requests wait all the more, and one thread of several in sequence leaves one stream.
+        let is_other = |trial: &TrialSpec| {
+            trial.rate.is_some() || (trial.threads > 1 && trial.pattern != Pattern::Rand)
+        };
+        if sides.trials().into_iter().any(is_other) {
+            return Intervention::Irrelevant;
+        }
+        sides.changed(|cell| {
+            cell.trial.threads = 1;
+            cell.trial.depth = 1;
+        })
+    },
     ..Suspect::USUAL
 };
-
-fn queueing(sides: &Sides) -> Intervention {
-    // A rate that one thread cannot keep makes requests wait all the more, and one thread of several in sequence leaves one stream.
-    let is_other = |trial: &TrialSpec| {
-        trial.rate.is_some() || (trial.threads > 1 && trial.pattern != Pattern::Rand)
-    };
-    if sides.trials().into_iter().any(is_other) {
-        return Intervention::Irrelevant;
-    }
-    sides.changed(|cell: &mut CellSpec| {
-        cell.trial.threads = 1;
-        cell.trial.depth = 1;
-    })
-}
 
 /// The part of the region that is left, if that holds enough requests.
 const REACH_SHARE: u64 = 64;
@@ -80,29 +76,27 @@ pub(super) const REACH: Suspect = Suspect {
     order: 2,
     counted: Some(Counted::Stage(Stage::Device)),
     explains: &[Compared::Cells, Compared::Quantiles],
-    take_off: reach,
+    take_off: |sides| {
+        let is_scattered = |pattern: Pattern| !matches!(pattern, Pattern::Seq | Pattern::Reverse);
+        let scattered = sides
+            .trials()
+            .iter()
+            .any(|trial| is_scattered(trial.pattern));
+        if !scattered || !sides.share(|trial| trial.region) {
+            return Intervention::Irrelevant;
+        }
+        // An equal range on both sides; otherwise their reach would differ again.
+        let stride =
+            |cell: &CellSpec| (cell.trial.bs + cell.trial.skip) * u64::from(cell.trial.threads);
+        let unit = stride(&sides.base).max(stride(&sides.other));
+        let region = (sides.base.trial.region / REACH_SHARE).max(unit * REACH_REQUESTS_MIN);
+        if region > sides.base.trial.region / REACH_MOST {
+            return Intervention::Irrelevant;
+        }
+        sides.changed(|cell| cell.trial.region = cell.trial.region.min(region))
+    },
     ..Suspect::USUAL
 };
-
-fn reach(sides: &Sides) -> Intervention {
-    let is_scattered = |pattern: Pattern| !matches!(pattern, Pattern::Seq | Pattern::Reverse);
-    let scattered = sides
-        .trials()
-        .iter()
-        .any(|trial| is_scattered(trial.pattern));
-    if !scattered || !sides.share(|trial| trial.region) {
-        return Intervention::Irrelevant;
-    }
-    // An equal range on both sides; otherwise their reach would differ again.
-    let stride =
-        |cell: &CellSpec| (cell.trial.bs + cell.trial.skip) * u64::from(cell.trial.threads);
-    let unit = stride(&sides.base).max(stride(&sides.other));
-    let region = (sides.base.trial.region / REACH_SHARE).max(unit * REACH_REQUESTS_MIN);
-    if region > sides.base.trial.region / REACH_MOST {
-        return Intervention::Irrelevant;
-    }
-    sides.changed(|cell: &mut CellSpec| cell.trial.region = cell.trial.region.min(region))
-}
 
 /// The largest request that the kernel sends to a device: larger ones are split.
 pub(super) const REQUEST_LIMIT: Suspect = Suspect {
@@ -111,23 +105,23 @@ pub(super) const REQUEST_LIMIT: Suspect = Suspect {
     change: "system=max_sectors_kb:max",
     counted: Some(Counted::DeviceIos),
     check: Check::FewerDeviceIos,
-    take_off: request_limit,
+    take_off: |sides| {
+        let limit = sides.machine.request_max_bytes;
+        let is_split = |trial: &&TrialSpec| {
+            trial.cache == CacheState::Direct
+                && limit.is_some_and(|limit| trial.largest_request() > limit)
+        };
+        let differ = !sides.share(TrialSpec::largest_request);
+        let can_cause = differ && sides.trials().iter().any(is_split);
+        match !sides.is_model && (can_cause || sides.differ_in(|system| system.request_limit)) {
+            true => {
+                sides.changed_system(|system| system.request_limit = Some(RequestLimit::Greatest))
+            }
+            false => Intervention::Irrelevant,
+        }
+    },
     ..Suspect::USUAL
 };
-
-fn request_limit(sides: &Sides) -> Intervention {
-    let limit = sides.machine.request_max_bytes;
-    let is_split = |trial: &&TrialSpec| {
-        trial.cache == CacheState::Direct
-            && limit.is_some_and(|limit| trial.largest_request() > limit)
-    };
-    let differ = !sides.share(TrialSpec::largest_request);
-    let can_cause = differ && sides.trials().iter().any(is_split);
-    match !sides.is_model && (can_cause || sides.differ_in(|system| system.request_limit)) {
-        true => sides.changed_system(|system| system.request_limit = Some(RequestLimit::Greatest)),
-        false => Intervention::Irrelevant,
-    }
-}
 
 /// The I/O scheduler of the device, which sorts requests, merges them, and holds some back for others.
 pub(super) const SCHEDULER: Suspect = Suspect {
@@ -139,24 +133,22 @@ pub(super) const SCHEDULER: Suspect = Suspect {
     counted: Some(Counted::Stage(Stage::Queue)),
     check: Check::Settings,
     explains: &[Compared::Cells, Compared::Quantiles],
-    take_off: scheduler,
+    take_off: |sides| {
+        let none = SchedulerName::none();
+        let has_one = sides
+            .machine
+            .scheduler
+            .as_deref()
+            .is_some_and(|name| name != none.name());
+        let mut trials = sides.trials().into_iter();
+        let reaches_device = trials.any(|trial| trial.cache != CacheState::Hot || trial.writes());
+        let can_cause = has_one && reaches_device;
+        match !sides.is_model && (can_cause || sides.differ_in(|system| system.scheduler.clone())) {
+            true => sides.changed_system(|system| system.scheduler = Some(none.clone())),
+            false => Intervention::Irrelevant,
+        }
+    },
 };
-
-fn scheduler(sides: &Sides) -> Intervention {
-    let none = SchedulerName::none();
-    let has_one = sides
-        .machine
-        .scheduler
-        .as_deref()
-        .is_some_and(|name| name != none.name());
-    let mut trials = sides.trials().into_iter();
-    let reaches_device = trials.any(|trial| trial.cache != CacheState::Hot || trial.writes());
-    let can_cause = has_one && reaches_device;
-    match !sides.is_model && (can_cause || sides.differ_in(|system| system.scheduler.clone())) {
-        true => sides.changed_system(|system| system.scheduler = Some(none.clone())),
-        false => Intervention::Irrelevant,
-    }
-}
 
 /// The largest request that a cloud volume counts as one.
 const LARGE_BS: u64 = 256 << 10;
@@ -176,22 +168,21 @@ pub(super) const SMALL_REQUESTS: Suspect = Suspect {
     acts_on: ActsOn::Either,
     check: Check::SameVolume,
     explains: &[Compared::Loads],
-    take_off: small_requests,
+    take_off: |sides| {
+        let is_small =
+            |trial: &TrialSpec| trial.largest_request() < SMALL_BS && trial.bs_mix.is_none();
+        let has_many = |trial: &TrialSpec| {
+            let bytes = trial.limit.bytes;
+            bytes.is_none_or(|bytes| bytes >= LARGE_REQUESTS_MIN * LARGE_BS)
+        };
+        let can = |trial: &TrialSpec| is_small(trial) && has_many(trial);
+        if !sides.trials().into_iter().all(can) {
+            return Intervention::Irrelevant;
+        }
+        sides.changed(|cell| cell.trial.bs = LARGE_BS)
+    },
     ..Suspect::USUAL
 };
-
-fn small_requests(sides: &Sides) -> Intervention {
-    let is_small = |trial: &TrialSpec| trial.largest_request() < SMALL_BS && trial.bs_mix.is_none();
-    let has_many = |trial: &TrialSpec| {
-        let bytes = trial.limit.bytes;
-        bytes.is_none_or(|bytes| bytes >= LARGE_REQUESTS_MIN * LARGE_BS)
-    };
-    let can = |trial: &TrialSpec| is_small(trial) && has_many(trial);
-    if !sides.trials().into_iter().all(can) {
-        return Intervention::Irrelevant;
-    }
-    sides.changed(|cell: &mut CellSpec| cell.trial.bs = LARGE_BS)
-}
 
 /// Read-ahead of the kernel into the page cache.
 pub(super) const HOST_READ_AHEAD: Suspect = Suspect {
@@ -200,20 +191,18 @@ pub(super) const HOST_READ_AHEAD: Suspect = Suspect {
     change: "fadvise=random",
     acts_on: ActsOn::Either,
     order: 1,
-    take_off: host_read_ahead,
+    take_off: |sides| {
+        sides.changed(|cell| {
+            let trial = &cell.trial;
+            let reads_cold = trial.cache == CacheState::Cold && trial.read_percent > 0;
+            // The advice is for calls that read.
+            if reads_cold && trial.backend != Backend::Mmap {
+                cell.trial.fadvise = Some(Advice::Random);
+            }
+        })
+    },
     ..Suspect::USUAL
 };
-
-fn host_read_ahead(sides: &Sides) -> Intervention {
-    sides.changed(|cell: &mut CellSpec| {
-        let trial = &cell.trial;
-        let reads_cold = trial.cache == CacheState::Cold && trial.read_percent > 0;
-        // The advice is for calls that read.
-        if reads_cold && trial.backend != Backend::Mmap {
-            cell.trial.fadvise = Some(Advice::Random);
-        }
-    })
-}
 
 /// Read-ahead of the kernel around page faults of a mapping, which the advice on a file (`fadvise`) does not switch off.
 pub(super) const MAPPED_READ_AHEAD: Suspect = Suspect {
@@ -222,19 +211,19 @@ pub(super) const MAPPED_READ_AHEAD: Suspect = Suspect {
     change: "system=read_ahead_kb:0",
     acts_on: ActsOn::Either,
     order: 1,
-    take_off: mapped_read_ahead,
+    take_off: |sides| {
+        let reads_ahead = |trial: &TrialSpec| {
+            trial.backend == Backend::Mmap
+                && trial.cache == CacheState::Cold
+                && trial.read_percent > 0
+        };
+        match !sides.is_model && sides.trials().into_iter().any(reads_ahead) {
+            true => sides.changed_system(|system| system.read_ahead_kib = Some(0)),
+            false => Intervention::Irrelevant,
+        }
+    },
     ..Suspect::USUAL
 };
-
-fn mapped_read_ahead(sides: &Sides) -> Intervention {
-    let reads_ahead = |trial: &TrialSpec| {
-        trial.backend == Backend::Mmap && trial.cache == CacheState::Cold && trial.read_percent > 0
-    };
-    match !sides.is_model && sides.trials().into_iter().any(reads_ahead) {
-        true => sides.changed_system(|system| system.read_ahead_kib = Some(0)),
-        false => Intervention::Irrelevant,
-    }
-}
 
 /// Data that is read before it is asked for, because reads follow each other in ascending order.
 pub(super) const READ_AHEAD: Suspect = Suspect {
@@ -244,34 +233,32 @@ pub(super) const READ_AHEAD: Suspect = Suspect {
     acts_on: ActsOn::Better,
     order: 1,
     counted: Some(Counted::Stage(Stage::Device)),
-    take_off: read_ahead,
+    take_off: |sides| {
+        let of = |state: CacheState| move |trial: &&TrialSpec| trial.cache == state;
+        let trials = sides.trials();
+        if trials.iter().all(of(CacheState::Hot)) {
+            return Intervention::Irrelevant;
+        }
+        // Reverse order takes away read-ahead of the kernel as well.
+        let by_kernel = |cell: &&CellSpec| {
+            let trial = &cell.trial;
+            let is_off = trial.fadvise.is_some() || cell.system.read_ahead_kib == Some(0);
+            trial.cache == CacheState::Cold && !is_off
+        };
+        if let Some(cell) = [&sides.base, &sides.other].into_iter().find(by_kernel) {
+            return Intervention::After(match cell.trial.backend {
+                Backend::Mmap => "mapped-read-ahead",
+                _ => "host-read-ahead",
+            });
+        }
+        sides.changed(|cell| {
+            if cell.trial.pattern == Pattern::Seq && cell.trial.read_percent > 0 {
+                cell.trial.pattern = Pattern::Reverse;
+            }
+        })
+    },
     ..Suspect::USUAL
 };
-
-fn read_ahead(sides: &Sides) -> Intervention {
-    let of = |state: CacheState| move |trial: &&TrialSpec| trial.cache == state;
-    let trials = sides.trials();
-    if trials.iter().all(of(CacheState::Hot)) {
-        return Intervention::Irrelevant;
-    }
-    // Reverse order takes away read-ahead of the kernel as well.
-    let by_kernel = |cell: &&CellSpec| {
-        let trial = &cell.trial;
-        let is_off = trial.fadvise.is_some() || cell.system.read_ahead_kib == Some(0);
-        trial.cache == CacheState::Cold && !is_off
-    };
-    if let Some(cell) = [&sides.base, &sides.other].into_iter().find(by_kernel) {
-        return Intervention::After(match cell.trial.backend {
-            Backend::Mmap => "mapped-read-ahead",
-            _ => "host-read-ahead",
-        });
-    }
-    sides.changed(|cell: &mut CellSpec| {
-        if cell.trial.pattern == Pattern::Seq && cell.trial.read_percent > 0 {
-            cell.trial.pattern = Pattern::Reverse;
-        }
-    })
-}
 
 /// A limit beyond which a longer request gains little on any device, KiB.
 const ENOUGH_KIB: u32 = 16 << 10;
@@ -282,28 +269,26 @@ pub(super) const READ_AHEAD_LIMIT: Suspect = Suspect {
     what: "the most that the kernel reads ahead",
     change: "system=read_ahead_kb:16384",
     order: 3,
-    take_off: read_ahead_limit,
+    take_off: |sides| {
+        let is_short = |bytes: u64| bytes > 0 && bytes < u64::from(ENOUGH_KIB) << 10;
+        let reads_ahead = |trial: &TrialSpec| {
+            trial.cache == CacheState::Cold
+                && trial.read_percent > 0
+                && trial.pattern == Pattern::Seq
+                && trial.fadvise != Some(Advice::Random)
+        };
+        let is_limited = sides.machine.read_ahead_bytes.is_some_and(is_short);
+        let can_cause = is_limited && sides.trials().into_iter().any(reads_ahead);
+        match !sides.is_model && (can_cause || sides.differ_in(|system| system.read_ahead_kib)) {
+            // If it is switched off there is no limit.
+            true => sides.changed_system(|system| {
+                system.read_ahead_kib = system.read_ahead_kib.or(Some(ENOUGH_KIB));
+            }),
+            false => Intervention::Irrelevant,
+        }
+    },
     ..Suspect::USUAL
 };
-
-fn read_ahead_limit(sides: &Sides) -> Intervention {
-    let is_short = |bytes: u64| bytes > 0 && bytes < u64::from(ENOUGH_KIB) << 10;
-    let reads_ahead = |trial: &TrialSpec| {
-        trial.cache == CacheState::Cold
-            && trial.read_percent > 0
-            && trial.pattern == Pattern::Seq
-            && trial.fadvise != Some(Advice::Random)
-    };
-    let is_limited = sides.machine.read_ahead_bytes.is_some_and(is_short);
-    let can_cause = is_limited && sides.trials().into_iter().any(reads_ahead);
-    match !sides.is_model && (can_cause || sides.differ_in(|system| system.read_ahead_kib)) {
-        // If it is switched off there is no limit.
-        true => sides.changed_system(|system| {
-            system.read_ahead_kib = system.read_ahead_kib.or(Some(ENOUGH_KIB));
-        }),
-        false => Intervention::Irrelevant,
-    }
-}
 
 /// Space that writes to a new file are given while they wait.
 pub(super) const ALLOCATION: Suspect = Suspect {
@@ -311,21 +296,19 @@ pub(super) const ALLOCATION: Suspect = Suspect {
     what: "allocation of space for a new file",
     change: "writes to space that was written before",
     order: 1,
-    take_off: allocation,
+    take_off: |sides| {
+        if sides.is_model {
+            return Intervention::Irrelevant;
+        }
+        sides.changed(|cell| {
+            let trial = &mut cell.trial;
+            if trial.starts_fresh() {
+                trial.allocate = Some(Allocate::Recycled);
+            }
+        })
+    },
     ..Suspect::USUAL
 };
-
-fn allocation(sides: &Sides) -> Intervention {
-    if sides.is_model {
-        return Intervention::Irrelevant;
-    }
-    sides.changed(|cell: &mut CellSpec| {
-        let trial = &mut cell.trial;
-        if trial.starts_fresh() {
-            trial.allocate = Some(Allocate::Recycled);
-        }
-    })
-}
 
 /// Waiting until each write is durable: flushes, and the revolution that a platter needs until the next block comes round.
 pub(super) const DURABILITY: Suspect = Suspect {
@@ -333,19 +316,17 @@ pub(super) const DURABILITY: Suspect = Suspect {
     what: "waiting until each write is durable",
     change: "sync=none",
     explains: &[Compared::Cells, Compared::Quantiles],
-    take_off: durability,
+    take_off: |sides| {
+        sides.changed(|cell| {
+            let trial = &mut cell.trial;
+            if trial.writes() && !matches!(trial.sync, SyncPolicy::None | SyncPolicy::End) {
+                trial.sync = SyncPolicy::None;
+                trial.sync_every = 1;
+            }
+        })
+    },
     ..Suspect::USUAL
 };
-
-fn durability(sides: &Sides) -> Intervention {
-    sides.changed(|cell: &mut CellSpec| {
-        let trial = &mut cell.trial;
-        if trial.writes() && !matches!(trial.sync, SyncPolicy::None | SyncPolicy::End) {
-            trial.sync = SyncPolicy::None;
-            trial.sync_every = 1;
-        }
-    })
-}
 
 /// Idle time before a trial, in which caches of a drive empty, credits return, and data is tidied up.
 pub(super) const RECOVERY: Suspect = Suspect {
@@ -354,14 +335,12 @@ pub(super) const RECOVERY: Suspect = Suspect {
     change: "the same idle time on both sides",
     acts_on: ActsOn::Either,
     order: 3,
-    take_off: recovery,
+    take_off: |sides| {
+        let longest = sides.base.idle.max(sides.other.idle);
+        sides.changed(|cell| cell.idle = longest)
+    },
     ..Suspect::USUAL
 };
-
-fn recovery(sides: &Sides) -> Intervention {
-    let longest = sides.base.idle.max(sides.other.idle);
-    sides.changed(|cell: &mut CellSpec| cell.idle = longest)
-}
 
 /// Writes that complete in the page cache, and are written back later.
 pub(super) const WRITE_BACK: Suspect = Suspect {
@@ -370,23 +349,21 @@ pub(super) const WRITE_BACK: Suspect = Suspect {
     change: "sync=odsync",
     acts_on: ActsOn::Better,
     check: Check::FromStorage,
-    take_off: write_back,
+    take_off: |sides| {
+        // If both sides write, the wait for storage makes any two of them more alike.
+        if sides.is_model || sides.share(|trial| trial.writes()) {
+            return Intervention::Irrelevant;
+        }
+        sides.changed(|cell| {
+            let trial = &mut cell.trial;
+            let is_deferred = matches!(trial.sync, SyncPolicy::None | SyncPolicy::End);
+            if trial.cache != CacheState::Direct && trial.writes() && is_deferred {
+                trial.sync = SyncPolicy::Odsync;
+            }
+        })
+    },
     ..Suspect::USUAL
 };
-
-fn write_back(sides: &Sides) -> Intervention {
-    // If both sides write, the wait for storage makes any two of them more alike.
-    if sides.is_model || sides.share(|trial| trial.writes()) {
-        return Intervention::Irrelevant;
-    }
-    sides.changed(|cell: &mut CellSpec| {
-        let trial = &mut cell.trial;
-        let is_deferred = matches!(trial.sync, SyncPolicy::None | SyncPolicy::End);
-        if trial.cache != CacheState::Direct && trial.writes() && is_deferred {
-            trial.sync = SyncPolicy::Odsync;
-        }
-    })
-}
 
 /// Writes that complete before they are on the medium.
 pub(super) const WRITE_CACHE: Suspect = Suspect {
@@ -395,23 +372,24 @@ pub(super) const WRITE_CACHE: Suspect = Suspect {
     change: "sync=odsync",
     acts_on: ActsOn::Better,
     counted: Some(Counted::Stage(Stage::Device)),
-    take_off: write_cache,
+    take_off: |sides| {
+        // Durable writes wait for more than the medium, with which any two sides that write are more alike.
+        if sides.share(|trial| trial.writes()) {
+            return Intervention::Irrelevant;
+        }
+        sides.changed(|cell| {
+            let trial = &mut cell.trial;
+            let is_direct = trial.cache == CacheState::Direct;
+            if is_direct
+                && trial.writes()
+                && matches!(trial.sync, SyncPolicy::None | SyncPolicy::End)
+            {
+                trial.sync = SyncPolicy::Odsync;
+            }
+        })
+    },
     ..Suspect::USUAL
 };
-
-fn write_cache(sides: &Sides) -> Intervention {
-    // Durable writes wait for more than the medium, with which any two sides that write are more alike.
-    if sides.share(|trial| trial.writes()) {
-        return Intervention::Irrelevant;
-    }
-    sides.changed(|cell: &mut CellSpec| {
-        let trial = &mut cell.trial;
-        let is_direct = trial.cache == CacheState::Direct;
-        if is_direct && trial.writes() && matches!(trial.sync, SyncPolicy::None | SyncPolicy::End) {
-            trial.sync = SyncPolicy::Odsync;
-        }
-    })
-}
 
 /// Effects of writes on later ones in storage: a cache that fills, data to move or to collect, a limit on writes.
 pub(super) const WRITTEN_DATA: Suspect = Suspect {
@@ -421,22 +399,20 @@ pub(super) const WRITTEN_DATA: Suspect = Suspect {
     acts_on: ActsOn::Either,
     check: Check::SameVolume,
     explains: &[Compared::Loads],
-    take_off: written_data,
+    take_off: |sides| {
+        // Reads from the page cache use up nothing of the storage.
+        let is_direct = |trial: &TrialSpec| trial.cache == CacheState::Direct;
+        if !sides.trials().into_iter().all(is_direct) {
+            return Intervention::Irrelevant;
+        }
+        sides.changed(|cell| {
+            let trial = &mut cell.trial;
+            if trial.writes() {
+                trial.read_percent = 100;
+                trial.sync = SyncPolicy::None;
+                trial.sync_every = 1;
+            }
+        })
+    },
     ..Suspect::USUAL
 };
-
-fn written_data(sides: &Sides) -> Intervention {
-    // Reads from the page cache use up nothing of the storage.
-    let is_direct = |trial: &TrialSpec| trial.cache == CacheState::Direct;
-    if !sides.trials().into_iter().all(is_direct) {
-        return Intervention::Irrelevant;
-    }
-    sides.changed(|cell: &mut CellSpec| {
-        let trial = &mut cell.trial;
-        if trial.writes() {
-            trial.read_percent = 100;
-            trial.sync = SyncPolicy::None;
-            trial.sync_every = 1;
-        }
-    })
-}

@@ -2,7 +2,7 @@
 //!
 //! Suspects in the memory of buffers.
 
-use super::{ActsOn, Check, Compared, Counted, Intervention, Obstacle, Sides, Suspect};
+use super::{ActsOn, Check, Compared, Counted, Intervention, Obstacle, Suspect};
 use iolab_workload::cpus::Placement;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::stages::Stage;
@@ -17,19 +17,17 @@ pub(super) const CPU_BINDING: Suspect = Suspect {
     name: "cpu-binding",
     what: "threads that wait for the CPU that they are bound to",
     change: "threads free to run on any CPU",
-    take_off: cpu_binding,
+    take_off: |sides| {
+        if sides.is_model {
+            return Intervention::Irrelevant;
+        }
+        sides.changed(|cell| {
+            cell.trial.cpus = None;
+            cell.trial.placement = Placement::Float;
+        })
+    },
     ..Suspect::USUAL
 };
-
-fn cpu_binding(sides: &Sides) -> Intervention {
-    if sides.is_model {
-        return Intervention::Irrelevant;
-    }
-    sides.changed(|cell: &mut CellSpec| {
-        cell.trial.cpus = None;
-        cell.trial.placement = Placement::Float;
-    })
-}
 
 /// Above the real-time priorities of ordinary systems, below the kernel's own.
 const REALTIME: u8 = 50;
@@ -47,32 +45,30 @@ pub(super) const CPU_WAITING: Suspect = Suspect {
     counted: Some(Counted::CpuWait),
     check: Check::LessCpuWait,
     explains: &[Compared::Cells, Compared::Quantiles],
-    take_off: cpu_waiting,
-};
-
-fn cpu_waiting(sides: &Sides) -> Intervention {
-    let waited = sides.machine.cpu_wait.is_some_and(|share| share > USUAL);
-    if sides.is_model || !waited {
-        return Intervention::Irrelevant;
-    }
-    // A nice value is none among real-time threads, before which only others of their kind come; these can keep all else from a CPU.
-    // With a kernel thread that polls, threads of that kind keep it from the CPU; and they have no nice value.
-    let excludes = |cell: &CellSpec| cell.trial.sqpoll || cell.trial.nice.is_some();
-    let machine = &sides.machine;
-    if machine.may_change_system
-        && machine.may_be_realtime
-        && !excludes(&sides.base)
-        && !excludes(&sides.other)
-    {
-        return sides.changed(|cell| cell.trial.realtime = Some(REALTIME));
-    }
-    match sides.changed(|cell| cell.trial.nice = Some(*NICE.start())) {
-        Intervention::Settings(_) if !machine.may_raise_nice => {
-            Intervention::Lacks(Obstacle::NeedsRoot)
+    take_off: |sides| {
+        let waited = sides.machine.cpu_wait.is_some_and(|share| share > USUAL);
+        if sides.is_model || !waited {
+            return Intervention::Irrelevant;
         }
-        intervention => intervention,
-    }
-}
+        // A nice value is none among real-time threads, before which only others of their kind come; these can keep all else from a CPU.
+        // With a kernel thread that polls, threads of that kind keep it from the CPU; and they have no nice value.
+        let excludes = |cell: &CellSpec| cell.trial.sqpoll || cell.trial.nice.is_some();
+        let machine = &sides.machine;
+        if machine.may_change_system
+            && machine.may_be_realtime
+            && !excludes(&sides.base)
+            && !excludes(&sides.other)
+        {
+            return sides.changed(|cell| cell.trial.realtime = Some(REALTIME));
+        }
+        match sides.changed(|cell| cell.trial.nice = Some(*NICE.start())) {
+            Intervention::Settings(_) if !machine.may_raise_nice => {
+                Intervention::Lacks(Obstacle::NeedsRoot)
+            }
+            intervention => intervention,
+        }
+    },
+};
 
 /// A lock of the file, which writes of several threads wait for.
 pub(super) const FILE_LOCK: Suspect = Suspect {
@@ -81,20 +77,18 @@ pub(super) const FILE_LOCK: Suspect = Suspect {
     change: "files and descriptors of their own",
     order: 1,
     counted: Some(Counted::Stage(Stage::Admission)),
-    take_off: file_lock,
+    take_off: |sides| {
+        let mut trials = sides.trials().into_iter();
+        if sides.is_model || !trials.any(|trial| trial.threads > 1 && trial.writes()) {
+            return Intervention::Irrelevant;
+        }
+        sides.changed(|cell| {
+            cell.trial.layout = FileLayout::Private;
+            cell.trial.descriptors = Descriptors::Private;
+        })
+    },
     ..Suspect::USUAL
 };
-
-fn file_lock(sides: &Sides) -> Intervention {
-    let mut trials = sides.trials().into_iter();
-    if sides.is_model || !trials.any(|trial| trial.threads > 1 && trial.writes()) {
-        return Intervention::Irrelevant;
-    }
-    sides.changed(|cell: &mut CellSpec| {
-        cell.trial.layout = FileLayout::Private;
-        cell.trial.descriptors = Descriptors::Private;
-    })
-}
 
 /// One file position for all threads.
 pub(super) const SHARED_DESCRIPTOR: Suspect = Suspect {
@@ -103,17 +97,15 @@ pub(super) const SHARED_DESCRIPTOR: Suspect = Suspect {
     change: "descriptors=private",
     counted: Some(Counted::Stage(Stage::Admission)),
     explains: &[Compared::Cells, Compared::Quantiles],
-    take_off: shared_descriptor,
+    take_off: |sides| {
+        let uses_threads = sides.trials().iter().any(|trial| trial.threads > 1);
+        match uses_threads && !sides.is_model {
+            true => sides.changed(|cell| cell.trial.descriptors = Descriptors::Private),
+            false => Intervention::Irrelevant,
+        }
+    },
     ..Suspect::USUAL
 };
-
-fn shared_descriptor(sides: &Sides) -> Intervention {
-    let uses_threads = sides.trials().iter().any(|trial| trial.threads > 1);
-    match uses_threads && !sides.is_model {
-        true => sides.changed(|cell: &mut CellSpec| cell.trial.descriptors = Descriptors::Private),
-        false => Intervention::Irrelevant,
-    }
-}
 
 /// The largest request whose copy does not hide the cost of a system call. A mapping has costs of its own for each page.
 const SMALL_BS: u64 = 4096;
@@ -123,22 +115,23 @@ pub(super) const SYSTEM_CALLS: Suspect = Suspect {
     name: "system-calls",
     what: "the time of a system call per request",
     change: "backend=mmap, which makes none",
-    take_off: system_calls,
+    take_off: |sides| {
+        let is_in_memory = |trial: &TrialSpec| {
+            trial.cache == CacheState::Hot && trial.read_percent == 100 && trial.depth == 1
+        };
+        let per_byte_alike = sides.share(|trial| trial.bs) && sides.share(|trial| trial.backend);
+        let counts = sides.trials().iter().any(|trial| trial.bs <= SMALL_BS);
+        if sides.is_model
+            || per_byte_alike
+            || !counts
+            || !sides.trials().into_iter().all(is_in_memory)
+        {
+            return Intervention::Irrelevant;
+        }
+        sides.changed(|cell| cell.trial.backend = Backend::Mmap)
+    },
     ..Suspect::USUAL
 };
-
-fn system_calls(sides: &Sides) -> Intervention {
-    let is_in_memory = |trial: &TrialSpec| {
-        trial.cache == CacheState::Hot && trial.read_percent == 100 && trial.depth == 1
-    };
-    let per_byte_alike = sides.share(|trial| trial.bs) && sides.share(|trial| trial.backend);
-    let counts = sides.trials().iter().any(|trial| trial.bs <= SMALL_BS);
-    if sides.is_model || per_byte_alike || !counts || !sides.trials().into_iter().all(is_in_memory)
-    {
-        return Intervention::Irrelevant;
-    }
-    sides.changed(|cell: &mut CellSpec| cell.trial.backend = Backend::Mmap)
-}
 
 /// Requests in flight with which latency no longer decides.
 const WAITING_DEPTH: u32 = 16;
@@ -155,34 +148,34 @@ pub(super) const WAITING: Suspect = Suspect {
     what: "few requests in flight, which the storage could overlap or sort",
     change: "16 requests, or 16 MiB, in flight",
     check: Check::InFlight,
-    take_off: waiting,
+    take_off: |sides| {
+        let in_flight = |trial: &TrialSpec| trial.threads * trial.depth;
+        let can = |trial: &TrialSpec| {
+            trial.cache == CacheState::Direct
+                && trial.rate.is_none()
+                && (!trial.writes() || matches!(trial.sync, SyncPolicy::None | SyncPolicy::End))
+        };
+        let trials = sides.trials();
+        if !sides.share(in_flight)
+            || in_flight(trials[0]) > FEW_THREADS
+            || !trials.into_iter().all(can)
+        {
+            return Intervention::Irrelevant;
+        }
+        sides.changed(|cell| {
+            let trial = &mut cell.trial;
+            let depth = WAITING_DEPTH.min((WAITING_BYTES / trial.largest_request().max(1)) as u32);
+            if depth <= trial.depth {
+                return;
+            }
+            if !trial.backend.is_asynchronous() {
+                trial.backend = Backend::Libaio;
+            }
+            trial.depth = depth;
+        })
+    },
     ..Suspect::USUAL
 };
-
-fn waiting(sides: &Sides) -> Intervention {
-    let in_flight = |trial: &TrialSpec| trial.threads * trial.depth;
-    let can = |trial: &TrialSpec| {
-        trial.cache == CacheState::Direct
-            && trial.rate.is_none()
-            && (!trial.writes() || matches!(trial.sync, SyncPolicy::None | SyncPolicy::End))
-    };
-    let trials = sides.trials();
-    if !sides.share(in_flight) || in_flight(trials[0]) > FEW_THREADS || !trials.into_iter().all(can)
-    {
-        return Intervention::Irrelevant;
-    }
-    sides.changed(|cell: &mut CellSpec| {
-        let trial = &mut cell.trial;
-        let depth = WAITING_DEPTH.min((WAITING_BYTES / trial.largest_request().max(1)) as u32);
-        if depth <= trial.depth {
-            return;
-        }
-        if !trial.backend.is_asynchronous() {
-            trial.backend = Backend::Libaio;
-        }
-        trial.depth = depth;
-    })
-}
 
 /// Below this I/O size the cost of a system call decides, and another call is another cost.
 const BS_MIN: u64 = 16 << 10;
@@ -194,41 +187,40 @@ pub(super) const BUFFER_FOOTPRINT: Suspect = Suspect {
     change: "as much buffer memory on both sides, used in turn (libaio)",
     acts_on: ActsOn::Better,
     order: 1,
-    take_off: buffer_footprint,
+    take_off: |sides| {
+        let one_at_a_time = |trial: &TrialSpec| {
+            trial.cache != CacheState::Direct
+                && trial.bs_mix.is_none()
+                && trial.bs >= BS_MIN
+                && trial.depth == 1
+        };
+        let trials = sides.trials();
+        let is_alike =
+            sides.share(|trial| trial.threads) && sides.share(|trial| trial.read_percent);
+        if sides.is_model || !is_alike || !trials.into_iter().all(one_at_a_time) {
+            return Intervention::Irrelevant;
+        }
+        let footprint = trials.map(|trial| trial.bs).into_iter().max().unwrap_or(0);
+        let divides = |trial: &&TrialSpec| {
+            footprint % trial.bs == 0 && footprint / trial.bs <= u64::from(DEPTH_MAX)
+        };
+        if sides.share(|trial| trial.bs) || !trials.iter().all(divides) {
+            return Intervention::Irrelevant;
+        }
+        // Memory that is new on both sides would take the difference in page faults with it.
+        if sides.have_faults() {
+            return Intervention::After("page-faults");
+        }
+        sides.changed(|cell| {
+            let trial = &mut cell.trial;
+            trial.backend = Backend::Libaio;
+            trial.depth = (footprint / trial.bs) as u32;
+            // A buffer is used again when all others have been.
+            trial.batch = Batch::All;
+        })
+    },
     ..Suspect::USUAL
 };
-
-fn buffer_footprint(sides: &Sides) -> Intervention {
-    let one_at_a_time = |trial: &TrialSpec| {
-        trial.cache != CacheState::Direct
-            && trial.bs_mix.is_none()
-            && trial.bs >= BS_MIN
-            && trial.depth == 1
-    };
-    let trials = sides.trials();
-    let is_alike = sides.share(|trial| trial.threads) && sides.share(|trial| trial.read_percent);
-    if sides.is_model || !is_alike || !trials.into_iter().all(one_at_a_time) {
-        return Intervention::Irrelevant;
-    }
-    let footprint = trials.map(|trial| trial.bs).into_iter().max().unwrap_or(0);
-    let divides = |trial: &&TrialSpec| {
-        footprint % trial.bs == 0 && footprint / trial.bs <= u64::from(DEPTH_MAX)
-    };
-    if sides.share(|trial| trial.bs) || !trials.iter().all(divides) {
-        return Intervention::Irrelevant;
-    }
-    // Memory that is new on both sides would take the difference in page faults with it.
-    if sides.have_faults() {
-        return Intervention::After("page-faults");
-    }
-    sides.changed(|cell: &mut CellSpec| {
-        let trial = &mut cell.trial;
-        trial.backend = Backend::Libaio;
-        trial.depth = (footprint / trial.bs) as u32;
-        // A buffer is used again when all others have been.
-        trial.batch = Batch::All;
-    })
-}
 
 /// Buffers in many pieces of physical memory, for which the kernel splits requests.
 pub(super) const BUFFER_PIECES: Suspect = Suspect {
@@ -237,20 +229,18 @@ pub(super) const BUFFER_PIECES: Suspect = Suspect {
     change: "buffer_memory=contiguous",
     order: 2,
     counted: Some(Counted::DeviceIos),
-    take_off: buffer_pieces,
+    take_off: |sides| {
+        if sides.is_model {
+            return Intervention::Irrelevant;
+        }
+        sides.changed(|cell| {
+            if cell.trial.cache == CacheState::Direct {
+                cell.trial.buffer_memory = BufferMemory::Contiguous;
+            }
+        })
+    },
     ..Suspect::USUAL
 };
-
-fn buffer_pieces(sides: &Sides) -> Intervention {
-    if sides.is_model {
-        return Intervention::Irrelevant;
-    }
-    sides.changed(|cell: &mut CellSpec| {
-        if cell.trial.cache == CacheState::Direct {
-            cell.trial.buffer_memory = BufferMemory::Contiguous;
-        }
-    })
-}
 
 /// Huge pages that the kernel gives to buffers unasked, from 2 MiB on: their first touch clears 2 MiB at once.
 pub(super) const HUGE_PAGES: Suspect = Suspect {
@@ -259,23 +249,21 @@ pub(super) const HUGE_PAGES: Suspect = Suspect {
     change: "system=transparent_hugepage:madvise",
     acts_on: ActsOn::Better,
     order: 1,
-    take_off: huge_pages,
+    take_off: |sides| {
+        let gets_them = |trial: &TrialSpec| {
+            trial.cache != CacheState::Direct
+                && trial.bs * u64::from(trial.depth) >= HUGE_PAGE_MIN_BYTES
+                && !matches!(trial.buffer_init, BufferInit::Huge | BufferInit::NoHuge)
+        };
+        let is_on = sides.machine.huge_pages == Some(HugePageUse::Always);
+        let can_cause = is_on && sides.trials().into_iter().any(gets_them);
+        match !sides.is_model && (can_cause || sides.differ_in(|system| system.huge_pages)) {
+            true => sides.changed_system(|system| system.huge_pages = Some(HugePageUse::Madvise)),
+            false => Intervention::Irrelevant,
+        }
+    },
     ..Suspect::USUAL
 };
-
-fn huge_pages(sides: &Sides) -> Intervention {
-    let gets_them = |trial: &TrialSpec| {
-        trial.cache != CacheState::Direct
-            && trial.bs * u64::from(trial.depth) >= HUGE_PAGE_MIN_BYTES
-            && !matches!(trial.buffer_init, BufferInit::Huge | BufferInit::NoHuge)
-    };
-    let is_on = sides.machine.huge_pages == Some(HugePageUse::Always);
-    let can_cause = is_on && sides.trials().into_iter().any(gets_them);
-    match !sides.is_model && (can_cause || sides.differ_in(|system| system.huge_pages)) {
-        true => sides.changed_system(|system| system.huge_pages = Some(HugePageUse::Madvise)),
-        false => Intervention::Irrelevant,
-    }
-}
 
 /// Page faults of buffers that were never touched.
 pub(super) const PAGE_FAULTS: Suspect = Suspect {
@@ -285,17 +273,15 @@ pub(super) const PAGE_FAULTS: Suspect = Suspect {
     order: 1,
     counted: Some(Counted::PageFaults),
     check: Check::FewerFaults,
-    take_off: page_faults,
+    take_off: |sides| {
+        sides.changed(|cell| {
+            if cell.trial.buffer_init == BufferInit::Untouched {
+                cell.trial.buffer_init = BufferInit::Populated;
+            }
+        })
+    },
     ..Suspect::USUAL
 };
-
-fn page_faults(sides: &Sides) -> Intervention {
-    sides.changed(|cell: &mut CellSpec| {
-        if cell.trial.buffer_init == BufferInit::Untouched {
-            cell.trial.buffer_init = BufferInit::Populated;
-        }
-    })
-}
 
 /// Buffers of a thread below this size fit the address cache (TLB) of any CPU in small pages, bytes.
 const COVERED: u64 = 1 << 20;
@@ -306,23 +292,21 @@ pub(super) const TLB: Suspect = Suspect {
     what: "TLB misses of buffers in small pages",
     change: "buffer_init=huge",
     order: 2,
-    take_off: tlb,
+    take_off: |sides| {
+        let copies = |trial: &TrialSpec| trial.cache != CacheState::Direct;
+        let is_large = |trial: &TrialSpec| trial.bs * u64::from(trial.depth) > COVERED;
+        let trials = sides.trials();
+        if sides.is_model || !trials.iter().all(|trial| copies(trial)) {
+            return Intervention::Irrelevant;
+        }
+        if !trials.iter().any(|trial| is_large(trial)) {
+            return Intervention::Irrelevant;
+        }
+        // Huge pages take away page faults too: the side compared with them must have none.
+        if sides.have_faults() {
+            return Intervention::After("page-faults");
+        }
+        sides.changed(|cell| cell.trial.buffer_init = BufferInit::Huge)
+    },
     ..Suspect::USUAL
 };
-
-fn tlb(sides: &Sides) -> Intervention {
-    let copies = |trial: &TrialSpec| trial.cache != CacheState::Direct;
-    let is_large = |trial: &TrialSpec| trial.bs * u64::from(trial.depth) > COVERED;
-    let trials = sides.trials();
-    if sides.is_model || !trials.iter().all(|trial| copies(trial)) {
-        return Intervention::Irrelevant;
-    }
-    if !trials.iter().any(|trial| is_large(trial)) {
-        return Intervention::Irrelevant;
-    }
-    // Huge pages take away page faults too: the side compared with them must have none.
-    if sides.have_faults() {
-        return Intervention::After("page-faults");
-    }
-    sides.changed(|cell: &mut CellSpec| cell.trial.buffer_init = BufferInit::Huge)
-}
