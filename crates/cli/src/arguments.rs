@@ -238,16 +238,8 @@ pub(crate) struct Stats {
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = StatsFormat::Text)]
-    pub(crate) format: StatsFormat,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StatsFormat {
-    /// A summary and a histogram
-    Text,
-    /// An array with one object per file
-    Json,
+    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+    pub(crate) format: TextOrJson,
 }
 
 #[cfg(feature = "measure")]
@@ -258,17 +250,8 @@ pub(crate) struct Doctor {
     #[arg(default_value = ".")]
     pub(crate) target: PathBuf,
     /// Output format
-    #[arg(long, value_enum, default_value_t = DoctorFormat::Text)]
-    pub(crate) format: DoctorFormat,
-}
-
-#[cfg(feature = "measure")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DoctorFormat {
-    /// Findings by topic, each with the command that helps
-    Text,
-    /// One object
-    Json,
+    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+    pub(crate) format: TextOrJson,
 }
 
 #[derive(Debug, Args)]
@@ -463,8 +446,8 @@ pub(crate) enum ModelAction {
     /// List the built-in models, each with the sources of its values
     List {
         /// Output format
-        #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
-        format: ModelFormat,
+        #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+        format: TextOrJson,
     },
     /// Print the definition (TOML) of a model, to copy and change
     Show {
@@ -475,7 +458,7 @@ pub(crate) enum ModelAction {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ModelFormat {
+pub(crate) enum TextOrJson {
     /// Text to read
     Text,
     /// An object, or an array of them
@@ -506,8 +489,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// Output format of the report at the end
-    #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
-    pub(crate) format: ModelFormat,
+    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+    pub(crate) format: TextOrJson,
 }
 
 #[cfg(feature = "measure")]

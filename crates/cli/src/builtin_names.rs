@@ -1,16 +1,15 @@
-//! Built-in names, and the command that accepts each.
+//! Built-in names, the command that accepts each, and what may stand in their place: targets and job files of fio.
 
-#[cfg(feature = "measure")]
-mod kinds;
+use std::path::Path;
 
+use iolab_fio::job::{JobFile, PageSize};
 use iolab_plan::experiment::BUILTIN;
+#[cfg(feature = "measure")]
+use iolab_plan::experiment::Experiment;
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
-use iolab_workload::Error;
 use iolab_workload::names::unknown;
-
-#[cfg(feature = "measure")]
-pub(crate) use kinds::{Builtin, check_command, check_no_target};
+use iolab_workload::{Error, Result};
 
 /// The commands of the feature `measure`.
 #[cfg(any(test, not(feature = "measure")))]
@@ -24,7 +23,7 @@ const MEASURING: [&str; 9] = [
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage).
 #[cfg(not(feature = "measure"))]
-pub(crate) fn check_command(name: &str) -> iolab_workload::Result<()> {
+pub(crate) fn check_command(name: &str) -> Result<()> {
     match MEASURING.contains(&name) {
         true => Err(
             Error::usage(format!("this build reads results, and has no '{name}'"))
@@ -45,6 +44,139 @@ pub(crate) fn unknown_name(name: &str) -> Error {
         }
     }
     unknown("experiment, suite or requirement", name, &known)
+}
+
+/// Reads the job file of fio that a command was given.
+///
+/// # Errors
+/// As [`JobFile::read`].
+pub(crate) fn read_job_file(
+    path: &Path,
+    target: Option<&Path>,
+    allow_include: bool,
+) -> Result<JobFile> {
+    #[cfg(feature = "measure")]
+    let page = PageSize(iolab_storage::procfs::page_size() as u64);
+    // The file is measured on another machine.
+    #[cfg(not(feature = "measure"))]
+    let page = PageSize::USUAL;
+    JobFile::read(path, target, allow_include, page)
+}
+
+/// Kinds of names that `iolab study`, `run` and `fit` accept, and of things that all of them measure.
+#[cfg(feature = "measure")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Builtin {
+    Suite,
+    Experiment,
+    Requirement,
+    Target,
+    Command,
+}
+
+#[cfg(feature = "measure")]
+impl Builtin {
+    /// The kind of a name. Several kinds may share it (a test of a standard is an experiment and a suite): then `wanted`
+    /// decides.
+    fn of(name: &str, wanted: Self) -> Option<Self> {
+        let kinds = [
+            (BUILTIN, Self::Experiment),
+            (BUILTIN_SUITES, Self::Suite),
+            (BUILTIN_REQUIREMENTS, Self::Requirement),
+        ];
+        let has = |(names, _): &(&[(&str, &str)], Self)| names.iter().any(|(own, _)| *own == name);
+        let kinds = kinds.into_iter().filter(has).map(|(_, kind)| kind);
+        // The first one, unless a later one is wanted.
+        kinds.min_by_key(|kind| *kind != wanted)
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Suite => "a suite",
+            Self::Experiment => "an experiment",
+            Self::Requirement => "a requirement",
+            Self::Target => "a target",
+            Self::Command => "a command",
+        }
+    }
+
+    fn command(self, name: &str) -> String {
+        match self {
+            Self::Suite => format!("iolab study --suite {name}"),
+            Self::Experiment => format!("iolab run {name}"),
+            Self::Requirement => format!("iolab fit {name}"),
+            Self::Target => format!("iolab study {name}"),
+            Self::Command => format!("iolab {name}"),
+        }
+    }
+
+    /// Refuses the name of a built-in of another kind, unless a file of this name exists.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the command that accepts the name.
+    pub(crate) fn check(self, name: &str) -> Result<()> {
+        match Self::of(name, self) {
+            Some(kind) if kind != self && !Path::new(name).exists() => {
+                Err(refused(name, kind.words(), self.words(), kind))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The refusal of what is not `wanted`, with the command that takes it.
+#[cfg(feature = "measure")]
+fn refused(name: &str, what: &str, wanted: &str, by: Builtin) -> Error {
+    Error::usage(format!("'{name}' is {what}, not {wanted}"))
+        .hint(format!("run it with: {}", by.command(name)))
+}
+
+/// Whether a word can only be a target: a directory, a device, a model, a path.
+#[cfg(feature = "measure")]
+fn is_target(name: &str) -> bool {
+    let is_definition = |path: &Path| path.extension().is_some_and(|e| e == "toml" || e == "fio");
+    let path = Path::new(name);
+    path.is_dir()
+        || name.starts_with("model:")
+        || (name.contains('/') && !is_definition(path) && !path.is_file())
+}
+
+/// Refuses a target in the position of an experiment.
+///
+/// # Errors
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage), with the commands that accept it.
+#[cfg(feature = "measure")]
+pub(crate) fn check_no_target(name: &str) -> Result<()> {
+    // A folder may have the name of an experiment.
+    match is_target(name) && !Experiment::is_builtin(name) {
+        true => Err(Error::usage(format!("'{name}' is a target, not an experiment")).hint(
+            format!("measure it with: iolab study {name}; or with one experiment: iolab run read-random {name}"),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a name, a file or a target in the position of a command.
+///
+/// # Errors
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage), with the command that accepts it.
+#[cfg(feature = "measure")]
+pub(crate) fn check_command(name: &str) -> Result<()> {
+    Builtin::Command.check(name)?;
+    let path = Path::new(name);
+    let is_definition = path
+        .extension()
+        .is_some_and(|extension| extension == "toml");
+    let (what, by) = match () {
+        () if JobFile::is_one(path) => ("a job file of fio", Builtin::Experiment),
+        () if is_definition => ("the definition of an experiment", Builtin::Experiment),
+        () if is_target(name) => ("a target", Builtin::Target),
+        () => return Ok(()),
+    };
+    Err(refused(name, what, Builtin::Command.words(), by))
 }
 
 #[cfg(test)]

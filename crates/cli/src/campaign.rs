@@ -179,12 +179,13 @@ fn end_at_once(error: Error) {
     std::process::exit(1);
 }
 
-/// The exit code of an answer.
-pub(crate) fn answered(answer: Answer) -> Outcome {
-    match answer {
-        Answer::Yes => Ok(()),
-        Answer::No => Err(Failure::No),
-        Answer::CannotTell => Err(Failure::CannotTell),
+/// The end of a command that measured: the user's interrupt, otherwise the answer to its question, if it has one.
+pub(crate) fn concluded(interrupt: Option<Failure>, answer: Option<Answer>) -> Outcome {
+    match (interrupt, answer) {
+        (Some(interrupt), _) => Err(interrupt),
+        (None, None | Some(Answer::Yes)) => Ok(()),
+        (None, Some(Answer::No)) => Err(Failure::No),
+        (None, Some(Answer::CannotTell)) => Err(Failure::CannotTell),
     }
 }
 

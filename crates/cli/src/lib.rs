@@ -16,7 +16,6 @@ mod dry_run;
 #[cfg(feature = "measure")]
 mod experiment_options;
 mod instruments;
-mod job_file;
 #[cfg(feature = "measure")]
 mod launcher;
 #[cfg(feature = "measure")]

@@ -341,7 +341,7 @@ pub fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn Write) -
 }
 
 /// Writes one run, in full or in brief.
-pub fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
+fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
     let text = match full {
         true => return report(&input.run, &input.interpretation, to),
         false => Overview::new([input]).screen(LINES_BELOW, &style()),

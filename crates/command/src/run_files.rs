@@ -1,15 +1,20 @@
 //! Reading and analysing the run files that a command is given.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::fitness::Answer;
 use iolab_analysis::runs::FiledRun;
 use iolab_record::RunRecord;
+use iolab_report::answer::Answers;
+use iolab_report::input::Input;
 use iolab_workload::group::ALL;
 use iolab_workload::response::Metric;
 use iolab_workload::{Error, Result};
 
-use crate::output;
+use crate::failure::Outcome;
+use crate::output::{self, Results};
 
 /// The run files of a folder, in the order of their names.
 pub fn files_of_folder(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -141,4 +146,30 @@ pub fn filed(runs: &[NamedRun]) -> Vec<FiledRun<'_>> {
     runs.iter()
         .map(|(file, run)| FiledRun { file, run })
         .collect()
+}
+
+/// The answers of runs, given with the names of their files.
+pub fn answers<'a>(runs: impl IntoIterator<Item = (&'a Path, &'a AnalysedRun)>) -> Answers<'a> {
+    let named = runs.into_iter();
+    Answers::of(named.map(|(path, run)| (path.display().to_string(), run)))
+}
+
+/// Prints the answers of runs, then the results of runs without an answer; `full` prints all results of all of them.
+pub fn show(files: &[PathBuf], full: bool, to: &mut Results) -> Outcome<Option<Answer>> {
+    let read = |path: &PathBuf| Ok(Input::new(path.clone(), read_run(path)?));
+    let mut inputs = files.iter().map(read).collect::<Result<Vec<Input>>>()?;
+    let answers = answers(
+        inputs
+            .iter()
+            .map(|input| (input.path.as_path(), &input.run)),
+    );
+    let answer = answers.answer();
+    write!(to, "{}", answers.screen(output::style().width))?;
+    if answer.is_some() && full {
+        writeln!(to)?;
+    }
+    inputs.retain(|input| full || input.run.answer().is_none());
+    output::runs(&inputs, full, to)?;
+    to.flush()?;
+    Ok(answer)
 }

@@ -154,7 +154,7 @@ pub fn beside(folder: &Path, name: &str) -> Result<PathBuf> {
     }
     let folder = or_here(folder);
     let path = folder.join(name);
-    let unreadable = |error: std::io::Error| {
+    let unreadable = |error: io::Error| {
         Error::usage(format!("cannot read {}: {error}", path.display()))
             .hint("check the name, which counts from the folder of the file that names it")
     };

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use iolab_diskmodel::definition::{self, Definition};
-use iolab_plan::read_user_file;
-use iolab_plan::read_user_file::of_text;
+use iolab_plan::read_user_file::{self, of_text};
 use iolab_record::digest;
 use iolab_workload::names::unknown;
 use iolab_workload::{Error, Result};

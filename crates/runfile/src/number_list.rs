@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Take};
 use std::path::Path;
 
-use iolab_plan::read_user_file;
-use iolab_plan::read_user_file::of_text;
+use iolab_plan::read_user_file::{self, of_text};
 use iolab_workload::{Error, Result, usage_errors};
 
 /// Largest file, bytes: more than ten million numbers.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, ValueEnum};
 
-use super::ModelFormat;
+use super::TextOrJson;
 use iolab_command::output::Log;
 use iolab_peers::PEERS;
 use iolab_plan::experiment::REFINE_MAX;
@@ -291,8 +291,8 @@ pub(crate) struct Fit {
     #[arg(short, long, value_name = "FOLDER", default_value = "iolab-results")]
     pub(crate) output: PathBuf,
     /// Output format
-    #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
-    pub(crate) format: ModelFormat,
+    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+    pub(crate) format: TextOrJson,
     /// Print what would run (workloads, time, bytes written, free space) and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -8,7 +8,7 @@ use iolab_report::doctor as report;
 use iolab_runner::Disk;
 use iolab_workload::Error;
 
-use crate::arguments::{Doctor, DoctorFormat};
+use crate::arguments::{Doctor, TextOrJson};
 use crate::campaign::PROGRAM;
 use crate::launcher;
 use iolab_command::failure::Outcome;
@@ -35,14 +35,14 @@ pub(crate) fn doctor(options: &Doctor) -> Outcome {
     }
     let diagnosis = examine(&options.target, &Clock::calibrate(), &stop)?;
     drop(watch);
-    let coloured = output::is_coloured() && options.format == DoctorFormat::Text;
+    let coloured = output::is_coloured() && options.format == TextOrJson::Text;
     let mut to = match coloured {
         true => output::open_raw(None)?,
         false => output::open(None)?,
     };
     match options.format {
-        DoctorFormat::Json => report::json(&diagnosis, &mut to)?,
-        DoctorFormat::Text => {
+        TextOrJson::Json => report::json(&diagnosis, &mut to)?,
+        TextOrJson::Text => {
             let width = output::style().width;
             write!(to, "{}", report::text(&diagnosis, width, coloured))?;
         }

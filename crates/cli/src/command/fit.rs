@@ -14,7 +14,6 @@ use iolab_plan::requirement::{RequiredWorkload, Requirement};
 use iolab_record::digest;
 use iolab_record::question::{Asked, Fit as FitOf, Question};
 use iolab_report::forecast;
-use iolab_report::input::Input;
 use iolab_runfile::Folder;
 use iolab_runner::campaign::{Made, Site, Terms, Workspace};
 use iolab_runner::{Disk, PreparedRun};
@@ -23,18 +22,17 @@ use iolab_workload::escape_control::shell_words;
 use iolab_workload::trial_description::requests_in_words;
 use iolab_workload::units::{parse_duration, rough_duration};
 
-use crate::arguments::{Fit, ModelFormat};
+use crate::arguments::{Fit, TextOrJson};
 use crate::builtin_names::Builtin;
 use crate::campaign::{
-    PROGRAM, answered, close_after, display, has_results, interrupted, is_told, with_kept,
+    PROGRAM, close_after, concluded, display, has_results, interrupted, is_told, with_kept,
 };
-use crate::command::answers;
 use crate::dry_run::{self, Part};
 use crate::experiment_options::new_seed;
 use iolab_command::failure::{Failure, Outcome};
-use iolab_command::output::{self, Results, note};
+use iolab_command::output::{Results, note};
 use iolab_command::output_format::check_folder;
-use iolab_command::run_files::read_run;
+use iolab_command::run_files::{answers, read_run, show};
 
 /// Measures the workloads of the requirement, and answers.
 pub(crate) fn fit(options: &Fit) -> Outcome {
@@ -107,43 +105,29 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let place = (title.as_str(), &folder);
     let measured = measure(plans, asked, seed, &workspace, place, &mut files);
     let interrupt = close_after(workspace, measured, &files)?;
-    let answer = show(&files, options.format)?;
-    match interrupt {
-        Some(interrupt) => Err(interrupt),
-        None => answered(answer.unwrap_or(Answer::CannotTell)),
-    }
-}
-
-/// Prints the answers of the runs; `None` if they have no answer.
-fn show(files: &[PathBuf], format: ModelFormat) -> Outcome<Option<Answer>> {
-    let runs: Vec<AnalysedRun> = files
-        .iter()
-        .map(|file| read_run(file))
-        .collect::<Result<_>>()?;
-    let answers = answers(files.iter().map(PathBuf::as_path).zip(&runs));
     let mut to = Results::default();
-    match format {
-        ModelFormat::Text => {
-            write!(to, "{}", answers.screen(output::style().width))?;
-            // A run that the user has ended has no answer, but results.
-            let open = files.iter().zip(&runs);
-            for (file, run) in open.filter(|(_, run)| run.answer().is_none()) {
-                output::run(&Input::new(file.clone(), run.clone()), false, &mut to)?;
-            }
-        }
-        ModelFormat::Json => {
-            for answer in answers.of_requirements() {
-                writeln!(to, "{answer:#}")?;
-            }
-        }
-    }
-    to.flush()?;
+    let answer = match options.format {
+        TextOrJson::Text => show(&files, false, &mut to)?,
+        TextOrJson::Json => print_json(&files, &mut to)?,
+    };
     let names: Vec<String> = files
         .iter()
         .map(|file| file.display().to_string())
         .collect();
     note(format_args!("\nrun files: {}", names.join(", ")));
-    to.end(shell_words(files))?;
+    to.end(shell_words(&files))?;
+    concluded(interrupt, answer)
+}
+
+/// Prints the answers of runs as JSON, and returns their common answer.
+fn print_json(files: &[PathBuf], to: &mut Results) -> Outcome<Option<Answer>> {
+    let runs = files.iter().map(|file| read_run(file));
+    let runs: Vec<AnalysedRun> = runs.collect::<Result<_>>()?;
+    let answers = answers(files.iter().map(PathBuf::as_path).zip(&runs));
+    for answer in answers.of_requirements() {
+        writeln!(to, "{answer:#}")?;
+    }
+    to.flush()?;
     Ok(answers.answer())
 }
 

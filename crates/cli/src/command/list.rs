@@ -16,10 +16,9 @@ use clap_complete::Shell;
 use serde_json::{Value, json};
 
 use crate::arguments::{
-    Completions, List, Model, ModelAction, ModelFormat, Show, ShowFormat, program,
+    Completions, List, Model, ModelAction, Show, ShowFormat, TextOrJson, program,
 };
-use crate::builtin_names::unknown_name;
-use crate::job_file;
+use crate::builtin_names::{read_job_file, unknown_name};
 use iolab_command::failure::Outcome;
 use iolab_command::lists::Lists;
 use iolab_command::output::{note, open, style};
@@ -221,7 +220,7 @@ fn is_run_file(name: &str) -> Result<bool> {
 }
 
 fn read(options: &Show) -> Result<JobFile> {
-    job_file::read(Path::new(&options.name), None, options.allow_include)
+    read_job_file(Path::new(&options.name), None, options.allow_include)
 }
 
 /// Writes the requested output to stdout.
@@ -235,14 +234,14 @@ pub(crate) fn model(options: &Model) -> Outcome {
     Ok(to.flush()?)
 }
 
-fn list_models(format: ModelFormat) -> Result<String> {
+fn list_models(format: TextOrJson) -> Result<String> {
     let all = definition::ENTRIES
         .iter()
         .map(|entry| Ok((entry.name, model_definition(entry.name)?.1)))
         .collect::<Result<Vec<_>>>()?;
     Ok(match format {
-        ModelFormat::Text => list_text(&all, style().width),
-        ModelFormat::Json => list_json(&all),
+        TextOrJson::Text => list_text(&all, style().width),
+        TextOrJson::Json => list_json(&all),
     })
 }
 

@@ -25,10 +25,9 @@ mod why;
 mod witness;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_report::answer::Answers;
 use iolab_report::formats::FORMATS;
 use iolab_report::input::{Input, InsideTrials};
 use iolab_report::schema::DOCUMENTS;
@@ -193,12 +192,6 @@ fn input(path: PathBuf, run: AnalysedRun) -> Result<Input> {
         };
     }
     Ok(input)
-}
-
-/// The answers of runs, given with the names of their files.
-fn answers<'a>(runs: impl IntoIterator<Item = (&'a Path, &'a AnalysedRun)>) -> Answers<'a> {
-    let named = runs.into_iter();
-    Answers::of(named.map(|(path, run)| (path.display().to_string(), run)))
 }
 
 /// Writes a JSON Schema to stdout.

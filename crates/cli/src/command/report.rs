@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::answers;
 use crate::arguments::{
-    ReportFormat, ReportOptions as Options, Stats, StatsFormat, Table, TableFormat,
+    ReportFormat, ReportOptions as Options, Stats, Table, TableFormat, TextOrJson,
 };
 use crate::command::input;
 use crate::target_names::give;
@@ -24,7 +23,7 @@ use iolab_command::failure::Outcome;
 use iolab_command::lists::Lists;
 use iolab_command::output::{self, note};
 use iolab_command::output_format::{check_not_stdout, format_of, is_folder};
-use iolab_command::run_files::{analysed, files_of, without_copies};
+use iolab_command::run_files::{analysed, answers, files_of, without_copies};
 use iolab_record::targets::target_paths;
 use iolab_record::{RunRecord, tell_targets_apart};
 use iolab_report::findings::interpretation::Together;
@@ -267,14 +266,14 @@ pub(crate) fn stats(options: &Stats) -> Outcome {
         .collect::<Result<_>>()?;
     let mut to = output::open(None)?;
     match options.format {
-        StatsFormat::Json => {
+        TextOrJson::Json => {
             let all: Vec<Value> = files
                 .iter()
                 .map(|file| series::json(&file.name, &file.summary, &series_tests(&file.values)))
                 .collect();
             writeln!(to, "{:#}", Value::Array(all))?;
         }
-        StatsFormat::Text => {
+        TextOrJson::Text => {
             for Numbers {
                 name,
                 values,

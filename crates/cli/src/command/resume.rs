@@ -1,20 +1,16 @@
 //! `iolab resume`: the rest of a run that was cut off.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::slice;
 use std::time::Duration;
 
-use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::consent::NeededConsent;
-use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_record::question::Fit;
 use iolab_record::targets::target_paths;
 use iolab_record::{Question, RunRecord, RunStatus, TargetKind};
-use iolab_report::input::Input;
 use iolab_runfile::RunFile;
 use iolab_runner::campaign::{Made, Permission, Region, Site, Terms};
 use iolab_runner::ranks::Ranks;
@@ -24,12 +20,11 @@ use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Resume;
-use crate::campaign::{EndedRun, PROGRAM, answered, carry_out, interrupted, unfinished};
-use crate::command::answers;
+use crate::campaign::{EndedRun, PROGRAM, carry_out, concluded, interrupted, unfinished};
 use crate::dry_run::{self, Part};
 use iolab_command::failure::Outcome;
-use iolab_command::output::{self, Results, note};
-use iolab_command::run_files::read_run;
+use iolab_command::output::{Results, note};
+use iolab_command::run_files::show;
 
 /// Refuses to go on with another number of processes than the run began with.
 fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
@@ -133,18 +128,7 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
         paths.push(path);
     }
     let mut to = Results::default();
-    let runs: Vec<AnalysedRun> = paths
-        .iter()
-        .map(|path| read_run(path))
-        .collect::<Result<_>>()?;
-    let named = || paths.iter().map(PathBuf::as_path).zip(&runs);
-    let answers = answers(named());
-    write!(to, "{}", answers.screen(output::style().width))?;
-    let answer = answers.answer();
-    for (path, run) in named().filter(|(_, run)| run.answer().is_none()) {
-        let input = Input::new(path.to_owned(), run.clone());
-        output::run(&input, false, &mut to)?;
-    }
+    let answer = show(&paths, false, &mut to)?;
     if let Some(folder) = paths.iter().find_map(|path| reported(path)) {
         let of = |name: &str| folder.join(name).display().to_string();
         note(format_args!(
@@ -155,10 +139,7 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
         ));
     }
     to.end(shell_words(&paths))?;
-    match interrupt {
-        Some(interrupt) => Err(interrupt),
-        None => answered(answer.unwrap_or(Answer::Yes)),
-    }
+    concluded(interrupt, answer)
 }
 
 /// The report of a study.

@@ -5,14 +5,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::slice;
 
-use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::fitness::Answer;
 use iolab_fio::job::JobFile;
 use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_report::findings::interpretation::Interpretation;
-use iolab_report::input::Input;
 use iolab_runfile::{Folder, NewFile};
 use iolab_runner::GivenTargets;
 use iolab_runner::campaign::{AskedPeaks, Made, Opened, Site, Terms, open_all};
@@ -24,16 +21,14 @@ use iolab_workload::units::parse_duration;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::{Import, Run};
-use crate::builtin_names::{Builtin, check_no_target};
-use crate::campaign::{EndedRun, PROGRAM, answered, carry_out, sites};
-use crate::command::answers;
+use crate::builtin_names::{Builtin, check_no_target, read_job_file};
+use crate::campaign::{EndedRun, PROGRAM, carry_out, concluded, sites};
 use crate::dry_run::{self, Part};
 use crate::experiment_options::{Asked, Definition, budget_of_targets};
-use crate::job_file;
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, Results, note, note_once};
 use iolab_command::output_format::{check_run_file, is_folder};
-use iolab_command::run_files::read_run;
+use iolab_command::run_files::{read_run, show};
 
 /// Folder of run files by default.
 const FOLDER: &str = "iolab-results";
@@ -115,41 +110,15 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
             break;
         }
     }
-    let answer = show(&kept, options.full)?;
-    match interrupt {
-        Some(interrupt) => Err(interrupt),
-        None => answered(answer.unwrap_or(Answer::Yes)),
-    }
-}
-
-/// Prints the results of the runs; their answer is that to the levels that were asked for.
-fn show(kept: &[PathBuf], full: bool) -> Outcome<Option<Answer>> {
-    let runs: Vec<(PathBuf, AnalysedRun)> = kept
-        .iter()
-        .map(|path| Ok((path.clone(), read_run(path)?)))
-        .collect::<Result<_>>()?;
     let mut to = Results::default();
-    let answers = answers(runs.iter().map(|(path, run)| (path.as_path(), run)));
-    let answer = answers.answer();
-    write!(to, "{}", answers.screen(output::style().width))?;
-    if answer.is_none() || full {
-        if answer.is_some() {
-            writeln!(to)?;
-        }
-        let inputs: Vec<Input> = runs
-            .iter()
-            .map(|(path, run)| Input::new(path.clone(), run.clone()))
-            .collect();
-        output::runs(&inputs, full, &mut to)?;
-    }
-    to.flush()?;
-    let paths = shell_words(kept);
+    let answer = show(&kept, options.full, &mut to)?;
+    let paths = shell_words(&kept);
     note(format_args!("\nrun file: {paths}"));
-    if !full {
+    if !options.full {
         note(format_args!("details: iolab table {paths}"));
     }
     to.end(paths)?;
-    Ok(answer)
+    concluded(interrupt, answer)
 }
 
 /// The plan of an experiment at a site, with what the user changes; `given` are the files and devices that the user names, `told`
@@ -240,7 +209,7 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
     let path = Path::new(&options.experiment);
     let (experiment, named) = if JobFile::is_one(path) {
         let target = options.targets.first().map(PathBuf::as_path);
-        let file = job_file::read(path, target, options.allow_include)?;
+        let file = read_job_file(path, target, options.allow_include)?;
         if options.changes.dry_run {
             let mut to = output::open(None)?;
             for line in file.explained() {

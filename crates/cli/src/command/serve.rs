@@ -10,7 +10,7 @@ use iolab_workload::units::{exact_size, format_bytes, format_ns, significant};
 use iolab_workload::{Error, Result};
 use serde_json::{Map, Value, json};
 
-use crate::arguments::{ModelFormat, Serve};
+use crate::arguments::{Serve, TextOrJson};
 use crate::launcher;
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, note};
@@ -40,8 +40,8 @@ pub(crate) fn serve(options: &Serve) -> Outcome {
     let report = serving.end()?;
     let mut to = output::open(None)?;
     match options.format {
-        ModelFormat::Text => write!(to, "{}", text(&report, output::style().width))?,
-        ModelFormat::Json => writeln!(to, "{:#}", json(&report))?,
+        TextOrJson::Text => write!(to, "{}", text(&report, output::style().width))?,
+        TextOrJson::Json => writeln!(to, "{:#}", json(&report))?,
     }
     to.flush()?;
     match report.tally.punctuality() {

@@ -149,9 +149,23 @@ fn measure_all(
 ) -> Outcome<(Vec<Input>, Option<Failure>)> {
     let mut studied = Studied::default();
     let mut parts = parts.into_iter();
-    for part in parts.by_ref() {
+    for StudyPart {
+        opened,
+        plans,
+        budget,
+        place,
+    } in parts.by_ref()
+    {
         let each = full.then_some(&mut *to);
-        match part.carry_out(seed, shown, each, &mut studied) {
+        let prepared = opened.prepare(seed, &plans, Made::default(), None);
+        let measured = prepared.map_err(Failure::from).and_then(|workspace| {
+            let terms = (budget, place.as_deref());
+            let measured = measure(plans, seed, terms, &workspace, shown, each, &mut studied);
+            let inputs = studied.inputs.iter();
+            let kept: Vec<PathBuf> = inputs.map(|input| input.path.clone()).collect();
+            close_after(workspace, measured, &kept)
+        });
+        match measured {
             Ok(()) => {}
             // Earlier measurements are shown all the same.
             Err(failure) if !studied.inputs.is_empty() => studied.interrupt = Some(failure),
@@ -281,36 +295,6 @@ impl StudyPart {
             place,
         };
         Ok(opened.map(part).collect())
-    }
-
-    /// Fills scratch files and measures. The results of a user who ends it early are in `studied`.
-    fn carry_out(
-        self,
-        seed: u64,
-        shown: (&str, &Folder),
-        each: Option<&mut Results>,
-        studied: &mut Studied,
-    ) -> Outcome {
-        let workspace = self
-            .opened
-            .prepare(seed, &self.plans, Made::default(), None)?;
-        let place = self.place.as_deref();
-        let budget = self.budget;
-        let measured = measure(
-            self.plans,
-            seed,
-            (budget, place),
-            &workspace,
-            shown,
-            each,
-            studied,
-        );
-        let kept: Vec<PathBuf> = studied
-            .inputs
-            .iter()
-            .map(|input| input.path.clone())
-            .collect();
-        close_after(workspace, measured, &kept)
     }
 }
 

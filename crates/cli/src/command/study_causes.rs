@@ -16,7 +16,7 @@ use iolab_runner::campaign::StopFlags;
 use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 
-use crate::command::why::{Explanation, Measured, announce, measure};
+use crate::command::why::{Explanation, announce, measure};
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results};
 use iolab_command::run_files::read_run;
@@ -30,14 +30,6 @@ pub(super) struct Explains {
     budget: Duration,
     /// Whether the user allows trials to change settings of the kernel.
     changes_system: bool,
-}
-
-/// Result of explaining an effect.
-enum Explained {
-    /// The run that explains it, and the failure that ended it early.
-    Run(Box<Input>, Option<Failure>),
-    /// No run: the reason, for the middle of a sentence.
-    Unmeasured(String),
 }
 
 /// An effect with its place among the runs of the study.
@@ -100,58 +92,47 @@ impl Explains {
                 changes_system: self.changes_system,
             };
             writeln!(to, "{}:", input.run.analysis().experiment)?;
-            match self.of_one(
-                &explanation,
-                folder,
-                seed.wrapping_add(1000 * number),
-                signals,
-            ) {
-                Ok(Explained::Run(found, ended)) => {
+            let own_seed = seed.wrapping_add(1000 * number);
+            let unexplained = match self.of_one(&explanation, folder, own_seed, signals) {
+                Ok(Ok((found, ended))) => {
                     let claims: Vec<Claim> = claims(&[found.run.analysis()]);
                     write!(to, "{}", causes::answer(&found, &claims, width))?;
                     to.flush()?;
-                    explained.push(*found);
+                    explained.push(found);
                     if ended.is_some() {
                         return Ok((explained, ended));
                     }
+                    continue;
                 }
-                Ok(Explained::Unmeasured(reason)) => {
-                    let text = causes::phenomenon(input.run.analysis(), &phenomenon);
-                    let text = format!("Not explained: {text}: {reason}.");
-                    write!(to, "{}", paragraph(&text, "", width))?;
-                }
+                Ok(Err(reason)) => format!("{reason}."),
                 // The results of the study are shown all the same.
                 Err(failure) if failure.is_interrupt() => return Ok((explained, Some(failure))),
-                Err(Failure::Told(error)) => {
-                    let text = causes::phenomenon(input.run.analysis(), &phenomenon);
-                    let text = format!("Not explained: {text}: {}", error.message());
-                    write!(to, "{}", paragraph(&text, "", width))?;
-                }
+                Err(Failure::Told(error)) => error.message().to_owned(),
                 Err(failure) => return Err(failure),
-            }
+            };
+            let text = causes::phenomenon(input.run.analysis(), &phenomenon);
+            let text = format!("Not explained: {text}: {unexplained}");
+            write!(to, "{}", paragraph(&text, "", width))?;
         }
         Ok((explained, None))
     }
 
+    /// The run that explains an effect, and the failure that ended it early; without a run the reason, for the middle of a
+    /// sentence.
     fn of_one(
         &self,
         explanation: &Explanation<'_>,
         folder: &Folder,
         seed: u64,
         signals: &Rc<OnceCell<StopFlags>>,
-    ) -> Outcome<Explained> {
+    ) -> Outcome<std::result::Result<(Input, Option<Failure>), String>> {
         let began = Instant::now();
         let experiment = explanation.experiment(self.budget, &[])?;
-        let inquiry = experiment.inquiry.clone();
-        let Some(inquiry) = inquiry else {
-            return Ok(Explained::Unmeasured(
-                "no suspect can be removed".to_owned(),
-            ));
+        let Some(inquiry) = experiment.inquiry.clone() else {
+            return Ok(Err("no suspect can be removed".to_owned()));
         };
         if inquiry.tried.is_empty() {
-            return Ok(Explained::Unmeasured(
-                causes::none_tried(&inquiry).to_owned(),
-            ));
+            return Ok(Err(causes::none_tried(&inquiry).to_owned()));
         }
         let site = explanation.site(false, Rc::clone(signals))?;
         announce(&site, &inquiry);
@@ -159,15 +140,13 @@ impl Explains {
         let place = folder.file(INQUIRY);
         let title = "iolab study --explain";
         let opened = site.open_one(plan)?;
-        Ok(
-            match measure(opened, (began, self.budget), place, seed, title)? {
-                Measured::FillsTooSlowly(fill) => Explained::Unmeasured(fill.to_string()),
-                Measured::Run(path, ended) => {
-                    let run = read_run(&path)?;
-                    Explained::Run(Box::new(Input::new(path, run)), ended)
-                }
-            },
-        )
+        match measure(opened, (began, self.budget), place, seed, title)? {
+            Ok((path, ended)) => {
+                let run = read_run(&path)?;
+                Ok(Ok((Input::new(path, run), ended)))
+            }
+            Err(reason) => Ok(Err(reason)),
+        }
     }
 }
 
