@@ -16,7 +16,6 @@ mod replay;
 mod time;
 
 mod answers;
-mod buffer;
 mod doctor;
 #[cfg(feature = "instruments")]
 mod documented;
@@ -37,7 +36,6 @@ mod rooms;
 mod run_file;
 mod schemas;
 mod screens;
-mod skips;
 mod terminal;
 mod truth_table;
 mod witness;

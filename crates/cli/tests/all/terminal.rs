@@ -109,82 +109,92 @@ fn escaped() -> String {
 }
 
 #[test]
-fn no_text_of_a_definition_steers_a_terminal() {
-    let folder = folder();
-    let place = folder.path();
-    let h = HOSTILE;
-    let e = escaped();
-    let head = "name = 'x'\nquestion = '?'\nresponse = 'throughput'\n";
-    let job = "rw=read\nsize=1m\n";
-    let files = [
-        (
-            "a.toml",
-            format!("name = \"x{e}\"\nquestion = '?'\nresponse = 'throughput'\n"),
-        ),
-        (
-            "b.toml",
-            format!("name = 'x'\nquestion = \"?{e}\"\nresponse = 'throughput'\n"),
-        ),
-        (
-            "c.toml",
-            format!("name = 'x'\nquestion = '?'\nresponse = \"a{e}.p99\"\n"),
-        ),
-        ("d.toml", format!("{head}[factors]\n\"bs{e}\" = [1, 2]\n")),
-        (
-            "e.toml",
-            format!("{head}[settings]\npattern = \"rand{e}\"\n"),
-        ),
-        (
-            "f.toml",
-            format!("{head}[settings]\ncommand = \"cat {{file}} '{e}'\"\n"),
-        ),
-        ("g.toml", format!("{head}[group.\"a{e}\"]\nbs = 4096\n")),
-        ("h.toml", format!("{head}\"{e}\" = 1\n")),
-        ("i.toml", format!("{head} # {h}\n")),
-        (
-            "j.toml",
-            format!("{head}[settings]\ntarget = \"/mnt/{e}\"\n"),
-        ),
-        ("a.fio", format!("[a{h}]\n{job}")),
-        ("b.fio", format!("[a]\nrw=read{h}\nsize=1m\n")),
-        ("c.fio", format!("[a]\n{h}=read\nsize=1m\n")),
-        ("d.fio", format!("[a]\n{job}description=x{h}\n")),
-        ("e.fio", format!("[a]\n{job}filename=/tmp/{h}\n")),
-        ("f.fio", format!("[a]\n{job}include {h}\n")),
-        ("g.fio", format!("[a]\n{job}bs=${{{h}}}\n")),
-        ("h.fio", format!("[a{h}]\n{job}[b]\nrw=write\nsize=1m\n")),
-    ];
-    for (name, text) in &files {
-        fs::write(place.join(name), text).expect("written");
-        for command in [
-            &["show", name][..],
-            &["show", name, "--format", "fio"],
-            &["run", name, "model:sata-ssd", "--dry-run"],
-        ] {
-            assert_harmless_output(&run(place, command), &command.join(" "));
-        }
-    }
-}
-
-#[test]
 fn texts_of_other_inputs_do_not_control_terminal() {
     let folder = folder();
     let place = folder.path();
     let (h, e) = (HOSTILE, escaped());
+    let head = "name = 'x'\nquestion = '?'\nresponse = 'throughput'\n";
+    let begin = |name: &str, question: &str, response: &str| {
+        format!("name = {name}\nquestion = {question}\nresponse = {response}\n")
+    };
+    let job = "rw=read\nsize=1m\n";
     let good = run(place, &["model", "show", "sata-ssd"]).expect(0).stdout;
     let title = good.replacen("title = \"", &format!("title = \"{e}"), 1);
     let key = good.replacen("[model", &format!("\"{e}\" = 1\n[model"), 1);
     let suite = "budget = '1min'\n[[experiments]]\nuse =";
-    for (name, text, command) in [
+    let definition = "show FILE; show FILE --format fio; run FILE model:sata-ssd --dry-run";
+    let study = "study model:sata-ssd --dry-run --suite FILE";
+    for (name, text, commands) in [
+        (
+            "a.toml",
+            begin(&format!("\"x{e}\""), "'?'", "'iops'"),
+            definition,
+        ),
+        (
+            "b.toml",
+            begin("'x'", &format!("\"?{e}\""), "'iops'"),
+            definition,
+        ),
+        (
+            "c.toml",
+            begin("'x'", "'?'", &format!("\"a{e}.p99\"")),
+            definition,
+        ),
+        (
+            "d.toml",
+            format!("{head}[factors]\n\"bs{e}\" = [1, 2]\n"),
+            definition,
+        ),
+        (
+            "e.toml",
+            format!("{head}[settings]\npattern = \"rand{e}\"\n"),
+            definition,
+        ),
+        (
+            "f.toml",
+            format!("{head}[settings]\ncommand = \"cat {{file}} '{e}'\"\n"),
+            definition,
+        ),
+        (
+            "g.toml",
+            format!("{head}[group.\"a{e}\"]\nbs = 4096\n"),
+            definition,
+        ),
+        ("h.toml", format!("{head}\"{e}\" = 1\n"), definition),
+        ("i.toml", format!("{head} # {h}\n"), definition),
+        (
+            "j.toml",
+            format!("{head}[settings]\ntarget = \"/mnt/{e}\"\n"),
+            definition,
+        ),
+        ("a.fio", format!("[a{h}]\n{job}"), definition),
+        ("b.fio", format!("[a]\nrw=read{h}\nsize=1m\n"), definition),
+        ("c.fio", format!("[a]\n{h}=read\nsize=1m\n"), definition),
+        ("d.fio", format!("[a]\n{job}description=x{h}\n"), definition),
+        (
+            "e.fio",
+            format!("[a]\n{job}filename=/tmp/{h}\n"),
+            definition,
+        ),
+        ("f.fio", format!("[a]\n{job}include {h}\n"), definition),
+        ("g.fio", format!("[a]\n{job}bs=${{{h}}}\n"), definition),
+        (
+            "h.fio",
+            format!("[a{h}]\n{job}[b]\nrw=write\nsize=1m\n"),
+            definition,
+        ),
         (
             "s.toml",
             format!("name = 'x'\nabout = \"{e}\"\n{suite} \"read{e}\"\n"),
-            "study model:sata-ssd --dry-run --suite FILE",
+            study,
         ),
-        ("m1.toml", title.clone(), "model show ./FILE"),
-        ("m2.toml", title, "run read-size model:FILE --dry-run"),
-        ("m3.toml", format!("# {h}\n{good}"), "model show ./FILE"),
-        ("m4.toml", key, "model show ./FILE"),
+        (
+            "m1.toml",
+            title,
+            "model show ./FILE; run read-size model:FILE --dry-run",
+        ),
+        ("m2.toml", format!("# {h}\n{good}"), "model show ./FILE"),
+        ("m3.toml", key, "model show ./FILE"),
         ("n.txt", format!("1\n2\n{h}\n"), "stats FILE"),
         (
             "i.json",
@@ -193,8 +203,10 @@ fn texts_of_other_inputs_do_not_control_terminal() {
         ),
     ] {
         fs::write(place.join(name), text).expect("written");
-        let line = command.replace("FILE", name);
-        let words: Vec<&str> = line.split(' ').collect();
-        assert_harmless_output(&run(place, &words), &line);
+        for command in commands.split("; ") {
+            let line = command.replace("FILE", name);
+            let words: Vec<&str> = line.split(' ').collect();
+            assert_harmless_output(&run(place, &words), &line);
+        }
     }
 }

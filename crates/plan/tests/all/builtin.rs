@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_plan::cells::{OneProcess, Plan, cells};
-use iolab_plan::experiment::{BUILTIN, Change, DesignEntry, Experiment, writes_at_most};
+use iolab_plan::experiment::{Change, DesignEntry, writes_at_most};
 use iolab_plan::forecast::{Forecast, Written};
 use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::Suite;
@@ -213,12 +213,5 @@ fn answers_about_other_tools_options_are_valid() {
                 Change::parse(set).expect(text);
             }
         }
-    }
-}
-
-#[test]
-fn built_in_names_are_those_of_their_files() {
-    for (name, text) in BUILTIN {
-        assert_eq!(Experiment::from_toml(text, name).expect(name).name, *name);
     }
 }

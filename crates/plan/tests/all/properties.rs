@@ -47,13 +47,6 @@ proptest! {
         prop_assert_eq!(Experiment::from_toml(&text, "again").unwrap(), experiment);
     }
 
-    #[test]
-    fn no_text_panics(text in "(?s).{0,200}", key in "[a-z_]{1,8}", value in ".{0,20}") {
-        let _ = Experiment::from_toml(&text, "x");
-        let factors = format!("name = 'x'\nquestion = '?'\nresponse = 'iops'\n[factors]\n{key} = [{value}]\n");
-        let _ = Experiment::from_toml(&factors, "x");
-        let _ = experiment("read-size").apply_set(&format!("{key}={value}"));
-    }
 }
 
 #[test]
