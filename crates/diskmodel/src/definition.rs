@@ -3,7 +3,7 @@
 //! A [`Definition`] describes a disk in TOML; [`ENTRIES`] are the built-in ones.
 //! [`build`](crate::build()) makes a model of a definition.
 //!
-//! Files to begin with: `parts.rs` and `disk.rs` the parts, `check.rs` valid values.
+//! Files to begin with: `parts.rs` and `disk.rs` the parts, `check.rs` bounds of their numbers.
 
 mod check;
 pub mod disk;
@@ -30,10 +30,11 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// A message of the TOML reader, with line and column, or an error of [`Definition::check`].
+    /// A message of the TOML reader, with line and column, or the first number outside its bounds.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let definition: Self = toml::from_str(text).map_err(|error| error.to_string())?;
-        definition.check()?;
+        let definition = toml::from_str(text).map_err(|error| error.to_string())?;
+        let written = toml::from_str(text).map_err(|error| error.to_string())?;
+        check::check(&written)?;
         Ok(definition)
     }
 
@@ -86,17 +87,11 @@ pub fn find(name: &str) -> Option<Result<Definition, String>> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdDefinition {
-    /// Bytes of a slot, the unit of the mapping table.
-    #[serde(default = "slot_of_4k")]
-    pub slot: u64,
     /// The flash.
     pub flash: Flash,
     /// Physical over logical capacity, minus 1: with 0.07, 7 % of the flash are not addressable by the host.
     pub over_provisioning: f64,
-    /// The choice of the block to collect.
-    #[serde(default)]
-    pub collection: Collection,
-    /// A die with fewer free blocks collects one.
+    /// A die with fewer free blocks collects one: the block with the least valid data.
     #[serde(default = "two")]
     pub free_blocks: u32,
     /// The controller and the link to the host.
@@ -106,9 +101,8 @@ pub struct SsdDefinition {
     pub slc: Option<Slc>,
 }
 
-fn slot_of_4k() -> u64 {
-    4096
-}
+/// Bytes of a slot, the unit of the mapping table of a solid-state disk.
+pub const SLOT: u64 = 4096;
 
 fn two() -> u32 {
     2
@@ -138,24 +132,8 @@ pub struct Flash {
     pub program_us: Vec<f64>,
     /// Time to erase a block, in microseconds.
     pub erase_us: f64,
-    /// Read times are uniformly distributed within plus or minus this share.
-    #[serde(default)]
-    pub read_spread: f64,
     /// Rate of a channel, in MB/s.
     pub channel_mb_s: f64,
-}
-
-/// The choice of the block to collect.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Collection {
-    /// The block with the least valid data.
-    #[default]
-    Greedy,
-    /// The highest age times invalid share over twice the valid share.
-    CostBenefit,
-    /// The block that was filled first.
-    Fifo,
 }
 
 /// The controller and the link to the host.
@@ -184,13 +162,6 @@ pub struct Controller {
     /// Bytes read ahead of a sequential stream; 0: none.
     #[serde(default)]
     pub read_ahead: u64,
-    /// Reads of unwritten slots access the flash too.
-    #[serde(default = "yes")]
-    pub read_unwritten: bool,
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// A part of the flash that is written with one bit per cell.

@@ -34,7 +34,7 @@ pub fn build(definition: &Definition, seed: u64) -> Result<Box<dyn Model>, Strin
 fn part(definition: &PartDefinition, seed: u64) -> Result<Box<dyn Model>, String> {
     Ok(match definition {
         PartDefinition::Disk(disk) => Box::new(Drive::new(disk)?),
-        PartDefinition::Ssd(ssd) => Box::new(Ssd::new(ssd, seed)?),
+        PartDefinition::Ssd(ssd) => Box::new(Ssd::new(ssd)?),
         PartDefinition::Memory(bytes) => Box::new(Memory::new(*bytes)),
         PartDefinition::Latency(latency) => {
             Box::new(Latency::new(latency, part(&latency.inner, seed)?))

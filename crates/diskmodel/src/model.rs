@@ -170,21 +170,6 @@ pub trait Model: Send {
     }
 }
 
-impl Model for Box<dyn Model> {
-    fn capacity(&self) -> u64 {
-        (**self).capacity()
-    }
-    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        (**self).submit(now, tag, request);
-    }
-    fn next_event(&self) -> Option<Ns> {
-        (**self).next_event()
-    }
-    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
-        (**self).advance(until, out);
-    }
-}
-
 /// Serves one request on an idle model: submits it at `now` and returns its completion.
 ///
 /// Completions of other requests must have been taken before.

@@ -194,7 +194,7 @@ const BOUNDED: &str = "title = \"At least 2 ms, at most 200 MB/s\"\nsource = []\
     [model.server.inner.latency.inner.limit]\nbytes = { sustained = 200_000_000 }\ninner.memory = 4_294_967_296\n";
 
 /// A solid-state disk of 1 GiB, which random writes fill with garbage within seconds.
-const SMALL: &str = "title = \"A solid-state disk of 1 GiB\"\nsource = []\n[model.ssd]\nover_provisioning = 0.15\ncollection = \"greedy\"\n\
+const SMALL: &str = "title = \"A solid-state disk of 1 GiB\"\nsource = []\n[model.ssd]\nover_provisioning = 0.15\n\
     [model.ssd.flash]\nchannels = 4\nchips = 1\ndies = 1\nplanes = 1\nblocks = 301\npages = 256\npage = 4096\nread_us = [50]\nprogram_us = [600]\n\
     erase_us = 3000\nchannel_mb_s = 400\n\
     [model.ssd.controller]\nlink_mb_s = 550\nread_us = 10\nlong_read_us = 10\nwrite_us = 10\nbuffer = 1_048_576\n";

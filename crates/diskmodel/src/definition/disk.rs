@@ -39,9 +39,10 @@ pub struct Geometry {
     pub surfaces: u32,
     /// Cylinders, used or not.
     pub cylinders: u32,
-    /// The order in which the tracks of a cylinder are filled.
+    /// Whether every second cylinder of a zone is filled from the last head to the first, so that the head stays where the cylinder
+    /// changes; the first cylinder of each zone goes forward.
     #[serde(default)]
-    pub order: TrackOrder,
+    pub serpentine: bool,
     /// The use of spares.
     #[serde(default)]
     pub spares: Sparing,
@@ -56,47 +57,21 @@ fn one() -> u32 {
     1
 }
 
-/// The order in which the tracks of a cylinder are filled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TrackOrder {
-    /// Every cylinder is filled from the first head to the last.
-    #[default]
-    Forward,
-    /// Alternating direction, so that the head stays where the cylinder changes; the first cylinder of each zone goes forward.
-    SerpentineZone,
-    /// Alternating direction; even cylinders go forward.
-    SerpentineDisk,
-}
-
-/// The use of spares. Slipped places hold no block: the following blocks move towards the spares of their unit, or, with
-/// `-slip-to-end`, all following blocks of the zone move.
+/// The use of spares. Slipped places hold no block: the following blocks move towards the spares of their unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sparing {
     /// No spares.
     #[default]
     None,
-    /// Whole tracks at the end of a zone; slips and defects name tracks.
+    /// Whole tracks at the end of a zone; slips name tracks.
     Tracks,
     /// Sectors at the end of each track.
     Track,
-    /// Sectors at the end of each cylinder.
-    Cylinder,
-    /// Sectors at the end of each cylinder; slips move the rest of the zone.
-    CylinderSlipToEnd,
-    /// Sectors at the front of each cylinder.
-    CylinderFront,
-    /// Sectors at the front of each cylinder; slips move the rest of the zone.
-    CylinderFrontSlipToEnd,
     /// Sectors at the end of each range of cylinders.
     Range,
     /// Sectors at the end of each zone.
     Zone,
-    /// Sectors at the end of each zone, and as many more as there are slips.
-    ZoneSlipToEnd,
-    /// As many sectors at the end of each zone as there are slips.
-    EndOfZone,
 }
 
 /// Consecutive cylinders whose tracks have the same number of sectors.
@@ -127,9 +102,6 @@ pub struct Zone {
     /// Places (sectors or tracks, counted from the start of the zone) that the order of blocks leaves out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slips: Vec<u64>,
-    /// Places whose block is elsewhere in the zone: `[bad, replacement]`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub defects: Vec<[u64; 2]>,
 }
 
 /// The movement of heads and platters.
@@ -145,37 +117,19 @@ pub struct Mechanics {
     /// Time that a write adds to a seek or a change of head, in ms; may be negative.
     #[serde(default)]
     pub write_settle_ms: f64,
-    /// Whether to model the angle of the platters.
-    #[serde(default)]
-    pub rotation: Rotation,
     /// Fixed time of every access to the medium, in ms, instead of all other mechanics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constant_access_ms: Option<f64>,
-}
-
-/// Whether to model the angle of the platters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rotation {
-    /// The wait follows from the angle.
-    #[default]
-    Followed,
-    /// Every wait takes half a revolution.
-    Average,
 }
 
 /// Time from one cylinder to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Seek {
-    /// One time for every distance, in ms.
-    Constant(f64),
     /// Measured `[cylinders, ms]`, with straight lines between them and beyond the last.
     Measured(Vec<[f64; 2]>),
     /// Short seeks by the square root of the distance, long ones by the distance.
     Curve(SeekCurve),
-    /// One cylinder, the average and the full stroke, in ms, with straight lines (`[one, average, full]`).
-    Lines([f64; 3]),
     /// One cylinder, the average and the full stroke, in ms, as `a sqrt(d-1) + b (d-1) + c`.
     Lee([f64; 3]),
 }
@@ -199,10 +153,6 @@ pub struct SeekCurve {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Overhead {
-    /// Time that every request takes before anything else.
-    pub request: f64,
-    /// Multiplies all others; 0 counts as 1.
-    pub scale: f64,
     /// A command that the buffer serves: `[after a read, after a write]`.
     pub read_hit: [f64; 2],
     /// A read that needs the medium: `[after a read, after a write]`.
@@ -258,8 +208,6 @@ pub struct Bus {
     pub write_block_ms: f64,
     /// The bus is in use from the first data of a read to its last.
     pub hold_reads: bool,
-    /// The bus is in use from the first data of a write to its last.
-    pub hold_writes: bool,
     /// The bus is in use from command to completion.
     pub never_disconnect: bool,
 }
@@ -274,30 +222,18 @@ pub struct Buffer {
     pub segment_blocks: u64,
     /// One segment is for writes only.
     pub write_segment: bool,
-    /// Data stays for later reads.
-    pub cache: bool,
-    /// Reads can be served from written data.
-    pub read_written: bool,
     /// How far read-ahead goes after the requested data.
     pub read_ahead: ReadAhead,
-    /// Fewest blocks read ahead before another request is served.
-    pub read_ahead_least: u64,
     /// Most blocks read ahead after the request; 0: a whole segment.
     pub read_ahead_most: u64,
     /// Read-ahead may replace the request's own data; otherwise a whole segment holds both.
     pub read_ahead_over_request: bool,
     /// A read hit starts read-ahead at the end of its segment, if the heads are idle.
     pub read_ahead_after_hit: bool,
-    /// How a read is served whose first block read-ahead has not yet reached.
-    pub almost_hits: AlmostHits,
-    /// Full hits are served while the heads work for another request.
-    pub hits_while_busy: bool,
-    /// The host gets the first part of a partial hit at once.
-    pub partial_hit_at_once: bool,
-    /// Share of the request (or of the segment) that is in the buffer before a read takes the bus again.
+    /// Read-ahead serves a read whose first block it will reach; otherwise it stops, and the heads seek.
+    pub almost_hits: bool,
+    /// Share of the request that is in the buffer before a read takes the bus again.
     pub read_watermark: f64,
-    /// The watermark is a share of the request, not of the segment.
-    pub watermark_of_request: bool,
     /// A read starts with whichever of its sectors comes first.
     pub read_on_arrival: bool,
     /// A write starts with whichever of its sectors comes first.
@@ -312,12 +248,11 @@ pub struct Buffer {
     pub write_start: Vec<[u64; 2]>,
     /// When a write completes.
     pub write_back: WriteBack,
-    /// A write that continues the one in progress is joined to it.
-    pub join_writes: bool,
     /// Bytes of accepted writes that may wait for the medium, with `write_back = "cache"`.
     pub write_back_bytes: u64,
-    /// When the heads may turn to the next request.
-    pub next_seek: NextSeek,
+    /// The heads turn to the next request once the medium has delivered or accepted the data; otherwise when the host has received the
+    /// completion.
+    pub seek_before_completion: bool,
 }
 
 impl Default for Buffer {
@@ -326,42 +261,22 @@ impl Default for Buffer {
             segments: 1,
             segment_blocks: 256,
             write_segment: false,
-            cache: true,
-            read_written: true,
             read_ahead: ReadAhead::Segment,
-            read_ahead_least: 0,
             read_ahead_most: 0,
             read_ahead_over_request: true,
             read_ahead_after_hit: false,
-            almost_hits: AlmostHits::No,
-            hits_while_busy: false,
-            partial_hit_at_once: true,
+            almost_hits: false,
             read_watermark: 0.0,
-            watermark_of_request: true,
             read_on_arrival: false,
             write_on_arrival: false,
             keep_passing: false,
             stop_within_sector: false,
             write_start: Vec::new(),
             write_back: WriteBack::Off,
-            join_writes: true,
             write_back_bytes: 0,
-            next_seek: NextSeek::AfterCompletion,
+            seek_before_completion: false,
         }
     }
-}
-
-/// How a read is served whose first block read-ahead has not yet reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AlmostHits {
-    /// The read is served as a miss: read-ahead stops, and the heads seek.
-    #[default]
-    No,
-    /// Read-ahead serves the read, if its first block is the next one to be read.
-    Next,
-    /// Read-ahead serves the read, if it will reach the first block.
-    Coming,
 }
 
 /// How far read-ahead goes after the requested data.
@@ -372,8 +287,6 @@ pub enum ReadAhead {
     None,
     /// Read-ahead ends with the track.
     Track,
-    /// Read-ahead ends with the cylinder.
-    Cylinder,
     /// Until the segment is full.
     #[default]
     Segment,
@@ -396,19 +309,6 @@ pub enum WriteBack {
     Cache,
 }
 
-/// When the heads may start on the next request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NextSeek {
-    /// When the host has received the completion.
-    #[default]
-    AfterCompletion,
-    /// While the completion is sent.
-    DuringCompletion,
-    /// When the medium has delivered or accepted the data.
-    BeforeCompletion,
-}
-
 /// The choice of the next request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -428,8 +328,6 @@ pub enum Policy {
     /// The order of arrival.
     #[default]
     Fifo,
-    /// The next in the order of blocks, wrapping from the innermost to the outermost.
-    Elevator,
     /// The one that the head reaches first, including seek and rotation.
     Sptf,
 }

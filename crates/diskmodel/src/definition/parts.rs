@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::SsdDefinition;
+use super::{SLOT, SsdDefinition};
 use crate::definition::disk::{DiskDefinition, WriteBack};
 
 /// A part of a model.
@@ -56,7 +56,7 @@ impl PartDefinition {
     pub fn block(&self) -> u64 {
         match self {
             Self::Disk(disk) => disk.block,
-            Self::Ssd(ssd) => ssd.slot,
+            Self::Ssd(_) => SLOT,
             _ => self.inner().map_or(1, Self::block),
         }
     }

@@ -4,13 +4,10 @@
 //!
 //! A place is a sector counted from the start of the zone, track by track. A slot is a position in the order of
 //! blocks, reserved ones included. Slots go over the places in order and leave out spares and slipped places.
-//! One formula and its inverse thus serve every way of sparing:
-//!
-//! - a unit of `unit` places has `slots` slots; its spares lie at its end or its front;
-//! - slips within their unit move the following slots towards its spares;
-//! - slips to the end move all following slots of the zone, over the spares of the units between.
+//! One formula and its inverse thus serve every way of sparing: a unit of `unit` places has `slots` slots with its spares at its
+//! end, and slips within the unit move the following slots towards its spares.
 
-use crate::definition::disk::{Geometry, Sparing, TrackOrder, Zone};
+use crate::definition::disk::{Geometry, Sparing, Zone};
 
 /// The position of a sector on the disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +27,7 @@ pub struct SectorPosition {
 pub struct Run {
     /// Position of the first block.
     pub place: SectorPosition,
-    /// Number of blocks, to the end of the track or to a replaced sector.
+    /// Number of blocks, to the end of the track.
     pub blocks: u64,
     /// Number of sectors; more than `blocks` where a sector between them is left out.
     pub span: u64,
@@ -43,20 +40,13 @@ pub struct Run {
 pub struct Layout {
     surfaces: u64,
     cylinders: u32,
-    order: TrackOrder,
-    skewed_by: Skewed,
+    serpentine: bool,
+    /// Whether slips change the start angle of later tracks.
+    skewed_by_slips: bool,
     zones: Vec<Placed>,
     /// First block of each zone.
     first: Vec<u64>,
     blocks: u64,
-}
-
-/// Slips that change the start angle of later tracks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Skewed {
-    No,
-    ByTrack,
-    ByCylinder,
 }
 
 #[derive(Clone, Debug)]
@@ -81,15 +71,8 @@ impl Layout {
         let mut layout = Self {
             surfaces: u64::from(geometry.surfaces),
             cylinders: geometry.cylinders,
-            order: geometry.order,
-            skewed_by: match geometry.spares {
-                Sparing::Track => Skewed::ByTrack,
-                Sparing::Cylinder
-                | Sparing::CylinderSlipToEnd
-                | Sparing::CylinderFront
-                | Sparing::CylinderFrontSlipToEnd => Skewed::ByCylinder,
-                _ => Skewed::No,
-            },
+            serpentine: geometry.serpentine,
+            skewed_by_slips: geometry.spares == Sparing::Track,
             zones: Vec::new(),
             first: Vec::new(),
             blocks: 0,
@@ -168,42 +151,25 @@ impl Layout {
         .max(block + 1)
     }
 
-    /// One past the last block on the cylinder of `block`.
-    pub fn cylinder_end(&self, block: u64) -> u64 {
-        let (zone, first) = self.zone(block);
-        let cylinder = zone.sectors * self.surfaces;
-        let place = zone.map.place(block - first);
-        (first + zone.map.blocks_before((place / cylinder + 1) * cylinder)).max(block + 1)
-    }
-
     /// Cylinder, head, sector and angle of a place. The start of each track is offset against the previous one by the track skew,
     /// or by the cylinder skew where the cylinder changes.
     fn at(&self, zone: &Placed, place: u64) -> SectorPosition {
         let (track, sector) = (place / zone.sectors, place % zone.sectors);
         let (cylinder, turn) = (track / self.surfaces, track % self.surfaces);
-        let slipped = match self.skewed_by {
-            Skewed::No => 0,
-            Skewed::ByTrack => zone
-                .slips
-                .partition_point(|&slip| slip < track * zone.sectors),
-            Skewed::ByCylinder => zone
-                .slips
-                .partition_point(|&slip| slip < cylinder * self.surfaces * zone.sectors),
+        let before = |&slip: &u64| slip < track * zone.sectors;
+        let slipped = match self.skewed_by_slips {
+            true => zone.slips.partition_point(before),
+            false => 0,
         };
         let behind = zone.offset
             + zone.track_skew * (turn + cylinder * (self.surfaces - 1)) as f64
             + zone.cylinder_skew * cylinder as f64
             + (slipped as u64 + sector) as f64;
         let turns = behind / zone.sectors as f64;
-        let absolute = zone.first_cylinder + cylinder as u32;
-        let back = match self.order {
-            TrackOrder::Forward => false,
-            TrackOrder::SerpentineZone => cylinder % 2 == 1,
-            TrackOrder::SerpentineDisk => absolute % 2 == 1,
-        };
+        let back = self.serpentine && cylinder % 2 == 1;
         let head = if back { self.surfaces - 1 - turn } else { turn };
         SectorPosition {
-            cylinder: absolute,
+            cylinder: zone.first_cylinder + cylinder as u32,
             head: head as u32,
             sector: sector as u32,
             angle: turns - f64::from(turns as u32),
@@ -211,7 +177,7 @@ impl Layout {
     }
 }
 
-/// Most sectors of a zone that are left out or replaced.
+/// Most sectors of a zone that are left out.
 const LEFT_OUT_MAX: u64 = 1 << 24;
 
 /// One zone, prepared for look-ups.
@@ -225,14 +191,8 @@ pub(crate) struct ZoneMap {
     unit: u64,
     /// Slots of a whole unit with at most as many slips as spares.
     slots: u64,
-    /// Spares at the front of each unit.
-    front: u64,
-    /// Whether slips are counted over the zone instead of within their unit.
-    to_end: bool,
-    /// Slipped places, ascending; with `to_end`, their positions in the order without spares.
+    /// Slipped places, ascending.
     slips: Vec<u64>,
-    /// Defective places and their replacements, ascending.
-    defects: Vec<[u64; 2]>,
 }
 
 impl ZoneMap {
@@ -248,43 +208,25 @@ impl ZoneMap {
         let cylinder = sectors * u64::from(geometry.surfaces);
         let places = cylinder * u64::from(last - first + 1);
         let (unit, spares) = match geometry.spares {
-            Sparing::None | Sparing::EndOfZone => (places, 0),
+            Sparing::None => (places, 0),
             Sparing::Tracks => (places, zone.spares * sectors),
             Sparing::Track => (sectors, zone.spares),
-            Sparing::Cylinder
-            | Sparing::CylinderSlipToEnd
-            | Sparing::CylinderFront
-            | Sparing::CylinderFrontSlipToEnd => (cylinder, zone.spares),
             Sparing::Range => (cylinder * u64::from(geometry.range.max(1)), zone.spares),
-            Sparing::Zone | Sparing::ZoneSlipToEnd => (places, zone.spares),
+            Sparing::Zone => (places, zone.spares),
         };
         if spares >= unit {
             return Err(format!(
                 "zone of cylinders {first} to {last}: {spares} spares leave nothing of {unit} sectors"
             ));
         }
-        let at_front = matches!(
-            geometry.spares,
-            Sparing::CylinderFront | Sparing::CylinderFrontSlipToEnd
-        );
-        let to_end = matches!(
-            geometry.spares,
-            Sparing::CylinderSlipToEnd
-                | Sparing::CylinderFrontSlipToEnd
-                | Sparing::ZoneSlipToEnd
-                | Sparing::EndOfZone
-        );
         let mut map = Self {
             places,
             reserved: zone.reserved,
             unit,
             slots: unit - spares,
-            front: if at_front { spares } else { 0 },
-            to_end,
             slips: Vec::new(),
-            defects: Vec::new(),
         };
-        // A slipped or defective track means all its sectors.
+        // A slipped track means all its sectors.
         let each = match geometry.spares {
             Sparing::Tracks => sectors,
             _ => 1,
@@ -294,67 +236,32 @@ impl ZoneMap {
         Ok(map)
     }
 
-    /// Leaves out slipped places and replaces defective ones; each place that the zone names means `each`
-    /// places.
+    /// Leaves out slipped places; each place that the zone names means `each` places. A zone with more slips than spares loses
+    /// blocks; a smaller unit cannot.
     fn leave_out(&mut self, zone: &Zone, each: u64) -> Result<(), String> {
-        let whole = |place: u64| place * each..(place + 1) * each;
-        let inside = self.places / each;
-        let is_inside = |place: &u64| *place < inside;
-        let named = zone.slips.iter().chain(zone.defects.iter().flatten());
-        if named.filter(|place| is_inside(place)).count() as u64 * each > LEFT_OUT_MAX {
-            return Err(format!(
-                "more than {LEFT_OUT_MAX} sectors slipped or replaced"
-            ));
+        let slips = zone.slips.iter().copied();
+        let slips = slips.filter(|place| *place < self.places / each);
+        if slips.clone().count() as u64 * each > LEFT_OUT_MAX {
+            return Err(format!("more than {LEFT_OUT_MAX} sectors slipped"));
         }
-        let mut slips: Vec<u64> = zone
-            .slips
-            .iter()
-            .copied()
-            .filter(is_inside)
-            .flat_map(whole)
+        self.slips = slips
+            .flat_map(|place| place * each..(place + 1) * each)
             .collect();
-        slips.sort_unstable();
-        slips.dedup();
-        self.slips = match self.to_end {
-            true => self.slips_to_end(&slips),
-            false => self.slips_within(slips)?,
-        };
-        for [bad, good] in &zone.defects {
-            if bad != good && is_inside(bad) && is_inside(good) {
-                let sectors = whole(*bad).zip(whole(*good));
-                self.defects.extend(sectors.map(|(bad, good)| [bad, good]));
+        self.slips.sort_unstable();
+        self.slips.dedup();
+        let spares = (self.unit - self.slots) as usize;
+        if self.unit == self.places {
+            let left = self.unit.saturating_sub(self.slips.len() as u64);
+            self.slots = self.slots.min(left);
+        } else {
+            let mut units = self.slips.chunk_by(|a, b| a / self.unit == b / self.unit);
+            if let Some(slip) = units.find_map(|of_unit| of_unit.get(spares)) {
+                return Err(format!("more slips than spares at place {slip}"));
             }
         }
-        self.defects.sort_unstable();
         match self.slots_before(self.places) <= self.reserved {
             true => Err("holds no block".to_owned()),
             false => Ok(()),
-        }
-    }
-
-    /// Positions of the slips in the order without spares; slips among the spares take no slot.
-    fn slips_to_end(&self, slips: &[u64]) -> Vec<u64> {
-        slips
-            .iter()
-            .filter(|&&p| self.in_order(p + 1) > self.in_order(p))
-            .map(|&p| self.in_order(p))
-            .collect()
-    }
-
-    /// The slips that move slots of their unit. A zone with more slips than spares loses blocks; a smaller unit cannot.
-    fn slips_within(&mut self, mut slips: Vec<u64>) -> Result<Vec<u64>, String> {
-        let (unit, front) = (self.unit, self.front);
-        slips.retain(|p| p % unit >= front);
-        if unit == self.places {
-            let left = (unit - front).saturating_sub(slips.len() as u64);
-            self.slots = self.slots.min(left);
-            return Ok(slips);
-        }
-        let spares = (unit - self.slots) as usize;
-        let mut units = slips.chunk_by(|a, b| a / unit == b / unit);
-        match units.find_map(|of_unit| of_unit.get(spares)) {
-            Some(slip) => Err(format!("more slips than spares at place {slip}")),
-            None => Ok(slips),
         }
     }
 
@@ -363,28 +270,15 @@ impl ZoneMap {
         self.slots_before(self.places) - self.reserved
     }
 
-    /// Number of places before `place` that are not spares.
-    fn in_order(&self, place: u64) -> u64 {
-        let (unit, within) = (place / self.unit, place % self.unit);
-        unit * self.slots + within.saturating_sub(self.front).min(self.slots)
-    }
-
     /// Slots that lie before `place`.
     fn slots_before(&self, place: u64) -> u64 {
-        if self.to_end {
-            let order = self.in_order(place);
-            return order - self.slips.partition_point(|&slip| slip < order) as u64;
-        }
         let (start, slips) = self.unit_slips(place / self.unit);
-        let front = self.front.saturating_sub(slips.len() as u64);
         let slipped = slips.partition_point(|&slip| slip < place) as u64;
-        let usable = (place - start)
-            .saturating_sub(front)
-            .saturating_sub(slipped);
+        let usable = (place - start).saturating_sub(slipped);
         start / self.unit * self.slots + usable.min(self.slots)
     }
 
-    /// The start of a unit, and its slips. With spares at the front, slips move the unit's first block forward.
+    /// The start of a unit, and its slips.
     fn unit_slips(&self, unit: u64) -> (u64, &[u64]) {
         let start = unit * self.unit;
         let first = self.slips.partition_point(|&slip| slip < start);
@@ -392,30 +286,19 @@ impl ZoneMap {
         (start, &self.slips[first..last])
     }
 
-    /// The place of a slot, before replacement.
+    /// The place of a slot.
     fn place_of_slot(&self, slot: u64) -> u64 {
         if self.slips.is_empty() && self.slots == self.unit {
             return slot;
         }
-        if self.to_end {
-            let order = slot + shift(&self.slips, 0, slot);
-            return order / self.slots * self.unit + self.front + order % self.slots;
-        }
         let (start, slips) = self.unit_slips(slot / self.slots);
-        let wanted = self.front.saturating_sub(slips.len() as u64) + slot % self.slots;
+        let wanted = slot % self.slots;
         start + wanted + shift(slips, start, wanted)
     }
 
-    /// The final place of the zone's block `n`, after replacement.
+    /// The place of the zone's block `n`.
     pub(crate) fn place(&self, n: u64) -> u64 {
-        let place = self.place_of_slot(n + self.reserved);
-        match self
-            .defects
-            .binary_search_by_key(&place, |defect| defect[0])
-        {
-            Ok(at) => self.defects[at][1],
-            Err(_) => place,
-        }
+        self.place_of_slot(n + self.reserved)
     }
 
     /// The place of block `n`, the number of consecutive blocks from there to the end of its track, and the number of sectors
@@ -423,21 +306,7 @@ impl ZoneMap {
     pub(crate) fn run(&self, n: u64, sectors: u64) -> (u64, u64, u64) {
         let slot = n + self.reserved;
         let place = self.place_of_slot(slot);
-        let mut end = (place / sectors + 1) * sectors;
-        if !self.defects.is_empty() {
-            match self
-                .defects
-                .binary_search_by_key(&place, |defect| defect[0])
-            {
-                Ok(at) => return (self.defects[at][1], 1, 1),
-                Err(next) => {
-                    end = self
-                        .defects
-                        .get(next)
-                        .map_or(end, |defect| defect[0].min(end))
-                }
-            }
-        }
+        let end = (place / sectors + 1) * sectors;
         let blocks = self.slots_before(end.min(self.places)) - slot;
         let span = if self.slips.is_empty() {
             blocks
@@ -447,7 +316,7 @@ impl ZoneMap {
         (place, blocks, span)
     }
 
-    /// Number of blocks of the zone before `place`, without replaced ones.
+    /// Number of blocks of the zone before `place`.
     fn blocks_before(&self, place: u64) -> u64 {
         self.slots_before(place).saturating_sub(self.reserved)
     }

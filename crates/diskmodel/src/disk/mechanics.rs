@@ -5,7 +5,7 @@
 //! A bus shared by commands and data.
 
 use super::layout::{Run, SectorPosition};
-use crate::definition::disk::{Bus, Mechanics, Overhead, Rotation, Seek};
+use crate::definition::disk::{Bus, Mechanics, Overhead, Seek};
 use crate::model::{MILLISECOND, Ns, from_ms};
 
 /// Tolerance for the rounding of times to 1 ns: the head may arrive this much after a sector's start and still read it.
@@ -38,7 +38,6 @@ pub struct Arm {
     seeks: Vec<u32>,
     head_switch: Ns,
     settle: i64,
-    average: bool,
     constant: Option<Ns>,
 }
 
@@ -71,7 +70,6 @@ impl Arm {
             seeks,
             head_switch: from_ms(mechanics.head_switch_ms),
             settle: (mechanics.write_settle_ms * MILLISECOND).round() as i64,
-            average: mechanics.rotation == Rotation::Average,
             constant: mechanics.constant_access_ms.map(from_ms),
         })
     }
@@ -100,9 +98,6 @@ impl Arm {
         if let Some(constant) = self.constant {
             return constant;
         }
-        if self.average {
-            return self.period / 2;
-        }
         let target = (angle * self.period as f64 + 0.5) as Ns;
         let wait = (target + self.period - at % self.period) % self.period;
         if wait + SLACK > self.period { 0 } else { wait }
@@ -119,7 +114,7 @@ impl Arm {
     /// Rotation since the start of the run last passed the head, in sectors rounded up. Where it is within the
     /// run, it is the index of the first sector of the run that the head can access.
     pub fn inside(&self, at: Ns, run: &Run) -> u64 {
-        if self.average || self.constant.is_some() {
+        if self.constant.is_some() {
             return 0;
         }
         let wait = self.wait(at, run.place.angle);
@@ -132,7 +127,7 @@ impl Arm {
 
     /// Whether the model follows the angle of the platters.
     pub fn follows_rotation(&self) -> bool {
-        !self.average && self.constant.is_none()
+        self.constant.is_none()
     }
 }
 
@@ -141,7 +136,6 @@ fn seek_ms(seek: &Seek, distance: u32, cylinders: u32) -> Result<f64, String> {
     let d = f64::from(distance);
     let n = f64::from(cylinders);
     Ok(match seek {
-        Seek::Constant(ms) => *ms,
         Seek::Measured(points) => measured(points, d)?,
         Seek::Curve(curve) => {
             if let Some(ms) = curve.first.get(distance as usize - 1) {
@@ -150,13 +144,6 @@ fn seek_ms(seek: &Seek, distance: u32, cylinders: u32) -> Result<f64, String> {
                 curve.short[0] + curve.short[1] * d.sqrt()
             } else {
                 curve.long[0] + curve.long[1] * d
-            }
-        }
-        Seek::Lines([one, average, full]) => {
-            if d <= n / 3.0 {
-                one + (average - one) * 3.0 * (d - 1.0) / n
-            } else {
-                average + (full - average) * (3.0 * d - n) / (2.0 * n)
             }
         }
         Seek::Lee([one, average, full]) => {
@@ -189,7 +176,6 @@ fn measured(points: &[[f64; 2]], d: f64) -> Result<f64, String> {
 /// Times of the controller and the bus. Pairs are for a request after a read, and after a write.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
-    pub(super) request: Ns,
     pub(super) read_hit: [Ns; 2],
     pub(super) read_miss: [Ns; 2],
     pub(super) write_hit: [Ns; 2],
@@ -221,33 +207,24 @@ pub(super) struct Extra {
 }
 
 impl Costs {
-    pub(super) fn new(overhead: &Overhead, bus: &Bus) -> Self {
-        let scale = if overhead.scale == 0.0 {
-            1.0
-        } else {
-            overhead.scale
-        };
-        let one = |ms: f64| from_ms(ms * scale);
-        let two = |pair: [f64; 2]| pair.map(one);
-        let o = overhead;
+    pub(super) fn new(o: &Overhead, bus: &Bus) -> Self {
         Self {
-            request: one(o.request),
-            read_hit: two(o.read_hit),
-            read_miss: two(o.read_miss),
-            write_hit: two(o.write_hit),
-            write_miss: two(o.write_miss),
-            read_complete: one(o.read_complete),
-            write_complete: one(o.write_complete),
-            preparation: one(o.data_preparation),
-            reselect: one(o.reselect),
-            reselect_again: one(o.reselect_again),
-            read_disconnect: two(o.read_disconnect),
-            write_disconnect: one(o.write_disconnect),
+            read_hit: o.read_hit.map(from_ms),
+            read_miss: o.read_miss.map(from_ms),
+            write_hit: o.write_hit.map(from_ms),
+            write_miss: o.write_miss.map(from_ms),
+            read_complete: from_ms(o.read_complete),
+            write_complete: from_ms(o.write_complete),
+            preparation: from_ms(o.data_preparation),
+            reselect: from_ms(o.reselect),
+            reselect_again: from_ms(o.reselect_again),
+            read_disconnect: o.read_disconnect.map(from_ms),
+            write_disconnect: from_ms(o.write_disconnect),
             extra: o.extra_disconnect.map(|extra| Extra {
-                leave: one(extra.command + extra.disconnect),
-                pause: (extra.pause * MILLISECOND).round() as Ns,
-                leave_again: one(extra.disconnect_again),
-                seek: one(extra.command + extra.seek_delay),
+                leave: from_ms(extra.command + extra.disconnect),
+                pause: from_ms(extra.pause),
+                leave_again: from_ms(extra.disconnect_again),
+                seek: from_ms(extra.command + extra.seek_delay),
             }),
             seek_least: from_ms(o.write_seek_least),
             read_block: from_ms(bus.read_block_ms),

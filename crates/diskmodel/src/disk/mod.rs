@@ -14,11 +14,11 @@ mod media_stream;
 mod segments;
 mod transfer;
 
-use crate::definition::disk::{AlmostHits, Buffer, Bus, DiskDefinition, Policy, WriteBack};
+use crate::definition::disk::{Buffer, Bus, DiskDefinition, Policy, WriteBack};
 use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom, from_ms};
 use mechanics::{Costs, Timetable};
 use media_stream::{Arrival, Stream, Writing};
-use segments::{Rules, Segments, WriteCache};
+use segments::{Segments, WriteCache};
 
 pub use layout::{Layout, Run, SectorPosition};
 pub use mechanics::{Arm, Head};
@@ -71,12 +71,9 @@ pub struct Drive {
     /// The heads start nothing else before this time.
     busy_until: Ns,
     stream: Option<Stream>,
-    /// Read-ahead continues at least to this block.
-    least_end: u64,
     behind: Option<Behind>,
     last_was_write: bool,
     queue: Vec<Job>,
-    sweep: u64,
     cache: WriteCache,
     done: Done,
 }
@@ -99,17 +96,12 @@ impl Drive {
             ));
         }
         let buffer = definition.buffer.clone();
-        let rules = Rules {
-            cache: buffer.cache,
-            read_written: buffer.read_written,
-            write_segment: buffer.write_segment,
-        };
         Ok(Self {
             block: definition.block,
             layout,
             arm,
             costs: Costs::new(&definition.overhead, &definition.bus),
-            segments: Segments::new(buffer.segments, buffer.segment_blocks, rules),
+            segments: Segments::new(&buffer),
             buffer,
             line: definition.bus.clone(),
             policy: definition.queue.policy,
@@ -123,11 +115,9 @@ impl Drive {
             head: Head::default(),
             busy_until: 0,
             stream: None,
-            least_end: 0,
             behind: None,
             last_was_write: false,
             queue: Vec::new(),
-            sweep: 0,
             cache: WriteCache::new(definition.buffer.write_back_bytes),
             done: Done::default(),
         })
@@ -182,7 +172,6 @@ impl Drive {
             let Some(job) = self.choose(at) else {
                 return;
             };
-            self.sweep = job.first;
             match job.kind {
                 Task::Read => self.read(&job, at, false),
                 Task::Write => self.write(&job, at, false),
@@ -223,10 +212,6 @@ impl Drive {
         if let Some((n, _)) = streaming.min_by_key(|(_, job)| job.first) {
             return Some(n);
         }
-        if self.policy == Policy::Elevator {
-            let by_block = |(_, job): &(usize, &Job)| (job.first < self.sweep, job.first);
-            return jobs.enumerate().min_by_key(by_block).map(|(n, _)| n);
-        }
         let head = self.stream.as_ref().map_or(self.head, Stream::head);
         let mut best = (Ns::MAX, 0);
         for (n, job) in jobs.enumerate() {
@@ -249,9 +234,8 @@ impl Drive {
         let stream = self.stream.as_ref()?;
         let end = self.segments.get(stream.segment).end;
         let reach = match self.buffer.almost_hits {
-            AlmostHits::No => end,
-            AlmostHits::Next => end + 1,
-            AlmostHits::Coming => end.max(stream.limit()),
+            false => end,
+            true => end.max(stream.limit()),
         };
         Some((stream.segment, reach))
     }
@@ -276,9 +260,6 @@ impl Drive {
         }
         if self.idle(now) {
             return self.read(&job, now, true);
-        }
-        if self.buffer.hits_while_busy && self.segments.whole(job.first, job.end).is_some() {
-            return self.read_from_buffer(&job, now);
         }
         let command = self.costs.read_miss[self.after()];
         let length = command + self.costs.read_disconnect[self.after()];
@@ -321,7 +302,7 @@ impl Drive {
         let continues = self
             .behind
             .is_some_and(|behind| behind.until > now && behind.end == job.first);
-        self.buffer.join_writes && alone && continues
+        alone && continues
     }
 
     /// Accepts a write into the buffer; it reaches the medium later.
@@ -392,7 +373,6 @@ impl Model for Drive {
         if !request.fits(self.capacity()) {
             return self.done.add(tag, now, ServedFrom::Refused);
         }
-        let now = now + self.costs.request;
         match request.op {
             Op::Flush => return self.submit_flush(now, tag),
             Op::Trim => {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::Job;
+use crate::definition::disk::Buffer;
 use crate::model::Ns;
 
 /// One run of blocks in the buffer.
@@ -41,25 +42,18 @@ pub(super) enum Match {
     Nothing,
 }
 
-/// The settings that the choice depends on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rules {
-    pub(super) cache: bool,
-    pub(super) read_written: bool,
-    pub(super) write_segment: bool,
-}
-
 /// All segments.
 #[derive(Clone, Debug)]
 pub(super) struct Segments {
     list: Vec<Segment>,
     size: u64,
-    rules: Rules,
+    /// Whether the first segment is for writes only.
+    write_segment: bool,
     uses: u64,
 }
 
 impl Segments {
-    pub(super) fn new(count: u32, size: u64, rules: Rules) -> Self {
+    pub(super) fn new(buffer: &Buffer) -> Self {
         let empty = Segment {
             start: 0,
             end: 0,
@@ -67,9 +61,9 @@ impl Segments {
             used: 0,
         };
         Self {
-            list: vec![empty; count.max(1) as usize],
-            size: size.max(1),
-            rules,
+            list: vec![empty; buffer.segments.max(1) as usize],
+            size: buffer.segment_blocks.max(1),
+            write_segment: buffer.write_segment,
             uses: 0,
         }
     }
@@ -85,7 +79,7 @@ impl Segments {
 
     /// Index of the first segment for reads; a segment for writes only is the first.
     fn for_reads(&self) -> usize {
-        usize::from(self.rules.write_segment && self.list.len() > 1)
+        usize::from(self.write_segment && self.list.len() > 1)
     }
 
     /// The segment that serves a read of `first..end`, and how much it holds. Prefers full hits over partial
@@ -107,11 +101,10 @@ impl Segments {
                 .map(|filling| filling.1);
             let active = reach.is_some();
             let coming = reach.is_some_and(|reach| first >= segment.end && first < reach);
-            let usable = self.rules.cache && (self.rules.read_written || !segment.written);
             let holds = !segment.empty() && first >= segment.start && first < segment.end;
-            let (worth, found) = if usable && holds && end <= segment.end {
+            let (worth, found) = if holds && end <= segment.end {
                 (8 + u32::from(active), Match::Whole)
-            } else if usable && (holds || coming) {
+            } else if holds || coming {
                 (4 + u32::from(active), Match::Front)
             } else if active {
                 (1, Match::Nothing)
@@ -124,21 +117,6 @@ impl Segments {
             }
         }
         best
-    }
-
-    /// The segment that holds all of `first..end`; `None` for none.
-    pub(super) fn whole(&self, first: u64, end: u64) -> Option<usize> {
-        (self.rules.cache).then_some(())?;
-        self.list
-            .iter()
-            .skip(self.for_reads())
-            .position(|segment| {
-                !segment.empty()
-                    && first >= segment.start
-                    && end <= segment.end
-                    && (self.rules.read_written || !segment.written)
-            })
-            .map(|n| n + self.for_reads())
     }
 
     /// The segment for a write: one that it overwrites, else an empty one, else the least recently used.

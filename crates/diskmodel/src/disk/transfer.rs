@@ -1,6 +1,6 @@
 //! The transfer of a request: when its data moves, and when it completes.
 
-use crate::definition::disk::{NextSeek, ReadAhead, WriteBack};
+use crate::definition::disk::{ReadAhead, WriteBack};
 
 use super::mechanics::Head;
 use super::media_stream::{Arrival, Stream};
@@ -27,11 +27,9 @@ impl Drive {
         let Some(mut stream) = self.stream.take() else {
             return (self.head, now);
         };
-        let least = stream.time_of(self.least_end, &self.arm, &self.layout);
         let within = self.buffer.stop_within_sector;
-        let stopped = stream.stop(now.max(least), within, &self.arm, &self.layout);
-        self.segments
-            .grow(stream.segment, stream.end_at(now.max(least)));
+        let stopped = stream.stop(now, within, &self.arm, &self.layout);
+        self.segments.grow(stream.segment, stream.end_at(now));
         self.head = stopped.head;
         (stopped.head, stopped.free)
     }
@@ -39,7 +37,7 @@ impl Drive {
     /// The block at which read-ahead after `first..end` ends, in a segment that starts at `start`.
     fn ahead_limit(&self, first: u64, end: u64, start: u64) -> u64 {
         let blocks = self.layout.blocks();
-        if !self.buffer.cache || end >= blocks {
+        if end >= blocks {
             return end;
         }
         let most = match self.buffer.read_ahead_most {
@@ -50,7 +48,6 @@ impl Drive {
         let limit = match self.buffer.read_ahead {
             ReadAhead::None => end,
             ReadAhead::Track => most.min(self.layout.track_end(end - 1)),
-            ReadAhead::Cylinder => most.min(self.layout.cylinder_end(end - 1)),
             ReadAhead::Segment => most,
             ReadAhead::NextTrack => {
                 let track_end = self.layout.track_end(end - 1);
@@ -66,14 +63,9 @@ impl Drive {
 
     /// Number of blocks that must be in the buffer before a read of `blocks` takes the bus again.
     fn watermark(&self, blocks: u64) -> u64 {
-        let size = self.segments.size();
-        let share = self.buffer.read_watermark;
-        let blocks_needed = if self.buffer.watermark_of_request {
-            (blocks.min(size) as f64 * share) as u64
-        } else {
-            (size as f64 * share).ceil() as u64
-        };
-        blocks_needed.clamp(1, blocks)
+        let held = blocks.min(self.segments.size());
+        let needed = (held as f64 * self.buffer.read_watermark) as u64;
+        needed.clamp(1, blocks)
     }
 
     /// A read that the buffer serves without the heads.
@@ -127,11 +119,6 @@ impl Drive {
             }
         }
         self.segments.touch(segment);
-        self.least_end = if self.buffer.read_ahead_least > 0 {
-            limit.min(job.end + self.buffer.read_ahead_least)
-        } else {
-            0
-        };
         (segment, found)
     }
 
@@ -157,10 +144,8 @@ impl Drive {
         let mark = job.first + self.watermark(blocks);
         let enough = match found {
             Match::Whole => true,
-            Match::Front => {
-                let held = self.segments.get(segment).end;
-                held >= mark || self.buffer.partial_hit_at_once && held >= job.first
-            }
+            // The host gets the first part at once.
+            Match::Front => self.segments.get(segment).end >= job.first,
             Match::Nothing => false,
         };
         let stays = self.line.never_disconnect;
@@ -195,10 +180,9 @@ impl Drive {
         } else {
             self.in_buffer(job.end, now)
         };
-        self.busy_until = match self.buffer.next_seek {
-            NextSeek::AfterCompletion => end,
-            NextSeek::DuringCompletion => finish,
-            NextSeek::BeforeCompletion => read,
+        self.busy_until = match self.buffer.seek_before_completion {
+            false => end,
+            true => read,
         };
         self.last_was_write = false;
         let served = match found {
@@ -333,10 +317,9 @@ impl Drive {
         };
         let end = back + reselect + self.costs.write_complete;
         self.bus.take(if stays { left } else { back }, end);
-        self.busy_until = match self.buffer.next_seek {
-            NextSeek::AfterCompletion => end,
-            NextSeek::DuringCompletion => back + reselect,
-            NextSeek::BeforeCompletion => written,
+        self.busy_until = match self.buffer.seek_before_completion {
+            false => end,
+            true => written,
         };
         self.done.add(job.tag, end, ServedFrom::Miss);
     }

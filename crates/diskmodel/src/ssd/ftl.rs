@@ -5,10 +5,12 @@
 
 use std::collections::VecDeque;
 
-use crate::definition::{Collection, SsdDefinition};
+use crate::definition::{SLOT, SsdDefinition};
 
 /// No slot.
 const NONE: u32 = u32::MAX;
+/// Most entries in the tables of blocks, and of blocks by their valid slots.
+const ENTRIES_MAX: u64 = 1 << 24;
 /// Slots of a piece of the mapping table; a piece is allocated when one of its slots is written.
 const PIECE: usize = 1 << 14;
 
@@ -32,21 +34,13 @@ pub struct Collected {
     pub erases: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Free,
-    Open,
-    Closed,
-}
-
 #[derive(Clone, Debug)]
 struct BlockInfo {
-    state: State,
+    /// Whether it is full, and in a bucket.
+    is_closed: bool,
     valid: u32,
-    /// Position in its bucket (greedy).
+    /// Position in its bucket.
     at: u32,
-    /// When it was filled, as a number of programmed pages.
-    filled: u64,
     /// The logical slot of each physical slot.
     owners: Vec<u32>,
 }
@@ -63,17 +57,13 @@ struct Die {
     free: VecDeque<u32>,
     host: Option<Frontier>,
     moved: Option<Frontier>,
-    /// Closed blocks by valid slots (greedy).
+    /// Closed blocks by valid slots.
     buckets: Vec<Vec<u32>>,
-    /// Closed blocks in the order they were filled (FIFO).
-    queue: VecDeque<u32>,
-    closed: u32,
 }
 
 /// The mapping table.
 #[derive(Clone, Debug)]
 pub struct Ftl {
-    collection: Collection,
     spare: usize,
     blocks: u32,
     page_slots: u32,
@@ -86,7 +76,6 @@ pub struct Ftl {
     /// Slots written by the host, and in total.
     host_slots: u64,
     all_slots: u64,
-    pages: u64,
     logical: u64,
 }
 
@@ -100,14 +89,19 @@ impl Ftl {
         let flash = &definition.flash;
         let dies = u64::from(flash.channels) * u64::from(flash.chips) * u64::from(flash.dies);
         let page = flash.page * u64::from(flash.planes);
-        if definition.slot == 0 || page == 0 || !page.is_multiple_of(definition.slot) {
+        if page == 0 || !page.is_multiple_of(SLOT) {
             return Err(format!(
-                "a page of {page} bytes over all planes does not hold slots of {} bytes",
-                definition.slot
+                "a page of {page} bytes over all planes does not hold slots of {SLOT} bytes"
             ));
         }
-        let page_slots = page / definition.slot;
+        let page_slots = page / SLOT;
         let block_slots = page_slots * u64::from(flash.pages);
+        let entries = dies.saturating_mul(u64::from(flash.blocks) + block_slots);
+        if entries > ENTRIES_MAX {
+            return Err(format!(
+                "the tables of the model have {entries} entries: at most {ENTRIES_MAX} fit into memory"
+            ));
+        }
         let physical = dies
             .saturating_mul(flash.blocks.into())
             .saturating_mul(block_slots);
@@ -132,26 +126,18 @@ impl Ftl {
             ));
         }
         let empty = BlockInfo {
-            state: State::Free,
+            is_closed: false,
             valid: 0,
             at: 0,
-            filled: 0,
             owners: Vec::new(),
         };
         let die = Die {
             free: (0..flash.blocks).collect(),
             host: None,
             moved: None,
-            buckets: if definition.collection == Collection::Greedy {
-                vec![Vec::new(); block_slots as usize + 1]
-            } else {
-                Vec::new()
-            },
-            queue: VecDeque::new(),
-            closed: 0,
+            buckets: vec![Vec::new(); block_slots as usize + 1],
         };
         Ok(Self {
-            collection: definition.collection,
             spare: definition.free_blocks.max(1) as usize,
             blocks: flash.blocks,
             page_slots: page_slots as u32,
@@ -163,7 +149,6 @@ impl Ftl {
             mapped: 0,
             host_slots: 0,
             all_slots: 0,
-            pages: 0,
             logical,
         })
     }
@@ -241,7 +226,7 @@ impl Ftl {
         let die = block / self.blocks as usize;
         let info = &mut self.info[block];
         info.owners[(physical % self.block_slots) as usize] = NONE;
-        if info.state == State::Closed && self.collection == Collection::Greedy {
+        if info.is_closed {
             self.leave_bucket(die, block);
             self.info[block].valid -= 1;
             self.enter_bucket(die, block);
@@ -297,7 +282,6 @@ impl Ftl {
     fn take_free(&mut self, die: usize) -> Option<u32> {
         let block = self.dies[die].free.pop_front()?;
         let info = &mut self.info[die * self.blocks as usize + block as usize];
-        info.state = State::Open;
         info.valid = 0;
         info.owners = vec![NONE; self.block_slots as usize];
         Some(block)
@@ -325,7 +309,6 @@ impl Ftl {
     pub fn pad(&mut self, die: u32) {
         if let Some(mut frontier) = self.dies[die as usize].host {
             frontier.next = frontier.next.next_multiple_of(self.page_slots);
-            self.pages += 1;
             self.dies[die as usize].host = self.close_if_full(die as usize, frontier);
         }
     }
@@ -339,9 +322,6 @@ impl Ftl {
         frontier.next += 1;
         self.set(slot, physical);
         self.all_slots += 1;
-        if frontier.next.is_multiple_of(self.page_slots) {
-            self.pages += 1;
-        }
     }
 
     fn close_if_full(&mut self, die: usize, frontier: Frontier) -> Option<Frontier> {
@@ -349,15 +329,8 @@ impl Ftl {
             return Some(frontier);
         }
         let block = die * self.blocks as usize + frontier.block as usize;
-        self.info[block].state = State::Closed;
-        self.info[block].filled = self.pages;
-        self.dies[die].closed += 1;
-        match self.collection {
-            Collection::Greedy => self.enter_bucket(die, block),
-            Collection::Fifo | Collection::CostBenefit => {
-                self.dies[die].queue.push_back(frontier.block)
-            }
-        }
+        self.info[block].is_closed = true;
+        self.enter_bucket(die, block);
         None
     }
 
@@ -373,50 +346,16 @@ impl Ftl {
         cost
     }
 
-    /// The block to collect next; `None` where no block has invalid slots.
+    /// The block to collect next, which has the fewest valid slots; `None` where no block has invalid slots.
     fn choose(&mut self, die: usize) -> Option<usize> {
-        let base = die * self.blocks as usize;
-        let block = match self.collection {
-            Collection::Greedy => {
-                let bucket = self.dies[die]
-                    .buckets
-                    .iter()
-                    .position(|bucket| !bucket.is_empty())?;
-                if bucket as u32 == self.block_slots {
-                    return None;
-                }
-                let block = base + self.dies[die].buckets[bucket][0] as usize;
-                self.leave_bucket(die, block);
-                return Some(block);
-            }
-            Collection::Fifo => {
-                // Valid blocks at the head are moved as in a log, unless all are fully valid.
-                let full =
-                    |block: &u32| self.info[base + *block as usize].valid == self.block_slots;
-                if self.dies[die].queue.iter().all(full) {
-                    return None;
-                }
-                0
-            }
-            Collection::CostBenefit => {
-                let score = |block: u32| {
-                    let info = &self.info[base + block as usize];
-                    let used = f64::from(info.valid) / f64::from(self.block_slots);
-                    (self.pages - info.filled + 1) as f64 * (1.0 - used) / (2.0 * used).max(1e-9)
-                };
-                let queue = &self.dies[die].queue;
-                let best = (0..queue.len())
-                    .max_by(|&a, &b| score(queue[a]).total_cmp(&score(queue[b])))?;
-                if self.info[base + queue[best] as usize].valid == self.block_slots {
-                    return None;
-                }
-                best
-            }
-        };
-        self.dies[die]
-            .queue
-            .remove(block)
-            .map(|block| base + block as usize)
+        let buckets = &self.dies[die].buckets;
+        let valid = buckets.iter().position(|bucket| !bucket.is_empty())?;
+        if valid as u32 == self.block_slots {
+            return None;
+        }
+        let block = die * self.blocks as usize + buckets[valid][0] as usize;
+        self.leave_bucket(die, block);
+        Some(block)
     }
 
     fn collect(&mut self, die: usize, block: usize, cost: &mut Collected) {
@@ -438,8 +377,7 @@ impl Ftl {
         }
         cost.erases += 1;
         let info = &mut self.info[block];
-        (info.state, info.valid) = (State::Free, 0);
-        self.dies[die].closed -= 1;
+        (info.is_closed, info.valid) = (false, 0);
         self.dies[die]
             .free
             .push_back((block - die * self.blocks as usize) as u32);

@@ -9,10 +9,7 @@ mod ftl;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, VecDeque};
 
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-
-use crate::definition::{Slc, SsdDefinition};
+use crate::definition::{SLOT, Slc, SsdDefinition};
 use crate::model::{BlockMap, Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
 pub use ftl::{Collected, Ftl, SlotPosition};
@@ -37,13 +34,23 @@ struct Ahead {
     start: u64,
 }
 
+/// Where a slot is read from.
+#[derive(Clone, Copy, PartialEq)]
+enum Source {
+    /// Data that was written and has not left the buffer; one transfer does not cross the end of what is read ahead.
+    Buffer { is_ahead: bool },
+    /// Data that was read ahead.
+    Ahead,
+    /// A page of the flash.
+    Flash(SlotPosition),
+}
+
 /// A solid-state disk.
 #[derive(Clone, Debug)]
 pub struct Ssd {
     definition: SsdDefinition,
     ftl: Ftl,
     times: Times,
-    random: Xoshiro256PlusPlus,
     /// When each die is free.
     dies: Vec<Ns>,
     channels: Vec<Ns>,
@@ -92,12 +99,12 @@ fn per_byte(mb_s: f64) -> Result<f64, String> {
 }
 
 impl Ssd {
-    /// The empty drive of a definition. The seed determines the variation of read times.
+    /// The empty drive of a definition.
     ///
     /// # Errors
     ///
     /// The reason why the definition makes no drive, in words.
-    pub fn new(definition: &SsdDefinition, seed: u64) -> Result<Self, String> {
+    pub fn new(definition: &SsdDefinition) -> Result<Self, String> {
         let (flash, controller) = (&definition.flash, &definition.controller);
         if flash.read_us.is_empty() || flash.program_us.is_empty() {
             return Err("read_us and program_us need a time for at least one type of page".into());
@@ -125,7 +132,6 @@ impl Ssd {
                 write_slot: us(controller.write_slot_us),
             },
             ftl,
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
             dies: vec![0; dies as usize],
             channels: vec![0; flash.channels as usize],
             link: [0; 2],
@@ -213,35 +219,19 @@ impl Ssd {
         let mut slot = first;
         while slot < end {
             // Adjacent slots of one page are one read of the flash.
-            let buffered = self
-                .held
-                .get(&(slot as u32))
-                .is_some_and(|&until| until > now);
-            let spot = if buffered || slot < ready_ahead.0 {
-                None
-            } else {
-                self.spot(slot)
-            };
+            let source = self.source(slot, now, ready_ahead.0);
             let mut next = slot + 1;
-            while next < end
-                && self
-                    .held
-                    .get(&(next as u32))
-                    .is_some_and(|&until| until > now)
-                    == buffered
-                && (next < ready_ahead.0) == (slot < ready_ahead.0)
-                && (buffered || slot < ready_ahead.0 || self.spot(next) == spot)
-            {
+            while next < end && self.source(next, now, ready_ahead.0) == source {
                 next += 1;
             }
-            let bytes = (next - slot) * self.definition.slot;
-            let there = match spot {
-                Some(spot) => {
+            let bytes = (next - slot) * SLOT;
+            let there = match source {
+                Source::Flash(spot) => {
                     from_flash = true;
                     self.read_page(spot, start, bytes)
                 }
-                None if slot < ready_ahead.0 && !buffered => start.max(ready_ahead.1),
-                None => start,
+                Source::Ahead => start.max(ready_ahead.1),
+                Source::Buffer { .. } => start,
             };
             finish = finish.max(self.over_link(0, there, bytes));
             slot = next;
@@ -254,30 +244,34 @@ impl Ssd {
         self.done.add(tag, finish, served);
     }
 
-    /// The position from which a slot is read. An unwritten slot has a fixed one, if such reads access the flash.
-    fn spot(&self, slot: u64) -> Option<SlotPosition> {
-        self.ftl.spot(slot).or_else(|| {
+    /// Where a slot is read from at `now`, if the slots below `ahead` are read ahead.
+    fn source(&self, slot: u64, now: Ns, ahead: u64) -> Source {
+        let held = self.held.get(&(slot as u32));
+        match held.is_some_and(|&until| until > now) {
+            true => Source::Buffer {
+                is_ahead: slot < ahead,
+            },
+            false if slot < ahead => Source::Ahead,
+            false => Source::Flash(self.spot(slot)),
+        }
+    }
+
+    /// The position from which a slot is read; an unwritten slot has a fixed one.
+    fn spot(&self, slot: u64) -> SlotPosition {
+        self.ftl.spot(slot).unwrap_or_else(|| {
             let page = slot / u64::from(self.ftl.page_slots());
             let dies = self.dies.len() as u64;
-            self.definition
-                .controller
-                .read_unwritten
-                .then_some(SlotPosition {
-                    die: (page % dies) as u32,
-                    page: (page / dies) as u32,
-                })
+            SlotPosition {
+                die: (page % dies) as u32,
+                page: (page / dies) as u32,
+            }
         })
     }
 
     /// Reads bytes of a page into the controller.
     fn read_page(&mut self, spot: SlotPosition, at: Ns, bytes: u64) -> Ns {
         let types = self.times.read.len();
-        let mut time = self.times.read[spot.page as usize % types];
-        let spread = self.definition.flash.read_spread;
-        if spread > 0.0 {
-            let unit = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-            time = (time as f64 * (1.0 + spread * (2.0 * unit - 1.0))) as Ns;
-        }
+        let time = self.times.read[spot.page as usize % types];
         let die = &mut self.dies[spot.die as usize];
         *die = at.max(*die) + time;
         let read = *die;
@@ -287,7 +281,7 @@ impl Ssd {
     /// Reads ahead of a sequential stream. Returns up to which slot of this request data is read ahead, and when that is
     /// available.
     fn read_ahead(&mut self, at: Ns, first: u64, end: u64) -> (u64, Ns) {
-        let window = self.definition.controller.read_ahead / self.definition.slot;
+        let window = self.definition.controller.read_ahead / SLOT;
         if window == 0 {
             return (0, 0);
         }
@@ -331,8 +325,8 @@ impl Ssd {
                 while to < limit && self.spot(to) == spot {
                     to += 1;
                 }
-                let bytes = (to - next) * self.definition.slot;
-                let when = spot.map_or(at, |spot| self.read_page(spot, at, bytes));
+                let bytes = (to - next) * SLOT;
+                let when = self.read_page(spot, at, bytes);
                 self.ahead.pieces.push_back((to, when));
                 next = to;
             }
@@ -345,9 +339,9 @@ impl Ssd {
         let command = self.command(now) + self.times.write + slots * self.times.write_slot;
         let mut at = command;
         for slot in first..end {
-            at = self.over_link(1, at, self.definition.slot);
+            at = self.over_link(1, at, SLOT);
             // Without room, the data waits for a page to be programmed. An incomplete page is programmed too.
-            while self.room < self.definition.slot {
+            while self.room < SLOT {
                 match self.giving_back.pop() {
                     Some(std::cmp::Reverse((when, bytes))) => {
                         at = at.max(when);
@@ -356,7 +350,7 @@ impl Ssd {
                     None => self.close_page(at, true),
                 }
             }
-            self.room -= self.definition.slot;
+            self.room -= SLOT;
             self.buffer(at, slot);
         }
         self.done.add(tag, at, ServedFrom::Buffered);
@@ -418,10 +412,8 @@ impl Ssd {
         for slot in &page.slots {
             self.held.insert(*slot, end);
         }
-        self.giving_back.push(std::cmp::Reverse((
-            end,
-            page.slots.len() as u64 * self.definition.slot,
-        )));
+        self.giving_back
+            .push(std::cmp::Reverse((end, page.slots.len() as u64 * SLOT)));
         self.leaving.push_back((end, page.slots));
     }
 
@@ -429,7 +421,7 @@ impl Ssd {
     fn slc_program(&mut self, at: Ns, bytes: u64) -> Option<Ns> {
         let slc = self.definition.slc.as_ref()?;
         self.slc_used = self.slc_left_over(slc, at);
-        let free = (self.ftl.logical() - self.ftl.mapped()) * self.definition.slot;
+        let free = (self.ftl.logical() - self.ftl.mapped()) * SLOT;
         let size = slc.fixed + (free as f64 * slc.of_free) as u64;
         if self.slc_used + bytes > size {
             return None;
@@ -450,7 +442,7 @@ impl Ssd {
 
 impl Model for Ssd {
     fn capacity(&self) -> u64 {
-        self.ftl.logical() * self.definition.slot
+        self.ftl.logical() * SLOT
     }
 
     fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
@@ -462,8 +454,8 @@ impl Model for Ssd {
             self.slc_used = self.slc_left_over(slc, now);
         }
         self.last = now;
-        let first = request.offset / self.definition.slot;
-        let end = (request.offset + request.len).div_ceil(self.definition.slot);
+        let first = request.offset / SLOT;
+        let end = (request.offset + request.len).div_ceil(SLOT);
         match request.op {
             Op::Read | Op::Write if request.len == 0 => {
                 self.done.add(tag, now, ServedFrom::Control)
@@ -479,8 +471,8 @@ impl Model for Ssd {
             Op::Trim => {
                 // Only slots that are entirely within the range lose their data.
                 let (inner, outer) = (
-                    request.offset.div_ceil(self.definition.slot),
-                    (request.offset + request.len) / self.definition.slot,
+                    request.offset.div_ceil(SLOT),
+                    (request.offset + request.len) / SLOT,
                 );
                 self.ftl.trim_range(inner, outer.max(inner));
                 let command = self.command(now);

@@ -26,7 +26,7 @@ fn plain() -> DiskDefinition {
         rpm = 6000
         head_switch_ms = 0
         write_settle_ms = 1
-        seek.constant = 2
+        seek.measured = [[1, 2]]
         [model.disk.buffer]
         segments = 2
         segment_blocks = 10
@@ -82,7 +82,6 @@ fn batch(disk: &DiskDefinition, requests: &[Request]) -> Vec<Completion> {
 #[test]
 fn the_queue_chooses_by_its_policy() {
     let mut disk = plain();
-    disk.buffer.cache = false;
     // The first request is under way when the others come.
     let requests = [read(0, 1), read(29, 1), read(5, 1), read(3, 1)];
     let order = |policy| {
@@ -94,7 +93,6 @@ fn the_queue_chooses_by_its_policy() {
             .collect::<Vec<_>>()
     };
     assert_eq!(order(Policy::Fifo), [0, 1, 2, 3]);
-    assert_eq!(order(Policy::Elevator), [0, 3, 2, 1]);
     assert_eq!(order(Policy::Sptf), [0, 3, 2, 1]);
     // A request that waited longer than `patience_ms` goes first.
     disk.queue.policy = Policy::Sptf;
@@ -104,27 +102,15 @@ fn the_queue_chooses_by_its_policy() {
 }
 
 #[test]
-fn seek_curves_of_three_points_pass_through_them() {
+fn lees_seek_curve_passes_through_three_points() {
     let mut disk = plain();
     let cylinders = 3001;
-    let times = |seek: Seek, disk: &mut DiskDefinition| {
-        disk.mechanics.seek = seek;
-        let arm = Arm::new(&disk.mechanics, cylinders).unwrap();
-        move |cylinder| {
-            arm.reposition(Head::default(), Head { cylinder, head: 0 }, false) as f64 / 1e6
-        }
-    };
-    let lines = times(Seek::Lines([1.0, 8.0, 15.0]), &mut disk);
-    for (distance, expected) in [(1, 1.0), (1000, 8.0), (3000, 15.0)] {
-        assert!(
-            (lines(distance) - expected).abs() < 0.02,
-            "{distance}: {}",
-            lines(distance)
-        );
-    }
+    disk.mechanics.seek = Seek::Lee([1.0, 8.0, 15.0]);
+    let arm = Arm::new(&disk.mechanics, cylinders).unwrap();
+    let lee =
+        |cylinder| arm.reposition(Head::default(), Head { cylinder, head: 0 }, false) as f64 / 1e6;
     // The average of Lee's curve is the mean over random pairs of cylinders: `d` apart with probability
     // `2 (n - d) / n^2`.
-    let lee = times(Seek::Lee([1.0, 8.0, 15.0]), &mut disk);
     let n = f64::from(cylinders);
     let mean: f64 = (1..cylinders)
         .map(|d| lee(d) * 2.0 * (n - f64::from(d)) / (n * n))

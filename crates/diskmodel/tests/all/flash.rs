@@ -1,7 +1,7 @@
 //! Solid-state disks: write amplification against theory, TRIM, caches, rates.
 
 use iolab_diskmodel::definition;
-use iolab_diskmodel::definition::{Collection, PartDefinition, SsdDefinition};
+use iolab_diskmodel::definition::{PartDefinition, SsdDefinition};
 use iolab_diskmodel::ssd::Ssd;
 use iolab_diskmodel::{Model, Request, ServedFrom, build, serve};
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ fn ssd_of(name: &str) -> SsdDefinition {
 }
 
 /// One die of many blocks, one slot a page: all blocks hold data, and there is no time to model.
-fn small(collection: Collection, pages: u32, over_provisioning: f64) -> SsdDefinition {
+fn small(pages: u32, over_provisioning: f64) -> SsdDefinition {
     // Little over-provisioning takes many blocks, so that those which are being filled do not matter.
     let slots = if over_provisioning < 0.1 {
         400_000
@@ -28,7 +28,7 @@ fn small(collection: Collection, pages: u32, over_provisioning: f64) -> SsdDefin
     let mut ssd = ssd_of("nvme-970pro");
     (ssd.flash.channels, ssd.flash.chips) = (1, 1);
     (ssd.flash.pages, ssd.flash.page, ssd.flash.blocks) = (pages, 4096, slots / pages);
-    (ssd.collection, ssd.over_provisioning, ssd.free_blocks) = (collection, over_provisioning, 1);
+    (ssd.over_provisioning, ssd.free_blocks) = (over_provisioning, 1);
     ssd
 }
 
@@ -72,78 +72,25 @@ fn the_theory_is_that_of_the_paper() {
     assert!((theory(1.3) - 2.36).abs() < 0.005, "{}", theory(1.3));
 }
 
-fn meets_the_theory(collection: Collection, pages: u32, over_provisioning: f64, passes: u64) {
-    let definition = small(collection, pages, over_provisioning);
-    let mut ssd = Ssd::new(&definition, 0).unwrap();
-    let found = amplification(&mut ssd, passes);
-    let physical = definition.flash.blocks * pages;
-    let expected = theory(f64::from(physical) / ssd.ftl().logical() as f64);
-    let error = found / expected - 1.0;
-    assert!(
-        error.abs() < 0.03,
-        "{collection:?}, {over_provisioning}: {found:.3}, theory {expected:.3}, {error:+.3}"
-    );
-}
-
 #[test]
-fn fifo_collection_amplifies_as_theory_says() {
+fn collection_amplifies_as_theory_says() {
     for (over_provisioning, passes) in [(0.07, 4), (0.15, 4), (0.28, 3), (0.5, 3), (1.0, 3)] {
-        meets_the_theory(Collection::Fifo, 64, over_provisioning, passes);
+        let definition = small(256, over_provisioning);
+        let mut ssd = Ssd::new(&definition).unwrap();
+        let found = amplification(&mut ssd, passes);
+        let physical = definition.flash.blocks * 256;
+        let expected = theory(f64::from(physical) / ssd.ftl().logical() as f64);
+        let error = found / expected - 1.0;
+        assert!(
+            error.abs() < 0.03,
+            "{over_provisioning}: {found:.3}, theory {expected:.3}, {error:+.3}"
+        );
     }
-}
-
-#[test]
-fn greedy_collection_amplifies_as_theory_says() {
-    for (over_provisioning, passes) in [(0.07, 4), (0.15, 4), (0.28, 3), (0.5, 3), (1.0, 3)] {
-        meets_the_theory(Collection::Greedy, 256, over_provisioning, passes);
-    }
-}
-
-#[test]
-fn greedy_beats_fifo_with_small_blocks() {
-    let of = |collection| amplification(&mut Ssd::new(&small(collection, 64, 0.15), 0).unwrap(), 3);
-    let (greedy, fifo) = (of(Collection::Greedy), of(Collection::Fifo));
-    assert!(
-        (0.90..0.97).contains(&(greedy / fifo)),
-        "greedy {greedy}, fifo {fifo}"
-    );
-}
-
-#[test]
-fn cost_benefit_beats_greedy_with_hot_data() {
-    let of = |collection| {
-        let mut ssd = Ssd::new(&small(collection, 256, 0.15), 0).unwrap();
-        let slots = ssd.ftl().logical();
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
-        let mut now = 0;
-        for slot in 0..slots {
-            write_slot(&mut ssd, &mut now, slot);
-        }
-        let before = ssd.ftl().written();
-        for _ in 0..3 * slots {
-            // Nine of ten writes go to a tenth of the slots.
-            let hot = random.next_u64() % 10 < 9;
-            let slot = random.next_u64() % (slots / 10)
-                + if hot {
-                    0
-                } else {
-                    slots / 10 * (1 + random.next_u64() % 9)
-                };
-            write_slot(&mut ssd, &mut now, slot);
-        }
-        let after = ssd.ftl().written();
-        (after.1 - before.1) as f64 / (after.0 - before.0) as f64
-    };
-    let (greedy, cost_benefit) = (of(Collection::Greedy), of(Collection::CostBenefit));
-    assert!(
-        cost_benefit < greedy,
-        "cost-benefit {cost_benefit}, greedy {greedy}"
-    );
 }
 
 #[test]
 fn trim_restores_a_worn_in_drive() {
-    let mut ssd = Ssd::new(&small(Collection::Greedy, 256, 0.07), 0).unwrap();
+    let mut ssd = Ssd::new(&small(256, 0.07)).unwrap();
     let worn = amplification(&mut ssd, 2);
     assert!(worn > 3.0, "{worn}");
     let (capacity, slots) = (ssd.capacity(), ssd.ftl().logical());
@@ -165,19 +112,18 @@ proptest! {
     #[test]
     fn exactly_the_written_slots_have_a_place(
         seed in any::<u64>(),
-        collection in prop::sample::select(vec![Collection::Greedy, Collection::CostBenefit, Collection::Fifo]),
         blocks in 6u32..20,
         dies in 1u32..4,
         page in 1u64..5,
         trims in 0u64..20,
     ) {
-        let mut definition = small(collection, 4, 0.07);
+        let mut definition = small(4, 0.07);
         (definition.flash.channels, definition.flash.chips) = (dies, 1);
         (definition.flash.blocks, definition.flash.page) = (blocks, page * 4096);
         // Capacity that is left when three blocks of each die hold nothing.
         definition.over_provisioning = f64::from(blocks) / (f64::from(blocks) - 3.0) - 1.0 + 1e-9;
         definition.controller.buffer = definition.flash.page * 2;
-        let mut ssd = Ssd::new(&definition, 0).unwrap();
+        let mut ssd = Ssd::new(&definition).unwrap();
         let slots = ssd.ftl().logical();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut holds = std::collections::HashSet::new();
@@ -262,7 +208,7 @@ fn slc_cache_fills_and_empties_while_idle() {
     let mut ssd = ssd_of("qlc-slc-cached");
     let slc = ssd.slc.as_mut().unwrap();
     (slc.fixed, slc.of_free) = (1_000_000_000, 0.0);
-    let mut model = Ssd::new(&ssd, 0).unwrap();
+    let mut model = Ssd::new(&ssd).unwrap();
     let (before, now) = rate(&mut model, true, 1 << 20, 8, 900, 0, 0);
     let (after, now) = rate(&mut model, true, 1 << 20, 8, 400, 1 << 30, now);
     assert!((1_700.0..1_850.0).contains(&before), "{before} MB/s");
@@ -285,35 +231,21 @@ fn slc_cache_fills_and_empties_while_idle() {
 #[test]
 fn read_ahead_hides_flash_from_sequential_reads() {
     let mut ssd = ssd_of("sata-ssd");
-    let ahead = rate(&mut Ssd::new(&ssd, 0).unwrap(), false, 4096, 1, 2000, 0, 0).0;
+    let ahead = rate(&mut Ssd::new(&ssd).unwrap(), false, 4096, 1, 2000, 0, 0).0;
     ssd.controller.read_ahead = 0;
-    let without = rate(&mut Ssd::new(&ssd, 0).unwrap(), false, 4096, 1, 2000, 0, 0).0;
+    let without = rate(&mut Ssd::new(&ssd).unwrap(), false, 4096, 1, 2000, 0, 0).0;
     assert!(ahead > 2.0 * without, "{ahead} and {without} MB/s");
 }
 
 #[test]
-fn read_times_vary_with_the_seed_alone() {
-    let mut ssd = ssd_of("sata-ssd");
-    ssd.flash.read_spread = 0.2;
-    let times = |seed| {
-        let mut model = Ssd::new(&ssd, seed).unwrap();
-        (0..50u64)
-            .map(|n| serve(&mut model, n * 1_000_000, &Request::read(n << 20, 4096)).finished)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(times(1), times(1));
-    assert_ne!(times(1), times(2));
-}
-
-#[test]
 fn a_definition_that_makes_no_drive_says_why() {
-    let mut ssd = small(Collection::Greedy, 64, 0.0);
-    insta::assert_snapshot!(Ssd::new(&ssd, 0)
+    let mut ssd = small(64, 0.0);
+    insta::assert_snapshot!(Ssd::new(&ssd)
             .err()
             .unwrap(), @"over-provisioning of 0 leaves 0 slots, and open and spare blocks take 192");
     ssd.over_provisioning = 0.07;
     ssd.controller.buffer = 100;
-    insta::assert_snapshot!(Ssd::new(&ssd, 0)
+    insta::assert_snapshot!(Ssd::new(&ssd)
             .err()
             .unwrap(), @"a buffer of 100 bytes does not hold a page of 4096");
 }

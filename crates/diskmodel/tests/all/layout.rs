@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use iolab_diskmodel::definition::disk::{Geometry, Sparing, TrackOrder, Zone};
+use iolab_diskmodel::definition::disk::{Geometry, Sparing, Zone};
 use iolab_diskmodel::disk::Layout;
 use proptest::prelude::*;
 
@@ -16,7 +16,6 @@ fn zone(first: u32, last: u32, sectors: u32) -> Zone {
         reserved: 0,
         spares: 0,
         slips: Vec::new(),
-        defects: Vec::new(),
     }
 }
 
@@ -29,7 +28,7 @@ fn geometry(spares: Sparing, zones: Vec<Zone>) -> Geometry {
     Geometry {
         surfaces: 2,
         cylinders,
-        order: TrackOrder::Forward,
+        serpentine: false,
         spares,
         range: 2,
         zone: zones,
@@ -44,64 +43,50 @@ fn place(layout: &Layout, block: u64) -> (u32, u32, u32) {
 #[test]
 fn serpentine_keeps_head_where_cylinder_changes() {
     let mut geometry = geometry(Sparing::None, vec![zone(0, 2, 10), zone(3, 4, 10)]);
-    geometry.order = TrackOrder::SerpentineZone;
+    geometry.serpentine = true;
     let layout = Layout::new(&geometry).unwrap();
     let heads: Vec<u32> = (0..10).map(|track| layout.place(track * 10).head).collect();
     assert_eq!(heads, [0, 1, 1, 0, 0, 1, 0, 1, 1, 0]);
-    geometry.order = TrackOrder::SerpentineDisk;
-    let layout = Layout::new(&geometry).unwrap();
-    let heads: Vec<u32> = (0..10).map(|track| layout.place(track * 10).head).collect();
-    assert_eq!(heads, [0, 1, 1, 0, 0, 1, 1, 0, 0, 1]);
 }
 
 #[test]
-fn slips_and_defects_move_blocks_by_scheme() {
+fn slips_move_blocks_by_scheme() {
     let mut one = zone(0, 1, 10);
     (one.spares, one.slips) = (2, vec![3]);
-    // Within the cylinder: the spare takes the last block of it, and the next cylinder starts where it did.
-    let layout = Layout::new(&geometry(Sparing::Cylinder, vec![one.clone()])).unwrap();
-    assert_eq!(layout.blocks(), 36);
+    // Within the track: the spare takes the last block of it, and the next track starts where it did.
+    let layout = Layout::new(&geometry(Sparing::Track, vec![one.clone()])).unwrap();
+    assert_eq!(layout.blocks(), 32);
     assert_eq!(
-        [2, 3, 17, 18].map(|block| place(&layout, block)),
-        [(0, 0, 2), (0, 0, 4), (0, 1, 8), (1, 0, 0)]
+        [2, 3, 7, 8].map(|block| place(&layout, block)),
+        [(0, 0, 2), (0, 0, 4), (0, 0, 8), (0, 1, 0)]
     );
-    // To the end: the zone holds one block less, and blocks move over the spares of the cylinder.
-    let layout = Layout::new(&geometry(Sparing::CylinderSlipToEnd, vec![one.clone()])).unwrap();
-    assert_eq!(layout.blocks(), 35);
+    // Within both cylinders of a range.
+    let layout = Layout::new(&geometry(Sparing::Range, vec![one.clone()])).unwrap();
+    assert_eq!(layout.blocks(), 38);
     assert_eq!(
-        [3, 16, 17].map(|block| place(&layout, block)),
-        [(0, 0, 4), (0, 1, 7), (1, 0, 0)]
+        [3, 37].map(|block| place(&layout, block)),
+        [(0, 0, 4), (1, 1, 8)]
     );
-    // At the front of each cylinder: the spare takes the first block of it.
-    let layout = Layout::new(&geometry(Sparing::CylinderFront, vec![one.clone()])).unwrap();
-    assert_eq!(
-        [0, 1, 18].map(|block| place(&layout, block)),
-        [(0, 0, 1), (0, 0, 2), (1, 0, 2)]
-    );
-    // Whole tracks: track 1 is left out, and track 3 stands in for track 0.
-    (one.spares, one.slips, one.defects) = (2, vec![1], vec![[0, 3]]);
+    // Whole tracks: track 1 is left out.
+    (one.spares, one.slips) = (2, vec![1]);
     let layout = Layout::new(&geometry(Sparing::Tracks, vec![one])).unwrap();
     assert_eq!(layout.blocks(), 20);
     assert_eq!(
         [0, 10].map(|block| place(&layout, block)),
-        [(1, 1, 0), (1, 0, 0)]
+        [(0, 0, 0), (1, 0, 0)]
     );
 }
 
 fn sparing() -> impl Strategy<Value = Sparing> {
     use Sparing::*;
-    prop::sample::select(vec![
-        None, Tracks, Track, Cylinder, CylinderSlipToEnd, CylinderFront, CylinderFrontSlipToEnd,
-        Range, Zone, ZoneSlipToEnd, EndOfZone,
-    ])
+    prop::sample::select(vec![None, Tracks, Track, Range, Zone])
 }
 
 prop_compose! {
     fn layouts()(
         scheme in sparing(),
-        order in prop::sample::select(vec![TrackOrder::Forward, TrackOrder::SerpentineZone, TrackOrder::SerpentineDisk]),
+        serpentine: bool,
         zones in prop::collection::vec((3u32..8, 6u32..20, 0u64..4, 0u64..5, prop::collection::vec(0u64..200, 0..4)), 1..4),
-        defect in 0u64..40,
     ) -> Geometry {
         let mut first = 0;
         let mut list = Vec::new();
@@ -115,13 +100,8 @@ prop_compose! {
             first += cylinders;
             list.push(one);
         }
-        // The last spare of a zone takes the place of a sector.
-        if scheme == Sparing::Zone && list[0].slips.is_empty() && list[0].spares > 0 {
-            let places = u64::from(list[0].cylinders[1] + 1) * 2 * u64::from(list[0].sectors);
-            list[0].defects = vec![[defect.min(places - 10), places - 1]];
-        }
         let mut geometry = geometry(scheme, list);
-        geometry.order = order;
+        geometry.serpentine = serpentine;
         geometry
     }
 }
