@@ -165,7 +165,6 @@ fn wait(team: &mut Team<impl Link>) -> Result<Option<(MergedTrial<Hosts>, Durati
     let part = Contribution {
         activity: Activity::of([(starts, ends)].into_iter()).expect("a worker"),
         cumulative: CumulativeBytes::new(starts, [(ends, 1)].into_iter()),
-        bytes: 1,
         rest: Hosts([host].into()),
     };
     let whole = team.conclude(HABITS, Some(part))?;

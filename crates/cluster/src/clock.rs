@@ -158,6 +158,28 @@ impl OtherClock {
         })
     }
 
+    /// A moment on the other clock, on this rank's clock.
+    ///
+    /// # Errors
+    /// The clock jumped.
+    pub fn interval_here(&self, moment: TimeInterval) -> Result<TimeInterval, ClockJumped> {
+        Ok(TimeInterval {
+            earliest: self.own(moment.earliest)?.earliest,
+            latest: self.own(moment.latest)?.latest,
+        })
+    }
+
+    /// A moment on this rank's clock, on the other clock.
+    ///
+    /// # Errors
+    /// The clock jumped.
+    pub fn interval_there(&self, moment: TimeInterval) -> Result<TimeInterval, ClockJumped> {
+        Ok(TimeInterval {
+            earliest: self.other(moment.earliest)?.earliest,
+            latest: self.other(moment.latest)?.latest,
+        })
+    }
+
     /// Lead of this rank's clock over the other at a stamp of the other: least and greatest, ns.
     fn ahead(&self, stamp: i64) -> Result<(i64, i64), ClockJumped> {
         let last = self.exchanges.back().ok_or(ClockJumped)?;
@@ -240,7 +262,7 @@ pub struct Activity {
 }
 
 /// A quantity within the bounds set by the clocks' uncertainty.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Bounded {
     /// Lower bound.
     pub least: f64,
@@ -278,17 +300,11 @@ impl Activity {
     /// # Errors
     /// The clock jumped.
     pub fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
-        let own = |moment: TimeInterval| {
-            Ok(TimeInterval {
-                earliest: clock.own(moment.earliest)?.earliest,
-                latest: clock.own(moment.latest)?.latest,
-            })
-        };
         Ok(Self {
-            first_start: own(self.first_start)?,
-            last_start: own(self.last_start)?,
-            first_end: own(self.first_end)?,
-            last_end: own(self.last_end)?,
+            first_start: clock.interval_here(self.first_start)?,
+            last_start: clock.interval_here(self.last_start)?,
+            first_end: clock.interval_here(self.first_end)?,
+            last_end: clock.interval_here(self.last_end)?,
         })
     }
 
@@ -317,16 +333,6 @@ impl Activity {
     pub fn all_active(&self) -> Option<(i64, i64)> {
         let (from, to) = (self.last_start.latest, self.first_end.earliest);
         (from < to).then_some((from, to))
-    }
-
-    /// Throughput of `bytes` from the first start to the last end, MB/s.
-    pub fn throughput(&self, bytes: u64) -> Bounded {
-        let elapsed = self.elapsed_ns();
-        let rate = |ns: f64| bytes as f64 * 1e3 / ns.max(1.0);
-        Bounded {
-            least: rate(elapsed.greatest),
-            greatest: rate(elapsed.least),
-        }
     }
 }
 

@@ -15,9 +15,9 @@ use crate::link;
 use crate::link::{Link, LossReason, LostRank};
 
 /// Kind of a message, its first byte.
-pub(crate) mod tag {
-    pub(crate) const DOWN: u8 = 0;
-    pub(crate) const UP: u8 = 1;
+mod tag {
+    pub(super) const DOWN: u8 = 0;
+    pub(super) const UP: u8 = 1;
     pub(super) const LOST: u8 = 2;
     pub(super) const ASK: u8 = 3;
     pub(super) const STAMP: u8 = 4;
@@ -103,11 +103,6 @@ impl<L: Link> Team<L> {
     /// Levels of the tree below the root.
     pub fn height(&self) -> u32 {
         self.tree.height(0)
-    }
-
-    /// Levels of the tree below a rank.
-    pub(crate) fn height_of(&self, rank: usize) -> u32 {
-        self.tree.height(rank)
     }
 
     /// Longest time until every rank knows of a lost one, if each waits `timeout` for another.
@@ -248,29 +243,24 @@ impl<L: Link> Team<L> {
         };
         for (child, number) in self.children().zip(0..) {
             let clock = &self.below[number];
-            let there = |moment: &TimeInterval| {
-                Ok(TimeInterval {
-                    earliest: clock.other(moment.earliest)?.earliest,
-                    latest: clock.other(moment.latest)?.latest,
-                })
-            };
-            let moments: Result<Vec<_>, ClockJumped> = own.iter().map(there).collect();
+            let moments = own.iter().map(|moment| clock.interval_there(*moment));
+            let moments: Result<Vec<_>, ClockJumped> = moments.collect();
             let moments = moments.map_err(|ClockJumped| lost(child, LossReason::ClockJumped))?;
             self.send(child, tag::DOWN, &moments, timeout)?;
         }
         Ok(own)
     }
 
-    pub(crate) fn parent(&self) -> Option<usize> {
+    fn parent(&self) -> Option<usize> {
         self.tree.parent(self.link.rank())
     }
 
-    pub(crate) fn children(&self) -> Range<usize> {
+    fn children(&self) -> Range<usize> {
         self.tree.children(self.link.rank())
     }
 
     /// Sends a value to a rank.
-    pub(crate) fn send(
+    fn send(
         &mut self,
         to: usize,
         tag: u8,
@@ -304,7 +294,7 @@ impl<L: Link> Team<L> {
     }
 
     /// The value of a rank's next message, which must be of this kind.
-    pub(crate) fn expect<T: DeserializeOwned>(
+    fn expect<T: DeserializeOwned>(
         &mut self,
         from: usize,
         tag: u8,

@@ -78,12 +78,10 @@ pub struct LostRank {
 pub enum LossReason {
     /// The rank sent nothing for this long.
     Silent(Duration),
-    /// The rank sent an unreadable message: its memory is damaged, or the network.
+    /// The rank sent an unreadable message: its build is another one, or its memory is damaged.
     Garbled,
     /// The rank's clock jumped: no clock with a steady rate gives its stamps.
     ClockJumped,
-    /// The first message of the rank is not a greeting: its build is another one.
-    Stranger,
 }
 
 impl fmt::Display for LostRank {
@@ -99,9 +97,6 @@ impl fmt::Display for LostRank {
             }
             LossReason::Garbled => write!(f, "rank {rank} sent a message that cannot be read"),
             LossReason::ClockJumped => write!(f, "the clock of rank {rank} jumped"),
-            LossReason::Stranger => {
-                write!(f, "rank {rank} was built from another version of iolab")
-            }
         }
     }
 }

@@ -67,15 +67,9 @@ impl TrialContribution {
 
 impl Gathered for TrialContribution {
     fn seen_through(mut self, clock: &OtherClock) -> Result<Self, ClockJumped> {
-        let own = |moment: TimeInterval| {
-            Ok(TimeInterval {
-                earliest: clock.own(moment.earliest)?.earliest,
-                latest: clock.own(moment.latest)?.latest,
-            })
-        };
         for part in &mut self.parts {
-            part.started = own(part.started)?;
-            part.ended = own(part.ended)?;
+            part.started = clock.interval_here(part.started)?;
+            part.ended = clock.interval_here(part.ended)?;
         }
         Ok(self)
     }

@@ -10,6 +10,7 @@ use crate::clock::{ClockJumped, OtherClock, TimeInterval};
 use crate::collectives::{Gathered, Team};
 use crate::link;
 use crate::link::{Link, LossReason, LostRank};
+use iolab_workload::Error;
 
 /// Parameters of clock comparison, and waiting times between ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +33,6 @@ pub struct Contribution<T> {
     pub activity: Activity,
     /// Bytes moved over time.
     pub cumulative: CumulativeBytes,
-    /// Bytes moved in all.
-    pub bytes: u64,
     /// Further data, joined on the way to the root.
     pub rest: T,
 }
@@ -43,21 +42,10 @@ pub struct Contribution<T> {
 pub struct MergedTrial<T> {
     /// Activity of all ranks.
     pub activity: Activity,
-    /// Bytes moved in all.
-    pub bytes: u64,
-    /// Throughput while all were active, MB/s, with the bounds set by the clocks; `None` if they never were.
-    pub all_active: Option<Bounded>,
-    /// Bytes moved meanwhile, least and greatest.
-    pub all_active_bytes: (u64, u64),
+    /// Bytes moved while all were active, with the bounds set by the clocks.
+    pub all_active_bytes: Bounded,
     /// Further data, joined.
     pub rest: T,
-}
-
-impl<T> MergedTrial<T> {
-    /// Throughput from the first start to the last end, MB/s, with the bounds set by the clocks.
-    pub fn throughput(&self) -> Bounded {
-        self.activity.throughput(self.bytes)
-    }
 }
 
 /// Reason why the ranks do not go on.
@@ -75,14 +63,14 @@ pub struct UnreadyRank {
     /// Number of the rank.
     pub rank: usize,
     /// Fault and remedy.
-    pub message: String,
+    pub error: Error,
 }
 
 impl fmt::Display for Halt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Halt::Lost(lost) => lost.fmt(f),
-            Halt::Unready(UnreadyRank { rank, message }) => write!(f, "rank {rank}: {message}"),
+            Halt::Unready(UnreadyRank { rank, error }) => write!(f, "rank {rank}: {error}"),
         }
     }
 }
@@ -99,9 +87,9 @@ impl<L: Link> Team<L> {
     ///
     /// # Errors
     /// The lost rank, or the first one that is not ready.
-    pub fn agree(&mut self, habits: TrialTimeouts, ready: Result<(), String>) -> Result<(), Halt> {
+    pub fn agree(&mut self, habits: TrialTimeouts, ready: Result<(), Error>) -> Result<(), Halt> {
         let rank = self.link().rank();
-        let trouble = ready.err().map(|message| UnreadyRank { rank, message });
+        let trouble = ready.err().map(|error| UnreadyRank { rank, error });
         let own = GoAhead(trouble.map(Halt::Unready));
         let gathered = self.gather(own, habits.trial);
         let verdict = match gathered {
@@ -121,7 +109,7 @@ impl<L: Link> Team<L> {
     ///
     /// # Errors
     /// As [`Team::agree`].
-    pub fn start(&mut self, habits: TrialTimeouts, ready: Result<(), String>) -> Result<i64, Halt> {
+    pub fn start(&mut self, habits: TrialTimeouts, ready: Result<(), Error>) -> Result<i64, Halt> {
         self.agree(habits, ready)?;
         let in_all = self.timeout_in_all(habits.timeout);
         let before = self.link().now_ns();
@@ -156,7 +144,6 @@ impl<L: Link> Team<L> {
             .map(|part| {
                 let report = RankSummary {
                     activity: part.activity,
-                    bytes: part.bytes,
                     rest: part.rest,
                 };
                 (report, part.cumulative)
@@ -171,12 +158,10 @@ impl<L: Link> Team<L> {
             ([from, to], Some(cumulative)) => cumulative.between(*from, *to),
             _ => Bounded::default(),
         };
-        let moved = self.gather(Moved::new(own), habits.timeout)?;
+        let moved = self.gather(own, habits.timeout)?;
         Ok(all.zip(moved).map(|(all, moved)| MergedTrial {
             activity: all.activity,
-            bytes: all.bytes,
-            all_active: span.map(|(from, to)| moved.per(to - from)),
-            all_active_bytes: (moved.least, moved.greatest),
+            all_active_bytes: moved,
             rest: all.rest,
         }))
     }
@@ -191,7 +176,7 @@ const GARBLED: LostRank = LostRank {
 /// Whether all ranks go on: the obstacle of the first one that does not. A lost rank takes precedence over
 /// ranks that can end by themselves.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct GoAhead(pub(crate) Option<Halt>);
+struct GoAhead(Option<Halt>);
 
 impl Gathered for GoAhead {
     fn join(self, other: Self) -> Self {
@@ -207,7 +192,6 @@ impl Gathered for GoAhead {
 #[derive(Serialize, Deserialize)]
 struct RankSummary<T> {
     activity: Activity,
-    bytes: u64,
     rest: T,
 }
 
@@ -215,7 +199,6 @@ impl<T: Gathered> Gathered for RankSummary<T> {
     fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
         Ok(Self {
             activity: self.activity.seen_through(clock)?,
-            bytes: self.bytes,
             rest: self.rest.seen_through(clock)?,
         })
     }
@@ -223,42 +206,16 @@ impl<T: Gathered> Gathered for RankSummary<T> {
     fn join(self, other: Self) -> Self {
         Self {
             activity: self.activity.join(other.activity),
-            bytes: self.bytes.saturating_add(other.bytes),
             rest: self.rest.join(other.rest),
         }
     }
 }
 
-/// Whole bytes moved within a span, with bounds.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Moved {
-    least: u64,
-    greatest: u64,
-}
-
-impl Moved {
-    fn new(bytes: Bounded) -> Self {
-        Self {
-            least: bytes.least.floor() as u64,
-            greatest: bytes.greatest.ceil() as u64,
-        }
-    }
-
-    /// Throughput over `ns`, MB/s.
-    fn per(self, ns: i64) -> Bounded {
-        let rate = |bytes: u64| bytes as f64 * 1e3 / ns as f64;
-        Bounded {
-            least: rate(self.least),
-            greatest: rate(self.greatest),
-        }
-    }
-}
-
-impl Gathered for Moved {
+impl Gathered for Bounded {
     fn join(self, other: Self) -> Self {
         Self {
-            least: self.least.saturating_add(other.least),
-            greatest: self.greatest.saturating_add(other.greatest),
+            least: self.least + other.least,
+            greatest: self.greatest + other.greatest,
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::timeouts::moving;
 use iolab_cluster::collectives::FANOUT;
 use iolab_cluster::collectives::{List, Team};
 use iolab_cluster::link::Link;
-use iolab_cluster::root_order::{self, RemoteTarget, RootOrder, Task};
+use iolab_cluster::root_order::{RemoteTarget, RootOrder, Task};
 use iolab_cluster::shared_counters::Numbered;
 use iolab_cluster::shared_counters::taking_part;
 use iolab_cluster::trial::TrialTimeouts;
@@ -78,8 +78,6 @@ struct Member {
     advice: Option<String>,
     /// Notes of the other ranks about opening their targets; known to the root.
     notes: Vec<String>,
-    /// Longest time until the root announces this, if it is not the usual time.
-    roots_time: Option<Duration>,
     ended: bool,
 }
 
@@ -102,7 +100,6 @@ impl Ranks {
             after_loss: "; then start anew".to_owned(),
             advice: None,
             notes: Vec::new(),
-            roots_time: None,
             ended: false,
         }))
     }
@@ -127,8 +124,7 @@ impl Ranks {
     /// # Errors
     /// When a rank was built from another version, or does not answer.
     pub fn greet(&self) -> Result<()> {
-        let build = concat!(env!("CARGO_PKG_VERSION"), " ", env!("IOLAB_SOURCES"));
-        self.0.borrow_mut().greet(build)
+        self.0.borrow_mut().greet(env!("CARGO_PKG_VERSION"))
     }
 
     /// The root: gives the workers of a cell their place among the workers of all participating ranks.
@@ -373,12 +369,11 @@ impl Member {
     fn give(&mut self, order: &RootOrder) -> Result<()> {
         let message = order.message()?;
         let given = self.team.broadcast(&message, ANSWER);
-        given.map(drop).map_err(|lost| self.error(lost.into()))
+        given.map(drop).map_err(|lost| self.error(lost))
     }
 
     /// Waits for all ranks; the error of the first one that has any.
     fn agree(&mut self, timeout: Duration, ready: Result<()>) -> Result<()> {
-        let ready = ready.map_err(|error| root_order::error_text(&error));
         let agreed = self.team.agree(habits(timeout), ready);
         agreed.map_err(|halt| self.error(halt))
     }
@@ -390,12 +385,12 @@ impl Member {
         M: Serialize + DeserializeOwned,
     {
         let all = self.team.gather(List(vec![own]), ANSWER);
-        let all = all.map_err(|lost| self.error(lost.into()))?;
+        let all = all.map_err(|lost| self.error(lost))?;
         let message = all.map_or_else(Vec::new, |all| link::encode(&make(all.0)));
         // The root waits for others first.
         let in_all = self.team.timeout_in_all(ANSWER);
         let message = self.team.broadcast(&message, in_all);
-        let message = message.map_err(|lost| self.error(lost.into()))?;
+        let message = message.map_err(|lost| self.error(lost))?;
         link::decode(&message).ok_or_else(unreadable)
     }
 
@@ -405,7 +400,7 @@ impl Member {
         loop {
             let timeout = IDLE.saturating_add(mem::take(&mut rest));
             let message = self.team.broadcast(&[], timeout);
-            let message = message.map_err(|lost| self.error(lost.into()))?;
+            let message = message.map_err(|lost| self.error(lost))?;
             // The root reports failures of a rank; a lost rank ends the run.
             let done = match RootOrder::read(&message) {
                 Some(RootOrder::Open(places)) => {

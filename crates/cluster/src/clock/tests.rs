@@ -213,7 +213,6 @@ fn all_active_spans_last_start_to_first_end() {
         (190.0, 0.0)
     );
     assert_eq!(both.skew_ns().middle(), 20.0);
-    assert_eq!(both.throughput(190).middle(), 1e3);
     let late = Activity::of([(100, 300)].into_iter()).expect("workers");
     assert_eq!(both.join(late).all_active(), None);
     assert_eq!(Activity::of([].into_iter()), None);

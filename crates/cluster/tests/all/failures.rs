@@ -8,6 +8,7 @@ use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::collectives::{Gathered, List, Team};
 use iolab_cluster::link::{Link, LossReason, LostRank};
 use iolab_cluster::trial::{Halt, TrialTimeouts, UnreadyRank};
+use iolab_workload::Error;
 use serde::{Deserialize, Serialize};
 
 use iolab_synthetic::virtual_network::{Skew, network};
@@ -154,15 +155,15 @@ fn every_rank_learns_which_one_cannot_start() {
     };
     let results = together(&[Skew::default(); 20], delays(), 3, |mut team| {
         let ready = match team.link().rank() {
-            11 => Err("no space left".to_owned()),
-            14 => Err("no such directory".to_owned()),
+            11 => Err(Error::failed("no space left").hint("free some")),
+            14 => Err(Error::usage("no such directory")),
             _ => Ok(()),
         };
         team.start(habits, ready)
     });
     let trouble = UnreadyRank {
         rank: 11,
-        message: "no space left".to_owned(),
+        error: Error::failed("no space left").hint("free some"),
     };
     for result in results {
         assert_eq!(result, Err(Halt::Unready(trouble.clone())));

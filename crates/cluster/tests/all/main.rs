@@ -2,7 +2,6 @@
 
 mod accounts;
 mod failures;
-mod greeting;
 mod order;
 mod outcome;
 mod support;

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use iolab_cluster::root_order::{Own, RemoteTarget, RootOrder, Task, error_of, error_text};
+use iolab_cluster::root_order::{Own, RemoteTarget, RootOrder, Task};
 use iolab_workload::settings::{CellSpec, SETTINGS};
 use iolab_workload::trial::{Batch, Others, Pattern, TrialLimit, TrialSpec};
-use iolab_workload::{Error, Kind};
 
 fn round(order: &RootOrder) {
     let message = order.message().expect("a message");
@@ -84,17 +83,4 @@ fn trials_beyond_settings_are_refused() {
     };
     let order = RootOrder::Trial(Box::new(Task { trial, target: 0 }));
     assert!(order.message().is_err());
-}
-
-#[test]
-fn an_error_keeps_its_kind_and_its_remedy() {
-    for error in [
-        Error::usage("a").hint("b"),
-        Error::refused("refusing to write"),
-        Error::failed("x: y").hint("two\n  lines"),
-        Error::interrupted(),
-    ] {
-        assert_eq!(error_of(&error_text(&error)), error);
-    }
-    assert_eq!(error_of("rubbish").kind(), Kind::Failed);
 }

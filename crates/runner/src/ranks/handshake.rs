@@ -13,17 +13,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{ANSWER, Member};
-use iolab_cluster::link::{self, Link, LossReason};
-use iolab_cluster::root_order::{self, HandshakeTimeouts, RankIdentity};
+use iolab_cluster::link::{Link, LossReason};
 use iolab_cluster::trial::Halt;
 use iolab_record::tables::Rank;
 use iolab_workload::{Error, Result, launchers};
-
-/// How long ranks wait for each other.
-const LIMITS: HandshakeTimeouts = HandshakeTimeouts {
-    first: Duration::from_secs(40),
-    level: Duration::from_secs(2),
-};
 
 /// Distance in time at which ranks speak one after the other if the root is lost; the first one ends all.
 const TURN: Duration = Duration::from_millis(500);
@@ -31,108 +24,62 @@ const TURN: Duration = Duration::from_millis(500);
 /// Number of turns, of which the last one is for all remaining ranks.
 const TURNS: u32 = 16;
 
+/// Number of a rank, its version of iolab, and its host.
+type Greeting = (usize, String, Host);
+
 impl Member {
-    /// Compares builds, of which `own` is this rank's, and finds out which hosts there are.
-    pub(super) fn greet(&mut self, own: &str) -> Result<()> {
-        let greeted = self.meet(own);
-        // Every rank knows of the failure then, and nothing was begun.
-        self.ended = greeted.is_err();
-        greeted
-    }
-
-    fn meet(&mut self, build: &str) -> Result<()> {
-        let own = RankIdentity {
-            rank: self.team.link().rank(),
-            build: build.to_owned(),
-            host: self.host.name.clone(),
-            kernel: self.host.kernel.clone(),
-        };
-        let met = self.team.greet(own, LIMITS, &differs);
-        self.hosts = in_order(met.known, self.team.link().size());
-        if let Some(halt) = met.halt {
-            return Err(self.unmet(halt));
-        }
-        let hosts = self.team.broadcast(&link::encode(&self.hosts), ANSWER);
-        let hosts = hosts.map_err(|lost| self.error(lost.into()))?;
-        self.hosts = link::decode(&hosts).ok_or_else(unreadable)?;
-        self.places = places(&self.hosts);
-        Ok(())
-    }
-
-    /// The error that keeps the ranks from going on after the greeting.
-    fn unmet(&mut self, halt: Halt) -> Error {
-        let lost = match &halt {
-            Halt::Lost(lost) => Some(*lost),
-            Halt::Unready(_) => None,
-        };
-        let error = self.error(halt);
-        let Some(lost) = lost else { return error };
-        self.roots_time = Some(match lost.rank {
-            0 => Duration::ZERO,
-            _ => LIMITS.in_all(self.team.height()),
-        });
-        let error = match lost.why {
-            LossReason::Silent(_) if self.host_of(lost.rank).is_none() => {
-                Error::failed(format!("{}, and its host is not known", error.message()))
-                    .hint(UNKNOWN_HOST)
-            }
-            _ => error,
-        };
+    /// Finds out which hosts there are, and whether all ranks are this version.
+    pub(super) fn greet(&mut self, version: &str) -> Result<()> {
         let rank = self.team.link().rank();
-        match rank {
-            0 => error,
-            _ => error.within(self.place(rank)),
-        }
+        let own: Greeting = (rank, version.to_owned(), self.host.clone());
+        let all: Vec<Greeting> = self.pool(own, |mut all: Vec<Greeting>| {
+            all.sort_unstable_by_key(|(rank, ..)| *rank);
+            all
+        })?;
+        self.hosts = all.iter().map(|(_, _, host)| host.clone()).collect();
+        self.places = places(&self.hosts);
+        let (_, roots, _) = &all[0];
+        let Some((rank, other, _)) = all.iter().find(|(_, version, _)| version != roots) else {
+            return Ok(());
+        };
+        // Every rank knows that, and nothing was begun.
+        self.ended = true;
+        let message = format!("this rank is iolab {other}, and rank 0 is iolab {roots}");
+        let error = Error::usage(message).hint(SAME_PROGRAM);
+        Err(error.within(self.place(*rank)))
     }
 
     /// How long this rank waits for the root, and then for the ranks before it, to report the failure.
     pub(super) fn timeout(&mut self) -> Duration {
-        let usual = self.team.timeout_in_all(ANSWER);
         let before = self.team.link().rank().saturating_sub(1);
         let before = u32::try_from(before).unwrap_or(TURNS).min(TURNS);
-        self.roots_time.unwrap_or(usual) + TURN * before
+        self.team.timeout_in_all(ANSWER) + TURN * before
     }
-}
 
-/// The remedy for a rank that has said nothing.
-const UNKNOWN_HOST: &str = "find the host by its rank: srun -l hostname, or mpirun -l hostname (Open MPI: mpirun --tag-output hostname), \
-    with the same options; look at it; start the same program on all hosts";
-
-/// The message about a rank with a different build.
-fn differs(build: &str, roots: &str) -> String {
-    let version = |text: &str| text.split(' ').next().unwrap_or_default().to_owned();
-    let (own, roots) = (version(build), version(roots));
-    let message = match own == roots {
-        true => format!("this rank and rank 0 are different builds of iolab {own}"),
-        false => format!("this rank is iolab {own}, and rank 0 is iolab {roots}"),
-    };
-    root_order::error_text(&Error::usage(message).hint(SAME_PROGRAM))
-}
-
-impl Member {
     /// The error for why the ranks stopped; it names rank and host.
-    pub(super) fn error(&mut self, halt: Halt) -> Error {
-        match halt {
-            Halt::Unready(trouble) => {
-                let error = root_order::error_of(&trouble.message);
-                match self.team.link().size() > 1 {
-                    true => error.within(self.place(trouble.rank)),
-                    false => error,
-                }
-            }
+    pub(super) fn error(&mut self, halt: impl Into<Halt>) -> Error {
+        match halt.into() {
+            Halt::Unready(trouble) => match self.team.link().size() > 1 {
+                true => trouble.error.within(self.place(trouble.rank)),
+                false => trouble.error,
+            },
             Halt::Lost(lost) => {
                 self.lost = true;
                 let message = lost.to_string();
                 let rank = format!("rank {}", lost.rank);
                 let message = message.replacen(&rank, &self.place(lost.rank), 1);
                 let storage = self.storage_of(lost.rank);
+                let is_known = self.host_of(lost.rank).is_some();
                 let then = &self.after_loss;
                 Error::failed(message).hint(match (lost.why, storage) {
-                    (LossReason::Stranger, _) => SAME_PROGRAM.to_owned(),
+                    (LossReason::Garbled, _) => SAME_PROGRAM.to_owned(),
                     (_, Some(storage)) => {
                         format!("look at that host, and at {storage} there{then}")
                     }
-                    (_, None) => format!("look at that host and its file system{then}"),
+                    (_, None) if is_known => {
+                        format!("look at that host and its file system{then}")
+                    }
+                    (_, None) => UNKNOWN_HOST.to_owned(),
                 })
             }
         }
@@ -155,6 +102,10 @@ impl Member {
         known.filter(|name| !name.is_empty())
     }
 }
+
+/// The remedy for a rank that has said nothing.
+const UNKNOWN_HOST: &str = "find the host by its rank: srun -l hostname, or mpirun -l hostname (Open MPI: mpirun --tag-output hostname), \
+    with the same options; look at it; start the same program on all hosts";
 
 /// The remedy for ranks that differ.
 const SAME_PROGRAM: &str = "start the same program on all hosts";
@@ -181,20 +132,6 @@ impl Host {
         let kernel = kernel.map_or_else(|_| name.clone(), |id| id.trim().to_owned());
         Self { name, kernel }
     }
-}
-
-/// The hosts of this many ranks in their order; without a name if none is known.
-pub(super) fn in_order(known: Vec<RankIdentity>, ranks: usize) -> Vec<Host> {
-    let mut hosts = vec![Host::default(); ranks];
-    for one in known {
-        if let Some(host) = hosts.get_mut(one.rank) {
-            *host = Host {
-                name: one.host,
-                kernel: one.kernel,
-            };
-        }
-    }
-    hosts
 }
 
 /// How many kernels there are.
@@ -301,26 +238,6 @@ mod tests {
     use iolab_synthetic::thread_network::threads;
 
     #[test]
-    fn only_a_root_that_answers_is_waited_for() {
-        let silent = |rank| LostRank {
-            rank,
-            why: LossReason::Silent(LIMITS.first),
-        };
-        for own in [1, 2, 17] {
-            let link = threads(40, || 0).swap_remove(own);
-            let ranks = Ranks::new(Box::new(link), Clock::calibrate(), |_| Default::default());
-            let mut member = ranks.0.borrow_mut();
-            // The rank may have introduced itself, and hang before it passes the failure on.
-            let _ = member.unmet(silent(0).into());
-            let turns = member.timeout();
-            assert!(turns <= TURN * TURNS, "rank {own}: {turns:?}");
-            let _ = member.unmet(silent(3).into());
-            let in_all = LIMITS.in_all(member.team.height());
-            assert_eq!(member.timeout(), in_all + turns);
-        }
-    }
-
-    #[test]
     fn a_differing_rank_is_named_without_a_wait() {
         let clock = Clock::calibrate();
         let own = clock.clone();
@@ -330,11 +247,7 @@ mod tests {
             let greet = |link: iolab_synthetic::thread_network::ThreadLink| {
                 let clock = clock.clone();
                 scope.spawn(move || {
-                    let version = if link.rank() == 2 {
-                        "0.0.9 5"
-                    } else {
-                        "1.0.0 5"
-                    };
+                    let version = if link.rank() == 2 { "0.0.9" } else { "1.0.0" };
                     let ranks = Ranks::new(Box::new(link), clock, |_| Default::default());
                     let greeted = ranks.0.borrow_mut().greet(version);
                     ranks.end().expect("nothing is left to be done");
@@ -370,7 +283,7 @@ mod tests {
             .to_vec();
         let said = |member: &mut Member, rank| {
             let why = LossReason::Silent(ANSWER);
-            let error = member.error(LostRank { rank, why }.into());
+            let error = member.error(LostRank { rank, why });
             format!("{}: {}", error.message(), error.remedy().expect("a remedy"))
         };
         let before = said(member, 1);

@@ -227,7 +227,7 @@ impl Member {
             demand.host = demand.host.map(|_| place as u64);
         }
         let all = self.team.gather(List(demands), ANSWER);
-        let all = all.map_err(|lost| self.error(lost.into()))?;
+        let all = all.map_err(|lost| self.error(lost))?;
         // Known to the root alone, and no fault of its own: the error names directories, not a rank.
         let fits = all.map_or(Ok(()), |all| check_together(&all.0));
         let agreed = self.agree(ANSWER, fits.clone());

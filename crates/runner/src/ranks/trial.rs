@@ -196,7 +196,6 @@ impl Member {
         Ok(joint::Contribution {
             activity,
             cumulative,
-            bytes: outcome.bytes(),
             rest: TrialContribution {
                 outcome,
                 shares,
@@ -235,13 +234,13 @@ fn merged(whole: MergedTrial<TrialContribution>, clients: &[usize]) -> (Outcome,
     outcome.elapsed_ns = elapsed.middle().round() as u64;
     let span = activity.all_active();
     outcome.all_active_ns = span.map_or(0, |(from, to)| to.abs_diff(from));
-    let (least, most) = whole.all_active_bytes;
+    let moved = whole.all_active_bytes;
     let together = RankActivity {
         elapsed_error_ns: elapsed.error().ceil() as u64,
         start_skew_ns: skew.middle().round() as u64,
         start_skew_error_ns: skew.error().ceil() as u64,
-        all_active_least_bytes: least,
-        all_active_most_bytes: most,
+        all_active_least_bytes: moved.least.floor() as u64,
+        all_active_most_bytes: moved.greatest.ceil() as u64,
     };
     let report = RankReport {
         parts,
