@@ -1,7 +1,6 @@
 //! The steps that run, study, fit, resume and why share: a [`Site`] makes plans, and opens its
 //! targets, to which the plans are fitted. [`Opened`] fills scratch files. A [`Workspace`] is where plans are carried out.
 
-mod fill_limit;
 mod workspace;
 
 use std::cell::OnceCell;
@@ -30,8 +29,7 @@ use crate::{
     Disk, EndProcess, Fitted, GivenTargets, NewObserver, Programs, RunPrograms, Stop, Watch, adapt,
     fit_all, settle_targets,
 };
-pub use fill_limit::FillLimit;
-pub use workspace::{AskedPeaks, Opened, Prepared, Workspace};
+pub use workspace::{AskedPeaks, FillLimit, Opened, Prepared, Workspace};
 
 /// Trials that an earlier session made of a plan, and what these took of its budget.
 pub type Made = (u64, Duration);

@@ -15,7 +15,6 @@ mod fit;
 mod hung_storage;
 pub mod import;
 pub mod peak_probe;
-mod precondition;
 mod prepared_run;
 mod programs;
 pub mod ranks;

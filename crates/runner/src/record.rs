@@ -305,19 +305,6 @@ impl Record {
     }
 }
 
-/// The time left, as last shown.
-#[derive(Debug, Default)]
-pub(super) struct TimeLeft(Option<Duration>);
-
-impl TimeLeft {
-    /// The remaining time, which never grows: a longer later estimate is ignored.
-    pub(super) fn estimate(&mut self, estimate: Duration) -> Duration {
-        let left = self.0.map_or(estimate, |before| before.min(estimate));
-        self.0 = Some(left);
-        left
-    }
-}
-
 /// Times of the trials of each cell.
 #[derive(Debug, Default)]
 pub(super) struct Costs {
@@ -350,14 +337,6 @@ impl Costs {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_time_left_never_grows() {
-        let mut left = TimeLeft::default();
-        let seconds = [60, 40, 55, 30, 31, 0].map(Duration::from_secs);
-        let told = seconds.map(|estimate| left.estimate(estimate).as_secs());
-        assert_eq!(told, [60, 40, 40, 30, 30, 0]);
-    }
 
     #[test]
     fn a_cells_next_trial_takes_its_measured_mean() {

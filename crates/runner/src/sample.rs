@@ -28,29 +28,21 @@ pub(super) struct VisitPosition {
     pub(super) warmup: bool,
 }
 
-/// The bytes that the workers of a trial access.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Accessed {
-    /// Source of the bytes.
-    pub(super) origin: Origin,
-    /// Number of bytes.
-    pub(super) region_bytes: u64,
-}
-
-/// The sample of one trial of a cell.
+/// The sample of one trial of a cell, whose workers access this many bytes from there.
 pub(super) fn sample(
     cell: &CellSpec,
     place: VisitPosition,
     outcome: &Outcome,
-    accessed: Accessed,
+    origin: Origin,
+    region_bytes: u64,
     started_utc: String,
     wall: Duration,
 ) -> Sample {
     let spec = &cell.trial;
     let whole = counted(outcome);
-    let verdict = match accessed.origin {
+    let verdict = match origin {
         Origin::Model => computed(),
-        Origin::Medium(medium) => verdict(spec, &whole, medium, accessed.region_bytes),
+        Origin::Medium(medium) => verdict(spec, &whole, medium, region_bytes),
     };
     Sample {
         cell: place.cell as i64,

@@ -1,5 +1,6 @@
 //! A run in progress: carries out the steps of a strategy, and stores each trial as soon as it is made.
 
+mod precondition;
 mod trial;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,20 +14,18 @@ use iolab_analysis::snapshot::{LastTrial, RepetitionGoal, RunSnapshot};
 use iolab_doctor::{Remark, Severity};
 use iolab_plan::cells::{AddedCells, FittedPlan};
 use iolab_record::environment::{Environment, differences};
-use iolab_record::{
-    Cell, ClockDomain, EndedBy, Event, EventKind, PreparationStep, RunRecord, RunStatus,
-};
+use iolab_record::{Cell, ClockDomain, EndedBy, Event, EventKind, RunRecord, RunStatus};
 use iolab_runfile::RunFile;
 use iolab_workload::settings::{Tool, own_cells};
 use iolab_workload::{Error, Kind, Result};
 
 use super::executor::Executor;
-use super::record::{Record, TimeLeft};
+use super::record::Record;
 use super::strategy::{self, Finding, Outlook, Step, Strategy};
 use super::system_under_test::unidentified;
 use super::{
     Basis, Finished, Observer, Progress, RunEnd, RunStart, Stop, TrialDone, experiment_record, fit,
-    now_utc, precondition,
+    now_utc,
 };
 
 /// A run in progress.
@@ -38,8 +37,10 @@ pub(super) struct Session<'a> {
     /// The consent that finishing the run needs again.
     consent: NeededConsent,
     observer: &'a mut dyn Observer,
-    tool_failures: ToolFailures,
-    time_left: TimeLeft,
+    /// Each other tool that has failed, with its first failure.
+    failed_tools: Vec<(Tool, String)>,
+    /// The time left, as last shown; `None` before the first estimate.
+    time_left: Option<Duration>,
     /// The last forecast.
     progress: Progress,
     /// Activity during the last trial.
@@ -65,8 +66,8 @@ impl<'a> Session<'a> {
             around,
             consent,
             observer,
-            tool_failures: ToolFailures::default(),
-            time_left: TimeLeft::default(),
+            failed_tools: Vec::new(),
+            time_left: None,
             progress: Progress {
                 trials_done: 0,
                 spent: Duration::ZERO,
@@ -88,10 +89,6 @@ impl<'a> Session<'a> {
             self.file.set_ended_by(cell.id, None)?;
         }
         self.record.take_over(record);
-        for trial in self.record.trials().iter().filter(|trial| trial.ok) {
-            let cell = &self.record.plan.cells()[trial.place.cell];
-            self.tool_failures.worked(cell.spec.tool);
-        }
         Ok(())
     }
 
@@ -107,7 +104,7 @@ impl<'a> Session<'a> {
         executor.keeps_in(self.file.path(), self.consent);
         let result = self
             .measure(executor, stop)
-            .and_then(|()| self.tool_failures.check());
+            .and_then(|()| self.check_tools());
         let status = match &result {
             Ok(_) => RunStatus::Done,
             Err(error) if error.kind() == Kind::Interrupted => RunStatus::Interrupted,
@@ -224,7 +221,7 @@ impl<'a> Session<'a> {
     fn measure(&mut self, executor: &mut dyn Executor, stop: Stop<'_>) -> Result<()> {
         self.record.alignment = executor.alignment();
         self.leave_gaps(executor, 0)?;
-        self.precondition(executor, stop)?;
+        self.precondition(executor, stop.after_trial)?;
         let mut strategy = strategy::of(&self.record);
         self.update_progress(strategy.outlook(&self.record));
         self.tell_start();
@@ -290,7 +287,11 @@ impl<'a> Session<'a> {
     fn update_progress(&mut self, outlook: Outlook) {
         let left = match outlook.basis {
             Basis::Budget => outlook.time,
-            Basis::AtMost | Basis::Trials => self.time_left.estimate(outlook.time),
+            // It never grows: a longer later estimate is ignored.
+            Basis::AtMost | Basis::Trials => {
+                let shown = self.time_left.unwrap_or(outlook.time);
+                *self.time_left.insert(shown.min(outlook.time))
+            }
         };
         self.progress = Progress {
             trials_done: self.record.trials_done(),
@@ -327,17 +328,6 @@ impl<'a> Session<'a> {
             value: trial.value,
             progress: self.progress,
         });
-    }
-
-    /// Carries out the design's preparation before the first trial, also when a run is resumed: the target may have changed
-    /// in between.
-    fn precondition(&mut self, executor: &mut dyn Executor, stop: Stop<'_>) -> Result<()> {
-        let (plan, seed) = (
-            self.record.plan.experiment().design.precondition,
-            self.record.seed,
-        );
-        let cells = self.record.plan.cells().to_vec();
-        precondition::carry_out(plan, &cells, seed, executor, stop.after_trial, self)
     }
 
     /// Leaves cells from `first` on without trials if their tool cannot carry them out, and gives the reason.
@@ -386,7 +376,9 @@ impl<'a> Session<'a> {
     /// trial of any cell: it would hang again, each time for as long.
     fn give_up(&mut self, id: usize, why: &Error, hung: bool) -> Result<()> {
         let tool = self.record.plan.cells()[id].spec.tool;
-        self.tool_failures.failed(tool, why);
+        if !self.failed_tools.iter().any(|(known, _)| *known == tool) {
+            self.failed_tools.push((tool, why.message().to_owned()));
+        }
         let name = self.record.plan.describe(&self.record.plan.cells()[id]);
         self.observer
             .note(&format!("{name} gets no further trial: {why}"));
@@ -402,6 +394,27 @@ impl<'a> Session<'a> {
             self.keep(EventKind::Gap, Some(other), &message)?;
         }
         Ok(())
+    }
+
+    /// Checks that each other tool that was tried succeeded at least once.
+    ///
+    /// # Errors
+    /// Of kind [`Failed`](iolab_workload::Kind::Failed): the first one that never succeeded, and its first failure.
+    fn check_tools(&self) -> Result<()> {
+        let cells = self.record.plan.cells();
+        let worked = |tool: Tool| {
+            let mut trials = self.record.trials().iter().filter(|trial| trial.ok);
+            trials.any(|trial| cells[trial.place.cell].spec.tool == tool)
+        };
+        let never = self.failed_tools.iter().find(|(tool, _)| !worked(*tool));
+        let Some((tool, why)) = never else {
+            return Ok(());
+        };
+        Err(
+            Error::failed(format!("{tool} never worked: {why}")).hint(format!(
+                "repair it and resume the run, or measure without {tool} (--set tool=iolab)"
+            )),
+        )
     }
 
     /// Reports an event to the user and stores it in the run file.
@@ -500,62 +513,5 @@ fn check(stop: &AtomicBool) -> Result<()> {
     match stop.load(Ordering::Relaxed) {
         true => Err(Error::interrupted()),
         false => Ok(()),
-    }
-}
-
-impl precondition::StepReporter for Session<'_> {
-    fn step(&mut self, name: &str) {
-        self.observer.step_starts(name);
-    }
-
-    fn done(&mut self, kind: EventKind, message: &str) -> Result<()> {
-        self.event(kind, message)
-    }
-
-    fn keep(&mut self, step: PreparationStep) -> Result<()> {
-        self.file.add_preparation(&PreparationStep {
-            at_utc: now_utc(),
-            ..step
-        })
-    }
-}
-
-/// For each peer, whether a trial succeeded, and the first failure.
-#[derive(Default)]
-pub(super) struct ToolFailures {
-    worked: Vec<Tool>,
-    /// Each tool that has failed, with its first failure.
-    failed: Vec<(Tool, String)>,
-}
-
-impl ToolFailures {
-    /// Notes a trial that succeeded.
-    pub(super) fn worked(&mut self, tool: Tool) {
-        if tool.is_peer() && !self.worked.contains(&tool) {
-            self.worked.push(tool);
-        }
-    }
-
-    /// Notes a trial that failed.
-    pub(super) fn failed(&mut self, tool: Tool, why: &Error) {
-        if !self.failed.iter().any(|(known, _)| *known == tool) {
-            self.failed.push((tool, why.message().to_owned()));
-        }
-    }
-
-    /// Checks that each peer that was tried succeeded at least once.
-    ///
-    /// # Errors
-    /// Of kind [`Failed`](iolab_workload::Kind::Failed): the first peer that never succeeded, and its first failure.
-    pub(super) fn check(&self) -> Result<()> {
-        let never = self.failed.iter().find(|(t, _)| !self.worked.contains(t));
-        let Some((tool, why)) = never else {
-            return Ok(());
-        };
-        Err(
-            Error::failed(format!("{tool} never worked: {why}")).hint(format!(
-                "repair it and resume the run, or measure without {tool} (--set tool=iolab)"
-            )),
-        )
     }
 }

@@ -19,9 +19,8 @@ use iolab_record::peaks::Peaks;
 use iolab_storage::{Need, Target, TargetKind};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::units::exact_size;
-use iolab_workload::{Error, Result, launchers};
+use iolab_workload::{Error, Kind, Result, launchers};
 
-use super::fill_limit::{FillLimit, given_up};
 use super::{Made, Program, Site, StopFlags, Writes};
 use crate::ranks::Ranks;
 use crate::{Disk, Programs, Setup, SystemUnderTest, Targets, Watch, peak_probe};
@@ -130,6 +129,26 @@ impl Opened {
         }
         workspace.check_before_run(plans);
         Ok(Prepared::Ready(Box::new(workspace)))
+    }
+}
+
+/// The part of a limit on the time of filling after which the rate is known well enough.
+const SEEN: u32 = 4;
+
+/// The limit of a command whose budget includes filling.
+#[derive(Debug, Clone, Copy)]
+pub struct FillLimit(pub Duration);
+
+impl FillLimit {
+    /// The time of filling in all, if it exceeds the limit. Estimated from the first `done` of `total` bytes, which took
+    /// `took`.
+    fn exceeded(self, took: Duration, done: u64, total: u64) -> Option<Duration> {
+        let Self(limit) = self;
+        if took < limit / SEEN || done == 0 {
+            return None;
+        }
+        let all = took.mul_f64(total.max(done) as f64 / done as f64);
+        (all > limit).then_some(all)
     }
 }
 
@@ -386,8 +405,10 @@ impl Workspace {
             watch(total);
         }
         let is_stopped = self.stop.after_trial.load(Ordering::Relaxed);
-        if let Some(time) = given_up(filled, too_slow, is_stopped)? {
-            return Ok(Some(time));
+        match (filled, too_slow.filter(|_| !is_stopped)) {
+            (Ok(()), Some(time)) => return Ok(Some(time)),
+            (Err(error), Some(time)) if error.kind() == Kind::Interrupted => return Ok(Some(time)),
+            (filled, _) => filled?,
         }
         let rate = total as f64 / 1e6 / began.elapsed().as_secs_f64().max(1e-9);
         let rate = (total > 0).then_some(rate);
@@ -550,5 +571,22 @@ impl Workspace {
             filled,
             runs_programs: matches!(self.place, OpenedSystem::Programs(_)),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filling_is_given_up_for_its_rate() {
+        let limit = FillLimit(Duration::from_secs(30));
+        let seconds = Duration::from_secs;
+        // Too early to know.
+        assert_eq!(limit.exceeded(seconds(5), 4, 256), None);
+        assert_eq!(limit.exceeded(seconds(10), 64, 256), Some(seconds(40)));
+        assert_eq!(limit.exceeded(seconds(10), 128, 256), None);
+        // All is written, and the sync took too long.
+        assert_eq!(limit.exceeded(seconds(31), 256, 256), Some(seconds(31)));
     }
 }

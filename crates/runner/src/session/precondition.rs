@@ -1,6 +1,6 @@
 //! Brings a target into the state of long use before the first trial.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -14,9 +14,10 @@ use iolab_workload::trial::{
 };
 use iolab_workload::{Error, Kind, Result};
 
-use super::executor::Executor;
-use super::sample;
+use super::{Session, check};
 use crate::evidence::Origin;
+use crate::executor::Executor;
+use crate::{now_utc, sample};
 use iolab_plan::cells::PlannedCell;
 use iolab_plan::precondition::{Emptying, Precondition, RAND_BS, Round, SteadyRounds};
 use iolab_workload::group::GroupSpec;
@@ -27,44 +28,39 @@ use iolab_workload::units::{exact_size, format_bytes, format_percent, significan
 /// The largest request that trims, bytes.
 const TRIM_BS: u64 = 1 << 30;
 
-/// Receiver of reports during the preparation.
-pub(super) trait StepReporter {
-    /// A step begins.
-    fn step(&mut self, name: &str);
-    /// A message to the user that is also stored.
+impl Session<'_> {
+    /// Carries out the design's preparation before the first trial, over the range that the cells use, for each target; also when a
+    /// run is resumed: the target may have changed in between.
     ///
     /// # Errors
-    /// When it cannot be stored.
-    fn done(&mut self, kind: EventKind, message: &str) -> Result<()>;
-    /// The result of a step, to be stored as data.
-    ///
-    /// # Errors
-    /// When it cannot be kept.
-    fn keep(&mut self, step: PreparationStep) -> Result<()>;
-}
-
-/// Carries out the plan's preparation over the range that the cells use, for each target.
-///
-/// # Errors
-/// A write that failed, or the user's interrupt.
-pub(super) fn carry_out(
-    plan: Precondition,
-    cells: &[PlannedCell],
-    seed: u64,
-    executor: &mut dyn Executor,
-    stop: &AtomicBool,
-    report: &mut dyn StepReporter,
-) -> Result<()> {
-    let cells: Vec<PlannedCell> = cells.iter().flat_map(groups_apart).collect();
-    let mut targets: Vec<&Option<TargetName>> = cells.iter().map(|c| &c.spec.target).collect();
-    targets.sort_unstable();
-    targets.dedup();
-    for target in targets {
-        let own = cells.iter().filter(|cell| cell.spec.target == *target);
-        let own: Vec<PlannedCell> = own.cloned().collect();
-        of_one(plan, &own, seed, executor, stop, report)?;
+    /// A write that failed, or the user's interrupt.
+    pub(super) fn precondition(
+        &mut self,
+        executor: &mut dyn Executor,
+        stop: &AtomicBool,
+    ) -> Result<()> {
+        let cells = self.record.plan.cells().iter();
+        let cells: Vec<PlannedCell> = cells.flat_map(groups_apart).collect();
+        let mut targets: Vec<&Option<TargetName>> = cells.iter().map(|c| &c.spec.target).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        for target in targets {
+            let own = cells.iter().filter(|cell| cell.spec.target == *target);
+            let own: Vec<PlannedCell> = own.cloned().collect();
+            if let Some(range) = Range::of(&own) {
+                let steps = Steps {
+                    range,
+                    target: target.clone(),
+                    seed: self.record.seed,
+                    executor,
+                    stop,
+                    session: self,
+                };
+                steps.carry_out()?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// A cell for each group that has a target of its own, or shares one: preparation proceeds target by target.
@@ -80,67 +76,57 @@ fn groups_apart(cell: &PlannedCell) -> Vec<PlannedCell> {
 }
 
 /// The steps over the range of one target.
-struct Steps<'a> {
+struct Steps<'a, 'b> {
     range: Range,
     target: Option<TargetName>,
     seed: u64,
     executor: &'a mut dyn Executor,
     stop: &'a AtomicBool,
-    report: &'a mut dyn StepReporter,
+    session: &'a mut Session<'b>,
 }
 
-/// Prepares the one target of these cells.
-fn of_one(
-    plan: Precondition,
-    cells: &[PlannedCell],
-    seed: u64,
-    executor: &mut dyn Executor,
-    stop: &AtomicBool,
-    report: &mut dyn StepReporter,
-) -> Result<()> {
-    let Some(range) = Range::of(cells) else {
-        return Ok(());
-    };
-    let Precondition {
-        emptying,
-        seq,
-        seq_bs,
-        rand,
-        steady,
-    } = plan;
-    let mut steps = Steps {
-        range,
-        target: cells.first().and_then(|cell| cell.spec.target.clone()),
-        seed,
-        executor,
-        stop,
-        report,
-    };
-    match emptying {
-        Emptying::Not => {}
-        Emptying::Trim => steps.trim(None)?,
-        Emptying::Purge => steps.purge()?,
+impl Steps<'_, '_> {
+    fn carry_out(mut self) -> Result<()> {
+        let Precondition {
+            emptying,
+            seq,
+            seq_bs,
+            rand,
+            steady,
+        } = self.session.record.plan.experiment().design.precondition;
+        match emptying {
+            Emptying::Not => {}
+            Emptying::Trim => self.trim(None)?,
+            Emptying::Purge => self.purge()?,
+        }
+        let all = seq + rand;
+        for pass in 1..=seq {
+            let of_all = (pass, pass, all);
+            self.pass(PreparationKind::Sequential, of_all, Pattern::Seq, seq_bs)?;
+        }
+        for pass in 1..=rand {
+            let of_all = (pass, seq + pass, all);
+            self.pass(PreparationKind::Random, of_all, Pattern::Rand, RAND_BS)?;
+        }
+        match steady {
+            Some(rounds) => match rounds.round {
+                Round::Writes(time) => self.until_steady(rounds, time),
+                // Rounds of cells are the trials of the run.
+                Round::Cells => Ok(()),
+            },
+            None => Ok(()),
+        }
     }
-    let all = seq + rand;
-    for pass in 1..=seq {
-        let of_all = (pass, pass, all);
-        steps.pass(PreparationKind::Sequential, of_all, Pattern::Seq, seq_bs)?;
-    }
-    for pass in 1..=rand {
-        let of_all = (pass, seq + pass, all);
-        steps.pass(PreparationKind::Random, of_all, Pattern::Rand, RAND_BS)?;
-    }
-    match steady {
-        Some(rounds) => match rounds.round {
-            Round::Writes(time) => steps.until_steady(rounds, time),
-            // Rounds of cells are the trials of the run.
-            Round::Cells => Ok(()),
-        },
-        None => Ok(()),
-    }
-}
 
-impl Steps<'_> {
+    /// Stores a step, which ends now.
+    fn keep(&mut self, step: PreparationStep) -> Result<()> {
+        self.session.file.add_preparation(&PreparationStep {
+            at_utc: now_utc(),
+            target: self.target.as_ref().map(ToString::to_string),
+            ..step
+        })
+    }
+
     /// ` on DISK`; nothing if there is one target.
     fn place(&self) -> String {
         let target = self.target.as_ref();
@@ -166,9 +152,9 @@ impl Steps<'_> {
         specs: Vec<TrialSpec>,
     ) -> std::result::Result<PreparationStep, Unfinished> {
         let place = self.place();
-        self.report.step(&format!("precondition{place}: {name}"));
+        let name = format!("precondition{place}: {name}");
+        self.session.observer.step_starts(&name);
         let mut step = PreparationStep {
-            target: self.target.as_ref().map(ToString::to_string),
             kind,
             number,
             bs: specs.first().map(|spec| spec.bs),
@@ -178,7 +164,7 @@ impl Steps<'_> {
             .into_iter()
             .try_for_each(|spec| self.add(spec, &mut step));
         step.ok = made.is_ok();
-        self.report.keep(step.clone())?;
+        self.keep(step.clone())?;
         made.map(|()| step)
     }
 
@@ -217,29 +203,22 @@ impl Steps<'_> {
         matches!(origin, Origin::Model)
     }
 
-    /// Ends the run if the user wants that.
-    fn check_stop(&self) -> Result<()> {
-        match self.stop.load(Ordering::Relaxed) {
-            true => Err(Error::interrupted()),
-            false => Ok(()),
-        }
-    }
-
     /// Purges all of the device, if it offers that; else trims the range.
     fn purge(&mut self) -> Result<()> {
         if self.is_new() {
             return Ok(());
         }
-        self.check_stop()?;
+        check(self.stop)?;
         let place = self.place();
         let cell = self.cell(TrialSpec::default());
-        let report = &mut *self.report;
+        let session = &mut *self.session;
         let mut begins = |device: &str| {
-            report.step(&format!("precondition{place}: purge"));
+            let name = format!("precondition{place}: purge");
+            session.observer.step_starts(&name);
             let message = format!(
                 "precondition: purge of {device} begins; it cannot be interrupted once it has begun"
             );
-            report.done(EventKind::Note, &message)
+            session.event(EventKind::Note, &message)
         };
         let purged = self.executor.purge(&cell, self.stop, &mut begins);
         let (bytes, time) = match &purged {
@@ -247,8 +226,7 @@ impl Steps<'_> {
             Ok(Err(_)) | Err(_) => (0, Duration::ZERO),
         };
         let ok = matches!(purged, Ok(Ok(_)));
-        self.report.keep(PreparationStep {
-            target: self.target.as_ref().map(ToString::to_string),
+        self.keep(PreparationStep {
             kind: PreparationKind::Purge,
             number: 1,
             ok,
@@ -263,8 +241,8 @@ impl Steps<'_> {
                     "precondition{place}: purged all {} of the device",
                     format_bytes(bytes as f64)
                 );
-                self.report.done(EventKind::Note, &message)?;
-                self.check_stop()
+                self.session.event(EventKind::Note, &message)?;
+                check(self.stop)
             }
             Err(why) => self.trim(Some(&why)),
         }
@@ -291,7 +269,7 @@ impl Steps<'_> {
                         ),
                     ),
                 };
-                self.report.done(kind, &message)
+                self.session.event(kind, &message)
             }
             Err(Unfinished {
                 error,
@@ -305,7 +283,7 @@ impl Steps<'_> {
                     "precondition{place}: {purged}not trimmed, so that what lies there stays: {}",
                     error.message()
                 );
-                self.report.done(EventKind::Warning, &message)
+                self.session.event(EventKind::Warning, &message)
             }
             Err(Unfinished {
                 error,
@@ -315,7 +293,7 @@ impl Steps<'_> {
                 let told = no_purge.map_or(Ok(()), |why| {
                     let message =
                         format!("precondition{place}: not purged, because the target {why}");
-                    self.report.done(EventKind::Warning, &message)
+                    self.session.event(EventKind::Warning, &message)
                 });
                 Err(match told {
                     Ok(()) => error,
@@ -347,7 +325,7 @@ impl Steps<'_> {
                 exact_size(bs)
             ),
         };
-        self.report.done(
+        self.session.event(
             EventKind::Note,
             &format!(
                 "precondition{place}, {name}: {} MB/s {size}",
@@ -385,7 +363,7 @@ impl Steps<'_> {
             _ => (EventKind::Warning, "NOT steady"),
         };
         let place = self.place();
-        self.report.done(
+        self.session.event(
             kind,
             &format!(
                 "precondition{place}: {reached} after {rounds} rounds of random writes{window}; IOPS {}",

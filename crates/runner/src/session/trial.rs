@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::super::executor::Executor;
 use super::super::record::Last;
-use super::super::sample::{self, Accessed, VisitPosition};
+use super::super::sample::{self, VisitPosition};
 use super::super::{fit, now_utc};
 use super::{Session, Stop, check, snapshot};
 use iolab_analysis::snapshot::LastTrial;
@@ -68,7 +68,6 @@ impl Session<'_> {
             return self.fail(&made, failure, kept).map(|()| false);
         }
         kept?;
-        self.tool_failures.worked(made.cell.tool);
         self.record.set_last(Some(Last {
             sample: samples.whole,
             outcome: made.outcome,
@@ -148,10 +147,8 @@ impl Session<'_> {
             cell,
             made.place,
             outcome,
-            Accessed {
-                origin: sample::origin_of_clients(&clients).unwrap_or(executor.origin(cell)),
-                region_bytes: region_bytes.unwrap_or_else(|| cell.bytes_used()),
-            },
+            sample::origin_of_clients(&clients).unwrap_or(executor.origin(cell)),
+            region_bytes.unwrap_or_else(|| cell.bytes_used()),
             made.started_utc.clone(),
             made.wall,
         );
