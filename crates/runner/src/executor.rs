@@ -235,7 +235,7 @@ impl Executor for Engine<'_> {
         if let Some(ranks) = self.ranks {
             ranks.keeps_trials(&resume);
         }
-        self.watch.keeps_in(run_file, resume);
+        self.watch.advises(resume);
     }
 
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {

@@ -79,10 +79,10 @@ struct State {
     due: Option<Instant>,
     /// Longest time in which no thread may run.
     patience: Duration,
-    /// Whether the targets are in use; otherwise the caller may be waiting for the run file.
+    /// Whether the targets are in use; otherwise the caller waits for something else.
     uses_targets: bool,
-    /// The run file, once known, and its use after an answer.
-    run_file: Option<(PathBuf, String)>,
+    /// Advice on the run file, once known: how to finish the run after an answer, or how to read it.
+    advice: Option<String>,
     /// Storage that may not answer.
     silent: Silent,
     /// Whether settings of the kernel are changed, or may be.
@@ -142,7 +142,7 @@ impl Watch {
             due: Some(Instant::now()),
             patience: ANSWER,
             uses_targets: false,
-            run_file: None,
+            advice: None,
             silent,
             changes_system,
         }));
@@ -159,7 +159,7 @@ impl Watch {
                 }
                 let (due, patience) = {
                     let state = locked(&shared);
-                    (state.due, state.patience)
+                    (state.due.filter(|_| state.uses_targets), state.patience)
                 };
                 let is_due = due.is_some_and(|due| Instant::now() >= due);
                 // If the process itself was stopped meanwhile, its threads could not run.
@@ -238,9 +238,9 @@ impl Watch {
         // Dirty data may be written before a file is gone.
         let bytes = targets.iter().map(|target| target.size());
         watch.lets_move(bytes.fold(0, u64::saturating_add));
-        if let Some(first) = kept.first() {
+        if !kept.is_empty() {
             let stored = format!("The trials are stored: iolab table {}", shell_words(kept));
-            watch.keeps_in(first, stored);
+            watch.advises(stored);
         }
         watch
     }
@@ -252,10 +252,9 @@ impl Watch {
         state.uses_targets = true;
     }
 
-    /// Notes the run file that the caller writes, and advice on it: how to finish the run after an answer, or how to read
-    /// it.
-    pub(super) fn keeps_in(&self, run_file: &Path, advice: String) {
-        locked(&self.state).run_file = Some((run_file.to_owned(), advice));
+    /// Notes advice on the run file that the caller writes.
+    pub(super) fn advises(&self, advice: String) {
+        locked(&self.state).advice = Some(advice);
     }
 
     /// Marks that the targets are used, until what this returns is dropped.
@@ -472,18 +471,7 @@ fn server_of(path: &Path, mounts: &[FileSystem]) -> Option<String> {
 /// The error of a run that waits, after its scratch files are removed as far as storage answers.
 fn unanswered(state: &State) -> Error {
     let silent = &state.silent;
-    let (what, has_nfs) = match (state.uses_targets, &state.run_file) {
-        (true, _) => (
-            silent.in_words(),
-            silent.places.iter().any(|(_, server)| server.is_some()),
-        ),
-        (false, Some((path, _))) => (
-            format!("the disk of the run file {}", path.display()),
-            false,
-        ),
-        (false, None) => ("the disk of the run file".to_owned(), false),
-    };
-    let mut hint = match has_nfs {
+    let mut hint = match silent.places.iter().any(|(_, server)| server.is_some()) {
         true => "check the file server and the network. The kernel ends this process when the server answers, or after umount -f",
         false => "check the device, with dmesg. The kernel ends this process when it answers",
     }
@@ -491,12 +479,13 @@ fn unanswered(state: &State) -> Error {
     if silent.leaves_scratch() {
         hint += ". The next run there removes what is left of a scratch file, or names it";
     }
-    if let Some((_, advice)) = &state.run_file {
+    if let Some(advice) = &state.advice {
         hint += &format!(". {advice}");
     }
     let patience = exact_duration(state.patience);
     Error::failed(format!(
-        "{what} has not answered for {patience}: requests to it wait in the kernel"
+        "{} has not answered for {patience}: requests to it wait in the kernel",
+        silent.in_words()
     ))
     .hint(hint)
 }

@@ -43,22 +43,10 @@ pub struct Layout {
     serpentine: bool,
     /// Whether slips change the start angle of later tracks.
     skewed_by_slips: bool,
-    zones: Vec<Placed>,
+    zones: Vec<ZoneMap>,
     /// First block of each zone.
     first: Vec<u64>,
     blocks: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Placed {
-    map: ZoneMap,
-    first_cylinder: u32,
-    sectors: u64,
-    offset: f64,
-    track_skew: f64,
-    cylinder_skew: f64,
-    /// Slipped sectors, ascending.
-    slips: Vec<u64>,
 }
 
 impl Layout {
@@ -81,18 +69,7 @@ impl Layout {
             let map = ZoneMap::new(geometry, zone)?;
             layout.first.push(layout.blocks);
             layout.blocks += map.blocks();
-            let sectors = f64::from(zone.sectors);
-            let mut slips = zone.slips.clone();
-            slips.sort_unstable();
-            layout.zones.push(Placed {
-                map,
-                first_cylinder: zone.cylinders[0],
-                sectors: u64::from(zone.sectors),
-                offset: zone.offset.rem_euclid(sectors),
-                track_skew: zone.track_skew.rem_euclid(sectors),
-                cylinder_skew: zone.cylinder_skew.rem_euclid(sectors),
-                slips,
-            });
+            layout.zones.push(map);
         }
         if layout.zones.is_empty() {
             return Err("a disk needs a zone".into());
@@ -110,7 +87,7 @@ impl Layout {
         self.cylinders
     }
 
-    fn zone(&self, block: u64) -> (&Placed, u64) {
+    fn zone(&self, block: u64) -> (&ZoneMap, u64) {
         let at = self.first.partition_point(|&first| first <= block) - 1;
         (&self.zones[at], self.first[at])
     }
@@ -118,13 +95,13 @@ impl Layout {
     /// The position of a block. `block` must be less than [`Layout::blocks`].
     pub fn place(&self, block: u64) -> SectorPosition {
         let (zone, first) = self.zone(block);
-        self.at(zone, zone.map.place(block - first))
+        self.at(zone, zone.place(block - first))
     }
 
     /// The blocks from `block` on that the head can access without a gap.
     pub fn run(&self, block: u64) -> Run {
         let (zone, first) = self.zone(block);
-        let (place, blocks, span) = zone.map.run(block - first, zone.sectors);
+        let (place, blocks, span) = zone.run(block - first);
         Run {
             place: self.at(zone, place),
             blocks,
@@ -136,24 +113,21 @@ impl Layout {
     /// The first block on the track of `block`.
     pub fn track_start(&self, block: u64) -> u64 {
         let (zone, first) = self.zone(block);
-        let place = zone.map.place(block - first);
-        (first + zone.map.blocks_before(place / zone.sectors * zone.sectors)).min(block)
+        let place = zone.place(block - first);
+        (first + zone.blocks_before(place / zone.sectors * zone.sectors)).min(block)
     }
 
     /// One past the last block on the track of `block`.
     pub fn track_end(&self, block: u64) -> u64 {
         let (zone, first) = self.zone(block);
-        let place = zone.map.place(block - first);
-        (first
-            + zone
-                .map
-                .blocks_before((place / zone.sectors + 1) * zone.sectors))
-        .max(block + 1)
+        let place = zone.place(block - first);
+        let next = (place / zone.sectors + 1) * zone.sectors;
+        (first + zone.blocks_before(next)).max(block + 1)
     }
 
     /// Cylinder, head, sector and angle of a place. The start of each track is offset against the previous one by the track skew,
     /// or by the cylinder skew where the cylinder changes.
-    fn at(&self, zone: &Placed, place: u64) -> SectorPosition {
+    fn at(&self, zone: &ZoneMap, place: u64) -> SectorPosition {
         let (track, sector) = (place / zone.sectors, place % zone.sectors);
         let (cylinder, turn) = (track / self.surfaces, track % self.surfaces);
         let before = |&slip: &u64| slip < track * zone.sectors;
@@ -182,9 +156,14 @@ const LEFT_OUT_MAX: u64 = 1 << 24;
 
 /// One zone, prepared for look-ups.
 #[derive(Clone, Debug)]
-pub(crate) struct ZoneMap {
+struct ZoneMap {
+    first_cylinder: u32,
+    sectors: u64,
+    offset: f64,
+    track_skew: f64,
+    cylinder_skew: f64,
     /// Places in the zone.
-    pub(crate) places: u64,
+    places: u64,
     /// Slots at the front without data of the host.
     reserved: u64,
     /// Places of a unit.
@@ -196,7 +175,7 @@ pub(crate) struct ZoneMap {
 }
 
 impl ZoneMap {
-    pub(crate) fn new(geometry: &Geometry, zone: &Zone) -> Result<Self, String> {
+    fn new(geometry: &Geometry, zone: &Zone) -> Result<Self, String> {
         let sectors = u64::from(zone.sectors);
         let [first, last] = zone.cylinders;
         if first > last || last >= geometry.cylinders || zone.sectors == 0 || geometry.surfaces == 0
@@ -219,7 +198,13 @@ impl ZoneMap {
                 "zone of cylinders {first} to {last}: {spares} spares leave nothing of {unit} sectors"
             ));
         }
+        let turn = f64::from(zone.sectors);
         let mut map = Self {
+            first_cylinder: first,
+            sectors,
+            offset: zone.offset.rem_euclid(turn),
+            track_skew: zone.track_skew.rem_euclid(turn),
+            cylinder_skew: zone.cylinder_skew.rem_euclid(turn),
             places,
             reserved: zone.reserved,
             unit,
@@ -266,7 +251,7 @@ impl ZoneMap {
     }
 
     /// Blocks that the host can address.
-    pub(crate) fn blocks(&self) -> u64 {
+    fn blocks(&self) -> u64 {
         self.slots_before(self.places) - self.reserved
     }
 
@@ -297,16 +282,16 @@ impl ZoneMap {
     }
 
     /// The place of the zone's block `n`.
-    pub(crate) fn place(&self, n: u64) -> u64 {
+    fn place(&self, n: u64) -> u64 {
         self.place_of_slot(n + self.reserved)
     }
 
     /// The place of block `n`, the number of consecutive blocks from there to the end of its track, and the number of sectors
     /// that they span.
-    pub(crate) fn run(&self, n: u64, sectors: u64) -> (u64, u64, u64) {
+    fn run(&self, n: u64) -> (u64, u64, u64) {
         let slot = n + self.reserved;
         let place = self.place_of_slot(slot);
-        let end = (place / sectors + 1) * sectors;
+        let end = (place / self.sectors + 1) * self.sectors;
         let blocks = self.slots_before(end.min(self.places)) - slot;
         let span = if self.slips.is_empty() {
             blocks

@@ -76,10 +76,7 @@ fn silent_storage_is_named_with_the_resume_command() {
         due: None,
         patience: ANSWER,
         uses_targets: true,
-        run_file: Some((
-            PathBuf::from("out/r.iolab"),
-            "Finish the run with: iolab resume out/r.iolab".to_owned(),
-        )),
+        advice: Some("Finish the run with: iolab resume out/r.iolab".to_owned()),
         silent,
         changes_system: false,
     };
@@ -87,28 +84,24 @@ fn silent_storage_is_named_with_the_resume_command() {
     /mnt on the file server nas has not answered for 1 min: requests to it wait in the kernel
       check the file server and the network. The kernel ends this process when the server answers, or after umount -f. The next run there removes what is left of a scratch file, or names it. Finish the run with: iolab resume out/r.iolab
     ");
-    state.uses_targets = false;
-    insta::assert_snapshot!(unanswered(&state), @r"
-    the disk of the run file out/r.iolab has not answered for 1 min: requests to it wait in the kernel
-      check the device, with dmesg. The kernel ends this process when it answers. The next run there removes what is left of a scratch file, or names it. Finish the run with: iolab resume out/r.iolab
-    ");
-    state.run_file = None;
-    let mut remedy_with = |scratch| {
-        state.silent.scratch = scratch;
-        let error = unanswered(&state);
-        error.remedy().expect("a remedy").to_owned()
+    state.advice = None;
+    state.silent = Silent {
+        places: vec![(PathBuf::from("/dev/sdb"), None)],
+        scratch: Vec::new(),
     };
-    insta::assert_snapshot!(remedy_with(vec![None]), @"check the device, with dmesg. The kernel ends this process when it answers. The next run there removes what is left of a scratch file, or names it");
-    insta::assert_snapshot!(remedy_with(Vec::new()), @"check the device, with dmesg. The kernel ends this process when it answers");
+    insta::assert_snapshot!(unanswered(&state), @r"
+    /dev/sdb has not answered for 1 min: requests to it wait in the kernel
+      check the device, with dmesg. The kernel ends this process when it answers
+    ");
 }
 
 #[test]
 fn a_shell_reads_stored_files_as_single_words() {
     let kept = ["old run.iolab", "$(touch X)"].map(PathBuf::from);
     let watch = Watch::over_removal(&[], &kept, |error| panic!("{error}"));
-    let told = locked(&watch.state).run_file.clone();
+    let told = locked(&watch.state).advice.clone();
     assert_eq!(
-        told.expect("a run file").1,
+        told.expect("advice"),
         "The trials are stored: iolab table 'old run.iolab' '$(touch X)'"
     );
 }
