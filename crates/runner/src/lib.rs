@@ -14,7 +14,6 @@ mod executor;
 mod fit;
 mod hung_storage;
 pub mod import;
-pub mod peak_probe;
 mod prepared_run;
 mod programs;
 pub mod ranks;

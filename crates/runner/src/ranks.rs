@@ -14,9 +14,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::timeouts::moving;
-use iolab_cluster::collectives::FANOUT;
-use iolab_cluster::collectives::{List, Team};
 use iolab_cluster::link::Link;
+use iolab_cluster::link::{FANOUT, List, Team};
 use iolab_cluster::root_order::{RemoteTarget, RootOrder, Task};
 use iolab_cluster::shared_counters::Numbered;
 use iolab_cluster::shared_counters::taking_part;

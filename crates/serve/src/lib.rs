@@ -8,11 +8,9 @@
 
 mod disk;
 pub mod one_file;
-mod playback;
 mod serving;
 
-pub use disk::{Content, PAGE, Wake};
+pub use disk::{Content, Due, PAGE, Playback, Speed, Wake};
 pub use one_file::MountFolder;
-pub use playback::{Due, Playback, Speed};
 pub use serving::{OpTally, Punctuality, ServeStatistics};
 pub use serving::{Options, ServeReport, Serving};

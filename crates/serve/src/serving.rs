@@ -15,9 +15,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use crate::disk::{Answer, Content, Disk, FILE, Shared, Wake};
+use crate::disk::{Answer, Content, Disk, Due, FILE, Playback, Shared, Speed, Timer, Wake};
 use crate::one_file::{MountFolder, Mounted, OneFile};
-use crate::playback::{Due, Playback, Speed, Timer};
 use iolab_diskmodel::{Model, Ns, Op, Request, ServedFrom};
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_workload::{Error, Result};

@@ -15,13 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use iolab_cluster::clock::{Activity, CumulativeBytes};
 use iolab_cluster::clock::{ClockJumped, OtherClock, TimeInterval};
-use iolab_cluster::collectives::FANOUT;
-use iolab_cluster::collectives::{Gathered, Team};
 use iolab_cluster::link;
 use iolab_cluster::link::Link;
-use iolab_cluster::outcome::{RankPart, TrialContribution};
+use iolab_cluster::link::{FANOUT, Gathered, Team};
 use iolab_cluster::shared_counters::{AccountShare, Shares};
 use iolab_cluster::trial::{Contribution, MergedTrial, TrialTimeouts};
+use iolab_cluster::trial::{RankPart, TrialContribution};
 use iolab_synthetic::virtual_network::{Costs, Skew, Traffic, VirtualLink, network};
 use iolab_workload::counters::{Bottom, Counters, DeviceStat, ProcessIo, SharedAccounts};
 use iolab_workload::cpus::Cpus;
@@ -346,7 +345,7 @@ fn main() {
             let skew = cost.whole.activity.skew_ns();
             println!(
                 "| {ranks} | {} | {} | {:.2} MB | {:.1} KB | {:.2} ms | at most {:.1} µs | {:.1} µs |",
-                iolab_cluster::collectives::Tree::new(ranks, FANOUT).height(0),
+                iolab_cluster::link::Tree::new(ranks, FANOUT).height(0),
                 cost.traffic.messages,
                 cost.traffic.bytes as f64 / 1e6,
                 cost.message as f64 / 1e3,

@@ -3,10 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
-use iolab_cluster::collectives::Team;
-use iolab_cluster::outcome::Client;
-use iolab_cluster::outcome::TrialContribution;
+use iolab_cluster::link::Team;
 use iolab_cluster::shared_counters::{Accounts, Number, Numbered};
+use iolab_cluster::trial::{Client, TrialContribution};
 use iolab_synthetic::thread_network::{ThreadLink, threads};
 use iolab_workload::counters::{
     Bottom, Counters, DeviceStat, NfsIo, Pressure, SharedAccount, SharedAccounts,
@@ -256,7 +255,7 @@ fn loop_device_shows_in_the_sum() {
         }
     };
     for (a, b) in [(false, true), (true, false)] {
-        let whole = iolab_cluster::collectives::Gathered::join(deed(0, a), deed(1, b));
+        let whole = iolab_cluster::link::Gathered::join(deed(0, a), deed(1, b));
         let sum = whole.outcome.counters.bottom.expect("one disk");
         assert_eq!((sum.stat.read_bytes, sum.in_file), (held(0, A), true));
     }

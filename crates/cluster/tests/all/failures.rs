@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use iolab_cluster::clock::Activity;
 use iolab_cluster::clock::{ClockJumped, OtherClock};
-use iolab_cluster::collectives::{Gathered, List, Team};
+use iolab_cluster::link::{Gathered, List, Team};
 use iolab_cluster::link::{Link, LossReason, LostRank};
 use iolab_cluster::trial::{Halt, TrialTimeouts, UnreadyRank};
 use iolab_workload::Error;

@@ -1,10 +1,10 @@
 //! Outcome of a trial on its way up the tree.
 
 use iolab_cluster::clock::{Exchange, OtherClock, TimeInterval};
-use iolab_cluster::collectives::Gathered;
+use iolab_cluster::link::Gathered;
 use iolab_cluster::link::{decode, encode};
-use iolab_cluster::outcome::{RankPart, TrialContribution};
 use iolab_cluster::shared_counters::{AccountShare, Shares};
+use iolab_cluster::trial::{RankPart, TrialContribution};
 use iolab_workload::counters::{
     Counters, DeviceStat, Pressure, ProcessIo, SharedAccount, SharedAccounts,
 };

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use iolab_cluster::collectives::Team;
+use iolab_cluster::link::Team;
 use iolab_synthetic::virtual_network::{Costs, Skew, VirtualLink, network};
 
 /// Delays between `least_ns` and `greatest_ns`: one part is fixed per pair and direction, the rest varies per

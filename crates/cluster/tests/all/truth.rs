@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use iolab_cluster::clock::{Activity, CumulativeBytes};
-use iolab_cluster::collectives::List;
-use iolab_cluster::collectives::Tree;
 use iolab_cluster::link::Link;
+use iolab_cluster::link::{List, Tree};
 use iolab_cluster::trial::{Contribution, Halt, MergedTrial, TrialTimeouts};
 use iolab_synthetic::virtual_network::Skew;
 use proptest::prelude::*;

@@ -5,9 +5,8 @@
 
 use std::collections::VecDeque;
 
-use super::layout::Layout;
-use super::mechanics::{Arm, Head};
-use crate::model::Ns;
+use super::super::Ns;
+use super::layout::{Arm, Head, Layout};
 
 /// The head over consecutive blocks of one track.
 #[derive(Clone, Copy, Debug)]

@@ -9,19 +9,17 @@
 //! Requests that wait for the heads.
 
 mod layout;
-mod mechanics;
 mod media_stream;
 mod segments;
 mod transfer;
 
-use crate::definition::disk::{Buffer, Bus, DiskDefinition, Policy, WriteBack};
-use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom, from_ms};
-use mechanics::{Costs, Timetable};
+use crate::definition::parts::{Buffer, Bus, DiskDefinition, Policy, WriteBack};
+use crate::{Completion, Done, Model, Ns, Op, Request, ServedFrom, from_ms};
+use layout::{Costs, Timetable};
 use media_stream::{Arrival, Stream, Writing};
 use segments::{Segments, WriteCache};
 
-pub use layout::{Layout, Run, SectorPosition};
-pub use mechanics::{Arm, Head};
+pub use layout::{Arm, Head, Layout, Run, SectorPosition};
 
 /// Number of requests to choose from, oldest first, where the definition gives no depth.
 const WINDOW: usize = 128;

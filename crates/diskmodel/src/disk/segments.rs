@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::super::Ns;
 use super::Job;
-use crate::definition::disk::Buffer;
-use crate::model::Ns;
+use crate::definition::parts::Buffer;
 
 /// One run of blocks in the buffer.
 #[derive(Clone, Debug)]

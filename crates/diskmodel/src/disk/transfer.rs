@@ -1,12 +1,12 @@
 //! The transfer of a request: when its data moves, and when it completes.
 
-use crate::definition::disk::{ReadAhead, WriteBack};
+use crate::definition::parts::{ReadAhead, WriteBack};
 
-use super::mechanics::Head;
+use super::super::{Ns, ServedFrom};
+use super::layout::Head;
 use super::media_stream::{Arrival, Stream};
 use super::segments::Match;
 use super::{Behind, Drive, Job};
-use crate::model::{Ns, ServedFrom};
 
 impl Drive {
     /// Advances the segment that read-ahead fills to `now`; removes read-ahead that has ended.

@@ -5,9 +5,9 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
+use super::super::{BlockMap, Completion, Done, Model, Ns, Op, Request, ServedFrom};
 use super::{Slab, earlier};
 use crate::definition::parts::{CacheDefinition, WriteBackDefinition};
-use crate::model::{BlockMap, Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
 /// A cache for another model, with least-recently-used replacement.
 pub struct Cache {

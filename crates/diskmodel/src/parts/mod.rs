@@ -13,7 +13,7 @@ use std::ops::Range;
 use rand_core::Rng;
 
 use crate::definition::parts::{LatencyDefinition, RegionDefinition};
-use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
+use crate::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
 pub use cache::{Cache, WriteBack};
 pub use timing::{Noise, RateLimit, Stall};

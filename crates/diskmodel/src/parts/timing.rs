@@ -19,9 +19,9 @@ use std::collections::VecDeque;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::super::{Completion, Model, Ns, Op, Request, from_ms};
 use super::{OnOwnClock, earlier, unit};
 use crate::definition::parts::{LimitDefinition, NoiseDefinition, Rate, StallDefinition};
-use crate::model::{Completion, Model, Ns, Op, Request, from_ms};
 
 /// Parts of a factor: factors are whole numbers of them. Times are then whole numbers, too, and do not depend
 /// on how a machine rounds.

@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::definition::{SLOT, Slc, SsdDefinition};
-use crate::model::{BlockMap, Completion, Done, Model, Ns, Op, Request, ServedFrom};
+use crate::{BlockMap, Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
 pub use ftl::{Collected, Ftl, SlotPosition};
 

@@ -1,6 +1,6 @@
 //! Hard disks: times computed by hand, buffers, queues.
 
-use iolab_diskmodel::definition::disk::{DiskDefinition, Policy, Seek, WriteBack};
+use iolab_diskmodel::definition::parts::{DiskDefinition, Policy, Seek, WriteBack};
 use iolab_diskmodel::definition::{self, Definition, PartDefinition};
 use iolab_diskmodel::disk::{Arm, Drive, Head};
 use iolab_diskmodel::{Completion, Model, Request, build, serve};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use iolab_diskmodel::definition::disk::{Geometry, Sparing, Zone};
+use iolab_diskmodel::definition::parts::{Geometry, Sparing, Zone};
 use iolab_diskmodel::disk::Layout;
 use proptest::prelude::*;
 

@@ -23,7 +23,7 @@ use iolab_workload::{Error, Kind, Result, launchers};
 
 use super::{Made, Program, Site, StopFlags, Writes};
 use crate::ranks::Ranks;
-use crate::{Disk, Programs, Setup, SystemUnderTest, Targets, Watch, peak_probe};
+use crate::{Disk, Programs, Setup, SystemUnderTest, Targets, Watch, prepared_run};
 
 /// The ceilings of `--peak`.
 pub enum AskedPeaks {
@@ -524,7 +524,7 @@ impl Workspace {
         for (number, (named, target)) in targets.iter().enumerate() {
             let place = named.display();
             (self.program.note)(&format!("measuring the ceilings of {place}"));
-            let peaks = peak_probe::measure(target, &self.clock, &self.stop.after_trial, writes)?;
+            let peaks = prepared_run::measure_peaks(target, &self.clock, &self.stop.after_trial, writes)?;
             (self.program.note)(&format!("the ceilings are {}", peaks.words()));
             let facts = peaks.environment(PeakSource::Measured);
             match number {

@@ -305,7 +305,7 @@ mod tests {
         insta::assert_snapshot!(all.join("\n"), @r"
         rank 1 on node1 has not answered for 60.0 s: look at that host and its file system; then start anew
         rank 1 on node1 has not answered for 60.0 s: look at that host, and at /export, /mnt/node1/1 there; then start anew
-        rank 2 has not answered for 60.0 s: look at that host and its file system; then start anew
+        rank 2 has not answered for 60.0 s: find the host by its rank: srun -l hostname, or mpirun -l hostname (Open MPI: mpirun --tag-output hostname), with the same options; look at it; start the same program on all hosts
         rank 1 on node1 has not answered for 60.0 s: look at that host, and at /export, /mnt/node1/1 there. Finish the run with: mpirun -n 3 iolab resume r.iolab
         ");
     }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_cluster::collectives::List;
 use iolab_cluster::link::Link;
+use iolab_cluster::link::List;
 use iolab_cluster::root_order::{self, RemoteTarget};
 use iolab_cluster::shared_counters::{Accounts, Numbered};
 use iolab_storage::{

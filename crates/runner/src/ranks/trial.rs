@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use crate::timeouts::Timeouts;
 use iolab_cluster::clock::{Activity, CumulativeBytes};
-use iolab_cluster::collectives::Team;
 use iolab_cluster::link::Link;
-use iolab_cluster::outcome::Client;
-use iolab_cluster::outcome::{RankPart, TrialContribution};
+use iolab_cluster::link::Team;
 use iolab_cluster::root_order::Task;
 use iolab_cluster::shared_counters;
 use iolab_cluster::shared_counters::taking_part;
 use iolab_cluster::shared_counters::{Numbered, Shares};
 use iolab_cluster::trial::{self as joint, Halt, MergedTrial, TrialTimeouts};
+use iolab_cluster::trial::{Client, RankPart, TrialContribution};
 use iolab_engine::{KeptMemory, trial};
 use iolab_record::{ClientPart, Part, PartId, RankActivity, RankReport, Sample};
 use iolab_storage::Target;

@@ -2,7 +2,7 @@
 
 mod causes;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use iolab_host::clock::Clock;
@@ -284,4 +284,15 @@ fn credits_return_in_idle_time_within_the_budget() {
     let cells = analyse(&record).cells;
     let median = |cell: usize| cells[cell].response.as_ref().expect("trials").median;
     assert!(median(1) > 2.0 * median(0), "{} {}", median(0), median(1));
+}
+
+#[test]
+fn only_the_prefix_makes_a_model() {
+    let of = |name: &str| Disk::of_target(Path::new(name));
+    assert!(of("./model:hp-97560").unwrap().is_none());
+    let disk = of("model:hp-97560").unwrap().expect("a model");
+    assert_eq!((disk.name(), disk.block()), ("model:hp-97560", 512));
+    let error = of("model:hp-97561").unwrap_err();
+    let hint = error.remedy().unwrap_or_default();
+    insta::assert_snapshot!(hint, @"did you mean hp-97560?");
 }
