@@ -4,40 +4,21 @@ use iolab_workload::Error;
 use iolab_workload::names::alternatives;
 use iolab_workload::table;
 
-/// Environment variables that a launcher sets for its processes.
-struct Launcher {
-    /// Commands that the user may have typed: mpirun of MPICH and its descendants is another name of their
-    /// mpiexec, which sets the variables of PMI.
-    commands: &'static [&'static str],
-    /// Variable with the number of processes.
-    size: &'static str,
-    /// Variable with the number of this process.
-    rank: &'static str,
-}
-
-const fn launcher(
-    commands: &'static [&'static str],
-    size: &'static str,
-    rank: &'static str,
-) -> Launcher {
-    Launcher {
-        commands,
-        size,
-        rank,
-    }
-}
+/// Commands that the user may have typed, and the variables that they set: the number of processes, and of this process.
+/// mpirun of MPICH and its descendants is another name of their mpiexec, which sets the variables of PMI.
+type Launcher = (&'static [&'static str], &'static str, &'static str);
 
 /// Launchers in the order in which they are checked: mpirun may start its own daemons with srun.
 ///
 /// `SLURM_NTASKS` does not mean several processes: a batch script has it too, and runs once. Only srun sets
 /// `SLURM_STEP_NUM_TASKS`.
 const LAUNCHERS: [Launcher; 6] = table! {
-    launcher(&["mpirun"], "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK");
-    launcher(&["mpirun"], "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK");
-    launcher(&["mpiexec", "mpirun"], "PMI_SIZE", "PMI_RANK");
-    launcher(&["srun"], "SLURM_STEP_NUM_TASKS", "SLURM_PROCID");
-    launcher(&["flux run"], "FLUX_JOB_SIZE", "FLUX_TASK_RANK");
-    launcher(&["jsrun"], "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK");
+    (&["mpirun"], "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK");
+    (&["mpirun"], "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK");
+    (&["mpiexec", "mpirun"], "PMI_SIZE", "PMI_RANK");
+    (&["srun"], "SLURM_STEP_NUM_TASKS", "SLURM_PROCID");
+    (&["flux run"], "FLUX_JOB_SIZE", "FLUX_TASK_RANK");
+    (&["jsrun"], "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK");
 };
 
 /// A start of several processes, including this one.
@@ -58,15 +39,19 @@ impl Launch {
     /// Start described by the environment variables; `None` if this process is the only one.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
-        let several = |launcher: &&Launcher| number(launcher.size).is_some_and(|size| size > 1);
-        let first = LAUNCHERS.iter().find(several)?;
-        let (size, rank) = (number(first.size)?, number(first.rank));
+        let several = |(_, size, _): &&Launcher| number(size).is_some_and(|size| size > 1);
+        let (_, size, rank) = LAUNCHERS.iter().find(several)?;
+        let (size, rank) = (number(size)?, number(rank));
         let all = LAUNCHERS.iter().filter(several);
-        let says_the_same = |launcher: &&Launcher| {
-            number(launcher.size) == Some(size) && number(launcher.rank) == rank
+        let says_the_same = |(_, of_size, of_rank): &&Launcher| {
+            number(of_size) == Some(size) && number(of_rank) == rank
         };
         let mut commands: Vec<&str> = Vec::new();
-        for command in all.clone().filter(says_the_same).flat_map(|l| l.commands) {
+        for command in all
+            .clone()
+            .filter(says_the_same)
+            .flat_map(|(commands, ..)| *commands)
+        {
             if !commands.contains(command) {
                 commands.push(command);
             }
@@ -75,7 +60,7 @@ impl Launch {
             command: alternatives(&commands),
             size,
             rank,
-            variables: all.map(|launcher| launcher.size).collect(),
+            variables: all.map(|(_, size, _)| *size).collect(),
         })
     }
 
@@ -83,7 +68,7 @@ impl Launch {
     pub fn is_there(variable: impl Fn(&str) -> Option<String>) -> bool {
         let is_number =
             |name: &str| variable(name).is_some_and(|n| n.trim().parse::<u32>().is_ok());
-        LAUNCHERS.iter().any(|launcher| is_number(launcher.size))
+        LAUNCHERS.iter().any(|(_, size, _)| is_number(size))
     }
 
     /// Whether another process informs the user on behalf of all.
@@ -159,10 +144,10 @@ mod tests {
 
     #[test]
     fn each_launcher_is_noticed() {
-        for launcher in &LAUNCHERS {
-            let found = launch(&[(launcher.size, "64"), (launcher.rank, "3")]).expect("a launch");
+        for (_, size, rank) in LAUNCHERS {
+            let found = launch(&[(size, "64"), (rank, "3")]).expect("a launch");
             assert_eq!((found.size, found.rank), (64, Some(3)));
-            assert_eq!(found.variables, [launcher.size]);
+            assert_eq!(found.variables, [size]);
             assert!(found.is_silent());
         }
     }

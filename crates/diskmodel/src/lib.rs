@@ -48,9 +48,6 @@ fn part(definition: &PartDefinition, seed: u64) -> Result<Box<dyn Model>, String
             let block = cache.inner.block();
             Box::new(WriteBack::new(cache, block, part(&cache.inner, seed)?)?)
         }
-        PartDefinition::Region(region) => {
-            Box::new(Latency::of_region(region, part(&region.inner, seed)?))
-        }
         PartDefinition::Noise(noise) => {
             let (own, inner) = apart(seed);
             Box::new(Noise::new(noise, own, part(&noise.inner, inner)?))

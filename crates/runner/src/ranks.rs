@@ -130,18 +130,11 @@ impl Ranks {
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): the cell asks for more ranks than there are.
-    pub fn span(&self, trial: &mut TrialSpec) -> Result<()> {
+    pub fn span_cell(&self, cell: &mut PlannedCell) -> Result<()> {
+        let trial = &mut cell.spec.trial;
         let part = taking_part(&self.0.borrow().places, trial.ranks, trial.hosts)?;
         trial.span(part.len() as u32);
         Ok(())
-    }
-
-    /// The root: as [`Ranks::span`], of a cell that is added.
-    ///
-    /// # Errors
-    /// As [`Ranks::span`].
-    pub fn span_cell(&self, cell: &mut PlannedCell) -> Result<()> {
-        self.span(&mut cell.spec.trial)
     }
 
     fn check(&self, cell: &CellSpec) -> Result<()> {
@@ -458,8 +451,9 @@ impl Member {
     }
 }
 
-/// The root: as [`Ranks::span`], of all cells of a plan, each of which is checked.
 impl Processes for Ranks {
+    /// The root: as [`Ranks::span_cell`], of all cells of a plan, each of which is checked.
+    ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): settings that only a single process can carry out.
     fn span(&self, cells: &mut [PlannedCell]) -> Result<()> {

@@ -51,7 +51,11 @@ impl Targets {
         let placed: Vec<(PathBuf, &Need)> = placed.collect::<Result<_>>()?;
         let names = named.iter().map(|named| full(named));
         let opened: Vec<_> = names.zip(Target::open_all(&placed)?).collect();
-        check_apart(&opened)?;
+        check_distinct(
+            &opened,
+            |(named, _)| named.as_path(),
+            |(_, one), (_, other)| one.is_same(other),
+        )?;
         match opened.is_empty() {
             true => {
                 Err(Error::usage("no target is named").hint("name a directory, file or device"))
@@ -102,22 +106,21 @@ impl Targets {
     }
 }
 
-/// Refuses two names of one file or device: trials on one would be trials on the other.
-fn check_apart(opened: &[(PathBuf, Target)]) -> Result<()> {
-    for (number, (named, target)) in opened.iter().enumerate() {
-        let same = opened[..number]
-            .iter()
-            .find(|(_, other)| other.is_same(target));
-        if let Some((other, _)) = same {
-            return Err(same_twice(other, named));
+/// Refuses two names of the same: trials on one would be trials on the other.
+fn check_distinct<T>(
+    all: &[T],
+    named: impl Fn(&T) -> &Path,
+    is_same: impl Fn(&T, &T) -> bool,
+) -> Result<()> {
+    for (number, one) in all.iter().enumerate() {
+        let mut before = all[..number].iter();
+        if let Some(other) = before.find(|other| is_same(other, one)) {
+            let [other, one] = [other, one].map(|name| named(name).display());
+            return Err(Error::usage(format!("{other} and {one} are the same"))
+                .hint("name each target once"));
         }
     }
     Ok(())
-}
-
-fn same_twice(one: &Path, other: &Path) -> Error {
-    let same = format!("{} and {} are the same", one.display(), other.display());
-    Error::usage(same).hint("name each target once")
 }
 
 /// Targets of a command: files and devices, which share the blocks of a run, and modelled disks, each in runs of its own.
@@ -142,11 +145,17 @@ impl GivenTargets {
                 None => all.real.push(path.clone()),
             }
         }
-        let names = all.models.iter().map(|disk| PathBuf::from(disk.name()));
-        check_distinct(&names.collect::<Vec<_>>(), |name| name.to_owned())?;
-        check_distinct(&all.real, |path| {
-            path.canonicalize().unwrap_or_else(|_| full(path))
-        })?;
+        check_distinct(
+            &all.models,
+            |disk| Path::new(disk.name()),
+            |one, other| one.name() == other.name(),
+        )?;
+        let place = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| full(path));
+        check_distinct(
+            &all.real,
+            |path| path.as_path(),
+            |one, other| place(one) == place(other),
+        )?;
         Ok(all)
     }
 
@@ -154,17 +163,6 @@ impl GivenTargets {
     pub fn count(&self) -> usize {
         self.real.len() + self.models.len()
     }
-}
-
-/// Refuses two names of the same.
-fn check_distinct(names: &[PathBuf], place: impl Fn(&Path) -> PathBuf) -> Result<()> {
-    for (number, name) in names.iter().enumerate() {
-        let mut before = names[..number].iter();
-        if let Some(other) = before.find(|other| place(other) == place(name)) {
-            return Err(same_twice(other, name));
-        }
-    }
-    Ok(())
 }
 
 /// Needs of plans for each of these targets, if they are carried out one after the other; see [`self::need`].

@@ -24,8 +24,6 @@ pub enum PartDefinition {
     Cache(Box<CacheDefinition>),
     /// A cache for writes in front of another part.
     WriteBack(Box<WriteBackDefinition>),
-    /// A range of another part that is slower than the rest.
-    Region(Box<RegionDefinition>),
     /// Times of another part that vary by chance.
     Noise(Box<NoiseDefinition>),
     /// Times at which another part stands still.
@@ -44,7 +42,6 @@ impl PartDefinition {
             Self::Server(server) => Some(&server.inner),
             Self::Cache(cache) => Some(&cache.inner),
             Self::WriteBack(cache) => Some(&cache.inner),
-            Self::Region(region) => Some(&region.inner),
             Self::Noise(noise) => Some(&noise.inner),
             Self::Stall(stall) => Some(&stall.inner),
             Self::Split(split) => Some(&split.inner),
@@ -161,31 +158,6 @@ pub struct WriteBackDefinition {
     pub drain_mb_s: Option<f64>,
     /// The part that the cache stands in front of.
     pub inner: PartDefinition,
-}
-
-/// A range of a part that is slower than the rest, for the reads and writes that touch it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RegionDefinition {
-    /// First byte of the range.
-    pub start: u64,
-    /// Bytes of the range.
-    pub bytes: u64,
-    /// Factor on the time of a request, waiting in the inner part included.
-    #[serde(default = "one")]
-    pub factor: f64,
-    /// Added to each read, in microseconds.
-    #[serde(default)]
-    pub read_us: f64,
-    /// Added to each write, in microseconds.
-    #[serde(default)]
-    pub write_us: f64,
-    /// The part that the range belongs to.
-    pub inner: PartDefinition,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 /// Times of a part that vary by chance: everything that happens in the part takes a factor times as long.

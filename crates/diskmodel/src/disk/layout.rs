@@ -1,4 +1,4 @@
-//! Where blocks are, and how long until a sector is under the head.
+//! Positions of blocks, and the time until a sector is under the head.
 //!
 //! A place is a sector counted from the start of the zone, track by track. A slot is a position in the order of
 //! blocks, reserved ones included. Slots go over the places in order and leave out spares and slipped places.

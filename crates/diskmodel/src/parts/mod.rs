@@ -1,6 +1,6 @@
 //! Simple parts that combine: in front of other models.
 //!
-//! Storage that takes no time, added time for all requests or a range, and a bound on concurrent requests.
+//! Storage that takes no time, added time, and a bound on concurrent requests.
 //!
 //! A bound on the length of requests, as host adapters and kernels have it.
 
@@ -8,11 +8,10 @@ mod cache;
 mod timing;
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use rand_core::Rng;
 
-use crate::definition::parts::{LatencyDefinition, RegionDefinition};
+use crate::definition::parts::LatencyDefinition;
 use crate::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
 pub use cache::{Cache, WriteBack};
@@ -153,17 +152,13 @@ impl Model for Memory {
     }
 }
 
-/// Adds time to the requests of another model: to all, or to those that touch a range. Requests do not wait for
-/// each other.
+/// Adds time to the requests of another model, which do not wait for each other.
 pub struct Latency {
     inner: Box<dyn Model>,
-    /// Bytes whose reads and writes are slowed down; `None` slows requests of all kinds, wherever they are.
-    range: Option<Range<u64>>,
-    /// Factor on the time in the inner model; `added` comes on top, first for reads, then for everything else.
-    factor: f64,
+    /// Time added to reads, and to everything else.
     added: [Ns; 2],
-    /// Tag, time of submission, and which of `added` applies.
-    flight: Slab<(u64, Ns, Option<usize>)>,
+    /// Tag, and time to add.
+    flight: Slab<(u64, Ns)>,
     done: Done,
     finished: Vec<Completion>,
 }
@@ -172,41 +167,13 @@ impl Latency {
     /// Adds the times of a definition to a model.
     pub fn new(definition: &LatencyDefinition, inner: Box<dyn Model>) -> Self {
         let added = [definition.read_us, definition.write_us];
-        Self::with(None, 1.0, added, inner)
-    }
-
-    /// Slows down a range of a model.
-    pub fn of_region(definition: &RegionDefinition, inner: Box<dyn Model>) -> Self {
-        let end = definition.start.saturating_add(definition.bytes);
-        let added = [definition.read_us, definition.write_us];
-        Self::with(Some(definition.start..end), definition.factor, added, inner)
-    }
-
-    fn with(
-        range: Option<Range<u64>>,
-        factor: f64,
-        added_us: [f64; 2],
-        inner: Box<dyn Model>,
-    ) -> Self {
         Self {
             inner,
-            range,
-            factor,
-            added: added_us.map(|us| (us * 1e3).round() as Ns),
+            added: added.map(|us| (us * 1e3).round() as Ns),
             flight: Slab::default(),
             done: Done::default(),
             finished: Vec::new(),
         }
-    }
-
-    /// Index of the time in `added` for a request; `None` where the request is not slowed down.
-    fn slowed(&self, request: &Request) -> Option<usize> {
-        let slowed = self.range.as_ref().is_none_or(|range| {
-            matches!(request.op, Op::Read | Op::Write)
-                && request.offset < range.end
-                && range.start < request.offset.saturating_add(request.len)
-        });
-        slowed.then_some(usize::from(request.op != Op::Read))
     }
 }
 
@@ -216,7 +183,8 @@ impl Model for Latency {
     }
 
     fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        let own = self.flight.add((tag, now, self.slowed(request)));
+        let added = self.added[usize::from(request.op != Op::Read)];
+        let own = self.flight.add((tag, added));
         self.inner.submit(now, own, request);
     }
 
@@ -227,19 +195,13 @@ impl Model for Latency {
     fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
         self.inner.advance(until, &mut self.finished);
         for completion in self.finished.drain(..) {
-            if let Some((tag, submitted, slowed)) = self.flight.take(completion.tag) {
-                let added = match slowed {
-                    Some(kind) if completion.served != ServedFrom::Refused => {
-                        let taken = (completion.finished - submitted) as f64;
-                        self.added[kind] + (taken * (self.factor - 1.0)).round() as Ns
-                    }
-                    _ => 0,
+            if let Some((tag, added)) = self.flight.take(completion.tag) {
+                let added = match completion.served {
+                    ServedFrom::Refused => 0,
+                    _ => added,
                 };
-                self.done.add(
-                    tag,
-                    completion.finished.saturating_add(added),
-                    completion.served,
-                );
+                let finished = completion.finished.saturating_add(added);
+                self.done.add(tag, finished, completion.served);
             }
         }
         self.done.take(until, out);

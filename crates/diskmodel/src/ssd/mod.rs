@@ -34,7 +34,7 @@ struct Ahead {
     start: u64,
 }
 
-/// Where a slot is read from.
+/// Source of a slot that is read.
 #[derive(Clone, Copy, PartialEq)]
 enum Source {
     /// Data that was written and has not left the buffer; one transfer does not cross the end of what is read ahead.
@@ -244,7 +244,7 @@ impl Ssd {
         self.done.add(tag, finish, served);
     }
 
-    /// Where a slot is read from at `now`, if the slots below `ahead` are read ahead.
+    /// Source of a slot that is read at `now`, if the slots below `ahead` are read ahead.
     fn source(&self, slot: u64, now: Ns, ahead: u64) -> Source {
         let held = self.held.get(&(slot as u32));
         match held.is_some_and(|&until| until > now) {

@@ -19,7 +19,7 @@ const PARTS: [&str; 5] = [
     "title = ''\nsource = []\n[model.limit]\nrequest_bytes = 4096\n[model.limit.requests]\nsustained = 100\nburst = 1000\ncredits = 50\n[model.limit.bytes]\nsustained = 1000000\n[model.limit.inner]\nmemory = 1048576\n",
     "title = ''\nsource = []\n[model.write-back]\nbytes = 65536\nhit_us = 5\ndrain_mb_s = 100\n[model.write-back.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.write-back.inner.latency.inner]\nmemory = 1048576\n",
     "title = ''\nsource = []\n[model.noise]\nsigma = 0.5\ndrift_sigma = 0.2\ndrift_ms = 100\n[model.noise.inner.stall]\nstall_ms = 10\nevery = 3\nmean_ms = 50\n[model.noise.inner.stall.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.noise.inner.stall.inner.latency.inner]\nmemory = 1048576\n",
-    "title = ''\nsource = []\n[model.split]\nbytes = 65536\n[model.split.inner.region]\nstart = 65536\nbytes = 65536\nfactor = 2.0\nread_us = 10\nwrite_us = 20\n[model.split.inner.region.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.split.inner.region.inner.latency.inner]\nmemory = 1048576\n",
+    "title = ''\nsource = []\n[model.split]\nbytes = 65536\n[model.split.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.split.inner.latency.inner]\nmemory = 1048576\n",
 ];
 
 /// Most events of a definition; a model that never finishes exceeds any number.

@@ -174,22 +174,6 @@ fn burst_credits_last_their_computed_time() {
 }
 
 #[test]
-fn a_region_slows_down_what_touches_it() {
-    let mut region = build(&format!(
-        "region = {{ start = 4096, bytes = 4096, factor = 3, read_us = 7, inner = {} }}",
-        latency(1 << 20)
-    ));
-    let mut time =
-        |request: Request, at: u64| serve(&mut *region, at * US, &request).finished / US - at;
-    assert_eq!(time(Request::read(0, 4096), 0), 100);
-    assert_eq!(time(Request::read(0, 4097), 1_000), 307);
-    assert_eq!(time(Request::write(8191, 1), 2_000), 600);
-    assert_eq!(time(Request::read(8192, 1), 3_000), 100);
-    assert_eq!(time(Request::trim(4096, 4096), 4_000), 200);
-    assert_eq!(time(Request::flush(), 5_000), 200);
-}
-
-#[test]
 fn split_request_completes_with_its_last_piece() {
     let mut split = build(&format!(
         "split = {{ bytes = 4096, inner = {} }}",

@@ -6,7 +6,7 @@
 //!
 //! Targets that every rank has for itself: paths with `{rank}` or `{host}` in them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -136,8 +136,7 @@ impl Host {
 
 /// How many kernels there are.
 pub(super) fn count(hosts: &[Host]) -> usize {
-    let kernels: HashSet<&str> = hosts.iter().map(|host| &*host.kernel).collect();
-    kernels.len()
+    places(hosts).into_iter().max().map_or(0, |last| last + 1)
 }
 
 /// The number of the host of each rank, in the order of their first ranks.
