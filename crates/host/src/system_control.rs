@@ -8,11 +8,11 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use iolab_workload::system_settings::{RequestLimit, SystemSettings};
+use iolab_workload::system_settings::{SystemSetting, SystemSettings};
 use iolab_workload::{Error, Result};
 
 use crate::device::Device;
-use crate::pseudo_files::{chosen, number_of, text_of};
+use crate::pseudo_files::{chosen, text_of};
 use journal::{During, Journal, JournalEntry, Opened, other_control};
 pub use journal::{OtherControl, restore_own};
 use journal::{put_back, restore};
@@ -171,22 +171,10 @@ impl SystemControl {
         settings: &SystemSettings,
         devices: &[Option<(u32, u32)>],
     ) -> Result<Vec<JournalEntry>> {
-        let SystemSettings {
-            request_limit,
-            scheduler,
-            no_merges,
-            read_ahead_kib,
-            huge_pages,
-        } = settings;
         let mut entries = Vec::new();
-        if let Some(way) = huge_pages {
-            let path = PathBuf::from(HUGE_PAGES);
-            self.add(
-                &mut entries,
-                path,
-                way.to_string(),
-                "this kernel has no transparent huge pages",
-            )?;
+        if let Some(way) = settings.get(SystemSetting::HugePages) {
+            let lacks = "this kernel has no transparent huge pages";
+            self.add(&mut entries, HUGE_PAGES.into(), way.to_owned(), lacks)?;
         }
         if !settings.affects_devices() {
             return Ok(entries);
@@ -201,35 +189,30 @@ impl SystemControl {
             })?;
             let queues = queues(&self.sys, &device);
             for queue in &queues {
-                if let Some(limit) = request_limit {
-                    let of_device = || number_of(self.sys.join(queue).join("max_hw_sectors_kb"));
+                if let Some(limit) = settings.get(SystemSetting::RequestLimit) {
                     let kib = match limit {
-                        RequestLimit::Greatest => of_device(),
-                        RequestLimit::Kib(kib) => Some(u64::from(*kib)),
+                        "max" => text_of(self.sys.join(queue).join("max_hw_sectors_kb")),
+                        kib => Some(kib.to_owned()),
                     };
-                    let kib = kib.map_or_else(String::new, |kib| kib.to_string());
                     let path = queue.join("max_sectors_kb");
-                    self.add(&mut entries, path, kib, "a device has no limit of requests")?;
+                    let lacks = "a device has no limit of requests";
+                    self.add(&mut entries, path, kib.unwrap_or_default(), lacks)?;
                 }
-                if let Some(some) = no_merges {
+                if let Some(some) = settings.get(SystemSetting::NoMerges) {
                     let path = queue.join("nomerges");
                     let lacks = "a device has no switch of merges";
-                    self.add(&mut entries, path, some.to_string(), lacks)?;
+                    self.add(&mut entries, path, some.to_owned(), lacks)?;
                 }
             }
-            if let Some(kib) = read_ahead_kib {
+            if let Some(kib) = settings.get(SystemSetting::ReadAhead) {
                 // Reads of a file system follow the device that it is mounted from.
                 let queue = queues.first().cloned().unwrap_or_default();
                 let path = queue.join("read_ahead_kb");
-                self.add(
-                    &mut entries,
-                    path,
-                    kib.to_string(),
-                    "the device has no read-ahead",
-                )?;
+                let lacks = "the device has no read-ahead";
+                self.add(&mut entries, path, kib.to_owned(), lacks)?;
             }
-            if let Some(name) = scheduler {
-                self.schedulers(&mut entries, &queues, name.name())?;
+            if let Some(name) = settings.get(SystemSetting::Scheduler) {
+                self.schedulers(&mut entries, &queues, name)?;
             }
         }
         Ok(entries)

@@ -13,7 +13,7 @@ use serde::Serialize;
 use iolab_workload::Result;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::stages::{PerStage, Stage};
-use iolab_workload::system_settings::{HugePageUse, SystemSettings};
+use iolab_workload::system_settings::{SystemSetting, SystemSettings};
 use iolab_workload::trial::{BufferInit, TrialSpec};
 
 use crate::untried_suspect::Obstacle;
@@ -105,7 +105,7 @@ pub struct MachineState {
     /// The most that the kernel reads ahead, bytes.
     pub read_ahead_bytes: Option<u64>,
     /// When the kernel uses transparent huge pages.
-    pub huge_pages: Option<HugePageUse>,
+    pub huge_pages: Option<String>,
     /// The share of their time in which threads waited for a CPU that others used, on the side where that was more.
     pub cpu_wait: Option<f64>,
     /// Credits or cached data that a trial leaves for the next one.
@@ -206,8 +206,8 @@ impl Sides {
     }
 
     /// Whether the two differ in a setting of the kernel.
-    pub(crate) fn differ_in<T: PartialEq>(&self, of: impl Fn(&SystemSettings) -> T) -> bool {
-        of(&self.base.system) != of(&self.other.system)
+    pub(crate) fn differ_in(&self, setting: SystemSetting) -> bool {
+        self.base.system.get(setting) != self.other.system.get(setting)
     }
 
     /// The suspects in which these two differ, and in nothing else: taking one away leaves no difference.

@@ -335,7 +335,12 @@ const AT_ONCE_MAX: u32 = 128;
 ///
 /// # Errors
 /// When a probe cannot be made, or `stop` is raised meanwhile.
-pub(crate) fn measure_peaks(target: &Target, clock: &Clock, stop: &AtomicBool, writes: bool) -> Result<Peaks> {
+pub(crate) fn measure_peaks(
+    target: &Target,
+    clock: &Clock,
+    stop: &AtomicBool,
+    writes: bool,
+) -> Result<Peaks> {
     let best = |read_percent: u8, pattern: Pattern, bs: u64| -> Result<Option<f64>> {
         let mut best: f64 = 0.0;
         let mut threads = 1;

@@ -8,7 +8,7 @@ use crate::names::named;
 use crate::units::significant;
 
 /// The type of a counter in a [`counter_set`]: always available, or optional.
-trait Number: Copy {
+pub(crate) trait Number: Copy {
     fn known(self) -> Option<u64>;
     fn of(known: Option<u64>) -> Option<Self>;
 }
@@ -71,9 +71,9 @@ macro_rules! counter_set {
                 }
             )?
         }
-
     };
 }
+pub(crate) use counter_set;
 
 /// Meaning of the value of a machine's counter.
 enum Meaning {
@@ -133,7 +133,9 @@ macro_rules! machine_counters {
 }
 
 /// Combines two values; `None` unless both are known.
-fn known(join: impl Fn(u64, u64) -> u64) -> impl Fn(Option<u64>, Option<u64>) -> Option<u64> {
+pub(crate) fn known(
+    join: impl Fn(u64, u64) -> u64,
+) -> impl Fn(Option<u64>, Option<u64>) -> Option<u64> {
     move |a, b| a.zip(b).map(|(a, b)| join(a, b))
 }
 

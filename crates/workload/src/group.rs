@@ -57,10 +57,7 @@ impl CellSpec {
     /// The trial of each group; the cell's own without groups. None if settings are unknown, which a reader of a whole trial could
     /// not see.
     pub fn trials(&self) -> Vec<&TrialSpec> {
-        match self.has_groups() {
-            true => self.active().map(|group| &group.spec.trial).collect(),
-            false => self.only_trial().into_iter().collect(),
-        }
+        self.trials_on(|_| true)
     }
 
     /// The distinct targets of its workers; `None` stands for the target of the run.
@@ -121,7 +118,10 @@ impl CellSpec {
     /// Of kind [`Usage`](crate::Kind::Usage), with the group and the setting.
     pub fn check(&self) -> Result<()> {
         if !self.has_groups() {
-            self.check_no_group()?;
+            usage_errors! {
+                self.active.is_some() => "active in a trial without groups",
+                    "it has a meaning only with other groups: leave it out, or give groups";
+            }
             return self.trial.check();
         }
         usage_errors! {
@@ -140,29 +140,13 @@ impl CellSpec {
             threads > u64::from(THREADS_MAX) => format!("the groups have {threads} threads together"),
                 "choose 1 to 1024 threads over all groups";
         }
-        self.check_idle()?;
+        // No group has begun during the idle time.
+        if let Some(group) = self.active().find(|group| group.spec.idle != self.idle) {
+            let what = format!("group {} has an idle time of its own", group.name);
+            return Err(Error::usage(what)
+                .hint("idle is time before the whole trial: set it for all groups"));
+        }
         self.check_whose_bytes()
-    }
-
-    /// Refuses settings that apply only to groups.
-    fn check_no_group(&self) -> Result<()> {
-        usage_errors! {
-            self.active.is_some() => "active in a trial without groups",
-                "it has a meaning only with other groups: leave it out, or give groups";
-        }
-        Ok(())
-    }
-
-    /// Refuses idle time before one group: no group has begun then.
-    fn check_idle(&self) -> Result<()> {
-        match self.active().find(|group| group.spec.idle != self.idle) {
-            Some(group) => Err(Error::usage(format!(
-                "group {} has an idle time of its own",
-                group.name
-            ))
-            .hint("idle is time before the whole trial: set it for all groups")),
-            None => Ok(()),
-        }
     }
 
     /// The end of the last group with a time limit, if all limits are times.
@@ -280,6 +264,78 @@ impl CellSpec {
             all.rate = None;
         }
         all
+    }
+
+    /// The combined settings of all workers of a trial.
+    pub fn whole_trial(&self) -> WholeTrial<'_> {
+        let mut trials = self.trials();
+        if trials.is_empty() && !self.has_groups() {
+            trials.push(&self.trial);
+        }
+        let most = |of: fn(&TrialSpec) -> u64| trials.iter().map(|trial| of(trial)).max();
+        let depth = trials.iter().map(|trial| trial.depth).max();
+        WholeTrial {
+            bs: most(|trial| trial.bs).unwrap_or(self.trial.bs),
+            skip: most(|trial| trial.skip).unwrap_or(0),
+            threads: trials.iter().map(|trial| trial.threads).sum(),
+            depth: depth.unwrap_or(self.trial.depth),
+            region: self.trial.region,
+            limit: self.trial.limit,
+            spec: self,
+        }
+    }
+
+    /// The trial of a cell without groups; `None` with groups, also with a single one, and if settings are unknown.
+    pub fn only_trial(&self) -> Option<&TrialSpec> {
+        (!self.has_groups() && self.unknown.is_empty()).then_some(&self.trial)
+    }
+
+    /// Places the workers of the first of `processes` processes (ranks) among the workers of all; groups have one process.
+    pub fn span(&mut self, processes: u32) {
+        self.trial.span(processes);
+    }
+
+    /// The cell with all its workers in one process.
+    #[must_use]
+    pub fn in_one_process(&self) -> Self {
+        Self {
+            trial: self.trial.in_one_process(),
+            ..self.clone()
+        }
+    }
+
+    /// The value that all groups share; `None` if they differ.
+    pub fn shared<T: PartialEq>(&self, of: impl Fn(&TrialSpec) -> T) -> Option<T> {
+        let mut values = self.trials().into_iter().map(of);
+        let first = values.next()?;
+        values.all(|other| other == first).then_some(first)
+    }
+
+    /// The trials with requests that read.
+    pub fn reading_trials(&self) -> Vec<&TrialSpec> {
+        let mut trials = self.trials();
+        trials.retain(|trial| trial.reads());
+        trials
+    }
+
+    /// The trials with requests that write or trim.
+    pub fn writing_trials(&self) -> Vec<&TrialSpec> {
+        let mut trials = self.trials();
+        trials.retain(|trial| trial.writes());
+        trials
+    }
+
+    /// The trials with requests, each with the name of its group; without a name if there are no groups.
+    pub fn named_trials(&self) -> Vec<(Option<&str>, &TrialSpec)> {
+        match self.only_trial() {
+            Some(trial) => vec![(None, trial)],
+            None => {
+                let groups = self.active();
+                groups
+                    .map(|group| (Some(group.name.as_str()), &group.spec.trial))
+                    .collect()
+            }
+        }
     }
 }
 
@@ -421,92 +477,17 @@ impl WholeTrial<'_> {
         }
     }
 
-    /// Bytes that requests other than reads can reach, at most.
+    /// Bytes that requests other than reads can reach, at most: ranges that several groups share count once if all are shared.
     pub fn overwritten_bytes(self) -> u64 {
-        reached(self.spec, self.spec.writing_trials())
-    }
-}
-
-/// Bytes that the requests of some trials of a cell can reach: ranges that several share count once if all are shared.
-fn reached(spec: &CellSpec, trials: Vec<&TrialSpec>) -> u64 {
-    let bytes = trials.into_iter().map(|trial| trial.region);
-    let bytes = bytes.fold(0, u64::saturating_add);
-    match spec.has_groups() {
-        true => bytes.min(spec.bytes_used()),
-        false => bytes,
-    }
-}
-
-impl CellSpec {
-    /// The combined settings of all workers of a trial.
-    pub fn whole_trial(&self) -> WholeTrial<'_> {
-        let mut trials = self.trials();
-        if trials.is_empty() && !self.has_groups() {
-            trials.push(&self.trial);
-        }
-        let most = |of: fn(&TrialSpec) -> u64| trials.iter().map(|trial| of(trial)).max();
-        let depth = trials.iter().map(|trial| trial.depth).max();
-        WholeTrial {
-            bs: most(|trial| trial.bs).unwrap_or(self.trial.bs),
-            skip: most(|trial| trial.skip).unwrap_or(0),
-            threads: trials.iter().map(|trial| trial.threads).sum(),
-            depth: depth.unwrap_or(self.trial.depth),
-            region: self.trial.region,
-            limit: self.trial.limit,
-            spec: self,
-        }
-    }
-
-    /// The trial of a cell without groups; `None` with groups, also with a single one, and if settings are unknown.
-    pub fn only_trial(&self) -> Option<&TrialSpec> {
-        (!self.has_groups() && self.unknown.is_empty()).then_some(&self.trial)
-    }
-
-    /// Places the workers of the first of `processes` processes (ranks) among the workers of all; groups have one process.
-    pub fn span(&mut self, processes: u32) {
-        self.trial.span(processes);
-    }
-
-    /// The cell with all its workers in one process.
-    #[must_use]
-    pub fn in_one_process(&self) -> Self {
-        Self {
-            trial: self.trial.in_one_process(),
-            ..self.clone()
-        }
-    }
-
-    /// The value that all groups share; `None` if they differ.
-    pub fn shared<T: PartialEq>(&self, of: impl Fn(&TrialSpec) -> T) -> Option<T> {
-        let mut values = self.trials().into_iter().map(of);
-        let first = values.next()?;
-        values.all(|other| other == first).then_some(first)
-    }
-
-    /// The trials with requests that read.
-    pub fn reading_trials(&self) -> Vec<&TrialSpec> {
-        let mut trials = self.trials();
-        trials.retain(|trial| trial.reads());
-        trials
-    }
-
-    /// The trials with requests that write or trim.
-    pub fn writing_trials(&self) -> Vec<&TrialSpec> {
-        let mut trials = self.trials();
-        trials.retain(|trial| trial.writes());
-        trials
-    }
-
-    /// The trials with requests, each with the name of its group; without a name if there are no groups.
-    pub fn named_trials(&self) -> Vec<(Option<&str>, &TrialSpec)> {
-        match self.only_trial() {
-            Some(trial) => vec![(None, trial)],
-            None => {
-                let groups = self.active();
-                groups
-                    .map(|group| (Some(group.name.as_str()), &group.spec.trial))
-                    .collect()
-            }
+        let regions = self
+            .spec
+            .writing_trials()
+            .into_iter()
+            .map(|trial| trial.region);
+        let bytes = regions.fold(0, u64::saturating_add);
+        match self.spec.has_groups() {
+            true => bytes.min(self.spec.bytes_used()),
+            false => bytes,
         }
     }
 }

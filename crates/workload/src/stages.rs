@@ -2,8 +2,11 @@
 
 use std::ops::{Index, IndexMut};
 
+use crate::counters::{Number, counter_set, known};
 use crate::histogram::{LatencyHistogram, new_latency_histogram};
 use crate::names::named;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Defines [`Stage`] and [`PerStage`] from one list.
 macro_rules! stages {
@@ -173,40 +176,19 @@ pub struct TraceCounts {
     pub syncs: SyncCounts,
 }
 
-/// Counts of the traced syncs of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SyncCounts {
-    /// Syncs.
-    pub syncs: u64,
-    /// Journal commits that were the last to end within a sync, which waited for them.
-    pub commits: u64,
-    /// Commits among them that several syncs waited for.
-    pub shared_commits: u64,
-    /// Flushes that were completed within a sync.
-    pub flushes: u64,
-    /// Flushes among them that were completed within several syncs.
-    pub shared_flushes: u64,
-}
-
-impl SyncCounts {
-    /// The sum of two trials.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        let Self {
-            syncs,
-            commits,
-            shared_commits,
-            flushes,
-            shared_flushes,
-        } = other;
-        // A foreign file may have any numbers.
-        Self {
-            syncs: self.syncs.saturating_add(syncs),
-            commits: self.commits.saturating_add(commits),
-            shared_commits: self.shared_commits.saturating_add(shared_commits),
-            flushes: self.flushes.saturating_add(flushes),
-            shared_flushes: self.shared_flushes.saturating_add(shared_flushes),
-        }
+counter_set! {
+    /// Counts of the traced syncs of a trial.
+    pub struct SyncCounts: known {
+        /// Syncs.
+        pub syncs: u64,
+        /// Journal commits that were the last to end within a sync, which waited for them.
+        pub commits: u64,
+        /// Commits among them that several syncs waited for.
+        pub shared_commits: u64,
+        /// Flushes that were completed within a sync.
+        pub flushes: u64,
+        /// Flushes among them that were completed within several syncs.
+        pub shared_flushes: u64,
     }
 }
 
@@ -220,9 +202,9 @@ impl TraceCounts {
     }
 }
 
-/// Result of tracing a trial.
+/// Result of tracing a trial, with its stages in full or in a few numbers.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Traced {
+pub struct TraceOf<T> {
     /// Counts of the trace.
     pub counts: TraceCounts,
     /// Why there are no stages, or not all, or not of all requests; empty if there are.
@@ -231,9 +213,15 @@ pub struct Traced {
     pub carried_by: CarriedBy,
     /// Visibility of the journal, if syncs were traced.
     pub journal: Option<Journal>,
-    /// The stages of the joined requests, and of syncs; `None` if they do not represent all.
-    pub stages: Option<StageTimes>,
+    /// The stages of the joined requests, and of syncs.
+    pub stages: T,
 }
+
+/// Result of tracing a trial; without stages if the joined requests do not represent all.
+pub type Traced = TraceOf<Option<StageTimes>>;
+
+/// Result of tracing a trial, summarized; `None` for unknown stages.
+pub type TraceSummary = TraceOf<PerStage<Option<StageSummary>>>;
 
 /// The stages of many requests.
 #[derive(Debug, Clone, PartialEq)]
@@ -308,21 +296,6 @@ pub struct StageSummary {
     pub p99_ns: u64,
     /// Its mean over the slowest requests: the requests that took at least the 99th percentile.
     pub tail_mean_ns: f64,
-}
-
-/// Result of tracing a trial, summarized.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct TraceSummary {
-    /// Counts of the trace.
-    pub counts: TraceCounts,
-    /// Why there are no stages, or not all, or not of all requests; empty if there are.
-    pub note: String,
-    /// The carrier of the requests.
-    pub carried_by: CarriedBy,
-    /// Visibility of the journal, if syncs were traced.
-    pub journal: Option<Journal>,
-    /// The stages of the joined requests, and of syncs; `None` for unknown stages.
-    pub stages: PerStage<Option<StageSummary>>,
 }
 
 impl Traced {

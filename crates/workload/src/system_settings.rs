@@ -1,10 +1,11 @@
 //! Settings of the kernel that are in force during a trial only.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::names::named;
+use crate::names::{named, unknown_word};
 
 /// Longest name of an I/O scheduler, bytes: `ELV_NAME_MAX` of Linux.
 const SCHEDULER_MAX: usize = 16;
@@ -12,138 +13,84 @@ const SCHEDULER_MAX: usize = 16;
 const KIB_MAX: u32 = 1 << 30;
 
 named! {
-    /// When the kernel uses transparent huge pages (`/sys/kernel/mm/transparent_hugepage/enabled`).
-    pub enum HugePageUse: "use of transparent huge pages" {
-        /// Wherever they fit.
-        Always = "always",
-        /// For programs that ask for them (`MADV_HUGEPAGE`).
-        Madvise = "madvise",
-        /// Nowhere.
-        Never = "never",
+    /// A setting of the kernel, by its name in sysfs.
+    #[derive(PartialOrd, Ord)]
+    pub enum SystemSetting: "setting of the system" {
+        /// The largest request in one piece, KiB, of each device of the target; `max`: the device's own limit.
+        RequestLimit = "max_sectors_kb",
+        /// The I/O scheduler, of each device of the target that has it; `none` passes requests on as they come.
+        Scheduler = "scheduler",
+        /// The requests that are not merged, of each device of the target: 0 every merge is tried, 1 only the merge with the
+        /// request before, 2 none.
+        NoMerges = "nomerges",
+        /// The most that is read ahead of buffered reads of the target, KiB.
+        ReadAhead = "read_ahead_kb",
+        /// When the kernel uses transparent huge pages: `always`, `madvise` (for programs that ask for them) or `never`.
+        HugePages = "transparent_hugepage",
     }
 }
 
-/// The largest request that the kernel sends to a device in one piece (`queue/max_sectors_kb`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum RequestLimit {
-    /// The device's own limit (`queue/max_hw_sectors_kb`).
-    Greatest,
-    /// KiB.
-    Kib(u32),
-}
-
-named! {
-    /// Requests that the kernel does not merge (`queue/nomerges`).
-    pub enum NoMerges: "switch of merges" {
-        /// Every merge is tried.
-        None = "0",
-        /// Only the merge with the request before is tried.
-        Searched = "1",
-        /// No merge is tried.
-        All = "2",
+impl SystemSetting {
+    /// The canonical form of a value.
+    fn canonical(self, text: &str) -> Result<String> {
+        let kib = || {
+            let kib = text.parse::<u32>().ok().filter(|kib| *kib <= KIB_MAX);
+            kib.map(|kib| kib.to_string()).ok_or_else(|| {
+                Error::usage(format!("'{text}' is not a number of KiB"))
+                    .hint(format!("write a whole number from 0 to {KIB_MAX}"))
+            })
+        };
+        let one_of = |what: &str, known: &[&str]| match known.contains(&text) {
+            true => Ok(text.to_owned()),
+            false => Err(unknown_word(what, text, known)),
+        };
+        match self {
+            Self::RequestLimit if text == "max" => Ok(text.to_owned()),
+            Self::RequestLimit | Self::ReadAhead => kib(),
+            Self::NoMerges => one_of("switch of merges", &["0", "1", "2"]),
+            Self::HugePages => one_of(
+                "use of transparent huge pages",
+                &["always", "madvise", "never"],
+            ),
+            Self::Scheduler => {
+                let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+                match !text.is_empty() && text.len() < SCHEDULER_MAX && text.chars().all(is_plain) {
+                    true => Ok(text.to_owned()),
+                    false => Err(Error::usage(format!("'{text}' is not a name of a scheduler"))
+                        .hint("cat /sys/block/DEVICE/queue/scheduler lists the schedulers of a device")),
+                }
+            }
+        }
     }
 }
 
-/// The name of an I/O scheduler: `none`, `mq-deadline`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct SchedulerName(String);
-
-/// Settings of the kernel during a trial; `None` leaves a setting unchanged. Written as names of sysfs with values:
-/// `scheduler:none+max_sectors_kb:max`.
+/// Settings of the kernel during a trial; others are unchanged. Written as names of sysfs with values:
+/// `max_sectors_kb:max+scheduler:none`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct SystemSettings {
-    /// The largest request in one piece, of each device of the target.
-    pub request_limit: Option<RequestLimit>,
-    /// The I/O scheduler, of each device of the target that has it.
-    pub scheduler: Option<SchedulerName>,
-    /// The requests that are not merged, of each device of the target.
-    pub no_merges: Option<NoMerges>,
-    /// The most that is read ahead of buffered reads of the target, KiB.
-    pub read_ahead_kib: Option<u32>,
-    /// When the kernel uses transparent huge pages.
-    pub huge_pages: Option<HugePageUse>,
-}
-
-/// The names of the settings, as sysfs has them.
-const NAMES: [&str; 5] = [
-    "max_sectors_kb", "scheduler", "nomerges", "read_ahead_kb", "transparent_hugepage",
-];
+pub struct SystemSettings(BTreeMap<SystemSetting, String>);
 
 impl SystemSettings {
     /// Whether everything stays as it is.
     pub fn is_none(&self) -> bool {
-        *self == Self::default()
+        self.0.is_empty()
     }
 
     /// Whether block devices are affected.
     pub fn affects_devices(&self) -> bool {
-        let Self {
-            request_limit,
-            scheduler,
-            no_merges,
-            read_ahead_kib,
-            huge_pages: _,
-        } = self;
-        request_limit.is_some()
-            || scheduler.is_some()
-            || no_merges.is_some()
-            || read_ahead_kib.is_some()
-    }
-}
-
-impl SchedulerName {
-    /// Name of the scheduler.
-    pub fn name(&self) -> &str {
-        &self.0
+        self.0
+            .keys()
+            .any(|setting| *setting != SystemSetting::HugePages)
     }
 
-    /// The scheduler that passes requests on as they come.
-    pub fn none() -> Self {
-        Self("none".to_owned())
+    /// The value of a setting; `None` if it is unchanged.
+    pub fn get(&self, setting: SystemSetting) -> Option<&str> {
+        self.0.get(&setting).map(String::as_str)
     }
-}
 
-impl FromStr for SchedulerName {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        match !text.is_empty() && text.len() < SCHEDULER_MAX && text.chars().all(is_plain) {
-            true => Ok(Self(text.to_owned())),
-            false => Err(
-                Error::usage(format!("'{text}' is not a name of a scheduler"))
-                    .hint("cat /sys/block/DEVICE/queue/scheduler lists the schedulers of a device"),
-            ),
-        }
+    /// Changes a setting to a canonical value.
+    pub fn set(&mut self, setting: SystemSetting, value: &str) {
+        self.0.insert(setting, value.to_owned());
     }
-}
-
-impl FromStr for RequestLimit {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "max" => Ok(Self::Greatest),
-            _ => kib(text).map(Self::Kib),
-        }
-    }
-}
-
-impl fmt::Display for RequestLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Greatest => f.write_str("max"),
-            Self::Kib(kib) => write!(f, "{kib}"),
-        }
-    }
-}
-
-fn kib(text: &str) -> Result<u32> {
-    let kib = text.parse().ok().filter(|kib| *kib <= KIB_MAX);
-    kib.ok_or_else(|| {
-        Error::usage(format!("'{text}' is not a number of KiB"))
-            .hint(format!("write a whole number from 0 to {KIB_MAX}"))
-    })
 }
 
 impl FromStr for SystemSettings {
@@ -153,21 +100,13 @@ impl FromStr for SystemSettings {
         let mut all = Self::default();
         for part in text.split('+') {
             let (name, value) = part.split_once(':').unwrap_or((part, ""));
-            let is_twice = match name {
-                "max_sectors_kb" => all.request_limit.replace(value.parse()?).is_some(),
-                "scheduler" => all.scheduler.replace(value.parse()?).is_some(),
-                "nomerges" => all.no_merges.replace(value.parse()?).is_some(),
-                "read_ahead_kb" => all.read_ahead_kib.replace(kib(value)?).is_some(),
-                "transparent_hugepage" => all.huge_pages.replace(value.parse()?).is_some(),
-                _ => {
-                    return Err(Error::usage(format!("'{part}' is not a setting of the system"))
-                        .hint(format!(
-                            "write NAME:VALUE, several joined by '+', as in scheduler:none+max_sectors_kb:max; NAME is one of: {}",
-                            NAMES.join(", ")
-                        )));
-                }
-            };
-            if is_twice {
+            let setting = name.parse::<SystemSetting>().map_err(|_| {
+                Error::usage(format!("'{part}' is not a setting of the system")).hint(format!(
+                    "write NAME:VALUE, several joined by '+', as in scheduler:none+max_sectors_kb:max; NAME is one of: {}",
+                    SystemSetting::NAMES.join(", ")
+                ))
+            })?;
+            if all.0.insert(setting, setting.canonical(value)?).is_some() {
                 return Err(Error::usage(format!("{name} is given twice")).hint("give it once"));
             }
         }
@@ -177,22 +116,7 @@ impl FromStr for SystemSettings {
 
 impl fmt::Display for SystemSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            request_limit,
-            scheduler,
-            no_merges,
-            read_ahead_kib,
-            huge_pages,
-        } = self;
-        let values = [
-            request_limit.map(|limit| limit.to_string()),
-            scheduler.as_ref().map(|name| name.0.clone()),
-            no_merges.map(|some| some.to_string()),
-            read_ahead_kib.map(|kib| kib.to_string()),
-            huge_pages.map(|way| way.to_string()),
-        ];
-        let named = NAMES.iter().zip(values);
-        let parts = named.filter_map(|(name, value)| Some(format!("{name}:{}", value?)));
+        let parts = self.0.iter().map(|(name, value)| format!("{name}:{value}"));
         f.write_str(&parts.collect::<Vec<_>>().join("+"))
     }
 }

@@ -397,6 +397,17 @@ impl TrialSpec {
             bound => bound,
         }
     }
+
+    /// The longest time of a trial according to its limits: its time limit, or its requests at its rate.
+    pub fn time_foreseen(&self) -> Option<Duration> {
+        let paced = || {
+            let seconds = self.requests_bound()? as f64
+                / self.rate?.per_second(self.mean_request()).max(1e-9);
+            Some(Duration::from_secs(seconds.ceil() as u64))
+        };
+        let bounds = [self.limit.time, paced()];
+        bounds.into_iter().flatten().min()
+    }
 }
 
 impl Backend {
@@ -436,23 +447,10 @@ impl FromStr for Batch {
             "all" => Ok(Batch::All),
             _ => match text.strip_suffix('%').map(str::parse::<u8>) {
                 Some(Ok(p)) if (1..=99).contains(&p) => Ok(Batch::Percent(p)),
-                _ => Err(Error::usage(format!("batch '{text}' is unknown")).hint(
-                    "it is one of: one, all, or a share of the depth such as 50% (1% to 99%)",
+                _ => Err(Error::usage(format!("'{text}' is unknown")).hint(
+                    "it is one of: one, all, a share of the depth such as 50% (1% to 99%), or auto",
                 )),
             },
         }
-    }
-}
-
-impl TrialSpec {
-    /// The longest time of a trial according to its limits: its time limit, or its requests at its rate.
-    pub fn time_foreseen(&self) -> Option<Duration> {
-        let paced = || {
-            let seconds = self.requests_bound()? as f64
-                / self.rate?.per_second(self.mean_request()).max(1e-9);
-            Some(Duration::from_secs(seconds.ceil() as u64))
-        };
-        let bounds = [self.limit.time, paced()];
-        bounds.into_iter().flatten().min()
     }
 }

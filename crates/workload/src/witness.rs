@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::counters::{DeviceStat, DeviceWaits, NfsIo, Pressure, ProcessIo, ResourceUse, Traffic};
+use crate::counters::{
+    DeviceStat, DeviceWaits, NfsIo, Number, Pressure, ProcessIo, ResourceUse, Traffic, counter_set,
+    known,
+};
 use crate::json;
 use crate::names::named;
 use crate::region_state::Medium;
@@ -97,24 +100,14 @@ named! {
     }
 }
 
-/// Traffic with a disk that the kernel counted for a control group (`io.stat` of version 2). It includes requests of the
-/// group's processes, and write-back of pages that they dirtied if the group counts memory too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
-pub struct GroupTraffic {
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Bytes written.
-    pub write_bytes: u64,
-}
-
-impl GroupTraffic {
-    /// Traffic since an earlier reading.
-    #[must_use]
-    pub fn since(self, earlier: Self) -> Self {
-        Self {
-            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
-            write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
-        }
+counter_set! {
+    /// Traffic with a disk that the kernel counted for a control group (`io.stat` of version 2). It includes requests of the
+    /// group's processes, and write-back of pages that they dirtied if the group counts memory too.
+    pub struct GroupTraffic: known {
+        /// Bytes read.
+        pub read_bytes: u64,
+        /// Bytes written.
+        pub write_bytes: u64,
     }
 }
 

@@ -5,7 +5,7 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_report::formats::Judged;
-use iolab_workload::system_settings::{NoMerges, SchedulerName, SystemSettings};
+use iolab_workload::system_settings::{SystemSetting, SystemSettings};
 use iolab_workload::trial::WorkloadCode;
 use iolab_workload::units::format_bytes;
 use iolab_workload::{Error, Result};
@@ -103,8 +103,8 @@ fn number(target: &str, environment: &Environment) -> Result<String> {
 
 /// Whether requests reach the device as they are issued.
 fn passes_requests_on(system: &SystemSettings) -> bool {
-    system.scheduler == Some(SchedulerName::none())
-        && matches!(system.no_merges, Some(NoMerges::Searched | NoMerges::All))
+    system.get(SystemSetting::Scheduler) == Some("none")
+        && matches!(system.get(SystemSetting::NoMerges), Some("1" | "2"))
 }
 
 /// A note on the share of the disk that was measured, if it is small.

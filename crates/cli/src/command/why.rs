@@ -404,7 +404,7 @@ impl Explanation<'_> {
                 .get(&KEYS.device_read_ahead_kib)
                 .filter(|_| is_one)
                 .and_then(kib),
-            huge_pages: huge_pages.and_then(|text| in_force(&text).parse().ok()),
+            huge_pages: huge_pages.map(|text| in_force(&text)),
             cpu_wait: waits.max_by(f64::total_cmp),
             leftover: Leftover::default(),
         }

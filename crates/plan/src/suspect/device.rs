@@ -7,7 +7,7 @@
 use super::{ActsOn, Check, Compared, Counted, Intervention, Suspect};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::stages::Stage;
-use iolab_workload::system_settings::{RequestLimit, SchedulerName};
+use iolab_workload::system_settings::SystemSetting;
 use iolab_workload::trial::{
     Advice, Allocate, Backend, CacheState, Pattern, SyncPolicy, TrialSpec,
 };
@@ -113,10 +113,8 @@ pub(super) const REQUEST_LIMIT: Suspect = Suspect {
         };
         let differ = !sides.share(TrialSpec::largest_request);
         let can_cause = differ && sides.trials().iter().any(is_split);
-        match !sides.is_model && (can_cause || sides.differ_in(|system| system.request_limit)) {
-            true => {
-                sides.changed_system(|system| system.request_limit = Some(RequestLimit::Greatest))
-            }
+        match !sides.is_model && (can_cause || sides.differ_in(SystemSetting::RequestLimit)) {
+            true => sides.changed_system(|system| system.set(SystemSetting::RequestLimit, "max")),
             false => Intervention::Irrelevant,
         }
     },
@@ -134,17 +132,13 @@ pub(super) const SCHEDULER: Suspect = Suspect {
     check: Check::Settings,
     explains: &[Compared::Cells, Compared::Quantiles],
     take_off: |sides| {
-        let none = SchedulerName::none();
-        let has_one = sides
-            .machine
-            .scheduler
-            .as_deref()
-            .is_some_and(|name| name != none.name());
+        let own = sides.machine.scheduler.as_deref();
+        let has_one = own.is_some_and(|name| name != "none");
         let mut trials = sides.trials().into_iter();
         let reaches_device = trials.any(|trial| trial.cache != CacheState::Hot || trial.writes());
         let can_cause = has_one && reaches_device;
-        match !sides.is_model && (can_cause || sides.differ_in(|system| system.scheduler.clone())) {
-            true => sides.changed_system(|system| system.scheduler = Some(none.clone())),
+        match !sides.is_model && (can_cause || sides.differ_in(SystemSetting::Scheduler)) {
+            true => sides.changed_system(|system| system.set(SystemSetting::Scheduler, "none")),
             false => Intervention::Irrelevant,
         }
     },
@@ -218,7 +212,7 @@ pub(super) const MAPPED_READ_AHEAD: Suspect = Suspect {
                 && trial.read_percent > 0
         };
         match !sides.is_model && sides.trials().into_iter().any(reads_ahead) {
-            true => sides.changed_system(|system| system.read_ahead_kib = Some(0)),
+            true => sides.changed_system(|system| system.set(SystemSetting::ReadAhead, "0")),
             false => Intervention::Irrelevant,
         }
     },
@@ -242,7 +236,8 @@ pub(super) const READ_AHEAD: Suspect = Suspect {
         // Reverse order takes away read-ahead of the kernel as well.
         let by_kernel = |cell: &&CellSpec| {
             let trial = &cell.trial;
-            let is_off = trial.fadvise.is_some() || cell.system.read_ahead_kib == Some(0);
+            let is_off =
+                trial.fadvise.is_some() || cell.system.get(SystemSetting::ReadAhead) == Some("0");
             trial.cache == CacheState::Cold && !is_off
         };
         if let Some(cell) = [&sides.base, &sides.other].into_iter().find(by_kernel) {
@@ -261,7 +256,7 @@ pub(super) const READ_AHEAD: Suspect = Suspect {
 };
 
 /// A limit beyond which a longer request gains little on any device, KiB.
-const ENOUGH_KIB: u32 = 16 << 10;
+const ENOUGH_KIB: u64 = 16 << 10;
 
 /// Limit of the kernel's read-ahead for buffered reads: the device gets requests of that size.
 pub(super) const READ_AHEAD_LIMIT: Suspect = Suspect {
@@ -279,10 +274,12 @@ pub(super) const READ_AHEAD_LIMIT: Suspect = Suspect {
         };
         let is_limited = sides.machine.read_ahead_bytes.is_some_and(is_short);
         let can_cause = is_limited && sides.trials().into_iter().any(reads_ahead);
-        match !sides.is_model && (can_cause || sides.differ_in(|system| system.read_ahead_kib)) {
+        match !sides.is_model && (can_cause || sides.differ_in(SystemSetting::ReadAhead)) {
             // If it is switched off there is no limit.
             true => sides.changed_system(|system| {
-                system.read_ahead_kib = system.read_ahead_kib.or(Some(ENOUGH_KIB));
+                if system.get(SystemSetting::ReadAhead).is_none() {
+                    system.set(SystemSetting::ReadAhead, &ENOUGH_KIB.to_string());
+                }
             }),
             false => Intervention::Irrelevant,
         }

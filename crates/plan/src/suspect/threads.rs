@@ -6,7 +6,7 @@ use super::{ActsOn, Check, Compared, Counted, Intervention, Obstacle, Suspect};
 use iolab_workload::cpus::Placement;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::stages::Stage;
-use iolab_workload::system_settings::HugePageUse;
+use iolab_workload::system_settings::SystemSetting;
 use iolab_workload::trial::{
     Backend, Batch, BufferInit, BufferMemory, CacheState, DEPTH_MAX, Descriptors, FileLayout,
     HUGE_PAGE_MIN_BYTES, NICE, SyncPolicy, TrialSpec,
@@ -257,8 +257,8 @@ pub(super) const HUGE_PAGES: Suspect = Suspect {
         };
         let is_on = sides.machine.huge_pages == Some(HugePageUse::Always);
         let can_cause = is_on && sides.trials().into_iter().any(gets_them);
-        match !sides.is_model && (can_cause || sides.differ_in(|system| system.huge_pages)) {
-            true => sides.changed_system(|system| system.huge_pages = Some(HugePageUse::Madvise)),
+        match !sides.is_model && (can_cause || sides.differ_in(SystemSetting::HugePages)) {
+            true => sides.changed_system(|system| system.set(SystemSetting::HugePages, "madvise")),
             false => Intervention::Irrelevant,
         }
     },

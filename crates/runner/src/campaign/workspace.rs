@@ -524,7 +524,8 @@ impl Workspace {
         for (number, (named, target)) in targets.iter().enumerate() {
             let place = named.display();
             (self.program.note)(&format!("measuring the ceilings of {place}"));
-            let peaks = prepared_run::measure_peaks(target, &self.clock, &self.stop.after_trial, writes)?;
+            let peaks =
+                prepared_run::measure_peaks(target, &self.clock, &self.stop.after_trial, writes)?;
             (self.program.note)(&format!("the ceilings are {}", peaks.words()));
             let facts = peaks.environment(PeakSource::Measured);
             match number {

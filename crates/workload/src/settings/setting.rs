@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::{CellSpec, SETTINGS, UNKNOWN, Value, ValueKind};
 use crate::names::ALL;
-use crate::trial::Batch;
 use crate::units::{format_size, parse_duration, parse_size};
 use crate::{Error, Result};
 
@@ -107,11 +106,11 @@ type Set = fn(&mut CellSpec, &str) -> Result<()>;
 /// Changes a setting in a cell, and reads it; whether it takes `none`.
 pub(super) type Access = (Set, fn(&CellSpec) -> Value, bool);
 
-/// The rows of one topic, three lines each, with the fields of [`Setting`]; without `aliases`, `unit` or `column` it has none, or that
+/// Rows of three lines each, with the topic and the fields of [`Setting`]; without `aliases`, `unit` or `column` it has none, or that
 /// of its name. The third line says where the value is in a cell, and how it is parsed: see [`access`].
 macro_rules! rows {
-    ($topic:ident: $({
-        name: $name:literal, $(aliases: [$($alias:literal),+],)? kind: $kind:ident, $(unit: $unit:literal,)? $(column: $column:literal,)?
+    ($({
+        $topic:ident, name: $name:literal, $(aliases: [$($alias:literal),+],)? kind: $kind:ident, $(unit: $unit:literal,)? $(column: $column:literal,)?
         exported: $exported:literal, example: $example:literal,
         doc: $doc:expr,
         $($access:tt)+
@@ -356,11 +355,7 @@ pub(super) fn put_workload(cell: &mut CellSpec, text: &str) -> Result<()> {
 pub(super) fn put_batch(cell: &mut CellSpec, text: &str) -> Result<()> {
     cell.batch_auto = text == "auto";
     if !cell.batch_auto {
-        cell.trial.batch = text.parse::<Batch>().map_err(|_| {
-            Error::usage(format!("'{text}' is unknown")).hint(
-                "it is one of: one, all, a share of the depth such as 50% (1% to 99%), or auto",
-            )
-        })?;
+        cell.trial.batch = text.parse()?;
     }
     Ok(())
 }

@@ -22,106 +22,64 @@ impl TrialSpec {
     ///
     /// Of kind [`Usage`](crate::Kind::Usage), with the setting and the accepted values.
     pub fn check(&self) -> Result<()> {
-        self.check_extent()?;
-        self.check_concurrency()?;
-        self.check_requests()?;
-        self.check_backend()?;
-        self.check_limits()?;
-        self.check_sizes()?;
-        self.check_pauses()?;
-        self.check_trims()?;
-        self.check_flags()?;
-        self.check_trace()?;
-        self.check_latency_over_time()?;
-        self.check_data()?;
-        check_verify(self)?;
-        check_sharing(self)?;
-        self.check_files()?;
-        self.check_ranks()?;
-        self.check_durability()?;
-        check_rate(self)
-    }
-
-    /// Checks that there are latencies to keep over time.
-    fn check_latency_over_time(&self) -> Result<()> {
-        usage_errors! {
-            self.latency_over_time && !self.latency && self.rate.is_none() => "latency_over_time=true with latency=false",
-                "set latency=true: without it no request is timed";
-        }
-        Ok(())
-    }
-
-    /// Checks the size of requests and the range that they access.
-    fn check_extent(&self) -> Result<()> {
+        let end = self.offset.checked_add(self.region);
         usage_errors! {
             self.bs == 0 || self.bs > BS_MAX => format!("bs is {} bytes", self.bs),
                 "choose an I/O size from 1 byte to 2 GiB minus 4 KiB, the most one system call transfers";
             self.region < self.bs => format!("the region of {} bytes is smaller than one request of {} bytes", self.region, self.bs),
                 "enlarge it with --size or choose a smaller bs";
-            self.region / self.bs > BLOCKS_MAX => format!("{} blocks are more than 2^48", self.region / self.bs),
-                "choose a larger bs or a smaller region";
         }
-        let end = self.offset.checked_add(self.region);
+        let blocks = self.region / self.bs;
+        let is_mapped = self.backend == Backend::Mmap;
         usage_errors! {
+            blocks > BLOCKS_MAX => format!("{blocks} blocks are more than 2^48"), "choose a larger bs or a smaller region";
             end.is_none_or(|end| end > i64::MAX as u64) => "offset plus region is beyond what a file can have",
                 "choose a smaller offset or region";
-        }
-        Ok(())
-    }
-
-    /// Checks threads, depth, and that there are enough blocks for all threads. Relies on `bs` > 0.
-    fn check_concurrency(&self) -> Result<()> {
-        usage_errors! {
             self.threads == 0 || self.threads > THREADS_MAX => format!("threads is {}", self.threads), "choose 1 to 1024 threads";
             self.depth == 0 || self.depth > DEPTH_MAX => format!("depth is {}", self.depth), "choose a depth from 1 to 4096";
             self.depth > 1 && !self.backend.is_asynchronous() => format!("depth {} with backend {}", self.depth, self.backend),
                 "it keeps one request outstanding; raise threads instead, or set backend=io_uring or libaio";
-        }
-        let blocks = self.region / self.bs;
-        usage_errors! {
             blocks < u64::from(self.workers()) && self.parts_region() =>
                 format!("{} share {blocks} blocks of {} bytes", self.workers_in_words(), self.bs),
                 format!("each thread needs at least one block: enlarge the region, or use {} or a smaller bs", self.fewer_workers());
-        }
-        Ok(())
-    }
-
-    /// Checks the kind of requests, and the content of their buffers.
-    fn check_requests(&self) -> Result<()> {
-        usage_errors! {
             self.read_percent > 100 => format!("read_percent is {}", self.read_percent), "choose 0 to 100";
             self.writes() && self.buffer_init == BufferInit::Untouched => "buffer_init=untouched with writes",
                 "an untouched buffer has nothing to write; set another buffer_init";
-        }
-        Ok(())
-    }
-
-    /// Checks cache states and sync policies that a backend does not support.
-    fn check_backend(&self) -> Result<()> {
-        let is_mapped = self.backend == Backend::Mmap;
-        usage_errors! {
             is_mapped && self.cache == CacheState::Direct => "backend mmap with cache=direct",
                 "a mapping lives in the page cache; set cache=cold or cache=hot";
             self.iopoll && self.cache != CacheState::Direct && self.backend != Backend::Null => "iopoll with buffered I/O",
                 "polled completions need cache=direct";
             is_mapped && matches!(self.sync, SyncPolicy::Osync | SyncPolicy::Odsync) => format!("backend mmap with sync={}", self.sync),
                 "the flag has no effect on a mapping; set sync=each or sync=end";
-        }
-        Ok(())
-    }
-
-    /// Checks the start and the limits of a trial.
-    fn check_limits(&self) -> Result<()> {
-        let limit = &self.limit;
-        usage_errors! {
-            limit.bytes == Some(0) || limit.time == Some(Duration::ZERO) =>
-                "limits that leave a trial nothing to do",
+            self.limit.bytes == Some(0) || self.limit.time == Some(Duration::ZERO) => "limits that leave a trial nothing to do",
                 "give bytes or time a value above zero";
             self.first_offset == FirstOffset::Random && self.allocate == Some(Allocate::Append) =>
                 "first_offset=random with allocate=append",
                 "a file that grows begins at its first byte; set first_offset=zero";
         }
-        Ok(())
+        self.check_sizes()?;
+        self.check_pauses()?;
+        self.check_trims()?;
+        self.check_flags()?;
+        self.check_trace()?;
+        usage_errors! {
+            self.latency_over_time && !self.latency && self.rate.is_none() => "latency_over_time=true with latency=false",
+                "set latency=true: without it no request is timed";
+        }
+        self.check_data()?;
+        check_verify(self)?;
+        usage_errors! {
+            !self.sharing_applies() => "descriptors=shared with layout=private",
+                "a file per thread has a descriptor per thread; set descriptors=private or another layout";
+            self.layout == FileLayout::Interleaved && self.pattern == Pattern::Strided => "layout interleaved with pattern strided",
+                "both define the gap after a block; set layout=shared, or pattern=seq";
+            self.layout == FileLayout::Private && self.offset > 0 => format!("offset {} with layout=private", self.offset),
+                "files of their own begin at 0; leave the offset out";
+        }
+        self.check_files()?;
+        self.check_ranks()?;
+        self.check_durability()?;
+        check_rate(self)
     }
 }
 
@@ -133,59 +91,30 @@ pub fn verify_table_bytes(spec: &TrialSpec) -> u64 {
     }
 }
 
-/// Refuses verification of trials without writes, or without a way to verify.
+/// Refuses verification if it is unknown which write each block should hold, or if blocks cannot be read back, recognised,
+/// or kept in memory.
 fn check_verify(spec: &TrialSpec) -> Result<()> {
     if !spec.verify {
         return Ok(());
     }
-    check_known_writes(spec)?;
-    check_read_back(spec)
-}
-
-/// Refuses verification if it is unknown which write each block should hold.
-fn check_known_writes(spec: &TrialSpec) -> Result<()> {
+    let are_apart = spec.pattern.is_ordered() && spec.parts_region();
+    let blocks = verify_table_bytes(spec) / 8;
     usage_errors! {
         !spec.writes() => "verify in a trial that only reads",
             "only data that the trial itself has written can be verified: set read_percent below 100, or leave verify out";
-    }
-    let are_apart = spec.pattern.is_ordered() && spec.parts_region();
-    usage_errors! {
         spec.others != Others::default() && !are_apart => "verify in a trial of several processes that write the same blocks",
             "a process knows only what its own threads have written: set pattern=seq and layout=shared or interleaved, or leave verify out";
         spec.backend == Backend::Mmap && spec.threads > 1 && !are_apart =>
             "verify with backend mmap and several threads that write the same blocks",
             "two copies into a mapping can mix within a sector, which would look like damage: set threads=1, backend=psync, or pattern=seq with layout=shared or interleaved";
-    }
-    Ok(())
-}
-
-/// Refuses verification of blocks that cannot be read back, recognised, or kept in memory.
-fn check_read_back(spec: &TrialSpec) -> Result<()> {
-    usage_errors! {
         spec.backend == Backend::Null => "verify with backend null",
             "it writes nothing, so that there is nothing to read back: choose another backend, or leave verify out";
         spec.layout == FileLayout::Private => "verify with layout=private",
             "what is written is read back from one file: set another layout, or leave verify out";
         !spec.bs.is_multiple_of(SECTOR) => format!("verify with bs of {} bytes", spec.bs),
             "every 512 bytes have a checksum: choose a multiple of 512, or leave verify out";
-    }
-    let blocks = verify_table_bytes(spec) / 8;
-    usage_errors! {
         blocks > VERIFIED_BLOCKS_MAX => format!("verify of {blocks} blocks, more than {VERIFIED_BLOCKS_MAX}"),
             "8 bytes of memory are needed for each block: choose a larger bs or a smaller region, or leave verify out";
-    }
-    Ok(())
-}
-
-/// Checks how the workers share, except for what depends on the target.
-fn check_sharing(spec: &TrialSpec) -> Result<()> {
-    usage_errors! {
-        !spec.sharing_applies() => "descriptors=shared with layout=private",
-            "a file per thread has a descriptor per thread; set descriptors=private or another layout";
-        spec.layout == FileLayout::Interleaved && spec.pattern == Pattern::Strided => "layout interleaved with pattern strided",
-            "both define the gap after a block; set layout=shared, or pattern=seq";
-        spec.layout == FileLayout::Private && spec.offset > 0 => format!("offset {} with layout=private", spec.offset),
-            "files of their own begin at 0; leave the offset out";
     }
     Ok(())
 }

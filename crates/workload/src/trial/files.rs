@@ -226,6 +226,144 @@ impl TrialSpec {
         }
         Ok(())
     }
+
+    /// Number of workers of all processes.
+    pub fn workers(&self) -> u32 {
+        let Others { before, after, .. } = self.others;
+        before.saturating_add(self.threads).saturating_add(after)
+    }
+
+    /// Places the workers of the first of `processes` processes among the workers of all.
+    pub fn span(&mut self, processes: u32) {
+        self.others = Others {
+            before: 0,
+            after: self.threads.saturating_mul(processes.saturating_sub(1)),
+            before_written: None,
+        };
+    }
+
+    /// All workers in words: `4 threads`, `4 workers (4 ranks of 1 thread)`.
+    pub(super) fn workers_in_words(&self) -> String {
+        let threads = counted(self.threads, "thread");
+        match self.workers() / self.threads.max(1) {
+            ..=1 => threads,
+            ranks => format!("{} workers ({ranks} ranks of {threads})", self.workers()),
+        }
+    }
+
+    /// The change that makes fewer workers: `fewer threads`, or `fewer ranks`.
+    pub fn fewer_workers(&self) -> &'static str {
+        match (self.workers() > self.threads, self.threads) {
+            (false, _) => "fewer threads",
+            (true, ..=1) => "fewer ranks",
+            (true, _) => "fewer ranks or threads",
+        }
+    }
+
+    /// The trial with all its workers in one process.
+    #[must_use]
+    pub fn in_one_process(&self) -> Self {
+        Self {
+            threads: self.workers(),
+            others: Others::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Number, among all workers, of worker `worker` of this process.
+    pub fn number_of(&self, worker: u32) -> u32 {
+        self.others.before + worker
+    }
+
+    /// Checks settings of processes that measure together.
+    pub(super) fn check_ranks(&self) -> Result<()> {
+        let alone = self.others == Others::default();
+        for (name, count) in [("ranks", self.ranks), ("hosts", self.hosts)] {
+            if let Some(count) = count.filter(|count| *count > 1 && alone) {
+                return Err(
+                    Error::usage(format!("{name}={count}, and this is one process")).hint(format!(
+                        concat!(
+                            "start as many with ",
+                            launchers!(),
+                            " (iolab built with the feature mpi), or leave {} out"
+                        ),
+                        name
+                    )),
+                );
+            }
+        }
+        if self.shift == Shift::None {
+            return Ok(());
+        }
+        let shift = self.shift;
+        usage_errors! {
+            alone => format!("shift={shift}, and this is one process"), concat!("start at least two with ", launchers!(), ", or leave shift out");
+            self.layout != FileLayout::Shared => format!("shift={shift} with layout={}", self.layout),
+                "each rank reads the contiguous part that another one wrote: set layout=shared";
+            !self.pattern.is_ordered() => format!("shift={shift} with pattern={}", self.pattern),
+                "random requests go to the whole region, also to what the rank wrote itself: set pattern=seq, reverse or strided";
+            self.ranks.or(self.hosts).is_some() => format!("shift={shift} with ranks or hosts"),
+                "with fewer ranks the parts are others than those that were written: leave ranks and hosts out";
+        }
+        Ok(())
+    }
+
+    /// Whether this process reads a part that another process wrote; trials that write use its own part.
+    pub fn is_shifted(&self) -> bool {
+        self.shift != Shift::None && !self.writes()
+    }
+
+    /// The bytes of the target that the workers of this process access: their shares if these are contiguous, otherwise the
+    /// whole region.
+    pub fn own_range(&self) -> Range<u64> {
+        self.shares_from(self.others.before)
+    }
+
+    /// The bytes that this process writes, and caches afterwards; differs from [`TrialSpec::own_range`] if it reads what
+    /// another process wrote.
+    pub fn written_range(&self) -> Range<u64> {
+        self.shares_from(self.others.before_written.unwrap_or(self.others.before))
+    }
+
+    /// Whether the ranges of processes are disjoint.
+    pub fn has_own_range(&self) -> bool {
+        self.layout == FileLayout::Private || self.has_contiguous_shares()
+    }
+
+    /// Whether each worker has a part of the region that is one piece.
+    fn has_contiguous_shares(&self) -> bool {
+        self.layout == FileLayout::Shared && self.pattern.is_ordered()
+    }
+
+    /// The shares of the workers of this process, if the first had this number.
+    fn shares_from(&self, first: u32) -> Range<u64> {
+        let (start, end) = (self.offset, self.offset + self.region);
+        if !self.has_contiguous_shares() {
+            return start..end;
+        }
+        let of =
+            |worker: u32| start + share(self.region / self.bs, worker, self.workers()).0 * self.bs;
+        let next = first + self.threads;
+        // The last worker's range includes the remainder after the last block.
+        of(first)..if next < self.workers() { of(next) } else { end }
+    }
+
+    /// Whether a trial starts with a new file: it only writes, and requests that.
+    pub fn starts_fresh(&self) -> bool {
+        let is_new = self.allocate == Some(Allocate::Fresh) || self.fills_new_file();
+        is_new && !self.reads() && self.backend != Backend::Null
+    }
+
+    /// Whether descriptors and layout are compatible: with a file per worker, descriptors cannot be shared.
+    pub fn sharing_applies(&self) -> bool {
+        self.layout != FileLayout::Private || self.descriptors != Descriptors::Shared
+    }
+
+    /// Size of the file of worker `worker` of this process, bytes.
+    pub fn private_bytes(&self, worker: u32) -> u64 {
+        let number = self.number_of(worker);
+        share(self.region / self.bs, number, self.workers()).1 * self.bs
+    }
 }
 
 /// `100`, `100/spread=8/random:4/open=20`; default values are left out.
@@ -365,146 +503,6 @@ pub struct Others {
     pub after: u32,
     /// Number of workers before the part that this process writes, if it reads another part.
     pub before_written: Option<u32>,
-}
-
-impl TrialSpec {
-    /// Number of workers of all processes.
-    pub fn workers(&self) -> u32 {
-        let Others { before, after, .. } = self.others;
-        before.saturating_add(self.threads).saturating_add(after)
-    }
-
-    /// Places the workers of the first of `processes` processes among the workers of all.
-    pub fn span(&mut self, processes: u32) {
-        self.others = Others {
-            before: 0,
-            after: self.threads.saturating_mul(processes.saturating_sub(1)),
-            before_written: None,
-        };
-    }
-
-    /// All workers in words: `4 threads`, `4 workers (4 ranks of 1 thread)`.
-    pub(super) fn workers_in_words(&self) -> String {
-        let threads = counted(self.threads, "thread");
-        match self.workers() / self.threads.max(1) {
-            ..=1 => threads,
-            ranks => format!("{} workers ({ranks} ranks of {threads})", self.workers()),
-        }
-    }
-
-    /// The change that makes fewer workers: `fewer threads`, or `fewer ranks`.
-    pub fn fewer_workers(&self) -> &'static str {
-        match (self.workers() > self.threads, self.threads) {
-            (false, _) => "fewer threads",
-            (true, ..=1) => "fewer ranks",
-            (true, _) => "fewer ranks or threads",
-        }
-    }
-
-    /// The trial with all its workers in one process.
-    #[must_use]
-    pub fn in_one_process(&self) -> Self {
-        Self {
-            threads: self.workers(),
-            others: Others::default(),
-            ..self.clone()
-        }
-    }
-
-    /// Number, among all workers, of worker `worker` of this process.
-    pub fn number_of(&self, worker: u32) -> u32 {
-        self.others.before + worker
-    }
-
-    /// Checks settings of processes that measure together.
-    pub(super) fn check_ranks(&self) -> Result<()> {
-        let alone = self.others == Others::default();
-        for (name, count) in [("ranks", self.ranks), ("hosts", self.hosts)] {
-            if let Some(count) = count.filter(|count| *count > 1 && alone) {
-                return Err(
-                    Error::usage(format!("{name}={count}, and this is one process")).hint(format!(
-                        concat!(
-                            "start as many with ",
-                            launchers!(),
-                            " (iolab built with the feature mpi), or leave {} out"
-                        ),
-                        name
-                    )),
-                );
-            }
-        }
-        if self.shift == Shift::None {
-            return Ok(());
-        }
-        let shift = self.shift;
-        usage_errors! {
-            alone => format!("shift={shift}, and this is one process"), concat!("start at least two with ", launchers!(), ", or leave shift out");
-            self.layout != FileLayout::Shared => format!("shift={shift} with layout={}", self.layout),
-                "each rank reads the contiguous part that another one wrote: set layout=shared";
-            !self.pattern.is_ordered() => format!("shift={shift} with pattern={}", self.pattern),
-                "random requests go to the whole region, also to what the rank wrote itself: set pattern=seq, reverse or strided";
-            self.ranks.or(self.hosts).is_some() => format!("shift={shift} with ranks or hosts"),
-                "with fewer ranks the parts are others than those that were written: leave ranks and hosts out";
-        }
-        Ok(())
-    }
-
-    /// Whether this process reads a part that another process wrote; trials that write use its own part.
-    pub fn is_shifted(&self) -> bool {
-        self.shift != Shift::None && !self.writes()
-    }
-
-    /// The bytes of the target that the workers of this process access: their shares if these are contiguous, otherwise the
-    /// whole region.
-    pub fn own_range(&self) -> Range<u64> {
-        self.shares_from(self.others.before)
-    }
-
-    /// The bytes that this process writes, and caches afterwards; differs from [`TrialSpec::own_range`] if it reads what
-    /// another process wrote.
-    pub fn written_range(&self) -> Range<u64> {
-        self.shares_from(self.others.before_written.unwrap_or(self.others.before))
-    }
-
-    /// Whether the ranges of processes are disjoint.
-    pub fn has_own_range(&self) -> bool {
-        self.layout == FileLayout::Private || self.has_contiguous_shares()
-    }
-
-    /// Whether each worker has a part of the region that is one piece.
-    fn has_contiguous_shares(&self) -> bool {
-        self.layout == FileLayout::Shared && self.pattern.is_ordered()
-    }
-
-    /// The shares of the workers of this process, if the first had this number.
-    fn shares_from(&self, first: u32) -> Range<u64> {
-        let (start, end) = (self.offset, self.offset + self.region);
-        if !self.has_contiguous_shares() {
-            return start..end;
-        }
-        let of =
-            |worker: u32| start + share(self.region / self.bs, worker, self.workers()).0 * self.bs;
-        let next = first + self.threads;
-        // The last worker's range includes the remainder after the last block.
-        of(first)..if next < self.workers() { of(next) } else { end }
-    }
-
-    /// Whether a trial starts with a new file: it only writes, and requests that.
-    pub fn starts_fresh(&self) -> bool {
-        let is_new = self.allocate == Some(Allocate::Fresh) || self.fills_new_file();
-        is_new && !self.reads() && self.backend != Backend::Null
-    }
-
-    /// Whether descriptors and layout are compatible: with a file per worker, descriptors cannot be shared.
-    pub fn sharing_applies(&self) -> bool {
-        self.layout != FileLayout::Private || self.descriptors != Descriptors::Shared
-    }
-
-    /// Size of the file of worker `worker` of this process, bytes.
-    pub fn private_bytes(&self, worker: u32) -> u64 {
-        let number = self.number_of(worker);
-        share(self.region / self.bs, number, self.workers()).1 * self.bs
-    }
 }
 
 /// The part of `total` of `worker`, if `workers` divide it as evenly as possible: first and count.

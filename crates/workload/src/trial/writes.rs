@@ -90,6 +90,20 @@ impl SyncPolicy {
     }
 }
 
+named! {
+    /// Advice to the kernel about the order of reads (`posix_fadvise`).
+    pub enum Advice: "advice" {
+        /// No special order: the kernel's default.
+        Normal = "normal",
+        /// In order: doubles the read-ahead.
+        Sequential = "sequential",
+        /// In no order: disables read-ahead.
+        Random = "random",
+        /// Each byte once: the pages read do not count as recently used (Linux 6.3).
+        NoReuse = "noreuse",
+    }
+}
+
 impl TrialSpec {
     /// Whether a trial writes a new file once from start to end; the pass is then its limit.
     pub(super) fn fills_new_file(&self) -> bool {
@@ -132,9 +146,7 @@ impl TrialSpec {
         }
         Ok(())
     }
-}
 
-impl TrialSpec {
     /// Checks the settings of written data.
     pub(super) fn check_data(&self) -> Result<()> {
         let percent = self.compressible;
@@ -152,9 +164,7 @@ impl TrialSpec {
         }
         Ok(())
     }
-}
 
-impl TrialSpec {
     /// Whether any request of this trial trims.
     pub fn trims(&self) -> bool {
         self.writes() && self.trim_percent > 0
@@ -190,23 +200,7 @@ impl TrialSpec {
         }
         Ok(())
     }
-}
 
-named! {
-    /// Advice to the kernel about the order of reads (`posix_fadvise`).
-    pub enum Advice: "advice" {
-        /// No special order: the kernel's default.
-        Normal = "normal",
-        /// In order: doubles the read-ahead.
-        Sequential = "sequential",
-        /// In no order: disables read-ahead.
-        Random = "random",
-        /// Each byte once: the pages read do not count as recently used (Linux 6.3).
-        NoReuse = "noreuse",
-    }
-}
-
-impl TrialSpec {
     /// Checks flags and advice.
     pub(super) fn check_flags(&self) -> Result<()> {
         let direct = self.cache == CacheState::Direct;
@@ -226,51 +220,22 @@ impl TrialSpec {
         }
         Ok(())
     }
-}
 
-impl TrialSpec {
     /// Checks that each request of a traced trial is one that the kernel's trace events can be joined with.
     pub(super) fn check_trace(&self) -> Result<()> {
         if !self.trace {
             return Ok(());
         }
-        let refusals = [
-            (
-                self.backend == Backend::Null,
-                "backend null",
-                "it issues no I/O: set another backend",
-            ),
-            (
-                self.cache != CacheState::Direct,
-                "buffered I/O",
-                "a request that the page cache serves reaches no device, and read-ahead reaches it for several: set cache=direct",
-            ),
-            (
-                !self.latency,
-                "latency=false",
-                "the stages are parts of each request's service time: set latency=true",
-            ),
-            (
-                self.trims(),
-                "trims",
-                "a file system may delay them or split them as it likes: set trim_percent=0",
-            ),
-            (
-                self.iopoll,
-                "iopoll",
-                "polled completions wake no thread: leave iopoll out",
-            ),
-            (
-                self.others != Others::default(),
-                "several processes (ranks)",
-                "each would trace the requests of all: trace a run of one process",
-            ),
-        ];
-        match refusals.into_iter().find(|(applies, ..)| *applies) {
-            Some((_, with, hint)) => {
-                Err(Error::usage(format!("trace=true with {with}")).hint(hint))
-            }
-            None => Ok(()),
+        usage_errors! {
+            self.backend == Backend::Null => "trace=true with backend null", "it issues no I/O: set another backend";
+            self.cache != CacheState::Direct => "trace=true with buffered I/O",
+                "a request that the page cache serves reaches no device, and read-ahead reaches it for several: set cache=direct";
+            !self.latency => "trace=true with latency=false", "the stages are parts of each request's service time: set latency=true";
+            self.trims() => "trace=true with trims", "a file system may delay them or split them as it likes: set trim_percent=0";
+            self.iopoll => "trace=true with iopoll", "polled completions wake no thread: leave iopoll out";
+            self.others != Others::default() => "trace=true with several processes (ranks)",
+                "each would trace the requests of all: trace a run of one process";
         }
+        Ok(())
     }
 }
