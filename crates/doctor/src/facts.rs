@@ -5,8 +5,7 @@
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, SeekFrom, StatxAttributes, StatxFlags};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, StatxAttributes, StatxFlags};
 
 use iolab_host::cgroup;
 use iolab_host::clock::Clock;
@@ -15,7 +14,7 @@ use iolab_host::device::Device;
 use iolab_host::machine::Load;
 use iolab_host::processor::Processor;
 use iolab_host::system_control::OtherControl;
-use iolab_storage::{FileSystem, Layering, Target, TargetKind};
+use iolab_storage::{FileSystem, Layering, Target, TargetKind, next_data};
 use iolab_workload::counters::NoHardware;
 
 /// All known facts about a target and the machine. Unknown facts are `None`.
@@ -55,8 +54,8 @@ pub struct Facts {
     pub huge_pages: Option<String>,
     /// Limits by control groups.
     pub cgroup: cgroup::CgroupLimits,
-    /// Limits of this process.
-    pub limits: ProcessLimits,
+    /// Number of files that this process may open; `None` for unlimited.
+    pub open_files: Option<u64>,
     /// Load by other processes right now; `None` when it was not checked.
     pub load: Option<Load>,
     /// Another iolab that changes kernel settings.
@@ -179,15 +178,6 @@ pub enum Attempt {
     Fails(String, Option<String>),
 }
 
-/// Limits of this process (getrlimit(2)); `None` for unlimited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ProcessLimits {
-    /// Number of open files.
-    pub open_files: Option<u64>,
-    /// Locked memory, bytes.
-    pub locked_bytes: Option<u64>,
-}
-
 /// Number of blocks of a device that are read.
 const SAMPLES: u64 = 64;
 
@@ -299,25 +289,13 @@ fn written(target: &Target) -> Option<Written> {
         longest: None,
     };
     while seen.looked < end && began.elapsed() < TIME_MAX {
-        let data = match rustix::fs::seek(file, SeekFrom::Data(seen.looked)) {
-            Ok(data) => data.clamp(seen.looked, end),
-            // No data from here to the end.
-            Err(Errno::NXIO) => end,
-            Err(_) => return None,
-        };
-        seen.empty += data - seen.looked;
-        seen.looked = data;
-        if data < end {
-            let hole = rustix::fs::seek(file, SeekFrom::Hole(data)).ok()?;
-            seen.looked = hole.clamp(data + 1, end);
-            let length = |(from, to): (u64, u64)| to - from;
-            let stretch = (data, seen.looked);
-            if seen
-                .longest
-                .is_none_or(|longest| length(stretch) > length(longest))
-            {
-                seen.longest = Some(stretch);
-            }
+        let data = next_data(file, seen.looked, end)?;
+        seen.empty += data.start - seen.looked;
+        seen.looked = data.end;
+        let length = |(from, to): (u64, u64)| to - from;
+        let stretch = (data.start, data.end);
+        if length(stretch) > seen.longest.map_or(0, length) {
+            seen.longest = Some(stretch);
         }
     }
     Some(seen)

@@ -20,9 +20,7 @@ use iolab_workload::{Error, Result};
 
 pub use iolab_record::doctor_findings::{Diagnosis, Finding, Severity, Topic};
 
-pub use facts::{
-    Attempt, Direct, Facts, ProcessLimits, Space, TargetContent, TargetFacts, TimeStamps, Transfer,
-};
+pub use facts::{Attempt, Direct, Facts, Space, TargetContent, TargetFacts, TimeStamps, Transfer};
 pub use preflight::{Preflight, Remark, remarks_of_targets};
 
 /// Examines a target: reads the system's information, and probes what it only promises. Writes to a scratch

@@ -10,9 +10,7 @@ use std::time::Duration;
 use rustix::process::{Resource, getrlimit};
 
 use super::TargetContent;
-use super::facts::{
-    Attempt, Direct, Facts, ProcessLimits, Space, TargetFacts, TimeStamps, Transfer,
-};
+use super::facts::{Attempt, Direct, Facts, Space, TargetFacts, TimeStamps, Transfer};
 use iolab_engine::trial::{self, check_trims};
 use iolab_host::clock::Clock;
 use iolab_host::device::Device;
@@ -359,7 +357,7 @@ pub(crate) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
         memory_bytes: machine::memory_bytes(),
         processor: Processor::read(proc, sys),
         huge_pages: machine::huge_pages_in_force(),
-        limits: limits(),
+        open_files: getrlimit(Resource::Nofile).current,
         load: Some(Load::look(proc, target.stack(), LOOK)),
         other_control: SystemControl::of_others(),
         ..Facts::default()
@@ -384,15 +382,6 @@ fn space(target: &Target) -> Option<Space> {
         free: vfs.f_bavail.saturating_mul(vfs.f_frsize),
         room: target.room().unwrap_or(0),
     })
-}
-
-fn limits() -> ProcessLimits {
-    // Root may lock any amount of memory.
-    let is_root = rustix::process::geteuid().is_root();
-    ProcessLimits {
-        open_files: getrlimit(Resource::Nofile).current,
-        locked_bytes: getrlimit(Resource::Memlock).current.filter(|_| !is_root),
-    }
 }
 
 /// The largest region among the experiments that `iolab study` runs by default, bytes.

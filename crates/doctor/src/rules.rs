@@ -8,6 +8,7 @@ mod target;
 use std::path::Path;
 
 use iolab_storage::TargetKind;
+use iolab_workload::escape_control::shell_word;
 use iolab_workload::table;
 
 use super::facts::{Facts, TargetFacts};
@@ -91,8 +92,6 @@ const RULES: &[Rule] = &table! {
     (Topic::Processor, "frequency", |facts| all(processor::frequency(facts)));
     (Topic::Processor, "battery", |facts| all(processor::battery(facts)));
     (Topic::Processor, "heat", |facts| all(processor::heat(facts)));
-    (Topic::Processor, "system-calls", |facts| all(processor::mitigations(facts)));
-    (Topic::Processor, "smt", |facts| all(processor::smt(facts)));
     (Topic::Processor, "huge-pages", |facts| all(processor::huge_pages(facts)));
     (Topic::Processor, "events", |facts| all(processor::events(facts)));
     (Topic::Processor, "pressure", |facts| all(processor::pressure(facts)));
@@ -100,7 +99,6 @@ const RULES: &[Rule] = &table! {
     (Topic::Limits, "memory", |facts| all(processor::memory_limit(facts)));
     (Topic::Limits, "traffic", |facts| all(processor::traffic(facts)));
     (Topic::Limits, "open-files", |facts| all(processor::open_files(facts)));
-    (Topic::Limits, "locked-memory", |facts| all(processor::locked_memory(facts)));
     (Topic::Load, "processors", |facts| all(processor::processors(facts)));
     (Topic::Load, "stolen", |facts| all(processor::stolen(facts)));
     (Topic::Load, "memory", |facts| all(processor::memory(facts)));
@@ -130,21 +128,12 @@ pub(super) fn findings(facts: &Facts) -> impl Iterator<Item = Finding> {
     RULES.iter().flat_map(of_rule)
 }
 
-/// A text as one word of a shell command.
-fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 /// Folder that a target is or lies in.
 fn folder(place: &TargetFacts) -> String {
     let parent = Path::new(&place.named).parent();
     match parent.filter(|_| place.kind == TargetKind::File) {
         Some(parent) if parent.as_os_str().is_empty() => ".".to_owned(),
-        Some(parent) => quoted(&parent.to_string_lossy()),
-        None => quoted(&place.named),
+        Some(parent) => shell_word(&parent.to_string_lossy()),
+        None => shell_word(&place.named),
     }
 }

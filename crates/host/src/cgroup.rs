@@ -191,11 +191,8 @@ fn folders(proc: &Path) -> Vec<PathBuf> {
         return Vec::new();
     };
     let hierarchies = Hierarchy::parse(&mounts);
-    let groups = ControlGroup::parse(&own).filter_map(|own| {
-        let hierarchy = hierarchies.iter().find(|hierarchy| hierarchy.holds(&own))?;
-        Some(hierarchy.on_the_way_up(&own))
-    });
-    groups.flatten().collect()
+    let groups = ControlGroup::parse(&own);
+    groups.flat_map(|own| own.folders(&hierarchies)).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! every stamp is a `clock_gettime(CLOCK_MONOTONIC_RAW)`.
 //!
 //! The processor's counter that a program reads without the kernel: the time-stamp counter of x86-64, the
-//! virtual count of ARM's generic timer. Other architectures have none that iolab knows.
+//! virtual count of ARM's generic timer.
 //! Sources: Intel SDM vol. 2A and 3B, AMD APM vol. 3, Arm Architecture Reference Manual (CNTVCT_EL0, CNTFRQ_EL0).
 
 use std::sync::Arc;
@@ -15,8 +15,6 @@ use rustix::time::{ClockId, clock_gettime};
 
 #[cfg(target_arch = "aarch64")]
 use arm::*;
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-use none::*;
 #[cfg(target_arch = "x86_64")]
 use x86::*;
 
@@ -383,35 +381,6 @@ mod arm {
             asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags))
         };
         (hz > 0).then_some(hz as f64)
-    }
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod none {
-    /// Short name.
-    pub(super) const NAME: &str = "counter";
-    /// Name within a sentence.
-    pub(super) const TITLE: &str = "counter of the CPU";
-    /// The tracefs clock that counts the same ticks; `None` where the kernel has none.
-    pub(super) const TRACE_CLOCK: Option<&str> = None;
-
-    /// Never used: see [`check`].
-    pub(super) fn read() -> u64 {
-        0
-    }
-
-    /// # Errors
-    /// Always.
-    pub(super) fn check() -> Result<(), &'static str> {
-        Err("iolab reads no counter of this kind of CPU")
-    }
-
-    pub(super) fn is_given_up(_available: &[&str]) -> bool {
-        true
-    }
-
-    pub(super) fn stated_hz() -> Option<f64> {
-        None
     }
 }
 

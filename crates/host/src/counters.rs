@@ -19,7 +19,9 @@ mod tests;
 
 use std::fs::{File, read_dir, read_to_string};
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
@@ -45,9 +47,9 @@ pub fn snapshot(stacks: &[Stack]) -> Counters {
     let disks = device::read_disks(stacks);
     let device = device::read_devices(stacks);
     Counters {
-        process_io: read_process_io(),
+        process_io: io_of("/proc/self/io"),
         nfs: nfs::read(stacks),
-        usage: read_usage(),
+        usage: usage_of(libc::RUSAGE_SELF),
         device: device.map(|counted| counted.stat),
         bottom: disks.map(|counted| device::bottom(stacks, counted.stat)),
         hardware: Hardware::default(),
@@ -60,8 +62,8 @@ pub fn snapshot(stacks: &[Stack]) -> Counters {
 /// Kernel counters of this thread alone.
 pub fn of_this_thread() -> Counters {
     Counters {
-        process_io: read_thread_io(),
-        usage: read_thread_usage(),
+        process_io: io_of("/proc/thread-self/io"),
+        usage: usage_of(libc::RUSAGE_THREAD),
         ..Counters::default()
     }
 }
@@ -69,14 +71,14 @@ pub fn of_this_thread() -> Counters {
 /// Time for which this thread was ready to run but waited for a CPU since its start, ns; `None` where the
 /// kernel does not count it.
 pub fn run_delay_of_this_thread_ns() -> Option<u64> {
-    read_thread_run_delay_ns()
+    parse_run_delay_ns(&read_to_string("/proc/thread-self/schedstat").ok()?)
 }
 
 /// Kernel counters of this process now.
 pub fn of_this_process() -> Counters {
     Counters {
-        usage: read_usage(),
-        process_io: read_process_io(),
+        usage: usage_of(libc::RUSAGE_SELF),
+        process_io: io_of("/proc/self/io"),
         ..Counters::default()
     }
 }
@@ -119,20 +121,18 @@ pub fn since_with(
         device: known(device, earlier.device),
         bottom: below.map(|stat| device::bottom(stacks, stat)),
         hardware: earlier.hardware,
-        pressure: with_frequency(known_after(ago, read())),
+        pressure: Pressure {
+            cpu_khz: frequency_khz(),
+            ..known_after(ago, read())
+        },
         buffer_piece_bytes: None,
         drive_millidegrees: thermometer(Path::new("/sys"), stacks).read(),
     };
     now.since(earlier)
 }
 
-fn read_process_io() -> Option<ProcessIo> {
-    parse_process_io(&read_to_string("/proc/self/io").ok()?)
-}
-
-/// I/O account of this thread alone: proc(5), `/proc/thread-self`.
-fn read_thread_io() -> Option<ProcessIo> {
-    parse_process_io(&read_to_string("/proc/thread-self/io").ok()?)
+fn io_of(path: &str) -> Option<ProcessIo> {
+    parse_process_io(&read_to_string(path).ok()?)
 }
 
 /// I/O account of another process, opened while it runs. After the end of the process only root may open it,
@@ -157,7 +157,7 @@ impl OpenAccount {
     pub(crate) fn read(&self) -> Option<(ProcessIo, u64)> {
         let mut text = [0; 512];
         let length = self.0.read_at(&mut text, 0).ok()?;
-        account(std::str::from_utf8(text.get(..length)?).ok()?)
+        parse_account(std::str::from_utf8(text.get(..length)?).ok()?)
     }
 }
 
@@ -171,24 +171,26 @@ pub(crate) fn account_of(process: u32) -> Option<(ProcessIo, u64)> {
 pub(crate) fn account_of_collected() -> Option<(ProcessIo, u64)> {
     let mut threads = (ProcessIo::default(), 0);
     for thread in read_dir("/proc/self/task").ok()? {
-        let text = read_to_string(thread.ok()?.path().join("io")).ok()?;
-        let (io, cancelled) = account(&text)?;
+        let (io, cancelled) = account(&thread.ok()?.path().join("io"))?;
         threads = (threads.0.plus(io), threads.1 + cancelled);
     }
-    let all = account(&read_to_string("/proc/self/io").ok()?)?;
+    let all = account(Path::new("/proc/self/io"))?;
     Some((all.0.since(threads.0), all.1.saturating_sub(threads.1)))
 }
 
 /// Bytes counted as written that never will be, because a thread of this process released their file last.
 pub(crate) fn cancelled_by_this_process() -> u64 {
     let threads = read_dir("/proc/self/task").into_iter().flatten();
-    let texts = threads
-        .flatten()
-        .filter_map(|thread| read_to_string(thread.path().join("io")).ok());
-    texts.filter_map(|text| Some(account(&text)?.1)).sum()
+    let accounts = threads.flatten();
+    let accounts = accounts.filter_map(|thread| account(&thread.path().join("io")));
+    accounts.map(|(_, cancelled)| cancelled).sum()
 }
 
-fn account(text: &str) -> Option<(ProcessIo, u64)> {
+fn account(path: &Path) -> Option<(ProcessIo, u64)> {
+    parse_account(&read_to_string(path).ok()?)
+}
+
+fn parse_account(text: &str) -> Option<(ProcessIo, u64)> {
     let cancelled = field(text, "cancelled_write_bytes").unwrap_or(0);
     Some((parse_process_io(text)?, cancelled))
 }
@@ -216,20 +218,6 @@ fn field(text: &str, name: &str) -> Option<u64> {
     })
 }
 
-fn read_usage() -> ResourceUse {
-    usage_of(libc::RUSAGE_SELF)
-}
-
-/// Resource use of this thread alone.
-fn read_thread_usage() -> ResourceUse {
-    usage_of(libc::RUSAGE_THREAD)
-}
-
-/// Time for which this thread waited for a CPU, ns.
-fn read_thread_run_delay_ns() -> Option<u64> {
-    parse_run_delay_ns(&read_to_string("/proc/thread-self/schedstat").ok()?)
-}
-
 /// Time for which a thread waited for a CPU, ns: the second number of its `schedstat`
 /// (Documentation/scheduler/sched-stats.rst of Linux). A kernel without such statistics prints only zeros. The
 /// third number counts the runs, so it is not 0 for a thread that has run. The first number, its CPU time,
@@ -250,8 +238,30 @@ fn usage_of(whose: libc::c_int) -> ResourceUse {
     resource_use(&usage)
 }
 
+/// Collects the end of a child: its status, its resource use with the children that it waited for, and the most memory that
+/// one of them had resident, bytes.
+pub(crate) fn reap(process: libc::pid_t) -> std::io::Result<(ExitStatus, ResourceUse, u64)> {
+    let mut status = 0;
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        // SAFETY: both pointers are to writable memory of the right types, for the time of the call.
+        let waited = unsafe { libc::wait4(process, &mut status, 0, usage.as_mut_ptr()) };
+        if waited == process {
+            break;
+        }
+        let error = std::io::Error::last_os_error();
+        if error.kind() != std::io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    // SAFETY: all-zero bytes are a valid rusage, and the call has filled it in.
+    let usage = unsafe { usage.assume_init() };
+    let resident = usage.ru_maxrss as u64 * 1024;
+    Ok((ExitStatus::from_raw(status), resource_use(&usage), resident))
+}
+
 /// Resource use in iolab's terms.
-pub(crate) fn resource_use(usage: &libc::rusage) -> ResourceUse {
+fn resource_use(usage: &libc::rusage) -> ResourceUse {
     let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
     ResourceUse {
         user_ns: ns(usage.ru_utime),
@@ -307,14 +317,6 @@ fn tick() -> Duration {
     Duration::try_from(step).unwrap_or_default()
 }
 
-/// The reading with the present CPU frequency added.
-fn with_frequency(pressure: Pressure) -> Pressure {
-    Pressure {
-        cpu_khz: frequency_khz(),
-        ..pressure
-    }
-}
-
 /// Microseconds of stall in a line of Documentation/accounting/psi.rst: `some avg10=0.00 avg60=0.00 avg300=0.00
 /// total=MICROSECONDS`.
 fn parse_stall(text: &str) -> Option<u64> {
@@ -366,10 +368,7 @@ fn throttled_of(hierarchies: &[Hierarchy], own: &str) -> Option<u64> {
         group.controllers.is_empty() || group.controllers.contains(&"cpu")
     };
     let groups = ControlGroup::parse(own).filter(has_quota);
-    let folders = groups.flat_map(|group| {
-        let hierarchy = hierarchies.iter().find(|hierarchy| hierarchy.holds(&group));
-        hierarchy.map_or(Vec::new(), |hierarchy| hierarchy.on_the_way_up(&group))
-    });
+    let folders = groups.flat_map(|group| group.folders(hierarchies));
     let counted = folders.filter_map(|folder| {
         let stat = read_to_string(folder.join("cpu.stat")).ok()?;
         parse_throttled(&stat)

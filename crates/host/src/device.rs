@@ -7,12 +7,13 @@
 
 #[cfg(test)]
 mod tests;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs};
 
 use crate::pseudo_files::{chosen, text_of};
 use iolab_storage::{device_under, lies_in_memory, sysfs};
 use iolab_workload::counters::FlushCounter;
+use iolab_workload::named;
 
 /// Deepest stack that is followed: deeper ones do not occur, but a cycle would.
 const DEPTH_MAX: u32 = 8;
@@ -109,7 +110,11 @@ pub struct Device {
 impl Device {
     /// Reads the description of a device from `sys` (`/sys`); `None` where the device is missing there.
     pub fn read(sys: &Path, (major, minor): (u32, u32)) -> Option<Self> {
-        Some(read(sys, &folder_of(sys, (major, minor))?, DEPTH_MAX))
+        Some(read(
+            sys,
+            &sysfs::folder_of(sys, (major, minor))?,
+            DEPTH_MAX,
+        ))
     }
 
     /// The device and all devices below it, top first.
@@ -156,20 +161,8 @@ impl Device {
     }
 }
 
-fn folder_of(sys: &Path, (major, minor): (u32, u32)) -> Option<PathBuf> {
-    fs::canonicalize(sys.join(format!("dev/block/{major}:{minor}"))).ok()
-}
-
-/// Folder of the disk that a device is a partition of, or its own folder.
-fn disk_of(folder: &Path) -> &Path {
-    match folder.join("partition").exists() {
-        true => folder.parent().unwrap_or(folder),
-        false => folder,
-    }
-}
-
 fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
-    let disk = disk_of(folder);
+    let disk = sysfs::disk_of(folder);
     let number = |file: &str| sysfs::value(&disk.join(file));
     let flag = |file: &str| number(file).map(|value| value != 0);
     let kib = |file: &str| number(file)?.checked_mul(1024);
@@ -317,8 +310,8 @@ fn backing(disk: &Path) -> Option<Backing> {
 
 /// File with the temperature of a device's disk, from its sensor (hwmon); `None` without a sensor.
 fn temperature_input(sys: &Path, number: (u32, u32)) -> Option<PathBuf> {
-    let folder = folder_of(sys, number)?;
-    Some(sensor(disk_of(&folder))?.join("temp1_input"))
+    let folder = sysfs::folder_of(sys, number)?;
+    Some(sensor(sysfs::disk_of(&folder))?.join("temp1_input"))
 }
 
 /// Folder of a disk's sensor. For a disk with several paths, the first controller that has a sensor.
@@ -350,7 +343,7 @@ fn below(sys: &Path, folder: &Path, disk: &Path, backing: Option<&Backing>) -> V
     if let Some(backing) = backing {
         let number = device_under(Path::new(&backing.file));
         return number
-            .and_then(|number| folder_of(sys, number))
+            .and_then(|number| sysfs::folder_of(sys, number))
             .into_iter()
             .collect();
     }
@@ -476,42 +469,44 @@ fn sata(disk: &Path) -> Option<DeviceLink> {
     })
 }
 
-/// Attachment of a device, or the mechanism that stands in for a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Transport {
-    /// NVMe on PCI Express.
-    Nvme,
-    /// NVMe over a network.
-    NvmeFabric,
-    /// SATA or ATA.
-    Sata,
-    /// USB.
-    Usb,
-    /// SCSI of another kind: SAS, Fibre Channel, iSCSI, a virtual adapter.
-    Scsi,
-    /// A memory card or soldered flash.
-    Mmc,
-    /// Virtual, through virtio.
-    Virtio,
-    /// Virtual, through Xen.
-    Xen,
-    /// Persistent memory.
-    Pmem,
-    /// File used as a device.
-    Loop,
-    /// Compressed memory.
-    Zram,
-    /// Memory.
-    RamDisk,
-    /// A server on the network: nbd, rbd, DRBD.
-    Network,
-    /// Device mapper: LVM, encryption, multipath.
-    DeviceMapper,
-    /// Software RAID.
-    Raid,
-    /// Anything else.
-    #[default]
-    Other,
+named! {
+    /// Attachment of a device, or the mechanism that stands in for a device.
+    #[derive(Default)]
+    pub enum Transport: "transport" {
+        /// NVMe on PCI Express.
+        Nvme = "nvme",
+        /// NVMe over a network.
+        NvmeFabric = "nvme-fabric",
+        /// SATA or ATA.
+        Sata = "sata",
+        /// USB.
+        Usb = "usb",
+        /// SCSI of another kind: SAS, Fibre Channel, iSCSI, a virtual adapter.
+        Scsi = "scsi",
+        /// A memory card or soldered flash.
+        Mmc = "mmc",
+        /// Virtual, through virtio.
+        Virtio = "virtio",
+        /// Virtual, through Xen.
+        Xen = "xen",
+        /// Persistent memory.
+        Pmem = "pmem",
+        /// File used as a device.
+        Loop = "loop",
+        /// Compressed memory.
+        Zram = "zram",
+        /// Memory.
+        RamDisk = "ram-disk",
+        /// A server on the network: nbd, rbd, DRBD.
+        Network = "network",
+        /// Device mapper: LVM, encryption, multipath.
+        DeviceMapper = "device-mapper",
+        /// Software RAID.
+        Raid = "raid",
+        /// Anything else.
+        #[default]
+        Other = "other",
+    }
 }
 
 impl Transport {
@@ -523,28 +518,5 @@ impl Transport {
     /// Whether a hypervisor provides the device.
     pub fn is_virtual(self) -> bool {
         matches!(self, Transport::Virtio | Transport::Xen)
-    }
-}
-
-impl fmt::Display for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Transport::Nvme => "nvme",
-            Transport::NvmeFabric => "nvme-fabric",
-            Transport::Sata => "sata",
-            Transport::Usb => "usb",
-            Transport::Scsi => "scsi",
-            Transport::Mmc => "mmc",
-            Transport::Virtio => "virtio",
-            Transport::Xen => "xen",
-            Transport::Pmem => "pmem",
-            Transport::Loop => "loop",
-            Transport::Zram => "zram",
-            Transport::RamDisk => "ram-disk",
-            Transport::Network => "network",
-            Transport::DeviceMapper => "device-mapper",
-            Transport::Raid => "raid",
-            Transport::Other => "other",
-        })
     }
 }

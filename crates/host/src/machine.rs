@@ -12,7 +12,7 @@ use std::{fmt, fs};
 use crate::pseudo_files::{chosen, number_of, text_of};
 use crate::{cgroup, counters};
 use iolab_storage::Stack;
-use iolab_storage::procfs::{self, CpuTicks};
+use iolab_storage::procfs::{self, CpuTicks, ProcessStat};
 use iolab_workload::counters::Counters;
 use iolab_workload::cpus::Cpus;
 use iolab_workload::table;
@@ -389,15 +389,14 @@ fn tasks(proc: &Path) -> Vec<Task> {
         .collect()
 }
 
-/// Parses proc_pid_stat(5). The name stands in parentheses and may contain some itself.
 fn task(pid: u32, stat: &str) -> Option<Task> {
-    let (open, close) = (stat.find('(')?, stat.rfind(')')?);
-    let name = stat.get(open + 1..close)?.to_owned();
-    // The state, field 3, comes first here; utime is field 14, stime 15.
-    let mut fields = stat.get(close + 1..)?.split_whitespace().skip(11);
-    let mut ticks = || fields.next()?.parse::<u64>().ok();
-    let ticks = ticks()?.saturating_add(ticks()?);
-    Some(Task { pid, name, ticks })
+    let stat = ProcessStat::parse(stat)?;
+    Some(Task {
+        pid,
+        name: stat.name.to_owned(),
+        // Time in user mode and in the kernel.
+        ticks: stat.number(14)?.saturating_add(stat.number(15)?),
+    })
 }
 
 fn busiest(now: &[Task], then: &[Task]) -> Option<(String, u64)> {

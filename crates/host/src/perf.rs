@@ -11,35 +11,22 @@ use rustix::ioctl::{IntegerSetter, Opcode, ioctl, opcode};
 use iolab_workload::counters::{Hardware, HardwareEvents, NoHardware};
 
 /// One kind of event: `type` and `config` of its attributes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct EventKind {
-    kind: u32,
-    config: u64,
-}
+type EventKind = (u32, u64);
 
 const PERF_TYPE_HARDWARE: u32 = 0;
 const PERF_TYPE_HW_CACHE: u32 = 3;
 
 /// Misses of reads in one cache: `cache | op << 8 | result << 16`.
 const fn read_misses(cache: u64) -> EventKind {
-    EventKind {
-        kind: PERF_TYPE_HW_CACHE,
-        config: cache | 1 << 16,
-    }
+    (PERF_TYPE_HW_CACHE, cache | 1 << 16)
 }
 
 /// Hardware events in the order of [`HardwareEvents`]: core cycles, instructions, read misses of the last-level
 /// cache and of the data TLB. Not the generic `cache-misses`, which means another cache on each make of
 /// processor.
 const HARDWARE: [EventKind; 4] = [
-    EventKind {
-        kind: PERF_TYPE_HARDWARE,
-        config: 0,
-    },
-    EventKind {
-        kind: PERF_TYPE_HARDWARE,
-        config: 1,
-    },
+    (PERF_TYPE_HARDWARE, 0),
+    (PERF_TYPE_HARDWARE, 1),
     read_misses(2),
     read_misses(3),
 ];
@@ -215,11 +202,15 @@ fn parse(words: &[u64]) -> Option<Vec<u64>> {
     Some(values.iter().map(scaled).collect())
 }
 
-fn open_event(kind: EventKind, exclude: u64, leader: Option<&OwnedFd>) -> Result<OwnedFd, Errno> {
+fn open_event(
+    (kind, config): EventKind,
+    exclude: u64,
+    leader: Option<&OwnedFd>,
+) -> Result<OwnedFd, Errno> {
     let attributes = Attributes {
-        kind: kind.kind,
+        kind,
         size: size_of::<Attributes>() as u32,
-        config: kind.config,
+        config,
         read_format: READ_FORMAT,
         // Members follow their leader.
         flags: exclude | EXCLUDE_HYPERVISOR | if leader.is_none() { DISABLED } else { 0 },
@@ -263,19 +254,10 @@ mod tests {
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
     const PERF_TYPE_SOFTWARE: u32 = 1;
-    const TASK_CLOCK: EventKind = EventKind {
-        kind: PERF_TYPE_SOFTWARE,
-        config: 1,
-    };
-    const PAGE_FAULTS: EventKind = EventKind {
-        kind: PERF_TYPE_SOFTWARE,
-        config: 2,
-    };
+    const TASK_CLOCK: EventKind = (PERF_TYPE_SOFTWARE, 1);
+    const PAGE_FAULTS: EventKind = (PERF_TYPE_SOFTWARE, 2);
     /// An event number that no kernel has.
-    const NO_SUCH_EVENT: EventKind = EventKind {
-        kind: PERF_TYPE_SOFTWARE,
-        config: 9_999,
-    };
+    const NO_SUCH_EVENT: EventKind = (PERF_TYPE_SOFTWARE, 9_999);
 
     /// Touches pages from the kernel, not from an allocator, which may return touched ones.
     fn touch_fresh_pages(count: u64) {

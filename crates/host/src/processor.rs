@@ -1,5 +1,5 @@
-//! The processors: how many are usable, their frequency, and the kernel's defences against their flaws.
-//! Sources: Documentation/admin-guide/pm/cpufreq.rst, cputopology.rst and hw-vuln/index.rst of Linux.
+//! The processors: how many are usable, and their frequency.
+//! Sources: Documentation/admin-guide/pm/cpufreq.rst and cputopology.rst of Linux.
 //!
 //! Kinds of cores: processors with fast and with economical cores (big.LITTLE, hybrid).
 //! Sources: Documentation/scheduler/sched-capacity.rst and Documentation/ABI/testing/sysfs-devices-system-cpu of Linux.
@@ -12,7 +12,6 @@
 #[cfg(test)]
 mod tests;
 use std::path::Path;
-use std::time::Instant;
 use std::{fmt, fs};
 
 use crate::machine::cpu_models;
@@ -33,20 +32,14 @@ pub struct Processor {
     pub governor: Option<String>,
     /// Whether the frequency may temporarily exceed the nominal one.
     pub boost: Option<bool>,
-    /// Whether two CPUs share a core.
-    pub smt: Option<bool>,
     /// Number of slow-downs by heat since boot.
     pub throttled: Option<u64>,
-    /// Active mitigations, by the name of the flaw: `meltdown`, `PTI`.
-    pub mitigations: Vec<(String, String)>,
-    /// Measured time of the shortest system call, ns.
-    pub system_call_ns: Option<f64>,
     /// Whether the machine runs on its battery.
     pub on_battery: Option<bool>,
 }
 
 impl Processor {
-    /// Reads `proc` (`/proc`) and `sys` (`/sys`), and times a system call.
+    /// Reads `proc` (`/proc`) and `sys` (`/sys`).
     pub fn read(proc: &Path, sys: &Path) -> Self {
         let cpus = sys.join("devices/system/cpu");
         let cpu0 = cpus.join("cpu0");
@@ -56,10 +49,7 @@ impl Processor {
             kinds: core_kinds(proc, sys),
             governor: governor(&cpu0),
             boost: boost(&cpus),
-            smt: text_of(cpus.join("smt/active")).map(|text| text == "1"),
             throttled: throttled(&cpus),
-            mitigations: mitigations(&cpus.join("vulnerabilities")),
-            system_call_ns: Some(system_call_ns()),
             on_battery: on_battery(&sys.join("class/power_supply")),
         }
     }
@@ -103,35 +93,6 @@ fn throttled(cpus: &Path) -> Option<u64> {
         )
     });
     counts.filter_map(|text| text.parse().ok()).max()
-}
-
-fn mitigations(folder: &Path) -> Vec<(String, String)> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    let mut found: Vec<(String, String)> = entries
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let text = text_of(&path)?;
-            let what = text.split_once("Mitigation:")?.1.trim().to_owned();
-            Some((path.file_name()?.to_string_lossy().into_owned(), what))
-        })
-        .collect();
-    found.sort();
-    found
-}
-
-/// Time of a system call, ns: the smallest of several means, since disturbances only add time.
-fn system_call_ns() -> f64 {
-    const CALLS: u32 = 2_000;
-    let round = || {
-        let began = Instant::now();
-        for _ in 0..CALLS {
-            std::hint::black_box(rustix::process::getppid());
-        }
-        began.elapsed().as_nanos() as f64 / f64::from(CALLS)
-    };
-    (0..5).map(|_| round()).fold(f64::INFINITY, f64::min)
 }
 
 /// Whether the machine runs on battery: the mains supply is offline, or there is none and a battery discharges

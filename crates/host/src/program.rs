@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::clock::Clock;
-use crate::counters::{OpenAccount, account_of_collected, parse_run_delay_ns, resource_use};
+use crate::counters::{OpenAccount, account_of_collected, parse_run_delay_ns, reap};
 use crate::observation;
 use crate::observation::Observation;
 use iolab_storage::Target;
@@ -349,27 +349,10 @@ impl Running {
     fn reap(&mut self) -> Result<(ExitStatus, ResourceUse, u64)> {
         self.kill();
         self.reaped = true;
-        let mut status = 0;
-        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        loop {
-            let pid = self.pid.as_raw_nonzero().get();
-            // SAFETY: both pointers are to writable memory of the right types, for the time of the call.
-            let waited = unsafe { libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()) };
-            if waited == pid {
-                break;
-            }
-            let error = std::io::Error::last_os_error();
-            if error.kind() != ErrorKind::Interrupted {
-                return Err(
-                    Error::failed(format!("the end of a program was lost: {error}"))
-                        .hint("start iolab where the signal SIGCHLD is not ignored"),
-                );
-            }
-        }
-        // SAFETY: all-zero bytes are a valid rusage, and the call has filled it in.
-        let usage = unsafe { usage.assume_init() };
-        let resident = usage.ru_maxrss as u64 * 1024;
-        Ok((ExitStatus::from_raw(status), resource_use(&usage), resident))
+        reap(self.pid.as_raw_nonzero().get()).map_err(|error| {
+            Error::failed(format!("the end of a program was lost: {error}"))
+                .hint("start iolab where the signal SIGCHLD is not ignored")
+        })
     }
 }
 

@@ -13,6 +13,7 @@ use iolab_workload::{Error, Result};
 
 use crate::device::Device;
 use crate::pseudo_files::{chosen, text_of};
+use iolab_storage::sysfs;
 use journal::{During, Journal, JournalEntry, Opened, other_control};
 pub use journal::{OtherControl, restore_own};
 use journal::{put_back, restore};
@@ -344,8 +345,8 @@ impl Drop for Changed<'_> {
 /// a loop device belong to the file system and are left out.
 fn queues(sys: &Path, device: &Device) -> Vec<PathBuf> {
     let mut all = Vec::new();
-    let own = device.number.and_then(|(major, minor)| {
-        let folder = fs::canonicalize(sys.join(format!("dev/block/{major}:{minor}"))).ok()?;
+    let own = device.number.and_then(|number| {
+        let folder = sysfs::folder_of(sys, number)?;
         let root = fs::canonicalize(sys).ok()?;
         let below = folder.strip_prefix(root).ok()?;
         Some(below.join("queue"))

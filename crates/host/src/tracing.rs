@@ -65,7 +65,7 @@ pub const THREAD_NAMES: &str = "iolab-";
 /// Of kind usage: why not.
 pub fn check_programs() -> Result<()> {
     let all = BLOCK_SOURCES.iter().chain([&BEGAN_SOURCE]);
-    Instance::check(all.map(|source| source.path))
+    Instance::check(all.map(|(path, _)| *path))
 }
 
 /// Whether this process can trace the requests of a trial.
@@ -74,7 +74,7 @@ pub fn check_programs() -> Result<()> {
 /// Of kind usage: why not.
 pub fn check() -> Result<()> {
     let all = BLOCK_SOURCES.iter().chain(&THREAD_SOURCES);
-    Instance::check(all.map(|source| source.path))
+    Instance::check(all.map(|(path, _)| *path))
 }
 
 /// Recorder of one trial's events. Dropping it removes its tracefs instance.
@@ -139,13 +139,14 @@ impl Tracer {
         instance.write("buffer_percent", &READ_FROM_PERCENT.to_string())?;
         let mut decoder = Decoder::default();
         let of_syncs = SYNC_SOURCES.into_iter().chain(SYNC_CALL_SOURCES);
-        let of_syncs = of_syncs.filter(|source| instance.knows(source.path));
+        let of_syncs = of_syncs.filter(|(path, _)| instance.knows(path));
         let of_threads = THREAD_SOURCES.into_iter().chain([BEGAN_SOURCE]);
         for source in BLOCK_SOURCES.into_iter().chain(of_threads).chain(of_syncs) {
-            let Some(filter) = source.filter(places) else {
+            let (path, kind) = source;
+            let Some(filter) = kind.filter(places) else {
                 continue;
             };
-            let events = format!("events/{}", source.path);
+            let events = format!("events/{path}");
             decoder.add(source, &instance.read(&format!("{events}/format"))?)?;
             instance.write(&format!("{events}/filter"), &filter)?;
             instance.write(&format!("{events}/enable"), "1")?;

@@ -125,16 +125,6 @@ impl Watch {
     }
 }
 
-/// Subject that is ready to be observed.
-enum Ready<'a> {
-    Program {
-        file: &'a Path,
-        words: &'a [OsString],
-    },
-    Process(Box<RunningProcess>),
-    Devices,
-}
-
 /// Result of following processes.
 struct Followed {
     subject: Subject,
@@ -180,7 +170,7 @@ impl Witness<'_> {
         // Preparing to trace takes a while, and the use of devices by others in that time must not count.
         let tracer = self.trace.then(ProgramTracer::begin).transpose()?;
         let exits = Exits::watch();
-        let (before, ready) = Before::read(self, watched)?;
+        let (before, joined) = Before::read(self, watched)?;
         let group = match self.of {
             WitnessOf::Program { .. } => WitnessGroup::of_next(),
             WitnessOf::Process(process) => WitnessGroup::of(process),
@@ -198,34 +188,37 @@ impl Witness<'_> {
             end: self.time.and_then(|time| began.checked_add(time)),
             is_ended: false,
         };
-        let followed = ready.follow(&mut watch, tell)?;
+        let followed = self.follow(joined, &mut watch, tell)?;
         Ok(before.finish(watch, followed, tell))
     }
-}
 
-impl Ready<'_> {
-    /// Follows the subject to its end.
-    fn follow(self, watch: &mut Watch, tell: &mut dyn FnMut(Milestone)) -> Result<Followed> {
-        if let (Some(tracer), Self::Process(running)) = (&mut watch.tracer, &self) {
+    /// Follows the subject, a process that was joined if there is one, to its end.
+    fn follow(
+        &self,
+        joined: Option<RunningProcess>,
+        watch: &mut Watch,
+        tell: &mut dyn FnMut(Milestone),
+    ) -> Result<Followed> {
+        if let (Some(tracer), Some(running)) = (&mut watch.tracer, &joined) {
             tracer.join(running.process);
         }
         tell(Milestone::Began);
-        match self {
-            Self::Process(running) => running.follow(watch),
-            Self::Program { file, words } => {
-                let collected = account_of_collected();
-                let child = match start(file, words, watch.group.as_ref()) {
-                    Ok(child) => child,
-                    // The program may be unable to begin in the group.
-                    Err(_) => {
-                        watch.group = None;
-                        start(file, words, None)?
-                    }
-                };
-                Tree::new(Pid::from_child(&child), words, collected).follow(watch, tell)
-            }
-            Self::Devices => alone(watch),
+        if let Some(running) = joined {
+            return running.follow(watch);
         }
+        let WitnessOf::Program { file, words } = self.of else {
+            return alone(watch);
+        };
+        let collected = account_of_collected();
+        let child = match start(file, words, watch.group.as_ref()) {
+            Ok(child) => child,
+            // The program may be unable to begin in the group.
+            Err(_) => {
+                watch.group = None;
+                start(file, words, None)?
+            }
+        };
+        Tree::new(Pid::from_child(&child), words, collected).follow(watch, tell)
     }
 }
 

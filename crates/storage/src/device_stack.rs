@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use rustix::fd::AsFd;
@@ -138,10 +138,7 @@ impl Walk<'_> {
         if !self.seen.insert(number) {
             return Some(());
         }
-        let link = self
-            .sys
-            .join(format!("dev/block/{}:{}", number.0, number.1));
-        let folder = std::fs::canonicalize(link).ok()?;
+        let folder = sysfs::folder_of(self.sys, number)?;
         if folder.join("partition").exists() {
             return self.down(sysfs::device_number(folder.parent()?)?);
         }
@@ -297,7 +294,7 @@ fn check_device(path: &Path, number: Number) -> Result<()> {
 
 /// Name of a mapped device that is suspended.
 fn suspended(sys: &Path, number: Number) -> Option<String> {
-    let folder = folder_of(sys, number)?;
+    let folder = sysfs::folder_of(sys, number)?;
     let is_suspended = sysfs::value(&folder.join("dm/suspended")) == Some(1);
     is_suspended.then(|| {
         let name = std::fs::read_to_string(folder.join("dm/name"));
@@ -322,17 +319,10 @@ pub(crate) fn check_not_zoned(path: &Path, number: Number) -> Result<()> {
 
 /// Whether a disk, or a partition's disk, accepts only sequential writes within its zones.
 fn is_host_managed(sys: &Path, number: Number) -> bool {
-    let zoned = |folder: PathBuf| std::fs::read_to_string(folder.join("queue/zoned")).ok();
-    let folder = folder_of(sys, number);
-    let model = folder.and_then(|folder| match folder.join("partition").exists() {
-        true => zoned(folder.parent()?.to_owned()),
-        false => zoned(folder),
+    let model = sysfs::folder_of(sys, number).and_then(|folder| {
+        std::fs::read_to_string(sysfs::disk_of(&folder).join("queue/zoned")).ok()
     });
     model.is_some_and(|model| model.trim() == "host-managed")
-}
-
-fn folder_of(sys: &Path, number: Number) -> Option<PathBuf> {
-    std::fs::canonicalize(sys.join(format!("dev/block/{}:{}", number.0, number.1))).ok()
 }
 
 #[cfg(test)]

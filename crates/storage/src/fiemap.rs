@@ -95,6 +95,23 @@ pub fn with_extents<T>(
     (result == 0).then(|| see(&map.extents[..count]))
 }
 
+/// The next stretch of data from `at` on and before `end`, where it is empty without data; `None` where the file system does
+/// not report holes.
+pub fn next_data(file: &File, at: u64, end: u64) -> Option<Range<u64>> {
+    let data = match seek(file, SeekFrom::Data(at)) {
+        Ok(data) => data.clamp(at, end),
+        // No data from here to the end of the file.
+        Err(Errno::NXIO) => end,
+        Err(_) => return None,
+    };
+    if data == end {
+        return Some(end..end);
+    }
+    let hole = seek(file, SeekFrom::Hole(data)).ok()?;
+    // Progress is made even if the data has become a hole meanwhile.
+    Some(data..hole.clamp(data + 1, end))
+}
+
 /// Follows data and holes of a range in at most `steps` steps. Returns the end of the examined part, and its
 /// bytes in holes; `None` where the file system does not report them.
 pub fn seek_holes(file: &File, range: &Range<u64>, steps: usize) -> Option<(u64, u64)> {
@@ -103,19 +120,9 @@ pub fn seek_holes(file: &File, range: &Range<u64>, steps: usize) -> Option<(u64,
         if at >= range.end {
             break;
         }
-        let data = match seek(file, SeekFrom::Data(at)) {
-            Ok(data) => data.clamp(at, range.end),
-            // No data from here to the end of the file.
-            Err(Errno::NXIO) => range.end,
-            Err(_) => return None,
-        };
-        holes += data - at;
-        at = data;
-        if data < range.end {
-            let hole = seek(file, SeekFrom::Hole(data)).ok()?;
-            // Progress is made even if the data has become a hole meanwhile.
-            at = hole.clamp(data + 1, range.end);
-        }
+        let data = next_data(file, at, range.end)?;
+        holes += data.start - at;
+        at = data.end;
     }
     Some((at, holes))
 }

@@ -109,9 +109,8 @@ struct Kernel<'a> {
 }
 
 impl Kernel<'_> {
-    fn folder(&self, (major, minor): Number) -> Option<PathBuf> {
-        let link = self.sys.join(format!("dev/block/{major}:{minor}"));
-        link.canonicalize().ok()
+    fn folder(&self, number: Number) -> Option<PathBuf> {
+        sysfs::folder_of(self.sys, number)
     }
 
     /// Identity of a file that stays unique over time: an inode number is reused once its file is deleted.
@@ -382,8 +381,7 @@ impl Target {
 /// File, offset and limit of each loop device that a device stands on.
 pub(crate) fn shown_parts(number: Number) -> Vec<String> {
     let mut parts = Vec::new();
-    let folder = PathBuf::from(format!("/sys/dev/block/{}:{}", number.0, number.1));
-    if let Ok(folder) = folder.canonicalize() {
+    if let Some(folder) = sysfs::folder_of(Path::new("/sys"), number) {
         add_parts(&folder, DEPTH_MAX, &mut parts);
     }
     parts
@@ -393,10 +391,7 @@ fn add_parts(folder: &Path, depth: u32, parts: &mut Vec<String>) {
     let Some(below) = depth.checked_sub(1) else {
         return;
     };
-    let disk = match folder.join("partition").exists() {
-        true => folder.parent().unwrap_or(folder),
-        false => folder,
-    };
+    let disk = sysfs::disk_of(folder);
     let text = |name: &str| std::fs::read_to_string(disk.join("loop").join(name));
     let shown = ["backing_file", "offset", "sizelimit"].map(|name| text(name).unwrap_or_default());
     if disk.join("loop").exists() {

@@ -25,21 +25,13 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// File by its own descriptor.
-    fn of_file(file: impl AsFd, path: &Path) -> Result<Self> {
+    /// File by its own descriptor, or by its name in a folder that no other user reaches, for programs that do not follow
+    /// symlinks.
+    pub(super) fn of(holder: impl AsFd, path: &Path, name: Option<&str>) -> Result<Self> {
         Ok(Self {
-            descriptor: descriptor(file)?,
+            descriptor: descriptor(holder)?,
             holds: from_root(path),
-            name: None,
-        })
-    }
-
-    /// File by its name in a folder that no other user reaches, for programs that do not follow symlinks.
-    pub(super) fn of_name(folder: impl AsFd, path: &Path, name: &str) -> Result<Self> {
-        Ok(Self {
-            descriptor: descriptor(folder)?,
-            holds: from_root(path),
-            name: Some(name.to_owned()),
+            name: name.map(str::to_owned),
         })
     }
 
@@ -84,7 +76,7 @@ impl Target {
     /// reading, or other processes cannot open the descriptors of this one.
     pub fn lend(&self, write: bool) -> Result<Lent> {
         self.check_rights(write)?;
-        Lent::of_file(&self.file, &self.path)
+        Lent::of(&self.file, &self.path, None)
     }
 
     /// Checks that the path still names this target. The open object stays the same, but results under the path

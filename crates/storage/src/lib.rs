@@ -50,7 +50,7 @@ mod users;
 pub use device_stack::{Stack, device_under, lies_in_memory};
 pub use direct_io::OpenMode;
 pub use extra_files::{ExtraFiles, PrivateFiles};
-pub use fiemap::seek_holes;
+pub use fiemap::{next_data, seek_holes};
 pub use inspected_target::Opened;
 pub use lasting_identity::{LastingIdentity, Standing};
 pub use lent_descriptor::Lent;
@@ -147,23 +147,33 @@ impl Target {
         Ok(target)
     }
 
-    /// Target for a scratch file that has just been created.
-    fn of_scratch(scratch: Scratch, file: File, size: u64, notes: Vec<String>) -> Self {
+    /// Target that is only read, with no files of its own.
+    fn of(path: PathBuf, kind: TargetKind, size: u64, file: File, notes: Vec<String>) -> Self {
         Self {
             private: Vec::new(),
-            path: scratch.path().to_owned(),
-            kind: TargetKind::Scratch,
+            path,
+            kind,
             size,
             portion: (0, 1),
             fresh: 0,
-            scratch: Some(scratch),
+            scratch: None,
             file,
             _claims: Vec::new(),
-            writable: true,
+            writable: false,
             notes,
             shown: None,
             stack: OnceLock::new(),
             holder: OnceLock::new(),
+        }
+    }
+
+    /// Target for a scratch file that has just been created.
+    fn of_scratch(scratch: Scratch, file: File, size: u64, notes: Vec<String>) -> Self {
+        let path = scratch.path().to_owned();
+        Self {
+            scratch: Some(scratch),
+            writable: true,
+            ..Self::of(path, TargetKind::Scratch, size, file, notes)
         }
     }
 

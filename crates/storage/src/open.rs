@@ -1,12 +1,12 @@
 //! Opening of targets: the object at each path, whether it may be used, and whether all new files together fit.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use rustix::fs::{FileType, OFlags};
 
 use iolab_workload::{Error, Result};
 
+use super::open_existing::Existing;
 use super::path_lookup::{self, NamedObject};
 use super::scratch::{self, Scratch};
 use super::space::{self, Demand};
@@ -279,21 +279,14 @@ impl Target {
         }
         let existing = open_existing::open(found, sources, need)?;
         notes.extend(existing.notes);
+        let Existing {
+            kind, size, file, ..
+        } = existing;
         let target = Self {
-            private: Vec::new(),
-            path: found.path.clone(),
-            kind: existing.kind,
-            size: existing.size,
-            portion: (0, 1),
-            fresh: 0,
-            scratch: None,
-            file: existing.file,
             _claims: existing.claims,
             writable: need.write,
-            notes,
             shown: number_of(&found.stat).map(lasting_identity::shown_parts),
-            stack: OnceLock::new(),
-            holder: OnceLock::new(),
+            ..Self::of(found.path.clone(), kind, size, file, notes)
         };
         Ok(target.with_memory_note())
     }
@@ -316,21 +309,7 @@ impl Target {
         notes.push(format!(
             "{place} is a character device, not storage: results show the speed of memory"
         ));
-        Ok(Self {
-            private: Vec::new(),
-            path: found.path.clone(),
-            kind: TargetKind::CharDevice,
-            size: need.size.wanted(),
-            portion: (0, 1),
-            fresh: 0,
-            scratch: None,
-            file,
-            _claims: Vec::new(),
-            writable: false,
-            notes,
-            shown: None,
-            stack: OnceLock::new(),
-            holder: OnceLock::new(),
-        })
+        let (kind, size) = (TargetKind::CharDevice, need.size.wanted());
+        Ok(Self::of(found.path.clone(), kind, size, file, notes))
     }
 }

@@ -12,7 +12,6 @@
 //! Linux 6.4, and panics where `/proc` is not mounted.
 
 use std::path::{Path, PathBuf};
-use std::str::SplitWhitespace;
 use std::sync::Once;
 
 use rustix::process::{Resource, getrlimit};
@@ -35,21 +34,40 @@ pub fn boot_id() -> Option<String> {
     Some(text.trim_end().to_owned())
 }
 
-/// Start of a process or thread, in ticks since boot, from its `stat` (field 22 of proc_pid_stat(5)).
+/// The `stat` of a process or thread (proc_pid_stat(5)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessStat<'a> {
+    /// Name of the process, field 2.
+    pub name: &'a str,
+    /// Fields from the state on, field 3.
+    fields: Vec<&'a str>,
+}
+
+impl<'a> ProcessStat<'a> {
+    /// Parses the text. The name stands in parentheses and may contain some itself.
+    pub fn parse(stat: &'a str) -> Option<Self> {
+        let (open, close) = (stat.find('(')?, stat.rfind(')')?);
+        Some(Self {
+            name: stat.get(open + 1..close)?,
+            fields: stat.get(close + 1..)?.split_whitespace().collect(),
+        })
+    }
+
+    /// Number in a field, by the numbers of the manual page: 4 and higher.
+    pub fn number(&self, field: usize) -> Option<u64> {
+        self.fields.get(field.checked_sub(3)?)?.parse().ok()
+    }
+}
+
+/// Start of a process or thread, in ticks since boot, from its `stat`.
 pub fn started_ticks(stat: &str) -> Option<u64> {
-    after_name(stat)?.nth(19)?.parse().ok()
+    ProcessStat::parse(stat)?.number(22)
 }
 
-/// Whether a process has ended and waits for its parent to collect it, from its `stat` (field 3 of
-/// proc_pid_stat(5)).
+/// Whether a process has ended and waits for its parent to collect it, from its `stat`.
 pub fn has_ended(stat: &str) -> bool {
-    after_name(stat).is_some_and(|mut fields| matches!(fields.next(), Some("Z" | "X")))
-}
-
-/// Fields of a `stat` after the name, which stands in parentheses and may contain some itself; the first one is
-/// the state.
-fn after_name(stat: &str) -> Option<SplitWhitespace<'_>> {
-    Some(stat.get(stat.rfind(')')? + 1..)?.split_whitespace())
+    let stat = ProcessStat::parse(stat);
+    stat.is_some_and(|stat| matches!(stat.fields.first(), Some(&("Z" | "X"))))
 }
 
 /// CPU time of all CPUs together since boot, clock ticks (proc_stat(5)).
@@ -115,6 +133,12 @@ impl<'a> ControlGroup<'a> {
             })
         })
     }
+
+    /// Its folder and the folders of its ancestors, up to the mount; none where its hierarchy is not mounted.
+    pub fn folders(&self, hierarchies: &[Hierarchy]) -> Vec<PathBuf> {
+        let own = hierarchies.iter().find(|hierarchy| hierarchy.holds(self));
+        own.map_or(Vec::new(), |hierarchy| hierarchy.on_the_way_up(self))
+    }
 }
 
 /// A mounted hierarchy of control groups.
@@ -151,7 +175,7 @@ impl Hierarchy {
     /// Folder of a group of this hierarchy and the folders of its ancestors, up to the mount. The tightest of
     /// their limits applies to a process. A container sees only a part of the hierarchy, but may see its place
     /// in the whole.
-    pub fn on_the_way_up(&self, group: &ControlGroup<'_>) -> Vec<PathBuf> {
+    fn on_the_way_up(&self, group: &ControlGroup<'_>) -> Vec<PathBuf> {
         let path = Path::new(group.path);
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
         let folder = self.mount.join(inside.strip_prefix("/").unwrap_or(inside));
@@ -167,7 +191,7 @@ impl Hierarchy {
     }
 
     /// Whether a group belongs to this hierarchy.
-    pub fn holds(&self, group: &ControlGroup<'_>) -> bool {
+    fn holds(&self, group: &ControlGroup<'_>) -> bool {
         match &self.options {
             None => group.controllers.is_empty(),
             Some(options) => options

@@ -94,7 +94,11 @@ impl ProgramFiles {
             Error::usage(format!("there is no file of {bytes} bytes for programs"))
         })?;
         let private = &self.private;
-        Lent::of_name(private.dir(), private.path(), &scratch::name_within(bytes))
+        Lent::of(
+            private.dir(),
+            private.path(),
+            Some(&scratch::name_within(bytes)),
+        )
     }
 
     /// Removes files that programs have made in the folder, so that each program finds the same state.

@@ -87,9 +87,9 @@ pub struct DiskPart {
 pub fn disk_part_under(path: &Path) -> Result<DiskPart, Error> {
     let sys = Path::new("/sys");
     let part = || {
-        let (major, minor) = device_under(path)?;
-        let disk = disk_of(sys, (major, minor))?;
-        let own = std::fs::canonicalize(sys.join(format!("dev/block/{major}:{minor}"))).ok()?;
+        let device = device_under(path)?;
+        let disk = disk_of(sys, device)?;
+        let own = sysfs::folder_of(sys, device)?;
         let bytes = sysfs::value(&own.join("size"))? * SECTOR;
         Some(DiskPart {
             disk: disk.number,
@@ -202,34 +202,25 @@ impl Target {
 
 /// Whether a device is an NVMe disk (or its partition) that passes requests on to paths. Unlike the others
 /// here, it has no queue of its own.
-fn is_multipath_head(sys: &Path, (major, minor): Number) -> bool {
-    let own = std::fs::canonicalize(sys.join(format!("dev/block/{major}:{minor}")));
-    own.is_ok_and(|own| {
-        let disk = match own.join("partition").exists() {
-            true => own.parent().unwrap_or(&own),
-            false => &own,
-        };
+fn is_multipath_head(sys: &Path, device: Number) -> bool {
+    sysfs::folder_of(sys, device).is_some_and(|own| {
+        let disk = sysfs::disk_of(&own);
         sysfs::name_of(disk).starts_with("nvme") && !sysfs::has_requests(disk)
     })
 }
 
 /// Disk that a device is, or is a partition of.
 fn disk_of(sys: &Path, device: Number) -> Option<Disk> {
-    let folder = |number: Number| {
-        std::fs::canonicalize(sys.join(format!("dev/block/{}:{}", number.0, number.1))).ok()
-    };
-    let own = folder(device)?;
-    let (disk, start) = match own.join("partition").exists() {
-        true => (
-            own.parent()?.to_owned(),
-            sysfs::value(&own.join("start"))? * SECTOR,
-        ),
-        false => (own, 0),
+    let own = sysfs::folder_of(sys, device)?;
+    let disk = sysfs::disk_of(&own);
+    let start = match disk == own {
+        true => 0,
+        false => sysfs::value(&own.join("start"))? * SECTOR,
     };
     Some(Disk {
-        number: sysfs::device_number(&disk)?,
+        number: sysfs::device_number(disk)?,
         start,
-        has_requests: sysfs::has_requests(&disk),
+        has_requests: sysfs::has_requests(disk),
         is_layer: sysfs::linked_devices(&disk.join("slaves")).is_ok_and(|all| !all.is_empty()),
     })
 }
@@ -350,9 +341,8 @@ pub fn synced_file_systems() -> Vec<SyncedFileSystem> {
 /// Visibility of the journal of an ext file system on a device: its `journal_task` is jbd2's, if it has a
 /// journal.
 fn of_ext(sys: &Path, device: Option<Number>) -> Journal {
-    let task = device.and_then(|(major, minor)| {
-        let folder = sys.join(format!("dev/block/{major}:{minor}"));
-        let own = std::fs::canonicalize(folder).ok()?;
+    let task = device.and_then(|device| {
+        let own = sysfs::folder_of(sys, device)?;
         let told = sys.join("fs/ext4").join(own.file_name()?);
         std::fs::read_to_string(told.join("journal_task")).ok()
     });

@@ -45,7 +45,8 @@ pub struct Demand {
 }
 
 impl Demand {
-    fn usable(&self) -> u64 {
+    /// Part of the free space that may be taken, bytes.
+    pub(super) fn usable(&self) -> u64 {
         self.free.saturating_sub(self.reserve)
     }
 
@@ -74,85 +75,45 @@ impl fmt::Display for Demand {
     }
 }
 
-/// Usable part of a free space.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Room {
-    in_memory: bool,
-    free: u64,
-    reserve: u64,
-}
-
-impl Room {
-    /// Room of a pool. All volumes of a full pool lose their writes, so a part of it stays free.
-    fn of_pool(pool: &Pool) -> Self {
-        let PoolSpace { total, free, block } = pool.space;
-        Self {
-            in_memory: false,
-            free,
-            // A request may begin and end within a block.
-            reserve: (total / 20).min(RESERVE_MAX).max(2 * block),
-        }
-    }
-}
-
-/// Limits on new files of a file system: its free space, as far as it reports any, and memory if it is in
-/// memory.
+/// Demands on each source that limits `bytes` of new files in the file system of a file or directory: its free space, as far
+/// as it reports any, and memory if it is in memory.
 ///
 /// Only space available to an ordinary user counts (`f_bavail`), even for root: the remaining blocks keep a
 /// full system alive.
-fn rooms(dir: impl AsFd, path: &Path) -> Result<impl Iterator<Item = Room>> {
+pub(super) fn demands(dir: impl AsFd, path: &Path, region: u64, bytes: u64) -> Result<Vec<Demand>> {
     let fail = |errno| errno::on_path("ask for the free space of", path, errno);
     let vfs = rustix::fs::fstatvfs(&dir).map_err(fail)?;
-    let disk = (vfs.f_blocks > 0).then(|| Room {
-        in_memory: false,
-        free: vfs.f_bavail.saturating_mul(vfs.f_frsize),
-        reserve: reserve(vfs.f_blocks.saturating_mul(vfs.f_frsize)),
-    });
-    let in_memory = is_memory_fs(&rustix::fs::fstatfs(&dir).map_err(fail)?);
-    let memory = in_memory.then(|| {
-        let free = procfs::bytes("MemAvailable").unwrap_or(0);
-        Room {
-            in_memory,
-            free,
-            reserve: free - free / 2,
-        }
-    });
-    Ok(disk.into_iter().chain(memory))
-}
-
-/// Bytes that may be taken from the file system of a file or directory; `None` when it does not say.
-pub(super) fn room(dir: impl AsFd, path: &Path) -> Result<Option<u64>> {
-    let usable = |room: Room| room.free.saturating_sub(room.reserve);
-    Ok(rooms(dir, path)?.map(usable).min())
-}
-
-/// Demands on each source that limits `bytes` in the file system of a file or directory.
-pub(super) fn demands(dir: impl AsFd, path: &Path, region: u64, bytes: u64) -> Result<Vec<Demand>> {
-    let (file_system, on_all_hosts) = mounts::identity(&dir);
-    let demand = |room: Room| Demand {
+    let demand = |source: String, host: Option<u64>, free: u64, reserve: u64| Demand {
         place: path.display().to_string(),
-        source: match room.in_memory {
-            true => MEMORY.to_owned(),
-            false => file_system.clone(),
-        },
-        host: (room.in_memory || !on_all_hosts).then_some(0),
+        source,
+        host,
         region,
         bytes,
-        free: room.free,
-        reserve: room.reserve,
+        free,
+        reserve,
     };
-    Ok(rooms(&dir, path)?.map(demand).collect())
+    let mut all = Vec::new();
+    if vfs.f_blocks > 0 {
+        let (file_system, on_all_hosts) = mounts::identity(&dir);
+        let host = (!on_all_hosts).then_some(0);
+        let of = |blocks: u64| blocks.saturating_mul(vfs.f_frsize);
+        all.push(demand(
+            file_system,
+            host,
+            of(vfs.f_bavail),
+            reserve(of(vfs.f_blocks)),
+        ));
+    }
+    if is_memory_fs(&rustix::fs::fstatfs(&dir).map_err(fail)?) {
+        let free = procfs::bytes("MemAvailable").unwrap_or(0);
+        all.push(demand(MEMORY.to_owned(), Some(0), free, free - free / 2));
+    }
+    Ok(all)
 }
 
-/// Bytes that may be taken from a pool.
-pub(super) fn pool_room(pool: &Pool) -> u64 {
-    let room = Room::of_pool(pool);
-    room.free.saturating_sub(room.reserve)
-}
-
-/// Demand of `bytes` of a volume on its pool.
+/// Demand of `bytes` of a volume on its pool. All volumes of a full pool lose their writes, so a part of it stays free.
 pub(super) fn pool_demand(pool: &Pool, region: u64, bytes: u64) -> Demand {
-    let Room { free, reserve, .. } = Room::of_pool(pool);
+    let PoolSpace { total, free, block } = pool.space;
     Demand {
         place: pool.name.clone(),
         source: format!("{POOL}{}:{}", pool.number.0, pool.number.1),
@@ -160,7 +121,8 @@ pub(super) fn pool_demand(pool: &Pool, region: u64, bytes: u64) -> Demand {
         region,
         bytes,
         free,
-        reserve,
+        // A request may begin and end within a block.
+        reserve: (total / 20).min(RESERVE_MAX).max(2 * block),
     }
 }
 

@@ -49,13 +49,6 @@ enum Store {
 }
 
 impl Store {
-    fn room(&self, path: &Path) -> Result<Option<u64>> {
-        match self {
-            Self::FileSystem(handle) => space::room(handle, path),
-            Self::Pool(pool) => Ok(Some(space::pool_room(pool))),
-        }
-    }
-
     fn demands(&self, path: &Path, region: u64, bytes: u64) -> Result<Vec<Demand>> {
         match self {
             Self::FileSystem(handle) => space::demands(handle, path, region, bytes),
@@ -149,7 +142,8 @@ impl Sources {
     pub(super) fn room(&self) -> Result<Option<(u64, &Path)>> {
         let mut room: Option<(u64, &Path)> = None;
         for Source { store, path, most } in &self.0 {
-            let usable = store.room(path)?;
+            let usable = store.demands(path, 0, 0)?;
+            let usable = usable.iter().map(Demand::usable).min();
             let bound = usable.and_then(|usable| most.written(usable));
             // A lower source is named only if it leaves less.
             room = match (room, bound) {

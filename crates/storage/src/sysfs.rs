@@ -16,6 +16,19 @@ pub fn name_of(dir: &Path) -> String {
         .unwrap_or_default()
 }
 
+/// Folder of a device below `sys` (`/sys`).
+pub fn folder_of(sys: &Path, (major, minor): Number) -> Option<PathBuf> {
+    std::fs::canonicalize(sys.join(format!("dev/block/{major}:{minor}"))).ok()
+}
+
+/// Folder of the disk that a device is a partition of, or its own folder.
+pub fn disk_of(folder: &Path) -> &Path {
+    match folder.join("partition").exists() {
+        true => folder.parent().unwrap_or(folder),
+        false => folder,
+    }
+}
+
 /// Number in a file.
 pub fn value(path: &Path) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()

@@ -67,9 +67,7 @@ impl Need {
             ..Self::reading(bytes)
         }
     }
-}
 
-impl Need {
     /// Bytes that the run uses of an existing file or device.
     pub(super) fn bytes_of(&self, found: &NamedObject) -> u64 {
         let wanted = self.size.wanted();

@@ -1,6 +1,6 @@
 //! The block device below the target.
 
-use super::{Facts, Said, fine, must_fix, quoted, worth_knowing};
+use super::{Facts, Said, fine, must_fix, shell_word, worth_knowing};
 use iolab_host::device::{Device, Transport};
 use iolab_workload::units::{format_bytes, significant};
 
@@ -158,7 +158,7 @@ pub(super) fn traffic_is_counted(facts: &Facts) -> Vec<Said> {
         let is_so = device.counts_traffic == Some(false);
         is_so.then(|| {
             must_fix(format!("the kernel does not count the traffic of {}: iolab cannot see which bytes reached it", device.disk))
-            .remedy(format!("echo 1 | sudo tee /sys/block/{}/queue/iostats", quoted(&device.disk.replace('/', "!"))))
+            .remedy(format!("echo 1 | sudo tee /sys/block/{}/queue/iostats", shell_word(&device.disk.replace('/', "!"))))
         })
     })
 }
@@ -191,7 +191,7 @@ pub(super) fn scheduler(facts: &Facts) -> Vec<Said> {
         let is_slow_for = name == "bfq" && device.rotational == Some(false);
         Some(if is_slow_for {
             worth_knowing(format!("the scheduler of {} is bfq, which takes longer per request than a fast device does", device.disk))
-            .remedy(format!("echo none | sudo tee /sys/block/{}/queue/scheduler", quoted(&device.disk.replace('/', "!"))))
+            .remedy(format!("echo none | sudo tee /sys/block/{}/queue/scheduler", shell_word(&device.disk.replace('/', "!"))))
         } else {
             fine(format!("the scheduler of {} is {name}", device.disk))
         })

@@ -6,7 +6,7 @@
 
 use super::super::TargetContent;
 use super::super::facts::{Direct, Transfer};
-use super::{Facts, Said, device, fine, folder, must_fix, quoted, worth_knowing};
+use super::{Facts, Said, device, fine, folder, must_fix, shell_word, worth_knowing};
 use crate::facts::Attempt;
 use iolab_storage::TargetKind;
 use iolab_workload::units::{format_bytes, format_percent};
@@ -80,7 +80,7 @@ fn judged(facts: &Facts, word: &str, alignment: u64, tried: &Result<Transfer, St
 }
 
 fn remedy(facts: &Facts) -> String {
-    let named = quoted(&facts.place.named);
+    let named = shell_word(&facts.place.named);
     let kind = facts.file_system.as_ref().map(|fs| fs.kind.as_str());
     match kind {
         // Checksums make btrfs read direct I/O through the page cache; files without them are read directly.
@@ -197,8 +197,8 @@ pub(super) fn written(facts: &Facts) -> Option<Said> {
 fn content_remedy(facts: &Facts, content: &TargetContent) -> Option<String> {
     let room = facts.space?.room;
     if content.length.is_some_and(|length| length <= room) {
-        let name = quoted(&facts.place.named);
-        let copy = quoted(&format!("{}.full", facts.place.named));
+        let name = shell_word(&facts.place.named);
+        let copy = shell_word(&format!("{}.full", facts.place.named));
         return Some(format!(
             "cp --sparse=never --reflink=never --no-clobber {name} {copy}    # then measure the copy"
         ));
@@ -231,7 +231,7 @@ pub(super) fn compressed(facts: &Facts) -> Option<Said> {
         .filter(|bytes| *bytes > 0)
     {
         return Some(must_fix(format!("{} of the file are compressed: fewer bytes are read from the device than are delivered", format_bytes(bytes as f64)))
-        .remedy(format!("btrfs property set {} compression none    # then write it anew", quoted(&facts.place.named))));
+        .remedy(format!("btrfs property set {} compression none    # then write it anew", shell_word(&facts.place.named))));
     }
     let option = facts.file_system.as_ref().and_then(|fs| {
         fs.mount_options.split(',').find(|option| {

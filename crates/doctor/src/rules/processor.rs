@@ -2,9 +2,9 @@
 //!
 //! Load by other processes right now, which would be measured too.
 //!
-//! Limits on this process: control groups, open files, locked memory.
+//! Limits on this process: control groups, open files.
 
-use super::{Facts, Said, fine, must_fix, quoted, worth_knowing};
+use super::{Facts, Said, fine, must_fix, shell_word, worth_knowing};
 use iolab_host::device::Device;
 use iolab_host::machine::Load;
 use iolab_host::processor::CoreKind;
@@ -14,9 +14,6 @@ use iolab_workload::units::{format_bytes, format_ns, format_percent, significant
 
 /// Cost or resolution of a stamp above which it shows in the latency of fast requests, ns.
 const STAMP_DEAR_NS: f64 = 100.0;
-
-/// Time of a system call above which it shows in small buffered requests, ns.
-const CALL_DEAR_NS: f64 = 500.0;
 
 /// Reports the clock that times requests.
 pub(super) fn clock(facts: &Facts) -> Option<Said> {
@@ -102,57 +99,6 @@ pub(super) fn heat(facts: &Facts) -> Option<Said> {
     Some(worth_knowing(format!(
         "heat has throttled the processors {times} times since the machine was started"
     )))
-}
-
-/// Reports mitigations that make every call into the kernel slower.
-pub(super) fn mitigations(facts: &Facts) -> Option<Said> {
-    let processor = &facts.processor;
-    let dear: Vec<&str> = processor
-        .mitigations
-        .iter()
-        .filter_map(|(flaw, what)| is_dear(what).then_some(flaw.as_str()))
-        .collect();
-    let call = processor.system_call_ns;
-    let took = call.map_or(String::new(), |ns| {
-        format!("a system call takes {}", format_ns(ns))
-    });
-    let is_slow = call.is_some_and(|ns| ns > CALL_DEAR_NS);
-    if dear.is_empty() && !is_slow {
-        return call.map(|_| fine(took));
-    }
-    let why = match dear.as_slice() {
-        [] => String::new(),
-        some => format!(
-            "CPU vulnerability mitigations are active ({})",
-            some.join(", ")
-        ),
-    };
-    let what = [took, why].into_iter().filter(|part| !part.is_empty());
-    let what = what.collect::<Vec<_>>().join("; ");
-    Some(
-        worth_knowing(format!(
-            "{what}: small requests cost more than on machines without"
-        ))
-        .remedy("grep . /sys/devices/system/cpu/vulnerabilities/*"),
-    )
-}
-
-/// Whether a mitigation acts whenever the kernel is entered or left (Documentation/admin-guide/hw-vuln).
-fn is_dear(what: &str) -> bool {
-    let starts = [
-        "PTI", "Clear CPU buffers", "IBRS", "untrained return thunk", "Safe RET", "IBPB",
-    ];
-    starts.iter().any(|start| what.starts_with(start))
-}
-
-/// Reports two CPUs on one core.
-pub(super) fn smt(facts: &Facts) -> Option<Said> {
-    match facts.processor.smt {
-        Some(true) => Some(fine(
-            "pairs of CPUs share a core: using all of them does not double the speed",
-        )),
-        _ => None,
-    }
 }
 
 /// Reports the use of huge pages for buffers.
@@ -295,7 +241,7 @@ pub(super) fn device(facts: &Facts) -> Option<Said> {
             significant(read / 1e6),
             significant(written / 1e6)
         ))
-    .remedy(format!("sudo iotop -obP -n 3    # or: iostat -x {} 1 3", quoted(name))))
+    .remedy(format!("sudo iotop -obP -n 3    # or: iostat -x {} 1 3", shell_word(name))))
 }
 
 /// Reports another iolab that changes kernel settings, or has left them changed.
@@ -315,9 +261,6 @@ pub(super) fn kernel_settings(facts: &Facts) -> Option<Said> {
 
 /// Descriptors needed by a run with many workers.
 const OPEN_FILES: u64 = 1024;
-
-/// Locked memory needed by registered buffers at large sizes and depths, bytes.
-const LOCKED_BYTES: u64 = 64 << 20;
 
 /// Command that finds the origin of a limit; removing the limit is its owner's decision.
 const OF_UNIT: &str =
@@ -357,23 +300,11 @@ pub(super) fn traffic(facts: &Facts) -> Option<Said> {
 
 /// Reports a low limit on open files.
 pub(super) fn open_files(facts: &Facts) -> Option<Said> {
-    let files = facts.limits.open_files?;
+    let files = facts.open_files?;
     let what = format!("{files} files may be open");
     Some(if files < OPEN_FILES {
         worth_knowing(format!("{what}: too few for many threads"))
             .remedy(format!("ulimit -n {OPEN_FILES}"))
-    } else {
-        fine(what)
-    })
-}
-
-/// Reports a low limit on locked memory, which registered buffers count against.
-pub(super) fn locked_memory(facts: &Facts) -> Option<Said> {
-    let bytes = facts.limits.locked_bytes?;
-    let what = format!("{} of memory may be locked", format_bytes(bytes as f64));
-    Some(if bytes < LOCKED_BYTES {
-        worth_knowing(format!("{what}: io_uring cannot register more buffers than that, and uses the rest unregistered"))
-        .remedy("ulimit -l unlimited    # as root, or by limits.conf")
     } else {
         fine(what)
     })

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::{Facts, Said, fine, must_fix, quoted, worth_knowing};
+use super::{Facts, Said, fine, must_fix, shell_word, worth_knowing};
 use crate::facts::Direct;
 use iolab_host::device::Device;
 use iolab_storage::{Layering, Layers, TargetKind};
@@ -132,7 +132,7 @@ fn mount_point(facts: &Facts) -> String {
         .file_system
         .as_ref()
         .map(|fs| fs.mount_point.display());
-    quoted(&point.map_or_else(|| facts.place.named.clone(), |point| point.to_string()))
+    shell_word(&point.map_or_else(|| facts.place.named.clone(), |point| point.to_string()))
 }
 
 /// Most layers that are named.

@@ -1,7 +1,7 @@
 //! A quiet machine of which everything is known.
 
 use iolab_doctor::{
-    Attempt, Direct, Facts, ProcessLimits, Space, TargetContent, TargetFacts, TimeStamps, Transfer,
+    Attempt, Direct, Facts, Space, TargetContent, TargetFacts, TimeStamps, Transfer,
 };
 use iolab_host::cgroup::CgroupLimits;
 use iolab_host::counters::FileBlocks;
@@ -89,10 +89,7 @@ pub(crate) fn quiet() -> Facts {
             present: Some(8),
             governor: Some("performance".to_owned()),
             boost: Some(true),
-            smt: Some(true),
             throttled: Some(0),
-            mitigations: vec![("spectre_v1".to_owned(), "usercopy barriers".to_owned())],
-            system_call_ns: Some(90.0),
             on_battery: Some(false),
             ..Processor::default()
         },
@@ -101,10 +98,7 @@ pub(crate) fn quiet() -> Facts {
             memory_bytes: Some(32 * GIB),
             ..CgroupLimits::default()
         },
-        limits: ProcessLimits {
-            open_files: Some(20_000),
-            locked_bytes: None,
-        },
+        open_files: Some(20_000),
         load: Some(Load {
             cpus_busy: Some(0.1),
             cpus_stolen: Some(0.0),

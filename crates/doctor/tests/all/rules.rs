@@ -94,10 +94,6 @@ fn overlay(facts: &mut Facts, kind: TargetKind, holder: Option<&str>, lower: usi
     });
 }
 
-fn mitigate(facts: &mut Facts, what: &str) {
-    facts.processor.mitigations = vec![("flaw".to_owned(), what.to_owned())];
-}
-
 const TARGET: &[Change] = &[
     ("a scratch folder", |f| f.place.kind = TargetKind::Scratch),
     ("memory", |f| {
@@ -363,19 +359,6 @@ const MACHINE: &[Change] = &[
     }),
     ("a battery", |f| f.processor.on_battery = Some(true)),
     ("throttling", |f| f.processor.throttled = Some(3)),
-    // Only mitigations on entry to the kernel count.
-    ("page-table isolation", |f| mitigate(f, "PTI")),
-    ("cleared buffers", |f| {
-        mitigate(f, "Clear CPU buffers; SMT vulnerable")
-    }),
-    ("IBRS", |f| mitigate(f, "IBRS; IBPB: conditional")),
-    ("enhanced IBRS", |f| {
-        mitigate(f, "Enhanced / Automatic IBRS")
-    }),
-    ("slow system calls", |f| {
-        mitigate(f, "Retpolines");
-        f.processor.system_call_ns = Some(900.0);
-    }),
     ("no events for this user", |f| {
         f.hardware = Some(Err(NoHardware::NotPermitted))
     }),
@@ -389,10 +372,7 @@ const MACHINE: &[Change] = &[
             .map(|(what, per_second)| IoLimit { what, per_second })
             .into();
     }),
-    ("low limits", |f| {
-        f.limits.open_files = Some(256);
-        f.limits.locked_bytes = Some(8 << 20);
-    }),
+    ("low limits", |f| f.open_files = Some(256)),
     ("neighbours", |f| {
         load(f).cpus_busy = Some(3.8);
         load(f).busiest = Some(("cc1plus".to_owned(), 1.9));

@@ -20,81 +20,28 @@ use iolab_workload::region_state::Extents;
 /// over it. Extents of a piece beyond the ones that one call returns are not examined.
 const PIECES: u64 = 16;
 
-impl Counts for Extents {
-    fn plus(self, other: Self) -> Self {
-        let unwritten = self.unwritten_bytes.zip(other.unwritten_bytes);
-        Self {
-            looked_bytes: self.looked_bytes + other.looked_bytes,
-            hole_bytes: self.hole_bytes + other.hole_bytes,
-            unwritten_bytes: unwritten.map(|(a, b)| a + b),
-        }
-    }
-
-    fn scaled(self, looked: u64, whole: u64) -> Self {
-        let all = |bytes| scaled(bytes, looked, whole);
-        Self {
-            hole_bytes: all(self.hole_bytes),
-            unwritten_bytes: self.unwritten_bytes.map(all),
-            ..self
-        }
-    }
-}
-
 /// Hole and unwritten bytes in ranges of regular files; `None` where the file system does not report them.
 pub fn extents(parts: &[FileRange<'_>]) -> Option<Extents> {
-    over(parts, of_part)
-}
-
-fn of_part(part: &FileRange<'_>, time: Duration) -> Option<Extents> {
-    let whole = |seen: Seen| Extents {
-        looked_bytes: seen.looked,
-        hole_bytes: scaled(seen.hole, seen.looked, part.length),
-        unwritten_bytes: Some(scaled(seen.unwritten, seen.looked, part.length)),
-    };
-    if let Some(seen) = look(part, time, |piece| by_fiemap(part.file, piece)) {
-        return Some(whole(seen));
-    }
-    let seen = look(part, time, |piece| by_seeking(part.file, &piece))?;
+    let seen = over(parts, of_part)?;
+    let [hole, unwritten_bytes] = seen.found;
     Some(Extents {
-        unwritten_bytes: None,
-        ..whole(seen)
+        looked_bytes: seen.looked,
+        hole_bytes: hole?,
+        unwritten_bytes,
     })
 }
 
-/// Bytes found in a part of a range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Seen {
-    looked: u64,
-    hole: u64,
-    unwritten: u64,
-}
-
-fn look(
-    part: &FileRange<'_>,
-    time: Duration,
-    mut ask: impl FnMut(Range<u64>) -> Option<Seen>,
-) -> Option<Seen> {
-    let began = Instant::now();
-    let mut sum = Seen::default();
-    for piece in pieces(part.offset, part.length, part.length.div_ceil(PIECES)) {
-        let seen = ask(piece)?;
-        sum.looked += seen.looked;
-        sum.hole += seen.hole;
-        sum.unwritten += seen.unwritten;
-        if began.elapsed() >= time {
-            break;
-        }
-    }
-    Some(sum)
-}
-
-fn by_fiemap(file: &File, piece: Range<u64>) -> Option<Seen> {
-    with_extents(file, &piece, |extents| tally(&piece, extents))
+fn of_part(part: &FileRange<'_>, time: Duration) -> Option<Seen<2>> {
+    let size = part.length.div_ceil(PIECES);
+    let by_fiemap =
+        |piece: Range<u64>| with_extents(part.file, &piece, |extents| tally(&piece, extents));
+    look(part, time, size, by_fiemap)
+        .or_else(|| look(part, time, size, |piece| by_seeking(part.file, &piece)))
 }
 
 /// Bytes of each kind in a piece by its extents, in ascending order. A full list covers the piece only up to
 /// the end of its last extent.
-fn tally(piece: &Range<u64>, extents: &[FiemapExtent]) -> Seen {
+fn tally(piece: &Range<u64>, extents: &[FiemapExtent]) -> Seen<2> {
     let within = |at: u64| at.clamp(piece.start, piece.end);
     let ends = |e: &FiemapExtent| within(e.fe_logical.saturating_add(e.fe_length));
     let seen_to = match extents.last() {
@@ -113,18 +60,16 @@ fn tally(piece: &Range<u64>, extents: &[FiemapExtent]) -> Seen {
     }
     Seen {
         looked: seen_to.max(at) - piece.start,
-        hole: hole + seen_to.saturating_sub(at),
-        unwritten,
+        found: [Some(hole + seen_to.saturating_sub(at)), Some(unwritten)],
     }
 }
 
 /// Bytes of each kind in a piece by SEEK_HOLE, for at most as many extents as one FIEMAP call returns.
-fn by_seeking(file: &File, piece: &Range<u64>) -> Option<Seen> {
+fn by_seeking(file: &File, piece: &Range<u64>) -> Option<Seen<2>> {
     let (to, hole) = seek_holes(file, piece, EXTENTS)?;
     Some(Seen {
         looked: to - piece.start,
-        hole,
-        unwritten: 0,
+        found: [Some(hole), None],
     })
 }
 
@@ -143,31 +88,65 @@ pub struct FileRange<'a> {
     pub length: u64,
 }
 
-/// Byte counts in a range.
-pub(super) trait Counts: Sized {
-    /// Sum with the counts of another range.
-    fn plus(self, other: Self) -> Self;
-    /// Counts scaled from the `looked` bytes that were examined to `whole` bytes; the number of examined bytes
-    /// itself stays.
-    fn scaled(self, looked: u64, whole: u64) -> Self;
+/// Examined bytes of a range, and the bytes of each kind among them; `None` for a kind that is not reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seen<const KINDS: usize> {
+    pub(super) looked: u64,
+    pub(super) found: [Option<u64>; KINDS],
+}
+
+impl<const KINDS: usize> Seen<KINDS> {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            looked: self.looked + other.looked,
+            found: std::array::from_fn(|kind| Some(self.found[kind]? + other.found[kind]?)),
+        }
+    }
+
+    /// Counts scaled from the `looked` bytes that were examined to `whole` bytes; the number of examined bytes itself stays.
+    fn scaled(self, looked: u64, whole: u64) -> Self {
+        let found = self.found;
+        Self {
+            found: found.map(|bytes| bytes.map(|bytes| scaled(bytes, looked, whole))),
+            ..self
+        }
+    }
+}
+
+/// Examines pieces of `size` bytes until all are seen or the time is over; `None` when a call fails.
+pub(super) fn look<const KINDS: usize>(
+    part: &FileRange<'_>,
+    time: Duration,
+    size: u64,
+    mut ask: impl FnMut(Range<u64>) -> Option<Seen<KINDS>>,
+) -> Option<Seen<KINDS>> {
+    let began = Instant::now();
+    let mut sum = Seen {
+        looked: 0,
+        found: [Some(0); KINDS],
+    };
+    for piece in pieces(part.offset, part.length, size) {
+        sum = sum.plus(ask(piece)?);
+        if began.elapsed() >= time {
+            break;
+        }
+    }
+    Some(sum.scaled(sum.looked, part.length))
 }
 
 /// Examines one part after another, each for an equal share of the time. `None` without any part, and when a
 /// call fails.
-pub(super) fn over<T: Counts>(
+pub(super) fn over<const KINDS: usize>(
     parts: &[FileRange<'_>],
-    mut ask: impl FnMut(&FileRange<'_>, Duration) -> Option<T>,
-) -> Option<T> {
+    mut ask: impl FnMut(&FileRange<'_>, Duration) -> Option<Seen<KINDS>>,
+) -> Option<Seen<KINDS>> {
     let began = Instant::now();
     let share = TIME_MAX / u32::try_from(parts.len()).ok()?.max(1);
     let (mut sum, mut looked) = (None, 0);
     for number in pieces(0, parts.len() as u64, 1) {
         let part = &parts[number.start as usize];
         let seen = ask(part, share)?;
-        sum = Some(match sum {
-            None => seen,
-            Some(sum) => T::plus(sum, seen),
-        });
+        sum = Some(sum.map_or(seen, |sum: Seen<KINDS>| sum.plus(seen)));
         looked += part.length;
         if began.elapsed() >= TIME_MAX {
             break;
@@ -180,7 +159,7 @@ pub(super) fn over<T: Counts>(
 /// Pieces of `offset..offset + length`, each `size` bytes but the last.
 ///
 /// Piece numbers come with their bits reversed (the van der Corput sequence of base 2).
-pub(super) fn pieces(offset: u64, length: u64, size: u64) -> impl Iterator<Item = Range<u64>> {
+fn pieces(offset: u64, length: u64, size: u64) -> impl Iterator<Item = Range<u64>> {
     let size = size.max(1);
     let count = length.div_ceil(size);
     let bits = count
@@ -200,7 +179,7 @@ pub(super) fn pieces(offset: u64, length: u64, size: u64) -> impl Iterator<Item 
 }
 
 /// Scales a count of the part that was examined to the whole.
-pub(super) fn scaled(part: u64, looked: u64, whole: u64) -> u64 {
+fn scaled(part: u64, looked: u64, whole: u64) -> u64 {
     match looked {
         0 => 0,
         looked => (u128::from(part) * u128::from(whole) / u128::from(looked)) as u64,
@@ -313,7 +292,11 @@ mod tests {
     fn extents_are_cut_to_the_piece() {
         let seen = |extents: &[FiemapExtent]| {
             let seen = tally(&(100..200), extents);
-            (seen.looked, seen.hole, seen.unwritten)
+            (
+                seen.looked,
+                seen.found[0].expect("told"),
+                seen.found[1].expect("told"),
+            )
         };
         assert_eq!(seen(&[]), (100, 100, 0));
         assert_eq!(seen(&[extent(0, 1000, 0)]), (100, 0, 0));
@@ -356,12 +339,11 @@ mod tests {
     fn holes_and_unwritten_space_are_told_apart() {
         let (file, allocated) = patchy();
         let seen = of_part(&part(&file, 0, 8 * MIB), AMPLE);
-        let Some(seen) = seen.filter(|seen| seen.unwritten_bytes.is_some()) else {
+        let Some([Some(hole), Some(seen)]) = seen.map(|seen| seen.found) else {
             return needs::skip(needs::Need::Fiemap, "not of a file next to the sources");
         };
         let unwritten = if allocated { 3 * MIB } else { 0 };
-        assert_eq!(seen.unwritten_bytes, Some(unwritten));
-        assert_eq!(seen.empty_bytes(), 6 * MIB);
+        assert_eq!((seen, hole + seen), (unwritten, 6 * MIB));
         let inside = extents(&[part(&file, MIB, MIB)]).expect("it worked before");
         assert_eq!(inside.empty_bytes(), 0);
     }
@@ -370,11 +352,11 @@ mod tests {
     fn seeking_sees_the_same_empty_bytes() {
         let (file, _) = patchy();
         let by_seeking = |piece: Range<u64>| by_seeking(&file, &piece);
-        let seen = look(&part(&file, 0, 8 * MIB), AMPLE, by_seeking).expect("a look");
-        if seen.hole == 0 {
+        let seen = look(&part(&file, 0, 8 * MIB), AMPLE, MIB, by_seeking).expect("a look");
+        if seen.found[0] == Some(0) {
             return needs::skip(needs::Need::Holes, "a sparse file looks full");
         }
-        assert_eq!((seen.looked, seen.hole), (8 * MIB, 6 * MIB));
+        assert_eq!((seen.looked, seen.found), (8 * MIB, [Some(6 * MIB), None]));
     }
 
     proptest! {
@@ -386,7 +368,8 @@ mod tests {
             let list: Vec<_> = list.into_iter().map(|(a, b, flags)| extent(a, b, flags)).collect();
             let seen = tally(&(start..start + length), &list);
             prop_assert!(seen.looked <= length);
-            prop_assert!(seen.hole + seen.unwritten <= seen.looked);
+            let found: u64 = seen.found.into_iter().flatten().sum();
+            prop_assert!(found <= seen.looked);
         }
     }
 
@@ -405,16 +388,6 @@ mod tests {
         assert_eq!(scaled(1 << 40, 1 << 40, 1 << 60), 1 << 60);
     }
 
-    impl Counts for (u64, u64) {
-        fn plus(self, other: Self) -> Self {
-            (self.0 + other.0, self.1 + other.1)
-        }
-
-        fn scaled(self, looked: u64, whole: u64) -> Self {
-            (self.0, scaled(self.1, looked, whole))
-        }
-    }
-
     #[test]
     fn many_files_take_no_longer_than_one() {
         let file = tempfile::tempfile().expect("a file");
@@ -423,20 +396,25 @@ mod tests {
             offset: 0,
             length: 10,
         };
-        let all = over(&[part; 4], |part, _| Some((part.length, 3))).expect("looked");
-        assert_eq!(all.1, 12, "as if all were looked at");
+        let three = |looked| Seen {
+            looked,
+            found: [Some(3)],
+        };
+        let all = over(&[part; 4], |part, _| Some(three(part.length))).expect("looked");
+        assert_eq!(all.found, [Some(12)], "as if all were looked at");
         let slow = |part: &FileRange<'_>, time: Duration| {
             assert_eq!(time, TIME_MAX / 100);
             std::thread::sleep(TIME_MAX);
-            Some((part.length, 3))
+            Some(three(part.length))
         };
+        let one = over(&[part; 100], slow).expect("looked");
         assert_eq!(
-            over(&[part; 100], slow),
-            Some((10, 300)),
+            (one.looked, one.found),
+            (10, [Some(300)]),
             "one was looked at"
         );
-        assert_eq!(over(&[part; 2], |_, _| None::<(u64, u64)>), None);
-        assert_eq!(over(&[], |_, _| Some((1, 1))), None);
+        assert_eq!(over(&[part; 2], |_, _| None::<Seen<1>>), None);
+        assert_eq!(over(&[], |_, _| Some(three(1))), None);
     }
 
     proptest! {

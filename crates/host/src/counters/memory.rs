@@ -7,14 +7,14 @@
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::FileType;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use iolab_workload::region_state::Residency;
 
-use super::extents::{Counts, FileRange, over, pieces, scaled};
+use super::extents::{FileRange, Seen, look, over};
 use iolab_storage::is_overlaid;
 
 /// Bytes per cachestat call, which counts in the kernel.
@@ -28,77 +28,31 @@ const BEYOND_FILES: u64 = 1 << 30;
 /// Offset beyond the end of every block device.
 const BEYOND_DEVICES: u64 = 1 << 62;
 
-impl Counts for Residency {
-    fn plus(self, other: Self) -> Self {
-        let both = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
-        Self {
-            looked_bytes: self.looked_bytes + other.looked_bytes,
-            resident_bytes: self.resident_bytes + other.resident_bytes,
-            dirty_bytes: both(self.dirty_bytes, other.dirty_bytes),
-            writeback_bytes: both(self.writeback_bytes, other.writeback_bytes),
-        }
-    }
-
-    fn scaled(self, looked: u64, whole: u64) -> Self {
-        let all = |bytes| scaled(bytes, looked, whole);
-        Self {
-            looked_bytes: self.looked_bytes,
-            resident_bytes: all(self.resident_bytes),
-            dirty_bytes: self.dirty_bytes.map(all),
-            writeback_bytes: self.writeback_bytes.map(all),
-        }
-    }
-}
-
 /// Pages of ranges in the page cache; `None` where the system does not report them.
 pub fn residency(parts: &[FileRange<'_>]) -> Option<Residency> {
-    over(parts, of_part)
+    let seen = over(parts, of_part)?;
+    let [resident, dirty_bytes, writeback_bytes] = seen.found;
+    Some(Residency {
+        looked_bytes: seen.looked,
+        resident_bytes: resident?,
+        dirty_bytes,
+        writeback_bytes,
+    })
 }
 
-fn of_part(part: &FileRange<'_>, time: Duration) -> Option<Residency> {
+/// Bytes in the page cache, dirty ones, and those under way to the device.
+fn of_part(part: &FileRange<'_>, time: Duration) -> Option<Seen<3>> {
     if is_overlaid(part.file) {
         return by_mincore(part, time);
     }
     by_cachestat(part, time).or_else(|| by_mincore(part, time))
 }
 
-/// Page counts in a part of a range.
-#[derive(Debug, Clone, Copy, Default)]
-struct Pages {
-    cached: u64,
-    dirty: u64,
-    writeback: u64,
-}
-
-/// Asks about one piece after another until all are seen or the time is over; `None` when a call fails.
-fn look(
-    part: &FileRange<'_>,
-    time: Duration,
-    piece: u64,
-    mut ask: impl FnMut(Range<u64>) -> Option<Pages>,
-) -> Option<Residency> {
+/// Bytes of a piece in this number of pages. A range that does not start and end on page borders touches more pages than its
+/// length.
+fn bytes_in(pages: u64, piece: &Range<u64>) -> Option<u64> {
     let page = iolab_storage::procfs::page_size() as u64;
-    let began = Instant::now();
-    let (mut seen, mut sum) = (0, Pages::default());
-    for piece in pieces(part.offset, part.length, piece) {
-        let bytes = piece.end - piece.start;
-        let pages = ask(piece)?;
-        seen += bytes;
-        // A range that does not start and end on page borders touches more pages than its length.
-        sum.cached += (pages.cached * page).min(bytes);
-        sum.dirty += (pages.dirty * page).min(bytes);
-        sum.writeback += (pages.writeback * page).min(bytes);
-        if began.elapsed() >= time {
-            break;
-        }
-    }
-    let whole = |bytes| scaled(bytes, seen, part.length);
-    Some(Residency {
-        looked_bytes: seen,
-        resident_bytes: whole(sum.cached),
-        dirty_bytes: Some(whole(sum.dirty)),
-        writeback_bytes: Some(whole(sum.writeback)),
-    })
+    Some((pages * page).min(piece.end - piece.start))
 }
 
 /// `struct cachestat_range` of linux/mman.h, since Linux 6.5. A length of 0 would mean "to the end".
@@ -119,43 +73,31 @@ struct Cachestat {
     nr_recently_evicted: u64,
 }
 
-/// Number of the system call on the architectures with the common table; the few others go without.
-const CACHESTAT: Option<libc::c_long> = if cfg!(any(
-    target_arch = "x86_64",
-    target_arch = "aarch64",
-    target_arch = "riscv64",
-    target_arch = "powerpc64",
-    target_arch = "s390x",
-    target_arch = "loongarch64"
-)) {
-    Some(451)
-} else {
-    None
-};
+/// Number of the system call on x86-64 and 64-bit ARM.
+const CACHESTAT: libc::c_long = 451;
 
-fn by_cachestat(part: &FileRange<'_>, time: Duration) -> Option<Residency> {
-    let number = CACHESTAT?;
+fn by_cachestat(part: &FileRange<'_>, time: Duration) -> Option<Seen<3>> {
     look(part, time, PIECE, |piece| {
         let range = CachestatRange {
             off: piece.start,
             len: piece.end - piece.start,
         };
         let mut counts = Cachestat::default();
-        // SAFETY: number 451 is cachestat(fd, const range *, result *, flags) on the architectures above; both
+        // SAFETY: number 451 is cachestat(fd, const range *, result *, flags) on these architectures; both
         // structures are laid out as in linux/mman.h and outlive the call.
         let result = unsafe {
             libc::syscall(
-                number,
+                CACHESTAT,
                 part.file.as_raw_fd(),
                 &raw const range,
                 &raw mut counts,
                 0u32,
             )
         };
-        (result == 0).then_some(Pages {
-            cached: counts.nr_cache,
-            dirty: counts.nr_dirty,
-            writeback: counts.nr_writeback,
+        let pages = [counts.nr_cache, counts.nr_dirty, counts.nr_writeback];
+        (result == 0).then(|| Seen {
+            looked: range.len,
+            found: pages.map(|pages| bytes_in(pages, &piece)),
         })
     })
 }
@@ -220,24 +162,20 @@ impl Drop for Mapping {
     }
 }
 
-fn by_mincore(part: &FileRange<'_>, time: Duration) -> Option<Residency> {
+fn by_mincore(part: &FileRange<'_>, time: Duration) -> Option<Seen<3>> {
     if part.length == 0 || !is_told_the_truth(part.file)? {
         return None;
     }
     let page = iolab_storage::procfs::page_size() as u64;
     let mapping = Mapping::new(part.file, part.offset, part.length)?;
     let mut vector = vec![0u8; (PIECE_MAPPED / page) as usize + 2];
-    let seen = look(part, time, PIECE_MAPPED, |piece| {
+    look(part, time, PIECE_MAPPED, |piece| {
         let count = mapping.pages(&piece, page, &mut vector)?;
-        Some(Pages {
-            cached: vector[..count].iter().filter(|v| **v & 1 == 1).count() as u64,
-            ..Pages::default()
+        let cached = vector[..count].iter().filter(|v| **v & 1 == 1).count();
+        Some(Seen {
+            looked: piece.end - piece.start,
+            found: [bytes_in(cached as u64, &piece), None, None],
         })
-    })?;
-    Some(Residency {
-        dirty_bytes: None,
-        writeback_bytes: None,
-        ..seen
     })
 }
 
@@ -294,9 +232,8 @@ mod tests {
         let file = hot();
         let is_tmpfs = rustix::fs::fstatfs(&file).is_ok_and(|fs| fs.f_type == 0x0102_1994);
         let drop_all = || fadvise(&file, 0, None, Advice::DontNeed).expect("advised");
-        type Way = fn(&FileRange<'_>, Duration) -> Option<Residency>;
-        let resident =
-            |look: Way| look(&part(&file, 0, SIZE), AMPLE).map(|seen| seen.resident_bytes);
+        type Way = fn(&FileRange<'_>, Duration) -> Option<Seen<3>>;
+        let resident = |look: Way| look(&part(&file, 0, SIZE), AMPLE)?.found[0];
         let ways: [(Need, Way); 2] = [(Need::Cachestat, by_cachestat), (Need::Mincore, by_mincore)];
         for (name, way) in ways {
             if resident(way).is_none() {
@@ -312,11 +249,7 @@ mod tests {
             assert!(filled, "{name}: {:?}", resident(way));
             // An unaligned range: no more bytes than were asked about.
             let some = way(&part(&file, 4097, 5000), AMPLE).expect("it works");
-            assert_eq!(
-                (some.looked_bytes, some.resident_bytes),
-                (5000, 5000),
-                "{name}"
-            );
+            assert_eq!((some.looked, some.found[0]), (5000, Some(5000)), "{name}");
             if is_tmpfs {
                 needs::skip(Need::ColdCache, "a file in memory is never cold");
                 continue;
@@ -330,7 +263,8 @@ mod tests {
     fn written_data_is_owed_until_the_sync() {
         let mut file = hot();
         let owed = |file: &File| {
-            by_cachestat(&part(file, 0, 2 * SIZE), AMPLE).and_then(|seen| seen.owed_bytes())
+            let [_, dirty, writeback] = by_cachestat(&part(file, 0, 2 * SIZE), AMPLE)?.found;
+            Some(dirty? + writeback?)
         };
         match owed(&file) {
             None => needs::skip(Need::Cachestat, "it tells nothing"),

@@ -6,50 +6,27 @@
 #[cfg(test)]
 mod tests;
 
-use super::event::{Edge, Event, Source, SourceKind, Step, TraceEventKind, Transfer};
+use super::event::{Event, Source, SourceKind, TraceEventKind, Transfer};
 use iolab_workload::{Error, Result};
 
-/// Positions of the fields that are read from events, each with its name in the event's format.
-macro_rules! places {
-    ($($event:ident { $($field:ident = $name:literal),+ })+) => {$(
-        #[derive(Debug, Clone, Copy)]
-        struct $event {
-            $($field: FieldPlace,)+
+impl SourceKind {
+    /// Names of the fields that are read from an event of this kind.
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Block(_) => &["common_pid", "dev", "sector", "nr_sector", "rwbs"],
+            Self::Began => &["pid", "common_pid"],
+            Self::Sync(_) => &["common_pid", "dev", "ino"],
+            Self::SyncCall(_) => &["common_pid"],
+            Self::Commit(_) => &["dev"],
+            Self::Wakeup => &["pid"],
+            Self::Switch => &["next_pid"],
         }
-
-        impl $event {
-            fn of(format: &Format) -> Result<Self> {
-                Ok(Self { $($field: format.place($name)?,)+ })
-            }
-        }
-    )+};
+    }
 }
 
-places! {
-    Block { disk = "dev", first = "sector", count = "nr_sector", flags = "rwbs", thread = "common_pid" }
-    Began { thread = "pid", by = "common_pid" }
-    Sync { file_system = "dev", inode = "ino", thread = "common_pid" }
-    SyncCall { thread = "common_pid" }
-    Commit { file_system = "dev" }
-    Wakeup { thread = "pid" }
-    Switch { next = "next_pid" }
-}
-
-/// An event with the positions of its fields.
-#[derive(Debug, Clone, Copy)]
-enum Recorded {
-    Block(Step, Block),
-    Began(Began),
-    Sync(Edge, Sync),
-    SyncCall(Edge, SyncCall),
-    Commit(Edge, Commit),
-    Wakeup(Wakeup),
-    Switch(Switch),
-}
-
-/// Reader of records by the formats of their events.
+/// Reader of records: the number of each event, its kind, and the positions of its fields.
 #[derive(Debug, Default)]
-pub(super) struct Decoder(Vec<(u16, Recorded)>);
+pub(super) struct Decoder(Vec<(u16, SourceKind, Vec<FieldPlace>)>);
 
 impl Decoder {
     /// Adds the format of an event.
@@ -57,17 +34,11 @@ impl Decoder {
     /// # Errors
     /// A field is missing.
     pub(super) fn add(&mut self, source: Source, format: &str) -> Result<()> {
-        let format = &Format::parse(format)?;
-        let recorded = match source.kind {
-            SourceKind::Block(step) => Recorded::Block(step, Block::of(format)?),
-            SourceKind::Began => Recorded::Began(Began::of(format)?),
-            SourceKind::Wakeup => Recorded::Wakeup(Wakeup::of(format)?),
-            SourceKind::Switch => Recorded::Switch(Switch::of(format)?),
-            SourceKind::Sync(edge) => Recorded::Sync(edge, Sync::of(format)?),
-            SourceKind::SyncCall(edge) => Recorded::SyncCall(edge, SyncCall::of(format)?),
-            SourceKind::Commit(edge) => Recorded::Commit(edge, Commit::of(format)?),
-        };
-        self.0.push((format.id, recorded));
+        let format = Format::parse(format)?;
+        let (_, kind) = source;
+        let places = kind.fields().iter().map(|name| format.place(name));
+        self.0
+            .push((format.id, kind, places.collect::<Result<_>>()?));
         Ok(())
     }
 
@@ -95,39 +66,42 @@ impl Decoder {
     /// Event in a record; `None` for an unknown event or a truncated record.
     fn event(&self, record: &[u8]) -> Option<TraceEventKind> {
         let id = u16::from_le_bytes(record.get(..2)?.try_into().ok()?);
-        let (_, recorded) = self.0.iter().find(|(known, _)| *known == id)?;
-        let long = |place: FieldPlace| place.number(record);
-        let short = |place: FieldPlace| Some(long(place)? as u32);
-        Some(match *recorded {
-            Recorded::Block(step, at) => TraceEventKind::Block {
-                step,
-                disk: short(at.disk)?,
-                first: long(at.first)?,
-                count: short(at.count)?,
-                transfer: transfer(at.flags.bytes(record)?),
-                metadata: is_metadata(at.flags.bytes(record)?),
-                thread: short(at.thread)?,
+        let (_, kind, places) = self.0.iter().find(|(known, ..)| *known == id)?;
+        let long = |field: usize| places[field].number(record);
+        let short = |field: usize| Some(long(field)? as u32);
+        Some(match *kind {
+            SourceKind::Block(step) => {
+                let flags = places[4].bytes(record)?;
+                TraceEventKind::Block {
+                    step,
+                    thread: short(0)?,
+                    disk: short(1)?,
+                    first: long(2)?,
+                    count: short(3)?,
+                    transfer: transfer(flags),
+                    metadata: is_metadata(flags),
+                }
+            }
+            SourceKind::Began => TraceEventKind::Began {
+                thread: short(0)?,
+                by: short(1)?,
             },
-            Recorded::Began(at) => TraceEventKind::Began {
-                thread: short(at.thread)?,
-                by: short(at.by)?,
-            },
-            Recorded::Sync(edge, at) => TraceEventKind::Sync {
+            SourceKind::Sync(edge) => TraceEventKind::Sync {
                 edge,
-                file_system: short(at.file_system)?,
-                inode: long(at.inode)?,
-                thread: short(at.thread)?,
+                thread: short(0)?,
+                file_system: short(1)?,
+                inode: long(2)?,
             },
-            Recorded::SyncCall(edge, at) => TraceEventKind::SyncCall {
+            SourceKind::SyncCall(edge) => TraceEventKind::SyncCall {
                 edge,
-                thread: short(at.thread)?,
+                thread: short(0)?,
             },
-            Recorded::Commit(edge, at) => TraceEventKind::Commit {
+            SourceKind::Commit(edge) => TraceEventKind::Commit {
                 edge,
-                file_system: short(at.file_system)?,
+                file_system: short(0)?,
             },
-            Recorded::Wakeup(at) => TraceEventKind::Woken(short(at.thread)?),
-            Recorded::Switch(at) => TraceEventKind::Runs(short(at.next)?),
+            SourceKind::Wakeup => TraceEventKind::Woken(short(0)?),
+            SourceKind::Switch => TraceEventKind::Runs(short(0)?),
         })
     }
 }
@@ -162,14 +136,8 @@ fn is_metadata(flags: &[u8]) -> bool {
 pub(super) struct Format {
     /// Number in the records of the event.
     pub(super) id: u16,
-    fields: Vec<Field>,
-}
-
-/// A field: its name and its position.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Field {
-    name: String,
-    place: FieldPlace,
+    /// Name and position of each field.
+    fields: Vec<(String, FieldPlace)>,
 }
 
 /// Position of a field in a record, in bytes.
@@ -212,8 +180,8 @@ impl Format {
     /// # Errors
     /// The event has no field of that name.
     pub(super) fn place(&self, name: &str) -> Result<FieldPlace> {
-        let field = self.fields.iter().find(|field| field.name == name);
-        field.map(|field| field.place).ok_or_else(|| {
+        let field = self.fields.iter().find(|(own, _)| own == name);
+        field.map(|(_, place)| *place).ok_or_else(|| {
             Error::failed(format!(
                 "trace event {} of this kernel has no field {name}",
                 self.id
@@ -224,20 +192,18 @@ impl Format {
 }
 
 /// Parses a line such as `field:char rwbs[10]; offset:34; size:10; signed:0;`.
-fn field(line: &str) -> Option<Field> {
+fn field(line: &str) -> Option<(String, FieldPlace)> {
     let mut parts = line.trim().split(';').map(str::trim);
     let declaration = parts.next()?.strip_prefix("field:")?;
     let last = declaration.split_whitespace().last()?;
     let name = last.split('[').next()?.to_owned();
     let mut number =
         |what: &str| -> Option<usize> { parts.next()?.strip_prefix(what)?.parse().ok() };
-    Some(Field {
-        name,
-        place: FieldPlace {
-            offset: number("offset:")?,
-            size: number("size:")?,
-        },
-    })
+    let place = FieldPlace {
+        offset: number("offset:")?,
+        size: number("size:")?,
+    };
+    Some((name, place))
 }
 
 /// Bytes of a page before its records: a stamp, and the length of the records.

@@ -147,17 +147,8 @@ pub fn kernel_number((major, minor): DiskNumber) -> u32 {
 /// Filter that lets every event through.
 pub(super) const NO_FILTER: &str = "0";
 
-/// A recorded event.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Source {
-    /// Folder below `events`.
-    pub(super) path: &'static str,
-    pub(super) kind: SourceKind,
-}
-
-const fn source(path: &'static str, kind: SourceKind) -> Source {
-    Source { path, kind }
-}
+/// A recorded event: its folder below `events`, and its kind.
+pub(super) type Source = (&'static str, SourceKind);
 
 /// Kind of recorded event.
 #[derive(Debug, Clone, Copy)]
@@ -197,58 +188,44 @@ pub struct TracedPlaces {
 
 /// Events needed to trace the requests of a disk.
 pub(super) const BLOCK_SOURCES: [Source; 5] = table! {
-    source("block/block_io_start", SourceKind::Block(Step::Start));
-    source("block/block_rq_issue", SourceKind::Block(Step::Issue));
-    source("block/block_rq_complete", SourceKind::Block(Step::Complete));
-    source("block/block_bio_queue", SourceKind::Block(Step::BioQueue));
-    source("block/block_bio_complete", SourceKind::Block(Step::BioComplete));
+    ("block/block_io_start", SourceKind::Block(Step::Start));
+    ("block/block_rq_issue", SourceKind::Block(Step::Issue));
+    ("block/block_rq_complete", SourceKind::Block(Step::Complete));
+    ("block/block_bio_queue", SourceKind::Block(Step::BioQueue));
+    ("block/block_bio_complete", SourceKind::Block(Step::BioComplete));
 };
 
 /// Event needed to know the threads of an observed program.
-pub(super) const BEGAN_SOURCE: Source = source("task/task_newtask", SourceKind::Began);
+pub(super) const BEGAN_SOURCE: Source = ("task/task_newtask", SourceKind::Began);
 
 /// Events needed in every traced trial.
 pub(super) const THREAD_SOURCES: [Source; 2] = table! {
-    source("sched/sched_wakeup", SourceKind::Wakeup);
-    source("sched/sched_switch", SourceKind::Switch);
+    ("sched/sched_wakeup", SourceKind::Wakeup);
+    ("sched/sched_switch", SourceKind::Switch);
 };
 
 /// Events that delimit syncs, where the kernel has them: file systems built as modules have events once they
 /// are loaded.
 pub(super) const SYNC_SOURCES: [Source; 6] = table! {
-    source("ext4/ext4_sync_file_enter", SourceKind::Sync(Edge::Begin));
-    source("ext4/ext4_sync_file_exit", SourceKind::Sync(Edge::End));
-    source("xfs/xfs_file_fsync", SourceKind::Sync(Edge::Begin));
-    source("xfs/xfs_dir_fsync", SourceKind::Sync(Edge::Begin));
-    source("jbd2/jbd2_start_commit", SourceKind::Commit(Edge::Begin));
-    source("jbd2/jbd2_end_commit", SourceKind::Commit(Edge::End));
+    ("ext4/ext4_sync_file_enter", SourceKind::Sync(Edge::Begin));
+    ("ext4/ext4_sync_file_exit", SourceKind::Sync(Edge::End));
+    ("xfs/xfs_file_fsync", SourceKind::Sync(Edge::Begin));
+    ("xfs/xfs_dir_fsync", SourceKind::Sync(Edge::Begin));
+    ("jbd2/jbd2_start_commit", SourceKind::Commit(Edge::Begin));
+    ("jbd2/jbd2_end_commit", SourceKind::Commit(Edge::End));
 };
 
 /// Events that delimit sync calls, where the kernel has them: not every file system reports the end of a sync.
 pub(super) const SYNC_CALL_SOURCES: [Source; 6] = table! {
-    source("syscalls/sys_enter_fsync", SourceKind::SyncCall(Edge::Begin));
-    source("syscalls/sys_exit_fsync", SourceKind::SyncCall(Edge::End));
-    source("syscalls/sys_enter_fdatasync", SourceKind::SyncCall(Edge::Begin));
-    source("syscalls/sys_exit_fdatasync", SourceKind::SyncCall(Edge::End));
-    source("syscalls/sys_enter_msync", SourceKind::SyncCall(Edge::Begin));
-    source("syscalls/sys_exit_msync", SourceKind::SyncCall(Edge::End));
+    ("syscalls/sys_enter_fsync", SourceKind::SyncCall(Edge::Begin));
+    ("syscalls/sys_exit_fsync", SourceKind::SyncCall(Edge::End));
+    ("syscalls/sys_enter_fdatasync", SourceKind::SyncCall(Edge::Begin));
+    ("syscalls/sys_exit_fdatasync", SourceKind::SyncCall(Edge::End));
+    ("syscalls/sys_enter_msync", SourceKind::SyncCall(Edge::Begin));
+    ("syscalls/sys_exit_msync", SourceKind::SyncCall(Edge::End));
 };
 
-impl Source {
-    /// Whether the event applies to a disk with, or without, a request queue.
-    fn is_of(self, has_requests: bool) -> bool {
-        match self.kind {
-            SourceKind::Block(Step::BioQueue | Step::BioComplete) => !has_requests,
-            SourceKind::Block(Step::Start | Step::Issue | Step::Complete) => has_requests,
-            SourceKind::Wakeup
-            | SourceKind::Switch
-            | SourceKind::Began
-            | SourceKind::Sync(_)
-            | SourceKind::SyncCall(_)
-            | SourceKind::Commit(_) => true,
-        }
-    }
-
+impl SourceKind {
     /// Filter for some places and the threads of trials; `None` where none of the places has such events.
     pub(super) fn filter(self, places: &TracedPlaces) -> Option<String> {
         let of_any = |devices: &mut dyn Iterator<Item = DiskNumber>| {
@@ -261,12 +238,12 @@ impl Source {
             TracedThreads::OfTrials => true,
             TracedThreads::All => false,
         };
-        match self.kind {
-            SourceKind::Block(_) => {
-                let own = places
-                    .disks
-                    .iter()
-                    .filter(|(_, has_requests)| self.is_of(*has_requests));
+        match self {
+            SourceKind::Block(step) => {
+                // Events of bios show the requests of disks without a queue.
+                let is_of_bios = matches!(step, Step::BioQueue | Step::BioComplete);
+                let disks = places.disks.iter();
+                let own = disks.filter(|(_, has_requests)| *has_requests != is_of_bios);
                 of_any(&mut own.map(|(disk, _)| *disk))
             }
             SourceKind::Sync(_) | SourceKind::Commit(_) => {

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{read_dir, read_to_string};
+use std::path::PathBuf;
 
-use iolab_storage::procfs::started_ticks;
+use iolab_storage::procfs::ProcessStat;
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::witness::{OtherProcess, OtherProcesses};
 
@@ -54,22 +55,23 @@ pub(super) fn start_and_parent(process: u32, task: u32) -> Option<(u64, u32)> {
     identity(&stat).map(|identity| (identity.started, identity.parent))
 }
 
+/// Folders of the threads of a process.
+fn task_folders(process: u32) -> impl Iterator<Item = PathBuf> {
+    let entries = read_dir(format!("/proc/{process}/task")).into_iter();
+    entries.flatten().flatten().map(|entry| entry.path())
+}
+
 /// Threads of a process.
 pub(super) fn tasks(process: u32) -> Vec<u32> {
-    let entries = read_dir(format!("/proc/{process}/task"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+    let names = task_folders(process);
+    names
+        .filter_map(|folder| folder.file_name()?.to_str()?.parse().ok())
         .collect()
 }
 
 /// Processes that a process's threads have started: proc_tid_children(5).
 fn children(process: u32) -> impl Iterator<Item = u32> {
-    let threads = read_dir(format!("/proc/{process}/task"));
-    let threads = threads.into_iter().flatten().flatten();
-    let texts = threads.filter_map(|thread| read_to_string(thread.path().join("children")).ok());
+    let texts = task_folders(process).filter_map(|task| read_to_string(task.join("children")).ok());
     texts.flat_map(|text| {
         let all = text.split_whitespace().map(str::parse);
         all.filter_map(Result::ok).collect::<Vec<u32>>()
@@ -78,25 +80,17 @@ fn children(process: u32) -> impl Iterator<Item = u32> {
 
 /// Time for which the threads of a process waited for a CPU, ns.
 pub(super) fn run_delay_ns(process: u32) -> Option<u64> {
-    let threads = read_dir(format!("/proc/{process}/task")).ok()?.flatten();
-    let delays = threads.filter_map(|thread| {
-        let text = read_to_string(thread.path().join("schedstat")).ok()?;
-        parse_run_delay_ns(&text)
-    });
+    let texts =
+        task_folders(process).filter_map(|task| read_to_string(task.join("schedstat")).ok());
+    let delays = texts.filter_map(|text| parse_run_delay_ns(&text));
     delays.reduce(u64::saturating_add)
 }
 
 /// Page faults with I/O of a process and the children that it waited for.
 pub(super) fn major_faults(process: u32) -> Option<u64> {
     let stat = lossy_text_of(format!("/proc/{process}/stat")).ok()?;
-    faults_of(&stat)
-}
-
-/// Major faults in proc_pid_stat(5): field 12 of the process, field 13 of its children; the state is field 3.
-fn faults_of(stat: &str) -> Option<u64> {
-    let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_whitespace().skip(9);
-    let own: u64 = fields.next()?.parse().ok()?;
-    Some(own.saturating_add(fields.next()?.parse().ok()?))
+    let stat = ProcessStat::parse(&stat)?;
+    Some(stat.number(12)?.saturating_add(stat.number(13)?))
 }
 
 /// Whether a process ignores the ends of its children, whose accounts are then lost: proc_pid_status(5), signal
@@ -126,18 +120,13 @@ impl Identity {
     }
 }
 
-/// Parses proc_pid_stat(5). The name stands in parentheses and may contain some itself.
 fn identity(stat: &str) -> Option<Identity> {
-    let (open, close) = (stat.find('(')?, stat.rfind(')')?);
-    // The state, field 3, comes first here; the parent is field 4, the flags are field 9.
-    let mut fields = stat.get(close + 1..)?.split_whitespace().skip(1);
-    let parent = fields.next()?.parse().ok()?;
-    let flags: u64 = fields.nth(4)?.parse().ok()?;
+    let stat = ProcessStat::parse(stat)?;
     Some(Identity {
-        name: stat.get(open + 1..close)?.to_owned(),
-        is_kernel: flags & KERNEL_THREAD != 0,
-        parent,
-        started: started_ticks(stat)?,
+        name: stat.name.to_owned(),
+        is_kernel: stat.number(9)? & KERNEL_THREAD != 0,
+        parent: u32::try_from(stat.number(4)?).ok()?,
+        started: stat.number(22)?,
     })
 }
 
@@ -310,8 +299,6 @@ mod tests {
             started: 4711,
         };
         assert_eq!(identity(stat), Some(expected));
-        let faults = "812 (a) b) S 2 0 0 0 -1 0 1 20 300 4000 0 0 0 0 20 0 1 0 4711 0 0 1";
-        assert_eq!(faults_of(faults), Some(4300));
         assert_eq!(identity("812 (cut) S 2 0"), None);
     }
 

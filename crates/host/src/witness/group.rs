@@ -109,10 +109,7 @@ impl GroupFolder {
         let mounts = fs::read(proc.join("self/mountinfo")).ok()?;
         let own = fs::read_to_string(proc.join(process).join("cgroup")).ok()?;
         let own = ControlGroup::parse(&own).find(|own| own.controllers.is_empty())?;
-        let hierarchies = Hierarchy::parse(&mounts).into_iter();
-        let mut hierarchies = hierarchies.filter(|hierarchy| hierarchy.holds(&own));
-        let hierarchy = hierarchies.next()?;
-        let folder = hierarchy.on_the_way_up(&own).into_iter().next()?;
+        let folder = own.folders(&Hierarchy::parse(&mounts)).into_iter().next()?;
         // Only the root of the machine has no limits, and no limit files.
         let is_root = own.path == "/" && !folder.join("cgroup.type").exists();
         Some(Self { folder, is_root })

@@ -7,7 +7,6 @@ use std::ffi::OsString;
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Instant;
 
@@ -18,9 +17,9 @@ use super::descriptors::Descriptors;
 use super::exits::{Exits, family, total};
 use super::over_time::Recorder;
 use super::{Followed, Milestone, Watch, lost, nanoseconds, wait};
-use crate::counters::{account_of, account_of_collected, resource_use};
+use crate::counters::{account_of, account_of_collected, reap};
 use iolab_workload::Result;
-use iolab_workload::counters::{ProcessIo, ResourceUse};
+use iolab_workload::counters::ProcessIo;
 use iolab_workload::witness::{ObservedEnd, ProcessTotals, Subject};
 
 /// The program with all its descendants.
@@ -134,7 +133,7 @@ impl Tree {
                 return Ok(false);
             }
             self.totals.collected += 1;
-            let (status, usage) = reap(process)?;
+            let (status, usage, _) = reap(process.cast_signed()).map_err(lost)?;
             self.totals.usage = Some(self.totals.usage.unwrap_or_default().plus(usage));
             if process == self.program.as_raw_nonzero().get().unsigned_abs() {
                 self.ended_ns = Some(nanoseconds(began));
@@ -196,24 +195,6 @@ fn ended_child() -> Result<Option<u32>> {
         Some(libc::ECHILD) => Ok(Some(0)),
         Some(libc::EINTR) => Ok(None),
         _ => Err(lost(error)),
-    }
-}
-
-/// Collects the end of a child: its status, and its resource use with the children that it waited for.
-fn reap(process: u32) -> Result<(ExitStatus, ResourceUse)> {
-    let mut status = 0;
-    // SAFETY: all-zero bytes are a valid rusage.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    loop {
-        // SAFETY: both pointers are to writable memory of the right types, for the time of the call.
-        let waited = unsafe { libc::wait4(process.cast_signed(), &mut status, 0, &mut usage) };
-        if waited > 0 {
-            return Ok((ExitStatus::from_raw(status), resource_use(&usage)));
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(lost(error));
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::exits::{Exit, Exits, family};
 use super::over_time::AllDevices;
 use super::running_process::RunningProcess;
 use super::seen_file::{Target, file_at_end};
-use super::{Followed, Milestone, Number, Ready, Watch, Witness, WitnessOf};
+use super::{Followed, Milestone, Number, Watch, Witness, WitnessOf};
 use crate::cgroup::CgroupLimits;
 use crate::clock::Clock;
 use crate::counters::{self, NfsMounts, cancelled_by_this_process};
@@ -49,7 +49,10 @@ impl Before {
     ///
     /// # Errors
     /// There is no such process.
-    pub(super) fn read<'a>(of: &Witness<'a>, watched: Vec<Stack>) -> Result<(Self, Ready<'a>)> {
+    pub(super) fn read(
+        of: &Witness<'_>,
+        watched: Vec<Stack>,
+    ) -> Result<(Self, Option<RunningProcess>)> {
         let target = of.target.map(Target::before);
         let others = Others::read(&BTreeSet::new());
         let dirty_bytes = procfs::dirty_bytes();
@@ -60,10 +63,9 @@ impl Before {
         let counters = counters::snapshot(&stacks);
         let nfs = NfsMounts::read();
         // Process accounts come before device counters: I/O in between is not mistaken for another process's.
-        let ready = match of.of {
-            WitnessOf::Process(process) => Ready::Process(Box::new(RunningProcess::new(process)?)),
-            WitnessOf::Program { file, words } => Ready::Program { file, words },
-            WitnessOf::Devices(_) => Ready::Devices,
+        let joined = match of.of {
+            WitnessOf::Process(process) => Some(RunningProcess::new(process)?),
+            WitnessOf::Program { .. } | WitnessOf::Devices(_) => None,
         };
         let before = Self {
             target,
@@ -76,7 +78,7 @@ impl Before {
             devices: AllDevices::read(),
             cancelled_bytes: cancelled_by_this_process(),
         };
-        Ok((before, ready))
+        Ok((before, joined))
     }
 
     /// Numbers of the devices below the target or the observed devices.

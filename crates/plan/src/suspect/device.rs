@@ -265,7 +265,7 @@ pub(super) const READ_AHEAD_LIMIT: Suspect = Suspect {
     change: "system=read_ahead_kb:16384",
     order: 3,
     take_off: |sides| {
-        let is_short = |bytes: u64| bytes > 0 && bytes < u64::from(ENOUGH_KIB) << 10;
+        let is_short = |bytes: u64| bytes > 0 && bytes < ENOUGH_KIB << 10;
         let reads_ahead = |trial: &TrialSpec| {
             trial.cache == CacheState::Cold
                 && trial.read_percent > 0

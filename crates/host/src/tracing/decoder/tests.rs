@@ -123,11 +123,11 @@ fn only_disks_with_such_events_are_traced() {
         disks: vec![((8, 0), true), ((253, 1), false)],
         ..TracedPlaces::default()
     };
-    let filters = BLOCK_SOURCES.map(|source| source.filter(&places).unwrap_or_default());
+    let filters = BLOCK_SOURCES.map(|(_, kind)| kind.filter(&places).unwrap_or_default());
     assert_eq!(filters[0], "dev == 8388608");
     assert_eq!(filters[3], "dev == 265289729");
     for source in SYNC_SOURCES.into_iter().chain(SYNC_CALL_SOURCES) {
-        assert_eq!(source.filter(&places), None);
+        assert_eq!(source.1.filter(&places), None);
     }
     let one = TracedPlaces {
         disks: vec![((8, 0), true)],
@@ -135,19 +135,19 @@ fn only_disks_with_such_events_are_traced() {
         threads: TracedThreads::All,
         sync_calls: true,
     };
-    assert_eq!(BLOCK_SOURCES[3].filter(&one), None);
+    assert_eq!(BLOCK_SOURCES[3].1.filter(&one), None);
     for source in SYNC_SOURCES {
-        let filter = source.filter(&one);
+        let filter = source.1.filter(&one);
         assert_eq!(filter.as_deref(), Some("dev == 8388609 || dev == 8388610"));
     }
     for source in SYNC_CALL_SOURCES {
-        assert_eq!(source.filter(&one).as_deref(), Some(NO_FILTER));
+        assert_eq!(source.1.filter(&one).as_deref(), Some(NO_FILTER));
     }
     // Either events of trial threads, or the start of any thread.
     for (places, of_trials) in [(&places, true), (&one, false)] {
         for source in THREAD_SOURCES {
-            assert_eq!(source.filter(places).is_some(), of_trials);
+            assert_eq!(source.1.filter(places).is_some(), of_trials);
         }
-        assert_eq!(BEGAN_SOURCE.filter(places).is_some(), !of_trials);
+        assert_eq!(BEGAN_SOURCE.1.filter(places).is_some(), !of_trials);
     }
 }
