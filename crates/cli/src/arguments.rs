@@ -299,12 +299,6 @@ pub(crate) struct Export {
     /// One row per trial and rank, of runs by several processes
     #[arg(long, conflicts_with_all = ["histogram", "series"])]
     pub(crate) ranks: bool,
-    /// One row per service level that a run was asked about (iolab fit, iolab run --slo), with the answer
-    #[arg(long, conflicts_with_all = ["histogram", "series", "ranks"])]
-    pub(crate) answers: bool,
-    /// Add the start of its run to each value; prometheus only. The textfile collector refuses time stamps
-    #[arg(long)]
-    pub(crate) timestamps: bool,
     /// Replace an existing file atomically, but only a file of gauges; prometheus only
     #[arg(long)]
     pub(crate) force: bool,
@@ -376,7 +370,7 @@ pub(crate) struct Compare {
     /// Whether higher or lower numbers are better; for text only
     #[arg(long, value_enum)]
     pub(crate) better: Option<BetterName>,
-    /// File to write; the extension chooses the format (.csv, .json, .md, .txt); default: standard output
+    /// File to write; the extension chooses the format (.json, .md, .txt); default: standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Output format; default: by the extension of -o, else text
@@ -408,8 +402,6 @@ pub(crate) enum CompareFormat {
     Text,
     /// Everything at full precision, with the raw values
     Json,
-    /// One row per cell
-    Csv,
     /// A Markdown table
     Markdown,
 }

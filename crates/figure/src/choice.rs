@@ -3,10 +3,9 @@
 use iolab_workload::{Error, Result};
 
 use super::kind::FigureKind::{
-    self, Course, Heat, Load, Order, PValues, Percentiles, Ratio, Response, Rounds,
+    self, Course, Load, Order, PValues, Percentiles, Ratio, Response, Rounds,
 };
-use super::kind::WITH_LINES;
-use super::options::{Center, Options, Spread};
+use super::options::Options;
 
 /// An option that changes what a figure shows. Titles and lengths suit every figure.
 pub(super) struct Choice {
@@ -19,25 +18,25 @@ pub(super) struct Choice {
 }
 
 /// All choices.
-pub(super) const CHOICES: [Choice; 12] = [
+pub(super) const CHOICES: [Choice; 9] = [
     Choice {
         flag: "--x",
-        kinds: &[Response, Load, Ratio, PValues, Heat],
+        kinds: &[Response, Load, Ratio, PValues],
         is_asked: |o| o.x.is_some(),
     },
     Choice {
         flag: "--y",
-        kinds: &[Response, Load, Ratio, PValues, Order, Course, Heat],
+        kinds: &[Response, Load, Ratio, PValues, Order, Course],
         is_asked: |o| o.y.is_some(),
     },
     Choice {
         flag: "--series",
-        kinds: &[Response, Percentiles, Load, Course, Heat],
+        kinds: &[Response, Percentiles, Load, Course],
         is_asked: |o| o.series.is_some(),
     },
     Choice {
         flag: "--facet",
-        kinds: &[Response, Percentiles, Load, Course, Heat],
+        kinds: &[Response, Percentiles, Load, Course],
         is_asked: |o| o.facet.is_some(),
     },
     Choice {
@@ -47,20 +46,8 @@ pub(super) const CHOICES: [Choice; 12] = [
     },
     Choice {
         flag: "--log-y or --linear-y",
-        kinds: &[
-            Response, Percentiles, Load, Ratio, Order, Rounds, Course, Heat,
-        ],
+        kinds: &[Response, Percentiles, Load, Ratio, Order, Rounds, Course],
         is_asked: |o| o.log_y.is_some(),
-    },
-    Choice {
-        flag: "--center",
-        kinds: &[Response, Load, Heat],
-        is_asked: |o| o.center != Center::default(),
-    },
-    Choice {
-        flag: "--interval",
-        kinds: &[Response, Load],
-        is_asked: |o| o.spread != Spread::default(),
     },
     Choice {
         flag: "--points",
@@ -77,11 +64,6 @@ pub(super) const CHOICES: [Choice; 12] = [
         flag: "--margin",
         kinds: &[Ratio, PValues],
         is_asked: |o| o.margin.total_cmp(&Options::default().margin).is_ne(),
-    },
-    Choice {
-        flag: "--line",
-        kinds: WITH_LINES,
-        is_asked: |o| !o.references.is_empty(),
     },
 ];
 

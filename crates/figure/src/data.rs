@@ -299,14 +299,14 @@ impl Parts {
         if lines > SERIES_MAX {
             return Err(
                 Error::usage(format!("{lines} lines are too many to distinguish"))
-                    .hint("choose another factor with --series, or --kind heat"),
+                    .hint("choose another factor with --series"),
             );
         }
         let panels = self.panels(data).len();
         if panels > PANELS_MAX {
             return Err(
                 Error::usage(format!("{panels} panels are too many for a figure"))
-                    .hint("choose the factors with --x, --series and --facet, or --kind heat"),
+                    .hint("choose the factors with --x, --series and --facet"),
             );
         }
         Ok(())

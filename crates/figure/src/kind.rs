@@ -64,9 +64,6 @@ kinds! {
     /// Throughput within trials.
     Course = "course", Needs::Series,
         "throughput within the trials over time; with --y p99, latency (--soak, --set latency_over_time=true)";
-    /// A heat map.
-    Heat = "heat", Needs::Cells,
-        "the response to two factors, as a grid of colours";
     /// Stages of requests.
     Stages = "stages", Needs::Cells,
         "time of requests by layer, and of the slowest 1 %, for traced cells (--set trace=true)";
@@ -75,7 +72,7 @@ kinds! {
         "the rest of a difference without each suspect, for a run of iolab why";
 }
 
-/// The kinds with reference lines at values that a user names.
+/// The kinds with lines at service levels.
 pub(super) const WITH_LINES: &[FigureKind] = &[FigureKind::Response, FigureKind::Load];
 
 impl FigureKind {
@@ -107,6 +104,6 @@ mod tests {
             assert!(!kind.words().is_empty(), "{kind}");
         }
         let error = "pie".parse::<FigureKind>().unwrap_err();
-        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, load, ratio, p-values, order, rounds, course, heat, stages, why");
+        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, load, ratio, p-values, order, rounds, course, stages, why");
     }
 }

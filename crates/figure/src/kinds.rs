@@ -49,7 +49,6 @@ pub(super) fn model(
         FigureKind::Order => order::model(runs, options),
         FigureKind::Rounds => order::model_of_rounds(runs, options),
         FigureKind::Course => course::model(runs, options),
-        FigureKind::Heat => response::model_of_heat(runs, options),
         FigureKind::Stages => stages::model(runs, options),
         FigureKind::Why => why::model(runs, options),
         FigureKind::Ratio => compare::ratio(&compared(runs, options)?, options),
@@ -248,14 +247,6 @@ fn hollow<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
         [] => String::new(),
         [only] if !is_part => format!("not served by the device: {only}"),
         _ => "not, or not only, served by the device".to_owned(),
-    }
-}
-
-/// The meaning of a marked field in a heat map, to follow the meaning of its colour.
-fn corner<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
-    match hollow(cells) {
-        nothing if nothing.is_empty() => nothing,
-        meaning => format!("; marked corner: {meaning}"),
     }
 }
 

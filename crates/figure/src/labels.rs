@@ -237,7 +237,7 @@ pub fn bound(bound: RatioBound) -> &'static str {
 }
 
 /// Removes the folder that all these paths begin with. Leaves the names unchanged if any is not a path.
-pub(crate) fn leave_out_common(names: &mut [String]) {
+pub fn leave_out_common(names: &mut [String]) {
     let Some(folder) = common(names).map(str::to_owned) else {
         return;
     };

@@ -2,7 +2,6 @@
 
 mod axes;
 mod grid;
-mod heat;
 mod legend;
 mod marks;
 

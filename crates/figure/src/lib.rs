@@ -9,8 +9,7 @@
 //! `data-unit` of the `<svg>`. [`style`] gives the colours as custom properties.
 //!
 //! Files to begin with: `kind.rs` the kinds and their help, `kinds/` from rows to a model, `layout/` from the model to a scene,
-//! `svg.rs`; `shapes.rs` for `png.rs` and `pdf.rs`; `preview_image.rs` the picture for link previews, `sparkline.rs` a run
-//! without axes.
+//! `svg.rs`; `shapes.rs` for `png.rs` and `pdf.rs`; `preview_image.rs` the picture for link previews.
 
 #![cfg_attr(test, allow(clippy::disallowed_fields))]
 
@@ -28,7 +27,6 @@ pub mod preview_image;
 mod scale;
 mod scene;
 mod shapes;
-pub mod sparkline;
 mod svg;
 #[cfg(test)]
 mod tests;
@@ -36,7 +34,6 @@ mod text;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::bends::Bends;
 use iolab_analysis::claim::remainders;
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::slo::LevelValues;
@@ -47,7 +44,7 @@ use iolab_workload::Result;
 
 pub use kind::FigureKind;
 pub use kinds::axis::of_quantity as axis_of_quantity;
-pub use options::{Center, Options, Reference, ReferenceValue, Spread, parse_length};
+pub use options::{Options, parse_length};
 pub use scale::{Scale, least_and_most, spans_decades};
 pub use svg::{escaped, style};
 
@@ -68,8 +65,6 @@ pub struct FigureRun<'a> {
     pub run: &'a AnalysedRun,
     /// The latencies of its cells; empty unless [`FigureKind::needs_latencies`] holds.
     pub latencies: &'a CellLatencies,
-    /// Bends of its curves, if already computed; otherwise a figure that shows bends computes them.
-    pub bends: Option<&'a Bends>,
     /// The level of its rate search, where the figure shows its quantity instead of one of the analysis.
     pub level: Option<&'a LevelValues>,
     /// Time series of its trials; empty unless [`FigureKind::needs_series`] holds.
@@ -79,12 +74,11 @@ pub struct FigureRun<'a> {
 }
 
 impl<'a> FigureRun<'a> {
-    /// A run without bends, latencies and time series.
+    /// A run without latencies and time series.
     pub fn new(name: &'a str, run: &'a AnalysedRun) -> Self {
         Self {
             name,
             run,
-            bends: None,
             level: None,
             latencies: const { &CellLatencies::new() },
             series: &[],

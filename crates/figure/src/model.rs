@@ -16,8 +16,6 @@ pub enum Ticks {
         /// ns per unit.
         factor: f64,
     },
-    /// Shares as percentages above or below 1: 0.95, 1, 1.05.
-    Ratio,
     /// Quantiles, the axis being 1 / (1 - p): 50, 90, 99, 99.9.
     Quantile,
     /// Names at given places.
@@ -179,28 +177,6 @@ pub struct Band {
     pub high: f64,
 }
 
-/// One coloured field of a heat map.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Field {
-    /// Ends along x.
-    pub x: (f64, f64),
-    /// Ends along y.
-    pub y: (f64, f64),
-    /// Value that decides the colour.
-    pub value: f64,
-    /// The value as it is written into the field.
-    pub label: String,
-    /// Whether it is drawn hollow.
-    pub hollow: bool,
-    /// Run and cell that it comes from.
-    pub origin: Origin,
-}
-
-/// The ends of a step of an axis of names.
-pub fn step(number: usize) -> (f64, f64) {
-    (number as f64 - 0.5, number as f64 + 0.5)
-}
-
 /// A frame with its axes and what is drawn in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
@@ -216,8 +192,6 @@ pub struct Panel {
     pub lines: Vec<ReferenceLine>,
     /// Reference bands for the data.
     pub bands: Vec<Band>,
-    /// Fields of a heat map, with the scale of their colours.
-    pub heat: Option<(Vec<Field>, Scale)>,
     /// Whether the points of its lines stand at values of x that were measured, and not at levels that they share.
     pub free_x: bool,
     /// Height in proportion to the other rows.
@@ -234,7 +208,6 @@ impl Panel {
             series: Vec::new(),
             lines: Vec::new(),
             bands: Vec::new(),
-            heat: None,
             free_x: false,
             weight: 1.0,
         }
@@ -275,8 +248,6 @@ pub struct FigureModel {
     pub panels: Vec<Panel>,
     /// Arrangement of the panels.
     pub arrangement: Arrangement,
-    /// Meaning of the colours of a heat map, with the unit; empty in other figures.
-    pub heat_label: String,
     /// Meaning of a hollow mark; empty if there is none.
     pub hollow: String,
     /// Written below all, small: what marks and intervals are.
@@ -293,7 +264,6 @@ impl FigureModel {
             unit: String::new(),
             panels,
             arrangement: Arrangement::Facets,
-            heat_label: String::new(),
             hollow: String::new(),
             note: String::new(),
         }

@@ -2,7 +2,6 @@
 
 use iolab_analysis::analysis::Response;
 use iolab_workload::response::{LevelQuantity, Requests, ServiceLevel, ServiceLevels};
-use iolab_workload::units::format_ns;
 use iolab_workload::{Error, Result};
 
 use super::kind::{FigureKind, WITH_LINES};
@@ -27,15 +26,9 @@ impl Options {
             Some(shown) => level.subject() == shown.subject(),
             None => self.y.is_some() && self.y == response_of(level),
         };
-        let lines = levels.all().iter().filter(same).map(|level| Reference {
-            value: match level.is_of_time() {
-                true => ReferenceValue::Time(level.limit()),
-                false => ReferenceValue::Number(level.limit()),
-            },
-            label: level.to_string(),
-        });
+        let lines = levels.all().iter().filter(same);
         if self.kind.is_none_or(|kind| WITH_LINES.contains(&kind)) {
-            self.references.extend(lines);
+            self.levels.extend(lines);
         }
         shown
     }
@@ -51,71 +44,6 @@ fn response_of(level: &ServiceLevel) -> Option<Response> {
         LevelQuantity::Throughput => return Some(Response::Throughput),
     };
     of_time.filter(|_| level.of != Requests::Syncs)
-}
-
-/// The location measure of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Center {
-    /// Median of the trials.
-    #[default]
-    Median,
-    /// Mean of the trials.
-    Mean,
-}
-
-/// The meaning of the error bars.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Spread {
-    /// The 95 % interval of the median or mean; also the interquartile range as a band where space permits.
-    #[default]
-    Interval,
-    /// Range from the first to the third quartile.
-    Quartiles,
-    /// One standard deviation on either side of the mean.
-    Deviation,
-    /// No bars.
-    None,
-}
-
-/// The position of a reference line.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ReferenceValue {
-    /// MB/s or requests per second, as the axis has it.
-    Number(f64),
-    /// A time, ns.
-    Time(f64),
-}
-
-impl ReferenceValue {
-    /// The position on an axis of this quantity.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a time on an axis of rates, or a number without a unit on one of times.
-    pub(super) fn on_axis(self, quantity: Response) -> Result<f64> {
-        match self {
-            Self::Number(value) if !quantity.is_time() => Ok(value),
-            Self::Time(ns) if quantity.is_time() => Ok(ns),
-            Self::Time(ns) => Err(Error::usage(format!(
-                "a line at the time {} has no place on an axis of {quantity} ({})",
-                format_ns(ns),
-                quantity.unit()
-            ))
-            .hint("write a number, as in --line 510=SATA, or show times: --y p99")),
-            Self::Number(value) => Err(Error::usage(format!(
-                "a line at {value} has no place on an axis of times ({quantity})"
-            ))
-            .hint("write its unit, as in --line 500us=goal, or show a rate: --y throughput")),
-        }
-    }
-}
-
-/// A horizontal reference line.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reference {
-    /// Position of the line.
-    pub value: ReferenceValue,
-    /// Label of the line: `stated peak`.
-    pub label: String,
 }
 
 /// Options of a figure. The default is for a column of a journal, 241 pt wide.
@@ -135,18 +63,14 @@ pub struct Options {
     pub log_x: Option<bool>,
     /// Logarithmic or linear y axis; `None`: chosen from the data.
     pub log_y: Option<bool>,
-    /// The location measure of a cell.
-    pub center: Center,
-    /// The meaning of the error bars.
-    pub spread: Spread,
     /// Whether to draw every trial as a dot as well.
     pub points: bool,
     /// Two levels of a factor to compare, as `iolab compare --by` takes them: `linkage` or `linkage=static,dynamic`.
     pub by: Option<String>,
     /// The smallest change that matters, a share; shaded in the figure of a ratio.
     pub margin: f64,
-    /// Reference lines.
-    pub references: Vec<Reference>,
+    /// Service levels of the quantity, with a line at the bound of each.
+    pub levels: Vec<ServiceLevel>,
     /// The title above the figure.
     pub title: Option<String>,
     /// Width, points.
@@ -169,12 +93,10 @@ impl Default for Options {
             facet: None,
             log_x: None,
             log_y: None,
-            center: Center::Median,
-            spread: Spread::Interval,
             points: false,
             by: None,
             margin: 0.05,
-            references: Vec::new(),
+            levels: Vec::new(),
             title: None,
             width_pt: 241.0,
             height_pt: None,

@@ -43,16 +43,16 @@ const TRUST_AT: f64 = 564.0;
 const HATCH: f64 = 7.0;
 
 /// The texts above and below the numbers.
-#[derive(Debug, Clone, Copy)]
-pub struct PreviewText<'a> {
+#[derive(Debug)]
+pub struct PreviewText {
     /// The largest words: the drive that was measured.
-    pub title: &'a str,
+    pub title: String,
     /// Target and settings, below the title.
-    pub subject: &'a str,
+    pub subject: String,
     /// Reliability of the numbers, printed below them.
-    pub trust: &'a str,
+    pub trust: String,
     /// The program that made the picture, and when.
-    pub source: &'a str,
+    pub source: String,
 }
 
 /// A number of the picture.
@@ -72,10 +72,12 @@ pub struct PreviewNumber {
     pub unit: String,
     /// Text below the value.
     pub note: String,
-    /// Length of its bar, as a share of the longest.
-    pub share: f64,
-    /// Ends of its interval on the same scale.
+    /// Length of its bar, in `scale`.
+    pub amount: f64,
+    /// Ends of its 95 % interval, in `scale`.
     pub interval: Option<(f64, f64)>,
+    /// Unit of its bar; bars of one unit are comparable: `MB/s`, `IOPS` or `ns`.
+    pub scale: &'static str,
     /// Whether its evidence weakens it: its bar is hatched.
     pub is_doubtful: bool,
     /// Index of its target among the targets of a page, which decides its colour in all figures.
@@ -86,12 +88,12 @@ pub struct PreviewNumber {
 ///
 /// # Errors
 /// Of kind failed when it cannot be drawn.
-pub fn png(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Result<Vec<u8>> {
+pub fn png(numbers: &[PreviewNumber], words: &PreviewText) -> Result<Vec<u8>> {
     super::png::png(&scene(numbers, words), DPI)
 }
 
 /// The picture as SVG, with ids that begin with `id`.
-pub fn svg(numbers: &[PreviewNumber], words: &PreviewText<'_>, id: &str) -> String {
+pub fn svg(numbers: &[PreviewNumber], words: &PreviewText, id: &str) -> String {
     let described = |number: &PreviewNumber| {
         let name = [&number.row, &number.row_aside, &number.row_note].map(String::as_str);
         let name: Vec<&str> = name.into_iter().filter(|text| !text.is_empty()).collect();
@@ -106,14 +108,14 @@ pub fn svg(numbers: &[PreviewNumber], words: &PreviewText<'_>, id: &str) -> Stri
     let description: Vec<String> = numbers.iter().map(described).collect();
     let said = svg::Words {
         id,
-        title: words.title,
+        title: &words.title,
         description: &description.join("; "),
         unit: "",
     };
     svg::write(&scene(numbers, words), &said)
 }
 
-fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
+fn scene(numbers: &[PreviewNumber], words: &PreviewText) -> Scene {
     let mut items = Vec::new();
     let room = SIZE.0 - 2.0 * MARGIN;
     let rows = rows(numbers);
@@ -132,14 +134,14 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
         source.push_str(" One colour per target.");
     }
     for (text, y, size, paint) in [
-        (words.title, 72.0, 36.0, Paint::Ink),
-        (words.subject, 108.0, 19.0, Paint::Muted),
+        (&words.title, 72.0, 36.0, Paint::Ink),
+        (&words.subject, 108.0, 19.0, Paint::Muted),
         (&source, 610.0, 16.0, Paint::Muted),
     ] {
         let (size, text) = shrunk(text, size, room);
         items.push(text_at((MARGIN, y), size, paint, text));
     }
-    let trust = lines(words.trust, TRUST, room);
+    let trust = lines(&words.trust, TRUST, room);
     for (number, text) in trust.into_iter().enumerate() {
         let y = TRUST_AT + TRUST * 1.35 * number as f64;
         items.push(text_at((MARGIN, y), TRUST, Paint::Ink, text));
@@ -175,7 +177,10 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
             let at = columns.iter().position(|name| *name == number.column);
             let at = at.unwrap_or(0);
             let x = MARGIN + NAMES + column * at as f64;
-            items.extend(drawn(number, (x, middle), column - GUTTER, scale));
+            let longest = shown().filter(|other| other.scale == number.scale);
+            let longest = longest.map(reach).fold(0.0, f64::max);
+            let room = column - GUTTER;
+            items.extend(drawn(number, (x, middle), (room, longest), scale));
         }
     }
     Scene {
@@ -239,8 +244,23 @@ fn value_width(number: &PreviewNumber) -> f64 {
     width(&number.value, value) + BEFORE_UNIT + width(&number.unit, unit)
 }
 
-/// The value with its unit, what stands below it, and a bar of its share with its interval.
-fn drawn(number: &PreviewNumber, (x, middle): (f64, f64), room: f64, scale: f64) -> Vec<Item> {
+/// The end of a bar or of its interval, whichever is greater, in the unit of the bar.
+fn reach(number: &PreviewNumber) -> f64 {
+    let end = number.interval.map_or(0.0, |(_, high)| high);
+    end.max(number.amount)
+}
+
+/// The value with its unit, what stands below it, and its bar with its interval; the `longest` one fills the room.
+fn drawn(
+    number: &PreviewNumber,
+    (x, middle): (f64, f64),
+    (room, longest): (f64, f64),
+    scale: f64,
+) -> Vec<Item> {
+    let end = |value: f64| match longest > 0.0 {
+        true => x + room * (value / longest).clamp(0.0, 1.0),
+        false => x,
+    };
     let sizes = SIZES.map(|size| size * scale);
     let unit_x = x + width(&number.value, sizes[0]) + BEFORE_UNIT * scale;
     let (note_size, note) = shrunk(&number.note, sizes[2], room);
@@ -248,7 +268,7 @@ fn drawn(number: &PreviewNumber, (x, middle): (f64, f64), room: f64, scale: f64)
     let bar = Frame {
         left: x,
         top,
-        right: x + (room * number.share).max(2.0),
+        right: end(number.amount).max(x + 2.0),
         bottom: top + BAR * scale,
     };
     let mut items = vec![
@@ -287,7 +307,7 @@ fn drawn(number: &PreviewNumber, (x, middle): (f64, f64), room: f64, scale: f64)
     }
     items.push(Item::Close);
     if let Some((low, high)) = number.interval {
-        items.extend(whisker((x + room * low, x + room * high), bar));
+        items.extend(whisker((end(low), end(high)), bar));
     }
     items
 }
@@ -356,8 +376,9 @@ mod tests {
             value: "502".to_owned(),
             unit: "MB/s".to_owned(),
             note: "±2.0 %".to_owned(),
-            share: 0.9,
-            interval: Some((0.88, 0.92)),
+            amount: 502.0,
+            interval: Some((492.0, 512.0)),
+            scale: "MB/s",
             is_doubtful,
             target: 0,
         }
@@ -365,10 +386,10 @@ mod tests {
 
     fn of(numbers: &[PreviewNumber]) -> Scene {
         let words = PreviewText {
-            title: "A disk",
-            subject: "here",
-            trust: "Trust: good",
-            source: "iolab",
+            title: "A disk".to_owned(),
+            subject: "here".to_owned(),
+            trust: "Trust: good".to_owned(),
+            source: "iolab".to_owned(),
         };
         scene(numbers, &words)
     }
@@ -419,10 +440,10 @@ mod tests {
         let trust =
             "Trust: poor: other programs used the disk or the CPUs during most cells. ".repeat(2);
         let words = PreviewText {
-            title: "Two disks",
-            subject: "here",
-            trust: trust.trim_end(),
-            source: "iolab",
+            title: "Two disks".to_owned(),
+            subject: "here".to_owned(),
+            trust: trust.trim_end().to_owned(),
+            source: "iolab".to_owned(),
         };
         let scene = scene(&numbers, &words);
         let shown: Vec<&Text> = scene.texts().collect();
@@ -433,7 +454,7 @@ mod tests {
             "{notes:?}"
         );
         let all: Vec<&str> = shown.iter().map(|text| text.text.as_str()).collect();
-        assert!(all.join(" ").contains(words.trust), "{all:?}");
+        assert!(all.join(" ").contains(&words.trust), "{all:?}");
         for (i, text) in shown.iter().enumerate() {
             let frame = text.frame();
             assert!(frame.right <= SIZE.0 && frame.bottom <= SIZE.1, "{text:?}");

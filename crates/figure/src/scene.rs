@@ -4,7 +4,7 @@
 use super::text;
 
 /// A colour role.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Paint {
     /// Text, axes.
     Ink,
@@ -16,8 +16,6 @@ pub(super) enum Paint {
     Paper,
     /// The colour of the series around it.
     Series,
-    /// A colour of its own: `#rrggbb`.
-    Fixed(String),
 }
 
 /// Horizontal alignment of a text relative to its position.
@@ -328,24 +326,6 @@ pub(crate) fn marker(place: usize) -> Marker {
     MARKERS[(place + place / SERIES.len()) % MARKERS.len()]
 }
 
-/// Colour for a share, for heat maps: lightness decreases evenly, so that it is readable in grey.
-pub(crate) fn shade(share: f64) -> String {
-    // Three colours of ColorBrewer's YlGnBu (Brewer, 2003), interpolated.
-    const STOPS: [[f64; 3]; 3] = [
-        [247.0, 251.0, 222.0],
-        [65.0, 171.0, 196.0],
-        [12.0, 44.0, 110.0],
-    ];
-    let place = share.clamp(0.0, 1.0) * 2.0;
-    let (from, to, part) = if place < 1.0 {
-        (STOPS[0], STOPS[1], place)
-    } else {
-        (STOPS[1], STOPS[2], place - 1.0)
-    };
-    let mix = |i: usize| (from[i] + (to[i] - from[i]) * part).round() as u8;
-    format!("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2))
-}
-
 /// Red, green and blue of a colour written `#rrggbb`.
 pub(crate) fn channels(colour: &str) -> [u8; 3] {
     [1, 3, 5].map(|at| {
@@ -353,24 +333,6 @@ pub(crate) fn channels(colour: &str) -> [u8; 3] {
         hex.and_then(|hex| u8::from_str_radix(hex, 16).ok())
             .unwrap_or(0)
     })
-}
-
-/// Relative luminance of a colour written `#rrggbb`, 0 to 1 (WCAG 2.2, "relative luminance").
-pub(crate) fn luminance(colour: &str) -> f64 {
-    let [red, green, blue] = channels(colour).map(|channel| {
-        let value = f64::from(channel) / 255.0;
-        if value <= 0.040_45 {
-            value / 12.92
-        } else {
-            ((value + 0.055) / 1.055).powf(2.4)
-        }
-    });
-    0.2126 * red + 0.7152 * green + 0.0722 * blue
-}
-
-/// Contrast of two luminances, 1 to 21 (WCAG 2.2, "contrast ratio").
-pub(crate) fn contrast(a: f64, b: f64) -> f64 {
-    (a.max(b) + 0.05) / (a.min(b) + 0.05)
 }
 
 /// Corners of a marker around its centre, in units of its radius; `None` for the circle. The areas are about equal, so
@@ -423,6 +385,24 @@ pub(crate) fn corners(marker: Marker) -> Option<&'static [(f64, f64)]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Relative luminance of a colour written `#rrggbb`, 0 to 1 (WCAG 2.2, "relative luminance").
+    fn luminance(colour: &str) -> f64 {
+        let [red, green, blue] = channels(colour).map(|channel| {
+            let value = f64::from(channel) / 255.0;
+            if value <= 0.040_45 {
+                value / 12.92
+            } else {
+                ((value + 0.055) / 1.055).powf(2.4)
+            }
+        });
+        0.2126 * red + 0.7152 * green + 0.0722 * blue
+    }
+
+    /// Contrast of two luminances, 1 to 21 (WCAG 2.2, "contrast ratio").
+    fn contrast(a: f64, b: f64) -> f64 {
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
 
     #[test]
     fn lines_begin_and_end_at_the_edges() {

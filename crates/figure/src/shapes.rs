@@ -74,7 +74,7 @@ pub(super) fn drawn(scene: &Scene) -> Vec<Drawn<'_>> {
 
 /// An item that is drawn, within a series of this colour.
 fn one<'a>(item: &'a Item, current: &str) -> Drawn<'a> {
-    let colour = |paint: &Paint| match paint {
+    let colour = |paint: &Paint| match *paint {
         Paint::Series => solid(current),
         other => solid(painted(other).1),
     };

@@ -105,14 +105,14 @@ fn item_to(out: &mut String, item: &Item) {
             width,
             dash,
             paint,
-        } => stroke(out, class, &outline(points), paint, *width, dash),
+        } => stroke(out, class, &outline(points), *paint, *width, dash),
         Item::Area {
             class,
             points,
             opacity,
             paint,
         } => {
-            let (_, colour) = painted(paint);
+            let (_, colour) = painted(*paint);
             let _ = writeln!(
                 out,
                 "<path{} d=\"{}z\" fill=\"{colour}\" fill-opacity=\"{}\"/>",
@@ -126,7 +126,7 @@ fn item_to(out: &mut String, item: &Item) {
             frame,
             fill,
             outlined,
-        } => rectangle(out, class, frame, fill, *outlined),
+        } => rectangle(out, class, frame, *fill, *outlined),
         Item::Hatch {
             frame,
             hatch,
@@ -136,7 +136,7 @@ fn item_to(out: &mut String, item: &Item) {
         } => {
             let lines = scene::lines(*frame, *hatch, *apart);
             let lines: String = lines.iter().map(|line| outline(line)).collect();
-            stroke(out, "hatch", &lines, paint, *width, "");
+            stroke(out, "hatch", &lines, *paint, *width, "");
         }
         Item::Dots { points, diameter } => dots(out, points, *diameter),
         Item::Mark {
@@ -151,7 +151,7 @@ fn item_to(out: &mut String, item: &Item) {
 }
 
 /// Lines along a path, as SVG's `d` has it.
-fn stroke(out: &mut String, class: &str, path: &str, paint: &Paint, width: f64, dash: &str) {
+fn stroke(out: &mut String, class: &str, path: &str, paint: Paint, width: f64, dash: &str) {
     let (name, colour) = painted(paint);
     let dash = if dash.is_empty() {
         String::new()
@@ -166,7 +166,7 @@ fn stroke(out: &mut String, class: &str, path: &str, paint: &Paint, width: f64, 
     );
 }
 
-fn rectangle(out: &mut String, class: &str, frame: &Frame, fill: &Paint, outlined: bool) {
+fn rectangle(out: &mut String, class: &str, frame: &Frame, fill: Paint, outlined: bool) {
     let (name, colour) = painted(fill);
     let stroke = if outlined {
         format!(" stroke=\"currentColor\" stroke-width=\"{OUTLINE}\"")
@@ -250,7 +250,7 @@ fn open(
 }
 
 fn text_to(out: &mut String, text: &Text) {
-    let (name, colour) = painted(&text.paint);
+    let (name, colour) = painted(text.paint);
     let anchor = match text.anchor {
         Anchor::Start => "",
         Anchor::Middle => " text-anchor=\"middle\"",
@@ -275,14 +275,13 @@ fn text_to(out: &mut String, text: &Text) {
 }
 
 /// The class and the colour of a paint.
-pub(super) fn painted(paint: &Paint) -> (&'static str, &str) {
+pub(super) fn painted(paint: Paint) -> (&'static str, &'static str) {
     match paint {
         Paint::Ink => ("ink", INK),
         Paint::Muted => ("muted", MUTED),
         Paint::Grid => ("grid", GRID),
         Paint::Paper => ("paper", PAPER),
         Paint::Series => ("", "currentColor"),
-        Paint::Fixed(colour) => ("", colour),
     }
 }
 

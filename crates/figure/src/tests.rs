@@ -126,11 +126,7 @@ fn search_shows_what_its_trials_decide_or_not() {
     let mut runs = made.runs();
     let mut options = Options::default();
     let level = options.show_levels(&levels).expect("the first level");
-    let bounds: Vec<&str> = options
-        .references
-        .iter()
-        .map(|r| r.label.as_str())
-        .collect();
+    let bounds: Vec<String> = options.levels.iter().map(ToString::to_string).collect();
     assert_eq!(bounds, ["syncs.p95<5ms", "syncs.p95<9ms"]);
     let values = LevelValues {
         level,
@@ -155,7 +151,7 @@ fn search_shows_what_its_trials_decide_or_not() {
         ..Options::default()
     };
     assert_eq!(other.show_levels(&levels), None);
-    assert_eq!(other.references.len(), 1);
+    assert_eq!(other.levels.len(), 1);
 }
 
 #[test]
@@ -325,7 +321,6 @@ fn hostile_names_are_text() {
     let made = Made::new(&records[..1]);
     for kind in [
         FigureKind::Response,
-        FigureKind::Heat,
         FigureKind::Order,
         FigureKind::Percentiles,
     ] {
@@ -333,10 +328,6 @@ fn hostile_names_are_text() {
             kind: Some(kind),
             title: Some(evil.to_owned()),
             id: evil.to_owned(),
-            references: vec![Reference {
-                value: ReferenceValue::Number(1.0),
-                label: evil.to_owned(),
-            }],
             ..Options::default()
         };
         let figure = made.draw(&options).unwrap();
@@ -371,7 +362,6 @@ fn undrawable_data_is_refused_with_a_remedy() {
         ),
         (vec![nothing], kind(FigureKind::Order), "no measured trial"),
         (vec![sizes()], x("color"), "no factor \"color\""),
-        (vec![sizes()], kind(FigureKind::Heat), "two factors"),
         (
             vec![sizes()],
             kind(FigureKind::Load),

@@ -33,8 +33,6 @@ pub enum Block {
     Figure(Picture),
     /// Lines that are copied as they are.
     Lines(Lines),
-    /// Small figures that link to the parts of a page; other formats leave them out.
-    Contents(Contents),
 }
 
 /// Beginning of a part.
@@ -116,8 +114,8 @@ pub struct Picture {
 /// A drawing in the formats that writers need.
 #[derive(Debug)]
 pub enum Drawing {
-    /// A figure, with a version for narrow screens if it does not scroll there.
-    Figure(Box<Figure>, Option<Box<Figure>>),
+    /// A figure.
+    Figure(Box<Figure>),
     /// A picture to share, which other formats leave out.
     Card(String),
 }
@@ -131,41 +129,9 @@ pub struct Lines {
     pub text: String,
 }
 
-/// Small figures of the experiments.
-#[derive(Debug)]
-pub struct Contents {
-    /// Look of each of several targets.
-    pub keys: Vec<TargetKey>,
-    /// The figures.
-    pub figures: Vec<SmallFigure>,
-}
-
-/// Look of a target in all small figures of a page.
-#[derive(Debug, Clone)]
-pub struct TargetKey {
-    pub(crate) colour: String,
-    pub(crate) marker: char,
-    pub(crate) name: String,
-}
-
-/// A small figure with its labels.
-#[derive(Debug, Clone)]
-pub struct SmallFigure {
-    /// Id of the part that it links to.
-    pub(crate) id: String,
-    pub(crate) name: String,
-    /// The best value of each target with its unit and its colour; with many targets, the best of all.
-    pub(crate) best: Vec<(Option<String>, String)>,
-    /// First and last level along the axis, empty where they are long, and the factor.
-    pub(crate) first: String,
-    pub(crate) factor: String,
-    pub(crate) last: String,
-    pub(crate) svg: String,
-}
-
 impl From<Figure> for Drawing {
     fn from(figure: Figure) -> Self {
-        Self::Figure(Box::new(figure), None)
+        Self::Figure(Box::new(figure))
     }
 }
 

@@ -265,7 +265,7 @@ fn eighths(share: f64, width: usize) -> usize {
 }
 
 /// A solid bar of `share` (0 to 1) of `width` columns.
-pub(crate) fn solid_bar(share: f64, width: usize, ascii: bool) -> String {
+fn solid_bar(share: f64, width: usize, ascii: bool) -> String {
     let eighths = eighths(share, width);
     if ascii {
         return "#".repeat(eighths.div_ceil(8));

@@ -5,6 +5,7 @@ pub(crate) mod conclusion;
 use std::io::{self, Write};
 
 use crate::data_column::{IOLAB_VERSION, SCHEMA};
+use crate::document::write;
 use crate::fact;
 use crate::fact::setting_value;
 use iolab_analysis::analysis::Response;
@@ -12,7 +13,6 @@ use iolab_analysis::compare::{
     CellComparison, Comparison, Difference, DiffersIn, Further, HypothesisTest, ReplicationUnit,
     Side, SideName, SideValue,
 };
-use iolab_analysis::doubt::RatioBound;
 use iolab_record::environment::KEYS;
 use iolab_workload::counters::Traffic;
 use iolab_workload::units::{counted, digits, format_p, format_percent};
@@ -24,7 +24,6 @@ use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, columns_over, none}
 use crate::ratio;
 pub use crate::ratio::factor;
 use crate::report::summary::moment;
-use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
 use conclusion::repeated;
 pub use conclusion::{DETECTABLE_MAX, change, remarks};
@@ -68,8 +67,7 @@ impl<T: Serialize> CompareDocument<T> {
     ///
     /// When the output cannot be written.
     pub fn write(&self, to: &mut dyn Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *to, self)?;
-        writeln!(to)
+        write(self, to)
     }
 }
 
@@ -386,73 +384,6 @@ fn verdict(cell: &CellComparison, unit: ReplicationUnit) -> String {
 /// A value as in the table of one run.
 pub(crate) fn value(response: Option<Response>, value: f64) -> String {
     response.map_or_else(|| digits(value, 5), |r| bare(r, value))
-}
-
-/// A column of CSV, with its value for a cell.
-type Exported = (&'static str, fn(&CellComparison) -> Option<f64>);
-
-/// The numbers of each cell in CSV, apart from its levels, tests and verdict.
-const EXPORTED: [Exported; 15] = [
-    ("base_n", |cell| Some(cell.base.values.len() as f64)),
-    ("base", |cell| cell.base.centre),
-    ("base_low", |cell| Some(cell.base.interval?.0)),
-    ("base_high", |cell| Some(cell.base.interval?.1)),
-    ("new_n", |cell| Some(cell.new.values.len() as f64)),
-    ("new", |cell| cell.new.centre),
-    ("new_low", |cell| Some(cell.new.interval?.0)),
-    ("new_high", |cell| Some(cell.new.interval?.1)),
-    ("ratio", |cell| Some(cell.estimate?.ratio)),
-    ("ratio_low", |cell| Some(cell.estimate?.interval?.0)),
-    ("ratio_high", |cell| Some(cell.estimate?.interval?.1)),
-    ("p_adjusted", |cell| cell.p_adjusted),
-    ("run_sd_log", |cell| cell.run_sd),
-    ("detectable", |cell| cell.detectable),
-    ("further", |cell| match cell.further? {
-        Further::Trials(n) => Some(n as f64),
-        Further::TooMany => None,
-    }),
-];
-
-/// Writes one row per cell as CSV.
-///
-/// # Errors
-/// When the output cannot be written.
-pub fn csv(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
-    let rows: Vec<Vec<Field>> = comparison
-        .cells
-        .iter()
-        .map(|cell| csv_row(&comparison.factors, cell))
-        .collect();
-    let mut writer = RowWriter::new(to, Format::Csv, columns_of(rows.first()))?;
-    for row in &rows {
-        writer.row(row)?;
-    }
-    writer.finish()
-}
-
-/// The name of the column of a test: `p_mann_whitney`.
-fn column_of(test: HypothesisTest) -> String {
-    format!("p_{}", test.to_string().to_lowercase().replace('-', "_"))
-}
-
-fn csv_row(factors: &[String], cell: &CellComparison) -> Vec<Field> {
-    let levels = factors.iter().zip(&cell.levels);
-    let levels = levels
-        .map(|(factor, level)| text_field(&format!("level_{}", escape_control(factor)), level));
-    let numbers = EXPORTED.iter().map(|(name, of)| field(name, of(cell)));
-    let tests = cell
-        .tests
-        .iter()
-        .map(|found| field(&column_of(found.test), found.p));
-    let bound = cell.estimate.and_then(|estimate| estimate.bound);
-    let served = |side: &Side| side.served_by.map(|one| one.to_string());
-    let texts = [
-        field("ratio_bound", bound.map(RatioBound::name)),
-        field("base_served_by", served(&cell.base)),
-        field("new_served_by", served(&cell.new)),
-        text_field("verdict", &cell.verdict.to_string()),
-    ];
-    levels.chain(numbers).chain(tests).chain(texts).collect()
 }
 
 /// Writes a comparison as one JSON object; `iolab schema compare` describes it.

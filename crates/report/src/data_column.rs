@@ -58,11 +58,6 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         })
     }
 
-    /// A column of true or false.
-    pub(crate) fn flag(name: &str, doc: &str, value: impl Fn(&R) -> Option<bool> + 'c) -> Self {
-        Self::new(name, doc, "boolean", move |row| value(row).map(Value::from))
-    }
-
     /// A column of numbers.
     pub(crate) fn number(name: &str, doc: &str, value: impl Fn(&R) -> Option<f64> + 'c) -> Self {
         Self::new(name, doc, "number", move |row| value(row).map(Value::from))

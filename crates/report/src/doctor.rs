@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use iolab_record::doctor_findings::{Diagnosis, Finding, Severity};
 use serde_json::{Map, Value, json};
 
+use crate::document::write;
 use crate::layout::{WIDTH_MIN, wrap};
 use iolab_workload::escape_control::escape_control;
 
@@ -85,6 +86,5 @@ pub fn json(diagnosis: &Diagnosis, to: &mut dyn Write) -> io::Result<()> {
         "findings": diagnosis.findings,
         "environment": environment,
     });
-    serde_json::to_writer_pretty(&mut *to, &whole)?;
-    writeln!(to)
+    write(&whole, to)
 }

@@ -5,23 +5,22 @@ use std::io::{self, Write};
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::Claim;
+use iolab_analysis::compare::with_peers;
 use iolab_analysis::runs::RunName;
 use iolab_workload::escape_control::escape_control;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use serde_json::ser::Formatter;
 
 use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
 use crate::data_column::{DataRows, IOLAB_VERSION, SCHEMA};
 use crate::doubt;
 use crate::doubt::TrustData;
 use crate::export::cells::ExportedCell;
-use crate::export::{answers, cells, samples};
-use crate::findings::Conclusion;
+use crate::export::{cells, samples};
 use crate::findings::digest::{Digest, Told};
-use crate::findings::interpretation::concluded;
+use crate::findings::{Conclusion, conclusions};
 
 /// JSON document of `iolab table --format json`.
 #[derive(Serialize, JsonSchema)]
@@ -110,20 +109,6 @@ impl JsonSchema for SamplesDocument {
     }
 }
 
-/// JSON document of `iolab export --answers --format json`: one object per level that a run was asked about, and
-/// one for a search.
-pub(crate) struct AnswersDocument;
-
-impl JsonSchema for AnswersDocument {
-    fn schema_name() -> Cow<'static, str> {
-        "Answers".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schemars::json_schema!({"type": "array", "items": answers::schema()})
-    }
-}
-
 /// A row in some columns.
 struct CellFields<'a>(&'a [String], &'a [Option<&'a Value>]);
 
@@ -150,12 +135,13 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
             analysis: run.analysis(),
         })
         .collect();
-    let concluded: Vec<_> = runs.iter().map(|(_, run)| concluded(run)).collect();
-    let told = runs.iter().zip(&concluded);
-    let told = told.map(|((_, run), (_, peers))| Told { run, peers });
+    let peers: Vec<_> = runs.iter().map(|(_, run)| with_peers(run)).collect();
+    let told = runs.iter().zip(&peers);
+    let told = told.map(|((_, run), peers)| Told { run, peers });
     let digest = Digest::of(&told.collect::<Vec<_>>());
-    let summaries = runs.iter().zip(&concluded);
-    let summaries = summaries.flat_map(|((name, _), (lines, _))| RunSummary::of(&name.id, lines));
+    let summaries = runs.iter().zip(&peers).flat_map(|((name, run), peers)| {
+        RunSummary::of(&name.id, &conclusions(run.analysis(), peers))
+    });
     write(
         &TableDocument {
             schema: SCHEMA,
@@ -174,83 +160,12 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
     )
 }
 
-/// Writes a document with one line per entry of its lists, so that tools can search and compare lines.
-pub(crate) fn write(document: &impl Serialize, to: &mut dyn Write) -> io::Result<()> {
-    let mut serializer = serde_json::Serializer::with_formatter(&mut *to, Lines::default());
-    document.serialize(&mut serializer)?;
+/// Writes a document as one JSON object.
+///
+/// # Errors
+///
+/// When the output cannot be written.
+pub fn write(document: &impl Serialize, to: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *to, document)?;
     writeln!(to)
-}
-
-/// Breaks lines around the values of the outermost object, and the entries of its lists.
-#[derive(Default)]
-struct Lines {
-    /// Number of objects and lists around the current position.
-    depth: usize,
-    /// Whether the innermost object or list has no entry so far.
-    is_empty: bool,
-}
-
-impl Lines {
-    fn begin<W: ?Sized + Write>(&mut self, to: &mut W, mark: &[u8]) -> io::Result<()> {
-        self.depth += 1;
-        self.is_empty = true;
-        to.write_all(mark)
-    }
-
-    /// Begins an entry. Down to this depth, each entry has a line of its own.
-    fn entry<W: ?Sized + Write>(
-        &mut self,
-        to: &mut W,
-        first: bool,
-        down_to: usize,
-    ) -> io::Result<()> {
-        self.is_empty = false;
-        if !first {
-            to.write_all(b",")?;
-        }
-        if self.depth <= down_to {
-            to.write_all(b"\n")?;
-        }
-        Ok(())
-    }
-
-    fn end<W: ?Sized + Write>(
-        &mut self,
-        to: &mut W,
-        mark: &[u8],
-        down_to: usize,
-    ) -> io::Result<()> {
-        if self.depth <= down_to && !self.is_empty {
-            to.write_all(b"\n")?;
-        }
-        self.depth -= 1;
-        self.is_empty = false;
-        to.write_all(mark)
-    }
-}
-
-impl Formatter for Lines {
-    fn begin_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        self.begin(to, b"[")
-    }
-
-    fn begin_array_value<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
-        self.entry(to, first, 2)
-    }
-
-    fn end_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        self.end(to, b"]", 2)
-    }
-
-    fn begin_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        self.begin(to, b"{")
-    }
-
-    fn begin_object_key<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
-        self.entry(to, first, 1)
-    }
-
-    fn end_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
-        self.end(to, b"}", 1)
-    }
 }

@@ -1,6 +1,5 @@
 //! All measurements as rows for other programs: cells, samples, their intervals, latency buckets.
 
-pub(crate) mod answers;
 pub(crate) mod cells;
 mod place;
 pub(crate) mod samples;
@@ -12,7 +11,6 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::RunName;
 use iolab_record::tables::{IntervalRow, Rank, SERIES};
 use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries};
-use iolab_workload::Error;
 use iolab_workload::histogram::{LatencyHistogram, counts};
 
 use samples::CourseInterval;
@@ -37,32 +35,6 @@ pub fn cells(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
 /// When the output cannot be written.
 pub fn samples(runs: &[Exported<'_>], format: Format, to: &mut dyn Write) -> io::Result<()> {
     samples::rows(runs).write(format, to)
-}
-
-/// Writes one row per level that a run was asked about, or one for a search, with its result and the answer.
-/// Each run comes with the name of its file.
-/// the name of its file.
-///
-/// # Errors
-/// When the output cannot be written.
-pub fn answers(runs: &[Exported<'_>], format: Format, to: &mut dyn Write) -> io::Result<()> {
-    answers::rows(runs).write(format, to)
-}
-
-/// Checks that a run has a question.
-///
-/// # Errors
-///
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): no run has a question.
-pub fn check_answers(records: &[RunRecord]) -> iolab_workload::Result<()> {
-    match records
-        .iter()
-        .all(|record| record.experiment.asked.is_none())
-    {
-        true => Err(Error::usage("no run was asked a question")
-            .hint("iolab fit, and iolab run --slo, ask one")),
-        false => Ok(()),
-    }
 }
 
 /// Checks that a run has ranks.

@@ -24,10 +24,7 @@ use iolab_workload::trial_description::levels_in_words;
 pub(crate) use crate::layout::capitalised;
 pub use conclusion::{Conclusion, conclusions};
 pub use digest::agreement;
-pub use disturbance::{not_durable, requests_in_pieces, written_out};
-pub use doubts::{below_precision, doubts, tail_unknown};
-pub use ranks::{caches_kept, imbalance, stragglers};
-pub use run_status::{a_model, gaps, peers, unfinished};
+pub(crate) use ranks::stragglers;
 
 /// One or two sentences, and the rule that made them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,18 +35,27 @@ pub struct Finding {
     pub text: String,
 }
 
-/// The limits of one run's numbers, topic by topic: completeness, origin of the bytes, disturbances.
-const TOPICS: &[&[Says]] = &[
-    run_status::STATUS,
-    run_status::SAYS,
-    run_status::ORIGIN,
-    doubts::SAYS,
-    disturbance::SAYS,
-    ranks::SAYS,
-    doubts::SAYS_OF_PRECISION,
-    &[sentences::of_trials],
-    doubts::UNKNOWN,
-    run_status::TRACING,
+/// The rules on the limits of one run's numbers, in the order of their findings: completeness, origin of the bytes,
+/// disturbances.
+const RULES: [Says; 18] = [
+    run_status::unfinished,
+    run_status::no_definition,
+    run_status::order_of_cells,
+    run_status::gaps,
+    run_status::peers,
+    run_status::a_model,
+    run_status::over_the_network,
+    doubts::doubts,
+    disturbance::requests_in_pieces,
+    disturbance::written_out,
+    disturbance::not_durable,
+    stragglers,
+    ranks::imbalance,
+    ranks::caches_kept,
+    doubts::below_precision,
+    sentences::of_trials,
+    doubts::tail_unknown,
+    run_status::not_joined,
 ];
 
 /// All findings about one run: results in the order of [`claim::Role`], then limits, then what it does not show.
@@ -92,8 +98,7 @@ pub fn of_runs(analyses: &[&Analysis]) -> OfRuns {
 
 /// The limits of one run's numbers.
 pub(crate) fn of_rules(analysis: &Analysis) -> Vec<Finding> {
-    let rules = TOPICS.iter().copied().flatten();
-    rules.flat_map(|says| says(analysis)).collect()
+    RULES.iter().flat_map(|says| says(analysis)).collect()
 }
 
 /// Findings about several runs together: comparisons across them, and which settings to choose.

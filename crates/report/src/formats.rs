@@ -17,8 +17,8 @@ pub enum Writer {
     Rows(Format),
     /// Runs, each with the latencies of its cells.
     RunsWithLatencies(fn(&[RunWithLatencies], &mut dyn Write) -> io::Result<()>),
-    /// Gauges of runs, with a time stamp or without.
-    Gauges(fn(&[GaugeRun], bool, &mut dyn Write) -> io::Result<()>),
+    /// Gauges of runs.
+    Gauges(fn(&[GaugeRun], &mut dyn Write) -> io::Result<()>),
     /// Analysed runs, from which a file may not follow.
     Judged(fn(&[AnalysedRun]) -> Result<Judged>),
 }
@@ -73,7 +73,7 @@ pub const FORMATS: [ExportFormat; 5] = [
     },
     ExportFormat {
         name: "fio",
-        words: "fio's JSON+: one job per cell or group, its trials merged; with -o FOLDER a file per job, for fio-plot",
+        words: "fio's JSON+: one job per cell or group, its trials merged",
         extensions: &["json"],
         writer: Writer::RunsWithLatencies(fio::runs),
     },

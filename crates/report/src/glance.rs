@@ -15,77 +15,27 @@ use crate::overview::Overview;
 use crate::overview::main_numbers::number;
 use crate::report::summary;
 
-/// A first number with its bar.
-#[derive(Debug, Clone)]
-pub(crate) struct FirstNumber {
-    /// The number as the picture shows it.
-    pub(crate) shown: PreviewNumber,
-    /// The value, in the unit of the bars.
-    value: f64,
-    /// Ends of its 95 % interval.
-    interval: Option<(f64, f64)>,
-    /// Unit of the bars, which are comparable if it is equal: `MB/s`, `IOPS` or `ns`.
-    scale: &'static str,
-}
-
-/// The words of the picture.
-pub(crate) struct PictureWords {
-    title: String,
-    subject: String,
-    trust: String,
-    source: String,
-}
-
-impl PictureWords {
-    pub(crate) fn borrowed(&self) -> PreviewText<'_> {
-        PreviewText {
-            title: &self.title,
-            subject: &self.subject,
-            trust: &self.trust,
-            source: &self.source,
-        }
-    }
-}
-
 impl Overview<'_> {
-    /// The first numbers. Bars show shares of the greatest number in the same unit, including its interval.
-    pub(crate) fn first_numbers(&self) -> Vec<FirstNumber> {
-        let glance = &self.digest.glance;
-        let targets: Vec<&str> = glance.rows.iter().map(|row| row.target).collect();
-        let varies = glance.varies_in_target();
-        let mut numbers: Vec<FirstNumber> = match glance.rows.is_empty() {
-            false => {
-                let rows = glance.rows.iter().filter_map(|row| {
-                    let name = varies.then(|| own_part(row.target, &targets));
-                    let place = self.targets.iter().position(|target| target == row.target);
-                    of_access(row, (name, place.unwrap_or(0)))
-                });
-                rows.collect()
-            }
-            true => (0..self.inputs.len())
-                .flat_map(|run| self.ends(run))
-                .collect(),
-        };
-        let reach = |number: &FirstNumber| number.interval.map_or(number.value, |ends| ends.1);
-        let lengths: Vec<(&str, f64)> = numbers
-            .iter()
-            .map(|number| (number.scale, reach(number).max(number.value)))
-            .collect();
-        for number in &mut numbers {
-            let same = lengths.iter().filter(|(scale, _)| *scale == number.scale);
-            let longest = same.map(|(_, value)| *value).fold(0.0, f64::max);
-            let share = |value: f64| match longest > 0.0 {
-                true => (value / longest).clamp(0.0, 1.0),
-                false => 0.0,
-            };
-            number.shown.share = share(number.value);
-            number.shown.interval = number.interval.map(|(low, high)| (share(low), share(high)));
+    /// The first numbers.
+    fn first_numbers(&self) -> Vec<PreviewNumber> {
+        let rows = &self.digest.glance.rows;
+        let mut names: Vec<String> = rows.iter().map(|row| row.target.to_owned()).collect();
+        labels::leave_out_common(&mut names);
+        let varies = self.digest.glance.varies_in_target();
+        if rows.is_empty() {
+            let runs = 0..self.inputs.len();
+            return runs.flat_map(|run| self.ends(run)).collect();
         }
-        numbers
+        let numbers = rows.iter().zip(&names).filter_map(|(row, name)| {
+            let name = varies.then_some(name.as_str());
+            let place = self.targets.iter().position(|target| target == row.target);
+            of_access(row, (name, place.unwrap_or(0)))
+        });
+        numbers.collect()
     }
 
-    /// The best and the worst cell of a run, or its only one, with its stages if these follow one another.
-    fn ends(&self, run: usize) -> Vec<FirstNumber> {
+    /// The best and the worst cell of a run, or its only one.
+    fn ends(&self, run: usize) -> Vec<PreviewNumber> {
         let Some(analysis) = self.inputs.get(run).map(|input| input.run.analysis()) else {
             return Vec::new();
         };
@@ -108,23 +58,19 @@ impl Overview<'_> {
             let cell = analysis.cell(cell.cell.id)?;
             let label = levels_of(analysis, cell);
             let label = label.map_or_else(String::new, |label| format!("   {label}"));
-            Some(FirstNumber {
-                shown: PreviewNumber {
-                    row: escape_control(&name).into_owned(),
-                    row_aside: String::new(),
-                    row_note: response.to_string(),
-                    column: column.to_owned(),
-                    value: on_page(value),
-                    unit: unit.to_owned(),
-                    note: escape_control(&format!("{}{label}", in_words(precision))).into_owned(),
-                    share: 0.0,
-                    interval: None,
-                    is_doubtful: is_doubtful(cell),
-                    target: 0,
-                },
-                value: summary.median,
+            Some(PreviewNumber {
+                row: escape_control(&name).into_owned(),
+                row_aside: String::new(),
+                row_note: response.to_string(),
+                column: column.to_owned(),
+                value: on_page(value),
+                unit: unit.to_owned(),
+                note: escape_control(&format!("{}{label}", in_words(precision))).into_owned(),
+                amount: summary.median,
                 interval: summary.median_interval.map(|i| (i.low, i.high)),
                 scale: response.unit(),
+                is_doubtful: is_doubtful(cell),
+                target: 0,
             })
         };
         let best = rated.first().and_then(|one| number(one, "best"));
@@ -134,18 +80,13 @@ impl Overview<'_> {
     }
 
     /// The numbers of the picture and its words; `None` where there are no numbers.
-    pub(crate) fn picture_parts(&self) -> Option<(Vec<PreviewNumber>, PictureWords)> {
+    pub(crate) fn picture_parts(&self) -> Option<(Vec<PreviewNumber>, PreviewText)> {
         let pictured = self.pictured();
-        if pictured.is_empty() {
-            return None;
-        }
-        let words = self.picture_words();
-        let numbers = pictured.into_iter().map(|number| number.shown);
-        Some((numbers.collect(), words))
+        (!pictured.is_empty()).then(|| (pictured, self.picture_words()))
     }
 
     /// The first numbers that the picture shows; for several targets, those with the most requests in flight.
-    fn pictured(&self) -> Vec<FirstNumber> {
+    fn pictured(&self) -> Vec<PreviewNumber> {
         let varies = self.digest.glance.varies_in_target();
         let mut numbers = self.first_numbers();
         if varies {
@@ -165,14 +106,14 @@ impl Overview<'_> {
     }
 
     /// The text above and below the numbers of the picture.
-    fn picture_words(&self) -> PictureWords {
+    fn picture_words(&self) -> PreviewText {
         let records: Vec<_> = self.inputs.iter().map(|input| input.run.record()).collect();
         let source = records.first().map_or_else(String::new, |record| {
             let day = record.run.started_utc.split('T').next().unwrap_or_default();
             let text = format!("iolab {}, {day}.", record.run.tool_version);
             escape_control(&text).into_owned()
         });
-        PictureWords {
+        PreviewText {
             title: summary::drives(&records),
             subject: on_page(&self.subject()),
             trust: on_page(&doubt::sentence(&self.digest.trust)),
@@ -181,19 +122,11 @@ impl Overview<'_> {
     }
 }
 
-/// The name of a target without the folders that it shares with all others.
-fn own_part<'a>(name: &'a str, all: &[&str]) -> &'a str {
-    let folders = name.match_indices('/').map(|(at, _)| &name[..=at]);
-    let shared = folders.take_while(|folder| all.iter().all(|other| other.starts_with(folder)));
-    let rest = &name[shared.last().map_or(0, str::len)..];
-    if rest.is_empty() { name } else { rest }
-}
-
 /// A row of the glance, with the name and index of its target if needed; `None` without a value.
 fn of_access<'a>(
     row: &HeadlineCell<'a>,
     (name, target): (Option<&str>, usize),
-) -> Option<FirstNumber> {
+) -> Option<PreviewNumber> {
     let rate = row.rate()?;
     let trial = row.cell.cell.trial();
     let order = match row.order {
@@ -211,23 +144,19 @@ fn of_access<'a>(
     let served = served.map_or_else(String::new, |served| {
         format!("   {}", labels::served(served))
     });
-    Some(FirstNumber {
-        shown: PreviewNumber {
-            row: on_page(&format!("{order} {}", exact_size(trial.bs))),
-            row_aside,
-            row_note,
-            column: row.operation.name().to_owned(),
-            value: on_page(&number(&rate)),
-            unit: rate.unit.to_owned(),
-            note: on_page(&format!("{}{p99}{served}", in_words(rate.precision))),
-            share: 0.0,
-            interval: None,
-            is_doubtful: is_doubtful(row.cell),
-            target,
-        },
-        value: rate.value,
+    Some(PreviewNumber {
+        row: on_page(&format!("{order} {}", exact_size(trial.bs))),
+        row_aside,
+        row_note,
+        column: row.operation.name().to_owned(),
+        value: on_page(&number(&rate)),
+        unit: rate.unit.to_owned(),
+        note: on_page(&format!("{}{p99}{served}", in_words(rate.precision))),
+        amount: rate.value,
         interval: rate.interval,
         scale: rate.unit,
+        is_doubtful: is_doubtful(row.cell),
+        target,
     })
 }
 
@@ -256,18 +185,6 @@ mod tests {
 
     use super::*;
     use crate::input::Input;
-
-    #[test]
-    fn targets_are_named_by_their_distinct_parts() {
-        for (all, own) in [
-            (["/mnt/disks/a", "/mnt/disks/b"], ["a", "b"]),
-            (["/mnt/a", "/mnt/a/b"], ["a", "a/b"]),
-            (["/mnt/a", "model:sata-ssd"], ["/mnt/a", "model:sata-ssd"]),
-            (["/mnt/", "/mnt/"], ["/mnt/", "/mnt/"]),
-        ] {
-            assert_eq!(all.map(|name| own_part(name, &all)), own);
-        }
-    }
 
     /// Sequential reads, of which this size is disturbed.
     fn reads(disturbed: Option<&str>) -> Input {

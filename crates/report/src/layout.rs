@@ -192,8 +192,14 @@ pub(crate) fn first_rows(mut columns: Vec<Column>, lines: usize, width: u16) -> 
 }
 
 /// Whether a terminal of `width` columns shows all of them.
-pub(crate) fn fits(columns: &[Column], width: u16) -> bool {
+fn fits(columns: &[Column], width: u16) -> bool {
     columns.iter().map(|c| c.width() + GAP).sum::<usize>() <= usize::from(width) + GAP
+}
+
+/// Width that a further column can have on a terminal of `width` columns.
+pub(crate) fn room_beside(columns: &[Column], width: usize) -> usize {
+    let taken = columns.iter().map(|column| column.width() + GAP).sum();
+    width.saturating_sub(taken)
 }
 
 /// A text with every line broken into lines of at most `width` columns.

@@ -11,7 +11,7 @@ use iolab_workload::units::format_percent;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::findings::conclusions;
-use crate::layout::none;
+use crate::layout::{self, Column, level_columns, none};
 use crate::table::bare;
 
 /// The content of a live view.
@@ -55,25 +55,19 @@ pub struct Screen {
     pub is_coloured: bool,
 }
 
-/// Columns before a row.
-const INDENT: usize = 3;
-/// Columns between two columns.
-const GAP: usize = 2;
 /// Widest axis, in columns.
 const AXIS_MAX: usize = 44;
 /// Narrowest useful axis, in columns.
 const AXIS_MIN: usize = 9;
-/// Columns for the half-width of an interval.
-const PRECISION: usize = 6;
-/// Smallest widths of the number of trials and of the response, so that columns do not move while numbers grow.
+/// Smallest widths of the number of trials, of the response and of the half-width, so that columns do not move while numbers
+/// grow.
 const COUNT_MIN: usize = 3;
+const RESPONSE_MIN: usize = WARM_UP.len();
+const PRECISION_MIN: usize = 6;
 /// Shown instead of a value during the first trial of a cell, which does not count.
 const WARM_UP: &str = "warm-up";
-const RESPONSE_MIN: usize = WARM_UP.len();
 /// Mark after the cell that is being measured.
 const NOW: &str = "<- now";
-/// Width after the half-width, for the mark, and for the goal in the heading.
-const BEHIND: usize = "goal 5.0 %".len();
 /// Most lines of earlier results.
 const DONE_MAX: usize = 2;
 
@@ -92,10 +86,8 @@ pub fn frame(view: &LiveView, screen: &Screen) -> Vec<String> {
     let plain = |text: String| (text, Emphasis::None);
     let mut lines: Vec<_> = head(view, screen.width).into_iter().map(plain).collect();
     let done = done(&view.done, screen.width);
-    let columns = Columns::new(&view.run, screen.width);
-    let room = screen.height.saturating_sub(lines.len() + 1 + done.len());
-    lines.push(plain(columns.heading(&view.run)));
-    lines.extend(rows(&view.run, &columns, room));
+    let room = screen.height.saturating_sub(lines.len() + done.len());
+    lines.extend(table(&view.run, screen.width, room));
     lines.extend(done.into_iter().map(plain));
     lines.truncate(screen.height);
     let line = |(text, emphasis): (String, Emphasis)| {
@@ -206,122 +198,74 @@ fn packed(parts: impl IntoIterator<Item = String>, mark: &str, width: usize) -> 
     lines
 }
 
-/// The rows of as many cells as fit, including the one being measured.
-fn rows(run: &RunSnapshot, columns: &Columns, room: usize) -> Vec<(String, Emphasis)> {
+/// The heading, then the rows of as many cells as fit, including the one being measured.
+fn table(run: &RunSnapshot, width: usize, room: usize) -> Vec<(String, Emphasis)> {
     let all = run.cells.len();
-    if all <= room {
-        return (0..all).map(|cell| columns.row(run, cell)).collect();
-    }
-    let shown = room.saturating_sub(1);
+    let shown = match all < room {
+        true => all,
+        false => room.saturating_sub(2),
+    };
     let mut cells: Vec<usize> = (0..shown).collect();
     if let Some(last) = cells.last_mut()
         && run.now >= shown
     {
         *last = run.now;
     }
-    let mut rows: Vec<_> = cells
-        .into_iter()
-        .map(|cell| columns.row(run, cell))
-        .collect();
-    let more = format!("{}and {} more cells", " ".repeat(INDENT), all - shown);
-    rows.push((more, Emphasis::None));
-    rows
+    let text = layout::text(
+        columns(run, &cells, width),
+        u16::try_from(width).unwrap_or(u16::MAX),
+    );
+    let emphases = cells.iter().map(|cell| emphasis(run, *cell));
+    let heads = text.lines().count().saturating_sub(cells.len());
+    let emphases = std::iter::repeat_n(Emphasis::None, heads).chain(emphases);
+    let lines = text.lines().map(str::to_owned).zip(emphases);
+    let more = (shown < all).then(|| (format!("and {} more cells", all - shown), Emphasis::None));
+    lines.chain(more).collect()
 }
 
-/// The layout of a row.
-struct Columns {
-    levels: Vec<usize>,
-    count: usize,
-    response: usize,
-    /// `None` where there is no space for one.
-    axis: Option<Axis>,
+fn emphasis(run: &RunSnapshot, place: usize) -> Emphasis {
+    match run.goal {
+        _ if place == run.now => Emphasis::Bold,
+        RepetitionGoal::Precision(goal) if run.cells[place].is_within(goal) => Emphasis::Green,
+        _ => Emphasis::None,
+    }
 }
 
-impl Columns {
-    fn new(run: &RunSnapshot, width: usize) -> Self {
-        let level = |(number, factor): (usize, &String)| {
-            let levels = run.cells.iter().filter_map(|cell| cell.levels.get(number));
-            let longest = levels.chain([factor]).map(|text| text.width()).max();
-            longest.unwrap_or(0)
-        };
-        let levels: Vec<usize> = run.factors.iter().enumerate().map(level).collect();
-        let values = (0..run.cells.len()).map(|place| value(run, place).width());
-        let response = values.chain([run.response.heading().width(), RESPONSE_MIN]);
-        let response = response.max().unwrap_or(0);
-        let counts = run.cells.iter().map(|cell| cell.n.to_string().len());
-        let count = counts.chain([COUNT_MIN]).max().unwrap_or(0);
-        let of_levels: usize = levels.iter().map(|width| width + GAP).sum();
-        let fixed = INDENT + of_levels + count + response + PRECISION + BEHIND + 4 * GAP;
-        let room = width.saturating_sub(fixed).min(AXIS_MAX);
-        Self {
-            levels,
-            count,
-            response,
-            axis: (room >= AXIS_MIN).then(|| Axis::new(run, room)),
-        }
+/// Levels, number of trials, response, axis where it has room, half-width, and which cell is being measured.
+fn columns(run: &RunSnapshot, cells: &[usize], width: usize) -> Vec<Column> {
+    let levels = cells.iter().map(|cell| run.cells[*cell].levels.as_slice());
+    let mut columns = level_columns(&run.factors, levels);
+    let column = |heading: &str, value: &dyn Fn(usize) -> String| {
+        Column::new(heading, 0, cells.iter().map(|cell| value(*cell)))
+    };
+    let goal = match run.goal {
+        RepetitionGoal::Precision(goal) => format!("goal {}", format_percent(goal)),
+        _ => String::new(),
+    };
+    columns.extend([
+        column("n", &|cell| format!("{:COUNT_MIN$}", run.cells[cell].n)),
+        column(run.response.heading(), &|cell| {
+            format!("{:>RESPONSE_MIN$}", value(run, cell))
+        }),
+        column("+/-", &|cell| {
+            let precision = run.cells[cell].precision();
+            let text = precision.map_or_else(none, format_percent);
+            format!("{text:>PRECISION_MIN$}")
+        }),
+        column(&goal, &|cell| match cell == run.now {
+            true => NOW.to_owned(),
+            false => String::new(),
+        })
+        .left(),
+    ]);
+    let axis = Axis::new(run, layout::room_beside(&columns, width).min(AXIS_MAX));
+    if axis.width >= AXIS_MIN {
+        let marks = column(&axis.heading(run.response), &|cell| {
+            axis.marks(&run.cells[cell])
+        });
+        columns.insert(columns.len() - 2, marks.left());
     }
-
-    /// Texts in their columns: levels, number of trials, response, axis, half-width.
-    fn line(&self, levels: &[String], texts: [&str; 4]) -> String {
-        let [count, response, axis, precision] = texts;
-        let levels = self.levels.iter().zip(levels);
-        let mut line: String = levels
-            .map(|(width, level)| right(&escape_control(level), *width) + &" ".repeat(GAP))
-            .collect();
-        line += &format!(
-            "{}{:GAP$}{}{:GAP$}",
-            right(count, self.count),
-            "",
-            right(response, self.response),
-            ""
-        );
-        if let Some(own) = &self.axis {
-            line += &format!("{:<width$}{:GAP$}", axis, "", width = own.width);
-        }
-        line + &right(precision, PRECISION)
-    }
-
-    fn heading(&self, run: &RunSnapshot) -> String {
-        let axis = self.axis.as_ref().map(|axis| axis.heading(run.response));
-        let texts = [
-            "n",
-            run.response.heading(),
-            &axis.unwrap_or_default(),
-            "+/-",
-        ];
-        let line = " ".repeat(INDENT) + &self.line(&run.factors, texts);
-        match (&self.axis, run.goal) {
-            (Some(_), RepetitionGoal::Precision(goal)) => {
-                format!("{line}  goal {}", format_percent(goal))
-            }
-            _ => line,
-        }
-    }
-
-    fn row(&self, run: &RunSnapshot, place: usize) -> (String, Emphasis) {
-        let cell = &run.cells[place];
-        let axis = self.axis.as_ref().map(|axis| axis.marks(cell));
-        let precision = cell.precision();
-        let texts = [
-            &cell.n.to_string(),
-            &value(run, place),
-            &axis.unwrap_or_default(),
-            &precision.map_or_else(none, format_percent),
-        ];
-        let line = self.line(&cell.levels, texts.map(String::as_str));
-        let is_now = place == run.now;
-        let emphasis = match run.goal {
-            _ if is_now => Emphasis::Bold,
-            RepetitionGoal::Precision(goal) if cell.is_within(goal) => Emphasis::Green,
-            _ => Emphasis::None,
-        };
-        let line = match &self.axis {
-            Some(_) if is_now => format!("{:INDENT$}{line}  {NOW}", ""),
-            None if is_now => format!("{:<INDENT$}{line}", ">"),
-            _ => format!("{:INDENT$}{line}", ""),
-        };
-        (line, emphasis)
-    }
+    columns
 }
 
 /// The median of a cell, as in the table.
@@ -332,10 +276,6 @@ fn value(run: &RunSnapshot, place: usize) -> String {
     }
     let median = cell.response.map(|response| response.median);
     median.map_or_else(none, |median| bare(run.response, median))
-}
-
-fn right(text: &str, width: usize) -> String {
-    " ".repeat(width.saturating_sub(text.width())) + text
 }
 
 /// The axis of all intervals of a run.

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use crate::findings::digest::{Digest, Headline, Told};
 use iolab_analysis::analysis::{Analysis, MeasuredTarget};
 use iolab_analysis::claim::HEADLINES_MAX;
-use iolab_analysis::sparkline::Sparkline;
 use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::Result;
 use iolab_workload::units::rough_duration;
@@ -27,10 +26,7 @@ const NAMED_MAX: usize = 3;
 pub struct Overview<'a> {
     pub(crate) inputs: Vec<&'a Input>,
     pub(crate) digest: Digest<'a>,
-    /// The sparklines of each experiment, with several targets on common axes. With each the number of the run
-    /// whose section shows it, and a name.
-    pub(crate) overlaid_outlines: Vec<(usize, String, Sparkline)>,
-    /// The targets of all pictures; the index of a target decides its colour.
+    /// The targets of the picture; the index of a target decides its colour.
     pub(crate) targets: Vec<String>,
 }
 
@@ -43,13 +39,8 @@ impl<'a> Overview<'a> {
             peers: &input.interpretation.peers,
         });
         let digest = Digest::of(&told.collect::<Vec<_>>());
-        let overlaid_outlines = overlaid_outlines(&inputs);
-        let of_outlines = overlaid_outlines
-            .iter()
-            .flat_map(|(.., outline)| outline.targets());
-        let of_glance = digest.glance.rows.iter().map(|row| row.target);
         let mut targets: Vec<String> = Vec::new();
-        for target in of_outlines.chain(of_glance) {
+        for target in digest.glance.rows.iter().map(|row| row.target) {
             if !targets.iter().any(|known| known == target) {
                 targets.push(target.to_owned());
             }
@@ -57,7 +48,6 @@ impl<'a> Overview<'a> {
         Self {
             inputs,
             digest,
-            overlaid_outlines,
             targets,
         }
     }
@@ -120,14 +110,14 @@ impl<'a> Overview<'a> {
     pub fn picture(&self) -> Result<Option<Vec<u8>>> {
         match self.picture_parts() {
             None => Ok(None),
-            Some((numbers, words)) => preview_image::png(&numbers, &words.borrowed()).map(Some),
+            Some((numbers, words)) => preview_image::png(&numbers, &words).map(Some),
         }
     }
 
     /// The picture as SVG for a page, with ids that begin with `id`.
     pub(crate) fn picture_svg(&self, id: &str) -> Option<String> {
         let (numbers, words) = self.picture_parts()?;
-        Some(preview_image::svg(&numbers, &words.borrowed(), id))
+        Some(preview_image::svg(&numbers, &words, id))
     }
 
     /// The name of a run: its experiment, and its target if another run has the same experiment.
@@ -185,44 +175,6 @@ impl<'a> Overview<'a> {
             _ => format!("{}: ", names.join(", ")),
         }
     }
-}
-
-/// See [`Overview::overlaid_outlines`].
-fn overlaid_outlines(inputs: &[&Input]) -> Vec<(usize, String, Sparkline)> {
-    let mut groups: Vec<(usize, &Input, Vec<Sparkline>)> = Vec::new();
-    for (number, input) in inputs.iter().enumerate() {
-        let alike = |(_, first, _): &&mut (usize, &Input, _)| first.asks_the_same(input);
-        let own = outline(input.run.analysis());
-        match groups.iter_mut().find(alike) {
-            Some((_, _, outlines)) => outlines.extend(own),
-            None => groups.push((number, input, own.into_iter().collect())),
-        }
-    }
-    let named = groups.into_iter().flat_map(|(number, input, outlines)| {
-        let name = input.run.analysis().experiment.clone();
-        match Sparkline::overlaid(outlines.clone()) {
-            Some(all) => vec![(number, name, all)],
-            // The outlines lie along different factors.
-            None => {
-                let each = outlines.into_iter();
-                each.map(|one| (number, name.clone(), one)).collect()
-            }
-        }
-    });
-    named.filter(|(_, _, outline)| is_curve(outline)).collect()
-}
-
-/// The sparkline of a run, for terminals and pages. Runs of `iolab why` have no curve.
-fn outline(analysis: &Analysis) -> Option<Sparkline> {
-    match analysis.inquiry {
-        Some(_) => None,
-        None => Sparkline::of(analysis),
-    }
-}
-
-/// Whether an outline has enough levels to be drawn.
-fn is_curve(outline: &Sparkline) -> bool {
-    outline.levels.len() > 2 && outline.curves.iter().any(|curve| curve.points.len() > 2)
 }
 
 /// Description of a target: `Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`.

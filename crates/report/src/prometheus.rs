@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::time::UNIX_EPOCH;
 
 use iolab_analysis::analysed_run::{AnswerBasis, RunAnswer};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
@@ -29,13 +28,12 @@ pub struct GaugeRun {
 }
 
 /// Writes a gauge per cell and quantity, and the answers of the runs. Labels contain everything in which the
-/// runs differ. For cells with equal labels, the latest value is written. `is_stamped` adds the start time of
-/// each run.
+/// runs differ. For cells with equal labels, the latest value is written.
 ///
 /// # Errors
 ///
 /// When the output cannot be written.
-pub fn cells(runs: &[GaugeRun], is_stamped: bool, to: &mut dyn Write) -> io::Result<()> {
+pub fn cells(runs: &[GaugeRun], to: &mut dyn Write) -> io::Result<()> {
     let labelling = Labelling::of(runs);
     let mut series: BTreeMap<Vec<Label>, (&GaugeRun, &CellAnalysis)> = BTreeMap::new();
     let mut order = Vec::new();
@@ -52,17 +50,17 @@ pub fn cells(runs: &[GaugeRun], is_stamped: bool, to: &mut dyn Write) -> io::Res
     }
     for (name, help, values) in GAUGES {
         let rows = order.iter().flat_map(|labels| {
-            let (run, cell) = series[labels];
+            let (_, cell) = series[labels];
             values(cell).into_iter().map(move |(extra, value)| {
                 let mut labels = labels.clone();
                 labels.insert(SERVED_BY, ("served_by".to_owned(), served_by(cell)));
                 labels.extend(extra.map(|(name, value)| (name.to_owned(), value)));
-                (labels, value, run)
+                (labels, value)
             })
         });
-        gauge((name, help), rows.collect(), is_stamped, to)?;
+        gauge((name, help), rows.collect(), to)?;
     }
-    answers(runs, &labelling, is_stamped, to)
+    answers(runs, &labelling, to)
 }
 
 /// Writes the name and the meaning of a gauge.
@@ -75,22 +73,20 @@ pub fn head(name: &str, help: &str, to: &mut dyn Write) -> io::Result<()> {
     writeln!(to, "# TYPE {name} gauge")
 }
 
-/// A value of a gauge with its labels, and the run that it is of.
-type GaugeValue<'a> = (Vec<Label>, f64, &'a GaugeRun);
+/// A value of a gauge with its labels.
+type GaugeValue = (Vec<Label>, f64);
 
 /// Writes a gauge, unless it has no value.
 fn gauge(
     (name, help): (&str, &str),
-    values: Vec<GaugeValue<'_>>,
-    is_stamped: bool,
+    values: Vec<GaugeValue>,
     to: &mut dyn Write,
 ) -> io::Result<()> {
     if !values.is_empty() {
         head(name, help, to)?;
     }
-    for (labels, value, run) in values {
-        let stamp = stamp(run, is_stamped);
-        writeln!(to, "{name}{{{}}} {value}{stamp}", written(&labels))?;
+    for (labels, value) in values {
+        writeln!(to, "{name}{{{}}} {value}", written(&labels))?;
     }
     Ok(())
 }
@@ -186,27 +182,13 @@ fn begun(run: &GaugeRun) -> &str {
     &run.record.run.started_utc
 }
 
-/// Start of a run as a time stamp of the format, in milliseconds.
-fn stamp(run: &GaugeRun, is_stamped: bool) -> String {
-    let time = humantime::parse_rfc3339(begun(run)).ok();
-    let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    since
-        .filter(|_| is_stamped)
-        .map_or(String::new(), |since| format!(" {}", since.as_millis()))
-}
-
 /// The origin of the bytes, so that a number that is not the device's does not look like one.
 fn served_by(cell: &CellAnalysis) -> String {
     cell.served_alone().map_or(String::new(), labels::served)
 }
 
 /// Writes the latest answer to each question.
-fn answers(
-    runs: &[GaugeRun],
-    labelling: &Labelling,
-    is_stamped: bool,
-    to: &mut dyn Write,
-) -> io::Result<()> {
+fn answers(runs: &[GaugeRun], labelling: &Labelling, to: &mut dyn Write) -> io::Result<()> {
     let mut newest: BTreeMap<Vec<Label>, (&GaugeRun, &RunAnswer)> = BTreeMap::new();
     for run in runs {
         let Some((labels, answer)) = question(run).zip(run.answer.as_ref()) else {
@@ -223,20 +205,15 @@ fn answers(
     let of = |labels: &[Label], name: &str, value: &str| {
         [labels, &[(name.to_owned(), value.to_owned())]].concat()
     };
-    let given = newest.iter().flat_map(|(labels, (run, answer))| {
+    let given = newest.iter().flat_map(|(labels, (_, answer))| {
         Answer::ALL.iter().map(move |value| {
             let is_it = f64::from(u8::from(answer.answer() == *value));
-            (of(labels, "answer", value.name()), is_it, *run)
+            (of(labels, "answer", value.name()), is_it)
         })
     });
     let given_help = "1 for what a run answers to its question, 0 for the others.";
-    gauge(
-        ("iolab_answer", given_help),
-        given.collect(),
-        is_stamped,
-        to,
-    )?;
-    let rates = newest.iter().flat_map(|(labels, (run, answer))| {
+    gauge(("iolab_answer", given_help), given.collect(), to)?;
+    let rates = newest.iter().flat_map(|(labels, (_, answer))| {
         let ends = match &answer.found {
             AnswerBasis::Limit(found) => [("holds", &found.holds), ("fails", &found.fails)],
             AnswerBasis::Cells(_) | AnswerBasis::Workload(_) => {
@@ -244,13 +221,13 @@ fn answers(
             }
         };
         ends.into_iter().filter_map(move |(name, rate)| {
-            Some((of(labels, "stat", name), rate.as_ref()?.rate as f64, *run))
+            Some((of(labels, "stat", name), rate.as_ref()?.rate as f64))
         })
     });
     let rates_help =
         "The greatest rate at which the levels hold, and the least at which they fail.";
     let rates_name = "iolab_slo_rate_requests_per_second";
-    gauge((rates_name, rates_help), rates.collect(), is_stamped, to)
+    gauge((rates_name, rates_help), rates.collect(), to)
 }
 
 /// The question of a run as labels.

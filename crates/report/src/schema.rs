@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema};
 
 use crate::compare::CompareDocument;
 use crate::data_column::SCHEMA;
-use crate::document::{AnswersDocument, SamplesDocument, TableDocument};
+use crate::document::{SamplesDocument, TableDocument};
 use crate::fitness::data::FitDocument;
 use crate::witness::data::WitnessDocument;
 use iolab_analysis::compare::Comparison;
@@ -22,10 +22,9 @@ pub struct Document {
 }
 
 /// The documents of the core.
-pub const DOCUMENTS: [Document; 6] = [
+pub const DOCUMENTS: [Document; 5] = [
     Document::of::<TableDocument<'_>>("table", "iolab table --format json"),
     Document::of::<SamplesDocument>("export", "iolab export --format json"),
-    Document::of::<AnswersDocument>("answers", "iolab export --answers --format json"),
     Document::of::<CompareDocument<Comparison>>("compare", "iolab compare --format json"),
     Document::of::<FitDocument<'_>>("fit", "iolab fit --format json"),
     Document::of::<WitnessDocument<'_>>("witness", "iolab witness -o FILE.json -- COMMAND"),

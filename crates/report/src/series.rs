@@ -1,21 +1,18 @@
-//! A series of numbers as text: a summary, warnings about it, a histogram.
+//! A series of numbers as text: a summary, and warnings about it.
 
 use iolab_analysis::trial_values::SeriesTests;
 use iolab_stats::{Interval, Summary};
 use iolab_workload::units::{digits, format_p, format_percent};
 use serde_json::{Value, json};
 
-use crate::chart::{Style, solid_bar};
 use crate::findings::sentences::median_of_groups;
 use crate::layout::none;
 
-/// Most bins of a histogram on a screen.
-const BINS_MAX: usize = 20;
 /// Level of the tests for dependence and drift.
 const ALPHA: f64 = 0.05;
 
 /// The series for a terminal.
-pub fn text(s: &Summary, series_tests: &SeriesTests, values: &[f64], style: Style) -> String {
+pub fn text(s: &Summary, series_tests: &SeriesTests) -> String {
     let interval = |interval: Option<Interval>| match interval {
         Some(Interval {
             low, high, ranks, ..
@@ -59,8 +56,7 @@ pub fn text(s: &Summary, series_tests: &SeriesTests, values: &[f64], style: Styl
     for warning in warnings(series_tests) {
         out.push_str(&format!("note    {warning}\n"));
     }
-    out.push('\n');
-    out + &histogram(values, style)
+    out
 }
 
 /// More digits than for a measured value, since the resolution of a plain number is unknown.
@@ -114,105 +110,7 @@ fn warnings(series_tests: &SeriesTests) -> Vec<String> {
     warnings
 }
 
-/// Number of values in each of several equal parts of the range.
-fn histogram(values: &[f64], style: Style) -> String {
-    let bins = Bins::of(values);
-    let counts = bins.counts(values);
-    let most = counts.iter().copied().max().unwrap_or(0).max(1);
-    let labels: Vec<String> = (0..counts.len()).map(|i| number(bins.from(i))).collect();
-    let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
-    let label = widest(&mut labels.iter().map(String::len));
-    let number = widest(&mut counts.iter().map(|n| n.to_string().len()));
-    let room = usize::from(style.width)
-        .saturating_sub(label + number + 4)
-        .max(8);
-    let mut out = String::new();
-    for (from, n) in labels.iter().zip(&counts) {
-        let bar = solid_bar(*n as f64 / most as f64, room, style.ascii);
-        out.push_str(&format!("{from:>label$}  {n:>number$} {bar}"));
-        out.truncate(out.trim_end().len());
-        out.push('\n');
-    }
-    out
-}
-
-/// Equal parts of a range; a single one when all values are equal.
-struct Bins {
-    least: f64,
-    width: f64,
-    count: usize,
-}
-
-impl Bins {
-    /// Bins as wide as Freedman and Diaconis advise, `2 IQR / n^(1/3)` (Z. Wahrscheinlichkeitstheorie 57 (1981)
-    /// 453-476). At least as many as Sturges advises, `log2 n + 1` (JASA 21 (1926) 65), which show two groups,
-    /// and at most as many as fit a screen.
-    fn of(values: &[f64]) -> Self {
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let (range, iqr) = (
-            most - least,
-            iolab_stats::quartiles(values).map_or(0.0, |(q1, q3)| q3 - q1),
-        );
-        if !(range > 0.0 && range.is_finite()) {
-            return Self {
-                least,
-                width: 0.0,
-                count: 1,
-            };
-        }
-        let n = values.len() as f64;
-        // Without an IQR the quotient is infinite: uses as many parts as permitted.
-        let wanted = (range / (2.0 * iqr / n.cbrt())).max(n.log2() + 1.0);
-        let count = wanted.ceil().clamp(2.0, BINS_MAX as f64) as usize;
-        Self {
-            least,
-            width: range / count as f64,
-            count,
-        }
-    }
-
-    fn from(&self, index: usize) -> f64 {
-        self.least + self.width * index as f64
-    }
-
-    fn counts(&self, values: &[f64]) -> Vec<usize> {
-        let mut counts = vec![0; self.count];
-        for value in values {
-            let index = if self.width > 0.0 {
-                ((value - self.least) / self.width) as usize
-            } else {
-                0
-            };
-            counts[index.min(self.count - 1)] += 1;
-        }
-        counts
-    }
-}
-
 /// All figures at full precision.
 pub fn json(name: &str, summary: &Summary, series_tests: &SeriesTests) -> Value {
     json!({"name": name, "summary": summary, "tests": series_tests})
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_value_is_in_one_bin() {
-        for values in [
-            vec![1.0],
-            vec![2.0; 50],
-            vec![0.0, 1.0],
-            (0..1000).map(f64::from).collect(),
-            vec![1.0, 1.0, 1.0, 1.0, 1e9],
-            vec![-f64::MAX, f64::MAX],
-        ] {
-            let bins = Bins::of(&values);
-            let counts = bins.counts(&values);
-            assert_eq!(counts.iter().sum::<usize>(), values.len());
-            assert!(counts.len() <= BINS_MAX);
-        }
-    }
 }

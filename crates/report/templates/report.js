@@ -231,7 +231,7 @@
       };
       return next[key];
     };
-    const frame = figure.querySelector(".variant");
+    const frame = figure.querySelector(".drawing");
     frame.addEventListener("pointermove", (event) => {
       const mark = nearest(event.clientX, event.clientY);
       if (mark) tell(mark);

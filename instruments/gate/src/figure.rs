@@ -45,7 +45,7 @@ pub(crate) fn figure(line: &ExperimentLine, options: &Options) -> Result<Figure>
                 labels::capital(&labels::of_response(line.response))
             ),
             scale: Scale::linear(values.iter().copied(), false),
-            ticks: Ticks::Ratio,
+            ticks: Ticks::Number,
         };
     }
     let mut panel = Panel::new(dates(line), y);

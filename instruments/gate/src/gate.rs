@@ -12,7 +12,7 @@ use iolab_command::output;
 use iolab_command::output_format::format_of;
 use iolab_command::run_files::{filed, read_run_by, runs_of_folder};
 use iolab_record::RunRecord;
-use iolab_report::{block, compare};
+use iolab_report::block;
 use iolab_workload::response::Metric;
 use iolab_workload::units::parse_share;
 
@@ -63,7 +63,7 @@ pub(crate) struct Options {
     /// names change
     #[arg(long)]
     pub(crate) any_host: bool,
-    /// File to write; the extension chooses the format (.csv, .json, .md, .prom, .txt); default: standard output
+    /// File to write; the extension chooses the format (.json, .md, .prom, .txt); default: standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Output format; default: by the extension of -o, else text
@@ -77,8 +77,6 @@ pub(crate) enum GateFormat {
     Text,
     /// Everything at full precision, with the median of each run
     Json,
-    /// One row per cell
-    Csv,
     /// A Markdown table
     Markdown,
     /// The conclusion in the text format of Prometheus
@@ -94,7 +92,6 @@ pub(crate) fn gate(options: &Options) -> Outcome {
         &[
             (GateFormat::Text, &["txt"]),
             (GateFormat::Json, &["json"]),
-            (GateFormat::Csv, &["csv"]),
             (GateFormat::Markdown, &["md", "markdown"]),
             (GateFormat::Prometheus, &["prom", "txt"]),
         ],
@@ -131,11 +128,6 @@ fn write(gate: &Gate, record: &RunRecord, format: GateFormat, mut to: Box<dyn Wr
     match format {
         GateFormat::Json => text::json(gate, &mut to)?,
         GateFormat::Prometheus => text::gauges(gate, record, &mut to)?,
-        GateFormat::Csv => {
-            if let Some(compared) = &gate.compared {
-                compare::csv(compared, &mut to)?;
-            }
-        }
         GateFormat::Markdown => write!(to, "{}", block::parts_in_markdown(&text::blocks(gate)))?,
         GateFormat::Text => {
             let text = block::in_text(&text::blocks(gate), output::style().width);

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use iolab_figure::Options;
-use iolab_report::block::{self, Block, Drawing, Item, Picture, Table};
+use iolab_report::block::{self, Block, Item, Picture, Table};
 use iolab_report::compare::{day, factor};
 use iolab_report::data_column::run_fields;
 use iolab_report::fact;
@@ -250,22 +250,19 @@ pub fn html(history: &History) -> String {
     ];
     blocks.extend(left_out(history).map(Block::text));
     for (place, line) in history.lines.iter().enumerate() {
-        let drawn = |id: &str, width_pt| {
-            let options = Options {
-                id: format!("{id}{place}"),
-                width_pt,
-                text_pt: 9.0,
-                ..Options::default()
-            };
-            figure(line, &options).ok().map(Box::new)
-        };
         let id = format!("line{place}");
+        let options = Options {
+            id: id.clone(),
+            width_pt: 480.0,
+            text_pt: 9.0,
+            ..Options::default()
+        };
         blocks.push(Block::heading(2, &format!("history{place}"), heading(line)));
-        blocks.extend(drawn("line", 480.0).map(|figure| {
+        blocks.extend(figure(line, &options).ok().map(|figure| {
             Block::Figure(Picture {
                 name: id,
                 class: "",
-                drawing: Drawing::Figure(figure, drawn("narrow", 260.0)),
+                drawing: figure.into(),
             })
         }));
         blocks.push(Block::Table(Table::new(

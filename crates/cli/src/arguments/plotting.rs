@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, ValueEnum};
-use iolab_figure::{Center, FigureKind, Reference, ReferenceValue, Spread, parse_length};
+use clap::Args;
+use iolab_figure::{FigureKind, parse_length};
 use iolab_report::layout::paragraph;
 use iolab_workload::response::Metric;
-use iolab_workload::units::parse_duration;
 use iolab_workload::units::parse_share;
 
 const PLOT_HELP_END: &str = "\
@@ -61,12 +60,6 @@ pub(crate) struct Plot {
     /// Linear y axis
     #[arg(long)]
     pub(crate) linear_y: bool,
-    /// Centre of the trials of a cell
-    #[arg(long, value_enum, default_value_t = CenterName::Median)]
-    pub(crate) center: CenterName,
-    /// Bars around the centre
-    #[arg(long, value_enum, default_value_t = IntervalName::Ci)]
-    pub(crate) interval: IntervalName,
     /// Also draw every trial as a dot
     #[arg(long)]
     pub(crate) points: bool,
@@ -77,10 +70,6 @@ pub(crate) struct Plot {
     /// Smallest change that matters, shaded in --kind ratio
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share)]
     pub(crate) margin: f64,
-    /// Draw a horizontal line at a value in the unit of the axis (MB/s, requests/s), or at a time:
-    /// 510=SATA, 1ms=goal
-    #[arg(long, value_name = "VALUE[=NAME]", value_parser = reference)]
-    pub(crate) line: Vec<Reference>,
     /// Title above the figure
     #[arg(long)]
     pub(crate) title: Option<String>,
@@ -93,63 +82,4 @@ pub(crate) struct Plot {
     /// Replace an existing figure, and nothing else
     #[arg(long)]
     pub(crate) force: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CenterName {
-    /// Median
-    Median,
-    /// Mean
-    Mean,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum IntervalName {
-    /// 95 % interval, and the quartiles as a band if there is room
-    Ci,
-    /// Quartiles
-    Iqr,
-    /// One standard deviation on each side
-    Sd,
-    /// No bars
-    None,
-}
-
-/// Reads a line to draw: a value, or a time, and perhaps its name.
-fn reference(text: &str) -> Result<Reference, String> {
-    let (value, label) = text.split_once('=').unwrap_or((text, ""));
-    let number = value.trim().parse::<f64>();
-    let number = number.ok().filter(|value| value.is_finite());
-    let time = || {
-        let time = parse_duration(value).ok()?;
-        Some(ReferenceValue::Time(time.as_nanos() as f64))
-    };
-    number
-        .map(ReferenceValue::Number)
-        .or_else(time)
-        .map(|value| Reference {
-            value,
-            label: label.trim().to_owned(),
-        })
-        .ok_or_else(|| "write a number or a time, then = and a name: 510=SATA, 1ms=goal".to_owned())
-}
-
-impl From<CenterName> for Center {
-    fn from(name: CenterName) -> Self {
-        match name {
-            CenterName::Median => Center::Median,
-            CenterName::Mean => Center::Mean,
-        }
-    }
-}
-
-impl From<IntervalName> for Spread {
-    fn from(name: IntervalName) -> Self {
-        match name {
-            IntervalName::Ci => Spread::Interval,
-            IntervalName::Iqr => Spread::Quartiles,
-            IntervalName::Sd => Spread::Deviation,
-            IntervalName::None => Spread::None,
-        }
-    }
 }

@@ -25,7 +25,6 @@ pub(crate) fn compare(options: &Compare) -> Outcome {
         &[
             (CompareFormat::Text, &["txt"]),
             (CompareFormat::Json, &["json"]),
-            (CompareFormat::Csv, &["csv"]),
             (CompareFormat::Markdown, &["md", "markdown"]),
         ],
     )?;
@@ -62,7 +61,6 @@ fn many_runs(options: &Compare) -> Result<Comparison> {
 fn write(comparison: &Comparison, format: CompareFormat, mut to: Box<dyn Write>) -> Outcome {
     match format {
         CompareFormat::Json => report::json(comparison, &mut to)?,
-        CompareFormat::Csv => report::csv(comparison, &mut to)?,
         CompareFormat::Markdown => {
             write!(
                 to,

@@ -1,7 +1,6 @@
 //! `iolab export`: samples, their intervals and latency buckets for other programs, and formats of other tools.
 
-use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -13,7 +12,6 @@ use iolab_analysis::trial_values::RunWithLatencies;
 use iolab_record::RunRecord;
 use iolab_record::{SampleLatency, SampleLatencyOverTime};
 use iolab_report::export::{self, Exported, ExportedInterval, ExportedLatency};
-use iolab_report::fio::{self, CellFile};
 use iolab_report::formats::{ExportFormat, Judged, Writer};
 use iolab_report::prometheus::GaugeRun;
 use iolab_report::rows::Format;
@@ -38,12 +36,6 @@ pub(crate) fn export(options: &Export, lists: &Lists) -> Outcome {
     if options.ranks {
         export::check_ranks(&records)?;
     }
-    if options.answers {
-        export::check_answers(&records)?;
-    }
-    if let Some(folder) = fio_folder(options, format) {
-        return files_of_cells(&fio::files(&with_latencies(records, options)?), folder);
-    }
     let replaced = options.output.as_deref();
     let replaced = replaced.filter(|path| options.force && !output::is_stdout(path));
     if let Some(path) = replaced {
@@ -67,7 +59,7 @@ fn write(
     match format.writer {
         Writer::Rows(format) => rows(&records, options, format, to)?,
         Writer::RunsWithLatencies(write) => write(&with_latencies(records, options)?, to)?,
-        Writer::Gauges(write) => write(&gauges(records, options)?, options.timestamps, to)?,
+        Writer::Gauges(write) => write(&gauges(records, options)?, to)?,
         Writer::Judged(write) => judged(records, write, to)?,
     }
     Ok(())
@@ -113,62 +105,21 @@ fn format<'a>(options: &Export, all: &'a [ExportFormat]) -> Result<&'a ExportFor
     Ok(&all[chosen])
 }
 
-/// The folder for a report of each cell, if the output is neither a file nor stdout.
-fn fio_folder<'a>(options: &'a Export, format: &ExportFormat) -> Option<&'a Path> {
-    let named = options.output.as_deref()?;
-    let is_file = named
-        .extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-    let is_one = is_file || output::is_stdout(named);
-    (matches!(format.writer, Writer::RunsWithLatencies(_)) && !is_one).then_some(named)
-}
-
-/// Writes each report to its path in a new or empty folder.
-fn files_of_cells(files: &[CellFile], folder: &Path) -> Outcome {
-    let unusable = |place: &Path, error: io::Error| {
-        Error::usage(format!("cannot write to {}: {error}", place.display()))
-            .hint("name a new folder with -o")
-    };
-    let is_used = folder
-        .read_dir()
-        .is_ok_and(|mut entries| entries.next().is_some());
-    if is_used {
-        return Err(output::exists(folder).into());
-    }
-    for file in files {
-        let place = folder.join(&file.path);
-        let below = place.parent().unwrap_or(folder);
-        fs::create_dir_all(below).map_err(|error| unusable(below, error))?;
-        let mut to = output::open(Some(&place))?;
-        file.write(&mut to)?;
-        to.flush()?;
-    }
-    output::note(format_args!(
-        "{} files in {}",
-        files.len(),
-        folder.display()
-    ));
-    Ok(())
-}
-
 /// Refuses contradicting options before anything is read or made.
 fn check(options: &Export, format: &ExportFormat, all: &[ExportFormat]) -> Result<()> {
     let is_of_rows = |format: &ExportFormat| matches!(format.writer, Writer::Rows(_));
     let is_of_gauges = matches!(format.writer, Writer::Gauges(_));
-    let of_rows = options.histogram || options.series || options.ranks || options.answers;
+    let of_rows = options.histogram || options.series || options.ranks;
     if of_rows && !is_of_rows(format) {
-        let error = Error::usage(
-            "this format cannot hold the rows of --histogram, --series, --ranks and --answers",
-        );
+        let error =
+            Error::usage("this format cannot hold the rows of --histogram, --series and --ranks");
         let formats = all.iter().filter(|format| is_of_rows(format));
         let names: Vec<&str> = formats.map(|format| format.name).collect();
         return Err(error.hint(format!("choose --format {}", names.join(", "))));
     }
-    if (options.force || options.timestamps) && !is_of_gauges {
-        return Err(
-            Error::usage("--force and --timestamps are for --format prometheus")
-                .hint("leave them out, and name a new file with -o"),
-        );
+    if options.force && !is_of_gauges {
+        return Err(Error::usage("--force is for --format prometheus")
+            .hint("leave it out, and name a new file with -o"));
     }
     if options.force {
         let Some(path) = options.output.as_deref() else {
@@ -238,10 +189,9 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
             .zip(&answers)
             .map(|((record, path), answer)| (name(record, path), record, answer.as_ref()))
             .collect();
-        let write = match (options.answers, options.ranks) {
-            (true, _) => export::answers,
-            (false, true) => export::ranks,
-            (false, false) => export::samples,
+        let write = match options.ranks {
+            true => export::ranks,
+            false => export::samples,
         };
         let written = write(&runs, format, to);
         Ok(written?)

@@ -274,14 +274,9 @@ pub(crate) fn stats(options: &Stats) -> Outcome {
             writeln!(to, "{:#}", Value::Array(all))?;
         }
         TextOrJson::Text => {
-            for Numbers {
-                name,
-                values,
-                summary,
-            } in &files
-            {
-                let text = series::text(summary, &series_tests(values), values, output::style());
-                writeln!(to, "{}\n{text}", escape_control(name))?;
+            for file in &files {
+                let text = series::text(&file.summary, &series_tests(&file.values));
+                writeln!(to, "{}\n{text}", escape_control(&file.name))?;
             }
         }
     }

@@ -17,11 +17,6 @@ fn documents_of_measuring_commands_are_as_described() {
     let fit = json(&fit);
     assert_as_described(path, "fit", &fit);
     assert_eq!(fit["iolab_version"], env!("CARGO_PKG_VERSION"));
-    let answers = run(
-        path,
-        &words!("export --format json --answers out/etcd-wal.iolab"),
-    );
-    assert_as_described(path, "answers", &json(&answers));
 }
 
 #[test]

@@ -156,7 +156,6 @@ pub(crate) fn show(run: &AnalysedRun) {
     let [(name, _), _] = named;
     let exported = [(name, record, run.answer())];
     let _ = export::samples(&exported, Format::Csv, &mut sink());
-    let _ = export::answers(&exported, Format::Json, &mut sink());
     #[cfg(feature = "gate")]
     over_time(run);
     let terms = Criteria {

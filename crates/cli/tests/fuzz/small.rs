@@ -301,7 +301,7 @@ fn exports_of_hardly_anything() {
                         analysis: run.analysis().clone(),
                         answer: run.answer().cloned(),
                     });
-                    write(&all.collect::<Vec<_>>(), true, to)
+                    write(&all.collect::<Vec<_>>(), to)
                 }
                 Writer::Judged(write) => {
                     // Most of these runs lack what a format needs.

@@ -91,28 +91,16 @@ pub(super) fn names<'a>(
     }
 }
 
-/// The levels of a factor one step apart, numbers in ascending order; sizes are written as at ticks.
-pub(super) fn in_steps<'a>(
-    name: &str,
-    mut levels: Vec<&'a str>,
-    other: impl Fn(&str) -> String,
-    is_names: bool,
-) -> FactorAxis<'a> {
-    let place = |level: &str| labels::position(name, level);
-    let are_numbers = levels.iter().all(|level| place(level).is_some());
-    if are_numbers {
-        let number = |level: &str| place(level).unwrap_or(0.0);
-        levels.sort_by(|a, b| number(a).total_cmp(&number(b)));
-    }
-    let written = |level: &str| match (labels::number_kind(name), place(level)) {
+/// Numbers one step apart, in ascending order; sizes are written as at ticks.
+fn in_steps<'a>(name: &str, levels: Vec<&'a str>, places: Vec<f64>) -> FactorAxis<'a> {
+    let mut all: Vec<(f64, &str)> = places.into_iter().zip(levels).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let written = |level: &str| match (labels::number_kind(name), labels::position(name, level)) {
         (Some(ValueKind::Size), Some(bytes)) => labels::size(bytes),
-        _ => other(level),
+        _ => level.to_owned(),
     };
-    let label = match are_numbers {
-        true => labels::axis(name),
-        false => labels::capital(&labels::noun(name)),
-    };
-    names(levels, written, label, is_names)
+    let levels = all.into_iter().map(|(_, level)| level).collect();
+    names(levels, written, labels::axis(name), false)
 }
 
 fn numbers<'a>(
@@ -128,7 +116,7 @@ fn numbers<'a>(
     let is_log = least > 0.0 && options.log_x.unwrap_or(suits_log);
     if least <= 0.0 && suits_log && options.log_x != Some(false) && most > 0.0 {
         // Zero has no position on a log axis: all levels are one step apart.
-        return in_steps(name, levels, str::to_owned, false);
+        return in_steps(name, levels, places);
     }
     let mut sorted: Vec<f64> = places.clone();
     sorted.sort_by(f64::total_cmp);
@@ -215,5 +203,5 @@ pub(super) fn times(name: &str, most: f64) -> Axis {
 pub(super) fn of_ratio(label: String, values: &[f64], shown: &[f64], options: &Options) -> Axis {
     let is_far = || values.iter().any(|value| *value > 10.0);
     let is_log = options.log_y.unwrap_or_else(is_far);
-    Axis::new(label, Scale::either(is_log, shown), Ticks::Ratio)
+    Axis::new(label, Scale::either(is_log, shown), Ticks::Number)
 }

@@ -271,7 +271,7 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
         .iter()
         .any(|v| *v > RATIO_LINEAR_MAX || *v < 1.0 / RATIO_LINEAR_MAX);
     let scale = Scale::either(options.log_y.unwrap_or(far), &values);
-    let y = Axis::new(ratio_label(comparison), scale, Ticks::Ratio);
+    let y = Axis::new(ratio_label(comparison), scale, Ticks::Number);
     let mut panel = Panel::new(cells.along.axis.clone(), y);
     panel.weight = if single { 0.7 } else { 1.0 };
     panel.lines.push(line_across(1.0, ""));

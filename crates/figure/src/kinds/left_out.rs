@@ -30,7 +30,6 @@ pub(in super::super) fn left_out(
         | FigureKind::Order
         | FigureKind::Rounds
         | FigureKind::Course
-        | FigureKind::Heat
         | FigureKind::Stages
         | FigureKind::Why => return None,
     };

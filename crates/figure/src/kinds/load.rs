@@ -10,7 +10,7 @@ use super::super::model::{Axis, FigureModel, Look, Mark, Ticks, all_marks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::axis;
-use super::response::{center, interval, references};
+use super::response::{bounds, interval};
 
 /// Factors that change the load; the first one that varies is used.
 const LOADS: [&str; 3] = ["rate", "depth", "threads"];
@@ -56,7 +56,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
                     false => super::series_of(data, &parts, row),
                 };
                 let iops = rates[row.run].of_cell(row.cell.cell.id);
-                if let Some(point) = point(iops, data, row, load, options) {
+                if let Some(point) = point(iops, data, row, load) {
                     super::add_mark(&mut panel.series, line, Look::Line, point);
                 }
             }
@@ -64,7 +64,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     });
     let across: Vec<f64> = all_marks(&panels).map(|point| point.x).collect();
     let up = all_marks(&panels).flat_map(Mark::reach);
-    let bounds = references(options, quantity)?;
+    let bounds = bounds(options);
     let up: Vec<f64> = up.chain(bounds.iter().map(|line| line.at)).collect();
     let x = x_axis(&across, options);
     let noun = super::measured(runs, quantity);
@@ -133,22 +133,16 @@ fn x_axis(values: &[f64], options: &Options) -> Axis {
     Axis::new("Requests per second", scale, Ticks::Number)
 }
 
-fn point(
-    iops: &[f64],
-    data: &Data<'_>,
-    row: &CellValues<'_>,
-    load: usize,
-    options: &Options,
-) -> Option<Mark> {
-    let iops = center(&iolab_stats::summary(iops)?, options);
-    let value = center(&row.summary, options);
+fn point(iops: &[f64], data: &Data<'_>, row: &CellValues<'_>, load: usize) -> Option<Mark> {
+    let iops = iolab_stats::median(iops)?;
+    let value = row.summary.median;
     let n = row.summary.n;
     let load = labels::level(data.factors[load], row.levels[load]);
     let (what, shown) = (labels::short(data.quantity), data.quantity.format(value));
     let at = Response::Iops.format(iops);
     let text = format!("{load}: {what} {shown} at {at}; n = {n}");
     Some(Mark {
-        interval: interval(&row.summary, options),
+        interval: interval(&row.summary),
         ..super::mark(row.cell, Some(n), (iops, value), at, &text)
     })
 }

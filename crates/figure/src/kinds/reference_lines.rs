@@ -1,7 +1,5 @@
 //! Reference lines of a response: the ceilings of its cells and, over I/O sizes, thresholds of the machine and bends of curves.
 
-use std::borrow::Cow;
-
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::bends::{Bend as CurveBend, Bends, bendable};
 use iolab_analysis::curve::Curve;
@@ -65,10 +63,7 @@ pub(super) fn thresholds_and_bends(
     let mut suspects: Vec<MachineThreshold> = Vec::new();
     let curves: usize = model.panels.iter().map(|panel| panel.series.len()).sum();
     if curves <= CURVES_MAX && data.quantity == run.analysis().response {
-        let bends = run
-            .bends
-            .map_or_else(|| Cow::Owned(Bends::of(run.analysis())), Cow::Borrowed);
-        suspects = add_bends(model, run.analysis(), &bends);
+        suspects = add_bends(model, run.analysis());
     }
     let trials = data.rows.iter().flat_map(|row| row.cell.cell.spec.trials());
     let from_memory = trials
@@ -88,7 +83,8 @@ pub(super) fn thresholds_and_bends(
 }
 
 /// Adds the bends to their series; returns the thresholds that they coincide with.
-fn add_bends(model: &mut FigureModel, analysis: &Analysis, bends: &Bends) -> Vec<MachineThreshold> {
+fn add_bends(model: &mut FigureModel, analysis: &Analysis) -> Vec<MachineThreshold> {
+    let bends = Bends::of(analysis);
     let mut suspects = Vec::new();
     for curve in bendable(analysis) {
         let Some(first) = curve.points.first().map(|point| point.cell.cell.id) else {

@@ -1,17 +1,16 @@
-//! The response against a factor, as lines, or against two, as colours.
+//! The response against a factor.
 
 use super::super::data::{CellValues, Data, Parts};
 use super::super::model::{FigureModel, Look, Mark, ReferenceLine, Series, all_marks};
-use super::super::options::{Center, Options, Spread};
+use super::super::options::Options;
 use super::super::{FigureRun, labels};
 use super::axis::{self, FactorAxis};
 use super::reference_lines;
-use crate::model::{Field, step};
 use iolab_analysis::analysis::Response;
 use iolab_analysis::slo::LevelValues;
 use iolab_stats::Summary;
-use iolab_workload::units::{counted, significant};
-use iolab_workload::{Error, Result};
+use iolab_workload::Result;
+use iolab_workload::units::counted;
 
 /// Most lines of a panel with a band.
 const BANDS_MAX: usize = 3;
@@ -29,7 +28,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let data = Data::new(runs, quantity)?;
     let parts = Parts::of(&data, options)?;
     let along = axis::along(&data, parts.x, options);
-    let lines = references(options, quantity)?;
+    let lines = bounds(options);
     let values: Vec<f64> = data
         .rows
         .iter()
@@ -77,7 +76,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         }
     }
     let mut model = FigureModel {
-        description: description(runs, &data, &parts, options),
+        description: description(runs, &data, &parts),
         legend: super::legend(&data, parts.series),
         unit: quantity.unit().to_owned(),
         hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
@@ -118,55 +117,28 @@ fn series_levels<'a>(data: &Data<'a>, parts: &Parts) -> Vec<&'a str> {
     parts.series.map_or_else(|| vec![""], |i| data.levels(i))
 }
 
-/// The requested reference lines, on an axis of this quantity.
-///
-/// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): one of another quantity.
-pub(super) fn references(options: &Options, quantity: Response) -> Result<Vec<ReferenceLine>> {
-    let lines = options.references.iter().map(|reference| {
-        let at = reference.value.on_axis(quantity)?;
-        Ok(super::line_across(at, &reference.label))
-    });
-    lines.collect()
-}
-
-/// The location measure of a cell.
-pub(super) fn center(summary: &Summary, options: &Options) -> f64 {
-    match options.center {
-        Center::Median => summary.median,
-        Center::Mean => summary.mean.unwrap_or(summary.median),
-    }
+/// A line at the bound of each service level.
+pub(super) fn bounds(options: &Options) -> Vec<ReferenceLine> {
+    let levels = options.levels.iter();
+    levels
+        .map(|level| super::line_across(level.limit(), &level.to_string()))
+        .collect()
 }
 
 /// The ends of the error bar.
-pub(super) fn interval(summary: &Summary, options: &Options) -> Option<(f64, f64)> {
-    let ends = |interval: Option<iolab_stats::Interval>| interval.map(|i| (i.low, i.high));
-    match (options.spread, options.center) {
-        (Spread::None, _) => None,
-        (Spread::Interval, Center::Median) => ends(summary.median_interval),
-        (Spread::Interval, Center::Mean) => ends(summary.mean_interval),
-        (Spread::Quartiles, _) => summary.quartiles(),
-        (Spread::Deviation, _) => {
-            let (mean, sd) = summary.mean.zip(summary.sd)?;
-            Some((mean - sd, mean + sd))
-        }
-    }
+pub(super) fn interval(summary: &Summary) -> Option<(f64, f64)> {
+    summary.median_interval.map(|ends| (ends.low, ends.high))
 }
 
 /// All values of a row that are drawn.
 fn shown(row: &CellValues<'_>, over_names: bool, options: &Options) -> Vec<f64> {
-    let mut shown = vec![center(&row.summary, options)];
-    shown.extend(
-        interval(&row.summary, options)
-            .into_iter()
-            .flat_map(|(low, high)| [low, high]),
-    );
+    let mut shown = vec![row.summary.median];
+    let ends = interval(&row.summary).into_iter();
+    let quartiles = row.summary.quartiles().into_iter();
+    let ends = ends.chain(quartiles.filter(|_| !over_names));
+    shown.extend(ends.flat_map(|(low, high)| [low, high]));
     if options.points {
         shown.extend(&row.values);
-    }
-    if options.spread == Spread::Interval && !over_names {
-        let ends = row.summary.quartiles().into_iter();
-        shown.extend(ends.flat_map(|(q1, q3)| [q1, q3]));
     }
     shown
 }
@@ -188,7 +160,7 @@ fn series(
         let (q1, q3) = row.summary.quartiles()?;
         Some((*x, q1, q3))
     };
-    let band = || rows.iter().map(of_row).collect::<Option<Vec<_>>>();
+    let band: Option<Vec<_>> = rows.iter().map(of_row).collect();
     let trials = |(x, row): &(f64, &CellValues<'_>)| {
         let x = *x;
         row.values
@@ -202,13 +174,10 @@ fn series(
         look: Look::Line,
         points: rows
             .iter()
-            .map(|(x, row)| point(*x, row, &level(row), data.quantity, options))
+            .map(|(x, row)| point(*x, row, &level(row), data.quantity))
             .collect(),
-        band: match options.spread {
-            // A band goes from one cell to the next, through all of them.
-            Spread::Interval => band().unwrap_or_default(),
-            _ => Vec::new(),
-        },
+        // A band goes from one cell to the next, through all of them.
+        band: band.unwrap_or_default(),
         trials: if options.points {
             rows.iter().flat_map(trials).collect()
         } else {
@@ -218,7 +187,7 @@ fn series(
         bounds: rows
             .iter()
             .filter(|(_, row)| row.is_bound)
-            .map(|(x, row)| (*x, center(&row.summary, options)))
+            .map(|(x, row)| (*x, row.summary.median))
             .collect(),
     }
 }
@@ -229,9 +198,9 @@ fn told(row: &CellValues<'_>, value: f64, quantity: Response) -> String {
     format!("{is}{}", quantity.format(value))
 }
 
-fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, options: &Options) -> Mark {
-    let value = center(&row.summary, options);
-    let interval = interval(&row.summary, options);
+fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response) -> Mark {
+    let value = row.summary.median;
+    let interval = interval(&row.summary);
     let between = interval.map_or_else(String::new, |(low, high)| {
         format!(", {} to {}", quantity.format(low), quantity.format(high))
     });
@@ -253,18 +222,10 @@ fn note(model: &FigureModel, data: &Data<'_>, options: &Options) -> String {
     } else {
         format!("{least} to {most}")
     };
-    let center = match options.center {
-        Center::Median => "Median",
-        Center::Mean => "Mean",
-    };
-    let bars = match options.spread {
-        Spread::None => "",
-        _ if all_marks(&model.panels).all(|point| point.interval.is_none()) => {
-            ", too few for an interval"
-        }
-        Spread::Interval => "; bars: 95 % interval",
-        Spread::Quartiles => "; bars: quartiles",
-        Spread::Deviation => "; bars: one standard deviation",
+    let marks = all_marks(&model.panels);
+    let bars = match marks.into_iter().all(|point| point.interval.is_none()) {
+        true => ", too few for an interval",
+        false => "; bars: 95 % interval",
     };
     let banded = model
         .panels
@@ -279,15 +240,10 @@ fn note(model: &FigureModel, data: &Data<'_>, options: &Options) -> String {
         }
         false => "",
     };
-    format!("{center} of n = {n} trials{bars}{band}{trials}.{bounds}")
+    format!("Median of n = {n} trials{bars}{band}{trials}.{bounds}")
 }
 
-fn description(
-    runs: &[FigureRun<'_>],
-    data: &Data<'_>,
-    parts: &Parts,
-    options: &Options,
-) -> String {
+fn description(runs: &[FigureRun<'_>], data: &Data<'_>, parts: &Parts) -> String {
     let mut text = super::subject(runs, data.quantity);
     if let Some(x) = parts.x {
         text.push_str(&format!(" against {}", labels::noun(data.factors[x])));
@@ -301,9 +257,8 @@ fn description(
             labels::noun(data.factors[series])
         ));
     }
-    let by_value = |a: &&CellValues<'_>, b: &&CellValues<'_>| {
-        center(&a.summary, options).total_cmp(&center(&b.summary, options))
-    };
+    let by_value =
+        |a: &&CellValues<'_>, b: &&CellValues<'_>| a.summary.median.total_cmp(&b.summary.median);
     let ends = data
         .rows
         .iter()
@@ -311,87 +266,10 @@ fn description(
         .zip(data.rows.iter().max_by(by_value));
     if let Some((least, most)) = ends {
         let end = |row: &CellValues<'_>| {
-            let value = told(row, center(&row.summary, options), data.quantity);
+            let value = told(row, row.summary.median, data.quantity);
             format!("{value} ({})", super::cell_name(row))
         };
         text.push_str(&format!(". From {} to {}.", end(least), end(most)));
     }
     text
-}
-
-/// Makes the model.
-///
-/// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage) when fewer than two factors vary.
-pub(crate) fn model_of_heat(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
-    let quantity = super::quantity(runs, options);
-    let data = Data::new(runs, quantity)?;
-    let parts = Parts::of(&data, options)?;
-    let (Some(x), Some(y)) = (parts.x, parts.series) else {
-        return Err(Error::usage("a heat map needs two factors that vary")
-            .hint("sweep two with --set, or choose another figure with --kind response"));
-    };
-    let (columns, rows) = (steps(&data, x), steps(&data, y));
-    let values = data.rows.iter().map(|row| center(&row.summary, options));
-    let values: Vec<f64> = values.collect();
-    let noun = super::measured(runs, quantity);
-    let colours = axis::named((quantity, &noun), &values, true, options);
-    let scale = colours.scale;
-    let axes = (&columns.axis, &rows.axis);
-    let panels = super::facets(&data, &parts, axes, |panel, own| {
-        let fields = own.iter().map(|row| {
-            let value = center(&row.summary, options);
-            let n = row.summary.n;
-            let shown = quantity.format(value);
-            let text = format!("{}: {shown}; n = {n}", super::cell_name(row));
-            Field {
-                x: step(columns.place(row.levels[x]) as usize),
-                y: step(rows.place(row.levels[y]) as usize),
-                value,
-                label: short(quantity, value),
-                hollow: !row.cell.is_target(),
-                origin: super::origin(row.cell, Some(n), row.levels[x], &text),
-            }
-        });
-        panel.heat = Some((fields.collect(), scale));
-    });
-    let corner = super::corner(data.rows.iter().map(|row| row.cell));
-    Ok(FigureModel {
-        description: format!(
-            "{} by {} and {}",
-            super::subject(runs, quantity),
-            labels::noun(data.factors[x]),
-            labels::noun(data.factors[y])
-        ),
-        unit: quantity.unit().to_owned(),
-        heat_label: colours.label,
-        note: format!(
-            "{} of trials{corner}.",
-            match options.center {
-                Center::Median => "Medians",
-                Center::Mean => "Means",
-            }
-        ),
-        ..FigureModel::of(panels)
-    })
-}
-
-/// The levels of a factor one step apart.
-fn steps<'a>(data: &Data<'a>, factor: usize) -> FactorAxis<'a> {
-    let name = data.factors[factor];
-    let written = |level: &str| labels::level(name, level);
-    axis::in_steps(name, data.levels(factor), written, true)
-}
-
-/// A value as a field has room for it.
-fn short(quantity: Response, value: f64) -> String {
-    if quantity.is_time() {
-        return quantity.format(value);
-    }
-    match value {
-        v if v >= 99_950.0 => format!("{:.0}k", v / 1e3),
-        v if v >= 9_995.0 => format!("{:.1}k", v / 1e3),
-        v if v >= 100.0 => format!("{v:.0}"),
-        v => significant(v),
-    }
 }

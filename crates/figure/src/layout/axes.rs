@@ -237,7 +237,7 @@ fn minor(axis: &Axis, low: f64, high: f64) -> Vec<f64> {
     let decades = (high / low).log10();
     match (&axis.ticks, axis.scale) {
         (Ticks::Size, Scale::Log { .. }) => scale::doublings(low, high, 1),
-        (Ticks::Number | Ticks::Time | Ticks::Ratio, Scale::Log { .. }) if decades <= 4.0 => {
+        (Ticks::Number | Ticks::Time, Scale::Log { .. }) if decades <= 4.0 => {
             scale::within_decades(low, high, &[1, 2, 3, 4, 5, 6, 7, 8, 9])
         }
         _ => Vec::new(),
@@ -246,7 +246,7 @@ fn minor(axis: &Axis, low: f64, high: f64) -> Vec<f64> {
 
 fn labelled(axis: &Axis, values: Vec<f64>) -> Vec<Tick> {
     let label = |at: f64| match &axis.ticks {
-        Ticks::Number | Ticks::Ratio | Ticks::Levels(_) => labels::number(at),
+        Ticks::Number | Ticks::Levels(_) => labels::number(at),
         Ticks::Size => labels::size(at),
         Ticks::Time => labels::time(at),
         Ticks::TimeIn { factor } => labels::number(at / factor),

@@ -5,7 +5,7 @@ use super::super::scene::{Anchor, Frame, Item, Paint, Text};
 use super::super::text;
 use super::axes::{self, AxisTicks};
 use super::legend::DirectLabel;
-use super::{Canvas, MARGIN, heat, legend, marks};
+use super::{Canvas, MARGIN, legend, marks};
 
 /// Height of a single panel over its width.
 const ASPECT: f64 = 0.6;
@@ -63,7 +63,7 @@ impl<'a> Grid<'a> {
         // Starts with the smallest margins and only increases them, so that the iteration converges.
         let mut margins = Margins {
             left: MARGIN + sizes.label * 1.45,
-            right: MARGIN + side(model, canvas, place),
+            right: MARGIN + side(canvas, place),
             below: axes::below(sizes.tick) + sizes.label * 1.5 + 2.0,
             gap: COLUMN_GAP,
         };
@@ -175,7 +175,7 @@ impl<'a> Grid<'a> {
         let gap = before_first + overhang + sizes.tick * LABEL_GAP;
         let left = MARGIN + sizes.label * 1.45 + widest(&self.y_ticks) + axes::GAP + axes::TICK;
         let below = axes::below(sizes.tick) + labels + sizes.label * 1.5 + 2.0;
-        let right = MARGIN + side(model, canvas, place).max(overhang);
+        let right = MARGIN + side(canvas, place).max(overhang);
         Margins {
             left: left.max(before.left),
             right: right.max(before.right),
@@ -214,13 +214,6 @@ impl<'a> Grid<'a> {
                 Anchor::Start,
                 title,
             );
-        }
-        if let Some((fields, scale)) = &panel.heat {
-            heat::draw(canvas, frame, panel, fields, *scale);
-            // All panels share the colours; the bar is right of the last column.
-            if (i + 1).is_multiple_of(self.columns) {
-                heat::bar(canvas, frame, *scale, model);
-            }
         }
         legend::draw_reference_lines(canvas, frame, panel, i < self.columns);
         marks::draw(canvas, frame, panel);
@@ -274,13 +267,10 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// Width of the items right of the panels: labels of lines, or the colour bar of a heat map.
-fn side(model: &FigureModel, canvas: &Canvas, place: &PanelArea<'_>) -> f64 {
-    let direct = place
-        .direct
-        .map_or(0.0, |labels| legend::direct_width(labels, canvas));
-    let heat = model.panels.iter().find_map(|panel| panel.heat.as_ref());
-    direct + heat.map_or(0.0, |(_, scale)| heat::bar_width(canvas, *scale, model))
+/// Width of the labels of lines, right of the panels.
+fn side(canvas: &Canvas, place: &PanelArea<'_>) -> f64 {
+    let labels = place.direct;
+    labels.map_or(0.0, |labels| legend::direct_width(labels, canvas))
 }
 
 /// Height of the items above a row of panels.

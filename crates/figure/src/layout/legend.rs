@@ -220,21 +220,15 @@ fn draw_entry(
     let size = canvas.sizes.tick;
     let middle = baseline - size * text::CAP_HEIGHT / 2.0;
     let end = x + size * SAMPLE;
-    let write = |canvas: &mut Canvas, left: f64, paint: &Paint| {
+    let write = |canvas: &mut Canvas, left: f64, paint: Paint| {
         for (number, text) in lines.iter().enumerate() {
             let at = baseline + line * number as f64;
-            canvas.painted(
-                (left, at),
-                size,
-                Anchor::Start,
-                paint.clone(),
-                text.as_str(),
-            );
+            canvas.painted((left, at), size, Anchor::Start, paint, text.as_str());
         }
     };
     match of {
         LegendEntry::Heading(_) => {
-            write(canvas, x, &Paint::Muted);
+            write(canvas, x, Paint::Muted);
             return;
         }
         LegendEntry::Hollow(_, bars) => {
@@ -251,7 +245,7 @@ fn draw_entry(
             sample(canvas, series, (x, end), middle);
         }
     }
-    write(canvas, end + size * 0.5, &Paint::Ink);
+    write(canvas, end + size * 0.5, Paint::Ink);
     canvas.close();
 }
 
@@ -418,19 +412,13 @@ pub(super) fn draw_reference_lines(canvas: &mut Canvas, frame: Frame, panel: &Pa
             Some((_, y)) => (Paint::Series, up(y)),
             None => (Paint::Muted, frame.bottom),
         };
-        canvas.dashed(
-            "",
-            &[(*x, frame.top), (*x, end)],
-            0.5,
-            "1.5 1.5",
-            paint.clone(),
-        );
+        canvas.dashed("", &[(*x, frame.top), (*x, end)], 0.5, "1.5 1.5", paint);
         if named {
             canvas.line(
                 "",
                 &[(*x, frame.top), (place, frame.top - LEADER)],
                 0.5,
-                paint.clone(),
+                paint,
             );
             canvas.items.push(Item::Text(Text {
                 x: place + size * text::CAP_HEIGHT / 2.0,

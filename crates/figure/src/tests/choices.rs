@@ -14,17 +14,9 @@ fn with(flag: &str, options: &Options, factor: &str) -> Options {
         "--facet" => asked.facet = Some(factor.to_owned()),
         "--log-x or --linear-x" => asked.log_x = Some(true),
         "--log-y or --linear-y" => asked.log_y = Some(true),
-        "--center" => asked.center = Center::Mean,
-        "--interval" => asked.spread = Spread::Deviation,
         "--points" => asked.points = true,
         "--by" => asked.by = Some(factor.to_owned()),
         "--margin" => asked.margin = 0.2,
-        "--line" => {
-            asked.references = vec![Reference {
-                value: ReferenceValue::Number(700.0),
-                label: "goal".to_owned(),
-            }];
-        }
         other => panic!("{other}"),
     }
     asked
@@ -88,29 +80,4 @@ fn comparison_shows_the_requested_quantity() {
         labels(Some(Response::Iops)),
         told("Requests per second", "IOPS", true)
     );
-}
-
-#[test]
-fn line_has_the_quantity_of_its_axis() {
-    let line = |value, y| {
-        let asked = Options {
-            y: Some(y),
-            references: vec![Reference {
-                value,
-                label: "goal".to_owned(),
-            }],
-            ..kind(FigureKind::Response)
-        };
-        let figure = figure_of(&[loaded()], &asked);
-        figure.map(|figure| figure.model.panels[0].lines[0].at)
-    };
-    let (number, time) = (ReferenceValue::Number(500.0), ReferenceValue::Time(1e6));
-    assert_eq!(line(number, Response::Throughput), Ok(500.0));
-    assert_eq!(line(time, Response::P99), Ok(1e6));
-    let told = [
-        line(time, Response::Throughput),
-        line(number, Response::P99),
-    ];
-    let told = told.map(|refused| refused.unwrap_err().to_string());
-    insta::assert_snapshot!(told.join(" // ").replace('\n', " /"), @"a line at the time 1.00 ms has no place on an axis of throughput (MB/s) /  write a number, as in --line 510=SATA, or show times: --y p99 // a line at 500 has no place on an axis of times (99th percentile of latency) /  write its unit, as in --line 500us=goal, or show a rate: --y throughput");
 }

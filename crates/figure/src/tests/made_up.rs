@@ -13,7 +13,7 @@ use iolab_workload::stages::{
     CarriedBy, Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
 };
 
-use crate::{Figure, FigureKind, FigureRun, Options, Reference, ReferenceValue, draw};
+use crate::{Figure, FigureKind, FigureRun, Options, draw};
 use iolab_synthetic::{
     add_cell, around, latency_inside, rate_report, record, serve, size_curve, throughput_inside,
 };
@@ -212,7 +212,6 @@ impl Made {
             .map(|i| FigureRun {
                 name: names[i],
                 run: &self.runs[i],
-                bends: None,
                 level: None,
                 latencies: &self.latencies[i],
                 series: &self.series[i],
@@ -247,13 +246,10 @@ pub(super) fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
         }
         record
     };
-    let reference = Reference {
-        value: ReferenceValue::Number(950.0),
-        label: "stated peak".to_owned(),
-    };
+    let level = "throughput>950MB/s".parse().expect("a level");
     let with_points = Options {
         points: true,
-        references: vec![reference],
+        levels: vec![level],
         title: Some("Random reads & more".to_owned()),
         ..Options::default()
     };
@@ -287,6 +283,5 @@ pub(super) fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
                 ..kind(FigureKind::Course)
             },
         ),
-        ("heat", vec![sizes_by_threads(4)], kind(FigureKind::Heat)),
     ]
 }

@@ -2,7 +2,7 @@
 
 use iolab_figure::{escaped, style};
 
-use super::{Block, Contents, Drawing, Heading, Item, List, Look, Picture, Table};
+use super::{Block, Drawing, Heading, Item, List, Look, Picture, Table};
 use crate::notation::on_page;
 
 /// Most characters of a value on one line. Longer values, such as the paths of a stripe, would push the next
@@ -18,6 +18,15 @@ pub fn page(blocks: &[Block]) -> String {
         Block::Heading(heading) => Some(heading.text.as_str()),
         _ => None,
     });
+    let links = blocks.iter().filter_map(|block| match block {
+        Block::Heading(part) if part.level == 2 => Some(format!(
+            "<a href=\"#{}\">{}</a>\n",
+            escaped(&part.id),
+            written(&part.text)
+        )),
+        _ => None,
+    });
+    let links: String = links.collect();
     let mut body = Body {
         html: "<header>\n".to_owned(),
         open: vec![(1, "</header>\n<main id=\"main\">\n")],
@@ -39,6 +48,7 @@ pub fn page(blocks: &[Block]) -> String {
 </head>
 <body>
 <a class=\"skip\" href=\"#main\">Skip to the results</a>
+<nav aria-label=\"Parts of the page\">{links}</nav>
 {}</main>
 <footer><p>Written by iolab. What is folded away is not printed: unfold it first.</p></footer>
 <script>{}</script>
@@ -62,10 +72,7 @@ struct Body {
 
 impl Body {
     fn write(&mut self, block: &Block) {
-        let is_beside = matches!(
-            block,
-            Block::Table(_) | Block::Figure(_) | Block::Contents(_)
-        );
+        let is_beside = matches!(block, Block::Table(_) | Block::Figure(_));
         let was_beside = self.open.last().is_some_and(|(level, _)| *level == BESIDE);
         if is_beside && !was_beside {
             self.html.push_str("<div class=\"beside\">\n");
@@ -102,7 +109,6 @@ impl Body {
                     each.join("\n")
                 )
             }
-            Block::Contents(all) => contents(all),
         };
         self.html.push_str(&html);
     }
@@ -235,65 +241,21 @@ fn written_table(table: &Table) -> String {
 }
 
 fn figure(picture: &Picture) -> String {
-    let (figure, narrow) = match &picture.drawing {
+    let figure = match &picture.drawing {
         Drawing::Card(svg) => {
             return format!(
                 "<details id=\"picture\"><summary>Picture to share</summary>\n<div class=\"card\">\n{svg}</div>\n</details>\n"
             );
         }
-        Drawing::Figure(figure, narrow) => (figure, narrow),
+        Drawing::Figure(figure) => figure,
     };
     let words = written(figure.description());
-    let variant = |class: &str, svg: &str| {
-        format!(
-            "<div class=\"variant{class}\" tabindex=\"0\" role=\"group\" aria-label=\"{words}\">\n{svg}</div>\n"
-        )
-    };
     let class = match picture.class {
         "" => String::new(),
         class => format!(" class=\"{class}\""),
     };
-    let variants = match narrow {
-        None => variant("", &figure.svg()),
-        Some(narrow) => variant(" wide", &figure.svg()) + &variant(" narrow", &narrow.svg()),
-    };
-    format!("<figure{class}>\n{variants}<figcaption>{words}</figcaption>\n</figure>\n")
-}
-
-fn contents(contents: &Contents) -> String {
-    let keys = contents.keys.iter().map(|key| {
-        format!(
-            "<span><span style=\"color:var({})\" aria-hidden=\"true\">{}</span> {}</span>",
-            key.colour,
-            key.marker,
-            escaped(&key.name)
-        )
-    });
-    let keys: String = keys.collect();
-    let keys = match keys.is_empty() {
-        true => keys,
-        false => format!("<p class=\"keys\">{keys}</p>\n"),
-    };
-    let figures = contents.figures.iter().map(|small| {
-        let best = small.best.iter().map(|(colour, text)| {
-            let colour = colour.as_ref().map_or_else(String::new, |colour| {
-                format!(" style=\"color:var({colour})\"")
-            });
-            format!("<span{colour}>{}</span>", written(text))
-        });
-        format!(
-            "<a href=\"#{}\"><b>{}</b> <span class=\"best\">{}</span>\n{}\n<span class=\"ends\"><span>{}</span><span>{}</span><span>{}</span></span></a>\n",
-            escaped(&small.id),
-            escaped(&small.name),
-            best.collect::<Vec<_>>().join(", "),
-            small.svg,
-            written(&small.first),
-            escaped(&small.factor),
-            written(&small.last)
-        )
-    });
+    let svg = figure.svg();
     format!(
-        "<nav id=\"overview\" aria-label=\"Experiments\">\n{keys}{}</nav>\n",
-        figures.collect::<String>()
+        "<figure{class}>\n<div class=\"drawing\" tabindex=\"0\" role=\"group\" aria-label=\"{words}\">\n{svg}</div>\n<figcaption>{words}</figcaption>\n</figure>\n"
     )
 }

@@ -55,7 +55,7 @@ pub(crate) fn article(blocks: &[Block], prefix: &str) -> Result<(String, Figures
             match part {
                 Block::Figure(Picture {
                     name,
-                    drawing: Drawing::Figure(figure, _),
+                    drawing: Drawing::Figure(figure),
                     ..
                 }) => {
                     let file = format!("{prefix}-{name}.pdf");
@@ -113,7 +113,7 @@ fn written(part: &Block) -> String {
         }
         Block::Table(one) => table(one, ""),
         Block::Lines(Lines { text, .. }) => block(text),
-        Block::Figure(_) | Block::Contents(_) => String::new(),
+        Block::Figure(_) => String::new(),
     }
 }
 

@@ -112,7 +112,7 @@ fn written(part: &Block, width: u16) -> String {
         }
         Block::Table(table) => table.text(width) + "\n",
         Block::Figure(picture) => match &picture.drawing {
-            Drawing::Figure(figure, _) => wrapped(figure.description(), width) + "\n",
+            Drawing::Figure(figure) => wrapped(figure.description(), width) + "\n",
             Drawing::Card(_) => String::new(),
         },
         Block::Lines(lines) => {
@@ -120,7 +120,6 @@ fn written(part: &Block, width: u16) -> String {
             let lines = lines.map(|line| format!("  {}\n", escape_control(line)));
             lines.collect::<String>() + "\n"
         }
-        Block::Contents(_) => String::new(),
     }
 }
 
@@ -131,7 +130,7 @@ pub(crate) fn document(blocks: &[Block], prefix: &str) -> (String, Vec<(String, 
     for part in blocks {
         if let Block::Figure(Picture {
             name,
-            drawing: Drawing::Figure(figure, _),
+            drawing: Drawing::Figure(figure),
             ..
         }) = part
         {
@@ -167,7 +166,7 @@ fn in_markdown(part: &Block) -> String {
         }
         Block::Table(table) => table.markdown(),
         Block::Lines(Lines { text, .. }) => block(text),
-        Block::Figure(_) | Block::Contents(_) => String::new(),
+        Block::Figure(_) => String::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Findings that the conditions of the trials do not give, and settings to change, by group of workers.
 
-use super::{DEVICE_REQUESTS, Finding, Rule, Says, capitalised, cells_of, with_levels};
+use super::{DEVICE_REQUESTS, Finding, Rule, capitalised, cells_of, with_levels};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, WriteOut};
 use iolab_analysis::doubt::DoubtKind;
 use iolab_record::{ServedBy, TargetKind};
@@ -16,11 +16,8 @@ const WRITE_OUT: Rule = Rule::limit(
     "an fdatasync that was timed after each trial, over the budget",
 );
 
-/// Rules on a run, in the order of their findings.
-pub(crate) const SAYS: &[Says] = &[requests_in_pieces, written_out, not_durable];
-
 /// Requests that reach the device in pieces in every trial, which is as it should be above the device's limit.
-pub fn requests_in_pieces(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn requests_in_pieces(analysis: &Analysis) -> Vec<Finding> {
     let cells: Vec<&CellAnalysis> = analysis
         .cells
         .iter()
@@ -46,7 +43,7 @@ fn is_unsynced(trial: &TrialSpec) -> bool {
 }
 
 /// Time of the budget for what trials had left in caches.
-pub fn written_out(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn written_out(analysis: &Analysis) -> Vec<Finding> {
     let Some(write_out) = analysis.write_out else {
         return Vec::new();
     };
@@ -86,7 +83,7 @@ fn in_words_of(write_out: WriteOut) -> String {
 }
 
 /// Writes to storage without a sync, except those that another finding reports as owed write-back.
-pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn not_durable(analysis: &Analysis) -> Vec<Finding> {
     let unsynced = |cell: &&CellAnalysis| {
         let served = cell.served.as_ref();
         cell.cell.program().is_none()
@@ -116,7 +113,7 @@ pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Names of the groups of these cells whose trials the advice concerns, each once; empty without groups.
-pub(crate) fn names<'a>(
+fn names<'a>(
     cells: impl IntoIterator<Item = &'a CellAnalysis>,
     concerns: impl Fn(&TrialSpec) -> bool,
 ) -> Vec<&'a str> {
@@ -133,7 +130,7 @@ pub(crate) fn names<'a>(
 
 /// `--set sync=end`, or for cells with groups `--set log.sync=end --set bulk.sync=end`, for the groups that it
 /// concerns.
-pub(crate) fn set<'a>(
+fn set<'a>(
     cells: impl IntoIterator<Item = &'a CellAnalysis>,
     concerns: impl Fn(&TrialSpec) -> bool,
     setting: &str,
@@ -147,7 +144,7 @@ pub(crate) fn set<'a>(
 }
 
 /// `groups log and bulk`.
-pub(crate) fn in_words(names: &[&str]) -> String {
+fn in_words(names: &[&str]) -> String {
     match names {
         [some @ .., last] if !some.is_empty() => format!("groups {} and {last}", some.join(", ")),
         names => format!("group {}", names.concat()),

@@ -1,6 +1,6 @@
 //! Doubts about the cells of a run, and whether trials are enough.
 
-use super::{Finding, Rule, Says, cells_of, levels_of, with_levels};
+use super::{Finding, Rule, cells_of, levels_of, with_levels};
 use crate::{doubt, ratio};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_MIN};
 use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, of_cell};
@@ -11,11 +11,8 @@ use iolab_workload::units::{format_percent, significant};
 /// Basis of doubts.
 const BASIS: &str = "counters and settings of each trial (METHODS.md, \"Doubts\")";
 
-/// Findings on doubts, the weightiest first.
-pub(crate) const SAYS: &[Says] = &[doubts];
-
-/// Doubts about cells, each with the number of its cells and its greatest extent.
-pub fn doubts(analysis: &Analysis) -> Vec<Finding> {
+/// Doubts about cells, the weightiest first, each with the number of its cells and its greatest extent.
+pub(super) fn doubts(analysis: &Analysis) -> Vec<Finding> {
     let all: Vec<(&CellAnalysis, Vec<Doubt>)> = analysis
         .cells
         .iter()
@@ -138,14 +135,8 @@ const BELOW_PRECISION: Rule = Rule::doubt(
 
 const TAIL_UNKNOWN: Rule = Rule::limit("tail-unknown", "the requests of each trial");
 
-/// Rules on a run, in the order of their findings.
-pub(crate) const SAYS_OF_PRECISION: &[Says] = &[below_precision];
-
-/// Findings on unknown tails.
-pub(crate) const UNKNOWN: &[Says] = &[tail_unknown];
-
 /// Cells whose interval is wider than the requested precision, or missing.
-pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn below_precision(analysis: &Analysis) -> Vec<Finding> {
     // An inquiry has as many blocks as its question needs, and its comparisons have their own intervals. Steady
     // rounds and a soak have no goal of precision, and get no more trials.
     if analysis.inquiry.is_some() || !analysis.seeks_precision {
@@ -220,7 +211,7 @@ fn longer_trials(analysis: &Analysis) -> &'static str {
 }
 
 /// Cells whose trials have too few requests for a 99th percentile.
-pub fn tail_unknown(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn tail_unknown(analysis: &Analysis) -> Vec<Finding> {
     let unknown = |c: &&CellAnalysis| c.latency.is_some() && c.tail.is_none();
     let shown = match analysis.response {
         Response::P99 => "",

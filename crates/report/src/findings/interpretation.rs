@@ -3,7 +3,6 @@
 
 use crate::findings::{Conclusion, Finding, conclusions, findings, of_runs, with_choices};
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::bends::Bends;
 use iolab_analysis::compare::{Comparison, with_peers};
 
 /// Conclusions from the analysis of one run. Deterministic.
@@ -11,8 +10,6 @@ use iolab_analysis::compare::{Comparison, with_peers};
 pub struct Interpretation {
     /// The run in lines that can be pasted, one per target.
     pub conclusions: Vec<Conclusion>,
-    /// Bends of its curves.
-    pub bends: Bends,
     /// iolab against each peer of the run.
     pub peers: Vec<Comparison>,
     /// All findings on the run, except those that need other runs.
@@ -20,28 +17,19 @@ pub struct Interpretation {
 }
 
 impl Interpretation {
-    /// Interprets a run: fits its curves, compares its tools and applies all rules.
+    /// Interprets a run: compares its tools and applies all rules.
     pub fn of(run: &AnalysedRun) -> Self {
-        let bends = Bends::of(run.analysis());
-        let findings = findings(run.analysis());
-        Self::new(run, bends, findings)
+        Self::with(run, findings(run.analysis()))
     }
 
-    fn new(run: &AnalysedRun, bends: Bends, findings: Vec<Finding>) -> Self {
-        let (conclusions, peers) = concluded(run);
+    fn with(run: &AnalysedRun, findings: Vec<Finding>) -> Self {
+        let peers = with_peers(run);
         Self {
-            conclusions,
-            bends,
+            conclusions: conclusions(run.analysis(), &peers),
             peers,
             findings,
         }
     }
-}
-
-/// A run in one line per target, and iolab's comparisons with its peers, which the lines mention.
-pub(crate) fn concluded(run: &AnalysedRun) -> (Vec<Conclusion>, Vec<Comparison>) {
-    let peers = with_peers(run);
-    (conclusions(run.analysis(), &peers), peers)
 }
 
 /// Interpretation of runs that are shown together.
@@ -61,10 +49,10 @@ impl Together {
         let said = of_runs(&analyses);
         let across = with_choices(said.across, &analyses);
         let all = runs.into_iter().zip(said.each);
-        let each = all
-            .map(|(run, findings)| Interpretation::new(run, Bends::of(run.analysis()), findings));
         Self {
-            each: each.collect(),
+            each: all
+                .map(|(run, findings)| Interpretation::with(run, findings))
+                .collect(),
             across,
         }
     }

@@ -12,25 +12,22 @@ use iolab_stats::{median, median_interval};
 use iolab_workload::trial::CacheState;
 use iolab_workload::units::{format_percent, significant};
 
-use super::{Finding, Rule, Says, with_levels};
+use super::{Finding, Rule, with_levels};
 use crate::ratio::RatioShown;
 
-pub(crate) const STRAGGLER: Rule = Rule::doubt(
+const STRAGGLER: Rule = Rule::doubt(
     "straggler",
     "throughput over the median of the others in the same trial: below 1 in every trial, and the exact interval of its median below 0.95, at 95 % for all hosts or ranks together",
 );
-pub(crate) const IMBALANCE: Rule = Rule::doubt(
+const IMBALANCE: Rule = Rule::doubt(
     "rank-imbalance",
     "medians of throughput while all ranks were active, and from the first start to the last end",
 );
 
-pub(crate) const CACHE_KEPT: Rule = Rule::doubt(
+const CACHE_KEPT: Rule = Rule::doubt(
     "cache-kept",
     "median over the trials of what the page cache of a client held, of the bytes that its ranks go over, before trials that read with a cold cache",
 );
-
-/// Rules on a run, in the order of their findings.
-pub(crate) const SAYS: &[Says] = &[stragglers, imbalance, caches_kept];
 
 /// Share of what a client reads that its page cache may hold before a cold trial.
 const KEPT: f64 = 0.05;
@@ -137,7 +134,7 @@ fn median_without(sorted: &[f64], one: f64) -> Option<f64> {
 }
 
 /// Hosts, or ranks of one host, that were slower than the others in every trial.
-pub fn stragglers(analysis: &Analysis) -> Vec<Finding> {
+pub(crate) fn stragglers(analysis: &Analysis) -> Vec<Finding> {
     let units = ratios(analysis);
     // Bonferroni: as many questions as units.
     let confidence = 1.0 - 0.05 / units.len().max(1) as f64;
@@ -173,7 +170,7 @@ fn gain(cell: &CellAnalysis) -> Option<f64> {
 }
 
 /// Ranks that end long after the first one, which a stonewall would hide.
-pub fn imbalance(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn imbalance(analysis: &Analysis) -> Vec<Finding> {
     let gains = || {
         analysis
             .cells
@@ -212,7 +209,7 @@ pub fn imbalance(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Clients whose page cache was not dropped before trials that were to read with a cold one.
-pub fn caches_kept(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn caches_kept(analysis: &Analysis) -> Vec<Finding> {
     let cold = analysis.cells.iter().filter(|cell| {
         let mut reading = cell.cell.spec.reading_trials().into_iter();
         reading.any(|trial| trial.cache == CacheState::Cold)

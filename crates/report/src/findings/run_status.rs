@@ -1,6 +1,6 @@
 //! The status of a run: whether it was performed, and whether its trials or other tools failed.
 
-use super::{Finding, Rule, Says, cells_of, has, levels_of, within};
+use super::{Finding, Rule, cells_of, has, levels_of, within};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellServed, CellStages};
 use iolab_analysis::gaps::Gap;
 use iolab_record::{EndedBy, RunStatus, ServedBy};
@@ -31,17 +31,8 @@ const NOT_JOINED: Rule = Rule::limit(
     "the requests of each traced trial, joined with the kernel's events",
 );
 
-/// Findings on what tracing could not show.
-pub(crate) const TRACING: &[Says] = &[not_joined];
-
-/// First findings: how far the run got.
-pub(crate) const STATUS: &[Says] = &[unfinished, no_definition, order_of_cells];
-
-/// Findings on the origin of the bytes.
-pub(crate) const ORIGIN: &[Says] = &[a_model, over_the_network];
-
 /// The plan was not carried out.
-pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn unfinished(analysis: &Analysis) -> Vec<Finding> {
     let without = analysis.cells.iter().filter(|c| c.n == 0).count();
     let text = match analysis.status {
         RunStatus::Done => return Vec::new(),
@@ -77,7 +68,7 @@ pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// The purpose of the run is unknown.
-fn no_definition(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn no_definition(analysis: &Analysis) -> Vec<Finding> {
     match analysis.has_definition {
         true => Vec::new(),
         false => {
@@ -94,7 +85,7 @@ fn no_definition(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Cells depend on what earlier cells left.
-fn order_of_cells(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn order_of_cells(analysis: &Analysis) -> Vec<Finding> {
     match analysis.depends_on_order {
         false => Vec::new(),
         true => ORDER_OF_CELLS.one(
@@ -111,7 +102,7 @@ pub(crate) fn is_by_user(analysis: &Analysis) -> bool {
 }
 
 /// A modelled disk was measured, and no device.
-pub fn a_model(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn a_model(analysis: &Analysis) -> Vec<Finding> {
     let Some(title) = &analysis.model else {
         return Vec::new();
     };
@@ -126,7 +117,7 @@ pub fn a_model(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Cells that a file server served. A client does not see how much of that came from the server's disks.
-fn over_the_network(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn over_the_network(analysis: &Analysis) -> Vec<Finding> {
     let served = analysis.cells.iter().filter(|cell| {
         let verdict = cell.served.as_ref().and_then(CellServed::unanimous);
         verdict == Some(ServedBy::Network)
@@ -141,7 +132,7 @@ fn over_the_network(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Cells with traced trials whose stages are not known.
-fn not_joined(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn not_joined(analysis: &Analysis) -> Vec<Finding> {
     let stages = analysis
         .cells
         .iter()
@@ -163,11 +154,8 @@ const PEERS: Rule = Rule::doubt("peers", "the command line of each trial");
 
 const GAPS: Rule = Rule::limit("gaps", "the options of each tool");
 
-/// Rules on a run, in the order of their findings.
-pub(crate) const SAYS: &[Says] = &[gaps, peers];
-
 /// The version of each peer and the command line of one of its trials.
-pub fn peers(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn peers(analysis: &Analysis) -> Vec<Finding> {
     let mut tools: Vec<Tool> = Vec::new();
     let mut findings = Vec::new();
     for cell in &analysis.cells {
@@ -190,7 +178,7 @@ pub fn peers(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Cells that a tool left out, or gave up, with the reason.
-pub fn gaps(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn gaps(analysis: &Analysis) -> Vec<Finding> {
     let all = iolab_analysis::gaps::gaps(analysis);
     let finding = |gap: &Gap<'_>| Finding {
         rule: GAPS,

@@ -1,9 +1,11 @@
 //! The main numbers as a table, on a screen and in documents: the accesses that were measured, or the ends of each curve.
 
-use iolab_analysis::analysis::CellAnalysis;
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::curve::held_levels;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
-use iolab_analysis::sparkline::{Sparkline, SparklinePoint};
+use iolab_analysis::sparkline::axis_but_target;
 use iolab_figure::labels;
+use iolab_stats::Summary;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::trial_description::level_in_words;
 use iolab_workload::units::{exact_size, format_percent, significant};
@@ -192,41 +194,30 @@ impl Overview<'_> {
         let mut rows: Vec<[String; 6]> = Vec::new();
         for input in &self.inputs {
             let analysis = input.run.analysis();
-            let Some(outline) = Sparkline::of(analysis) else {
+            let Some(factor) = axis_but_target(analysis) else {
                 continue;
             };
-            let has_targets = outline.targets().len() > 1;
-            let factor = &outline.factor;
-            let place = analysis.factors.iter().position(|name| name == factor);
-            let in_words = |level: &String| {
-                let has_level = |cell: &&CellAnalysis| {
-                    place.is_some_and(|place| cell.cell.levels.get(place) == Some(level))
-                };
-                // Words that are true of several threads are true of one.
-                let cells = analysis.cells.iter().filter(has_level);
-                let most = cells.max_by_key(|cell| cell.cell.trial().workers());
-                most.map(|cell| level_in_words(&cell.cell.spec, factor, level))
-            };
-            for curve in &outline.curves {
-                let end = |(place, point): &(usize, SparklinePoint)| {
-                    let level = outline.levels.get(*place).and_then(in_words);
-                    let wide = match point.interval.filter(|_| !is_precise) {
-                        Some((low, high)) => {
-                            let half = (high - low) / 2.0 / point.value;
+            let curves = curves_of(analysis, factor);
+            let first = curves.first().map(|curve| curve.target);
+            let has_targets = curves.iter().any(|curve| Some(curve.target) != first);
+            for curve in curves {
+                let end = |(cell, of): &(&CellAnalysis, Summary)| {
+                    let wide = match of.median_interval.filter(|_| !is_precise) {
+                        Some(ends) => {
+                            let half = (ends.high - ends.low) / 2.0 / of.median;
                             format!(" ±{}", format_percent(half.max(LEAST_SHOWN)))
                         }
                         None => String::new(),
                     };
-                    let value = outline.response.format(point.value);
-                    (
-                        on_screen(&format!("{value}{wide}")),
-                        level.unwrap_or_default(),
-                    )
+                    let value = analysis.response.format(of.median);
+                    let level = level_of(analysis, cell, factor);
+                    (on_screen(&format!("{value}{wide}")), level)
                 };
-                let value = |point: &&(usize, SparklinePoint)| point.1.value;
-                let points = || curve.points.iter();
-                let least = points().min_by(|a, b| value(a).total_cmp(&value(b)));
-                let most = points().max_by(|a, b| value(a).total_cmp(&value(b)));
+                let by_value = |a: &&(&CellAnalysis, Summary), b: &&(&CellAnalysis, Summary)| {
+                    a.1.median.total_cmp(&b.1.median)
+                };
+                let least = curve.points.iter().min_by(by_value);
+                let most = curve.points.iter().max_by(by_value);
                 let Some((least, most)) = least.zip(most) else {
                     continue;
                 };
@@ -261,6 +252,58 @@ impl Overview<'_> {
         }
         columns
     }
+}
+
+/// The measured cells of a target that differ in one factor.
+struct Curve<'a> {
+    target: &'a str,
+    /// Levels of the other factors: `depth=4`; empty for none.
+    name: String,
+    points: Vec<(&'a CellAnalysis, Summary)>,
+}
+
+/// The curves of a run along a factor, in the order of their first cells.
+fn curves_of(analysis: &Analysis, factor: usize) -> Vec<Curve<'_>> {
+    let mut curves: Vec<Curve<'_>> = Vec::new();
+    for cell in &analysis.cells {
+        let Some(summary) = cell.response else {
+            continue;
+        };
+        let held = held_levels(analysis, cell, |i, name| i == factor || name == "target");
+        let (name, target) = (
+            held.join(" "),
+            analysis.target_of(cell.cell.spec.target.as_ref()),
+        );
+        let is_its = |curve: &&mut Curve<'_>| curve.target == target && curve.name == name;
+        match curves.iter_mut().find(is_its) {
+            Some(curve) => curve.points.push((cell, summary)),
+            None => curves.push(Curve {
+                target,
+                name,
+                points: vec![(cell, summary)],
+            }),
+        }
+    }
+    curves
+}
+
+/// The level of a cell in words. Words that are true of several threads are true of one.
+fn level_of(analysis: &Analysis, cell: &CellAnalysis, factor: usize) -> String {
+    let Some((name, level)) = analysis
+        .factors
+        .get(factor)
+        .zip(cell.cell.levels.get(factor))
+    else {
+        return String::new();
+    };
+    let same = analysis
+        .cells
+        .iter()
+        .filter(|other| other.cell.levels.get(factor) == Some(level));
+    let most = same.max_by_key(|cell| cell.cell.trial().workers());
+    most.map_or_else(String::new, |cell| {
+        level_in_words(&cell.cell.spec, name, level)
+    })
 }
 
 /// The texts; a text that repeats the one above it is empty.

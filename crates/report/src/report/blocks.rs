@@ -3,11 +3,11 @@
 use iolab_workload::Result;
 
 use super::experiment::experiments;
+use super::id;
 use super::picture::Medium;
 use super::study::Findings;
 use super::study::Study;
 use super::{StudyReport, behind, clean, program, section, summary};
-use super::{id, picture};
 use crate::answer::Answers;
 use crate::block::{Block, Drawing, Item, List, Look, Picture, Table};
 use crate::doubt;
@@ -86,10 +86,6 @@ impl<'a> Study<'a> {
         if columns.first().is_some_and(|column| column.rows() > 0) {
             let notes = overview.notes_on_numbers();
             all.push(Block::Table(Table::new("Main numbers", notes, columns)));
-        }
-        let contents = picture::contents(overview, |number| self.place_of(number));
-        if !contents.figures.is_empty() {
-            all.push(Block::Contents(contents));
         }
         all.extend(picture.map(|picture| {
             Block::Figure(Picture {

@@ -1,21 +1,15 @@
-//! The figures of one experiment, in its section and small at the top of a page.
+//! The figures of one experiment.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
-use super::{Input, clean};
-use crate::block::{Contents, Drawing, SmallFigure, TargetKey};
-use crate::overview::Overview;
+use super::Input;
+use crate::block::Drawing;
 use iolab_analysis::analysis::Response;
-use iolab_analysis::sparkline::{Sparkline, SparklineCurve};
-use iolab_figure::{Figure, FigureKind, FigureRun, Options, default_kind, draw, sparkline};
-use iolab_workload::units::counted;
+use iolab_figure::{Figure, FigureKind, FigureRun, Options, default_kind, draw};
 
 /// Width and text size on a page, points: 640 pixels, and 12 pixels for labels.
 const PAGE: (f64, f64) = (480.0, 9.0);
-
-/// Width and text size of a figure that a page also has for narrow screens, points.
-const NARROW: (f64, f64) = (260.0, 8.0);
 
 /// Width and text size on paper, points: about five inches.
 const PAPER: (f64, f64) = (370.0, 8.0);
@@ -47,19 +41,11 @@ impl Medium {
 pub(super) fn of_runs(id: &str, inputs: &[&Input], medium: Medium) -> Option<Drawing> {
     let runs = runs(inputs);
     let kind = other_kind(&runs);
-    let drawn = |options| draw(&runs, &Options { kind, ..options }).ok();
-    let figure = drawn(medium.options(id))?;
-    let is_why = default_kind(&runs) == FigureKind::Why;
-    let (width_pt, text_pt) = NARROW;
-    let narrow = is_why.then(|| {
-        drawn(Options {
-            width_pt,
-            text_pt,
-            ..medium.options(&format!("{id}-narrow"))
-        })
-    });
-    let narrow = narrow.flatten().map(Box::new);
-    Some(Drawing::Figure(Box::new(figure), narrow))
+    let options = Options {
+        kind,
+        ..medium.options(id)
+    };
+    draw(&runs, &options).ok().map(Drawing::from)
 }
 
 /// The kind of figure of these runs if it is not the default. Ratios of runs with several factors would lack the
@@ -115,7 +101,6 @@ fn runs<'a>(inputs: &[&'a Input]) -> Vec<FigureRun<'a>> {
             _ => file(input).filter(|_| by_file).unwrap_or(&analysis.target),
         };
         FigureRun {
-            bends: Some(&input.interpretation.bends),
             series: &input.inside.throughput,
             over_time: &input.inside.latency,
             ..FigureRun::new(name, &input.run)
@@ -127,85 +112,4 @@ fn runs<'a>(inputs: &[&'a Input]) -> Vec<FigureRun<'a>> {
 /// The name of the file of a run, without its extension.
 fn file(input: &Input) -> Option<&str> {
     input.path.file_stem().and_then(OsStr::to_str)
-}
-
-/// Most targets whose best values are printed next to a figure.
-const BEST_MAX: usize = 3;
-
-/// Longest name of a level below a figure, characters.
-const LEVEL_MAX: usize = 12;
-
-/// The small figures of an overview; `place` gives the name and the id of the part about a run.
-pub(super) fn contents(
-    overview: &Overview<'_>,
-    place: impl Fn(usize) -> Option<(String, String)>,
-) -> Contents {
-    let targets: Vec<&str> = overview.targets.iter().map(String::as_str).collect();
-    let all = &overview.overlaid_outlines;
-    let outlines: Vec<&Sparkline> = all.iter().map(|(.., outline)| outline).collect();
-    let figures = all.iter().filter_map(|(number, name, outline)| {
-        let (of_part, id) = place(*number)?;
-        let alike = all.iter().filter(|(_, other, _)| other == name);
-        let name = if alike.count() == 1 { name } else { &of_part };
-        figure(&id, name, outline, &targets)
-    });
-    Contents {
-        figures: figures.collect(),
-        keys: keys(&targets, &outlines),
-    }
-}
-
-/// The keys of the targets that the small figures show; empty for a page with a single target.
-fn keys(targets: &[&str], shown: &[&Sparkline]) -> Vec<TargetKey> {
-    let is_shown = |target: &str| shown.iter().any(|one| one.targets().contains(&target));
-    let several = targets.iter().enumerate();
-    let several = several.filter(|(_, target)| targets.len() > 1 && is_shown(target));
-    let key = |(place, target): (usize, &&str)| TargetKey {
-        colour: sparkline::colour_property(place),
-        marker: sparkline::marker_letter(place),
-        name: clean(target),
-    };
-    several.map(key).collect()
-}
-
-/// The figure of a sparkline, on a page with these targets; `None` without a value.
-fn figure(id: &str, name: &str, outline: &Sparkline, targets: &[&str]) -> Option<SmallFigure> {
-    let best_of = |curve: &SparklineCurve| {
-        let values = curve.points.iter().map(|(_, point)| point.value);
-        let worth = |value: &f64| outline.response.worth(*value);
-        let best = values.max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
-        Some(outline.response.format(best))
-    };
-    let best = best_of(outline.best()?)?;
-    let name = clean(name);
-    let factor = clean(&outline.factor);
-    let words = format!("{} along {factor}, best {best}", outline.response);
-    let of_each = targets.iter().enumerate().filter_map(|(place, target)| {
-        let colour = sparkline::colour_property(place);
-        Some((Some(colour), best_of(outline.best_of_target(target)?)?))
-    });
-    let best = match targets.len() {
-        2..=BEST_MAX => of_each.collect(),
-        _ => vec![(None, best)],
-    };
-    let (first, last) = (outline.levels.first()?, outline.levels.last()?);
-    let is_long = [first, last]
-        .iter()
-        .any(|level| level.chars().count() > LEVEL_MAX);
-    let (first, factor, last) = match is_long {
-        true => {
-            let levels = counted(outline.levels.len(), "level");
-            (String::new(), format!("{factor}, {levels}"), String::new())
-        }
-        false => (clean(first), factor, clean(last)),
-    };
-    Some(SmallFigure {
-        id: id.to_owned(),
-        svg: sparkline::svg(outline, targets, &format!("overview-{id}"), &name, &words),
-        name,
-        best,
-        first,
-        factor,
-        last,
-    })
 }

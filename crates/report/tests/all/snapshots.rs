@@ -164,9 +164,9 @@ fn prometheus_keeps_newest_value_of_each_cell() {
         }
         gauges_of(record)
     };
-    let written = |runs: &[GaugeRun], is_stamped| {
+    let written = |runs: &[GaugeRun]| {
         let mut text = Vec::new();
-        prometheus::cells(runs, is_stamped, &mut text).unwrap();
+        prometheus::cells(runs, &mut text).unwrap();
         String::from_utf8(text).unwrap()
     };
     let series = |text: &str| -> Vec<String> {
@@ -175,29 +175,18 @@ fn prometheus_keeps_newest_value_of_each_cell() {
             .map(|line| line.rsplit_once("} ").unwrap().0.to_owned())
             .collect()
     };
-    let one = series(&written(&[of(1, 1 << 30, 1.0)], false));
+    let one = series(&written(&[of(1, 1 << 30, 1.0)]));
     // Of equal cells on two days the newer ones count, whatever the order of the files.
-    let newer = written(&[of(2, 1 << 30, 2.0)], false);
-    assert_eq!(
-        written(&[of(1, 1 << 30, 1.0), of(2, 1 << 30, 2.0)], false),
-        newer
-    );
-    assert_eq!(
-        written(&[of(2, 1 << 30, 2.0), of(1, 1 << 30, 1.0)], false),
-        newer
-    );
+    let newer = written(&[of(2, 1 << 30, 2.0)]);
+    assert_eq!(written(&[of(1, 1 << 30, 1.0), of(2, 1 << 30, 2.0)]), newer);
+    assert_eq!(written(&[of(2, 1 << 30, 2.0), of(1, 1 << 30, 1.0)]), newer);
     assert_eq!(series(&newer), one);
     // Other settings are other series.
-    let both = series(&written(&[of(1, 1 << 30, 1.0), of(2, 1 << 20, 1.0)], false));
+    let both = series(&written(&[of(1, 1 << 30, 1.0), of(2, 1 << 20, 1.0)]));
     assert_eq!(both.len(), 2 * one.len());
     let distinct: BTreeSet<&String> = both.iter().collect();
     assert_eq!(distinct.len(), both.len());
     assert!(both[0].contains("region=\"1GiB\""), "{}", both[0]);
-    let stamped = written(&[of(1, 1 << 30, 1.0)], true);
-    assert!(
-        stamped.lines().any(|line| line.ends_with(" 1767225600000")),
-        "{stamped}"
-    );
 }
 
 #[test]

@@ -5,13 +5,13 @@ use iolab_record::environment::KEYS;
 use iolab_record::{
     Bottom, EndedBy, Extents, Region, Residency, RunRecord, Sample, ServedBy, TargetKind,
 };
-use iolab_report::findings::{Finding, doubts, not_durable, requests_in_pieces, written_out};
+use iolab_report::findings::Finding;
 use iolab_workload::counters::{DeviceStat, ProcessIo, Traffic};
 use iolab_workload::trial::CacheState;
 
 use proptest::prelude::*;
 
-use crate::all_findings;
+use crate::{all_findings, doubts, named};
 use iolab_synthetic::{add_cell, around, record};
 
 fn text(findings: &[Finding]) -> String {
@@ -292,7 +292,7 @@ fn each_disturbance_has_its_flags_and_sentence() {
         change(&mut record);
         let analysis = analyse(&record);
         let cell = &analysis.cells[0];
-        let noted = [doubts(&analysis), requests_in_pieces(&analysis)].concat();
+        let noted = [doubts(&analysis), named("requests-in-pieces", &analysis)].concat();
         let share = |name: &str, share: Option<f64>| {
             let share = share.filter(|share| *share > 0.0);
             share.map_or_else(String::new, |share| format!(", {name} {share:.2}"))
@@ -344,12 +344,12 @@ fn writing_out_is_reported_from_tenth_of_budget() {
     };
     let short = with(0);
     assert_eq!(short.write_out, None);
-    assert!(written_out(&short).is_empty());
+    assert!(named("write-out", &short).is_empty());
     let long = with(3600);
     let found = long.write_out.expect("more than a tenth");
     assert!(found.cut_short && found.took_ns > found.trials_ns);
     assert_eq!(found.took_ns % 3_600_000_000_000, 0);
-    assert_eq!(written_out(&long).len(), 1);
+    assert_eq!(named("write-out", &long).len(), 1);
     // Trials of iolab fit end by their number.
     let mut counted = long;
     counted.write_out = Some(WriteOut {
@@ -358,7 +358,7 @@ fn writing_out_is_reported_from_tenth_of_budget() {
         cut_short: false,
         is_unpaid: true,
     });
-    insta::assert_snapshot!(text(&written_out(&counted)), @"Writing out what trials had left in caches took 641 s, the trials themselves 35.1 s. The load that was asked for does not count the first.");
+    insta::assert_snapshot!(text(&named("write-out", &counted)), @"Writing out what trials had left in caches took 641 s, the trials themselves 35.1 s. The load that was asked for does not count the first.");
 }
 
 #[test]
@@ -370,14 +370,14 @@ fn writes_without_durability_are_reported() {
         record.cells[0].spec.trial.read_percent = read_percent;
         record.cells[0].spec.trial.cache = CacheState::Cold;
         record.cells[0].spec.trial.sync = sync.parse().expect("a value");
-        text(&not_durable(&analyse(&record)))
+        text(&named("not-durable", &analyse(&record)))
     };
     insta::assert_snapshot!(with(0, "none", 0));
     insta::assert_snapshot!(with(70, "none", 0));
     let mut imported = one_cell(|_, _| {});
     imported.cells[0].spec.trial.read_percent = 0;
     imported.run.target_kind = TargetKind::Imported;
-    insta::assert_snapshot!(text(&not_durable(&analyse(&imported))), @"The only cell wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. A sync at the end of each job makes them durable, and includes that time.");
+    insta::assert_snapshot!(text(&named("not-durable", &analyse(&imported))), @"The only cell wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. A sync at the end of each job makes them durable, and includes that time.");
     for (read_percent, sync, owed) in [(100, "none", 0), (0, "end", 0), (0, "none", 2)] {
         assert_eq!(with(read_percent, sync, owed), "");
     }

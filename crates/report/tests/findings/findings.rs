@@ -3,10 +3,10 @@
 use iolab_analysis::analysis::{DoubtKind, analyse};
 use iolab_record::question::{Asked, Question};
 use iolab_record::{EndedBy, RunRecord, RunStatus, ServedBy};
-use iolab_report::findings::{below_precision, conclusions, doubts, unfinished};
+use iolab_report::findings::conclusions;
 use iolab_workload::response::Response;
 
-use crate::{all_findings, named, text};
+use crate::{all_findings, doubts, named, text};
 use iolab_synthetic::{add_cell, add_trial, around, record, serve, size_curve};
 
 const BENT: [(&str, f64); 5] = [
@@ -53,8 +53,8 @@ fn wide_intervals_are_reported() {
     let mut record = bent();
     let wide = [80.0, 90.0, 95.0, 100.0, 105.0, 110.0, 120.0];
     add_cell(&mut record, &["bs=16MiB"], &wide);
-    insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells missed the 5.0 % precision goal (worst: 16 MiB, +/- 20 % after 7 trials).");
-    assert_eq!(below_precision(&analyse(&bent())), []);
+    insta::assert_snapshot!(text(&named("below-precision", &analyse(&record))), @"1 of 6 cells missed the 5.0 % precision goal (worst: 16 MiB, +/- 20 % after 7 trials).");
+    assert_eq!(named("below-precision", &analyse(&bent())), []);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn run_ended_by_the_user_is_a_doubt() {
     record.run.status = RunStatus::Interrupted;
     record.cells[0].ended_by = Some(EndedBy::User);
     let analysis = analyse(&record);
-    let told = text(&unfinished(&analysis));
+    let told = text(&named("unfinished", &analysis));
     let lines = conclusions(&analysis, &[]);
     let told = format!("{told}\n{}", lines[0].text);
     insta::assert_snapshot!("ended_by_the_user", told);
@@ -98,7 +98,7 @@ fn interval_wider_than_median_shows_its_ends() {
     let analysis = analyse(&record);
     let told = [
         conclusions(&analysis, &[])[0].text.clone(),
-        text(&below_precision(&analysis)),
+        text(&named("below-precision", &analysis)),
     ];
     insta::assert_snapshot!(told.join("\n"), @"
     write-random on /data: throughput 0.0440 MB/s (0.0250 MB/s to 14.9 MB/s), from the device; the precision goal was missed
@@ -116,13 +116,13 @@ fn run_without_measured_trial_has_a_line() {
     insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the run did not finish");
     record.cells[first].ended_by = Some(EndedBy::User);
     insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the user ended the run");
-    insta::assert_snapshot!(text(&unfinished(&analyse(&record))), @"The user ended the run: no cell has a measured trial.");
+    insta::assert_snapshot!(text(&named("unfinished", &analyse(&record))), @"The user ended the run: no cell has a measured trial.");
     for mb_s in [100.0, 120.0] {
         for cell in [0, 1] {
             add_trial(&mut record, cell, mb_s, false);
         }
     }
-    insta::assert_snapshot!(text(&unfinished(&analyse(&record))), @"The user ended the run: each cell has at least one measured trial. The results cover the trials completed so far.");
+    insta::assert_snapshot!(text(&named("unfinished", &analyse(&record))), @"The user ended the run: each cell has at least one measured trial. The results cover the trials completed so far.");
     record.samples.truncate(2);
     record.run.status = RunStatus::Failed;
     add_trial(&mut record, first, 1.0, false).ok = false;

@@ -1,10 +1,10 @@
 //! Groups of workers that differ: findings do not take the settings of one group for all, and do not depend on
 //! the order of groups.
 
-use iolab_analysis::analysis::{Analysis, analyse};
+use crate::named;
+use iolab_analysis::analysis::analyse;
 use iolab_analysis::headline_numbers::HeadlineNumbers;
 use iolab_record::{Sample, ServedBy};
-use iolab_report::findings::{Finding, not_durable, requests_in_pieces};
 use iolab_synthetic::{add_cell, around, record};
 use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::group::GroupSpec;
@@ -30,11 +30,7 @@ fn group((name, sets): &Group<'_>) -> GroupSpec {
 }
 
 /// Text about a run with one cell of these groups, which must not depend on their order.
-fn said(
-    groups: &[Group<'_>],
-    change: impl Fn(&mut Sample),
-    says: impl Fn(&Analysis) -> Vec<Finding>,
-) -> String {
+fn said(groups: &[Group<'_>], change: impl Fn(&mut Sample), rule: &str) -> String {
     let of = |groups: Vec<GroupSpec>| {
         let mut record = record("groups", &["scan.threads"]);
         add_cell(&mut record, &["scan.threads=1"], &around(100.0));
@@ -42,7 +38,9 @@ fn said(
         spec.groups = groups;
         spec.trial = spec.merge_trials();
         record.samples.iter_mut().for_each(&change);
-        let texts = says(&analyse(&record)).into_iter().map(|one| one.text);
+        let texts = named(rule, &analyse(&record))
+            .into_iter()
+            .map(|one| one.text);
         texts.collect::<Vec<_>>().join("\n")
     };
     let text = of(groups.iter().map(group).collect());
@@ -52,7 +50,7 @@ fn said(
 
 #[test]
 fn only_groups_without_sync_are_reported() {
-    let of = |groups: &[Group<'_>]| said(groups, |_| (), not_durable);
+    let of = |groups: &[Group<'_>]| said(groups, |_| (), "not-durable");
     assert_eq!(of(&[SCAN, DURABLE_LOG]), "");
     let log = ("log", &["read_percent=0"] as &[&str]);
     let synced_scan = ("scan", &["sync=odsync"] as &[&str]);
@@ -71,7 +69,7 @@ fn advice_covers_all_groups_without_sync() {
     let log = ("log", &["read_percent=0"] as &[&str]);
     let bulk = ("bulk", &["read_percent=0"] as &[&str]);
     record.cells[0].spec.groups = [log, SCAN, bulk].iter().map(group).collect();
-    let found = not_durable(&analyse(&record));
+    let found = named("not-durable", &analyse(&record));
     insta::assert_snapshot!(found[0].text, @"The only cell wrote without a sync in groups log and bulk (sync=none): a power failure may lose writes that are still in a cache. --set log.sync=end --set bulk.sync=end makes them durable, and includes that time.");
 }
 
@@ -98,11 +96,11 @@ fn extra_device_ios_are_the_journals() {
         sample.verdict.served_by = ServedBy::Device;
     };
     assert_eq!(
-        said(&[SCAN, DURABLE_LOG], journaled, requests_in_pieces),
+        said(&[SCAN, DURABLE_LOG], journaled, "requests-in-pieces"),
         ""
     );
     let log = ("log", &["read_percent=0"] as &[&str]);
-    assert_ne!(said(&[SCAN, log], journaled, requests_in_pieces), "");
+    assert_ne!(said(&[SCAN, log], journaled, "requests-in-pieces"), "");
 }
 
 #[test]

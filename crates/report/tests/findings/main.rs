@@ -38,6 +38,13 @@ fn named(name: &str, analysis: &Analysis) -> Vec<Finding> {
     found
 }
 
+/// Findings on doubts about cells.
+fn doubts(analysis: &Analysis) -> Vec<Finding> {
+    let mut found = all_findings(analysis);
+    found.retain(|finding| finding.rule.basis.starts_with("counters and settings"));
+    found
+}
+
 /// Text of findings, each of which must name its basis.
 fn text(findings: &[Finding]) -> String {
     for finding in findings {

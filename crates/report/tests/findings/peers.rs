@@ -6,8 +6,8 @@ use iolab_analysis::compare::with_peers;
 use iolab_record::{Event, EventKind, FurtherTarget, RunRecord, RunStatus, Sample, ServedBy};
 use iolab_report::compare;
 use iolab_report::findings::interpretation::Interpretation;
-use iolab_report::findings::{gaps, peers};
 
+use crate::named;
 use iolab_synthetic::{add_cell, around, record, serve, size_curve};
 
 /// Two sizes by iolab and by fio, with fio's throughput `share` times iolab's.
@@ -106,10 +106,16 @@ fn json_has_claim_and_doubts_of_all_cells() {
 #[test]
 fn commands_of_other_tools_are_reported() {
     let run = beside_fio(1.0);
-    let command = &peers(&analyse(&run))[0].text;
+    let command = &named("peers", &analyse(&run))[0].text;
     insta::assert_snapshot!(command, @"A trial of fio (4 KiB, fio) was fio-3.33: fio --rw=read - every trial's own command is in the column 'effective' of iolab export.");
-    assert!(gaps(&analyse(&run)).is_empty());
-    assert!(peers(&analyse(&size_curve("read-size", &[("4KiB", 1.0)]))).is_empty());
+    assert!(named("gaps", &analyse(&run)).is_empty());
+    assert!(
+        named(
+            "peers",
+            &analyse(&size_curve("read-size", &[("4KiB", 1.0)]))
+        )
+        .is_empty()
+    );
 }
 
 #[test]
@@ -128,7 +134,7 @@ fn cells_left_out_by_tool_name_the_reason() {
             cell: Some(*cell),
             message: why(*cell).to_owned(),
         }));
-        let found = gaps(&analyse(&run)).into_iter();
+        let found = named("gaps", &analyse(&run)).into_iter();
         found.map(|one| one.text).collect::<Vec<_>>().join("\n")
     };
     let one = |_| "it cannot do that";
