@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::sparkline::axis;
-use iolab_figure::{least_and_most, spans_decades};
+use iolab_figure::{Scale, least_and_most, spans_decades};
 
 use crate::table::range;
 use iolab_workload::escape_control::escape_control;
@@ -22,41 +22,15 @@ const BAR_MIN: usize = 8;
 const LABEL_MIN: usize = 2;
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// The scale of the bars.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Scale {
-    Linear {
-        most: f64,
-    },
-    /// The axis begins at `least`, a power of ten.
-    Log {
-        least: f64,
-        most: f64,
-    },
-}
-
-impl Scale {
-    fn of(values: &[f64], response: Response) -> Self {
-        let (least, most) = least_and_most(values);
-        if spans_decades(values, response) {
-            // Half a decade below the lowest value.
-            let least = 10f64.powf((least.log10() - 0.5).floor());
-            Scale::Log { least, most }
-        } else {
-            Scale::Linear { most }
-        }
-    }
-
-    fn share(self, value: f64) -> f64 {
-        let share = match self {
-            Scale::Linear { most } => value / most,
-            Scale::Log { least, most } => (value / least).log10() / (most / least).log10(),
-        };
-        if share.is_finite() {
-            share.clamp(0.0, 1.0)
-        } else {
-            0.0
-        }
+/// The scale of the bars; a logarithmic one begins with a power of ten half a decade below the lowest value.
+fn scale_of(values: &[f64], response: Response) -> Scale {
+    let (least, high) = least_and_most(values);
+    match spans_decades(values, response) {
+        true => Scale::Log {
+            low: 10f64.powf((least.log10() - 0.5).floor()),
+            high,
+        },
+        false => Scale::Linear { low: 0.0, high },
     }
 }
 
@@ -76,7 +50,7 @@ pub fn chart(analysis: &Analysis, style: &Style) -> String {
     let groups = groups(analysis, axis);
     let lines = || groups.iter().flat_map(|(_, lines)| lines);
     let values: Vec<f64> = lines().map(|l| l.value).collect();
-    let scale = Scale::of(&values, analysis.response);
+    let scale = scale_of(&values, analysis.response);
     let layout = Layout::new(style, &groups);
     let mut out = heading(analysis, axis, scale, style);
     for (group, lines) in &groups {
@@ -112,8 +86,8 @@ fn heading(analysis: &Analysis, axis: Option<usize>, scale: Scale, style: &Style
     };
     let scale = match scale {
         Scale::Linear { .. } => String::new(),
-        Scale::Log { least, .. } => {
-            format!(", log scale from {}", analysis.response.format(least))
+        Scale::Log { low, .. } => {
+            format!(", log scale from {}", analysis.response.format(low))
         }
     };
     let text = format!("{}{unit}{over}{scale}", analysis.response_name());
@@ -211,8 +185,9 @@ impl Layout {
     }
 
     fn line(&self, line: &BarLine, scale: Scale) -> String {
+        let share = scale.share(line.value).unwrap_or(0.0).clamp(0.0, 1.0);
         let bar = if line.measured {
-            self.bar(scale.share(line.value), line.device, scale)
+            self.bar(share, line.device, scale)
         } else {
             String::new()
         };
@@ -287,11 +262,12 @@ mod tests {
 
     #[test]
     fn wide_range_is_drawn_on_a_log_scale() {
-        let of = |values: &[f64]| Scale::of(values, Response::Throughput);
-        assert_eq!(of(&[1.0, 100.0]), Scale::Linear { most: 100.0 });
+        let of = |values: &[f64]| scale_of(values, Response::Throughput);
+        let (low, high) = (0.0, 100.0);
+        assert_eq!(of(&[1.0, 100.0]), Scale::Linear { low, high });
         assert!(matches!(of(&[1.0, 101.0]), Scale::Log { .. }));
-        assert_eq!(of(&[0.0, 0.0]), Scale::Linear { most: 0.0 });
-        let elapsed = Scale::of(&[1.0, 11.0], Response::Elapsed);
+        assert_eq!(of(&[0.0, 0.0]).share(0.0), None);
+        let elapsed = scale_of(&[1.0, 11.0], Response::Elapsed);
         assert!(matches!(elapsed, Scale::Log { .. }));
     }
 }

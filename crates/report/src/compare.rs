@@ -5,7 +5,7 @@ pub(crate) mod conclusion;
 use std::io::{self, Write};
 
 use crate::data_column::{IOLAB_VERSION, SCHEMA};
-use crate::document::write;
+use crate::rows::json_object;
 use crate::fact;
 use crate::fact::setting_value;
 use iolab_analysis::analysis::Response;
@@ -67,7 +67,7 @@ impl<T: Serialize> CompareDocument<T> {
     ///
     /// When the output cannot be written.
     pub fn write(&self, to: &mut dyn Write) -> io::Result<()> {
-        write(self, to)
+        json_object(self, to)
     }
 }
 

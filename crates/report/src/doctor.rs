@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use iolab_record::doctor_findings::{Diagnosis, Finding, Severity};
 use serde_json::{Map, Value, json};
 
-use crate::document::write;
+use crate::rows::json_object;
 use crate::layout::{WIDTH_MIN, wrap};
 use iolab_workload::escape_control::escape_control;
 
@@ -86,5 +86,5 @@ pub fn json(diagnosis: &Diagnosis, to: &mut dyn Write) -> io::Result<()> {
         "findings": diagnosis.findings,
         "environment": environment,
     });
-    write(&whole, to)
+    json_object(&whole, to)
 }

@@ -21,6 +21,7 @@ use crate::export::cells::ExportedCell;
 use crate::export::{cells, samples};
 use crate::findings::digest::{Digest, Told};
 use crate::findings::{Conclusion, conclusions};
+use crate::rows::json_object;
 
 /// JSON document of `iolab table --format json`.
 #[derive(Serialize, JsonSchema)]
@@ -142,7 +143,7 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
     let summaries = runs.iter().zip(&peers).flat_map(|((name, run), peers)| {
         RunSummary::of(&name.id, &conclusions(run.analysis(), peers))
     });
-    write(
+    json_object(
         &TableDocument {
             schema: SCHEMA,
             iolab_version: IOLAB_VERSION,
@@ -158,14 +159,4 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
         },
         to,
     )
-}
-
-/// Writes a document as one JSON object.
-///
-/// # Errors
-///
-/// When the output cannot be written.
-pub fn write(document: &impl Serialize, to: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *to, document)?;
-    writeln!(to)
 }

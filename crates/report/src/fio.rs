@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use crate::document::write;
+use crate::rows::json_object;
 use iolab_analysis::trial_values::{GroupLatencies, RunWithLatencies};
 use iolab_fio::described::{DescribedJob, describe};
 use iolab_record::{Cell, LatencyOf, Operation, OperationSummary, Run, RunRecord, Sample};
@@ -31,7 +31,7 @@ pub fn runs(runs: &[RunWithLatencies], to: &mut dyn Write) -> io::Result<()> {
     }
     let first = runs.first().map(|(record, _)| &record.run);
     let report = first.map(|run| report(run, all));
-    write(&report, to)
+    json_object(&report, to)
 }
 
 fn report(run: &Run, jobs: Vec<Value>) -> Value {

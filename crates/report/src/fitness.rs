@@ -65,17 +65,6 @@ pub struct WorkloadResult {
     pub file: String,
 }
 
-/// Importance of a remark if there is no room for all, the most important first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    /// Decides the answer: without it the answer would be another one.
-    Decides,
-    /// Describes the load that was run.
-    Described,
-    /// Anything else.
-    Other,
-}
-
 /// The whole answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitness {
@@ -230,13 +219,10 @@ impl Fitness {
     /// Remarks on the load that was run, on the limits of the answer, and on reasons for another answer than yes. Remarks that
     /// decide the answer come first.
     pub(crate) fn remarks(&self) -> Vec<String> {
+        let [decisive, further] = self.reasons();
         let ran = self.found.iter().filter_map(WorkloadResult::summary);
-        let ran = ran.map(|text| (Rank::Described, text));
-        let limits = self.limits().into_iter();
-        let limits = limits.map(|text| (Rank::Other, text));
-        let mut all: Vec<(Rank, String)> = ran.chain(self.reasons()).chain(limits).collect();
-        all.sort_by_key(|(rank, _)| *rank);
-        all.into_iter().map(|(_, text)| text).collect()
+        let remarks = decisive.into_iter().chain(ran).chain(further);
+        remarks.chain(self.limits()).collect()
     }
 
     pub(crate) fn columns(&self) -> Vec<Column> {
@@ -256,17 +242,12 @@ impl Fitness {
         level_columns(("workload", dispensable), &rows.collect::<Vec<_>>())
     }
 
-    /// Reasons for a no or an unknown answer, and changes that would help.
-    fn reasons(&self) -> Vec<(Rank, String)> {
-        let mut reasons = Vec::new();
+    /// Reasons for a no or an unknown answer, and changes that would help: those without which the answer would be another
+    /// one, and others.
+    fn reasons(&self) -> [Vec<String>; 2] {
+        let mut reasons = [Vec::new(), Vec::new()];
         let whole = self.answer();
-        let mut add = |decides: bool, text: String| {
-            let rank = match decides {
-                true => Rank::Decides,
-                false => Rank::Other,
-            };
-            reasons.push((rank, text));
-        };
+        let mut add = |decides: bool, text: String| reasons[usize::from(!decides)].push(text);
         for of in &self.found {
             let WorkloadResult {
                 workload, found, ..

@@ -6,6 +6,7 @@ mod tests;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use serde::Serialize;
 use serde_json::Value;
 
 use iolab_workload::escape_control::escape_control;
@@ -261,6 +262,16 @@ pub fn columns_of<R: AsRef<[Field]>>(rows: impl IntoIterator<Item = R>) -> Vec<S
         }
     }
     columns
+}
+
+/// Writes a document as one JSON object.
+///
+/// # Errors
+///
+/// When the output cannot be written.
+pub fn json_object(document: &impl Serialize, to: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *to, document)?;
+    writeln!(to)
 }
 
 /// A table being written.

@@ -184,28 +184,12 @@ pub(super) fn imbalance(analysis: &Analysis) -> Vec<Finding> {
     let place = with_levels(analysis, cell);
     let throughput = |value: Option<f64>| value.map_or_else(String::new, significant);
     let active = cell.ranks.as_ref().and_then(|ranks| ranks.all_active);
-    let mut text = format!(
+    IMBALANCE.one(format!(
         "Not all ranks worked until the end{place}: throughput was {} MB/s while all were active, {} more than from the first start to the last end ({} MB/s). A stonewall would report the former.",
         throughput(active.map(|s| s.median)),
         format_percent(ratio - 1.0),
         throughput(cell.median(Response::Throughput)),
-    );
-    let mut by_count: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    for (cell, ratio) in gains() {
-        let count = cell.ranks.as_ref().map_or(1, |ranks| ranks.ranks);
-        by_count.entry(count).or_default().push(ratio);
-    }
-    if by_count.len() > 1 {
-        let parts = by_count.iter().filter_map(|(count, ratios)| {
-            Some(format!(
-                "{} with {count}",
-                format_percent(median(ratios)? - 1.0)
-            ))
-        });
-        let parts: Vec<String> = parts.collect();
-        text.push_str(&format!(" By the number of ranks: {}.", parts.join(", ")));
-    }
-    IMBALANCE.one(text)
+    ))
 }
 
 /// Clients whose page cache was not dropped before trials that were to read with a cold one.

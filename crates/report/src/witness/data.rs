@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::sentences;
 use crate::claims::ClaimData;
 use crate::data_column::{IOLAB_VERSION, SCHEMA};
-use crate::document::write;
+use crate::rows::json_object;
 use crate::findings::FindingKind;
 use iolab_analysis::witness::{Evidence, OtherUse, WitnessClaim};
 use iolab_record::ServedBy;
@@ -41,7 +41,7 @@ pub fn json(evidence: &Evidence, to: &mut dyn Write) -> io::Result<()> {
         claims: of(evidence),
         evidence,
     };
-    write(&document, to)
+    json_object(&document, to)
 }
 
 /// All claims of the evidence, in the order in which they are printed.
