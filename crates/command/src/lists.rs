@@ -7,9 +7,9 @@ use clap::{ArgMatches, Args};
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Log};
-use iolab_report::formats::ExportFormat;
+use iolab_report::document::Document;
+use iolab_report::export::ExportFormat;
 use iolab_report::report::SequenceFigure;
-use iolab_report::schema::Document;
 use iolab_workload::{Error, Kind};
 
 /// The lists, with the rows of the core, of an instrument, or of all.

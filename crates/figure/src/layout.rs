@@ -1,19 +1,20 @@
 //! Assigns positions to everything in a figure, so that texts do not overlap and stay on the paper.
 
 mod axes;
-mod grid;
 mod legend;
 mod marks;
 
-use iolab_workload::{Error, Result};
-
-use super::model::FigureModel;
+use super::model::{Arrangement, FigureModel, Panel};
 use super::options::Options;
-use super::scene::{Anchor, Item, Paint, Scene, Text};
+use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};
 use super::text;
+use axes::AxisTicks;
+use iolab_workload::{Error, Result};
+use legend::DirectLabel;
 
 /// Empty margin at every edge, points.
 const MARGIN: f64 = 3.0;
+
 /// Least height of a panel, points.
 const PANEL_HEIGHT_MIN: f64 = 24.0;
 
@@ -158,12 +159,12 @@ pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
     let height = options
         .height_pt
         .map(|height| height - top - below - MARGIN);
-    let place = grid::PanelArea {
+    let place = PanelArea {
         top,
         height,
         direct: direct.as_deref(),
     };
-    let grid = grid::Grid::new(model, &canvas, &place);
+    let grid = Grid::new(model, &canvas, &place);
     if grid.panel_height_min() < PANEL_HEIGHT_MIN || grid.panel_width() < PANEL_HEIGHT_MIN {
         return Err(Error::usage(format!(
             "there is no room for the figure on {:.0}pt by {}",
@@ -190,4 +191,328 @@ pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
         height: options.height_pt.unwrap_or(bottom + MARGIN + 1.0),
         items: canvas.items,
     })
+}
+
+/// Height of a single panel over its width.
+const ASPECT: f64 = 0.6;
+
+/// Height of one of several panels over its width.
+const ASPECT_FACET: f64 = 0.75;
+
+/// Smallest width of one of several panels, points per point of text.
+const PANEL_WIDTH: f64 = 12.0;
+
+/// Least space between two columns, points.
+const COLUMN_GAP: f64 = 9.0;
+
+/// Space between labels of neighbouring columns, points per point of text.
+const LABEL_GAP: f64 = 0.5;
+
+/// Space between two rows, points.
+const ROW_GAP: f64 = 7.0;
+
+/// Ticks depend on lengths, and lengths on tick labels: this many iterations suffice.
+const ROUNDS: usize = 4;
+
+/// The area for the panels.
+#[derive(Debug, Clone, Copy)]
+struct PanelArea<'a> {
+    /// Upper edge of the panels.
+    top: f64,
+    /// Height including axes and titles; `None`: follows from the width.
+    height: Option<f64>,
+    /// Labels at the ends of lines, right of the panel.
+    direct: Option<&'a [DirectLabel]>,
+}
+
+/// Positioned panels.
+#[derive(Debug)]
+struct Grid<'a> {
+    columns: usize,
+    frames: Vec<Frame>,
+    x_ticks: Vec<AxisTicks>,
+    y_ticks: Vec<AxisTicks>,
+    /// Height of everything below the last row.
+    below: f64,
+    bottom: f64,
+    direct: Option<&'a [DirectLabel]>,
+}
+
+/// Space around each panel.
+#[derive(Debug, Clone, Copy, Default)]
+struct Margins {
+    left: f64,
+    right: f64,
+    below: f64,
+    /// Between two columns.
+    gap: f64,
+}
+
+impl<'a> Grid<'a> {
+    fn new(model: &FigureModel, canvas: &Canvas, place: &PanelArea<'a>) -> Self {
+        let sizes = canvas.sizes;
+        let columns = columns(model, canvas);
+        // Starts with the smallest margins and only increases them, so that the iteration converges.
+        let mut margins = Margins {
+            left: MARGIN + sizes.label * 1.45,
+            right: MARGIN + side(canvas, place),
+            below: axes::below(sizes.tick) + sizes.label * 1.5 + 2.0,
+            gap: COLUMN_GAP,
+        };
+        let mut grid = Self {
+            columns,
+            frames: Vec::new(),
+            x_ticks: Vec::new(),
+            y_ticks: Vec::new(),
+            below: 0.0,
+            bottom: 0.0,
+            direct: place.direct,
+        };
+        for _ in 0..ROUNDS {
+            grid.arrange(model, canvas, place, margins);
+            margins = grid.margins(model, canvas, place, margins);
+        }
+        grid.arrange(model, canvas, place, margins);
+        grid
+    }
+
+    /// Least height of a panel.
+    fn panel_height_min(&self) -> f64 {
+        let heights = self.frames.iter().map(Frame::height);
+        heights.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Width of the panels.
+    fn panel_width(&self) -> f64 {
+        self.frames.first().map_or(f64::INFINITY, Frame::width)
+    }
+
+    fn rows(&self, model: &FigureModel) -> usize {
+        model.panels.len().div_ceil(self.columns)
+    }
+
+    /// Computes the frame and the ticks of every panel.
+    fn arrange(
+        &mut self,
+        model: &FigureModel,
+        canvas: &Canvas,
+        place: &PanelArea<'_>,
+        margins: Margins,
+    ) {
+        let gaps = (self.columns - 1) as f64 * margins.gap;
+        let inner = canvas.width - margins.left - margins.right - gaps;
+        let width = inner / self.columns as f64;
+        let heads: Vec<f64> = (0..self.rows(model))
+            .map(|row| head(self.row(model, row), canvas, width, row == 0))
+            .collect();
+        let heights = heights(self, model, place, &heads, margins.below, width);
+        self.frames.clear();
+        let mut top = place.top;
+        for (row, (head, height)) in heads.iter().zip(&heights).enumerate() {
+            top += head;
+            for column in 0..self.row(model, row).len() {
+                let left = margins.left + column as f64 * (width + margins.gap);
+                self.frames.push(Frame {
+                    left,
+                    top,
+                    right: left + width,
+                    bottom: top + height,
+                });
+            }
+            top += height + ROW_GAP;
+        }
+        self.below = margins.below;
+        self.bottom = top - ROW_GAP + margins.below;
+        let size = canvas.sizes.tick;
+        let panels = || model.panels.iter().zip(&self.frames);
+        self.x_ticks = panels()
+            .map(|(panel, frame)| axes::horizontal(&panel.x, frame.width(), size))
+            .collect();
+        self.y_ticks = panels()
+            .map(|(panel, frame)| axes::vertical(&panel.y, frame.height(), size))
+            .collect();
+    }
+
+    /// The panels of a row.
+    fn row<'m>(&self, model: &'m FigureModel, row: usize) -> &'m [Panel] {
+        let from = row * self.columns;
+        &model.panels[from..(from + self.columns).min(model.panels.len())]
+    }
+
+    /// The margins that the ticks chosen need.
+    fn margins(
+        &self,
+        model: &FigureModel,
+        canvas: &Canvas,
+        place: &PanelArea<'_>,
+        before: Margins,
+    ) -> Margins {
+        let sizes = canvas.sizes;
+        let widest = |ticks: &[AxisTicks]| {
+            let widths = ticks.iter().map(|chosen| chosen.width(sizes.tick));
+            widths.fold(0.0, f64::max)
+        };
+        let labels = if self.x_ticks.iter().any(|chosen| chosen.upwards) {
+            widest(&self.x_ticks)
+        } else {
+            sizes.tick * text::CAP_HEIGHT
+        };
+        let width = self.panel_width();
+        let overhangs = model.panels.iter().zip(&self.x_ticks);
+        let (before_first, overhang) = overhangs
+            .map(|(panel, chosen)| chosen.overhangs(panel.x.scale, width, sizes.tick))
+            .fold((0.0f64, 0.0f64), |most, own| {
+                (most.0.max(own.0), most.1.max(own.1))
+            });
+        let gap = before_first + overhang + sizes.tick * LABEL_GAP;
+        let left = MARGIN + sizes.label * 1.45 + widest(&self.y_ticks) + axes::GAP + axes::TICK;
+        let below = axes::below(sizes.tick) + labels + sizes.label * 1.5 + 2.0;
+        let right = MARGIN + side(canvas, place).max(overhang);
+        Margins {
+            left: left.max(before.left),
+            right: right.max(before.right),
+            below: below.max(before.below),
+            gap: gap.max(before.gap),
+        }
+    }
+
+    /// Draws all panels; returns their lower edge, including labels.
+    fn draw(&self, model: &FigureModel, canvas: &mut Canvas) -> f64 {
+        for (i, panel) in model.panels.iter().enumerate() {
+            self.panel(model, i, panel, canvas);
+        }
+        self.axis_labels(model, canvas);
+        self.bottom
+    }
+
+    fn panel(&self, model: &FigureModel, i: usize, panel: &Panel, canvas: &mut Canvas) {
+        let frame = self.frames[i];
+        let facets = model.arrangement == Arrangement::Facets;
+        let is_last = i + self.columns >= model.panels.len();
+        let is_left = i.is_multiple_of(self.columns);
+        canvas.open("panel");
+        axes::draw(
+            canvas,
+            frame,
+            (&panel.x, &self.x_ticks[i], is_last),
+            (&panel.y, &self.y_ticks[i], is_left || !facets),
+        );
+        if !panel.title.is_empty() {
+            let size = canvas.sizes.tick;
+            let title = text::fitted_name(&panel.title, size, frame.width());
+            canvas.text(
+                (frame.left, frame.top - size * 0.5),
+                size,
+                Anchor::Start,
+                title,
+            );
+        }
+        legend::draw_reference_lines(canvas, frame, panel, i < self.columns);
+        marks::draw(canvas, frame, panel);
+        if let Some(labels) = self.direct {
+            legend::draw_direct(canvas, frame, panel, labels);
+        }
+        canvas.close();
+    }
+
+    /// The labels of the axes: once for facets, for each panel of a stack.
+    fn axis_labels(&self, model: &FigureModel, canvas: &mut Canvas) {
+        let (Some(first), Some(panel)) = (self.frames.first(), model.panels.last()) else {
+            return;
+        };
+        let sizes = canvas.sizes;
+        let right = self.frames.iter().map(|f| f.right).fold(0.0, f64::max);
+        let last = self.frames.iter().map(|f| f.bottom).fold(0.0, f64::max);
+        let baseline = last + self.below - sizes.label * 0.3;
+        // The label may extend below the vertical axis.
+        let (least, most) = (MARGIN + sizes.label * 1.4, canvas.width - MARGIN);
+        let label = text::fitted(&panel.x.label, sizes.label, most - least);
+        let half = text::width(&label, sizes.label) / 2.0;
+        let centre = f64::midpoint(first.left, right);
+        let centre = centre.min(most - half).max(least + half);
+        canvas.text((centre, baseline), sizes.label, Anchor::Middle, label);
+        let spans: Vec<(f64, f64, &str)> = match model.arrangement {
+            Arrangement::Facets => vec![(first.top, last, &panel.y.label)],
+            Arrangement::Stack => {
+                let panels = model.panels.iter().zip(&self.frames);
+                panels
+                    .map(|(p, f)| (f.top, f.bottom, &*p.y.label))
+                    .collect()
+            }
+        };
+        for (top, bottom, label) in spans {
+            // A label longer than its axis extends downwards where no axis follows.
+            let below = if bottom >= last { self.below } else { ROW_GAP };
+            let (label, size) = text::fitted_label(label, sizes.label, bottom - top + below);
+            let half = text::width(&label, size) / 2.0;
+            let centre = f64::midpoint(top, bottom).max(top + half);
+            canvas.items.push(Item::Text(Text {
+                x: MARGIN + sizes.label * text::CAP_HEIGHT,
+                y: centre,
+                size,
+                anchor: Anchor::Middle,
+                upwards: true,
+                paint: Paint::Ink,
+                text: label,
+            }));
+        }
+    }
+}
+
+/// Width of the labels of lines, right of the panels.
+fn side(canvas: &Canvas, place: &PanelArea<'_>) -> f64 {
+    let labels = place.direct;
+    labels.map_or(0.0, |labels| legend::direct_width(labels, canvas))
+}
+
+/// Height of the items above a row of panels.
+fn head(panels: &[Panel], canvas: &Canvas, width: f64, first: bool) -> f64 {
+    let titled = panels.iter().any(|panel| !panel.title.is_empty());
+    let title = if titled { canvas.sizes.tick * 1.4 } else { 0.0 };
+    let named = |panel: &Panel| legend::height(canvas, panel, width);
+    let uprights = if first {
+        panels.iter().map(named).fold(0.0, f64::max)
+    } else {
+        0.0
+    };
+    // Half a tick label extends above the highest tick.
+    (title + uprights).max(canvas.sizes.tick * 0.5)
+}
+
+fn columns(model: &FigureModel, canvas: &Canvas) -> usize {
+    let panels = model.panels.len().max(1);
+    if model.arrangement == Arrangement::Stack {
+        return 1;
+    }
+    let inner = canvas.width - canvas.sizes.tick * 5.0;
+    let most = (inner / (canvas.sizes.tick * PANEL_WIDTH)).floor().max(1.0) as usize;
+    // Uses no more columns than the number of rows requires.
+    panels.div_ceil(panels.div_ceil(most))
+}
+
+fn heights(
+    grid: &Grid<'_>,
+    model: &FigureModel,
+    place: &PanelArea<'_>,
+    heads: &[f64],
+    below: f64,
+    width: f64,
+) -> Vec<f64> {
+    let weights: Vec<f64> = (0..heads.len())
+        .map(|row| {
+            grid.row(model, row)
+                .first()
+                .map_or(1.0, |panel| panel.weight)
+        })
+        .collect();
+    let total: f64 = weights.iter().sum();
+    let unit = match place.height {
+        Some(height) => {
+            let gaps = heads.len().saturating_sub(1) as f64 * ROW_GAP;
+            (height - heads.iter().sum::<f64>() - gaps - below) / total
+        }
+        None if grid.columns > 1 => width * ASPECT_FACET,
+        None => width * ASPECT,
+    };
+    weights.iter().map(|weight| weight * unit).collect()
 }

@@ -8,14 +8,12 @@
 //! `data-cell`, `data-x`, `data-value`, `data-lo`, `data-hi`, `data-n` and `data-verdict`. The unit of values is
 //! `data-unit` of the `<svg>`. [`style`] gives the colours as custom properties.
 //!
-//! Files to begin with: `kind.rs` the kinds and their help, `kinds/` from rows to a model, `layout/` from the model to a scene,
+//! Files to begin with: `options.rs` the kinds and their help, `kinds/` from rows to a model, `layout/` from the model to a scene,
 //! `svg.rs`; `shapes.rs` for `png.rs` and `pdf.rs`; `preview_image.rs` the picture for link previews.
 
 #![cfg_attr(test, allow(clippy::disallowed_fields))]
 
-mod choice;
 mod data;
-mod kind;
 mod kinds;
 pub mod labels;
 mod layout;
@@ -42,8 +40,8 @@ use iolab_analysis::witness::Evidence;
 use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries};
 use iolab_workload::Result;
 
-pub use kind::FigureKind;
 pub use kinds::axis::of_quantity as axis_of_quantity;
+pub use options::FigureKind;
 pub use options::{Options, parse_length};
 pub use scale::{Scale, least_and_most, spans_decades};
 pub use svg::{escaped, style};

@@ -1,10 +1,10 @@
-//! Options of figures.
+//! Options of figures: their kinds, and which choices each of these uses.
+
+use FigureKind::{Course, Load, Order, PValues, Percentiles, Ratio, Rounds};
 
 use iolab_analysis::analysis::Response;
 use iolab_workload::response::{LevelQuantity, Requests, ServiceLevel, ServiceLevels};
 use iolab_workload::{Error, Result};
-
-use super::kind::{FigureKind, WITH_LINES};
 
 /// Lowest and highest width and height, points.
 const LENGTH_RANGE: (f64, f64) = (100.0, 5000.0);
@@ -137,6 +137,205 @@ pub fn parse_length(text: &str) -> Result<f64> {
     Ok(points)
 }
 
+/// The data of a figure besides the cells of its runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// No data besides the cells.
+    Cells,
+    /// The latency histograms ([`super::FigureRun::latencies`]).
+    Latencies,
+    /// The trials over time ([`super::FigureRun::series`]).
+    Series,
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $needs:expr, $words:literal;)+) => {
+        iolab_workload::named! {
+            /// The kind of a figure. The variants are in the order of the help.
+            pub enum FigureKind: "kind of figure" {
+                $($(#[$doc])* $kind = $name,)+
+            }
+        }
+
+        impl FigureKind {
+            /// A description for the help, one line.
+            pub fn words(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $words,)+
+                }
+            }
+
+            fn needs(self) -> Needs {
+                match self {
+                    $(Self::$kind => $needs,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The response against a factor.
+    Response = "response", Needs::Cells,
+        "the response against a factor: lines over numbers, bars over names";
+    /// Latency against percentiles.
+    Percentiles = "percentiles", Needs::Latencies,
+        "latency against its percentile, with a stretched tail";
+    /// Latency against throughput.
+    Load = "load", Needs::Cells,
+        "latency against throughput as the load grows";
+    /// Both sides above, the ratio below.
+    Ratio = "ratio", Needs::Cells,
+        "two runs (two FILEs) or two levels (--by): both, and their ratio with its interval";
+    /// p values of a comparison for several numbers of trials.
+    PValues = "p-values", Needs::Cells,
+        "p of their difference, with the first 10, the first 20 and all trials";
+    /// Trials in order.
+    Order = "order", Needs::Cells,
+        "every trial in the order of time";
+    /// Rounds until they are steady.
+    Rounds = "rounds", Needs::Cells,
+        "the tracked quantity over the rounds of a run until they are steady (pts-iops, --precondition steady)";
+    /// Throughput within trials.
+    Course = "course", Needs::Series,
+        "throughput within the trials over time; with --y p99, latency (--soak, --set latency_over_time=true)";
+    /// Stages of requests.
+    Stages = "stages", Needs::Cells,
+        "time of requests by layer, and of the slowest 1 %, for traced cells (--set trace=true)";
+    /// The part of a difference that remains without each suspect.
+    Why = "why", Needs::Cells,
+        "the rest of a difference without each suspect, for a run of iolab why";
+}
+
+/// The kinds with lines at service levels.
+const WITH_LINES: &[FigureKind] = &[FigureKind::Response, Load];
+
+impl FigureKind {
+    /// Whether the kind needs the latency histograms ([`super::FigureRun::latencies`]).
+    pub fn needs_latencies(self) -> bool {
+        self.needs() == Needs::Latencies
+    }
+
+    /// Whether the kind needs the time series of trials ([`super::FigureRun::series`]).
+    pub fn needs_series(self) -> bool {
+        self.needs() == Needs::Series
+    }
+
+    /// Whether the kind needs the latencies of trials over time ([`super::FigureRun::over_time`]) to show this
+    /// quantity.
+    pub fn needs_latency_over_time(self, quantity: Option<Response>) -> bool {
+        self == Self::Course && quantity.is_some_and(Response::is_latency)
+    }
+}
+
+/// An option that changes what a figure shows. Titles and lengths suit every figure.
+pub(crate) struct Choice {
+    /// The option of the command line.
+    pub(crate) flag: &'static str,
+    /// The kinds that use the choice.
+    pub(crate) kinds: &'static [FigureKind],
+    /// Whether the choice differs from its default.
+    is_asked: fn(&Options) -> bool,
+}
+
+/// All choices.
+pub(crate) const CHOICES: [Choice; 9] = [
+    Choice {
+        flag: "--x",
+        kinds: &[FigureKind::Response, Load, Ratio, PValues],
+        is_asked: |o| o.x.is_some(),
+    },
+    Choice {
+        flag: "--y",
+        kinds: &[FigureKind::Response, Load, Ratio, PValues, Order, Course],
+        is_asked: |o| o.y.is_some(),
+    },
+    Choice {
+        flag: "--series",
+        kinds: &[FigureKind::Response, Percentiles, Load, Course],
+        is_asked: |o| o.series.is_some(),
+    },
+    Choice {
+        flag: "--facet",
+        kinds: &[FigureKind::Response, Percentiles, Load, Course],
+        is_asked: |o| o.facet.is_some(),
+    },
+    Choice {
+        flag: "--log-x or --linear-x",
+        kinds: &[FigureKind::Response, Load, Ratio, PValues],
+        is_asked: |o| o.log_x.is_some(),
+    },
+    Choice {
+        flag: "--log-y or --linear-y",
+        kinds: &[
+            FigureKind::Response,
+            Percentiles,
+            Load,
+            Ratio,
+            Order,
+            Rounds,
+            Course,
+        ],
+        is_asked: |o| o.log_y.is_some(),
+    },
+    Choice {
+        flag: "--points",
+        kinds: &[FigureKind::Response],
+        is_asked: |o| o.points,
+    },
+    Choice {
+        flag: "--by",
+        kinds: &[Ratio, PValues],
+        is_asked: |o| o.by.is_some(),
+    },
+    Choice {
+        // The margin decides the verdict of a mark.
+        flag: "--margin",
+        kinds: &[Ratio, PValues],
+        is_asked: |o| o.margin.total_cmp(&Options::default().margin).is_ne(),
+    },
+];
+
+impl Choice {
+    /// Whether a kind uses the choice.
+    pub(crate) fn suits(&self, kind: FigureKind) -> bool {
+        self.kinds.contains(&kind)
+    }
+}
+
+impl Options {
+    fn asked(&self) -> impl Iterator<Item = &'static Choice> {
+        const ALL: &[Choice] = &CHOICES;
+        ALL.iter().filter(|choice| (choice.is_asked)(self))
+    }
+
+    /// Refuses the choice if a figure of this kind would ignore it.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the option and the kinds that use it.
+    pub(crate) fn check(&self, kind: FigureKind) -> Result<()> {
+        let Some(choice) = self.asked().find(|choice| !choice.suits(kind)) else {
+            return Ok(());
+        };
+        let what = format!("a figure of the kind {kind} does not use {}", choice.flag);
+        let kinds: Vec<String> = choice.kinds.iter().map(ToString::to_string).collect();
+        let remedy = format!("leave it out; it suits --kind {}", kinds.join(", "));
+        Err(Error::usage(what).hint(remedy))
+    }
+
+    /// Refuses the choice if the figure of an observation would ignore it.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the option.
+    pub(crate) fn check_of_witness(&self) -> Result<()> {
+        let Some(choice) = self.asked().next() else {
+            return Ok(());
+        };
+        let what = format!("the figure of an observation does not use {}", choice.flag);
+        Err(Error::usage(what).hint("leave it out; --title, --width and --height suit it"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,5 +360,15 @@ mod tests {
             let error = parse_length(text).unwrap_err();
             assert!(error.remedy().is_some(), "{text}");
         }
+    }
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for kind in FigureKind::ALL {
+            assert_eq!(kind.to_string().parse(), Ok(*kind));
+            assert!(!kind.words().is_empty(), "{kind}");
+        }
+        let error = "pie".parse::<FigureKind>().unwrap_err();
+        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, load, ratio, p-values, order, rounds, course, stages, why");
     }
 }

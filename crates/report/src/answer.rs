@@ -9,9 +9,8 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::trial_description::requests_of_cell;
 use serde_json::Value;
 
-use crate::block::{self, Block};
+use crate::block::{self, Block, ShownAnswer, ToDo};
 use crate::fitness::{Fitness, Measured, WorkloadResult};
-use crate::shown_answer::{ShownAnswer, ToDo};
 use crate::slo::{SearchResult, cell_columns, cell_remarks, sentence_at_rates};
 
 const LEVELS: &str = "Each level, with the 95 % interval of what was measured";

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::findings::levels_of;
 use crate::findings::sentences::{self, finding, with_cell};
-use crate::input::Input;
 use crate::layout::{cut, paragraph};
+use crate::overview::Input;
 use crate::ratio::RatioShown;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{

@@ -5,9 +5,9 @@ pub(crate) mod conclusion;
 use std::io::{self, Write};
 
 use crate::data_column::{IOLAB_VERSION, SCHEMA};
-use crate::rows::json_object;
 use crate::fact;
 use crate::fact::setting_value;
+use crate::rows::json_object;
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
     CellComparison, Comparison, Difference, DiffersIn, Further, HypothesisTest, ReplicationUnit,

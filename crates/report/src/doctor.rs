@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use iolab_record::doctor_findings::{Diagnosis, Finding, Severity};
 use serde_json::{Map, Value, json};
 
-use crate::rows::json_object;
 use crate::layout::{WIDTH_MIN, wrap};
+use crate::rows::json_object;
 use iolab_workload::escape_control::escape_control;
 
 /// Version of the JSON object; new fields do not change it.

@@ -1,27 +1,31 @@
-//! JSON documents: their common fields and layout.
+//! JSON documents: their common fields, and their JSON Schemas, made from the types and the columns.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::claim::Claim;
-use iolab_analysis::compare::with_peers;
-use iolab_analysis::runs::RunName;
-use iolab_workload::escape_control::escape_control;
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
+use crate::compare::CompareDocument;
 use crate::data_column::{DataRows, IOLAB_VERSION, SCHEMA};
-use crate::doubt;
-use crate::doubt::TrustData;
-use crate::export::cells::ExportedCell;
-use crate::export::{cells, samples};
+use crate::doubt::{self, TrustData};
+use crate::export::cells::{self, ExportedCell};
+use crate::export::samples;
 use crate::findings::digest::{Digest, Told};
 use crate::findings::{Conclusion, conclusions};
+use crate::fitness::data::FitDocument;
 use crate::rows::json_object;
+use crate::witness::sentences::WitnessDocument;
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::claim::Claim;
+use iolab_analysis::compare::{Comparison, with_peers};
+use iolab_analysis::runs::RunName;
+use iolab_workload::escape_control::escape_control;
 
 /// JSON document of `iolab table --format json`.
 #[derive(Serialize, JsonSchema)]
@@ -159,4 +163,63 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
         },
         to,
     )
+}
+
+/// A JSON document that a command prints: a row of the list of documents.
+#[derive(Debug, Clone, Copy)]
+pub struct Document {
+    /// The name that `iolab schema` takes.
+    pub name: &'static str,
+    /// The command that prints it.
+    pub command: &'static str,
+    make: fn() -> Schema,
+}
+
+/// The documents of the core.
+pub const DOCUMENTS: [Document; 5] = [
+    Document::of::<TableDocument<'_>>("table", "iolab table --format json"),
+    Document::of::<SamplesDocument>("export", "iolab export --format json"),
+    Document::of::<CompareDocument<Comparison>>("compare", "iolab compare --format json"),
+    Document::of::<FitDocument<'_>>("fit", "iolab fit --format json"),
+    Document::of::<WitnessDocument<'_>>("witness", "iolab witness -o FILE.json -- COMMAND"),
+];
+
+impl Document {
+    /// A document of this type.
+    pub const fn of<T: JsonSchema>(name: &'static str, command: &'static str) -> Self {
+        let make = of::<T>;
+        Self {
+            name,
+            command,
+            make,
+        }
+    }
+
+    /// JSON Schema of the document, draft 2020-12.
+    pub fn schema(self) -> Schema {
+        let mut schema = (self.make)();
+        let id = format!("urn:iolab:schema:{}:{SCHEMA}", self.name);
+        schema.insert("title".to_owned(), self.command.into());
+        schema.insert("$id".to_owned(), id.into());
+        RecursiveTransform(unwrap).transform(&mut schema);
+        schema
+    }
+
+    /// JSON Schema of the document, as text.
+    pub fn text(self) -> String {
+        format!("{:#}\n", self.schema().as_value())
+    }
+}
+
+/// Puts a description on one line.
+fn unwrap(schema: &mut Schema) {
+    if let Some(text) = schema.get("description").and_then(|text| text.as_str()) {
+        let line = text.replace('\n', " ");
+        schema.insert("description".to_owned(), line.into());
+    }
+}
+
+fn of<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.into_generator().into_root_schema_for::<T>()
 }

@@ -5,7 +5,6 @@
 
 mod conclusion;
 pub mod digest;
-mod disturbance;
 mod doubts;
 pub mod interpretation;
 mod ranks;
@@ -46,9 +45,9 @@ const RULES: [Says; 18] = [
     run_status::a_model,
     run_status::over_the_network,
     doubts::doubts,
-    disturbance::requests_in_pieces,
-    disturbance::written_out,
-    disturbance::not_durable,
+    doubts::requests_in_pieces,
+    doubts::written_out,
+    doubts::not_durable,
     stragglers,
     ranks::imbalance,
     ranks::caches_kept,

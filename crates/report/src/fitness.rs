@@ -13,10 +13,10 @@ use iolab_workload::units::{format_duration, rough_duration};
 use serde_json::{Value, json};
 use std::time::Duration;
 
+use crate::block::ToDo;
 use crate::doubt;
 use crate::fitness::data::FitDocument;
 use crate::layout::{Column, columns_over, none};
-use crate::shown_answer::ToDo;
 use iolab_workload::escape_control::escape_control;
 
 /// Share of the requested load from which it counts as made, since trials end a little early or late.

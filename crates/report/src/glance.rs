@@ -184,7 +184,7 @@ mod tests {
     use iolab_synthetic::{add_cell, around, record};
 
     use super::*;
-    use crate::input::Input;
+    use crate::overview::Input;
 
     /// Sequential reads, of which this size is disturbed.
     fn reads(disturbed: Option<&str>) -> Input {

@@ -4,7 +4,7 @@
 //! - `table.rs`: a run as a table, `overview.rs`: a digest of runs, on one screen (`overview/screen.rs`) and as
 //!   a picture, `live.rs`: a run in progress.
 //! - `report.rs`: a study as blocks, `block.rs`: the blocks and their writers for HTML, Markdown, LaTeX and text.
-//! - `formats.rs`: the formats of exports, `rows.rs`: rows in each format.
+//! - `export.rs`: the formats of exports, `rows.rs`: rows in each format.
 
 #![cfg_attr(test, allow(clippy::disallowed_fields))]
 
@@ -13,7 +13,6 @@ pub mod block;
 pub mod causes;
 pub mod chart;
 mod claims;
-mod clients;
 pub mod compare;
 pub mod comparison_table;
 pub mod data_column;
@@ -26,24 +25,19 @@ pub mod findings;
 pub mod fio;
 pub mod fitness;
 pub mod forecast;
-pub mod formats;
 mod glance;
-pub mod input;
 mod latex;
 pub mod layout;
 pub mod live;
 pub mod markdown;
 mod notation;
 pub mod overview;
-mod pivot;
 pub mod prometheus;
 pub mod ratio;
 pub mod report;
 pub mod rows;
 pub mod run_text;
-pub mod schema;
 pub mod series;
-pub mod shown_answer;
 pub mod slo;
 pub mod table;
 pub mod witness;

@@ -1,22 +1,23 @@
-//! Several runs together: the measurement and how reliable it is, the main numbers, and the most important
-//! findings.
+//! Several runs together: each with its interpretation, the measurement and how reliable it is, and the most
+//! important findings.
 
 pub(crate) mod main_numbers;
 mod screen;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use crate::findings::digest::{Digest, Headline, Told};
+use crate::findings::interpretation::Interpretation;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, MeasuredTarget};
 use iolab_analysis::claim::HEADLINES_MAX;
-use iolab_record::{RunRecord, TargetKind};
+use iolab_analysis::runs::comparable_runs::is_same_experiment;
+use iolab_figure::{FigureRun, default_kind, preview_image};
+use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries, TargetKind};
 use iolab_workload::Result;
-use iolab_workload::units::rough_duration;
-use iolab_workload::units::{counted, format_bytes};
-
-use crate::input::{Input, experiments};
-use iolab_figure::preview_image;
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::units::{counted, format_bytes, rough_duration};
 
 /// Most experiments, or targets, named in a statement; for more it gives their number.
 const NAMED_MAX: usize = 3;
@@ -206,5 +207,73 @@ fn kind(kind: TargetKind) -> &'static str {
         TargetKind::Imported => "imported results",
         TargetKind::Model => "model",
         TargetKind::Commands => "commands",
+    }
+}
+
+/// A run file that was read.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// Path of the run file.
+    pub path: PathBuf,
+    /// Analysed content of the run file.
+    pub run: AnalysedRun,
+    /// Interpretation of the run.
+    pub interpretation: Interpretation,
+    /// Series within its trials; empty unless [`Input::shows_inside`] holds and they were read.
+    pub inside: InsideTrials,
+}
+
+/// Throughput and latencies within trials.
+#[derive(Debug, Clone, Default)]
+pub struct InsideTrials {
+    /// Throughput of the trials over time.
+    pub throughput: Vec<SampleSeries>,
+    /// Latencies of the trials over time.
+    pub latency: Vec<SampleLatencyOverTime>,
+}
+
+impl Input {
+    /// A run read from `path`, with its interpretation.
+    pub fn new(path: PathBuf, run: AnalysedRun) -> Self {
+        Self {
+            path,
+            interpretation: Interpretation::of(&run),
+            run,
+            inside: InsideTrials::default(),
+        }
+    }
+
+    /// Whether the curves of both belong on common axes: runs of one experiment on different targets. Excludes
+    /// runs of `iolab why`, and one run given twice.
+    pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
+        let (a, b) = (self.run.analysis(), other.run.analysis());
+        let is_itself = self.run.record().id() == other.run.record().id();
+        let differ = (&a.target, &a.storage) != (&b.target, &b.storage);
+        a.inquiry.is_none()
+            && b.inquiry.is_none()
+            && (is_itself || differ && is_same_experiment(&self.run, &other.run))
+    }
+
+    /// Whether its figure shows the course within its trials.
+    pub fn shows_inside(&self) -> bool {
+        default_kind(&[FigureRun::new("", &self.run)]).needs_series()
+    }
+}
+
+/// `2 experiments`, `2 experiments, 3 runs`.
+pub(crate) fn experiments<'a>(inputs: impl IntoIterator<Item = &'a Input>) -> String {
+    let mut distinct: Vec<&Input> = Vec::new();
+    let mut runs = 0;
+    for input in inputs {
+        runs += 1;
+        let is_known = |known: &&Input| is_same_experiment(&known.run, &input.run);
+        if !distinct.iter().any(is_known) {
+            distinct.push(input);
+        }
+    }
+    let text = counted(distinct.len(), "experiment");
+    match runs == distinct.len() {
+        true => text,
+        false => format!("{text}, {}", counted(runs, "run")),
     }
 }

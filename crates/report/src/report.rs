@@ -3,25 +3,21 @@
 mod behind;
 mod blocks;
 mod commands;
-mod evidence;
 mod experiment;
 mod method;
-mod picture;
-mod program;
-mod run_sequence;
 mod section;
 mod study;
 pub(crate) mod summary;
 
 use crate::block::{self, Block};
-use crate::input::Input;
+use crate::overview::Input;
 use iolab_analysis::runs::FiledRun;
 use iolab_figure::{Figure, Options};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
-use picture::Medium;
+use section::Medium;
 
-pub use program::ProgramInput;
+pub use blocks::ProgramInput;
 
 /// A figure of several runs of one experiment, which are given in the order of time. An instrument adds such
 /// figures to pages.

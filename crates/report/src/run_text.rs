@@ -8,8 +8,9 @@ use iolab_workload::escape_control::escape_control;
 
 use crate::block::{Block, Item, Look, Table, in_text};
 use crate::chart::{Style, chart};
+use crate::export::cells;
 use crate::findings::interpretation::Interpretation;
-use crate::{clients, compare, comparison_table, table};
+use crate::{compare, comparison_table, table};
 
 /// The tables of a run; the first one has its cells.
 pub(crate) fn tables(analysis: &Analysis, interpretation: &Interpretation) -> Vec<Table> {
@@ -21,7 +22,7 @@ pub(crate) fn tables(analysis: &Analysis, interpretation: &Interpretation) -> Ve
     );
     let compared = comparison_table::tabled(analysis);
     tables.extend(compared.iter().map(comparison_table::table));
-    tables.extend(clients::table(analysis));
+    tables.extend(cells::table_of_clients(analysis));
     let prepared = preparation(analysis);
     tables.extend((!prepared.is_empty()).then(|| comparison_table::prepared_table(&prepared)));
     tables.extend(interpretation.peers.iter().map(|peer| {

@@ -10,11 +10,11 @@ use iolab_record::RunRecord;
 use iolab_workload::units::format_duration;
 use iolab_workload::units::format_percent;
 
+use crate::block::ShownAnswer;
 use crate::doubt;
 use crate::fitness::{answer, in_line, in_words, level_columns, stalls, why};
 use crate::layout::{self, Column, columns_over};
 use crate::ratio::all_cells;
-use crate::shown_answer::ShownAnswer;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::response::ServiceLevel;
 

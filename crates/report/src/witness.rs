@@ -1,10 +1,9 @@
 //! Text of an observation of a program: the conclusion in one line, then the evidence.
 
-pub(crate) mod data;
 pub(crate) mod evidence;
-mod sentences;
+pub(crate) mod sentences;
 
-pub use data::json;
+pub use sentences::json;
 
 use std::time::Duration;
 

@@ -13,8 +13,8 @@ pub mod line_text;
 
 use iolab_command::lists::{Command, Lists};
 use iolab_report::compare::CompareDocument;
+use iolab_report::document::Document;
 use iolab_report::report::SequenceFigure;
-use iolab_report::schema::Document;
 
 /// The rows of this instrument.
 pub fn lists() -> Lists {

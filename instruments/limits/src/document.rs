@@ -1,7 +1,7 @@
 //! The limits of every target as JSON, with their intervals.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_report::formats::Judged;
+use iolab_report::export::Judged;
 use iolab_workload::{Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -4,7 +4,7 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_report::formats::Judged;
+use iolab_report::export::Judged;
 use iolab_workload::system_settings::{SystemSetting, SystemSettings};
 use iolab_workload::trial::WorkloadCode;
 use iolab_workload::units::format_bytes;

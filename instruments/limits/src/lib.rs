@@ -9,8 +9,8 @@ mod seastar;
 mod storage;
 
 use iolab_command::lists::Lists;
-use iolab_report::formats::{ExportFormat, Writer};
-use iolab_report::schema::Document;
+use iolab_report::document::Document;
+use iolab_report::export::{ExportFormat, Writer};
 
 /// The rows of this instrument.
 pub fn lists() -> Lists {

@@ -5,7 +5,7 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::MARGIN;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_report::formats::Judged;
+use iolab_report::export::Judged;
 use iolab_workload::trial::WorkloadCode;
 use iolab_workload::{Error, Result};
 

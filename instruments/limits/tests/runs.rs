@@ -4,7 +4,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_limits::FORMATS;
 use iolab_record::RunRecord;
 use iolab_record::environment::KEYS;
-use iolab_report::formats::{Judged, Writer};
+use iolab_report::export::{Judged, Writer};
 use iolab_synthetic::{At, Change, Disturbance, Disturber, Noise, Scenario};
 use iolab_workload::Result;
 use iolab_workload::trial::Pattern;

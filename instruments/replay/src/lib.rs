@@ -25,7 +25,7 @@ pub mod trace;
 mod trace_options;
 
 use iolab_command::lists::{Command, Lists};
-use iolab_report::schema::Document;
+use iolab_report::document::Document;
 #[cfg(feature = "measure")]
 use iolab_runner::campaign::Program;
 

@@ -11,8 +11,9 @@ use iolab_analysis::trial_values;
 use iolab_analysis::trial_values::RunWithLatencies;
 use iolab_record::RunRecord;
 use iolab_record::{SampleLatency, SampleLatencyOverTime};
-use iolab_report::export::{self, Exported, ExportedInterval, ExportedLatency};
-use iolab_report::formats::{ExportFormat, Judged, Writer};
+use iolab_report::export::{
+    self, ExportFormat, Exported, ExportedInterval, ExportedLatency, Judged, Writer,
+};
 use iolab_report::prometheus::GaugeRun;
 use iolab_report::rows::Format;
 use iolab_workload::{Error, Result};

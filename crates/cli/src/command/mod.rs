@@ -28,9 +28,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_report::formats::FORMATS;
-use iolab_report::input::{Input, InsideTrials};
-use iolab_report::schema::DOCUMENTS;
+use iolab_report::document::DOCUMENTS;
+use iolab_report::export::FORMATS;
+use iolab_report::overview::{Input, InsideTrials};
 use iolab_workload::Result;
 
 use crate::arguments::Schema;

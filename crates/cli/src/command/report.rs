@@ -27,7 +27,7 @@ use iolab_command::run_files::{analysed, answers, files_of, without_copies};
 use iolab_record::targets::target_paths;
 use iolab_record::{RunRecord, tell_targets_apart};
 use iolab_report::findings::interpretation::Together;
-use iolab_report::input::Input;
+use iolab_report::overview::Input;
 use iolab_report::report::{Bundle, ProgramInput, StudyReport};
 use iolab_report::{document, export, series, table as tables, witness};
 use iolab_runfile::{Content, number_list, unmade_folder};

@@ -24,8 +24,8 @@ use iolab_record::targets::target_paths;
 use iolab_record::{EndedBy, RunRecord, TargetKind};
 use iolab_report::causes;
 use iolab_report::causes::unpaired as in_words;
-use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
+use iolab_report::overview::Input;
 use iolab_runfile::{Folder, NewFile};
 use iolab_runner::Disk;
 use iolab_runner::campaign::{

@@ -14,7 +14,7 @@ use iolab_report::chart::Style;
 use iolab_report::export::{self, ExportedInterval, ExportedLatency};
 use iolab_report::findings::cross_findings;
 use iolab_report::findings::interpretation::Interpretation;
-use iolab_report::input::Input;
+use iolab_report::overview::Input;
 use iolab_report::report::StudyReport;
 use iolab_report::rows::Format;
 use iolab_report::{compare, document, run_text, table};

@@ -13,8 +13,8 @@ use iolab_record::{
 };
 use iolab_report::document;
 use iolab_report::export;
-use iolab_report::formats::Writer;
-use iolab_report::input::Input;
+use iolab_report::export::Writer;
+use iolab_report::overview::Input;
 use iolab_report::prometheus::GaugeRun;
 use iolab_report::report::StudyReport;
 use iolab_workload::histogram::new_latency_histogram;

@@ -1,16 +1,20 @@
-//! The response against a factor.
+//! The response against a factor, with the lines that it is held against.
 
 use super::super::data::{CellValues, Data, Parts};
 use super::super::model::{FigureModel, Look, Mark, ReferenceLine, Series, all_marks};
 use super::super::options::Options;
 use super::super::{FigureRun, labels};
 use super::axis::{self, FactorAxis};
-use super::reference_lines;
-use iolab_analysis::analysis::Response;
+use crate::model::{Along, Bend};
+use iolab_analysis::analysis::{Analysis, Response};
+use iolab_analysis::bends::{Bend as CurveBend, Bends, bendable};
+use iolab_analysis::curve::Curve;
+use iolab_analysis::io_limit::MachineThreshold;
 use iolab_analysis::slo::LevelValues;
 use iolab_stats::Summary;
 use iolab_workload::Result;
-use iolab_workload::units::counted;
+use iolab_workload::trial::CacheState;
+use iolab_workload::units::{counted, format_bytes};
 
 /// Most lines of a panel with a band.
 const BANDS_MAX: usize = 3;
@@ -37,7 +41,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         .chain(
             data.rows
                 .iter()
-                .filter_map(|row| reference_lines::ceiling(row, quantity))
+                .filter_map(|row| ceiling(row, quantity))
                 .map(|ceiling| ceiling * HEADROOM),
         )
         .collect();
@@ -48,9 +52,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let names = series_levels(&data, &parts);
     let mut panels = super::facets(&data, &parts, (&along.axis, &y), |panel, rows| {
         panel.lines.clone_from(&lines);
-        panel
-            .lines
-            .extend(reference_lines::ceilings(rows, quantity));
+        panel.lines.extend(ceilings(rows, quantity));
         for (place, level) in names.iter().enumerate() {
             let of_series =
                 |row: &&&CellValues<'_>| parts.series.is_none_or(|i| row.levels[i] == *level);
@@ -82,7 +84,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
         ..FigureModel::of(panels)
     };
-    reference_lines::thresholds_and_bends(&mut model, runs, &data, &parts);
+    thresholds_and_bends(&mut model, runs, &data, &parts);
     model.note = note(&model, &data, options);
     if let Some(level) = level {
         model.note.push_str(&of_few_requests(level));
@@ -272,4 +274,150 @@ fn description(runs: &[FigureRun<'_>], data: &Data<'_>, parts: &Parts) -> String
         text.push_str(&format!(". From {} to {}.", end(least), end(most)));
     }
     text
+}
+
+/// Most curves whose bends are searched: each takes time, and more would clutter the figure.
+const CURVES_MAX: usize = 3;
+
+/// A line for each ceiling that limits one of these cells in this quantity.
+pub(super) fn ceilings(rows: &[&CellValues<'_>], quantity: Response) -> Vec<ReferenceLine> {
+    let mut lines: Vec<ReferenceLine> = Vec::new();
+    for row in rows {
+        let Some(at) = ceiling(row, quantity) else {
+            continue;
+        };
+        let trial = row.cell.cell.trial();
+        let what = match (trial.reads(), trial.writes()) {
+            (true, false) => "reads",
+            (false, true) => "writes",
+            _ => "mixed",
+        };
+        match lines.iter_mut().find(|line| line.at == at) {
+            // A ceiling of several directions is labelled without one.
+            Some(line) if !line.label.ends_with(what) => line.label = "ceiling".to_owned(),
+            Some(_) => {}
+            None => lines.push(super::line_across(at, &format!("ceiling, {what}"))),
+        }
+    }
+    lines
+}
+
+/// The ceiling of a cell, if it is in the quantity drawn.
+pub(super) fn ceiling(row: &CellValues<'_>, quantity: Response) -> Option<f64> {
+    let is_iops = match quantity {
+        Response::Throughput => false,
+        Response::Iops => true,
+        _ => return None,
+    };
+    let efficiency = row.cell.efficiency.filter(|e| e.is_iops == is_iops)?;
+    Some(efficiency.ceiling)
+}
+
+/// Adds the bends of the curves of one run, and thresholds: all of them where memory was read instead of a device, otherwise
+/// those that coincide with a bend.
+fn thresholds_and_bends(
+    model: &mut FigureModel,
+    runs: &[FigureRun<'_>],
+    data: &Data<'_>,
+    parts: &Parts,
+) {
+    let over_sizes = parts.x.is_some_and(|x| data.factors[x] == "bs");
+    let ([run], true) = (runs, over_sizes) else {
+        return;
+    };
+    let mut suspects: Vec<MachineThreshold> = Vec::new();
+    let curves: usize = model.panels.iter().map(|panel| panel.series.len()).sum();
+    if curves <= CURVES_MAX && data.quantity == run.analysis().response {
+        suspects = add_bends(model, run.analysis());
+    }
+    let trials = data.rows.iter().flat_map(|row| row.cell.cell.spec.trials());
+    let from_memory = trials
+        .into_iter()
+        .all(|trial| trial.cache == CacheState::Hot);
+    for threshold in &run.analysis().machine_thresholds {
+        if from_memory || suspects.contains(threshold) {
+            for panel in &mut model.panels {
+                panel.lines.push(ReferenceLine {
+                    along: Along::Y,
+                    at: threshold.bytes as f64,
+                    label: short(threshold.name).to_owned(),
+                });
+            }
+        }
+    }
+}
+
+/// Adds the bends to their series; returns the thresholds that they coincide with.
+fn add_bends(model: &mut FigureModel, analysis: &Analysis) -> Vec<MachineThreshold> {
+    let bends = Bends::of(analysis);
+    let mut suspects = Vec::new();
+    for curve in bendable(analysis) {
+        let Some(first) = curve.points.first().map(|point| point.cell.cell.id) else {
+            continue;
+        };
+        let belongs =
+            |series: &&mut Series| series.points.iter().any(|p| p.origin.cell == Some(first));
+        let mut all = model.panels.iter_mut().flat_map(|panel| &mut panel.series);
+        let Some(series) = all.find(belongs) else {
+            continue;
+        };
+        for bend in bends.placed_on(&curve) {
+            series.bends.push(Bend {
+                x: bend.size,
+                y: height(series, bend.size),
+                name: bend_name(&curve, bend),
+            });
+            suspects.extend(&bend.thresholds);
+        }
+    }
+    suspects
+}
+
+/// A bend with the measured sizes around its interval: no size between these is known.
+fn bend_name(curve: &Curve<'_>, bend: &CurveBend) -> String {
+    let ends = bend
+        .interval
+        .map_or((bend.size, bend.size), |own| (own.low, own.high));
+    let mut sizes = curve.points.iter().map(|point| point.size as f64);
+    let ends_at = |size: &f64| *size <= ends.0;
+    let low = sizes.clone().rfind(ends_at).or(sizes.clone().next());
+    let high = sizes
+        .clone()
+        .find(|size| *size >= ends.1)
+        .or(sizes.next_back());
+    match low.zip(high) {
+        Some((low, high)) if low < high => {
+            format!("bend {} to {}", format_bytes(low), format_bytes(high))
+        }
+        _ => format!("bend {}", format_bytes(low.unwrap_or(bend.size))),
+    }
+}
+
+/// Height of the line between its points at x, on logarithmic axes.
+fn height(series: &Series, x: f64) -> f64 {
+    let around = series
+        .points
+        .windows(2)
+        .find(|pair| pair[0].x <= x && x <= pair[1].x);
+    let Some([a, b]) = around else {
+        return series.points.last().map_or(0.0, |point| point.y);
+    };
+    let share = (x / a.x).ln() / (b.x / a.x).ln();
+    if share.is_finite() {
+        a.y + (b.y - a.y) * share
+    } else {
+        a.y
+    }
+}
+
+/// A short name of a threshold.
+fn short(name: &'static str) -> &'static str {
+    match name {
+        "L1d cache" => "L1d",
+        "L2 cache" => "L2",
+        "L3 cache" => "L3",
+        "reach of the L1 data TLB" => "L1 TLB reach",
+        "reach of the L2 TLB" => "L2 TLB reach",
+        other => other,
+    }
 }

@@ -1,17 +1,17 @@
-//! Time of traced requests by layer: the stages of the mean time one above the other, and their shares of the
-//! slowest requests.
-
-use iolab_analysis::analysis::{CellAnalysis, CellStages, Response, StageNumbers, Timed};
-use iolab_workload::escape_control::escape_control;
-use iolab_workload::settings::cell_label;
-use iolab_workload::units::{format_ns, format_percent};
-use iolab_workload::{Error, Result};
+//! Shares of a whole: the time of traced requests by layer, and what remains of a difference without each suspect.
 
 use super::super::FigureRun;
 use super::super::model::{Arrangement, Axis, FigureModel, Look, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::axis::{self, FactorAxis};
+use crate::model::{Mark, Origin};
+use iolab_analysis::analysis::{CellAnalysis, CellStages, Response, StageNumbers, Timed};
+use iolab_analysis::claim::{Remainder, remainders};
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::settings::cell_label;
+use iolab_workload::units::{format_ns, format_percent, significant};
+use iolab_workload::{Error, Result};
 
 /// A traced cell, by the name that it has in the figure.
 struct TracedCell<'a> {
@@ -188,4 +188,129 @@ fn series(
         ));
     }
     all
+}
+
+/// Makes the model: a bar for the difference as it is, without each suspect, and without all.
+///
+/// # Errors
+/// Of kind usage: a run that explains nothing, or a difference that does not exist.
+pub(crate) fn model_of_why(runs: &[FigureRun<'_>], _: &Options) -> Result<FigureModel> {
+    let [run] = runs else {
+        return Err(
+            Error::usage("several runs, each with a difference of its own")
+                .hint("draw one: iolab plot FILE --kind why"),
+        );
+    };
+    let bars = remainders(run.analysis());
+    if bars.is_empty() {
+        return Err(Error::usage("the run explains no difference")
+            .hint("make one that does: iolab why FILE; or choose another figure with --kind"));
+    }
+    let names = bars
+        .iter()
+        .enumerate()
+        .map(|(place, bar)| (place as f64, name_of_remainder(bar)));
+    let values = bars.iter().flat_map(|bar| {
+        let (low, high) = bar
+            .left
+            .interval
+            .unwrap_or((bar.left.share, bar.left.share));
+        [100.0, percent(low), percent(high)]
+    });
+    let width = axis::steps((1.0 + LABEL) * bars.len() as f64);
+    let x = Axis::new("Without", width, Ticks::Named(names.collect()));
+    let scale = Scale::linear(values, true);
+    let y = Axis::new("Remaining difference (%)", scale, Ticks::Number);
+    let mut panel = Panel::new(x, y);
+    panel.lines.push(super::line_across(50.0, "cause"));
+    panel.series.push(Series::of_points(
+        String::new(),
+        0,
+        Look::Bars { place: 0, of: 1 },
+        bars.iter().enumerate().map(mark_of_remainder).collect(),
+    ));
+    let phenomenon = run
+        .analysis()
+        .inquiry
+        .as_ref()
+        .map_or("", |one| &one.phenomenon);
+    Ok(FigureModel {
+        description: format!("Remaining share without each suspect: {phenomenon}"),
+        note: format!(
+            "Share of the logarithm of the ratio of both sides, within the blocks that variants share; vertical lines: 95 % interval.{}{}",
+            reversed(&bars),
+            suspects(&bars)
+        ),
+        ..FigureModel::of(vec![panel])
+    })
+}
+
+/// The share of the width that the label of the line takes, right of all bars.
+const LABEL: f64 = 0.08;
+
+fn percent(share: f64) -> f64 {
+    100.0 * share.max(0.0)
+}
+
+/// The remaining part without a suspect, in words: a bar does not show that a difference is reversed.
+fn left(bar: &Remainder) -> String {
+    match bar.is_reversed {
+        true => "the difference is reversed".to_owned(),
+        false => format!("{} % left", significant(percent(bar.left.share))),
+    }
+}
+
+/// The bars of a reversed difference, which have no height.
+fn reversed(bars: &[Remainder]) -> String {
+    let names = bars
+        .iter()
+        .filter(|bar| bar.is_reversed)
+        .map(name_of_remainder);
+    let names: Vec<String> = names.collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(
+            " Reversed, and without a bar: {}.",
+            escape_control(&names.join(", "))
+        ),
+    }
+}
+
+/// Explains the names of the suspects, in the words of findings.
+fn suspects(bars: &[Remainder]) -> String {
+    let named = bars.iter().filter(|bar| !bar.what().is_empty());
+    let named: Vec<String> = named
+        .map(|bar| format!("{}: {}", name_of_remainder(bar), bar.what()))
+        .collect();
+    match named.as_slice() {
+        [] => String::new(),
+        named => format!(" {}.", escape_control(&named.join("; "))),
+    }
+}
+
+/// `nothing`, `read-ahead`, `all`.
+fn name_of_remainder(bar: &Remainder) -> String {
+    match bar.without.as_slice() {
+        [] => "nothing".to_owned(),
+        [one] => one.clone(),
+        _ => "all".to_owned(),
+    }
+}
+
+fn mark_of_remainder((place, bar): (usize, &Remainder)) -> Mark {
+    let interval = bar.left.interval.filter(|_| !bar.without.is_empty());
+    Mark {
+        x: place as f64,
+        y: percent(bar.left.share),
+        interval: interval.map(|(low, high)| (percent(low), percent(high))),
+        hollow: false,
+        origin: Origin {
+            x: name_of_remainder(bar),
+            text: match bar.what() {
+                "" => format!("without {}: {}", name_of_remainder(bar), left(bar)),
+                what => format!("without {what}: {}", left(bar)),
+            },
+            ..Origin::default()
+        },
+    }
 }

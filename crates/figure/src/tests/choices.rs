@@ -2,7 +2,7 @@
 
 use super::made_up::{Made, figure_of, gallery, kind, loaded, sizes};
 use super::*;
-use crate::choice::CHOICES;
+use crate::options::CHOICES;
 
 /// Options with one thing asked for that is not the default.
 fn with(flag: &str, options: &Options, factor: &str) -> Options {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::place::{self, Place};
 use super::{Exported, Field, field};
+use crate::data_column::{self, Place};
 use crate::data_column::{DataColumn, DataRows, RunRows, column_value};
 use iolab_record::column::Column;
 use iolab_record::tables::{self, CLIENT_SAMPLE, PART, Rank, SAMPLE};
@@ -111,7 +111,7 @@ fn rows_of_run<'a>(run: &'a Exported<'a>) -> RunRows<SampleRow<'a>> {
 
 /// JSON schema of a row.
 pub(crate) fn schema() -> Value {
-    place::schema(&columns(true))
+    data_column::schema(&columns(true))
 }
 
 /// Data of a row: the part of a rank in a trial.

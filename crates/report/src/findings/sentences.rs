@@ -1,27 +1,31 @@
-//! Claims in words: `sentence.rs` writes claims with points, and a file each writes evidence that points do not show.
+//! Claims in words: a head, then labelled lists; a file each writes evidence that points do not show.
 
 mod causes;
 mod comparison;
 mod layers;
-mod programs;
 mod rounds;
-mod sentence;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{CellId, Claim, MARGIN, Payload};
-use iolab_workload::settings::CellSpec;
-use iolab_workload::trial_description::levels_in_words;
+use std::collections::BTreeMap;
 
-use crate::doubt::clauses as doubts;
+use super::origin;
+use crate::doubt::{clauses as doubts, of_items};
 use crate::findings::{Finding, FindingKind, Rule, with_levels};
+use crate::ratio::RatioShown;
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::claim::{CellId, Claim, MARGIN, Payload, Point, Quantity, Standing, groups};
+use iolab_analysis::doubt::{Doubt, DoubtKind};
+use iolab_analysis::timeline::Access;
+use iolab_workload::response::Response;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial_description::{levels_in_words, requests_in_words};
+use iolab_workload::units::{
+    counted, digits, format_bytes, format_ns, format_percent, significant,
+};
 
-pub(crate) use causes::by_reason;
-pub(crate) use causes::{cause_in_short, causes_in_lines, obstacle};
+pub(crate) use causes::{by_reason, cause_in_short, causes_in_lines, obstacle};
 pub(crate) use rounds::{
     foreseen, in_words_of_standard, median_of_groups, of_trials, state_in_short,
 };
-pub(super) use sentence::done;
-use sentence::of_points;
 
 /// A claim as a sentence, or two. `runs` are those that the claims were made of.
 pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
@@ -56,7 +60,7 @@ fn has_several_targets(runs: &[&Analysis]) -> bool {
 /// The sentence; `first` is the first run that it is about.
 fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> String {
     match &claim.payload {
-        Some(Payload::Programs(two)) => programs::of_programs(two),
+        Some(Payload::Programs(two)) => comparison::of_programs(two),
         Some(Payload::TooFew(cause)) => {
             format!("{} {}", of_points(claim, first, runs), layers::cause(cause))
         }
@@ -110,4 +114,347 @@ fn with_held(held: &[(String, String)], cell: Option<&CellAnalysis>) -> String {
 /// `5 %`.
 pub(crate) fn margin() -> String {
     format!("{} %", 100.0 * MARGIN)
+}
+
+/// Most digits that distinguish a share from its limit.
+const DIGITS_MAX: usize = 6;
+
+/// Most points of a list.
+const NAMED_MAX: usize = 3;
+
+/// Items that share a label.
+struct List {
+    label: String,
+    items: Vec<String>,
+}
+
+/// `Head. Lower: 4 KiB; 64 KiB; and 2 more. Cannot tell (other traffic): 1 MiB.` At most `named` items of
+/// each list appear; empty lists are left out.
+fn sentence(head: &str, lists: impl IntoIterator<Item = List>, named: usize) -> String {
+    let lists = lists.into_iter().filter(|list| !list.items.is_empty());
+    let lists = lists.map(|List { label, mut items }| {
+        items.dedup();
+        let more = items.len().saturating_sub(named);
+        items.truncate(named);
+        items.retain(|item| !item.is_empty());
+        match (items.is_empty(), more) {
+            (true, _) => label,
+            (false, 0) => format!("{label}: {}", items.join("; ")),
+            (false, more) => format!("{label}: {}; and {more} more", items.join("; ")),
+        }
+    });
+    let parts = std::iter::once(head.to_owned()).chain(lists);
+    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+    parts.join(". ") + "."
+}
+
+/// Items with doubts: a list for each doubt that is the weightiest of some, whatever its values are.
+fn by_doubt<'a>(label: &str, items: impl Iterator<Item = (&'a [Doubt], String)>) -> Vec<List> {
+    type Doubted<'a> = (Vec<&'a [Doubt]>, Vec<String>);
+    let mut lists: BTreeMap<Option<DoubtKind>, Doubted<'_>> = BTreeMap::new();
+    for (doubts, item) in items {
+        let weightiest = doubts.iter().map(|doubt| doubt.what).min();
+        let (all, items) = lists.entry(weightiest).or_default();
+        all.push(doubts);
+        items.push(item);
+    }
+    let lists = lists.into_values().map(|(doubts, items)| List {
+        label: format!("{label} ({})", of_items(&doubts)),
+        items,
+    });
+    lists.collect()
+}
+
+/// The sentence of a claim whose kind has a head: that, its points by their standing, and the advice.
+fn of_points(claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
+    let kind = claim.kind;
+    let lists = kind.labels.iter().flat_map(|(standing, label)| {
+        let own = claim.of(*standing);
+        let own = own.map(|point| (point.doubts.as_slice(), item(point, claim, runs)));
+        match standing {
+            Standing::Doubtful => by_doubt(label, own),
+            _ => vec![List {
+                label: (*label).to_owned(),
+                items: own.map(|(_, item)| item).collect(),
+            }],
+        }
+    });
+    let said = sentence(&head(claim, run, runs), lists, NAMED_MAX);
+    let said = match claim.doubts.as_slice() {
+        [] => said,
+        all => format!(
+            "Cannot tell whether these are the storage's own numbers: {}. {said}",
+            doubts(all)
+        ),
+    };
+    match kind.advice {
+        "" => said,
+        advice => format!("{said} {advice}"),
+    }
+}
+
+/// The head of a kind with the values of a claim in the places of their names.
+fn head(claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
+    let mut parts = claim.kind.head.split(['{', '}']);
+    let mut text = String::new();
+    while let Some(words) = parts.next() {
+        text.push_str(words);
+        text.push_str(
+            &parts
+                .next()
+                .map_or_else(String::new, |name| named(name, claim, run, runs)),
+        );
+    }
+    text
+}
+
+/// `reads on /data (direct I/O)`: the accesses of a choice, and their target.
+fn accesses_on(held: &[(String, String)], of: Option<&CellAnalysis>) -> String {
+    let (mut accesses, mut target, mut others) = (String::new(), String::new(), Vec::new());
+    for (name, level) in held {
+        match (name.as_str(), level.as_str()) {
+            ("read_percent", "100") => accesses = "reads".to_owned(),
+            ("read_percent", "0") => accesses = "writes".to_owned(),
+            ("read_percent", share) => accesses = format!("accesses with {share} % reads"),
+            ("target", name) => target = format!(" on {name}"),
+            _ => others.push((name.clone(), level.clone())),
+        }
+    }
+    match others.is_empty() {
+        true => format!("{accesses}{target}"),
+        false => format!("{accesses}{target} ({})", held_in_words(&others, of)),
+    }
+}
+
+fn named(name: &str, claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
+    let first = claim.cells.first().copied();
+    let of_first = first.and_then(|id| cell(runs, id));
+    let ratio = claim.ratio.as_ref();
+    match name {
+        "at" => with_held(&claim.held, of_first),
+        "accesses_on" => accesses_on(&claim.held, of_first),
+        "cell" => first.map_or_else(String::new, |id| with_cell(run, id)),
+        "groups" if of_first.is_some_and(|cell| cell.cell.spec.has_groups()) => {
+            " of all groups".to_owned()
+        }
+        "accesses" if run.cells.len() > 1 => {
+            let since = claim.points.iter().find_map(|point| point.since);
+            match since.map(|since| since.access) {
+                Some(Access::Writes) => " of cells that write".to_owned(),
+                Some(Access::Reads) => " of cells that only read".to_owned(),
+                None => String::new(),
+            }
+        }
+        "latency" => {
+            let latency = run.timed.subject("latency");
+            match &run.response_group {
+                Some(group) => format!("{group}'s {latency}"),
+                None => latency,
+            }
+        }
+        "quantity" => first.map_or_else(String::new, |id| quantity(runs, id)),
+        "most" if more_is_better(claim) => "Highest".to_owned(),
+        "most" => "Lowest".to_owned(),
+        "worse" if more_is_better(claim) => "lower".to_owned(),
+        "worse" => "higher".to_owned(),
+        "time" => run.timed.subject("Median response time"),
+        "moved" => ratio.map_or_else(String::new, |ratio| moved(ratio.ratio)),
+        "times" => ratio.map_or_else(String::new, |ratio| times(ratio.ratio)),
+        "range" => ratio
+            .and_then(|ratio| Some((times(ratio.ratio), ratio.interval?)))
+            // Both ends of an interval that is narrower than the digits would repeat the value.
+            .filter(|(text, (low, high))| [low, high].iter().any(|end| times(**end) != *text))
+            .map_or_else(String::new, |(_, (low, high))| {
+                format!(" ({} to {})", significant(low), times(high))
+            }),
+        "factor" => {
+            let shown = ratio.zip(claim.points.first()).zip(claim.points.get(1));
+            shown.map_or_else(String::new, |((ratio, base), other)| {
+                RatioShown::beside(ratio, (base.value, other.value)).in_words()
+            })
+        }
+        number => {
+            let place: Option<usize> = number.parse().ok();
+            let point = place.and_then(|place| claim.points.get(place));
+            point.map_or_else(String::new, |point| item(point, claim, runs))
+        }
+    }
+}
+
+/// Whether more of what its first point measures is better.
+fn more_is_better(claim: &Claim) -> bool {
+    let first = claim.points.first().map(|point| point.quantity);
+    matches!(first, Some(Quantity::Of(response)) if response.more_is_better())
+}
+
+/// `500 MB/s with 64 MiB`, `1.67× lower with 64 KiB`, `1 MiB`: a cell of a curve, of which `top` is the best one.
+fn of_curve(point: &Point, top: &Point, claim: &Claim, runs: &[&Analysis]) -> Option<String> {
+    let id = point.cell?;
+    let (run, cell) = (runs.get(id.run)?, cell(runs, id)?);
+    let levels = run.factors.iter().zip(&cell.cell.levels);
+    let is_own = |(name, _): &(&String, &String)| !claim.held.iter().any(|held| held.0 == **name);
+    let place = levels_in_words(&cell.cell.spec, levels.filter(is_own));
+    let format = |value| run.response.format(value);
+    Some(match (point.standing, &point.ratio) {
+        (Standing::Best, _) => {
+            // The median may lie between two groups, where no trial is.
+            let value = groups(run, cell).map_or_else(
+                || format(point.value),
+                |found| {
+                    let [low, high] = [found.low_median, found.high_median].map(format);
+                    format!("{low} in some trials and {high} in the others")
+                },
+            );
+            format!("{value} with {place}{}", origin(cell))
+        }
+        (Standing::Worse, Some(ratio)) => {
+            let shown = RatioShown::beside(ratio, (top.value, point.value));
+            format!("{} with {place}", shown.factor())
+        }
+        _ => place,
+    })
+}
+
+/// `fell 2.93×`.
+fn moved(factor: f64) -> String {
+    if factor == 0.0 {
+        "fell to nothing".to_owned()
+    } else if factor < 1.0 {
+        format!("fell {}", times(1.0 / factor))
+    } else if factor.is_finite() {
+        format!("rose {}", times(factor))
+    } else {
+        "rose from nothing".to_owned()
+    }
+}
+
+fn times(ratio: f64) -> String {
+    format!("{}×", significant(ratio))
+}
+
+/// `210 MB/s from 40.0 s (39.1 GiB written) on`, `6 of 12 trials`: a point of a list.
+fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
+    let top = claim.ranked().next();
+    if let Some(text) = top.and_then(|top| of_curve(point, top, claim, runs)) {
+        return text;
+    }
+    let value = point.value;
+    let count = |number: f64, one: &str| match number.fract() == 0.0 {
+        true => counted(number as u64, one),
+        false => format!("{} {one}s", significant(number)),
+    };
+    let text = match (point.quantity, point.of) {
+        (Quantity::Of(Response::P99), _) => format!("p99 {}", format_ns(value)),
+        (Quantity::Of(response), _) => {
+            let text = response.format(value);
+            let ends = point
+                .interval
+                .map(|(low, high)| [low, high].map(|end| response.format(end)));
+            // Of an interval that is narrower than the digits, both ends would repeat the value.
+            match ends.filter(|ends| ends.iter().any(|end| *end != text)) {
+                Some([low, high]) => format!("{text} ({low} to {high})"),
+                None => text,
+            }
+        }
+        (Quantity::Rate, _) => format!("{}/s", significant(value)),
+        (Quantity::Fault(kind), _) => format!("{value} {}", kind.name()),
+        (Quantity::Bytes, _) => format_bytes(value.round()),
+        (Quantity::Times, _) => times(value),
+        (Quantity::Share, None) => format_percent(value),
+        (Quantity::Share, Some(limit)) => {
+            let (share, allowed) = beside_limit(value, limit);
+            format!("{share} ({allowed} allowed)")
+        }
+        (Quantity::Count(one), None) => count(value, one),
+        (Quantity::Count(one), Some(all)) => {
+            let part = match value.fract() == 0.0 {
+                true => value.to_string(),
+                false => significant(value),
+            };
+            format!("{part} of {}", count(all, one))
+        }
+    };
+    let trial = point
+        .cell
+        .and_then(|id| cell(runs, id)?.cell.spec.only_trial());
+    let text = match trial {
+        Some(trial) => format!("{text} with {}", requests_in_words(trial)),
+        None => text,
+    };
+    let text = match point.rate {
+        // A p99 follows the median at its rate.
+        Some(rate) if point.quantity != Quantity::Of(Response::P99) => {
+            format!("{text} at {}/s", significant(rate))
+        }
+        _ => text,
+    };
+    match point.since {
+        None => text,
+        Some(since) => format!(
+            "{text} from {} ({} {}) on",
+            format_ns(since.ns as f64),
+            format_bytes(since.bytes),
+            done(since.access)
+        ),
+    }
+}
+
+/// Verb for these bytes.
+pub(super) fn done(of: Access) -> &'static str {
+    match of {
+        Access::Writes => "written",
+        Access::Reads => "read",
+    }
+}
+
+/// A share and its limit: `9.8 %` and `10 %`, `10.04 %` and `10 %`. The share has as many digits as show on
+/// which side of its limit it lies.
+fn beside_limit(share: f64, limit: f64) -> (String, String) {
+    let allowed = in_percent(limit);
+    let (percent, most) = (share * 100.0, limit * 100.0);
+    // The limit too is known only as it is printed, so that these texts have to differ.
+    let number = |text: &str| text.trim_end_matches(" %").parse::<f64>().ok();
+    let hides = |text: &str| percent != most && number(text) == number(&allowed);
+    let precise = (3..=DIGITS_MAX).map(|count| format!("{} %", digits(percent, count)));
+    let mut texts = std::iter::once(format_percent(share)).chain(precise);
+    let text = texts
+        .find(|text| !hides(text))
+        .unwrap_or_else(|| match percent > most {
+            true => format!("just above {allowed}"),
+            false => format!("just below {allowed}"),
+        });
+    (text, allowed)
+}
+
+/// `20 %`, `0.01 %`, also for shares below a tenth of a percent.
+fn in_percent(share: f64) -> String {
+    match share > 0.0 && share < 0.000_95 {
+        true => format!("{} %", significant(share * 100.0)),
+        false => format_percent(share),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_side_of_the_limit_is_seen() {
+        let cases = [
+            (0.098, 0.1, "9.8 % (10 % allowed)"),
+            (0.31, 0.2, "31 % (20 % allowed)"),
+            (0.1, 0.1, "10 % (10 % allowed)"),
+            (0.104, 0.1, "10.4 % (10 % allowed)"),
+            (0.100_4, 0.1, "10.04 % (10 % allowed)"),
+            (0.099_96, 0.1, "9.996 % (10 % allowed)"),
+            (0.199_6, 0.2, "19.96 % (20 % allowed)"),
+            (0.1 + 1e-9, 0.1, "just above 10 % (10 % allowed)"),
+            (0.1 - 1e-9, 0.1, "just below 10 % (10 % allowed)"),
+            (0.0, 0.0001, "0.0 % (0.0100 % allowed)"),
+        ];
+        for (share, limit, expected) in cases {
+            let (text, allowed) = beside_limit(share, limit);
+            assert_eq!(format!("{text} ({allowed} allowed)"), expected);
+        }
+    }
 }

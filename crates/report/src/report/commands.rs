@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::run_sequence::RunSequence;
+use super::section::RunSequence;
 use super::{Input, file_name, id};
 use iolab_analysis::consent::NeededConsent;
 use iolab_record::environment::KEYS;

@@ -1,15 +1,11 @@
-//! The blocks of each experiment: its question, its figures, the tables of a standard, and its findings.
-//!
-//! Tables and figures of a standard follow the order of an implementation of PTS 2.0. First come the tracked values round by
-//! round, then the measurement window with allowed and measured values. The table of all mixes and sizes and their figure
-//! follow.
+//! The blocks of each experiment: its question, its figures, the tables of a standard and of cells, and its
+//! findings.
 
-use super::run_sequence::RunSequence;
+use super::section::{self, RunSequence};
 use super::study::Study;
-use super::{Input, clean, id, picture, section, stem};
+use super::{Input, clean, id, stem};
 use crate::block::{Block, Look, Picture, Table};
 use crate::layout::{Column, none};
-use crate::pivot;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, SteadyAnalysis, Tracked, TrackedOf};
 use iolab_figure::Figure;
 use iolab_stats::mean;
@@ -89,11 +85,11 @@ fn one_experiment(study: &Study<'_>, sequence: &RunSequence) -> Option<Vec<Block
     let standard = of(analysis);
     // Its rounds precede the figure of its cells, as in a standard's report.
     let leads = |(name, _): &(&str, Figure)| *name == "rounds" && !standard.is_empty();
-    let further = picture::further(&drawn, input, options).into_iter();
+    let further = section::further(&drawn, input, options).into_iter();
     let (leading, further): (Vec<_>, Vec<_>) = further.partition(leads);
     all.extend(leading.into_iter().map(figure));
     all.extend(standard.into_iter().map(Block::Table));
-    let own = picture::of_runs(&id_of, &drawn, study.medium);
+    let own = section::of_runs(&id_of, &drawn, study.medium);
     all.extend(own.map(|drawing| {
         Block::Figure(Picture {
             name: stem.clone(),
@@ -219,6 +215,47 @@ fn grid(analysis: &Analysis) -> Option<Table> {
             named(analysis)
         ),
         [],
-        pivot::columns(analysis, 0, heading, value),
+        self::columns(analysis, 0, heading, value),
     ))
+}
+
+/// The columns of a grid: first the levels of each other factor, under the name that `heading` gives it, then
+/// one column for each level of the factor `across`, an index in [`Analysis::factors`]. Rows and columns are in
+/// the order of the cells.
+pub(crate) fn columns<'a>(
+    analysis: &'a Analysis,
+    across: usize,
+    heading: impl Fn(&str) -> String,
+    value: impl Fn(&CellAnalysis) -> String,
+) -> Vec<Column> {
+    let down: Vec<usize> = (0..analysis.factors.len())
+        .filter(|factor| *factor != across)
+        .collect();
+    let place = |cell: &'a CellAnalysis| -> Vec<&'a str> {
+        down.iter().map(|factor| level(cell, *factor)).collect()
+    };
+    let mut rows: Vec<Vec<&str>> = Vec::new();
+    for cell in &analysis.cells {
+        let place = place(cell);
+        if !rows.contains(&place) {
+            rows.push(place);
+        }
+    }
+    let heads = down.iter().enumerate().map(|(at, factor)| {
+        let heading = heading(&clean(&analysis.factors[*factor]));
+        Column::new(heading, 0, rows.iter().map(|row| clean(row[at])))
+    });
+    let values = analysis.levels(across).into_iter().map(|wanted| {
+        let of_row = |row: &Vec<&str>| {
+            let mut cells = analysis.cells.iter();
+            let cell = cells.find(|cell| level(cell, across) == wanted && place(cell) == *row);
+            cell.map_or_else(none, &value)
+        };
+        Column::new(clean(wanted), 0, rows.iter().map(of_row))
+    });
+    heads.chain(values).collect()
+}
+
+fn level(cell: &CellAnalysis, factor: usize) -> &str {
+    cell.cell.levels.get(factor).map_or("", String::as_str)
 }

@@ -1,8 +1,7 @@
 //! The runs of a report, and their findings sorted by the experiments that they are about.
 
 use super::commands::{self, OwnModel};
-use super::picture::Medium;
-use super::run_sequence::RunSequence;
+use super::section::{Medium, RunSequence};
 use super::{Input, StudyReport, clean, id, section};
 use crate::block::Item;
 use crate::findings::{self, Finding, FindingKind, agreement, choices};

@@ -7,8 +7,8 @@ use iolab_record::RunRecord;
 use iolab_record::environment::{KEYS, Key, Text, ValueType};
 
 use super::{Input, clean};
-use crate::input::experiments;
 use crate::overview::description;
+use crate::overview::experiments;
 use iolab_workload::units::counted;
 
 /// Most targets that a title names.

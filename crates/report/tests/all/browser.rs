@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::RunRecord;
-use iolab_report::input::Input;
+use iolab_report::overview::Input;
 use iolab_report::report::StudyReport;
 use needs::Need;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use iolab_record::question::{Asked, Fit, Question};
 use iolab_record::{RunRecord, RunStatus, TargetKind};
 use iolab_report::chart::Style;
-use iolab_report::input::Input;
+use iolab_report::overview::Input;
 use iolab_report::overview::Overview;
 use iolab_report::report::StudyReport;
 use iolab_synthetic::{add_cell, around, record};

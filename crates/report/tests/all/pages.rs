@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::environment::KEYS;
 use iolab_record::{Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
-use iolab_report::input::{Input, InsideTrials};
+use iolab_report::overview::{Input, InsideTrials};
 use iolab_report::report::StudyReport;
 use iolab_synthetic::{
     LayerShares, Layers, add_cell, around, latency_inside, record, throughput_inside, traced,

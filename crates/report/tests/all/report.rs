@@ -11,7 +11,7 @@ use iolab_record::targets::beyond_text;
 use iolab_record::{EndedBy, EventKind};
 use iolab_record::{Event, RunRecord, ServedBy};
 use iolab_report::block::parts_in_markdown;
-use iolab_report::input::Input;
+use iolab_report::overview::Input;
 use iolab_report::report::StudyReport;
 use iolab_report::{compare, export, table};
 use iolab_workload::Kind;

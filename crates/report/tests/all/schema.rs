@@ -1,6 +1,6 @@
 //! JSON Schemas: each name has a meaning.
 
-use iolab_report::schema::DOCUMENTS;
+use iolab_report::document::DOCUMENTS;
 use serde_json::Value;
 
 #[test]

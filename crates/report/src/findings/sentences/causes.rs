@@ -5,7 +5,7 @@ mod tests;
 
 use std::time::Duration;
 
-use super::sentence::{List, sentence};
+use super::{List, sentence};
 use super::{doubts, finding};
 use crate::doubt::between;
 use crate::ratio::RatioShown;

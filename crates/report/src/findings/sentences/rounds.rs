@@ -1,7 +1,7 @@
 //! The order of trials, rounds until a steady state, and tests of a standard, in words.
 
 use super::super::{Finding, Rule, within};
-use super::sentence::beside_limit;
+use super::beside_limit;
 use super::with_cell;
 use iolab_analysis::analysis::{Analysis, StandardFollowed, SteadyAnalysis};
 use iolab_analysis::claim::{
