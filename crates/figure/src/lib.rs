@@ -42,7 +42,7 @@ use iolab_workload::Result;
 
 pub use kinds::axis::of_quantity as axis_of_quantity;
 pub use options::FigureKind;
-pub use options::{Options, parse_length};
+pub use options::{Center, Options, parse_length};
 pub use scale::{Scale, least_and_most, spans_decades};
 pub use svg::{escaped, style};
 

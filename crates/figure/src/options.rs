@@ -2,7 +2,10 @@
 
 use FigureKind::{Course, Load, Order, PValues, Percentiles, Ratio, Rounds};
 
+use std::str::FromStr;
+
 use iolab_analysis::analysis::Response;
+use iolab_stats::{Interval, Summary};
 use iolab_workload::response::{LevelQuantity, Requests, ServiceLevel, ServiceLevels};
 use iolab_workload::{Error, Result};
 
@@ -46,6 +49,73 @@ fn response_of(level: &ServiceLevel) -> Option<Response> {
     of_time.filter(|_| level.of != Requests::Syncs)
 }
 
+/// What stands for the trials of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Center {
+    /// The median and its 95 % interval, with the quartiles as a band if there is room.
+    #[default]
+    Median,
+    /// The mean and its 95 % interval.
+    Mean,
+    /// The median and the quartiles.
+    Quartiles,
+    /// The mean and one standard deviation on each side.
+    Deviation,
+}
+
+impl Center {
+    /// All, with their names.
+    pub const ALL: [(&str, Self); 4] = [
+        ("median", Self::Median),
+        ("mean", Self::Mean),
+        ("quartiles", Self::Quartiles),
+        ("sd", Self::Deviation),
+    ];
+
+    /// The words of the note below a figure: the centre, and its bars.
+    pub(super) fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Median => ("Median", "95 % interval"),
+            Self::Mean => ("Mean", "95 % interval"),
+            Self::Quartiles => ("Median", "quartiles"),
+            Self::Deviation => ("Mean", "one standard deviation"),
+        }
+    }
+
+    /// The centre of some trials.
+    pub(super) fn of(self, summary: &Summary) -> f64 {
+        match self {
+            Self::Median | Self::Quartiles => summary.median,
+            Self::Mean | Self::Deviation => summary.mean.unwrap_or(summary.median),
+        }
+    }
+
+    /// The ends of the bar around it; `None` with too few trials.
+    pub(super) fn bar(self, summary: &Summary) -> Option<(f64, f64)> {
+        let ends = |interval: Interval| (interval.low, interval.high);
+        match self {
+            Self::Median => summary.median_interval.map(ends),
+            Self::Mean => summary.mean_interval.map(ends),
+            Self::Quartiles => summary.quartiles(),
+            Self::Deviation => {
+                let (mean, sd) = summary.mean.zip(summary.sd)?;
+                Some((mean - sd, mean + sd))
+            }
+        }
+    }
+}
+
+impl FromStr for Center {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let known = Self::ALL.iter().find(|(own, _)| *own == name);
+        known.map(|(_, center)| *center).ok_or_else(|| {
+            iolab_workload::names::unknown_word("centre", name, &Self::ALL.map(|(own, _)| own))
+        })
+    }
+}
+
 /// Options of a figure. The default is for a column of a journal, 241 pt wide.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
@@ -63,6 +133,8 @@ pub struct Options {
     pub log_x: Option<bool>,
     /// Logarithmic or linear y axis; `None`: chosen from the data.
     pub log_y: Option<bool>,
+    /// What stands for the trials of a cell.
+    pub center: Center,
     /// Whether to draw every trial as a dot as well.
     pub points: bool,
     /// Two levels of a factor to compare, as `iolab compare --by` takes them: `linkage` or `linkage=static,dynamic`.
@@ -93,6 +165,7 @@ impl Default for Options {
             facet: None,
             log_x: None,
             log_y: None,
+            center: Center::default(),
             points: false,
             by: None,
             margin: 0.05,
@@ -239,7 +312,7 @@ pub(crate) struct Choice {
 }
 
 /// All choices.
-pub(crate) const CHOICES: [Choice; 9] = [
+pub(crate) const CHOICES: [Choice; 10] = [
     Choice {
         flag: "--x",
         kinds: &[FigureKind::Response, Load, Ratio, PValues],
@@ -277,6 +350,11 @@ pub(crate) const CHOICES: [Choice; 9] = [
             Course,
         ],
         is_asked: |o| o.log_y.is_some(),
+    },
+    Choice {
+        flag: "--center",
+        kinds: &[FigureKind::Response],
+        is_asked: |o| o.center != Center::default(),
     },
     Choice {
         flag: "--points",

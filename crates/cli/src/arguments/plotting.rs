@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use iolab_figure::{FigureKind, parse_length};
+use iolab_figure::{Center, FigureKind, parse_length};
 use iolab_report::layout::paragraph;
 use iolab_workload::response::Metric;
 use iolab_workload::units::parse_share;
@@ -60,6 +60,9 @@ pub(crate) struct Plot {
     /// Linear y axis
     #[arg(long)]
     pub(crate) linear_y: bool,
+    /// What stands for the trials of a cell: median or mean with a 95 % interval, quartiles, or sd (mean and standard deviation)
+    #[arg(long, value_parser = Center::from_str, default_value = "median")]
+    pub(crate) center: Center,
     /// Also draw every trial as a dot
     #[arg(long)]
     pub(crate) points: bool,

@@ -181,6 +181,7 @@ fn wanted(options: &Plot) -> Options {
         facet: options.facet.clone(),
         log_x: is_log(options.log_x, options.linear_x),
         log_y: is_log(options.log_y, options.linear_y),
+        center: options.center,
         points: options.points,
         by: options.by.clone(),
         margin: options.margin,

@@ -2,7 +2,7 @@
 
 use super::super::data::{CellValues, Data, Parts};
 use super::super::model::{FigureModel, Look, Mark, ReferenceLine, Series, all_marks};
-use super::super::options::Options;
+use super::super::options::{Center, Options};
 use super::super::{FigureRun, labels};
 use super::axis::{self, FactorAxis};
 use crate::model::{Along, Bend};
@@ -78,7 +78,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         }
     }
     let mut model = FigureModel {
-        description: description(runs, &data, &parts),
+        description: description(runs, &data, &parts, options.center),
         legend: super::legend(&data, parts.series),
         unit: quantity.unit().to_owned(),
         hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
@@ -134,8 +134,8 @@ pub(super) fn interval(summary: &Summary) -> Option<(f64, f64)> {
 
 /// All values of a row that are drawn.
 fn shown(row: &CellValues<'_>, over_names: bool, options: &Options) -> Vec<f64> {
-    let mut shown = vec![row.summary.median];
-    let ends = interval(&row.summary).into_iter();
+    let mut shown = vec![options.center.of(&row.summary)];
+    let ends = options.center.bar(&row.summary).into_iter();
     let quartiles = row.summary.quartiles().into_iter();
     let ends = ends.chain(quartiles.filter(|_| !over_names));
     shown.extend(ends.flat_map(|(low, high)| [low, high]));
@@ -176,10 +176,13 @@ fn series(
         look: Look::Line,
         points: rows
             .iter()
-            .map(|(x, row)| point(*x, row, &level(row), data.quantity))
+            .map(|(x, row)| point(*x, row, &level(row), data.quantity, options.center))
             .collect(),
         // A band goes from one cell to the next, through all of them.
-        band: band.unwrap_or_default(),
+        band: match options.center {
+            Center::Median => band.unwrap_or_default(),
+            _ => Vec::new(),
+        },
         trials: if options.points {
             rows.iter().flat_map(trials).collect()
         } else {
@@ -189,7 +192,7 @@ fn series(
         bounds: rows
             .iter()
             .filter(|(_, row)| row.is_bound)
-            .map(|(x, row)| (*x, row.summary.median))
+            .map(|(x, row)| (*x, options.center.of(&row.summary)))
             .collect(),
     }
 }
@@ -200,9 +203,9 @@ fn told(row: &CellValues<'_>, value: f64, quantity: Response) -> String {
     format!("{is}{}", quantity.format(value))
 }
 
-fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response) -> Mark {
-    let value = row.summary.median;
-    let interval = interval(&row.summary);
+fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, center: Center) -> Mark {
+    let value = center.of(&row.summary);
+    let interval = center.bar(&row.summary);
     let between = interval.map_or_else(String::new, |(low, high)| {
         format!(", {} to {}", quantity.format(low), quantity.format(high))
     });
@@ -225,9 +228,10 @@ fn note(model: &FigureModel, data: &Data<'_>, options: &Options) -> String {
         format!("{least} to {most}")
     };
     let marks = all_marks(&model.panels);
+    let (center, bar) = options.center.words();
     let bars = match marks.into_iter().all(|point| point.interval.is_none()) {
-        true => ", too few for an interval",
-        false => "; bars: 95 % interval",
+        true => ", too few for an interval".to_owned(),
+        false => format!("; bars: {bar}"),
     };
     let banded = model
         .panels
@@ -242,10 +246,10 @@ fn note(model: &FigureModel, data: &Data<'_>, options: &Options) -> String {
         }
         false => "",
     };
-    format!("Median of n = {n} trials{bars}{band}{trials}.{bounds}")
+    format!("{center} of n = {n} trials{bars}{band}{trials}.{bounds}")
 }
 
-fn description(runs: &[FigureRun<'_>], data: &Data<'_>, parts: &Parts) -> String {
+fn description(runs: &[FigureRun<'_>], data: &Data<'_>, parts: &Parts, center: Center) -> String {
     let mut text = super::subject(runs, data.quantity);
     if let Some(x) = parts.x {
         text.push_str(&format!(" against {}", labels::noun(data.factors[x])));
@@ -259,8 +263,9 @@ fn description(runs: &[FigureRun<'_>], data: &Data<'_>, parts: &Parts) -> String
             labels::noun(data.factors[series])
         ));
     }
-    let by_value =
-        |a: &&CellValues<'_>, b: &&CellValues<'_>| a.summary.median.total_cmp(&b.summary.median);
+    let by_value = |a: &&CellValues<'_>, b: &&CellValues<'_>| {
+        center.of(&a.summary).total_cmp(&center.of(&b.summary))
+    };
     let ends = data
         .rows
         .iter()
@@ -268,7 +273,7 @@ fn description(runs: &[FigureRun<'_>], data: &Data<'_>, parts: &Parts) -> String
         .zip(data.rows.iter().max_by(by_value));
     if let Some((least, most)) = ends {
         let end = |row: &CellValues<'_>| {
-            let value = told(row, row.summary.median, data.quantity);
+            let value = told(row, center.of(&row.summary), data.quantity);
             format!("{value} ({})", super::cell_name(row))
         };
         text.push_str(&format!(". From {} to {}.", end(least), end(most)));

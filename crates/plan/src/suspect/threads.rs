@@ -255,7 +255,7 @@ pub(super) const HUGE_PAGES: Suspect = Suspect {
                 && trial.bs * u64::from(trial.depth) >= HUGE_PAGE_MIN_BYTES
                 && !matches!(trial.buffer_init, BufferInit::Huge | BufferInit::NoHuge)
         };
-        let is_on = sides.machine.huge_pages == Some(HugePageUse::Always);
+        let is_on = sides.machine.huge_pages.as_deref() == Some("always");
         let can_cause = is_on && sides.trials().into_iter().any(gets_them);
         match !sides.is_model && (can_cause || sides.differ_in(SystemSetting::HugePages)) {
             true => sides.changed_system(|system| system.set(SystemSetting::HugePages, "madvise")),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tracing::event::{
-    BEGAN_SOURCE, BLOCK_SOURCES, NO_FILTER, SYNC_CALL_SOURCES, SYNC_SOURCES, THREAD_SOURCES,
+    BEGAN_SOURCE, BLOCK_SOURCES, Edge, NO_FILTER, Step, SYNC_CALL_SOURCES, SYNC_SOURCES, THREAD_SOURCES,
     TracedPlaces, TracedThreads, kernel_number,
 };
 
