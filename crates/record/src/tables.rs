@@ -1,22 +1,22 @@
 //! The tables of a run file.
 
-use std::sync::LazyLock;
-
-use super::column::{Column, Null, Table};
-use super::{ClockDomain, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind};
-use crate::{Interval, Operation, PartId, PerOperation, RequestTime};
-use iolab_workload::Error;
-use iolab_workload::launchers;
-use iolab_workload::response::Response;
-use iolab_workload::table;
-
 #[macro_use]
 mod column_macros;
-
 mod cell;
 mod drive_log;
 mod sample;
-mod witness;
+
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+
+use super::column::{Column, Null, Table};
+use super::{ClockDomain, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind};
+use crate::column::COUNT_MAX;
+use crate::witness::Witnessed;
+use crate::{Interval, Operation, PartId, PerOperation, RequestTime, ServedBy};
+use iolab_workload::response::Response;
+use iolab_workload::{Error, launchers, table};
 
 pub use cell::{
     ANSWERS, CELL, CELL_GROUP, CellRow, GroupRow, LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow,
@@ -25,10 +25,6 @@ pub use drive_log::{
     DRIVE_LOG, DriveLog, LATENCY_OVER_TIME, LatencyOverTimeRow, PREPARATION, PreparationStep,
 };
 pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE, stages};
-pub use witness::{
-    MomentDeviceRow, WITNESS, WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT,
-    WITNESS_MOMENT_DEVICE, WITNESS_PROCESS,
-};
 
 /// Table `run`.
 pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| Table {
@@ -282,7 +278,7 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
         columns: Vec::from(table! {
             whole!("sample_id", IntervalRow, sample as i64).hidden().doc("the sample");
             number!("start_ns", IntervalRow, interval.start_ns).doc("from the start of the timed span; with `sample_id` the key");
-            number!("length_ns", IntervalRow, interval.length_ns).doc("of the interval").between(1, super::column::COUNT_MAX);
+            number!("length_ns", IntervalRow, interval.length_ns).doc("of the interval").between(1, COUNT_MAX);
             number!("read_requests", IntervalRow, interval.done.read.requests).doc(REQUESTS);
             number!("read_bytes", IntervalRow, interval.done.read.bytes).doc(BYTES);
             number!("write_requests", IntervalRow, interval.done.write.requests).doc(REQUESTS);
@@ -324,3 +320,66 @@ pub static EVENT: LazyLock<Table<Event>> = LazyLock::new(|| Table {
     }),
     constraints: &["FOREIGN KEY (cell_id) REFERENCES cell (id)"],
 });
+
+/// The columns of a verdict, NULL together if next to no bytes were transferred.
+macro_rules! verdict {
+    ($prefix:literal, $field:ident) => {
+        table! {
+            word!(concat!($prefix, "_served_by"), Witnessed, $field?.served_by, ServedBy)
+                .doc("where the bytes came from or went to, as in table `sample`; NULL where there were none of note");
+            real!(concat!($prefix, "_device_fraction"), Witnessed, $field?.device_fraction?).doc("share of them that the device carried, 0 to 1").within(0.0, 1.0);
+            text!(concat!($prefix, "_reason"), Witnessed, $field?.reason).doc("why, in words");
+        }
+    };
+}
+
+/// Columns for a tool's claim about one direction.
+macro_rules! claimed {
+    ($prefix:literal, $field:ident) => {{
+        const RATE: &str = "throughput that it says, and the time that this rests on; NULL where several jobs have one each";
+        table! {
+            number!(concat!("claim_", $prefix, "_bytes"), Witnessed, claim?.$field?.bytes).doc("bytes that it says it moved in this direction");
+            real!(concat!("claim_", $prefix, "_mb_s"), Witnessed, claim?.$field?.rate?.0).doc(RATE).within(0.0, f64::MAX);
+            number!(concat!("claim_", $prefix, "_ns"), Witnessed, claim?.$field?.rate?.1).doc(RATE);
+        }
+    }};
+}
+
+/// Table `witness`.
+pub static WITNESS: LazyLock<Table<Witnessed>> = LazyLock::new(|| {
+    let mut columns = Vec::from(table! {
+        Column::number("id", |_: &Witnessed| Some(1), |_, _| ()).key().doc("1");
+        text!("tool_version", Witnessed, tool_version).doc("version of iolab");
+        text!("started_utc", Witnessed, started_utc).doc("when the observation began");
+        Column::text("observed", |row: &Witnessed| Some(json!(row.observed).to_string().into()), put_observed)
+            .doc("subject, accounts, files, devices and course: a JSON object, whose fields `iolab schema witness` explains");
+        text!("claim_tool", Witnessed, claim?.tool).doc("the tool whose report says what it did; NULL without one");
+    });
+    columns.extend(verdict!("reads", reads));
+    columns.extend(verdict!("writes", writes));
+    columns.extend(claimed!("read", reads));
+    columns.extend(claimed!("write", writes));
+    Table {
+        name: "witness",
+        doc: "one row in a file of `iolab witness`, which has no experiment",
+        exported: false,
+        columns,
+        constraints: &["CHECK (id = 1)"],
+    }
+});
+
+/// Reads an observation, whose numbers are within the bounds of columns.
+fn put_observed(row: &mut Witnessed, text: &str) -> bool {
+    let read = serde_json::from_str(text).ok().filter(is_within);
+    let observed = read.and_then(|read| serde_json::from_value(read).ok());
+    observed.map(|observed| row.observed = observed).is_some()
+}
+
+fn is_within(value: &Value) -> bool {
+    match value {
+        Value::Array(all) => all.iter().all(is_within),
+        Value::Object(all) => all.values().all(is_within),
+        Value::Number(number) => number.as_u64().is_none_or(|number| number <= COUNT_MAX),
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+    }
+}

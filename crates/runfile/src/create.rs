@@ -1,22 +1,24 @@
 //! Creates a run file atomically: if the process is killed, there is no file.
 
-mod folders;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-
-use iolab_workload::{Error, Result};
+use std::thread;
+use std::time::Duration;
 
 use super::error::file_fault;
-use super::system::OpenFolder;
-use super::system::SIDE_FILES;
-pub use folders::{Folder, unmade_folder};
+use super::opening::check_length;
+use super::system::{self, OpenFolder, SIDE_FILES};
+use iolab_workload::{Error, Result};
 
 /// Extension of run files.
 const EXTENSION: &str = "iolab";
+
 /// Most numbered names to try.
 const NAMES_MAX: u32 = 100_000;
 
@@ -264,58 +266,168 @@ fn named(folder: &OpenFolder, name: &OsStr, content: &[u8]) -> io::Result<File> 
     Ok(file)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Number of times that a folder is opened again if another process removes it.
+const ATTEMPTS_MAX: u32 = 100;
 
-    #[test]
-    fn names_are_taken_in_order_and_never_twice() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = NewFile::In {
-            folder: folder.path(),
-            name: "a",
-        };
-        std::fs::write(folder.path().join("a-2.iolab"), "mine").unwrap();
-        std::os::unix::fs::symlink("nowhere", folder.path().join("a-3.iolab")).unwrap();
-        for name in ["a.iolab", "a-4.iolab", "a-5.iolab"] {
-            let (path, _file) = create(place, b"content").unwrap();
-            assert_eq!(path, folder.path().join(name));
-            assert_eq!(std::fs::read(path).unwrap(), b"content");
-        }
-        let kept = std::fs::read(folder.path().join("a-2.iolab")).unwrap();
-        assert_eq!(kept, b"mine");
-    }
+/// Time before that, in which the other process goes on.
+const PAUSE: Duration = Duration::from_micros(100);
 
-    #[test]
-    fn both_ways_refuse_a_name_that_is_taken() {
-        let folder = tempfile::tempdir().unwrap();
-        let (open, name) = (OpenFolder::open(folder.path()).unwrap(), OsStr::new("a"));
-        let file = named(&open, name, b"first").unwrap();
-        for error in [
-            named(&open, name, b"second").unwrap_err(),
-            open.link(&file, name).unwrap_err(),
-        ] {
-            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        }
-        assert_eq!(std::fs::read(folder.path().join(name)).unwrap(), b"first");
-    }
+/// An open folder for new run files. Dropping it removes the folders that it made, if nothing is in them.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    open: OpenFolder,
+    /// The outermost first.
+    made: Vec<PathBuf>,
+}
 
-    #[test]
-    fn many_at_once_get_a_name_each() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = NewFile::In {
-            folder: folder.path(),
-            name: "a",
-        };
-        std::thread::scope(|scope| {
-            for number in 0..8u8 {
-                scope.spawn(move || create(place, &[number]).unwrap());
+impl Folder {
+    /// Opens the folder of a place, and makes it if it is missing. A file with an explicit name needs an existing folder.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): it cannot be made or opened; of kind
+    /// [`Refused`](iolab_workload::Kind::Refused): it is a link of another user in a folder that all may write to.
+    pub fn of(place: NewFile<'_>) -> Result<Self> {
+        let path = place.folder();
+        check_length(&place.name(1))?;
+        check_links(path)?;
+        let mut made = Vec::new();
+        for attempt in 1.. {
+            let opened = match place {
+                NewFile::In { .. } => make(path, &mut made),
+                NewFile::At(_) | NewFile::Within(..) => Ok(()),
+            };
+            let opened = match opened {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(unmade_folder(path, "the run files", &error));
+                }
+                made => made.and_then(|()| OpenFolder::open(path)),
+            };
+            match opened {
+                Ok(open) => {
+                    return Ok(Self {
+                        path: path.to_owned(),
+                        open,
+                        made,
+                    });
+                }
+                // Another process that made the folder removes it while it is empty: on NFS its handle is stale then.
+                Err(error) if attempt < ATTEMPTS_MAX && is_gone(&error, place) => {
+                    thread::sleep(PAUSE);
+                }
+                Err(error) => return Err(fault(place, &place.name(1), &error)),
             }
-        });
-        let mut contents: Vec<Vec<u8>> = (1..=8)
-            .map(|number| std::fs::read(place.name(number)).unwrap())
-            .collect();
-        contents.sort();
-        assert_eq!(contents.concat(), [0, 1, 2, 3, 4, 5, 6, 7]);
+        }
+        unreachable!("the last attempt returns")
     }
+
+    /// As [`Folder::of`], for files of several names.
+    ///
+    /// # Errors
+    /// As [`Folder::of`].
+    pub fn make(path: &Path) -> Result<Self> {
+        Self::of(NewFile::In {
+            folder: path,
+            name: "",
+        })
+    }
+
+    /// A file with the first free name of `NAME.iolab`, `NAME-2.iolab`, ... in this folder.
+    pub fn file<'a>(&'a self, name: &'a str) -> NewFile<'a> {
+        NewFile::Within(self, FileName::First(name))
+    }
+
+    /// A new file in this folder, which is the folder of the place.
+    pub fn place<'a>(&'a self, place: NewFile<'a>) -> NewFile<'a> {
+        NewFile::Within(self, place.own_name())
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn open(&self) -> &OpenFolder {
+        &self.open
+    }
+
+    /// Removes a file created by iolab with everything that SQLite put next to it. The file itself comes last, since its name is
+    /// needed to find the others after a kill.
+    pub(crate) fn remove(&self, name: &OsStr) {
+        for suffix in SIDE_FILES.into_iter().chain([""]) {
+            let mut name = name.to_owned();
+            name.push(suffix);
+            self.open.remove(&name);
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Another process that has it open is about to use it.
+        if self.made.is_empty() || !self.open.is_ours_alone() {
+            return;
+        }
+        for folder in self.made.iter().rev() {
+            // One with a file in it stays.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Makes a folder with its missing parents, and adds them to `made`. The error is `NotFound` if another process removes one
+/// meanwhile.
+fn make(folder: &Path, made: &mut Vec<PathBuf>) -> io::Result<()> {
+    let named = folder.ancestors().filter(|at| !at.as_os_str().is_empty());
+    let mut missing: Vec<&Path> = named.take_while(|at| !at.is_dir()).collect();
+    while let Some(next) = missing.pop() {
+        if made_or_there(next)? {
+            made.push(next.to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Makes a folder; returns whether it was missing. The error is `NotFound` if another process removes it, or one of its
+/// parents, meanwhile.
+fn made_or_there(folder: &Path) -> io::Result<bool> {
+    match std::fs::create_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match folder.metadata() {
+            Ok(other) if other.is_dir() => Ok(false),
+            Err(removed) if !folder.is_symlink() => Err(removed),
+            _ => Err(error),
+        },
+        made => made.map(|()| true),
+    }
+}
+
+fn is_gone(error: &io::Error, place: NewFile<'_>) -> bool {
+    matches!(
+        (error.kind(), place),
+        (
+            io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle,
+            NewFile::In { .. }
+        )
+    )
+}
+
+/// Refuses a folder whose path has a link of another user in a folder in which every user makes names, such as `/tmp`.
+fn check_links(path: &Path) -> Result<()> {
+    let named = path.ancestors().filter(|at| !at.as_os_str().is_empty());
+    match named.into_iter().find(|at| system::is_foreign_link(at)) {
+        None => Ok(()),
+        Some(link) => Err(Error::refused(format!(
+            "refusing to write run files through {}, a link of another user in a folder of all users",
+            link.display()
+        ))
+        .hint("name a folder of your own with -o")),
+    }
+}
+
+/// The error for a folder that cannot be made for these files.
+pub fn unmade_folder(folder: &Path, files: &str, error: &io::Error) -> Error {
+    Error::usage(format!(
+        "cannot make the folder {} for {files}: {error}",
+        folder.display()
+    ))
+    .hint("name a place that can be written with -o")
 }

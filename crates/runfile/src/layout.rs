@@ -13,8 +13,7 @@ use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, Fact,
     GROUP_SAMPLE, GroupRow, LATENCY, LATENCY_OVER_TIME, PART, PREPARATION, QUESTION,
-    QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET, WITNESS, WITNESS_DEVICE, WITNESS_DISK,
-    WITNESS_FILE, WITNESS_MOMENT, WITNESS_MOMENT_DEVICE, WITNESS_PROCESS,
+    QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET, WITNESS,
 };
 use iolab_record::{Cell, ExperimentRecord, Run, SCHEMA_VERSION};
 use iolab_workload::Result;
@@ -128,7 +127,7 @@ pub(crate) const ROWS_MAX: usize = 1_000_000;
 
 /// The name of each table with the statement that creates it. Constraints guard against mistakes of the writer; readers do not
 /// trust them.
-static TABLES: LazyLock<[(&str, String); 26]> = LazyLock::new(|| {
+static TABLES: LazyLock<[(&str, String); 20]> = LazyLock::new(|| {
     let (sample, mut create_sample) = create(&SAMPLE, "");
     create_sample
         .push_str("CREATE UNIQUE INDEX sample_once ON sample (cell_id, block) WHERE ok = 1;\n");
@@ -153,12 +152,6 @@ static TABLES: LazyLock<[(&str, String); 26]> = LazyLock::new(|| {
         create(&PREPARATION, ""),
         create(&EVENT, ""),
         create(&WITNESS, ""),
-        create(&WITNESS_FILE, ""),
-        create(&WITNESS_DEVICE, ""),
-        create(&WITNESS_DISK, ""),
-        create(&WITNESS_PROCESS, ""),
-        create(&WITNESS_MOMENT, " WITHOUT ROWID"),
-        create(&WITNESS_MOMENT_DEVICE, " WITHOUT ROWID"),
     ]
 });
 

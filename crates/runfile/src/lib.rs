@@ -3,7 +3,7 @@
 //! During the run the file is in WAL mode, and only this crate can read it (`logged.rs`). When the run ends for any reason, everything is
 //! moved to the one plain file. A killed process leaves `FILE-wal` next to it; both together are complete and readable.
 //!
-//! Files to begin with: `lib.rs`, `create.rs` atomic creation, `sqlite_protection.rs` protection against foreign files, `read.rs`,
+//! Files to begin with: `lib.rs`, `create.rs` atomic creation, `opening.rs` protection against foreign files, `read.rs`,
 //! `number_list.rs` text files with one number per line.
 
 mod create;
@@ -18,7 +18,6 @@ mod over_time;
 mod question;
 mod read;
 mod rows;
-mod sqlite_protection;
 mod system;
 mod table_reader;
 #[cfg(test)]
@@ -119,7 +118,7 @@ impl RunFile {
     /// Errors of [`read`]; of kind [`Refused`](iolab_workload::Kind::Refused) when another process is writing it.
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
         let opened = Self::open_to_write(path)?;
-        sqlite_protection::check_ours(&opened.connection, path)?;
+        opening::check_ours(&opened.connection, path)?;
         let Content::Run(record) = read::content(&opened.connection, path)? else {
             return Err(no_trials(path));
         };
@@ -136,7 +135,7 @@ impl RunFile {
             .open(path)
             .map_err(|error| file_fault(path, "write", &error))?;
         let mut opened = Self::locked(path, file)?;
-        sqlite_protection::distrust(&mut opened.connection, path)?;
+        opening::distrust(&mut opened.connection, path)?;
         check_identity(&opened.connection, path)?;
         Ok(opened)
     }
@@ -165,7 +164,7 @@ impl RunFile {
             marked_running: false,
             is_finished: false,
         };
-        sqlite_protection::restrain(&opened.connection).map_err(|error| fault(path, &error))?;
+        opening::restrain(&opened.connection).map_err(|error| fault(path, &error))?;
         // Exclusive, so that the index of the log is in memory: a map of a file (`-shm`) kills the process when its disk is full.
         opened.execute("PRAGMA foreign_keys = ON; PRAGMA locking_mode = EXCLUSIVE;")?;
         Ok(opened)

@@ -3,23 +3,27 @@
 use std::io;
 use std::panic::resume_unwind;
 use std::path::Path;
+use std::str::from_utf8;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Builder};
 
-use iolab_plan::read_user_file;
-use iolab_record::SCHEMA_VERSION;
-use iolab_workload::{Error, Result};
+use rusqlite::config::DbConfig;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, Transaction};
 
 use super::error::{damaged, fault, file_fault, not_a_run_file, of_another_version, too_large};
-use super::system::identity;
-use super::system::{check_side_files, has_wal};
-use super::{layout, logged, sqlite_protection};
+use super::system::{check_side_files, has_wal, identity};
+use super::{layout, logged};
+use iolab_plan::read_user_file;
+use iolab_record::SCHEMA_VERSION;
+use iolab_workload::{Error, Result};
 
 /// Files of this size, bytes, are checked by a thread of its own while they are read; smaller ones are checked before that thread would
 /// have opened them.
 pub(super) const CHECKED_BESIDE: u64 = 8 << 20;
+
 /// Instructions of SQLite after which a reading connection checks whether its file has turned out to be damaged.
 const INSTRUCTIONS: i32 = 100_000;
 
@@ -120,9 +124,9 @@ fn opened(path: &Path) -> Result<(Connection, Option<FileIdentity>)> {
             (opened.map_err(|error| fault(path, &error))?, file)
         }
     };
-    sqlite_protection::restrain(&connection).map_err(|error| fault(path, &error))?;
+    restrain(&connection).map_err(|error| fault(path, &error))?;
     // SQLite opens files lazily: only this reads the first page.
-    sqlite_protection::distrust(&mut connection, path)?;
+    distrust(&mut connection, path)?;
     Ok((connection, file))
 }
 
@@ -177,7 +181,7 @@ fn check_kind(connection: &Connection, path: &Path) -> Result<()> {
         let what = format!("it has {} bytes and should have {stated}", found.len());
         return Err(damaged(path, what));
     }
-    sqlite_protection::check_plain(connection, path)
+    check_plain(connection, path)
 }
 
 /// Checks that all pages and rows are as SQLite writes them. The constraints of the tables are not checked: each value is
@@ -220,4 +224,158 @@ pub(super) fn check_length(path: &Path) -> Result<()> {
         path.display()
     ))
     .hint("keep run files at a shorter path; name one with -o"))
+}
+
+/// Longest value, bytes; a definition has less than 1 MiB, a histogram less than 400 KiB.
+const VALUE_MAX: i32 = 4 << 20;
+
+/// Restricts a connection to our statements, and to values of limited size.
+pub(crate) fn restrain(connection: &Connection) -> rusqlite::Result<()> {
+    for (config, on) in [
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+    ] {
+        connection.set_db_config(config, on)?;
+    }
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_MAX)?;
+    connection.execute_batch("PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;")
+}
+
+/// Pragmas that this crate uses.
+const PRAGMAS: [&str; 12] = [
+    "application_id", "cell_size_check", "foreign_keys", "ignore_check_constraints",
+    "journal_mode", "page_count", "page_size", "quick_check", "synchronous", "table_xinfo",
+    "user_version", "wal_checkpoint",
+];
+
+/// Functions that its statements call; `like` is the operator LIKE.
+const FUNCTIONS: [&str; 2] = ["count", "like"];
+
+/// Installs an authorizer for an existing file. It permits the operations that a run file needs: reading and writing its
+/// tables, and the pragmas and functions of this crate. Everything else fails with "not authorized": other tables, virtual
+/// ones and their content, all work of views and triggers, attached files, and changes of definitions.
+///
+/// # Errors
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a definition is not UTF-8, for which the authorizer panics; the file
+/// cannot be read.
+pub(crate) fn distrust(connection: &mut Connection, path: &Path) -> Result<()> {
+    let wrong = |error| fault(path, &error);
+    let definitions = "SELECT type, name, tbl_name, sql FROM sqlite_schema";
+    let mut statement = connection.prepare(definitions).map_err(wrong)?;
+    let mut rows = statement.query([]).map_err(wrong)?;
+    while let Some(row) = rows.next().map_err(wrong)? {
+        for column in 0..4 {
+            let value = row.get_ref(column).map_err(wrong)?;
+            if value.as_bytes().is_ok_and(|text| from_utf8(text).is_err()) {
+                return Err(damaged(path, "a definition in it is not UTF-8 text"));
+            }
+        }
+    }
+    drop(rows);
+    drop(statement);
+    install(connection).map_err(wrong)
+}
+
+fn install(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.authorizer(Some(|step: AuthContext<'_>| match is_needed(&step) {
+        true => Authorization::Allow,
+        false => Authorization::Deny,
+    }))
+}
+
+fn is_needed(step: &AuthContext<'_>) -> bool {
+    // SQLite names the view or trigger on whose behalf it acts.
+    if step.accessor.is_some() {
+        return false;
+    }
+    match step.action {
+        AuthAction::Select | AuthAction::Transaction { .. } => true,
+        AuthAction::Read { table_name, .. } => {
+            layout::is_ours(table_name) || ["sqlite_schema", "sqlite_master"].contains(&table_name)
+        }
+        AuthAction::Insert { table_name }
+        | AuthAction::Update { table_name, .. }
+        | AuthAction::Delete { table_name } => layout::is_ours(table_name),
+        AuthAction::Pragma { pragma_name, .. } => PRAGMAS.contains(&pragma_name),
+        AuthAction::Function { function_name } => FUNCTIONS.contains(&function_name),
+        _ => false,
+    }
+}
+
+/// Refuses a file with anything but plain tables and indexes: views, triggers, virtual tables and generated columns are SQL that
+/// reading or writing the file would run.
+///
+/// # Errors
+///
+/// Of kind [`Refused`](iolab_workload::Kind::Refused), with the name of the entry.
+fn check_plain(connection: &Connection, path: &Path) -> Result<()> {
+    let wrong = |error| fault(path, &error);
+    // Looks at the text, from which SQLite makes the entry, since the type next to it may be wrong. SQLite normalises the first
+    // words.
+    let active = "SELECT name FROM sqlite_schema WHERE NOT
+        (type = 'table' AND sql LIKE 'CREATE TABLE %'
+         OR type = 'index' AND (sql IS NULL OR sql LIKE 'CREATE INDEX %' OR sql LIKE 'CREATE UNIQUE INDEX %')) LIMIT 1";
+    if let Some(name) = names(connection, active).map_err(wrong)?.first() {
+        return Err(not_plain(path, name));
+    }
+    for table in names(connection, TABLE_NAMES).map_err(wrong)? {
+        let mut generated = None;
+        connection
+            .pragma(None, "table_xinfo", &table, |column| {
+                if column.get::<_, i64>("hidden")? != 0 {
+                    generated = Some(column.get::<_, String>("name")?);
+                }
+                Ok(())
+            })
+            .map_err(wrong)?;
+        if let Some(column) = generated {
+            return Err(not_plain(path, &format!("{table}.{column}")));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) const TABLE_NAMES: &str = "SELECT name FROM sqlite_schema WHERE type = 'table'";
+
+pub(crate) fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(sql)?;
+    statement.query_map([], |row| row.get(0))?.collect()
+}
+
+/// Refuses to write a file whose tables differ from ours, since each write runs the checks and defaults in their definitions.
+///
+/// # Errors
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): they differ.
+pub(crate) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
+    let wrong = |error| fault(path, &error);
+    let ours = layout::in_memory().map_err(wrong)?;
+    if definitions(connection).map_err(wrong)? == definitions(&ours).map_err(wrong)? {
+        return Ok(());
+    }
+    Err(damaged(
+        path,
+        "its tables are not the ones that this iolab makes",
+    ))
+}
+
+type Definition = (String, String, Option<String>);
+
+fn definitions(connection: &Connection) -> rusqlite::Result<Vec<Definition>> {
+    connection
+        .prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY name, type LIMIT 100")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        .collect()
+}
+
+fn not_plain(path: &Path, name: &str) -> Error {
+    let name: String = name.chars().take(60).collect();
+    Error::refused(format!(
+        "{} holds {name:?}, which is not a plain table: opening it would run SQL of its author",
+        path.display()
+    ))
+    .hint("iolab writes plain tables only; if the view or trigger is your own, drop it with sqlite3, or keep it elsewhere")
 }

@@ -296,6 +296,7 @@ counter_set! {
 
 named! {
     /// A kind of traffic with a device that a control group can limit.
+    #[derive(PartialOrd, Ord)]
     pub enum Traffic: "kind of traffic" {
         /// Bytes read.
         ReadBytes = "rbps",

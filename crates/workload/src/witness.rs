@@ -16,7 +16,7 @@ use crate::region_state::Medium;
 use crate::region_state::{Region, Residency};
 
 /// The subject of an observation.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// A program that the observer started: its name and arguments.
@@ -45,7 +45,7 @@ impl Subject {
 
 /// Observation from the start of a program, or of the observation, until all processes that it started have ended, or the
 /// observation has.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Observed {
     /// The subject.
     pub subject: Subject,
@@ -113,7 +113,7 @@ counter_set! {
 
 /// Traffic over time, in consecutive moments of 100 ms. The moments are doubled as often as needed to keep them few, or
 /// longer from the start if a look costs much.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Course {
     /// The names of the devices.
     pub devices: Vec<String>,
@@ -138,7 +138,7 @@ impl Course {
 }
 
 /// A part of the time of an observation.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Moment {
     /// From the start of the observation, ns.
     pub start_ns: u64,
@@ -163,20 +163,18 @@ impl Moment {
 }
 
 /// Limits of control groups, each the tightest on the way up to the root.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct GroupLimits {
     /// CPU time per time; 1.5 is one and a half CPUs.
     pub cpus: Option<f64>,
     /// Memory with page cache, bytes.
     pub memory_bytes: Option<u64>,
     /// Traffic per second with the observed devices.
-    #[serde(serialize_with = "json::object")]
-    #[schemars(with = "BTreeMap<String, u64>")]
-    pub io: Vec<(Traffic, u64)>,
+    pub io: BTreeMap<Traffic, u64>,
 }
 
 /// How an observed program ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ObservedEnd {
     /// With this exit code.
@@ -191,7 +189,7 @@ pub enum ObservedEnd {
 }
 
 /// The processes of a program together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessTotals {
     /// Processes whose ends the observer collected: one whose parent waited for it is part of its parent's account.
     pub collected: u64,
@@ -233,7 +231,7 @@ impl ProcessTotals {
 }
 
 /// How processes did I/O, as far as their descriptors and mappings showed it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct IoWays {
     /// Looks that saw a process.
     pub looks: u64,
@@ -254,7 +252,7 @@ pub struct IoWays {
 }
 
 /// How files and devices of storage were open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct OpenWays {
     /// One with O_DIRECT.
     pub direct: bool,
@@ -312,7 +310,7 @@ named! {
 }
 
 /// A file or device of storage that was seen open.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedFile {
     /// Its path, as the kernel reports it.
     #[serde(serialize_with = "json::path")]
@@ -335,7 +333,7 @@ pub struct ObservedFile {
 }
 
 /// The target that the user named.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedTarget {
     /// Path of the target.
     #[serde(serialize_with = "json::path")]
@@ -352,7 +350,7 @@ pub struct ObservedTarget {
 }
 
 /// A device that something lies on.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedDevice {
     /// Its name: `vda1`.
     pub name: String,
@@ -382,7 +380,7 @@ pub struct ObservedDevice {
 
 /// Whether requests were in flight when an observation began. Their bytes are in the counters of the device from then on,
 /// and in the accounts of their processes from before. If this is unknown, both may have been in flight: the default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InFlight {
     /// Reads were.
     pub reads: bool,
@@ -417,7 +415,7 @@ impl InFlight {
 }
 
 /// Traffic of a disk.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DiskTraffic {
     /// Name of the disk.
     pub name: String,
@@ -435,7 +433,7 @@ pub struct DiskTraffic {
 }
 
 /// I/O of processes that do not belong to the program.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct OtherProcesses {
     /// Processes that read or wrote storage.
     pub active: Vec<OtherProcess>,
@@ -446,7 +444,7 @@ pub struct OtherProcesses {
 }
 
 /// A process that does not belong to the program.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct OtherProcess {
     /// Number of the process.
     pub pid: u32,
@@ -463,7 +461,7 @@ pub struct OtherProcess {
 }
 
 /// The times of many, in a few numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
     /// Their mean, ns.
     pub mean_ns: f64,
@@ -474,7 +472,7 @@ pub struct Times {
 }
 
 /// Requests of a disk that the threads of a program sent.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TracedRequests {
     /// Number of requests.
     pub requests: u64,
@@ -487,7 +485,7 @@ pub struct TracedRequests {
 }
 
 /// Traced requests of a disk.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TracedDisk {
     /// Reads of the program.
     pub reads: TracedRequests,
@@ -498,7 +496,7 @@ pub struct TracedDisk {
 }
 
 /// The times of syncs, and their parts.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SyncTimes {
     /// From the call into the file system to its return.
     #[serde(flatten)]
@@ -514,7 +512,7 @@ pub struct SyncTimes {
 }
 
 /// Syncs of files that file systems with trace events got from the threads of a program.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TracedSyncs {
     /// Number of syncs.
     pub syncs: u64,
@@ -532,7 +530,7 @@ pub struct TracedSyncs {
 }
 
 /// Traced syncs of a program with all its descendants.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TracedProgram {
     /// Syncs of the program.
     pub syncs: TracedSyncs,

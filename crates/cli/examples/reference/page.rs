@@ -10,8 +10,7 @@ use iolab_record::environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE,
     LATENCY, LATENCY_OVER_TIME, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE,
-    SERIES, TARGET, WITNESS, WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT,
-    WITNESS_MOMENT_DEVICE, WITNESS_PROCESS,
+    SERIES, TARGET, WITNESS,
 };
 use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
 
@@ -179,12 +178,6 @@ fn tables(text: &mut String) {
     table(text, &PREPARATION);
     table(text, &EVENT);
     table(text, &WITNESS);
-    table(text, &WITNESS_FILE);
-    table(text, &WITNESS_DEVICE);
-    table(text, &WITNESS_DISK);
-    table(text, &WITNESS_PROCESS);
-    table(text, &WITNESS_MOMENT);
-    table(text, &WITNESS_MOMENT_DEVICE);
 }
 
 /// One table; columns of one type and meaning share a row. Settings are described once, above.

@@ -195,11 +195,8 @@ fn limits(stacks: &[Stack]) -> GroupLimits {
     let proc = Path::new("/proc");
     let devices = stacks.iter().filter_map(|stack| stack.device);
     let devices = devices.filter_map(|number| Device::read(Path::new("/sys"), number));
-    let mut io: Vec<_> = devices
-        .flat_map(|device| CgroupLimits::of_device(proc, Some(&device)).io)
-        .map(|limit| (limit.what, limit.per_second))
-        .collect();
-    io.dedup();
+    let io = devices.flat_map(|device| CgroupLimits::of_device(proc, Some(&device)).io);
+    let io = io.map(|limit| (limit.what, limit.per_second));
     let CgroupLimits {
         cpus,
         memory_bytes,
@@ -209,7 +206,7 @@ fn limits(stacks: &[Stack]) -> GroupLimits {
     GroupLimits {
         cpus,
         memory_bytes,
-        io,
+        io: io.collect(),
     }
 }
 

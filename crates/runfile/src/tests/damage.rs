@@ -6,8 +6,6 @@ use iolab_record::SCHEMA_VERSION;
 use iolab_record::column::{Access, Column, Table};
 use iolab_record::tables::{
     CELL, CELL_GROUP, ENVIRONMENT, EXPERIMENT, QUESTION, QUESTION_LEVEL, RUN, SERIES, WITNESS,
-    WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT, WITNESS_MOMENT_DEVICE,
-    WITNESS_PROCESS,
 };
 
 #[test]
@@ -55,8 +53,8 @@ fn other_files_are_refused_by_kind() {
     FOLDER/text is not a run file of iolab
     FOLDER/long text is not a run file of iolab
     FOLDER/other is not a run file of iolab
-    FOLDER/newer was written by a newer iolab (schema 9, this one knows 8)
-    FOLDER/older was written by an older iolab (schema 7, this one knows 8)
+    FOLDER/newer was written by a newer iolab (schema 10, this one knows 9)
+    FOLDER/older was written by an older iolab (schema 8, this one knows 9)
     ");
 }
 
@@ -164,7 +162,7 @@ fn every_column_refuses_what_it_cannot_hold() {
     ));
     let (run, observed) = (bench.path("run.iolab"), bench.path("witness.iolab"));
     write(&run, &record);
-    create_witness(&observed, &witness::one_of_each()).unwrap();
+    create_witness(&observed, &witness::full()).unwrap();
     let of_run = [
         mistakes(&RUN),
         mistakes(&TARGET),
@@ -182,17 +180,8 @@ fn every_column_refuses_what_it_cannot_hold() {
         mistakes(&PREPARATION),
         mistakes(&EVENT),
     ];
-    let of_witness = [
-        mistakes(&WITNESS),
-        mistakes(&WITNESS_FILE),
-        mistakes(&WITNESS_DEVICE),
-        mistakes(&WITNESS_DISK),
-        mistakes(&WITNESS_PROCESS),
-        mistakes(&WITNESS_MOMENT),
-        mistakes(&WITNESS_MOMENT_DEVICE),
-    ];
     let nowhere = Path::new("in memory");
-    for (whole, mistakes) in [(run, of_run.concat()), (observed, of_witness.concat())] {
+    for (whole, mistakes) in [(run, of_run.concat()), (observed, mistakes(&WITNESS))] {
         read_content(&whole).unwrap();
         let content = std::fs::read(whole).unwrap();
         for sql in mistakes {

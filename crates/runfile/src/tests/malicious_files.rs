@@ -82,8 +82,8 @@ fn executable_objects_are_refused_by_name() {
 /// A connection without the check for virtual tables, views and triggers.
 fn unlooked_at(path: &Path) -> Connection {
     let mut connection = Connection::open(path).unwrap();
-    sqlite_protection::restrain(&connection).unwrap();
-    sqlite_protection::distrust(&mut connection, path).unwrap();
+    opening::restrain(&connection).unwrap();
+    opening::distrust(&mut connection, path).unwrap();
     connection
 }
 

@@ -30,7 +30,7 @@ fn stored_files_have_the_present_tables() {
         }
         read(&path).unwrap();
         let connection = Connection::open(&path).unwrap();
-        let checked = sqlite_protection::check_ours(&connection, &path);
+        let checked = opening::check_ours(&connection, &path);
         checked.expect("IOLAB_GOLDEN=write cargo test -p iolab-runfile stored lays them anew");
     }
 }
@@ -46,7 +46,7 @@ fn lay_anew(path: &Path) {
     };
     file.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON")
         .unwrap();
-    let tables = sqlite_protection::names(&file, sqlite_protection::TABLE_NAMES).unwrap();
+    let tables = opening::names(&file, opening::TABLE_NAMES).unwrap();
     for table in &tables {
         file.execute_batch(&format!("ALTER TABLE {table} RENAME TO old_{table}"))
             .unwrap();

@@ -1,48 +1,63 @@
 //! Files of `iolab witness`: written observations are read back, and other files are not taken for one.
 
-use iolab_record::tables::{
-    WITNESS, WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT, WITNESS_MOMENT_DEVICE,
-    WITNESS_PROCESS,
-};
+use iolab_record::tables::WITNESS;
 use iolab_record::witness::Witnessed;
-use iolab_workload::witness::{Course, Moment, ObservedDevice, ObservedEnd, ObservedFile, Subject};
+use iolab_workload::counters::{DeviceStat, ProcessIo, ResourceUse, Traffic};
+use iolab_workload::witness::{
+    Course, DiskTraffic, Moment, ObservedDevice, ObservedEnd, ObservedFile, ObservedTarget,
+    OtherProcess, Subject, SyncTimes, TracedProgram, UncountedWay,
+};
 
 use super::*;
 
-/// An observation with a value in every column, and one row of each list.
-pub(super) fn one_of_each() -> Witnessed {
-    let mut witnessed: Witnessed = filled(
-        &WITNESS,
-        &["subject", "command", "pid", "ended", "ended_by"],
-    );
+/// An observation with a value in every column, one of each list, and a value for what may be unknown.
+pub(super) fn full() -> Witnessed {
+    let mut witnessed: Witnessed = filled(&WITNESS, &["observed"]);
     let observed = &mut witnessed.observed;
     observed.subject = Subject::Process {
         pid: 77,
         command: vec!["a b".to_owned(), "\"".to_owned()],
     };
     observed.end = ObservedEnd::Signal(9);
-    observed.files = vec![filled(&WITNESS_FILE, &[])];
-    observed.devices = vec![filled(&WITNESS_DEVICE, &[])];
-    observed.disks = vec![filled(&WITNESS_DISK, &[])];
-    observed.others.active = vec![filled(&WITNESS_PROCESS, &[])];
-    let moment = |start_ns| Moment {
-        start_ns,
-        devices: vec![filled(&WITNESS_MOMENT_DEVICE, &[]).did; 2],
-        ..filled(&WITNESS_MOMENT, &[])
+    observed.processes.io = Some(ProcessIo::default());
+    observed.processes.usage = Some(ResourceUse::default());
+    observed.ways.uncounted = [UncountedWay::Mmap].into();
+    observed.files = vec![ObservedFile {
+        path: "data".into(),
+        after: Some(Default::default()),
+        ..ObservedFile::default()
+    }];
+    observed.target = Some(ObservedTarget::default());
+    let stat = DeviceStat {
+        queue_ms: Some(5),
+        ..DeviceStat::default()
     };
+    observed.devices = vec![
+        ObservedDevice::default(),
+        ObservedDevice {
+            traffic: Some(stat),
+            below: Some(stat),
+            ..ObservedDevice::default()
+        },
+    ];
+    observed.disks = vec![DiskTraffic {
+        of_group: Some(Default::default()),
+        traced: Some(Default::default()),
+        ..DiskTraffic::default()
+    }];
+    observed.others.active = vec![OtherProcess::default()];
+    observed.limits.io = [(Traffic::WriteBytes, 7)].into();
+    let mut trace = TracedProgram::default();
+    trace.syncs.times = Some(SyncTimes::default());
+    observed.trace = Some(trace);
     observed.course = Course {
         devices: vec!["vdb".to_owned(), "vda".to_owned()],
-        moments: vec![moment(1), moment(2)],
+        moments: vec![Moment {
+            devices: vec![stat; 2],
+            ..Moment::default()
+        }],
     };
     witnessed.environment = environment();
-    witnessed
-}
-
-/// As [`one_of_each`], with rows that lack what may be unknown.
-fn full() -> Witnessed {
-    let mut witnessed = one_of_each();
-    witnessed.observed.files.push(ObservedFile::default());
-    witnessed.observed.devices.push(ObservedDevice::default());
     witnessed
 }
 
@@ -99,23 +114,17 @@ fn a_witness_file_is_not_a_run() {
 /// The file may come from a stranger.
 #[test]
 fn impossible_observations_are_refused() {
+    let set = |what: &str| format!("UPDATE witness SET observed = json_set(observed, {what})");
     for change in [
-        "DELETE FROM witness_moment_device WHERE device = 'vda'",
-        "UPDATE witness_moment_device SET device = 'vdc' WHERE device = 'vda'",
-        "UPDATE witness SET course_devices = '[\"vda\"]'",
-        "UPDATE witness SET command = '[1]'",
-        "UPDATE witness SET subject = 'devices'",
-        "UPDATE witness SET pid = NULL",
-        "UPDATE witness SET sources = '[\"a disk\"]'",
-        "UPDATE witness SET limit_io = '[[\"bps\", 1]]'",
+        &set("'$.course.devices', json('[]')"),
+        &set("'$.subject', 7"),
+        &set("'$.ways.sources', json('[\"a disk\"]')"),
+        &set("'$.limits.io', json('{\"bps\": 1}')"),
+        &set("'$.elapsed_ns', 1 << 61"),
+        &set("'$.target.medium', NULL"),
+        &set("'$.files[0].after.resident_bytes', -1"),
+        "UPDATE witness SET observed = '[1]'",
         "UPDATE witness SET reads_reason = NULL",
-        "UPDATE witness SET target_medium = NULL",
-        "UPDATE witness SET trace_syncs = NULL",
-        "UPDATE witness SET trace_sync_p50_ns = NULL",
-        "UPDATE witness_disk SET traced_read_bytes = NULL",
-        "UPDATE witness_disk SET group_write_bytes = NULL",
-        "UPDATE witness_device SET read_ios = NULL WHERE id = 1",
-        "UPDATE witness_file SET after_bytes = NULL WHERE id = 1",
     ] {
         let (_folder, path) = stored(&full());
         alter(&path, change);

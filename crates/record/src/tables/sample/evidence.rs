@@ -3,7 +3,8 @@
 use super::Columns;
 use crate::column::{Column, Null};
 use crate::{Hardware, Operation, Sample};
-use iolab_workload::counters::HardwareEvents;
+use iolab_workload::counters::{DeviceStat, HardwareEvents, Pressure, ProcessIo, ResourceUse};
+use iolab_workload::region_state::{Extents, Residency};
 use iolab_workload::stages::{CarriedBy, Journal};
 use iolab_workload::table;
 
@@ -16,20 +17,47 @@ pub(super) fn process() -> Columns {
     const CALLS: &str = "read and write system calls (io_uring and libaio do not count here)";
     const NFS: &str = "from `/proc/self/mountstats`: bytes that NFS clients fetched from their servers and sent to them, of all processes; NULL where no target lies on NFS";
     const STORED: &str = "fetched from storage; sent to storage, or dirtied in the page cache";
-    let usage = resource_use!(Sample, [counters.usage], CPU, FAULTS, SWITCHES);
-    let io = process_io!(
-        "process_",
-        Sample,
-        [counters.process_io?],
-        MOVED,
-        CALLS,
-        STORED
-    );
-    let nfs = table! {
+    names_all!(ResourceUse: user_ns system_ns minor_faults major_faults voluntary_switches involuntary_switches);
+    names_all!(ProcessIo: rchar wchar syscr syscw read_bytes write_bytes);
+    let columns = table! {
+        number!("user_ns", Sample, counters.usage.user_ns).doc(CPU);
+        number!("system_ns", Sample, counters.usage.system_ns).doc(CPU);
+        number!("minor_faults", Sample, counters.usage.minor_faults).doc(FAULTS);
+        number!("major_faults", Sample, counters.usage.major_faults).doc(FAULTS);
+        number!("voluntary_switches", Sample, counters.usage.voluntary_switches).doc(SWITCHES);
+        number!("involuntary_switches", Sample, counters.usage.involuntary_switches).doc(SWITCHES);
+        number!("process_rchar_bytes", Sample, counters.process_io?.rchar).doc(MOVED);
+        number!("process_wchar_bytes", Sample, counters.process_io?.wchar).doc(MOVED);
+        number!("process_read_calls", Sample, counters.process_io?.syscr).doc(CALLS);
+        number!("process_write_calls", Sample, counters.process_io?.syscw).doc(CALLS);
+        number!("process_read_bytes", Sample, counters.process_io?.read_bytes).doc(STORED);
+        number!("process_write_bytes", Sample, counters.process_io?.write_bytes).doc(STORED);
         number!("nfs_read_bytes", Sample, counters.nfs?.read_bytes).doc(NFS);
         number!("nfs_write_bytes", Sample, counters.nfs?.write_bytes).doc(NFS);
     };
-    usage.into_iter().chain(io).chain(nfs).collect()
+    columns.into()
+}
+
+/// The counters of a block device, NULL together if there are none: with the meanings of requests, merges, bytes, the
+/// busy time and the sum of the times.
+macro_rules! device_stat {
+    ($prefix:literal, [$($at:tt)+], $docs:expr) => {{
+        names_all!(DeviceStat: read_ios read_merges read_bytes write_ios write_merges write_bytes flush_ios busy_ms queue_ms);
+        let [ios, merges, bytes, busy, queue] = $docs;
+        [
+            number!(concat!($prefix, "read_ios"), Sample, $($at)+.read_ios).doc(ios),
+            number!(concat!($prefix, "read_merges"), Sample, $($at)+.read_merges).doc(merges),
+            number!(concat!($prefix, "read_bytes"), Sample, $($at)+.read_bytes).doc(bytes),
+            number!(concat!($prefix, "write_ios"), Sample, $($at)+.write_ios).doc(ios),
+            number!(concat!($prefix, "write_merges"), Sample, $($at)+.write_merges).doc(merges),
+            number!(concat!($prefix, "write_bytes"), Sample, $($at)+.write_bytes).doc(bytes),
+            number!(concat!($prefix, "flush_ios"), Sample, $($at)+.flush_ios).doc(ios),
+            number!(concat!($prefix, "busy_ms"), Sample, $($at)+.busy_ms).doc(busy),
+        ]
+        .map(|column| column.null(Null::Account))
+        .into_iter()
+        .chain([number!(concat!($prefix, "queue_ms"), Sample, $($at)+.queue_ms?).doc(queue)])
+    }};
 }
 
 pub(super) fn device() -> Columns {
@@ -38,17 +66,8 @@ pub(super) fn device() -> Columns {
     const BYTES: &str = "bytes that the block device transferred, everybody's";
     const BUSY: &str = "time the device had requests in flight";
     const QUEUE: &str = "sum of the times that requests were in flight there; over `elapsed_ns` it is their mean number";
-    device_stat!(
-        "device_",
-        Sample,
-        [counters.device?],
-        IOS,
-        MERGES,
-        BYTES,
-        BUSY,
-        QUEUE
-    )
-    .collect()
+    let docs = [IOS, MERGES, BYTES, BUSY, QUEUE];
+    device_stat!("device_", [counters.device?], docs).collect()
 }
 
 pub(super) fn bottom() -> Columns {
@@ -70,7 +89,7 @@ pub(super) fn bottom() -> Columns {
     .between(0, 1)
     .null(Null::Account)
     .doc("1: the layers between pass on each byte once, and nothing of their own, so that others caused what the disks carried beyond");
-    let stat = device_stat!("bottom_", Sample, [counters.bottom?.stat], DOC);
+    let stat = device_stat!("bottom_", [counters.bottom?.stat], [DOC; 5]);
     stat.chain([in_file, passes_on]).collect()
 }
 
@@ -108,22 +127,28 @@ pub(super) fn hardware() -> Columns {
 }
 
 pub(super) fn machine() -> Columns {
-    let mut columns = pressure_columns!(Sample, row => row.counters.pressure);
-    let of_hardware = [
-        number!(
-            "buffer_piece_bytes", Sample,
-            counters.buffer_piece_bytes?)
-            .doc("mean length of the stretches of physical memory that the I/O buffers lay in (up to 16 MiB of each worker); needs CAP_SYS_ADMIN"),
-        number!(
-            "drive_millidegrees", Sample,
-            counters.drive_millidegrees?)
-            .doc("temperature of the drive right after the trial (hwmon, of several the hottest), in thousandths of a degree Celsius"),
-    ];
-    // Files and exports have them before the frequency.
-    let frequency = columns.iter().position(|column| column.name == "cpu_khz");
-    let before = frequency.unwrap_or(columns.len());
-    columns.splice(before..before, of_hardware);
-    columns
+    const STALL: &str = "pressure (PSI, `some`): time in which any task of the machine waited for a CPU, for I/O, for memory; unknown below four ticks of the kernel (16 ms at 250 Hz)";
+    names_all!(Pressure: cpu_stall_ns io_stall_ns memory_stall_ns steal_ns interrupts suspended_ns throttled_ns cpu_khz);
+    let columns = table! {
+        number!("cpu_stall_ns", Sample, counters.pressure.cpu_stall_ns?).doc(STALL);
+        number!("io_stall_ns", Sample, counters.pressure.io_stall_ns?).doc(STALL);
+        number!("memory_stall_ns", Sample, counters.pressure.memory_stall_ns?).doc(STALL);
+        number!("steal_ns", Sample, counters.pressure.steal_ns?)
+            .doc("CPU time that the hypervisor gave to others, all CPUs together; counted in ticks, mostly of 10 ms");
+        number!("interrupts", Sample, counters.pressure.interrupts?)
+            .doc("interrupts that CPUs served, of devices, timers and other CPUs, of the whole machine; polling for completions causes fewer than one per request");
+        number!("suspended_ns", Sample, counters.pressure.suspended_ns?)
+            .doc("time that the machine slept (CLOCK_BOOTTIME against CLOCK_MONOTONIC) or iolab was stopped (SIGTSTP)");
+        number!("throttled_ns", Sample, counters.pressure.throttled_ns?)
+            .doc("time in which the control group of iolab or one above it had used up its CPU quota and waited, all CPUs together");
+        number!("buffer_piece_bytes", Sample, counters.buffer_piece_bytes?)
+            .doc("mean length of the stretches of physical memory that the I/O buffers lay in (up to 16 MiB of each worker); needs CAP_SYS_ADMIN");
+        number!("drive_millidegrees", Sample, counters.drive_millidegrees?)
+            .doc("temperature of the drive right after the trial (hwmon, of several the hottest), in thousandths of a degree Celsius");
+        number!("cpu_khz", Sample, counters.pressure.cpu_khz?)
+            .doc("greatest frequency among up to eight groups of CPUs (cpufreq) at the end, if cpufreq reports it");
+    };
+    columns.into()
 }
 
 const LOOKED: &str = "bytes that were looked at, spread over the region; less than the region where looking at all would have taken too long, the counts are scaled then";
@@ -134,42 +159,41 @@ const DIRTY: &str = "dirty bytes among them, still to be written";
 
 const WRITEBACK: &str = "bytes among them in write-back";
 
+/// The part of the region in the page cache.
+macro_rules! residency {
+    ($prefix:literal, $at:ident) => {{
+        names_all!(Residency: looked_bytes resident_bytes dirty_bytes writeback_bytes);
+        let columns = table! {
+            number!(concat!($prefix, "looked_bytes"), Sample, region.$at?.looked_bytes).doc(LOOKED);
+            number!(concat!($prefix, "bytes"), Sample, region.$at?.resident_bytes).doc(HELD);
+            number!(concat!($prefix, "dirty_bytes"), Sample, region.$at?.dirty_bytes?).doc(DIRTY);
+            number!(concat!($prefix, "writeback_bytes"), Sample, region.$at?.writeback_bytes?).doc(WRITEBACK);
+        };
+        columns.into()
+    }};
+}
+
 pub(super) fn cache_before() -> Columns {
-    residency!(
-        "cache_before_",
-        Sample,
-        [region.before?],
-        LOOKED,
-        HELD,
-        DIRTY,
-        WRITEBACK
-    )
-    .into()
+    residency!("cache_before_", before)
 }
 
 pub(super) fn cache_after() -> Columns {
-    residency!(
-        "cache_after_",
-        Sample,
-        [region.after?],
-        LOOKED,
-        HELD,
-        DIRTY,
-        WRITEBACK
-    )
-    .into()
+    residency!("cache_after_", after)
 }
 
 pub(super) fn extents() -> Columns {
     const LOOKED: &str = "bytes that were looked at for holes and unwritten extents, as above";
     const EMPTY: &str = "bytes of the region in holes, and in extents that were allocated but never written, before the start; without FIEMAP the second is NULL and the first holds both";
-    let times = table! {
+    names_all!(Extents: looked_bytes hole_bytes unwritten_bytes);
+    let columns = table! {
+        number!("extents_looked_bytes", Sample, region.extents?.looked_bytes).doc(LOOKED);
+        number!("hole_bytes", Sample, region.extents?.hole_bytes).doc(EMPTY);
+        number!("unwritten_bytes", Sample, region.extents?.unwritten_bytes?).doc(EMPTY);
         number!("owed_sync_ns", Sample, region.owed_sync_ns?)
             .doc("time of the `fdatasync` that followed writes which no sync of the trial had made durable, after the timed span");
         number!("evidence_ns", Sample, region.evidence_ns).doc("time that looking at all this took, before and after the timed span");
     };
-    let extents = extents!(Sample, [region.extents?], LOOKED, EMPTY);
-    extents.into_iter().chain(times).collect()
+    columns.into()
 }
 
 const SERVICE: &str = "service time (completion minus submission): mean, quantiles 0.5, 0.9, 0.99, 0.999, greatest; with sync `each` and `fdatasync` a write's includes the sync that follows it; NULL without requests, and with `latency=false`";
