@@ -7,9 +7,8 @@ use serde::Serialize;
 use crate::refusal;
 use iolab_record::{LatencyOf, RunRecord, Sample, SampleLatency};
 use iolab_stats::{
-    LjungBox, Modality, RunsTest, Steadiness, SteadyLimits, Summary, Trend, TwoLevels,
-    effective_sample_size, lag1, ljung_box, mann_kendall, median, runs_test, steady_state, summary,
-    two_levels, two_modes,
+    LjungBox, Modality, Steadiness, SteadyLimits, Summary, Trend, TwoLevels, effective_sample_size,
+    lag1, ljung_box, mann_kendall, median, steady_state, summary, two_levels, two_modes,
 };
 use iolab_workload::Result;
 use iolab_workload::histogram::{self, LatencyHistogram, new_latency_histogram};
@@ -103,8 +102,6 @@ pub struct SeriesTests {
     pub lag1: Option<f64>,
     /// Ljung-Box test for dependence.
     pub ljung_box: Option<LjungBox>,
-    /// Runs test for dependence.
-    pub runs: Option<RunsTest>,
     /// Effective number of independent values.
     pub effective_sample_size: Option<f64>,
     /// Mann-Kendall test for a drift, with the slope of Theil and Sen.
@@ -123,7 +120,6 @@ pub fn series_tests(values: &[f64]) -> SeriesTests {
     SeriesTests {
         lag1: lag1(values),
         ljung_box: ljung_box(values, lags(values.len())),
-        runs: runs_test(values),
         effective_sample_size: effective_sample_size(values),
         trend: mann_kendall(values),
         groups: two_groups(values),

@@ -41,6 +41,6 @@ pub use t_test::{Contrast, Equivalence, contrast, tost_log};
 pub use t_test::{TTest, student, welch};
 pub use threshold::{Outcomes, Threshold};
 pub use time_series::{
-    LjungBox, RunsTest, Trend, autocorrelation, effective_sample_size, lag1, ljung_box,
-    mann_kendall, runs_test, welch_dependent,
+    LjungBox, Trend, autocorrelation, effective_sample_size, lag1, ljung_box, mann_kendall,
+    welch_dependent,
 };

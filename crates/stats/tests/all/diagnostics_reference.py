@@ -4,10 +4,6 @@ Run: python3 diagnostics_reference.py
 (made with SciPy 1.10.1, NumPy 1.24.2, statsmodels 0.13.5, mpmath 1.2.1)
 """
 
-from fractions import Fraction
-from itertools import groupby
-from math import comb
-
 import mpmath as mp
 import numpy as np
 from scipy import stats
@@ -36,26 +32,6 @@ def geyer(x):
     return float(max(1.0, n / max(2 * total - 1, 1.0)))
 
 
-def runs(x):
-    sides = [v > np.median(x) for v in x if v != np.median(x)]
-    n1, n2 = sides.count(True), sides.count(False)
-    r, n = len(list(groupby(sides))), n1 + n2
-    if n > 200:
-        mean = 1 + 2 * n1 * n2 / n
-        var = 2 * n1 * n2 * (2 * n1 * n2 - n) / (n**2 * (n - 1))
-        return r, float(2 * stats.norm.sf((abs(r - mean) - 0.5) / np.sqrt(var)))
-
-    def ways(k):
-        h = k // 2
-        if k % 2 == 0:
-            return 2 * comb(n1 - 1, h - 1) * comb(n2 - 1, h - 1)
-        return comb(n1 - 1, h) * comb(n2 - 1, h - 1) + comb(n1 - 1, h - 1) * comb(n2 - 1, h)
-
-    few = Fraction(sum(ways(k) for k in range(2, r + 1)), comb(n, n1))
-    many = Fraction(sum(ways(k) for k in range(r, n + 1)), comb(n, n1))
-    return r, float(min(1, 2 * min(few, many)))
-
-
 def kendall(x):
     n = len(x)
     tau = stats.kendalltau(range(n), x)[0]
@@ -76,7 +52,6 @@ for name, x in SERIES.items():
     table = acorr_ljungbox(x, lags=[1, 5, 8])
     print("  ljung-box", [(int(k), float(q), float(p)) for k, (q, p) in zip(table.index, table.values)])
     print("  effective", geyer(x))
-    print("  runs", runs(x))
     print("  kendall", kendall(x))
     print("  slope", float(stats.theilslopes(x, np.arange(len(x)))[0]))
 
