@@ -3,30 +3,25 @@
 mod concurrency;
 mod doubt_kind;
 mod groups;
-mod measured_target;
-mod ranks;
-mod rate;
 mod stages;
 mod steady_rounds;
 mod trials;
-mod writes;
 
-pub use concurrency::{Concurrency, FasterCell, Shortfall};
-pub use rate::Efficiency;
+pub use concurrency::{
+    CellRate, Concurrency, Efficiency, FasterCell, HELD_FROM, OVERLOAD_TOLD, Shortfall,
+};
 
 pub(crate) use doubt_kind::CLOCK_SHOWS;
 pub use doubt_kind::{DoubtClass, DoubtKind, ExtentUnit, Looks};
-pub use groups::{GroupAnalysis, Mix, OperationNumbers};
+pub use groups::{
+    CellRanks, ClientAnalysis, ClientName, GroupAnalysis, Mix, OperationNumbers, RankThroughput,
+};
 pub use iolab_workload::response::{PerResponse, Response};
-pub use measured_target::MeasuredTarget;
-pub use measured_target::{CellDrives, CellServed};
-pub use ranks::{CellRanks, ClientAnalysis, ClientName, RankThroughput};
-pub use rate::{CellRate, HELD_FROM, OVERLOAD_TOLD};
-pub use stages::{CellStages, StageNumbers, Timed};
+pub use stages::{CellStages, CellVerified, StageNumbers, Timed, WriteOut};
 pub use steady_rounds::StandardFollowed;
 pub use steady_rounds::{RoundsEnd, SteadyAnalysis, Tracked, TrackedOf, limits};
 pub use trials::TrialOrder;
-pub use writes::{CellVerified, WriteOut};
+pub use trials::{CellDrives, CellServed, MeasuredTarget};
 
 use iolab_stats::{Summary, median, summary};
 use iolab_workload::names::TargetName;
@@ -370,9 +365,9 @@ pub(crate) fn analyse_timed(
         seeks_precision: context.seeks_precision,
         status: record.run.status,
         target: record.target_text(),
-        targets: measured_target::all(record),
+        targets: trials::all(record),
         target_kind: record.run.target_kind,
-        storage: measured_target::storage(record),
+        storage: trials::storage(record),
         model: (record.run.target_kind == TargetKind::Model).then(|| {
             record
                 .environment
@@ -437,7 +432,7 @@ impl<'a> Context<'a> {
             clock_cost_ns: record.run.clock_cost_ns,
             clock_resolution_ns: record.run.clock_resolution_ns,
             cpus: Surroundings::of(&record.environment).cpus,
-            hosts: ranks::hosts(record),
+            hosts: groups::hosts(record),
         }
     }
 
@@ -494,7 +489,7 @@ impl<'a> Context<'a> {
             efficiency: None,
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             ended_by_time: ok.iter().any(|sample| sample.ended == Ended::Time),
-            served: measured_target::served(&ok)
+            served: trials::served(&ok)
                 .filter(|_| self.record.run.target_kind != TargetKind::Commands),
             verified: CellVerified::of(cell, trials),
             stages: CellStages::of(&ok),

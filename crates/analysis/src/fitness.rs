@@ -1,17 +1,23 @@
 //! Whether measurements show that service levels hold, with the evidence against it.
 
-mod cells;
 mod judge;
+#[cfg(test)]
+mod tests;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::doubt::{Direction, DoubtKind};
+use crate::doubt::{Direction, Doubt, DoubtKind, Doubts};
+use crate::io_limit::ReachedLimit;
+use iolab_record::environment::Environment;
+use iolab_record::{Cell, RunRecord, SampleLatency};
 use iolab_stats::{CLUSTERS_MIN, CONFIDENCE, share_bounds};
-use iolab_workload::response::{Bound, LevelQuantity, REQUESTS_OF_MAX, ServiceLevel};
-use iolab_workload::{json, named};
+use iolab_workload::response::{
+    Bound, LevelQuantity, REQUESTS_OF_MAX, ServiceLevel, ServiceLevels,
+};
+use iolab_workload::settings::{cell_label, level_label};
+use iolab_workload::{Result, json, named};
 
-pub use cells::{CellAnswer, LevelAnswer, Verdicts};
 pub(crate) use judge::times_of_samples;
 pub use judge::{Evidence, Times, judge, keeps, merge_answers};
 
@@ -241,22 +247,167 @@ fn verdict(judged: &Judged) -> (Answer, Option<DoubtKind>) {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The answer for a level in a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LevelAnswer {
+    /// The result before doubts.
+    pub judged: Judged,
+    /// The doubts that turn yes or no into "cannot tell"; empty if the answer stands.
+    pub turned_by: Vec<Doubt>,
+}
 
-    #[test]
-    fn one_no_decides_and_open_answers_keep_reasons() {
-        use ReasonedAnswer::{CannotTell, No, Yes};
-        let open = |reasons: &[DoubtKind]| CannotTell(reasons.to_vec());
-        let (few, slept) = (DoubtKind::NoRequest, DoubtKind::Suspended);
-        let merged = |answers: &[ReasonedAnswer]| ReasonedAnswer::merge(answers.to_vec());
-        assert_eq!(merged(&[Yes, Yes]), Yes);
-        assert_eq!(merged(&[open(&[few]), No, Yes]), No);
-        assert_eq!(
-            merged(&[open(&[few]), Yes, open(&[slept, few])]),
-            open(&[few, slept])
-        );
-        assert_eq!(merged(&[]), open(&[DoubtKind::NoTrial]));
+/// The answers for levels in a cell, with their basis.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CellAnswer {
+    /// The label of the cell, or its rate where that is the only factor.
+    pub cell: String,
+    /// Each level, in the order asked.
+    pub levels: Vec<LevelAnswer>,
+    /// All doubts about the trials, including those that do not change an answer.
+    pub doubts: Doubts,
+    /// Time under load, ns.
+    pub load_ns: u64,
+}
+
+/// The answers for every level in every cell of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdicts {
+    /// Answers in the order of the cells; without unmeasured cells.
+    pub cells: Vec<CellAnswer>,
+}
+
+impl LevelAnswer {
+    /// The answer, with the reasons of an open one.
+    pub fn reasoned(&self) -> ReasonedAnswer {
+        if self.turned_by.is_empty() {
+            return self.judged.reasoned();
+        }
+        let doubts = self.turned_by.iter();
+        let reasons = doubts.map(|doubt| ReasonedAnswer::CannotTell(vec![doubt.what]));
+        ReasonedAnswer::merge(reasons)
+    }
+
+    /// The answer.
+    pub fn answer(&self) -> Answer {
+        self.reasoned().answer()
+    }
+
+    /// Stalls that an answer of yes does not exclude; `None` for other answers.
+    pub fn unseen_stalls(&self) -> Option<UnseenStalls> {
+        let stalls = self.judged.unseen_stalls();
+        stalls.filter(|_| self.answer() == Answer::Yes)
+    }
+}
+
+impl CellAnswer {
+    /// The answers from the trials of a cell.
+    pub fn of<'a>(
+        name: String,
+        cell: &Cell,
+        evidence: &Evidence<'_>,
+        environment: &Environment,
+        levels: impl IntoIterator<Item = &'a ServiceLevel>,
+    ) -> Self {
+        let levels: Vec<&ServiceLevel> = levels.into_iter().collect();
+        let mut doubts = Doubts::of_cell(cell, evidence.samples(), environment);
+        if levels.iter().all(|level| level.quantity.is_rate()) {
+            doubts.leave_out_syncs_at_end();
+        }
+        let levels = levels.into_iter().map(|level| {
+            let judged = judge(level, evidence);
+            let turned_by = judged.answer.direction().map_or(Vec::new(), |direction| {
+                doubts.turning(direction, |concerned| {
+                    judge(level, &evidence.without(concerned)).answer == judged.answer
+                })
+            });
+            LevelAnswer {
+                turned_by: turned_by.into_iter().cloned().collect(),
+                judged,
+            }
+        });
+        Self {
+            cell: name,
+            levels: levels.collect(),
+            load_ns: evidence.load_ns(),
+            doubts,
+        }
+    }
+
+    /// The limit of control groups that explains a failing level, so that no other disk would help.
+    pub fn cause(&self, level: &LevelAnswer) -> Option<ReachedLimit> {
+        (level.answer() == Answer::No).then_some(self.doubts.limit)?
+    }
+
+    /// The doubts to report: those that change an answer, and those that could if a level is open anyway.
+    pub fn reasons(&self) -> Vec<&Doubt> {
+        let mut open = self.levels.iter().map(|level| level.judged.answer);
+        let of_open = match open.any(|answer| answer == Answer::CannotTell) {
+            true => self.doubts.against(Direction::Equal),
+            false => Vec::new(),
+        };
+        let told = |doubt: &&Doubt| {
+            let mut turned = self.levels.iter().flat_map(|level| &level.turned_by);
+            of_open.contains(doubt) || turned.any(|by| by == *doubt)
+        };
+        self.doubts.all.iter().filter(told).collect()
+    }
+
+    /// The most frequent stalls that its answers of yes do not exclude.
+    pub fn unseen_stalls(&self) -> Option<UnseenStalls> {
+        let levels = self.levels.iter();
+        UnseenStalls::most_frequent(levels.filter_map(LevelAnswer::unseen_stalls))
+    }
+
+    /// The answer for all levels together, before doubts.
+    pub fn measured(&self) -> Answer {
+        merge_answers(self.levels.iter().map(|level| level.judged.answer))
+    }
+
+    /// The answer for all levels together, with the reasons of an open one.
+    pub fn reasoned(&self) -> ReasonedAnswer {
+        ReasonedAnswer::merge(self.levels.iter().map(LevelAnswer::reasoned))
+    }
+
+    /// The answer for all levels together.
+    pub fn answer(&self) -> Answer {
+        self.reasoned().answer()
+    }
+}
+
+impl Verdicts {
+    /// The answers of a run.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `latencies`.
+    pub fn of(
+        levels: &ServiceLevels,
+        record: &RunRecord,
+        latencies: impl IntoIterator<Item = Result<SampleLatency>>,
+    ) -> Result<Self> {
+        let evidence = Evidence::of_cells(record, latencies)?;
+        let measured = record
+            .cells
+            .iter()
+            .filter_map(|cell| Some((cell, evidence.get(&cell.id)?)));
+        let cells = measured.map(|(cell, evidence)| {
+            let name = match record.experiment.factors.as_slice() {
+                [] => cell
+                    .trial()
+                    .rate()
+                    .map_or_else(String::new, |rate| level_label("rate", &rate.to_string())),
+                factors => cell_label(factors, &cell.levels),
+            };
+            let environment = record.environment_of(cell);
+            CellAnswer::of(name, cell, evidence, &environment, levels.all())
+        });
+        Ok(Self {
+            cells: cells.collect(),
+        })
+    }
+
+    /// The answer for all cells together, with the reasons of an open one.
+    pub fn reasoned(&self) -> ReasonedAnswer {
+        ReasonedAnswer::merge(self.cells.iter().map(CellAnswer::reasoned))
     }
 }

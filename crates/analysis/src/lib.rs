@@ -3,8 +3,7 @@
 //! Files to begin with:
 //! - `analysis.rs`: the cells of a run, `bends.rs`: bends of curves, `disturbance.rs`: disturbances around
 //!   trials, `io_limit.rs`: limits that were reached.
-//! - `compare.rs`: two sides, `runs.rs`: several runs of each side, `gate.rs`: a new run compared with earlier
-//!   ones, `history.rs`: runs over time.
+//! - `compare.rs`: two sides, `runs.rs`: several runs of each side.
 //! - `claim.rs`: claims of runs as data, `doubt.rs`: evidence against a claim, `trust.rs`: how far an output can
 //!   be trusted.
 //! - `analysed_run.rs`: a run with the answer to its question, `fitness.rs`: whether service levels hold, `slo.rs`: the
@@ -32,7 +31,6 @@ pub mod gaps;
 pub mod headline_numbers;
 mod in_threads;
 pub mod io_limit;
-pub mod refine;
 mod refusal;
 mod run_definition;
 pub mod runs;

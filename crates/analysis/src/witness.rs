@@ -5,15 +5,12 @@
 //! a device carried for the program are therefore bounded. Lower bounds are the program's bytes less those on
 //! other disks, and the device's bytes less those for other processes. Both totals are upper bounds.
 
-mod claim;
 mod counted;
-mod others;
 mod stacked;
 mod written;
 
-pub use claim::{Transfer, WitnessClaim};
 pub use counted::p99_of;
-pub use others::OtherCommand;
+pub use counted::{OtherCommand, Transfer, WitnessClaim};
 pub use stacked::own_below;
 
 use std::collections::BTreeSet;

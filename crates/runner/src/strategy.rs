@@ -12,7 +12,7 @@ use super::sample::VisitPosition;
 use super::stopping_rule::{Ended, Repetition, UnderWay};
 use crate::record::Trial;
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::refine::finer_sizes;
+use iolab_analysis::bends::finer_sizes;
 use iolab_peers::overhead;
 use iolab_plan::batch_probes;
 use iolab_plan::blocks::block_order;

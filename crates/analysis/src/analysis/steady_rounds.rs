@@ -7,7 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CellAnalysis, writes};
+use super::{CellAnalysis, stages};
 use iolab_plan::experiment::{Experiment, Standard};
 use iolab_plan::precondition::{Round, SteadyRounds};
 use iolab_plan::standard::{Deviation, Medium, TargetFacts, Written};
@@ -272,7 +272,7 @@ fn since_prepared(
     impl Iterator<Item = &Sample> + Clone,
 ) {
     let prepared = prepared_at(record);
-    let steps = writes::writing(record);
+    let steps = stages::writing(record);
     let steps = steps.filter(move |step| step.at_utc.as_str() >= prepared);
     let trials = record.samples.iter();
     let trials = trials.filter(move |sample| sample.started_utc.as_str() >= prepared);
@@ -298,7 +298,7 @@ fn least_overwritten(record: &RunRecord, open: &BTreeSet<i64>, first: u32) -> Op
         });
         let prepared: u64 = steps.map(|step| step.bytes).sum();
         let written: u64 = trials.map(|sample| sample.operations.write.bytes).sum();
-        writes::times(cell, prepared.saturating_add(written) as f64)
+        stages::times(cell, prepared.saturating_add(written) as f64)
     };
     let cells = record.cells.iter().filter(|cell| open.contains(&cell.id));
     cells.filter_map(of_cell).min_by(f64::total_cmp)

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::effect::MARGIN_UP;
 use super::kind::Role;
-use super::point::{Point, Quantity, Standing};
 use super::{Claim, Payload, kind};
+use super::{Point, Quantity, Standing};
 use crate::analysis::{
     Analysis, CellAnalysis, CellRate, CellVerified, DoubtKind, HELD_FROM, OVERLOAD_TOLD,
 };

@@ -5,9 +5,9 @@ use super::effect::{
     Estimate, MARGIN_UP, across_runs, confidence, is_no_worse, judge, log_ratios, within_run,
 };
 use super::kind::{self, BEST_SIZE, FASTEST_WAY, Role};
-use super::point::{Point, Quantity, Standing};
 use super::series::id;
 use super::{CellId, Claim};
+use super::{Point, Quantity, Standing};
 use crate::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use crate::curve::{Curve, by_size, held};
 use crate::doubt::{Doubt, SideDoubts};

@@ -1,10 +1,9 @@
 //! Levels of throughput over time: lasting changes over the run, within each trial, and in the warm-up, and trials
 //! without a step.
 
-use super::Claim;
 use super::effect::CellId;
 use super::kind::{self, Kind};
-use super::point::{Point, Quantity, Since, Standing};
+use super::{Claim, Point, Quantity, Since, Standing};
 use crate::analysis::{Analysis, Response};
 use crate::timeline::{
     Direction, DisturbedTrials, Gradual, Levels, RunShift, TrialShift, Unchanged,

@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::comparison::{Comparison, Contrast};
 use super::effect::{CellId, Effect, MARGIN_UP, confidence, judge, log_ratios_to_sum, of_blocks};
-use super::point::{Point, Quantity, Standing};
 use super::series::id;
 use super::{Claim, Payload, kind};
+use super::{Point, Quantity, Standing};
 use crate::analysis::{
     Analysis, CellAnalysis, Concurrency, DoubtKind, FasterCell, Response, Shortfall,
 };

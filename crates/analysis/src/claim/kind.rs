@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::point::Standing;
+use super::Standing;
 use crate::analysis::DoubtKind;
 
 /// Meaning of a claim for the reader, in the order in which claims are shown.

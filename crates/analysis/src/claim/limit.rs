@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::effect::{Difference, Estimate, MARGIN_UP, confidence, iops_within_run, judge};
-use super::point::{Point, Quantity, Standing};
 use super::series::id;
 use super::{Claim, kind};
+use super::{Point, Quantity, Standing};
 use crate::analysis::{Analysis, CellAnalysis, DoubtKind};
 use crate::bends;
 use crate::curve::{Curve, held};

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use super::comparison::{Comparison, Contrast};
 use super::effect::{CellId, Difference, Effect, MARGIN};
-use super::phenomenon::{Fall, Phenomenon, PhenomenonKind, Unclaimed};
-use super::point::{Point, Quantity, Standing};
+use super::phenomenon::{Fall, Phenomenon, PhenomenonKind, TailObstacle, Unclaimed, unexplainable};
 use super::series::{Groups, two_groups};
-use super::tail::{self, TailObstacle, unexplainable};
 use super::{Claim, LevelChange, claims};
+use super::{Point, Quantity, Standing, phenomenon};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Doubt, DoubtClass};
 use crate::timeline::Access;
@@ -70,7 +69,7 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
         }
         all.extend(of_curve(run, claim));
     }
-    all.extend(tail::explainable(run));
+    all.extend(phenomenon::explainable(run));
     all.retain(|one| one.size > MARGIN.ln_1p());
     // A difference by construction explains itself.
     all.sort_by(|a, b| b.size.total_cmp(&a.size));

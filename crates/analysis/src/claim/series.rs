@@ -2,10 +2,9 @@
 
 use iolab_stats::{SteadyLimits, TwoLevels, holm, two_levels_among, window_slopes};
 
-use super::Claim;
 use super::effect::{CellId, MARGIN};
 use super::kind::{self, Kind};
-use super::point::{Point, Quantity, Standing};
+use super::{Claim, Point, Quantity, Standing};
 use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis};
 use crate::trial_values::SeriesTests;
 

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::effect::{CellId, confidence};
-use super::point::{Point, Quantity, Standing};
 use super::series::id;
 use super::{Claim, Payload, kind};
+use super::{Point, Quantity, Standing};
 use crate::analysis::{Analysis, CellAnalysis, CellDrives, CellStages, StageNumbers, Timed};
 use iolab_record::DriveLog;
 use iolab_stats::{Interval, median_interval};

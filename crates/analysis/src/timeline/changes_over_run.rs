@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::recurring_changes::{INTERVALS_MIN, rates};
-use super::run_shift::{Access, DisturbedTrials, IsDisturbed, Levels, RunShift, VALUES_MAX};
+use super::{Access, DisturbedTrials, IsDisturbed, Levels, RunShift, VALUES_MAX};
 use super::{FACTOR_MIN, Moment, VALUES_MIN, group_size, lasting, moments};
 use iolab_record::{Interval, RunRecord, Sample};
 use iolab_stats::{lasting_shifts, mean, median};

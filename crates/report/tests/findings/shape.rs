@@ -2,11 +2,9 @@
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends;
-use iolab_analysis::curve::{by_size, optimum};
 use iolab_record::RunRecord;
 use iolab_report::findings::Finding;
 use iolab_workload::units::format_size;
-use proptest::prelude::*;
 
 use crate::named;
 use iolab_synthetic::{add_cell, around, record};
@@ -89,33 +87,4 @@ fn added_sizes_stand_between_their_neighbours() {
         order(&record),
         ["4KiB 1", "4KiB 2", "8KiB 1", "8KiB 2", "16KiB 1", "16KiB 2"]
     );
-}
-
-proptest! {
-    #[test]
-    fn best_size_is_measured_and_independent_of_scale(
-        values in proptest::collection::vec(proptest::collection::vec(1f64..1000.0, 6..9), 2..8),
-        seed: u64,
-        halve: bool,
-    ) {
-        let of = |scale: f64| {
-            let mut record = record("x", &["bs"]);
-            for (power, trials) in values.iter().enumerate() {
-                let level = format!("bs={}", 4096u64 << power);
-                let trials: Vec<f64> = trials.iter().map(|value| value * scale).collect();
-                add_cell(&mut record, &[&level], &trials);
-            }
-            let analysis = analyse(&record);
-            let curve = &by_size(&analysis, "bs")[0];
-            let sizes: Vec<u64> = curve.points.iter().map(|p| p.size).collect();
-            (optimum(curve, analysis.response, seed).expect("a best size"), sizes)
-        };
-        let (best, sizes) = of(1.0);
-        let (low, high) = best.interval.expect("six trials or more");
-        prop_assert!(sizes.contains(&low) && sizes.contains(&high) && low <= high);
-        prop_assert!(sizes.contains(&best.size));
-        // Powers of two scale without rounding.
-        let (scaled, _) = of(if halve { 0.5 } else { 2.0 });
-        prop_assert_eq!(scaled.size, best.size);
-    }
 }
