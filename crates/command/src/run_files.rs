@@ -8,7 +8,7 @@ use iolab_analysis::fitness::Answer;
 use iolab_analysis::runs::FiledRun;
 use iolab_record::RunRecord;
 use iolab_report::answer::Answers;
-use iolab_report::input::Input;
+use iolab_report::overview::Input;
 use iolab_workload::group::ALL;
 use iolab_workload::response::Metric;
 use iolab_workload::{Error, Result};

@@ -170,6 +170,7 @@ pub struct GroupLimits {
     /// Memory with page cache, bytes.
     pub memory_bytes: Option<u64>,
     /// Traffic per second with the observed devices.
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub io: BTreeMap<Traffic, u64>,
 }
 

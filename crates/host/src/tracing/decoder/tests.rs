@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::tracing::event::{
-    BEGAN_SOURCE, BLOCK_SOURCES, Edge, NO_FILTER, Step, SYNC_CALL_SOURCES, SYNC_SOURCES, THREAD_SOURCES,
-    TracedPlaces, TracedThreads, kernel_number,
+    BEGAN_SOURCE, BLOCK_SOURCES, Edge, NO_FILTER, SYNC_CALL_SOURCES, SYNC_SOURCES, Step,
+    THREAD_SOURCES, TracedPlaces, TracedThreads, kernel_number,
 };
 
 /// Format stated by Linux 6.18, without the print format.
