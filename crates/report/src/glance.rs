@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn picture_has_the_verdict_of_all_that_was_measured() {
+    fn picture_has_the_verdict_of_the_page() {
         let shown = |disturbed| {
             let inputs = [reads(disturbed)];
             let overview = Overview::new(&inputs);

@@ -270,7 +270,6 @@ fn rank(seat: VirtualLink) -> Option<Cost> {
     let part = Contribution {
         activity: Activity::of([(begins, ends)].into_iter()).expect("a worker"),
         cumulative: CumulativeBytes::new(begins, [(ends, BYTES)].into_iter()),
-        bytes: BYTES,
         rest: Yield {
             rank: number as u64,
             active: (begins, ends),
@@ -345,7 +344,7 @@ fn main() {
             let skew = cost.whole.activity.skew_ns();
             println!(
                 "| {ranks} | {} | {} | {:.2} MB | {:.1} KB | {:.2} ms | at most {:.1} µs | {:.1} µs |",
-                iolab_cluster::link::Tree::new(ranks, FANOUT).height(0),
+                link::Tree::new(ranks, FANOUT).height(0),
                 cost.traffic.messages,
                 cost.traffic.bytes as f64 / 1e6,
                 cost.message as f64 / 1e3,

@@ -334,7 +334,7 @@ fn settle(
 }
 
 /// Longest name, points per point of text.
-const NAME_MAX: f64 = 11.0;
+const NAME_MAX: f64 = 13.0;
 
 /// Height over which a line finds its name, points.
 const LEADER: f64 = 5.0;

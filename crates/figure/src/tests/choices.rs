@@ -14,6 +14,7 @@ fn with(flag: &str, options: &Options, factor: &str) -> Options {
         "--facet" => asked.facet = Some(factor.to_owned()),
         "--log-x or --linear-x" => asked.log_x = Some(true),
         "--log-y or --linear-y" => asked.log_y = Some(true),
+        "--center" => asked.center = Center::Mean,
         "--points" => asked.points = true,
         "--by" => asked.by = Some(factor.to_owned()),
         "--margin" => asked.margin = 0.2,
@@ -52,6 +53,43 @@ fn options_that_a_figure_would_ignore_are_refused() {
     )
     .unwrap_err();
     insta::assert_snapshot!(error.to_string().replace('\n', " /"), @"a figure of the kind ratio does not use --points /  leave it out; it suits --kind response");
+}
+
+#[test]
+fn centre_and_bar_are_the_requested_ones() {
+    let summary = iolab_stats::summary(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).expect("numbers");
+    let sd = (32.0f64 / 7.0).sqrt();
+    for (name, expected, bar) in [
+        ("median", 4.5, (2.0, 9.0)),
+        (
+            "mean",
+            5.0,
+            (
+                5.0 - 2.364_624 * sd / 8f64.sqrt(),
+                5.0 + 2.364_624 * sd / 8f64.sqrt(),
+            ),
+        ),
+        ("quartiles", 4.5, summary.quartiles().expect("enough")),
+        ("sd", 5.0, (5.0 - sd, 5.0 + sd)),
+    ] {
+        let center: Center = name.parse().expect("a name");
+        let (low, high) = center.bar(&summary).expect("enough trials");
+        assert_eq!(center.of(&summary), expected, "{name}");
+        assert!(
+            (low - bar.0).abs() < 1e-4 && (high - bar.1).abs() < 1e-4,
+            "{name}: {low} to {high}"
+        );
+        let asked = Options {
+            center,
+            ..kind(FigureKind::Response)
+        };
+        let note = figure_of(&[sizes()], &asked).expect("drawn").model.note;
+        assert!(
+            note.starts_with(center.words().0) && note.contains(center.words().1),
+            "{note}"
+        );
+    }
+    assert!("middle".parse::<Center>().is_err());
 }
 
 /// Two runs are compared in the quantity that is asked for.
