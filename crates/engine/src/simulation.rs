@@ -99,7 +99,7 @@ pub fn run_list(
     run_workers(vec![Worker::listed(spec, list, &machine)?], &machine)
 }
 
-/// What the workers of a trial share.
+/// Disk, clock and stop flag for the workers of a trial.
 fn machine<'a>(disk: &'a mut dyn Disk, start_ns: u64, stop: &'a AtomicBool) -> Machine<'a> {
     let clock = Clock::in_virtual_time();
     clock.set(start_ns);

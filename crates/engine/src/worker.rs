@@ -34,7 +34,7 @@ pub(crate) struct Worker<'a, B, T, R> {
     pub(crate) common: Common<'a>,
 }
 
-/// What a worker waits for before its next turn.
+/// Event that a worker waits for before its next turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// Nothing: the last request is over.

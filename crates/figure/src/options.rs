@@ -49,7 +49,7 @@ fn response_of(level: &ServiceLevel) -> Option<Response> {
     of_time.filter(|_| level.of != Requests::Syncs)
 }
 
-/// What stands for the trials of a cell.
+/// Centre of the trials of a cell, with its bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Center {
     /// The median and its 95 % interval, with the quartiles as a band if there is room.
@@ -133,7 +133,7 @@ pub struct Options {
     pub log_x: Option<bool>,
     /// Logarithmic or linear y axis; `None`: chosen from the data.
     pub log_y: Option<bool>,
-    /// What stands for the trials of a cell.
+    /// Centre and bar of the trials of a cell.
     pub center: Center,
     /// Whether to draw every trial as a dot as well.
     pub points: bool,

@@ -101,8 +101,8 @@ pub fn open(path: &Path, metadata: &Metadata) -> io::Result<Take<File>> {
     Ok(File::open(path)?.take(metadata.len()))
 }
 
-/// What `read` makes of the definition of this name: of a built-in one, or of the TOML file at this path. `kind` names the kind of
-/// definition in messages.
+/// Reads the definition of this name with `read`: a built-in one, or the TOML file at this path. `kind` names the kind of definition
+/// in messages.
 ///
 /// # Errors
 ///

@@ -81,8 +81,8 @@ pub fn ljung_box(data: &[f64], lags: usize) -> Option<LjungBox> {
 /// chain Monte Carlo", Statistical Science 7 (1992) 473-483. At least 1 and at most `n`:
 /// values that alternate are not called better than independent ones. It assumes a stationary
 /// series; a drift gives a small value. No more than 2000 lags are looked at, so that for
-/// a longer correlation the result is too large. Of more than 50,000 values, the lags are those of the means of
-/// neighbours, as many together as it takes: their variance holds what the neighbours have in common.
+/// a longer correlation the result is too large. A series of more than 50,000 values is first averaged over neighbours, at least two
+/// and as many as it takes: the sum is over lags of these means, and the variance of the means stands for that within them.
 ///
 /// `None` below 2 values, when a value is not finite, when all are equal, or when their sum
 /// or a deviation overflows.

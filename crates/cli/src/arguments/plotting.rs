@@ -60,7 +60,7 @@ pub(crate) struct Plot {
     /// Linear y axis
     #[arg(long)]
     pub(crate) linear_y: bool,
-    /// What stands for the trials of a cell: median or mean with a 95 % interval, quartiles, or sd (mean and standard deviation)
+    /// Centre and bar of the trials of a cell: median or mean with a 95 % interval, quartiles, or sd (mean and standard deviation)
     #[arg(long, value_parser = Center::from_str, default_value = "median")]
     pub(crate) center: Center,
     /// Also draw every trial as a dot
