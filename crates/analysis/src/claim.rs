@@ -379,7 +379,7 @@ pub enum Standing {
     Main,
     /// The best median of all.
     Best,
-    /// Within [`MARGIN`](MARGIN) of every size that may be the best, even if shown to be worse.
+    /// Within [`MARGIN`] of every size that may be the best, even if shown to be worse.
     Near,
     /// Possibly the best: not shown to be worse than the size with the best median.
     Open,

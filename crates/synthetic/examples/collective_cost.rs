@@ -94,40 +94,32 @@ struct Yield {
     deed: Option<TrialContribution>,
 }
 
-impl Yield {
-    fn of(deed: TrialContribution) -> Self {
+impl From<Yield> for TrialContribution {
+    fn from(own: Yield) -> Self {
+        let made = || deed(own.rank, own.active);
+        own.deed.unwrap_or_else(made)
+    }
+}
+
+impl From<TrialContribution> for Yield {
+    fn from(deed: TrialContribution) -> Self {
         Self {
             rank: 0,
             active: (0, 0),
             deed: Some(deed),
         }
     }
-
-    fn into_deed(self) -> TrialContribution {
-        let made = || deed(self.rank, self.active);
-        self.deed.unwrap_or_else(made)
-    }
-}
-
-impl From<Yield> for TrialContribution {
-    fn from(own: Yield) -> Self {
-        own.into_deed()
-    }
-}
-
-impl From<TrialContribution> for Yield {
-    fn from(deed: TrialContribution) -> Self {
-        Self::of(deed)
-    }
 }
 
 impl Gathered for Yield {
     fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
-        self.into_deed().seen_through(clock).map(Self::of)
+        TrialContribution::from(self)
+            .seen_through(clock)
+            .map(Self::from)
     }
 
     fn join(self, other: Self) -> Self {
-        Self::of(self.into_deed().join(other.into_deed()))
+        TrialContribution::from(self).join(other.into()).into()
     }
 }
 
