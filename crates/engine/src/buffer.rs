@@ -138,7 +138,8 @@ pub(crate) struct ArenaPart {
 /// One worker's buffers, one per slot of its depth, contiguous in an arena.
 #[derive(Debug)]
 pub(crate) struct Buffers {
-    arena: Arc<Arena>,
+    /// The memory; `None` for buffers of no bytes.
+    arena: Option<Arc<Arena>>,
     /// A box that is freed together with the mapping: every slot points into it.
     places: NonNull<[BufferAddress]>,
     /// The slots that are not in use; the last is taken next.
@@ -176,33 +177,22 @@ impl Buffers {
         let len = u32::try_from(spec.largest_request()).map_err(|_| no_memory(spec))?;
         let first = before as usize * spec.depth as usize;
         let start = |index: u32| arena.at((first + index as usize) * stride);
-        let mut buffers = Self::at(spec.depth, start, len, Arc::clone(&arena), registration);
+        let mut buffers = Self::at(spec.depth, start, len);
+        buffers.arena = Some(Arc::clone(&arena));
+        buffers.registration = registration;
         buffers.prepare(spec, stride, worker, is_filled)?;
         Ok(buffers)
     }
 
-    /// Buffers of no bytes, for requests that move none.
-    ///
-    /// # Errors
-    /// When there is no memory.
-    pub(crate) fn empty(depth: u32) -> Result<Self> {
-        let arena = Arc::new(Arena::new(&TrialSpec::default(), 1)?);
-        let start = |_| arena.at(0);
-        let shared = Registration::default();
-        let mut buffers = Self::at(depth, start, 0, Arc::clone(&arena), shared);
-        // The first slot is taken first.
+    /// Buffers of no bytes, for requests that move none. The first slot is taken first.
+    pub(crate) fn empty(depth: u32) -> Self {
+        let mut buffers = Self::at(depth, |_| NonNull::dangling(), 0);
         buffers.home.reverse();
-        Ok(buffers)
+        buffers
     }
 
-    /// Buffers of `len` bytes each, which start at these addresses of the arena.
-    fn at(
-        depth: u32,
-        start: impl Fn(u32) -> NonNull<u8>,
-        len: u32,
-        arena: Arc<Arena>,
-        registration: Registration,
-    ) -> Self {
+    /// Buffers of `len` bytes each, which start at these addresses.
+    fn at(depth: u32, start: impl Fn(u32) -> NonNull<u8>, len: u32) -> Self {
         let place = |index: u32| BufferAddress {
             start: start(index),
             len,
@@ -212,13 +202,13 @@ impl Buffers {
         let places = NonNull::from(Box::leak(places));
         let first = places.cast::<BufferAddress>();
         Self {
-            arena,
+            arena: None,
             places,
             // SAFETY: there is a place for every number below the depth.
             home: (0..depth as usize)
                 .map(|index| Slot(unsafe { first.add(index) }))
                 .collect(),
-            registration,
+            registration: Registration::default(),
         }
     }
 
@@ -345,7 +335,7 @@ impl Drop for Buffers {
     fn drop(&mut self) {
         if !self.is_complete() {
             // The kernel may still use the missing slots: the arena is never dropped.
-            std::mem::forget(Arc::clone(&self.arena));
+            std::mem::forget(self.arena.clone());
             return;
         }
         self.home.clear();

@@ -19,7 +19,7 @@ use iolab_workload::region_state::Region;
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::units::exact_size;
 use iolab_workload::{Error, Result};
-use worker::{Machine, Worker};
+use worker::{Machine, Place, Worker};
 
 /// A request to a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub fn run(
     check(spec)?;
     check_in_flight([spec])?;
     let machine = machine(disk, start_ns, stop);
-    run_workers(workers(spec, 0, &machine)?, &machine)
+    run_workers(workers(spec, 0, &machine), &machine)
 }
 
 /// As [`run`], with the requests of a list in place of a pattern: by its times if the trial has a rate, otherwise each as soon as
@@ -96,7 +96,13 @@ pub fn run_list(
     check_list(spec)?;
     check_in_flight([spec])?;
     let machine = machine(disk, start_ns, stop);
-    run_workers(vec![Worker::listed(spec, list, &machine)?], &machine)
+    let place = Place {
+        spec,
+        number: 0,
+        id: 0,
+        machine: &machine,
+    };
+    run_workers(vec![Worker::listed(place, list)], &machine)
 }
 
 /// Disk, clock and stop flag for the workers of a trial.
@@ -139,7 +145,7 @@ pub fn run_groups(
     for group in groups {
         check(&group.trial)?;
         let first = all.len() as u32;
-        let mut own = workers(&group.trial, first, &machine)?;
+        let mut own = workers(&group.trial, first, &machine);
         for worker in &mut own {
             worker.follows = group.follows;
         }
@@ -201,9 +207,14 @@ fn seen() -> (Counters, Region) {
 }
 
 /// The workers of a group, of which the first gets this number.
-fn workers<'a>(spec: &TrialSpec, first: u32, machine: &'a Machine<'a>) -> Result<Vec<Worker<'a>>> {
-    let worker = |number| Worker::new(spec, (number, first + number), machine);
-    (0..spec.threads).map(worker).collect()
+fn workers<'a>(spec: &TrialSpec, first: u32, machine: &'a Machine<'a>) -> Vec<Worker<'a>> {
+    let place = |number| Place {
+        spec,
+        number,
+        id: first + number,
+        machine,
+    };
+    (0..spec.threads).map(place).map(Worker::new).collect()
 }
 
 /// Advances time until all workers are done; returns the disk's time then.

@@ -47,7 +47,7 @@ pub(crate) enum Wait {
     CompletionUntil(u64),
 }
 
-/// The turns of a worker, none of which waits: who has them taken, waits in between, on a clock and a target or in virtual time.
+/// The turns of a worker. A turn never waits: its caller waits between two of them, for a clock and a target or in virtual time.
 pub(crate) trait Turns {
     /// The trial begins at a stamp.
     fn begin(&mut self, start: u64);

@@ -270,7 +270,7 @@ const DIRECT: &[Change] = &[
     ("served from a cache but for a page", |f| {
         counted(f, [Some(0), Some(4096), None], None)
     }),
-    // Pages of another reader are no proof.
+    // Pages of another reader prove nothing.
     ("pages from before", |f| {
         probe(
             f,

@@ -32,7 +32,7 @@ fn every_preparation_works() {
             Ok(mut buffers) => {
                 if bs > 4096 || spec.buffer_init == BufferInit::Huge {
                     assert_eq!(address(&buffers.home()[0]) % huge_page(), 0);
-                    let _ = buffers.arena.at(huge_page());
+                    let _ = buffers.arena.as_ref().expect("memory").at(huge_page());
                 }
                 assert_eq!(address(&buffers.home()[1]) % 4096, 0);
                 let zero = buffers.home_mut()[1].bytes().iter().all(|b| *b == 0);

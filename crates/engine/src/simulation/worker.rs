@@ -9,11 +9,8 @@ use crate::list::{Feed, ListedRequests, ListedStarts, RequestList};
 use crate::request::{Action, Completion, InFlight, Queue, Request};
 use crate::worker::latency_log::{Notes, SpareHistograms};
 use crate::worker::open_loop::Open;
-use crate::worker::{
-    self, Closed, Common, Requests, Timing, Turns, Varied, Wait, WorkerOutcome, outcome,
-};
+use crate::worker::{self, Closed, Common, Requests, Timing, Turns, Varied, Wait, WorkerOutcome};
 use iolab_host::clock::Clock;
-use iolab_workload::Result;
 use iolab_workload::outcome::{Effective, Ended};
 use iolab_workload::trial::TrialSpec;
 
@@ -115,6 +112,17 @@ where
     }
 }
 
+/// A worker's place in a trial.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'s, 'a> {
+    pub(super) spec: &'s TrialSpec,
+    /// Number among the workers of its group.
+    pub(super) number: u32,
+    /// Number among all workers of the trial.
+    pub(super) id: u32,
+    pub(super) machine: &'a Machine<'a>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Running,
@@ -141,94 +149,51 @@ pub(super) struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    /// Worker `number` of its group, which is worker `id` of the trial.
-    ///
-    /// # Errors
-    /// When there is no memory.
-    pub(super) fn new(
-        spec: &TrialSpec,
-        (number, id): (u32, u32),
-        machine: &'a Machine<'a>,
-    ) -> Result<Self> {
-        let log = Notes::of_latencies(spec, &machine.clock);
-        let requests = Varied::new(spec, number, &machine.clock);
+    /// Worker of a pattern.
+    pub(super) fn new(place: Place<'_, 'a>) -> Self {
+        let (spec, clock) = (place.spec, &place.machine.clock);
+        let log = Notes::of_latencies(spec, clock);
+        let requests = Varied::new(spec, place.number, clock);
         let spare = SpareHistograms::default();
         match (spec.rate, spec.latency) {
             (Some(rate), _) => {
-                let open = Open::new(spec, rate, number, &machine.clock, log, &spare);
-                Self::of(
-                    spec,
-                    (number, id),
-                    machine,
-                    open.in_virtual_time(),
-                    requests,
-                )
+                let open = Open::new(spec, rate, place.number, clock, log, &spare);
+                Self::of(place, open.in_virtual_time(), requests)
             }
-            (None, true) => Self::of(
-                spec,
-                (number, id),
-                machine,
-                Closed::<true, _>(log),
-                requests,
-            ),
-            (None, false) => Self::of(
-                spec,
-                (number, id),
-                machine,
-                Closed::<false, _>(log),
-                requests,
-            ),
+            (None, true) => Self::of(place, Closed::<true, _>(log), requests),
+            (None, false) => Self::of(place, Closed::<false, _>(log), requests),
         }
     }
 
     /// The only worker of a trial, which goes through a list.
-    ///
-    /// # Errors
-    /// When there is no memory.
-    pub(super) fn listed(
-        spec: &TrialSpec,
-        list: &'a mut dyn RequestList,
-        machine: &'a Machine<'a>,
-    ) -> Result<Self> {
-        let log = Notes::of_latencies(spec, &machine.clock);
+    pub(super) fn listed(place: Place<'_, 'a>, list: &'a mut dyn RequestList) -> Self {
+        let (spec, clock) = (place.spec, &place.machine.clock);
+        let log = Notes::of_latencies(spec, clock);
         let feed = Feed::new(list);
         match spec.rate {
             Some(rate) => {
-                let starts = ListedStarts::new(&feed, &machine.clock);
+                let starts = ListedStarts::new(&feed, clock);
                 let spare = SpareHistograms::default();
-                let open = Open::of(starts, spec, rate, &machine.clock, log, &spare);
-                Self::of(
-                    spec,
-                    (0, 0),
-                    machine,
-                    open.in_virtual_time(),
-                    ListedRequests(feed),
-                )
+                let open = Open::of(starts, spec, rate, clock, log, &spare);
+                Self::of(place, open.in_virtual_time(), ListedRequests(feed))
             }
-            None => Self::of(
-                spec,
-                (0, 0),
-                machine,
-                Closed::<true, _>(log),
-                ListedRequests(feed),
-            ),
+            None => Self::of(place, Closed::<true, _>(log), ListedRequests(feed)),
         }
     }
 
-    fn of<T: Timing + 'a, R: Requests + 'a>(
-        spec: &TrialSpec,
-        (number, id): (u32, u32),
-        machine: &'a Machine<'a>,
-        timing: T,
-        requests: R,
-    ) -> Result<Self>
+    fn of<T: Timing + 'a, R: Requests + 'a>(place: Place<'_, 'a>, timing: T, requests: R) -> Self
     where
         worker::Worker<'a, AtDisk<'a>, T, R>: Turns,
     {
+        let Place {
+            spec,
+            number,
+            id,
+            machine,
+        } = place;
         let (clock, spare) = (&machine.clock, SpareHistograms::default());
-        let timed = outcome::is_timed(spec);
-        let begun = WorkerOutcome::begun(spec, timed, clock, Effective::default(), &spare);
-        let buffers = Buffers::empty(spec.depth)?;
+        let begun = WorkerOutcome::begun(spec, T::TIMED, clock, Effective::default(), &spare);
+        let buffers = Buffers::empty(spec.depth);
         let common = Common::new(spec, number, begun, buffers, clock, machine.stop);
         let engine = worker::Worker {
             backend: AtDisk {
@@ -254,7 +219,7 @@ impl<'a> Worker<'a> {
             state: State::Running,
         };
         own.engine.begin(clock.now());
-        Ok(own)
+        own
     }
 
     /// Whether all of its requests are done.
@@ -274,7 +239,8 @@ impl<'a> Worker<'a> {
     pub(super) fn completed(&mut self, slot: u32) {
         match self.state {
             State::Running => self.ready.extend(self.engine.completed(slot)),
-            State::Syncing | State::Over => self.synced(),
+            State::Syncing => self.synced(),
+            State::Over => {}
         }
     }
 

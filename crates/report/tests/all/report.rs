@@ -145,7 +145,7 @@ fn the_content_in_latex() {
     let inputs = inputs(vec![sizes()]);
     let report = StudyReport::new(&inputs);
     let latex = report.latex("report").unwrap();
-    // Methods and references are those of the document in Markdown.
+    // Methods and references equal the ones in Markdown.
     let (before, rest) = latex.text.split_once("\\subsection{Method}").unwrap();
     let (_, after) = rest.split_once("\\subsection{Evidence").unwrap();
     insta::assert_snapshot!("latex", format!("{before}\\subsection{{Evidence{after}"));
