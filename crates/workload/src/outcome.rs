@@ -288,7 +288,7 @@ impl Effective {
 }
 
 /// The result of one trial; by default of one without requests.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Outcome {
     /// Requests by operation.
     pub operations: PerOperation<Tally>,
@@ -354,12 +354,39 @@ pub struct GroupOutcome {
     pub outcome: Outcome,
 }
 
+impl Default for Outcome {
+    fn default() -> Self {
+        Self::of(PerOperation::default())
+    }
+}
+
 impl Outcome {
-    /// The outcome of a trial with these requests, in which nothing else was counted.
+    /// The outcome of a trial with these requests, in which nothing else was counted. Each field is named, since the default has
+    /// histograms that a worker would fill with zeros before each trial.
     pub fn of(operations: PerOperation<Tally>) -> Self {
         Self {
             operations,
-            ..Self::default()
+            errors: 0,
+            failure: None,
+            ended: Ended::Done,
+            elapsed_ns: 0,
+            all_active_ns: 0,
+            in_flight: None,
+            end_sync_ns: 0,
+            paused_ns: 0,
+            clock_drift_ppm: 0.0,
+            counters: Counters::default(),
+            region: Region::default(),
+            effective: Effective::default(),
+            rate_report: None,
+            series: Series::default(),
+            latency_over_time: None,
+            verified: None,
+            request_sizes: RequestSizes::default(),
+            cpus_used: Cpus::default(),
+            run_delay_ns: None,
+            groups: Vec::new(),
+            traced: None,
         }
     }
 
