@@ -30,7 +30,7 @@ pub const KEEPS: Scenario = Scenario {
     build: || Scene::on_fuse(Behaviour::default()),
     workload: VERIFIED,
     expect: Expect {
-        says: &["was read back and is correct"],
+        says: &["that was read back is correct"],
         ..Expect::UNKNOWN
     },
 };
