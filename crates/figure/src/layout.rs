@@ -10,7 +10,6 @@ use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};
 use super::text;
 use axes::AxisTicks;
 use iolab_workload::{Error, Result};
-use legend::DirectLabel;
 
 /// Empty margin at every edge, points.
 const MARGIN: f64 = 3.0;
@@ -149,7 +148,7 @@ pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
             line,
         );
     }
-    let direct = legend::direct_labels(model, &canvas);
+    let direct = legend::with_direct_names(model, &canvas);
     top = legend::draw(model, direct.is_some(), &mut canvas, top);
     let notes = text::wrapped(&model.note, sizes.small, room);
     let below = match notes.len() {
@@ -162,7 +161,7 @@ pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
     let place = PanelArea {
         top,
         height,
-        direct: direct.as_deref(),
+        direct,
     };
     let grid = Grid::new(model, &canvas, &place);
     if grid.panel_height_min() < PANEL_HEIGHT_MIN || grid.panel_width() < PANEL_HEIGHT_MIN {
@@ -221,13 +220,13 @@ struct PanelArea<'a> {
     top: f64,
     /// Height including axes and titles; `None`: follows from the width.
     height: Option<f64>,
-    /// Labels at the ends of lines, right of the panel.
-    direct: Option<&'a [DirectLabel]>,
+    /// The panel with names at the ends of its lines, right of it.
+    direct: Option<&'a Panel>,
 }
 
 /// Positioned panels.
 #[derive(Debug)]
-struct Grid<'a> {
+struct Grid {
     columns: usize,
     frames: Vec<Frame>,
     x_ticks: Vec<AxisTicks>,
@@ -235,7 +234,7 @@ struct Grid<'a> {
     /// Height of everything below the last row.
     below: f64,
     bottom: f64,
-    direct: Option<&'a [DirectLabel]>,
+    has_direct_names: bool,
 }
 
 /// Space around each panel.
@@ -248,8 +247,8 @@ struct Margins {
     gap: f64,
 }
 
-impl<'a> Grid<'a> {
-    fn new(model: &FigureModel, canvas: &Canvas, place: &PanelArea<'a>) -> Self {
+impl Grid {
+    fn new(model: &FigureModel, canvas: &Canvas, place: &PanelArea<'_>) -> Self {
         let sizes = canvas.sizes;
         let columns = columns(model, canvas);
         // Starts with the smallest margins and only increases them, so that the iteration converges.
@@ -266,7 +265,7 @@ impl<'a> Grid<'a> {
             y_ticks: Vec::new(),
             below: 0.0,
             bottom: 0.0,
-            direct: place.direct,
+            has_direct_names: place.direct.is_some(),
         };
         for _ in 0..ROUNDS {
             grid.arrange(model, canvas, place, margins);
@@ -409,8 +408,8 @@ impl<'a> Grid<'a> {
         }
         legend::draw_reference_lines(canvas, frame, panel, i < self.columns);
         marks::draw(canvas, frame, panel);
-        if let Some(labels) = self.direct {
-            legend::draw_direct(canvas, frame, panel, labels);
+        if self.has_direct_names {
+            legend::draw_direct(canvas, frame, panel);
         }
         canvas.close();
     }
@@ -461,8 +460,9 @@ impl<'a> Grid<'a> {
 
 /// Width of the labels of lines, right of the panels.
 fn side(canvas: &Canvas, place: &PanelArea<'_>) -> f64 {
-    let labels = place.direct;
-    labels.map_or(0.0, |labels| legend::direct_width(labels, canvas))
+    place
+        .direct
+        .map_or(0.0, |panel| legend::direct_width(panel, canvas))
 }
 
 /// Height of the items above a row of panels.
@@ -491,7 +491,7 @@ fn columns(model: &FigureModel, canvas: &Canvas) -> usize {
 }
 
 fn heights(
-    grid: &Grid<'_>,
+    grid: &Grid,
     model: &FigureModel,
     place: &PanelArea<'_>,
     heads: &[f64],

@@ -4,7 +4,6 @@ use iolab_workload::Result;
 
 use super::scene::Hatch;
 use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};
-use super::svg;
 use super::text::{fitted, fitted_name, width, wrapped};
 
 /// Width and height, pixels.
@@ -68,16 +67,14 @@ pub struct PreviewNumber {
     pub column: String,
     /// The value without its unit.
     pub value: String,
-    /// Unit of the number.
-    pub unit: String,
+    /// Unit of the number and of its bar; bars of one unit are comparable.
+    pub unit: &'static str,
     /// Text below the value.
     pub note: String,
-    /// Length of its bar, in `scale`.
+    /// Length of its bar, in `unit`.
     pub amount: f64,
-    /// Ends of its 95 % interval, in `scale`.
+    /// Ends of its 95 % interval, in `unit`.
     pub interval: Option<(f64, f64)>,
-    /// Unit of its bar; bars of one unit are comparable: `MB/s`, `IOPS` or `ns`.
-    pub scale: &'static str,
     /// Whether its evidence weakens it: its bar is hatched.
     pub is_doubtful: bool,
     /// Index of its target among the targets of a page, which decides its colour in all figures.
@@ -90,29 +87,6 @@ pub struct PreviewNumber {
 /// Of kind failed when it cannot be drawn.
 pub fn png(numbers: &[PreviewNumber], words: &PreviewText) -> Result<Vec<u8>> {
     super::png::png(&scene(numbers, words), DPI)
-}
-
-/// The picture as SVG, with ids that begin with `id`.
-pub fn svg(numbers: &[PreviewNumber], words: &PreviewText, id: &str) -> String {
-    let described = |number: &PreviewNumber| {
-        let name = [&number.row, &number.row_aside, &number.row_note].map(String::as_str);
-        let name: Vec<&str> = name.into_iter().filter(|text| !text.is_empty()).collect();
-        format!(
-            "{} {}: {} {}",
-            name.join(" "),
-            number.column,
-            number.value,
-            number.unit
-        )
-    };
-    let description: Vec<String> = numbers.iter().map(described).collect();
-    let said = svg::Words {
-        id,
-        title: &words.title,
-        description: &description.join("; "),
-        unit: "",
-    };
-    svg::write(&scene(numbers, words), &said)
 }
 
 fn scene(numbers: &[PreviewNumber], words: &PreviewText) -> Scene {
@@ -177,7 +151,7 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText) -> Scene {
             let at = columns.iter().position(|name| *name == number.column);
             let at = at.unwrap_or(0);
             let x = MARGIN + NAMES + column * at as f64;
-            let longest = shown().filter(|other| other.scale == number.scale);
+            let longest = shown().filter(|other| other.unit == number.unit);
             let longest = longest.map(reach).fold(0.0, f64::max);
             let room = column - GUTTER;
             items.extend(drawn(number, (x, middle), (room, longest), scale));
@@ -241,7 +215,7 @@ fn shrunk(text: &str, size: f64, room: f64) -> (f64, String) {
 /// Width of a value with its unit in a row of full size, pixels.
 fn value_width(number: &PreviewNumber) -> f64 {
     let [value, unit, _] = SIZES;
-    width(&number.value, value) + BEFORE_UNIT + width(&number.unit, unit)
+    width(&number.value, value) + BEFORE_UNIT + width(number.unit, unit)
 }
 
 /// The end of a bar or of its interval, whichever is greater, in the unit of the bar.
@@ -277,7 +251,7 @@ fn drawn(
             (unit_x, middle),
             sizes[1],
             Paint::Muted,
-            number.unit.clone(),
+            number.unit.to_owned(),
         ),
         text_at((x, middle + 24.0 * scale), note_size, Paint::Muted, note),
         Item::Open {
@@ -374,11 +348,10 @@ mod tests {
             row_note: "Q1 T1".to_owned(),
             column: column.to_owned(),
             value: "502".to_owned(),
-            unit: "MB/s".to_owned(),
+            unit: "MB/s",
             note: "±2.0 %".to_owned(),
             amount: 502.0,
             interval: Some((492.0, 512.0)),
-            scale: "MB/s",
             is_doubtful,
             target: 0,
         }

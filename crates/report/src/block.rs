@@ -105,17 +105,8 @@ pub struct Picture {
     pub name: String,
     /// Class of the figure in a page; empty for none.
     pub class: &'static str,
-    /// The drawing.
-    pub drawing: Drawing,
-}
-
-/// A drawing in the formats that writers need.
-#[derive(Debug)]
-pub enum Drawing {
-    /// A figure.
-    Figure(Box<Figure>),
-    /// A picture to share, which other formats leave out.
-    Card(String),
+    /// The figure.
+    pub figure: Box<Figure>,
 }
 
 /// Lines that are copied as they are.
@@ -125,12 +116,6 @@ pub struct Lines {
     pub file: String,
     /// The lines.
     pub text: String,
-}
-
-impl From<Figure> for Drawing {
-    fn from(figure: Figure) -> Self {
-        Self::Figure(Box::new(figure))
-    }
 }
 
 impl Block {

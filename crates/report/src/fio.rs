@@ -81,8 +81,6 @@ fn job(
     let percent = |part: u64| part as f64 * 100.0 / worked_ns as f64;
     let latency = |operation| latencies.get(&(cell.id, group, LatencyOf::service(operation)));
     let of = |operation| direction(&samples, elapsed_ns, operation, latency(operation));
-    let requests = Operation::ALL.iter().copied().filter(|o| o.is_request());
-    let times: Vec<&LatencyHistogram> = requests.filter_map(latency).collect();
     Some(json!({
         "jobname": name(record, cell, group),
         "groupid": number,
@@ -102,9 +100,6 @@ fn job(
         "ctx": sum(|s| s.counters.usage.voluntary_switches),
         "majf": sum(|s| s.counters.usage.major_faults),
         "minf": sum(|s| s.counters.usage.minor_faults),
-        "latency_ns": classes(&times, 1, &BELOW_1000, None),
-        "latency_us": classes(&times, 1000, &BELOW_1000, None),
-        "latency_ms": classes(&times, 1_000_000, &BELOW_2000, Some(">=2000")),
     }))
 }
 
@@ -201,39 +196,6 @@ impl Spread {
     }
 }
 
-/// Upper ends of fio's latency classes.
-const BELOW_1000: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
-
-const BELOW_2000: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
-
-/// Percentage of all requests in each latency class of one unit, with longer times in the class `rest`. Shorter
-/// times belong to the smaller unit.
-fn classes(
-    times: &[&LatencyHistogram],
-    unit_ns: u64,
-    ends: &[u64],
-    rest: Option<&str>,
-) -> Map<String, Value> {
-    let total: u64 = times.iter().map(|times| times.len()).sum();
-    let counts: Vec<(u64, u64)> = times.iter().copied().flat_map(counts).collect();
-    let within = |from: u64, to: u64| {
-        let inside = counts.iter().filter(|(ns, _)| (from..to).contains(ns));
-        let count: u64 = inside.map(|(_, count)| count).sum();
-        count as f64 * 100.0 / total.max(1) as f64
-    };
-    let mut from = if unit_ns == 1 { 0 } else { unit_ns };
-    let mut classes = Map::new();
-    for end in ends {
-        let to = end * unit_ns;
-        classes.insert(end.to_string(), within(from, to).into());
-        from = to;
-    }
-    if let Some(rest) = rest {
-        classes.insert(rest.to_owned(), within(from, u64::MAX).into());
-    }
-    classes
-}
-
 /// Times as in JSON+. iolab's service time is the sum of both of fio's: from just before the submission to the completion.
 fn latency_of(times: Option<&LatencyHistogram>) -> Value {
     let Some(times) = times.filter(|times| !times.is_empty()) else {
@@ -259,27 +221,4 @@ fn latency_of(times: Option<&LatencyHistogram>) -> Value {
         "percentile": percentile,
         "bins": bins,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_time_lies_in_one_class() {
-        let mut times = LatencyHistogram::new(3).expect("valid");
-        for ns in [1, 999, 1000, 1500, 999_999, 1_000_000, 5_000_000_000] {
-            times.record(ns).expect("in bounds");
-        }
-        let units = [
-            classes(&[&times], 1, &BELOW_1000, None),
-            classes(&[&times], 1000, &BELOW_1000, None),
-            classes(&[&times], 1_000_000, &BELOW_2000, Some(">=2000")),
-        ];
-        let all = units.iter().flat_map(|classes| classes.values());
-        let sum: f64 = all.filter_map(Value::as_f64).sum();
-        assert!((sum - 100.0).abs() < 1e-9, "{units:?}");
-        let above = units[2][">=2000"].as_f64();
-        assert!(above.is_some_and(|share| share > 14.0), "{units:?}");
-    }
 }

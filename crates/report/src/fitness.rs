@@ -450,14 +450,6 @@ fn longer(hold: Duration) -> String {
     format_duration(whole.saturating_mul(4))
 }
 
-pub(crate) fn unit(level: &ServiceLevel) -> &'static str {
-    match level.quantity {
-        LevelQuantity::Iops => "1/s",
-        LevelQuantity::Throughput => "MB/s",
-        LevelQuantity::Quantile(_) | LevelQuantity::Mean | LevelQuantity::Max => "ns",
-    }
-}
-
 /// A value of the limited quantity with its unit.
 pub fn amount(level: &ServiceLevel, value: f64) -> String {
     match level.quantity {

@@ -1,7 +1,5 @@
-//! The numbers of the picture to share: sequential and random access if they were measured, otherwise the best and the worst
-//! cell of each experiment.
+//! The numbers of the picture to share: sequential and random access, as far as they were measured.
 
-use iolab_analysis::analysis::CellAnalysis;
 use iolab_analysis::headline_numbers::{AccessOrder, HeadlineCell};
 use iolab_figure::labels;
 use iolab_figure::preview_image::{PreviewNumber, PreviewText};
@@ -9,7 +7,6 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::{exact_size, format_ns, format_percent};
 
 use crate::doubt;
-use crate::findings::levels_of;
 use crate::notation::on_page;
 use crate::overview::Overview;
 use crate::overview::main_numbers::number;
@@ -22,61 +19,12 @@ impl Overview<'_> {
         let mut names: Vec<String> = rows.iter().map(|row| row.target.to_owned()).collect();
         labels::leave_out_common(&mut names);
         let varies = self.digest.glance.varies_in_target();
-        if rows.is_empty() {
-            let runs = 0..self.inputs.len();
-            return runs.flat_map(|run| self.ends(run)).collect();
-        }
         let numbers = rows.iter().zip(&names).filter_map(|(row, name)| {
             let name = varies.then_some(name.as_str());
             let place = self.targets.iter().position(|target| target == row.target);
             of_access(row, (name, place.unwrap_or(0)))
         });
         numbers.collect()
-    }
-
-    /// The best and the worst cell of a run, or its only one.
-    fn ends(&self, run: usize) -> Vec<PreviewNumber> {
-        let Some(analysis) = self.inputs.get(run).map(|input| input.run.analysis()) else {
-            return Vec::new();
-        };
-        let response = analysis.response;
-        let rated = analysis.cells.iter().filter_map(|cell| {
-            let summary = cell.response.filter(|_| cell.n > 0)?;
-            Some((cell, summary))
-        });
-        let mut rated: Vec<_> = rated.collect();
-        rated.sort_by(|a, b| {
-            response
-                .worth(b.1.median)
-                .total_cmp(&response.worth(a.1.median))
-        });
-        let name = self.name_among_runs(analysis);
-        let number = |(cell, summary): &(&CellAnalysis, iolab_stats::Summary), column: &str| {
-            let text = response.format(summary.median);
-            let (value, unit) = text.rsplit_once(' ').unwrap_or((&text, ""));
-            let precision = summary.precision();
-            let cell = analysis.cell(cell.cell.id)?;
-            let label = levels_of(analysis, cell);
-            let label = label.map_or_else(String::new, |label| format!("   {label}"));
-            Some(PreviewNumber {
-                row: escape_control(&name).into_owned(),
-                row_aside: String::new(),
-                row_note: response.to_string(),
-                column: column.to_owned(),
-                value: on_page(value),
-                unit: unit.to_owned(),
-                note: escape_control(&format!("{}{label}", in_words(precision))).into_owned(),
-                amount: summary.median,
-                interval: summary.median_interval.map(|i| (i.low, i.high)),
-                scale: response.unit(),
-                is_doubtful: is_doubtful(cell),
-                target: 0,
-            })
-        };
-        let best = rated.first().and_then(|one| number(one, "best"));
-        let worst = rated.last().filter(|_| rated.len() > 1);
-        let worst = worst.and_then(|one| number(one, "worst"));
-        best.into_iter().chain(worst).collect()
     }
 
     /// The numbers of the picture and its words; `None` where there are no numbers.
@@ -138,6 +86,10 @@ fn of_access<'a>(
         Some(name) => (at_once, escape_control(name).into_owned()),
         None => (String::new(), at_once),
     };
+    let within = rate.precision.map_or_else(
+        || "no interval".to_owned(),
+        |precision| format!("±{}", format_percent(precision)),
+    );
     let p99 = row.latency().filter(|_| row.has_tail());
     let p99 = p99.map_or_else(String::new, |l| format!("   p99 {}", format_ns(l.p99_ns)));
     let served = row.cell.served.as_ref().filter(|_| !row.cell.is_device());
@@ -150,27 +102,13 @@ fn of_access<'a>(
         row_note,
         column: row.operation.name().to_owned(),
         value: on_page(&number(&rate)),
-        unit: rate.unit.to_owned(),
-        note: on_page(&format!("{}{p99}{served}", in_words(rate.precision))),
+        unit: rate.unit,
+        note: on_page(&format!("{within}{p99}{served}")),
         amount: rate.value,
         interval: rate.interval,
-        scale: rate.unit,
-        is_doubtful: is_doubtful(row.cell),
+        is_doubtful: row.cell.is_disturbed() || !row.cell.is_as_asked(),
         target,
     })
-}
-
-/// Half of an interval in words.
-fn in_words(precision: Option<f64>) -> String {
-    precision.map_or_else(
-        || "no interval".to_owned(),
-        |precision| format!("±{}", format_percent(precision)),
-    )
-}
-
-/// Whether the evidence of a cell weakens its numbers.
-fn is_doubtful(cell: &CellAnalysis) -> bool {
-    cell.is_disturbed() || !cell.is_as_asked()
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl Column {
     }
 
     /// The smallest width for its values.
-    fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         let lines = self.values.iter().flat_map(|value| value.lines());
         let longest = lines.map(|line| line.width()).max();
         let longest = longest.unwrap_or(0).max(self.heading.width());

@@ -1,18 +1,16 @@
-//! A run in progress on a terminal: its cells with their intervals on one axis.
+//! A run in progress on a terminal: its cells with their intervals.
 
 use std::time::Duration;
 
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::snapshot::{CellSnapshot, RepetitionGoal, RunSnapshot, WithinGoal};
-use iolab_figure::{Scale, spans_decades};
+use iolab_analysis::snapshot::{RepetitionGoal, RunSnapshot, WithinGoal};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::response::Response;
 use iolab_workload::units::format_percent;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::findings::conclusions;
 use crate::layout::{self, Column, level_columns, none};
-use crate::table::bare;
+use crate::table::{bare, range};
 
 /// The content of a live view.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,10 +53,6 @@ pub struct Screen {
     pub is_coloured: bool,
 }
 
-/// Widest axis, in columns.
-const AXIS_MAX: usize = 44;
-/// Narrowest useful axis, in columns.
-const AXIS_MIN: usize = 9;
 /// Smallest widths of the number of trials, of the response and of the half-width, so that columns do not move while numbers
 /// grow.
 const COUNT_MIN: usize = 3;
@@ -231,7 +225,7 @@ fn emphasis(run: &RunSnapshot, place: usize) -> Emphasis {
     }
 }
 
-/// Levels, number of trials, response, axis where it has room, half-width, and which cell is being measured.
+/// Levels, number of trials, response, interval where it has room, half-width, and which cell is being measured.
 fn columns(run: &RunSnapshot, cells: &[usize], width: usize) -> Vec<Column> {
     let levels = cells.iter().map(|cell| run.cells[*cell].levels.as_slice());
     let mut columns = level_columns(&run.factors, levels);
@@ -258,12 +252,12 @@ fn columns(run: &RunSnapshot, cells: &[usize], width: usize) -> Vec<Column> {
         })
         .left(),
     ]);
-    let axis = Axis::new(run, layout::room_beside(&columns, width).min(AXIS_MAX));
-    if axis.width >= AXIS_MIN {
-        let marks = column(&axis.heading(run.response), &|cell| {
-            axis.marks(&run.cells[cell])
-        });
-        columns.insert(columns.len() - 2, marks.left());
+    let interval = column("95 % interval", &|cell| {
+        let interval = run.cells[cell].response.and_then(|of| of.median_interval);
+        interval.map_or_else(none, |own| range(run.response, &own))
+    });
+    if interval.width() <= layout::room_beside(&columns, width) {
+        columns.insert(columns.len() - 2, interval);
     }
     columns
 }
@@ -276,74 +270,6 @@ fn value(run: &RunSnapshot, place: usize) -> String {
     }
     let median = cell.response.map(|response| response.median);
     median.map_or_else(none, |median| bare(run.response, median))
-}
-
-/// The axis of all intervals of a run.
-struct Axis {
-    scale: Scale,
-    /// Columns.
-    width: usize,
-    /// Range of the axis; `None` before the first value.
-    ends: Option<(f64, f64)>,
-}
-
-impl Axis {
-    fn new(run: &RunSnapshot, width: usize) -> Self {
-        let responses = run.cells.iter().filter_map(|cell| cell.response);
-        let values: Vec<f64> = responses
-            .flat_map(|response| {
-                let interval = response.median_interval;
-                let ends = interval.map(|interval| [interval.low, interval.high]);
-                ends.into_iter().flatten().chain([response.median])
-            })
-            .collect();
-        let low = values.iter().copied().min_by(f64::total_cmp);
-        let high = values.iter().copied().max_by(f64::total_cmp);
-        let ends = low.zip(high);
-        let (low, high) = ends.unwrap_or_default();
-        let scale = match low > 0.0 && spans_decades(&values, run.response) {
-            true => Scale::Log { low, high },
-            false => Scale::Linear { low, high },
-        };
-        Self { scale, width, ends }
-    }
-
-    /// `95 % interval: 174 to 940, log`, as far as it fits.
-    fn heading(&self, response: Response) -> String {
-        const NAME: &str = "95 % interval";
-        let text = |(low, high)| format!("{} to {}", bare(response, low), bare(response, high));
-        let ends = self.ends.map(text);
-        let log = match self.scale {
-            Scale::Linear { .. } => "",
-            Scale::Log { .. } => ", log",
-        };
-        let with_ends = ends.map(|ends| format!("{NAME}: {ends}{log}"));
-        let texts = [with_ends, Some(format!("{NAME}{log}"))];
-        let fitting = texts.into_iter().flatten();
-        let mut fitting = fitting.filter(|text| text.width() <= self.width);
-        fitting.next().unwrap_or_else(|| "95 %".to_owned())
-    }
-
-    /// The interval of a cell and its median; only the median where there is no interval yet.
-    fn marks(&self, cell: &CellSnapshot) -> String {
-        let mut marks = vec![b' '; self.width];
-        let Some(response) = cell.response else {
-            return String::new();
-        };
-        if let Some(interval) = response.median_interval {
-            let (low, high) = (self.column(interval.low), self.column(interval.high));
-            marks[low..=high].fill(b'-');
-            (marks[low], marks[high]) = (b'|', b'|');
-        }
-        marks[self.column(response.median)] = b'+';
-        marks.into_iter().map(char::from).collect()
-    }
-
-    /// The column of a value; the middle where all values are equal.
-    fn column(&self, value: f64) -> usize {
-        let share = self.scale.share(value).unwrap_or(0.5).clamp(0.0, 1.0);
-        (share * (self.width - 1) as f64).round() as usize
-    }
 }
 
 /// The result of a run in one line.

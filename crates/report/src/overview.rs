@@ -115,12 +115,6 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// The picture as SVG for a page, with ids that begin with `id`.
-    pub(crate) fn picture_svg(&self, id: &str) -> Option<String> {
-        let (numbers, words) = self.picture_parts()?;
-        Some(preview_image::svg(&numbers, &words, id))
-    }
-
     /// The name of a run: its experiment, and its target if another run has the same experiment.
     pub(crate) fn name_among_runs(&self, analysis: &Analysis) -> String {
         let is_alike = |other: &&&Input| other.run.analysis().experiment == analysis.experiment;

@@ -223,18 +223,26 @@ fn apart(analysis: &Analysis) -> Option<String> {
     })
 }
 
-/// A group of columns; empty where no row has values for them.
+/// Columns about one topic.
 type Theme = fn(&Analysis, &[TableRow<'_>]) -> Vec<Column>;
 
-/// All columns in order. The column of flags exists only where a flag is set.
+/// All columns in order. Besides levels and response, a column exists if a row has a value, and its heading is not a factor.
 pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     let rows = rows(analysis);
-    let themes: [Theme; 12] = [
-        of_levels, group_columns, response_columns, rank_columns, rate_columns, latency_columns,
-        mix_columns, service_columns, stage_columns, grid_columns, source_columns, end_columns,
+    let levels = rows.iter().map(|row| row.cell.cell.levels.as_slice());
+    let mut columns = level_columns(&analysis.factors, levels);
+    columns.extend(group_column(&rows));
+    columns.extend(response_columns(analysis, &rows));
+    const THEMES: [Theme; 6] = [
+        load_columns, latency_columns, mix_columns, stage_columns, grid_columns, end_columns,
     ];
-    let columns = themes.iter().flat_map(|theme| theme(analysis, &rows));
-    columns.collect()
+    let none = none();
+    let further = THEMES.iter().flat_map(|theme| theme(analysis, &rows));
+    columns.extend(further.filter(|column| {
+        let has_value = column.values.iter().any(|value| *value != none);
+        has_value && !analysis.factors.iter().any(|factor| column.is(factor))
+    }));
+    columns
 }
 
 /// A column of one value per row; see [`Column::new`].
@@ -242,161 +250,112 @@ fn column(
     rows: &[TableRow<'_>],
     heading: &str,
     dispensable: u8,
-    value: impl Fn(&CellAnalysis) -> String,
+    value: impl Fn(&CellAnalysis) -> Option<String>,
 ) -> Column {
-    Column::new(heading, dispensable, rows.iter().map(|row| value(row.cell)))
+    let values = rows.iter().map(|row| value(row.cell).unwrap_or_else(none));
+    Column::new(heading, dispensable, values)
 }
 
-/// A quantile of a latency as text; empty for none.
-fn quantile(latency: Option<Latency>, of: fn(&Latency) -> f64) -> String {
-    latency.map_or_else(none, |latency| format_ns(of(&latency)))
-}
-
-/// The level of each factor.
-fn of_levels(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    let levels = rows.iter().map(|row| row.cell.cell.levels.as_slice());
-    level_columns(&analysis.factors, levels)
-}
-
-/// The group of a row, and its throughput where that is not the response.
-fn group_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    if !analysis.has_groups() {
-        return Vec::new();
-    }
+/// The group of a row; `None` without groups.
+fn group_column(rows: &[TableRow<'_>]) -> Option<Column> {
     let names = rows
         .iter()
         .map(|row| row.group.map_or_else(none, str::to_owned));
-    let mut columns = vec![Column::new("group", 0, names).left()];
-    if analysis.response != Response::Throughput {
-        columns.push(column(rows, "MB/s", 1, |c| {
-            c.median(Response::Throughput)
-                .map_or_else(none, significant)
-        }));
-    }
-    columns
+    let is_needed = rows.iter().any(|row| row.group.is_some());
+    is_needed.then(|| Column::new("group", 0, names).left())
 }
 
-/// The number of trials, the response and its uncertainty.
+/// The number of trials, the response and its uncertainty; of groups also throughput.
 fn response_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     let response = analysis.response;
     let mark = |c: &CellAnalysis| match response.is_latency() && leaves_sync_out(c) {
         true => "*",
         false => "",
     };
-    vec![
+    let throughput = column(rows, "MB/s", 1, |c| {
+        c.median(Response::Throughput).map(significant)
+    });
+    let is_needed = analysis.has_groups() && response != Response::Throughput;
+    let columns = [
         // Number of values that the median in the next column covers: not every trial has one.
         column(rows, "n", 4, |c| {
-            c.response.map_or(c.n, |r| r.n).to_string()
+            Some(c.response.map_or(c.n, |r| r.n).to_string())
         }),
         column(rows, response.heading(), 0, |c| {
-            c.response
-                .map_or_else(none, |r| bare(response, r.median) + mark(c))
+            Some(bare(response, c.response?.median) + mark(c))
         }),
         column(rows, "95 % interval", 0, |c| {
-            let interval = c.response.and_then(|r| r.median_interval);
-            interval.map_or_else(none, |i| range(response, &i))
+            Some(range(response, &c.response?.median_interval?))
         }),
-        column(rows, "+/-", 6, |c| {
-            c.precision.map_or_else(none, format_percent)
-        }),
+        column(rows, "+/-", 6, |c| c.precision.map(format_percent)),
         column(rows, "IQR", 7, |c| {
-            let quartiles = c.response.and_then(|r| r.quartiles());
-            quartiles.map_or_else(none, |(q1, q3)| bare(response, q3 - q1))
+            let (q1, q3) = c.response?.quartiles()?;
+            Some(bare(response, q3 - q1))
+        }),
+    ];
+    let throughput = is_needed.then_some(throughput);
+    throughput.into_iter().chain(columns).collect()
+}
+
+/// The processes that took part, the throughput while all of them were active, and the achieved rate.
+fn load_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
+    vec![
+        column(rows, "ranks", 5, |c| {
+            Some(c.ranks.as_ref()?.ranks.to_string())
+        }),
+        column(rows, "hosts", 5, |c| {
+            Some(c.ranks.as_ref()?.hosts.to_string())
+        }),
+        column(rows, "all active MB/s", 2, |c| {
+            Some(significant(c.ranks.as_ref()?.all_active?.median))
+        }),
+        column(rows, "achieved/s", 3, |c| {
+            Some(significant(c.rate_report.as_ref()?.rate_achieved))
         }),
     ]
 }
 
-/// The number of processes, where several took part, and the throughput while all of them were active.
-fn rank_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    if !analysis.spans_ranks() {
-        return Vec::new();
-    }
-    let count = |name: &str, of: fn(&CellRanks) -> usize| {
-        let varies = analysis.factors.iter().any(|factor| factor == name);
-        let text = |c: &CellAnalysis| c.ranks.as_ref().map_or_else(none, |r| of(r).to_string());
-        (!varies).then(|| column(rows, name, 5, text))
-    };
-    let active = column(rows, "all active MB/s", 2, |c| {
-        let summary = c.ranks.as_ref().and_then(|ranks| ranks.all_active);
-        summary.map_or_else(none, |s| significant(s.median))
-    });
-    let counts = [count("ranks", |r| r.ranks), count("hosts", |r| r.hosts)];
-    counts.into_iter().flatten().chain([active]).collect()
-}
-
-/// Whether requests had a rate.
-fn has_rates(rows: &[TableRow<'_>]) -> bool {
-    rows.iter().any(|row| row.cell.rate_report.is_some())
-}
-
-/// The achieved rate relative to the requested one.
-fn rate_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    if !has_rates(rows) {
-        return Vec::new();
-    }
-    let achieved = |c: &CellAnalysis| {
-        let report = c.rate_report.as_ref();
-        report.map_or_else(none, |p| significant(p.rate_achieved))
-    };
-    vec![column(rows, "achieved/s", 3, achieved)]
-}
-
 /// Latencies of requests and of syncs. None for programs, and for trials without recorded times; separate by operation for a mix.
 fn latency_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    let mut columns = Vec::new();
-    let any = |has: fn(&CellAnalysis) -> bool| rows.iter().any(|row| has(row.cell));
-    if any(|c| c.latency.is_some() && c.mix.is_none()) {
-        let of = |c: &CellAnalysis, of: fn(&Latency) -> f64| {
-            let mark = if leaves_sync_out(c) { "*" } else { "" };
-            c.latency.map_or_else(none, |l| format_ns(of(&l)) + mark)
-        };
-        // Where the latency is the response, its median is already shown.
-        let dispensable = match analysis.response {
-            Response::Latency => 7,
-            _ => 3,
-        };
-        columns.push(column(rows, "p50", dispensable, |c| of(c, |l| l.p50_ns)));
-        // Where it is the response, it is already shown, and withheld where too few trials have it.
-        if analysis.response != Response::P99 {
-            columns.push(column(rows, "p99", 2, |c| of(c, |l| l.p99_ns)));
-        }
-    }
-    if any(|c| c.sync.is_some()) {
-        columns.push(column(rows, "sync p50", 4, |c| {
-            quantile(c.sync, |l| l.p50_ns)
-        }));
-        columns.push(column(rows, "sync p99", 4, |c| {
-            quantile(c.sync, |l| l.p99_ns)
-        }));
-    }
-    columns
-}
-
-/// The service time next to response times. Without a rate, the latency is the service time.
-fn service_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    if !has_rates(rows) {
-        return Vec::new();
-    }
-    let service = |c: &CellAnalysis| {
-        let service = c.rate_report.as_ref().map_or(c.latency, |p| p.service);
-        quantile(service, |l| l.p50_ns)
+    let is_plain = |c: &CellAnalysis| c.latency.is_some() && c.mix.is_none();
+    let is_shown = rows.iter().any(|row| is_plain(row.cell));
+    let latency = |c: &CellAnalysis, of: fn(&Latency) -> f64| {
+        let mark = if leaves_sync_out(c) { "*" } else { "" };
+        Some(format_ns(of(&c.latency.filter(|_| is_shown)?)) + mark)
     };
-    vec![column(rows, "service p50", 5, service)]
+    // Where the latency is the response, its median is already shown.
+    let dispensable = match analysis.response {
+        Response::Latency => 7,
+        _ => 3,
+    };
+    let p50 = column(rows, "p50", dispensable, |c| latency(c, |l| l.p50_ns));
+    let p99 = column(rows, "p99", 2, |c| latency(c, |l| l.p99_ns));
+    // Where it is the response, it is already shown, and withheld where too few trials have it.
+    let p99 = (analysis.response != Response::P99).then_some(p99);
+    let sync = [
+        column(rows, "sync p50", 4, |c| Some(format_ns(c.sync?.p50_ns))),
+        column(rows, "sync p99", 4, |c| Some(format_ns(c.sync?.p99_ns))),
+    ];
+    [p50].into_iter().chain(p99).chain(sync).collect()
 }
 
-/// Columns on the time of requests: traced times in the device, elsewhere, and until the thread had the answer.
-/// Without traces, the mean by the device's counters.
+/// The service time next to response times, and the time of traced requests in the device, elsewhere, and until
+/// the thread had the answer. Without traces, the mean by the device's counters.
 fn stage_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    let stages = |c: &'_ CellAnalysis| c.stages.clone().filter(|stages| stages.known > 0);
-    if rows.iter().all(|row| stages(row.cell).is_none()) {
-        let counted = |c: &CellAnalysis| c.disturbance.device_mean_ns;
-        return match rows.iter().any(|row| counted(row.cell).is_some()) {
-            true => vec![column(rows, "device mean", 6, |c| {
-                counted(c).map_or_else(none, format_ns)
-            })],
-            false => Vec::new(),
-        };
+    // Without a rate, the latency is the service time.
+    let has_rates = rows.iter().any(|row| row.cell.rate_report.is_some());
+    let service = column(rows, "service p50", 5, |c| {
+        let service = c.rate_report.as_ref().map_or(c.latency, |p| p.service);
+        Some(format_ns(service.filter(|_| has_rates)?.p50_ns))
+    });
+    fn stages(c: &CellAnalysis) -> Option<&CellStages> {
+        c.stages.as_ref().filter(|stages| stages.known > 0)
     }
+    let is_traced = rows.iter().any(|row| stages(row.cell).is_some());
+    let mean = column(rows, "device mean", 6, |c| {
+        let counted = c.disturbance.device_mean_ns.filter(|_| !is_traced);
+        counted.map(format_ns)
+    });
     // In layers, the work of this machine is a part of it.
     let is_layers = |row: &TableRow<'_>| {
         stages(row.cell).is_none_or(|stages| stages.carried_by == CarriedBy::Layers)
@@ -405,127 +364,103 @@ fn stage_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
         true => "layers",
         false => "device",
     };
-    let of = |heading: &str, dispensable, value: fn(&CellStages) -> Option<String>| {
-        column(rows, heading, dispensable, |c| {
-            stages(c)
-                .and_then(|stages| value(&stages))
-                .unwrap_or_else(none)
-        })
-    };
     vec![
-        of(&format!("{carrier} p50"), 3, |all| {
-            Some(format_ns(all.stages.device.as_ref()?.p50_ns))
+        service,
+        mean,
+        column(rows, &format!("{carrier} p50"), 3, |c| {
+            Some(format_ns(stages(c)?.stages.device.as_ref()?.p50_ns))
         }),
-        of(&format!("{carrier} p99"), 4, |all| {
-            Some(format_ns(all.stages.device.as_ref()?.p99_ns))
+        column(rows, &format!("{carrier} p99"), 4, |c| {
+            Some(format_ns(stages(c)?.stages.device.as_ref()?.p99_ns))
         }),
-        of("host share", 3, |all| all.host_share().map(format_percent)),
-        of("delivery p99", 4, |all| {
-            Some(format_ns(all.stages.delivery.as_ref()?.p99_ns))
+        column(rows, "host share", 3, |c| {
+            stages(c)?.host_share().map(format_percent)
+        }),
+        column(rows, "delivery p99", 4, |c| {
+            Some(format_ns(stages(c)?.stages.delivery.as_ref()?.p99_ns))
         }),
     ]
 }
 
-/// Origin of the bytes, if cells differ in it.
-fn source_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    let asks = analysis.cells.iter().any(|cell| cell.served.is_some());
-    if !asks || common_source(analysis).is_some() {
-        return Vec::new();
-    }
-    let served = |c: &CellAnalysis| c.served_alone().map_or_else(none, labels::served);
-    vec![column(rows, "served by", 0, served).left()]
-}
-
-/// Reason that ended the repetition, and the flags.
-fn end_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    let ended = |c: &CellAnalysis| c.cell.ended_by.map_or("open", EndedBy::name).to_owned();
-    let mut columns = vec![column(rows, "ended by", 8, ended).left()];
-    if rows.iter().any(|row| !row.cell.flags.is_empty()) {
-        let flags = |c: &CellAnalysis| {
-            let names: Vec<String> = c.flags.iter().map(ToString::to_string).collect();
-            names.join(", ")
-        };
-        columns.push(column(rows, FLAGS, 1, flags).left().breaking(FLAGS_WIDTH));
-    }
-    columns
-}
-
 /// Throughput or IOPS and latency of each operation, where cells have several.
 fn mix_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    let mut columns = Vec::new();
     let iops = analysis.response == Response::Iops;
     let unit = if iops { "IOPS" } else { "MB/s" };
-    for operation in Operation::ALL {
-        let numbers = |c: &'_ CellAnalysis| c.mix.as_ref()?[*operation].clone();
-        if rows.iter().all(|row| numbers(row.cell).is_none()) {
-            continue;
-        }
-        let column =
-            |heading: &str, dispensable, value: &dyn Fn(&OperationNumbers) -> Option<String>| {
-                let of = |c: &CellAnalysis| value(&numbers(c)?);
-                let values = rows.iter().map(|row| of(row.cell).unwrap_or_else(none));
-                Column::new(format!("{operation} {heading}"), dispensable, values)
+    let of_operation = |operation: &Operation| {
+        let of =
+            |heading: &str, dispensable, value: fn(&OperationNumbers, bool) -> Option<String>| {
+                let heading = format!("{operation} {heading}");
+                column(rows, &heading, dispensable, |c| {
+                    value(c.mix.as_ref()?[*operation].as_ref()?, iops)
+                })
             };
-        columns.extend([
-            column(unit, 1, &|part| {
+        [
+            of(unit, 1, |part, iops| {
                 let summary = if iops { part.iops } else { part.throughput };
                 summary.map(|summary| significant(summary.median))
             }),
-            column("p50", 3, &|part| part.latency.map(|l| format_ns(l.p50_ns))),
-            column("p99", 1, &|part| part.latency.map(|l| format_ns(l.p99_ns))),
+            of("p50", 3, |part, _| Some(format_ns(part.latency?.p50_ns))),
+            of("p99", 1, |part, _| Some(format_ns(part.latency?.p99_ns))),
+        ]
+    };
+    Operation::ALL.iter().flat_map(of_operation).collect()
+}
+
+/// Further quantiles and concurrency where the load varies, and efficiency where there are ceilings.
+fn grid_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
+    let varies = |name: &&str| analysis.factors.iter().any(|factor| factor == name);
+    let mut columns = Vec::new();
+    if ["threads", "depth"].iter().any(varies) {
+        columns.extend([
+            column(rows, "p99.9", 7, |c| Some(format_ns(c.latency?.p999_ns))),
+            column(rows, "max", 7, |c| Some(format_ns(c.latency?.max_ns))),
         ]);
+        if analysis.response == Response::Throughput {
+            columns.push(column(rows, "IOPS", 3, |c| {
+                c.median(Response::Iops).map(significant)
+            }));
+        }
+        let known = |c: &CellAnalysis| c.concurrency.and_then(|c| Some((c.in_flight?, c.asked)));
+        let is_short = |row: &TableRow<'_>| {
+            known(row.cell).is_some_and(|(seen, asked)| seen < IN_FLIGHT_TOLD * asked as f64)
+        };
+        if rows.iter().any(is_short) {
+            columns.push(column(rows, "in flight", 5, |c| {
+                let (seen, asked) = known(c)?;
+                Some(format!("{} of {asked}", digits(seen, 2)))
+            }));
+        }
     }
+    columns.extend([
+        column(rows, "ceiling", 4, |c| {
+            c.efficiency.as_ref().map(ratio::ceiling)
+        }),
+        column(rows, "efficiency", 0, |c| {
+            c.efficiency.as_ref().map(ratio::share)
+        }),
+    ]);
     columns
 }
 
-/// Efficiency over concurrency, and ceilings where there are any.
-fn grid_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    let mut columns = Vec::new();
-    let varies = |name: &&str| analysis.factors.iter().any(|factor| factor == name);
-    if ["threads", "depth"].iter().any(varies) {
-        columns.push(column(rows, "p99.9", 7, |c| {
-            quantile(c.latency, |l| l.p999_ns)
-        }));
-        columns.push(column(rows, "max", 7, |c| {
-            quantile(c.latency, |l| l.max_ns)
-        }));
-        if analysis.response == Response::Throughput {
-            columns.push(column(rows, "IOPS", 3, |c| {
-                c.median(Response::Iops).map_or_else(none, significant)
-            }));
-        }
-        let short = |row: &TableRow<'_>| {
-            let known = row
-                .cell
-                .concurrency
-                .and_then(|c| Some((c.in_flight?, c.asked)));
-            known.is_some_and(|(in_flight, asked)| in_flight < IN_FLIGHT_TOLD * asked as f64)
-        };
-        if rows.iter().any(short) {
-            columns.push(column(rows, "in flight", 5, in_flight));
-        }
-    }
-    if analysis.cells.iter().any(|c| c.efficiency.is_some()) {
-        columns.push(column(rows, "ceiling", 4, |c| {
-            c.efficiency.as_ref().map_or_else(none, ratio::ceiling)
-        }));
-        columns.push(column(rows, "efficiency", 0, |c| {
-            c.efficiency.as_ref().map_or_else(none, ratio::share)
-        }));
-    }
-    columns
+/// Origin of the bytes if cells differ in it, the reason that ended the repetition, and the flags.
+fn end_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
+    let is_common = common_source(analysis).is_some();
+    let served = |c: &CellAnalysis| c.served_alone().filter(|_| !is_common).map(labels::served);
+    let ended = |c: &CellAnalysis| Some(c.cell.ended_by.map_or("open", EndedBy::name).to_owned());
+    let has_flags = rows.iter().any(|row| !row.cell.flags.is_empty());
+    let flags = |c: &CellAnalysis| {
+        let names: Vec<String> = c.flags.iter().map(ToString::to_string).collect();
+        has_flags.then(|| names.join(", "))
+    };
+    vec![
+        column(rows, "served by", 0, served).left(),
+        column(rows, "ended by", 8, ended).left(),
+        column(rows, FLAGS, 1, flags).left().breaking(FLAGS_WIDTH),
+    ]
 }
 
 /// Requests in flight are shown where a cell has less than this share of those requested.
 const IN_FLIGHT_TOLD: f64 = 0.9;
-
-/// Requests in flight relative to those requested: `3.9 of 8`.
-fn in_flight(cell: &CellAnalysis) -> String {
-    let known = cell.concurrency.and_then(|c| Some((c.in_flight?, c.asked)));
-    known.map_or_else(none, |(in_flight, asked)| {
-        format!("{} of {asked}", digits(in_flight, 2))
-    })
-}
 
 /// A value of the response as in a column: without its unit, except times.
 pub fn bare(response: Response, value: f64) -> String {

@@ -262,7 +262,7 @@ pub fn html(history: &History) -> String {
             Block::Figure(Picture {
                 name: id,
                 class: "",
-                drawing: figure.into(),
+                figure: Box::new(figure),
             })
         }));
         blocks.push(Block::Table(Table::new(

@@ -25,35 +25,18 @@ const ENTRY_GAP: f64 = 1.3;
 /// Most lines of a single name.
 const LINES_MAX: usize = 4;
 
-/// A label at the end of a line.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct DirectLabel {
-    name: String,
-}
-
-/// The labels at the ends of the lines of a single panel; `None` where a legend is better.
-pub(super) fn direct_labels(model: &FigureModel, canvas: &Canvas) -> Option<Vec<DirectLabel>> {
+/// The only panel, if the names of its series stand at the ends of its lines; `None` where a legend is better.
+pub(super) fn with_direct_names<'a>(model: &'a FigureModel, canvas: &Canvas) -> Option<&'a Panel> {
     let [panel] = model.panels.as_slice() else {
         return None;
     };
-    let named = panel.series.iter().all(|series| !series.name.is_empty());
-    let lines = panel
-        .series
-        .iter()
-        .all(|series| matches!(series.look, Look::Line | Look::Curve));
-    let count = panel.series.len();
-    if !named || !lines || !(2..=DIRECT_MAX).contains(&count) || !end_together(panel) {
-        return None;
-    }
-    let labels: Vec<DirectLabel> = panel
-        .series
-        .iter()
-        .map(|series| DirectLabel {
-            name: series.name.clone(),
-        })
-        .collect();
-    let fits = direct_width(&labels, canvas) <= canvas.width * DIRECT_SHARE;
-    fits.then_some(labels)
+    let is_line = |series: &Series| matches!(series.look, Look::Line | Look::Curve);
+    let mut series = panel.series.iter();
+    let suits = series.all(|series| !series.name.is_empty() && is_line(series))
+        && (2..=DIRECT_MAX).contains(&panel.series.len())
+        && end_together(panel)
+        && direct_width(panel, canvas) <= canvas.width * DIRECT_SHARE;
+    suits.then_some(panel)
 }
 
 /// Whether all lines end near the right edge of the panel.
@@ -67,11 +50,10 @@ fn end_together(panel: &Panel) -> bool {
     })
 }
 
-/// Width that the labels take right of the panel.
-pub(super) fn direct_width(labels: &[DirectLabel], canvas: &Canvas) -> f64 {
-    let widths = labels
-        .iter()
-        .map(|label| text::width(&label.name, canvas.sizes.tick));
+/// Width that the names take right of the panel.
+pub(super) fn direct_width(panel: &Panel, canvas: &Canvas) -> f64 {
+    let names = panel.series.iter().map(|series| &series.name);
+    let widths = names.map(|name| text::width(name, canvas.sizes.tick));
     widths.fold(0.0, f64::max) + DIRECT_GAP + sample_width(canvas) + 1.0
 }
 
@@ -80,14 +62,9 @@ fn sample_width(canvas: &Canvas) -> f64 {
     canvas.sizes.tick * (SAMPLE + 0.4)
 }
 
-/// Writes the labels at the ends of the lines, each with dash and marker, since colours cannot be distinguished
+/// Writes the names at the ends of the lines, each with dash and marker, since colours cannot be distinguished
 /// in grey.
-pub(super) fn draw_direct(
-    canvas: &mut Canvas,
-    frame: Frame,
-    panel: &Panel,
-    labels: &[DirectLabel],
-) {
+pub(super) fn draw_direct(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
     let size = canvas.sizes.tick;
     let half = size * text::CAP_HEIGHT / 2.0;
     let wanted: Vec<f64> = panel
@@ -104,16 +81,16 @@ pub(super) fn draw_direct(
         frame.top + half,
         frame.bottom - half,
     );
-    for ((label, series), place) in labels.iter().zip(&panel.series).zip(places) {
+    for (series, place) in panel.series.iter().zip(places) {
         let left = frame.right + DIRECT_GAP;
-        entry(canvas, &label.name, series.place);
+        entry(canvas, &series.name, series.place);
         sample(canvas, series, (left, left + size * SAMPLE), place);
         canvas.painted(
             (left + sample_width(canvas), place + half),
             size,
             Anchor::Start,
             Paint::Series,
-            &*label.name,
+            &*series.name,
         );
         canvas.close();
     }

@@ -2,7 +2,7 @@
 
 use iolab_figure::{escaped, style};
 
-use super::{Block, Drawing, Heading, Item, List, Look, Picture, Table};
+use super::{Block, Heading, Item, List, Look, Picture, Table};
 use crate::notation::on_page;
 
 /// Most characters of a value on one line. Longer values, such as the paths of a stripe, would push the next
@@ -241,14 +241,7 @@ fn written_table(table: &Table) -> String {
 }
 
 fn figure(picture: &Picture) -> String {
-    let figure = match &picture.drawing {
-        Drawing::Card(svg) => {
-            return format!(
-                "<details id=\"picture\"><summary>Picture to share</summary>\n<div class=\"card\">\n{svg}</div>\n</details>\n"
-            );
-        }
-        Drawing::Figure(figure) => figure,
-    };
+    let figure = &picture.figure;
     let words = written(figure.description());
     let class = match picture.class {
         "" => String::new(),

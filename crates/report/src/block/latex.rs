@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Block, Drawing, Lines, List, Look, Picture, Table};
+use super::{Block, Lines, List, Look, Picture, Table};
 use crate::latex::{block, escaped, sentence};
 use crate::layout::{Column, dearest, tabular, wrap};
 use iolab_workload::Result;
@@ -53,11 +53,7 @@ pub(crate) fn article(blocks: &[Block], prefix: &str) -> Result<(String, Figures
         let mut body = String::new();
         for part in parts {
             match part {
-                Block::Figure(Picture {
-                    name,
-                    drawing: Drawing::Figure(figure),
-                    ..
-                }) => {
+                Block::Figure(Picture { name, figure, .. }) => {
                     let file = format!("{prefix}-{name}.pdf");
                     figures.push((file.clone(), figure.pdf()?));
                     let label = format!("fig:{}", figures.len());

@@ -1,6 +1,6 @@
 //! A document as text and as Markdown.
 
-use super::{Block, Drawing, Item, Lines, List, Look, Picture};
+use super::{Block, Item, Lines, List, Look, Picture};
 use crate::layout::{self, cut, paragraph, wrapped};
 use crate::markdown::{block, escaped, sentence};
 use iolab_workload::escape_control::escape_control;
@@ -111,10 +111,7 @@ fn written(part: &Block, width: u16) -> String {
             facts.iter().map(line).collect::<String>() + "\n"
         }
         Block::Table(table) => table.text(width) + "\n",
-        Block::Figure(picture) => match &picture.drawing {
-            Drawing::Figure(figure) => wrapped(figure.description(), width) + "\n",
-            Drawing::Card(_) => String::new(),
-        },
+        Block::Figure(picture) => wrapped(picture.figure.description(), width) + "\n",
         Block::Lines(lines) => {
             let lines = lines.text.lines();
             let lines = lines.map(|line| format!("  {}\n", escape_control(line)));
@@ -128,12 +125,7 @@ pub(crate) fn document(blocks: &[Block], prefix: &str) -> (String, Vec<(String, 
     let mut figures = Vec::new();
     let mut text = String::new();
     for part in blocks {
-        if let Block::Figure(Picture {
-            name,
-            drawing: Drawing::Figure(figure),
-            ..
-        }) = part
-        {
+        if let Block::Figure(Picture { name, figure, .. }) = part {
             let file = format!("{prefix}-{name}.svg");
             text += &format!("![{}]({file})\n\n", escaped(figure.description()));
             figures.push((file, figure.svg().into_bytes()));

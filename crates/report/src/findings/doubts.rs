@@ -1,8 +1,8 @@
 //! Doubts about the cells of a run, conditions that its trials do not give, and whether trials are enough.
 
-use super::{DEVICE_REQUESTS, Finding, Rule, capitalised, cells_of, levels_of, with_levels};
+use super::{DEVICE_REQUESTS, Finding, Rule, cells_of, levels_of, with_levels};
 use crate::{doubt, ratio};
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_MIN, WriteOut};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_MIN};
 use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, of_cell};
 use iolab_analysis::gaps::MoreTrials;
 use iolab_record::{ServedBy, TargetKind};
@@ -304,12 +304,9 @@ pub(super) fn written_out(analysis: &Analysis) -> Vec<Finding> {
     };
     let advice = match (write_out.cut_short, analysis.standard.is_some()) {
         // A standard says how its writes are synced.
-        (_, true) | (false, _) => String::new(),
+        (_, true) | (false, _) => "",
         (true, false) => {
-            let sync = set(&analysis.cells, is_unsynced, "sync=end");
-            format!(
-                " A larger --budget gives more trials; with {sync} that time is a part of the trials."
-            )
+            " A larger --budget gives more trials; with sync=end that time is a part of the trials."
         }
     };
     let counts = match write_out.is_unpaid {
@@ -317,24 +314,10 @@ pub(super) fn written_out(analysis: &Analysis) -> Vec<Finding> {
         false => "The budget counts both.",
     };
     WRITE_OUT.one(format!(
-        "{}. {counts}{advice}",
-        capitalised(&in_words_of(write_out))
+        "Writing out what trials had left in caches took {}, the trials themselves {}. {counts}{advice}",
+        format_ns(write_out.took_ns as f64),
+        format_ns(write_out.trials_ns as f64)
     ))
-}
-
-/// `writing out what trials had left in caches took 641 s, the trials themselves 35.1 s`.
-fn in_words_of(write_out: WriteOut) -> String {
-    let WriteOut {
-        took_ns,
-        trials_ns,
-        cut_short: _,
-        is_unpaid: _,
-    } = write_out;
-    format!(
-        "writing out what trials had left in caches took {}, the trials themselves {}",
-        format_ns(took_ns as f64),
-        format_ns(trials_ns as f64)
-    )
 }
 
 /// Writes to storage without a sync, except those that another finding reports as owed write-back.
@@ -350,58 +333,13 @@ pub(super) fn not_durable(analysis: &Analysis) -> Vec<Finding> {
     if cells.is_empty() {
         return Vec::new();
     }
-    let groups = names(cells.iter().copied(), is_unsynced);
-    let set = |value| set(cells.iter().copied(), is_unsynced, value);
-    let (whose, remedy) = match (groups.as_slice(), analysis.target_kind) {
-        (_, TargetKind::Imported) => (String::new(), "A sync at the end of each job".to_owned()),
-        ([], _) => (String::new(), "--set sync=end or sync=each".to_owned()),
-        ([group], _) => (
-            format!(" in group {group}"),
-            format!("{} or {group}.sync=each", set("sync=end")),
-        ),
-        (groups, _) => (format!(" in {}", in_words(groups)), set("sync=end")),
+    let remedy = match analysis.target_kind {
+        TargetKind::Imported => "A sync at the end of each job makes",
+        _ if analysis.has_groups() => "--set GROUP.sync=end for each group that writes makes",
+        _ => "--set sync=end or sync=each makes",
     };
     NOT_DURABLE.one(format!(
-        "{} wrote without a sync{whose} (sync=none): a power failure may lose writes that are still in a cache. {remedy} makes them durable, and includes that time.",
+        "{} wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. {remedy} them durable, and includes that time.",
         cells_of(cells.len(), analysis),
     ))
-}
-
-/// Names of the groups of these cells whose trials the advice concerns, each once; empty without groups.
-fn names<'a>(
-    cells: impl IntoIterator<Item = &'a CellAnalysis>,
-    concerns: impl Fn(&TrialSpec) -> bool,
-) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for cell in cells {
-        for (group, trial) in cell.cell.spec.named_trials() {
-            if let Some(name) = group.filter(|name| concerns(trial) && !names.contains(name)) {
-                names.push(name);
-            }
-        }
-    }
-    names
-}
-
-/// `--set sync=end`, or for cells with groups `--set log.sync=end --set bulk.sync=end`, for the groups that it
-/// concerns.
-fn set<'a>(
-    cells: impl IntoIterator<Item = &'a CellAnalysis>,
-    concerns: impl Fn(&TrialSpec) -> bool,
-    setting: &str,
-) -> String {
-    let names = names(cells, concerns);
-    if names.is_empty() {
-        return format!("--set {setting}");
-    }
-    let sets = names.iter().map(|name| format!("--set {name}.{setting}"));
-    sets.collect::<Vec<_>>().join(" ")
-}
-
-/// `groups log and bulk`.
-fn in_words(names: &[&str]) -> String {
-    match names {
-        [some @ .., last] if !some.is_empty() => format!("groups {} and {last}", some.join(", ")),
-        names => format!("group {}", names.concat()),
-    }
 }

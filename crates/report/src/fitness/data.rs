@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use iolab_analysis::doubt::{Direction, Doubt, DoubtKind, Doubts};
+use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_analysis::fitness::{Answer, Judged, LevelAnswer};
 use iolab_analysis::io_limit::ReachedLimit;
-use iolab_stats::CONFIDENCE;
 use iolab_workload::response::Need;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Fitness, Measured, WorkloadResult, unit, why};
+use super::{Fitness, Measured, WorkloadResult};
 use crate::data_column::{IOLAB_VERSION, SCHEMA};
 use crate::doubt;
 
@@ -66,12 +65,6 @@ struct DoubtData<'a> {
     doubt: &'a Doubt,
     /// The doubt as a sentence.
     text: String,
-    /// Answers that the doubt contradicts: `yes`, `no`, or both. Doubts that turn no answer are listed too.
-    against: Vec<Answer>,
-    /// Trials that the doubt concerns.
-    trials: usize,
-    /// All trials of the workload.
-    of_trials: usize,
     /// Advice on the doubt; `null` where nothing is known to help.
     remedy: Option<String>,
 }
@@ -81,38 +74,18 @@ struct DoubtData<'a> {
 struct Level<'a> {
     #[serde(flatten)]
     judged: &'a Judged,
-    /// Bound of the level, in `unit`.
-    limit: f64,
-    /// Unit of the numbers: `ns`, `1/s` or `MB/s`.
-    unit: &'static str,
-    /// Confidence of the interval, a share.
-    confidence: f64,
     /// Whether the level holds.
     answer: Answer,
     /// Names of the doubts that turned the answer into `cannot tell`.
     turned_by: Vec<DoubtKind>,
     /// Limit of control groups that the load reached, for a `no`; `null` otherwise.
-    cause: Option<Cause>,
-    /// The greatest share of trials that may miss the level although it holds, by what `trials` show, with 95 %
-    /// confidence. `null` unless the answer is `yes`, and where so few stalls cannot make the level fail.
-    unseen_stalls: Option<f64>,
-    /// Reason why `as_measured` is `cannot tell`; empty otherwise.
-    why: &'static str,
+    cause: Option<ReachedLimit>,
     /// The document that states the level, or a note that there is none.
     source: &'a str,
     /// Quotation from `source`; empty without one.
     wording: &'a str,
     /// Change that would make a `no` a `yes`.
     remedy: &'a str,
-}
-
-/// A limit of control groups.
-#[derive(Serialize, JsonSchema)]
-struct Cause {
-    #[serde(flatten)]
-    limit: ReachedLimit,
-    /// The limit in words.
-    text: String,
 }
 
 impl<'a> FitDocument<'a> {
@@ -148,7 +121,11 @@ impl<'a> Workload<'a> {
             doubts: doubts
                 .all
                 .iter()
-                .map(|doubt| DoubtData::of(doubt, doubts))
+                .map(|doubt| DoubtData {
+                    doubt,
+                    text: doubt::words(doubt, doubts),
+                    remedy: doubt::remedy(doubt.what),
+                })
                 .collect(),
             run_file: &found.file,
             levels: levels
@@ -160,53 +137,18 @@ impl<'a> Workload<'a> {
 
 impl<'a> Level<'a> {
     fn of(found: &WorkloadResult, answered: &'a LevelAnswer, need: &'a Need) -> Self {
-        let judged = &answered.judged;
         let cause = found.found.cause(answered);
         Self {
-            judged,
-            limit: judged.level.limit(),
-            unit: unit(&judged.level),
-            confidence: CONFIDENCE,
+            judged: &answered.judged,
             answer: found.answer(answered),
             turned_by: answered.turned_by.iter().map(|by| by.what).collect(),
-            unseen_stalls: match found.answer(answered) {
-                Answer::Yes => answered.unseen_stalls().map(|unseen| unseen.share),
-                Answer::No | Answer::CannotTell => None,
-            },
-            why: why(judged),
             source: &need.source,
             wording: &need.wording,
             remedy: match cause {
                 Some(_) => doubt::RAISE_LIMIT,
                 None => &need.remedy,
             },
-            cause: cause.map(|limit| Cause {
-                limit,
-                text: format!(
-                    "this container is limited to {}",
-                    limit.what.format(limit.per_second)
-                ),
-            }),
-        }
-    }
-}
-
-impl<'a> DoubtData<'a> {
-    fn of(doubt: &'a Doubt, all: &Doubts) -> Self {
-        let sides = [
-            (Direction::AtLeast, Answer::Yes),
-            (Direction::AtMost, Answer::No),
-        ];
-        let against = sides
-            .into_iter()
-            .filter(|(side, _)| doubt.what.turns(*side));
-        Self {
-            doubt,
-            text: doubt::words(doubt, all),
-            against: against.map(|(_, answer)| answer).collect(),
-            trials: doubt.samples.len(),
-            of_trials: all.trials,
-            remedy: doubt::remedy(doubt.what),
+            cause,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::study::{Findings, Study};
 use super::summary::{self, moment};
 use super::{StudyReport, behind, clean, file_name, id};
 use crate::answer::Answers;
-use crate::block::{Block, Drawing, Item, List, Look, Picture, Table};
+use crate::block::{Block, Item, List, Look, Picture, Table};
 use crate::layout::columns_over;
 use crate::notation::on_page;
 use crate::{doubt, fact, witness};
@@ -73,13 +73,13 @@ impl<'a> Study<'a> {
         all
     }
 
-    /// The measured quantities and targets, and the runs that are only shown over time.
+    /// The measured quantities and targets, and the number of earlier runs.
     fn subject(&self) -> String {
         let subject = self.overview.subject();
         match self.report.inputs.len() - self.latest.len() {
             0 => subject,
-            1 => format!("{subject} 1 earlier run is shown over time only."),
-            n => format!("{subject} {n} earlier runs are shown over time only."),
+            1 => format!("{subject} 1 earlier run is below the latest one."),
+            n => format!("{subject} {n} earlier runs are below the latest ones."),
         }
     }
 
@@ -87,19 +87,11 @@ impl<'a> Study<'a> {
     fn glance(&self) -> Vec<Block> {
         let overview = &self.overview;
         let mut all = vec![Block::heading(2, "glance", "At a glance")];
-        let picture = overview.picture_svg("glance");
         let columns = overview.main_columns();
         if columns.first().is_some_and(|column| column.rows() > 0) {
             let notes = overview.notes_on_numbers();
             all.push(Block::Table(Table::new("Main numbers", notes, columns)));
         }
-        all.extend(picture.map(|picture| {
-            Block::Figure(Picture {
-                name: String::new(),
-                class: "",
-                drawing: Drawing::Card(picture),
-            })
-        }));
         if all.len() == 1 { Vec::new() } else { all }
     }
 
@@ -216,7 +208,7 @@ fn part(number: usize, input: &ProgramInput, medium: Medium) -> Result<Vec<Block
         Block::Figure(Picture {
             name: format!("{id}-{}", file_name(&name)),
             class: "series",
-            drawing: figure.into(),
+            figure: Box::new(figure),
         }),
         Block::Facts(
             rows.map(|(label, value)| (label.to_owned(), clean(&on_page(&value))))

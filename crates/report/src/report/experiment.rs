@@ -71,14 +71,14 @@ fn one_experiment(study: &Study<'_>, sequence: &RunSequence) -> Option<Vec<Block
         Block::Figure(Picture {
             name: format!("{stem}-{name}"),
             class: name,
-            drawing: figure.into(),
+            figure: Box::new(figure),
         })
     };
     let options = |name: &str| study.medium.options(&format!("{id_of}-{name}"));
-    if let Some(over_time) = sequence.table(report.inputs) {
+    let over_time = sequence.figures(report, options);
+    if !over_time.is_empty() {
         all.push(Block::heading(3, "", "Over time"));
-        all.extend(sequence.figures(report, options).into_iter().map(figure));
-        all.push(Block::Table(over_time));
+        all.extend(over_time.into_iter().map(figure));
         all.push(Block::heading(3, "", "Latest run"));
     }
     let drawn = sequence.on_all_targets(&study.sequences, report.inputs);
@@ -90,11 +90,11 @@ fn one_experiment(study: &Study<'_>, sequence: &RunSequence) -> Option<Vec<Block
     all.extend(leading.into_iter().map(figure));
     all.extend(standard.into_iter().map(Block::Table));
     let own = section::of_runs(&id_of, &drawn, study.medium);
-    all.extend(own.map(|drawing| {
+    all.extend(own.map(|figure| {
         Block::Figure(Picture {
             name: stem.clone(),
             class: "",
-            drawing,
+            figure: Box::new(figure),
         })
     }));
     all.extend(further.into_iter().map(figure));

@@ -6,18 +6,17 @@ use std::ffi::OsStr;
 
 use super::summary::moment;
 use super::{Input, StudyReport, clean, id};
-use crate::block::{Drawing, Table};
+use crate::block::Table;
 use crate::fact::setting_value;
-use crate::layout::{Column, columns_over, none};
+use crate::layout::Column;
 use crate::{run_text, table};
-use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::runs::FiledRun;
 use iolab_analysis::runs::comparable_runs::Comparability;
 use iolab_figure::{Figure, FigureKind, FigureRun, Options, default_kind, draw};
 use iolab_record::{Cell, Event, RunRecord, exported_settings};
 use iolab_workload::settings::{DESCRIBING, Value, cell_label};
-use iolab_workload::units::{counted, significant};
+use iolab_workload::units::counted;
 
 /// Distinct names for all runs of a document.
 pub(super) fn names(inputs: &[Input]) -> Vec<String> {
@@ -223,82 +222,6 @@ impl RunSequence {
     pub(super) fn latest(&self) -> Option<usize> {
         self.0.last().copied()
     }
-
-    /// Each run compared with the first; `None` for a single run.
-    pub(super) fn table(&self, inputs: &[Input]) -> Option<Table> {
-        let runs: Vec<&Input> = self
-            .0
-            .iter()
-            .filter_map(|place| inputs.get(*place))
-            .collect();
-        let (first, rest) = runs.split_first()?;
-        if rest.is_empty() {
-            return None;
-        }
-        let rows: Vec<(&Input, Option<Against>)> = runs
-            .iter()
-            .map(|input| (*input, Against::of(&first.run, &input.run)))
-            .collect();
-        let column = columns_over(&rows);
-        let ratio = |heading: &str, value: &dyn Fn(&Against) -> String| {
-            column(heading, 0, &|(_, ratios)| {
-                ratios.as_ref().map_or_else(none, value)
-            })
-        };
-        let at = |(ratio, cell): &(f64, String)| format!("{} ({cell})", significant(*ratio));
-        let columns = vec![
-            column("started", 0, &|(one, _)| {
-                moment(&one.run.record().run.started_utc)
-            })
-            .left(),
-            ratio("against the first", &|ratios| significant(ratios.mean)),
-            ratio("least", &|ratios| at(&ratios.least)),
-            ratio("greatest", &|ratios| at(&ratios.greatest)),
-            column("run file", 0, &|(one, _)| {
-                clean(&one.path.to_string_lossy())
-            })
-            .left(),
-        ];
-        Some(Table::new(
-            format!(
-                "{} in {} runs: geometric mean of the ratios of medians to the medians of the first run, with the cells that have \
-                 the least and the greatest ratio",
-                first.run.analysis().response_name(),
-                runs.len()
-            ),
-            ["'iolab history' tests for shifts of the level".to_owned()],
-            columns,
-        ))
-    }
-}
-
-/// Ratios of a run's medians to the medians of the first run.
-struct Against {
-    mean: f64,
-    least: (f64, String),
-    greatest: (f64, String),
-}
-
-impl Against {
-    fn of(first: &AnalysedRun, run: &AnalysedRun) -> Option<Self> {
-        let cells = &first.analysis().cells;
-        let ratio = |cell: &iolab_analysis::analysis::CellAnalysis| {
-            let before = cells
-                .iter()
-                .find(|other| other.cell.levels == cell.cell.levels)?;
-            let ratio = cell.response?.median / before.response?.median;
-            let name = clean(&cell.cell.levels.join(" "));
-            (ratio.is_finite() && ratio > 0.0).then_some((ratio, name))
-        };
-        let ratios: Vec<(f64, String)> = run.analysis().cells.iter().filter_map(ratio).collect();
-        let by_ratio = |a: &&(f64, String), b: &&(f64, String)| a.0.total_cmp(&b.0);
-        let logs: f64 = ratios.iter().map(|(ratio, _)| ratio.ln()).sum();
-        Some(Self {
-            mean: (logs / ratios.len() as f64).exp(),
-            least: ratios.iter().min_by(by_ratio)?.clone(),
-            greatest: ratios.iter().max_by(by_ratio)?.clone(),
-        })
-    }
 }
 
 /// Width and text size on a page, points: 640 pixels, and 12 pixels for labels.
@@ -331,14 +254,14 @@ impl Medium {
 }
 
 /// The figure of a run, or of one experiment on several targets; `None` if the data makes none.
-pub(super) fn of_runs(id: &str, inputs: &[&Input], medium: Medium) -> Option<Drawing> {
+pub(super) fn of_runs(id: &str, inputs: &[&Input], medium: Medium) -> Option<Figure> {
     let runs = runs(inputs);
     let kind = other_kind(&runs);
     let options = Options {
         kind,
         ..medium.options(id)
     };
-    draw(&runs, &options).ok().map(Drawing::from)
+    draw(&runs, &options).ok()
 }
 
 /// The kind of figure of these runs if it is not the default. Ratios of runs with several factors would lack the

@@ -114,7 +114,7 @@ fn drawn(view: &LiveView, width: usize, height: usize) -> String {
 }
 
 #[test]
-fn cells_narrow_on_one_axis() {
+fn cells_have_their_intervals_beside_them() {
     insta::assert_snapshot!("live_80x24", drawn(&strides(), 80, 24));
     insta::assert_snapshot!("live_40_columns", drawn(&strides(), 40, 24));
 }

@@ -166,12 +166,10 @@ fn runs_with_other_settings_are_other_experiments() {
         .collect();
     insta::assert_snapshot!(headings.join("\n"), @"
     # 2 experiments, 3 runs on /data
-    Measured: 2 experiments, 4 cells, 32 trials in 4 s, on /data. 1 earlier run is shown over time only.
+    Measured: 2 experiments, 4 cells, 32 trials in 4 s, on /data. 1 earlier run is below the latest one.
     ## At a glance
     ## What matters
     ## sizes (v3)
-    ### Over time
-    ### Latest run
     ![sizes: throughput against I/O size. From 60.0 MB/s (4KiB) to 400 MB/s (64KiB).](x-e3-sizes.svg)
     ### Earlier run: sizes (v1)
     16 trials in 2 cells, all served by the device. Run file: v1.iolab.
