@@ -9,24 +9,14 @@ pub fn axis_of_workloads<T: AsRef<str>>(factors: &[T]) -> Option<usize> {
     place("threads").or(place("depth"))
 }
 
-/// The factor along which a run is drawn: the concurrency in a grid of workloads, otherwise the factor with the
-/// most levels, the last of several.
-pub fn axis(analysis: &Analysis) -> Option<usize> {
-    longest_axis(analysis, |_| true)
-}
-
-/// The factor along which a run is drawn, other than the target.
+/// The factor along which a run is drawn, other than the target: the concurrency in a grid of workloads, otherwise
+/// the factor with the most levels, the last of several.
 pub fn axis_but_target(analysis: &Analysis) -> Option<usize> {
-    longest_axis(analysis, |factor| factor != "target")
-}
-
-/// The factor along which a run is drawn, chosen among some factors.
-fn longest_axis(analysis: &Analysis, is_one: impl Fn(&str) -> bool) -> Option<usize> {
     if let Some(at_once) = axis_of_workloads(&analysis.factors) {
         return Some(at_once);
     }
     let all = analysis.factors.iter().enumerate();
-    let some = all.filter(|(_, factor)| is_one(factor));
+    let some = all.filter(|(_, factor)| *factor != "target");
     some.map(|(i, _)| i)
         .max_by_key(|i| analysis.levels(*i).len())
 }

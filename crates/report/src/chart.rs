@@ -1,11 +1,10 @@
-//! A bar chart in text: one line per level, one group per combination of the other factors.
+//! A bar chart in text: the levels of each cell, its bar, its value and its interval.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
-use iolab_analysis::sparkline::axis;
 use iolab_figure::{Scale, least_and_most, spans_decades};
 
-use crate::table::range;
-use iolab_workload::escape_control::escape_control;
+use crate::layout::{self, columns_over, level_columns, none, wrapped};
+use crate::table::{bare, range};
 
 /// Options of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,8 +17,6 @@ pub struct Style {
 
 /// Shortest bar of full length, in columns.
 const BAR_MIN: usize = 8;
-/// Width of the labels, in columns, if no label fits next to a bar.
-const LABEL_MIN: usize = 2;
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 /// The scale of the bars; a logarithmic one begins with a power of ten half a decade below the lowest value.
@@ -34,195 +31,90 @@ fn scale_of(values: &[f64], response: Response) -> Scale {
     }
 }
 
-struct BarLine {
-    label: String,
-    value: f64,
-    text: String,
-    interval: String,
-    device: bool,
-    measured: bool,
-}
-
 /// Draws the response of every cell. Bars of cells whose bytes did not all come from the device are light, which a legend
 /// explains.
 pub fn chart(analysis: &Analysis, style: &Style) -> String {
-    let axis = axis(analysis);
-    let groups = groups(analysis, axis);
-    let lines = || groups.iter().flat_map(|(_, lines)| lines);
-    let values: Vec<f64> = lines().map(|l| l.value).collect();
-    let scale = scale_of(&values, analysis.response);
-    let layout = Layout::new(style, &groups);
-    let mut out = heading(analysis, axis, scale, style);
-    for (group, lines) in &groups {
-        if !group.is_empty() {
-            out.push_str(&format!("{group}\n"));
-        }
-        for line in lines {
-            out.push_str(layout.line(line, scale).trim_end());
-            out.push('\n');
-        }
+    let (response, width) = (analysis.response, usize::from(style.width));
+    let cells = analysis.cells.iter();
+    let medians = cells.map(|cell| cell.response.map_or(0.0, |response| response.median));
+    let scale = scale_of(&medians.collect::<Vec<f64>>(), response);
+    let column = columns_over(&analysis.cells);
+    let levels = analysis
+        .cells
+        .iter()
+        .map(|cell| cell.cell.levels.as_slice());
+    let mut columns = level_columns(&analysis.factors, levels);
+    let place = columns.len();
+    columns.extend([
+        column(response.heading(), 0, &|cell| value(analysis, cell)),
+        column("95 % interval", 0, &|cell| {
+            let interval = cell.response.and_then(|response| response.median_interval);
+            interval.map_or_else(none, |interval| range(response, &interval))
+        }),
+    ]);
+    if layout::room_beside(&columns, width) < BAR_MIN {
+        columns.pop();
     }
-    if lines().any(|l| l.measured && !l.device) {
-        let (full, light) = marks(scale, style.ascii);
-        let device = match lines().any(|l| l.measured && l.device) {
-            true => format!("{full} device   "),
-            false => String::new(),
-        };
-        let legend = format!("{device}{light} not (only) the device, see the table");
-        out.push_str(&cut(&legend, usize::from(style.width)));
-        out.push('\n');
-    }
-    out
-}
-
-fn heading(analysis: &Analysis, axis: Option<usize>, scale: Scale, style: &Style) -> String {
-    let over = axis
-        .and_then(|i| analysis.factors.get(i))
-        .map(|factor| format!(" by {}", escape_control(factor)))
-        .unwrap_or_default();
-    let unit = match analysis.response {
-        Response::Throughput => " in MB/s".to_owned(),
-        _ => String::new(),
-    };
-    let scale = match scale {
+    let room = layout::room_beside(&columns, width).max(BAR_MIN);
+    let bars = column("", 0, &|cell| bar(cell, scale, room, style.ascii));
+    columns.insert(place, bars.left());
+    let scaled = match scale {
         Scale::Linear { .. } => String::new(),
-        Scale::Log { low, .. } => {
-            format!(", log scale from {}", analysis.response.format(low))
-        }
+        Scale::Log { low, .. } => format!(", log scale from {}", response.format(low)),
     };
-    let text = format!("{}{unit}{over}{scale}", analysis.response_name());
-    format!("{}\n", cut(&text, usize::from(style.width)))
+    let title = format!("{}{scaled}", analysis.response_name());
+    let legend = legend(analysis, marks(scale, style.ascii));
+    wrapped(&title, style.width)
+        + &layout::text(columns, style.width)
+        + &wrapped(&legend, style.width)
 }
 
-/// The lines of each group, groups and lines in the order of the definition.
-fn groups(analysis: &Analysis, axis: Option<usize>) -> Vec<(String, Vec<BarLine>)> {
-    let mut groups: Vec<(String, Vec<BarLine>)> = Vec::new();
-    for cell in &analysis.cells {
-        let held: Vec<String> = analysis
-            .factors
-            .iter()
-            .zip(&cell.cell.levels)
-            .enumerate()
-            .filter(|(i, _)| Some(*i) != axis)
-            .map(|(_, (factor, level))| {
-                format!("{}={}", escape_control(factor), escape_control(level))
-            })
-            .collect();
-        let (group, line) = (held.join(" "), line(analysis, cell, axis));
-        match groups.iter_mut().find(|(name, _)| *name == group) {
-            Some((_, lines)) => lines.push(line),
-            None => groups.push((group, vec![line])),
-        }
-    }
-    groups
-}
-
-fn line(analysis: &Analysis, cell: &CellAnalysis, axis: Option<usize>) -> BarLine {
-    let response = analysis.response;
-    let label = axis.and_then(|i| cell.cell.levels.get(i));
-    let summary = cell.response;
-    let interval = summary.and_then(|s| s.median_interval);
-    BarLine {
-        label: label.map_or(String::new(), |l| escape_control(l).into_owned()),
-        value: summary.map_or(0.0, |s| s.median),
-        text: summary.map_or_else(
-            || match (cell.n, response.requests_min()) {
-                (1.., _) if !analysis.has_response(cell) => "no such requests".to_owned(),
-                (0, _) | (_, 0 | 1) => "no trial".to_owned(),
-                (_, least) => format!("too few requests ({least} per trial are needed)"),
-            },
-            |s| match response {
-                Response::Throughput => iolab_workload::units::significant(s.median),
-                _ => response.format(s.median),
-            },
-        ),
-        interval: interval.map_or(String::new(), |i| format!("[{}]", range(response, &i))),
-        device: cell.is_target(),
-        measured: summary.is_some(),
+/// Explains light bars; empty without any.
+fn legend(analysis: &Analysis, (full, light): (char, char)) -> String {
+    let mut drawn = analysis.cells.iter().filter(|cell| cell.response.is_some());
+    let device = match drawn.clone().any(CellAnalysis::is_target) {
+        true => format!("{full} device   "),
+        false => String::new(),
+    };
+    match drawn.any(|cell| !cell.is_target()) {
+        true => format!("{device}{light} not (only) the device, see the table"),
+        false => String::new(),
     }
 }
 
-/// The widths of the parts of a line.
-struct Layout {
-    width: usize,
-    label: usize,
-    bar: usize,
-    text: usize,
-    interval: usize,
-    ascii: bool,
+/// The median of a cell, or the reason why it has none.
+fn value(analysis: &Analysis, cell: &CellAnalysis) -> String {
+    let reason = || match (cell.n, analysis.response.requests_min()) {
+        (1.., _) if !analysis.has_response(cell) => "no such requests".to_owned(),
+        (0, _) | (_, 0 | 1) => "no trial".to_owned(),
+        _ => "too few requests".to_owned(),
+    };
+    let median = cell.response.map(|response| response.median);
+    median.map_or_else(reason, |median| bare(analysis.response, median))
 }
 
-impl Layout {
-    fn new(style: &Style, groups: &[(String, Vec<BarLine>)]) -> Self {
-        let width = usize::from(style.width);
-        let longest = |of: fn(&BarLine) -> &String| {
-            let lengths = groups
-                .iter()
-                .flat_map(|(_, l)| l)
-                .map(|l| of(l).chars().count());
-            lengths.max().unwrap_or(0)
-        };
-        let labels = groups.iter().flat_map(|(_, lines)| lines);
-        let labels = labels.map(|line| line.label.chars().count());
-        let label = labels.filter(|label| *label <= width / 3).max();
-        let label = label.unwrap_or(LABEL_MIN);
-        let text = longest(|l| &l.text);
-        let interval = longest(|l| &l.interval);
-        // Gaps: two columns after the label, one before and one after the value.
-        let fixed = label + text + 3;
-        let (interval, room) = match width.checked_sub(fixed + interval + 1) {
-            Some(room) if room >= BAR_MIN => (interval, room),
-            _ => (0, width.saturating_sub(fixed)),
-        };
-        Self {
-            width,
-            label,
-            bar: room.max(BAR_MIN),
-            text,
-            interval,
-            ascii: style.ascii,
-        }
+/// A bar from zero, of at most `width` columns; on a log scale, which has no zero, a dot.
+fn bar(cell: &CellAnalysis, scale: Scale, width: usize, ascii: bool) -> String {
+    let Some(response) = cell.response else {
+        return String::new();
+    };
+    let share = scale.share(response.median).unwrap_or(0.0).clamp(0.0, 1.0);
+    let (full, light) = marks(scale, ascii);
+    let mark = if cell.is_target() { full } else { light };
+    if let Scale::Log { .. } = scale {
+        let place = (share * (width - 1) as f64).round() as usize;
+        return format!("{mark:>0$}", place + 1);
     }
-
-    fn line(&self, line: &BarLine, scale: Scale) -> String {
-        let share = scale.share(line.value).unwrap_or(0.0).clamp(0.0, 1.0);
-        let bar = if line.measured {
-            self.bar(share, line.device, scale)
-        } else {
-            String::new()
-        };
-        let interval = if self.interval > 0 {
-            &line.interval
-        } else {
-            ""
-        };
-        // A label that is too long has a line of its own, since two labels may differ only at their ends.
-        let (above, beside) = match line.label.chars().count() > self.label {
-            true => (format!("{}\n", cut(&line.label, self.width)), ""),
-            false => (String::new(), line.label.as_str()),
-        };
-        format!(
-            "{above}{beside:>label$}  {bar:<room$} {:>text$} {interval}",
-            line.text,
-            label = self.label,
-            room = self.bar,
-            text = self.text,
-        )
+    let eighths = (share * (width * 8) as f64).round() as usize;
+    let mut bar = mark.to_string();
+    if ascii || mark == light {
+        return bar.repeat(eighths.div_ceil(8));
     }
-
-    /// A bar from zero; on a log scale, which has no zero, a dot.
-    fn bar(&self, share: f64, device: bool, scale: Scale) -> String {
-        if let Scale::Log { .. } = scale {
-            let place = (share * (self.bar - 1) as f64).round() as usize;
-            let (full, light) = marks(scale, self.ascii);
-            return format!("{:>1$}", if device { full } else { light }, place + 1);
-        }
-        if device {
-            return solid_bar(share, self.bar, self.ascii);
-        }
-        let character = if self.ascii { "." } else { "░" };
-        character.repeat(eighths(share, self.bar).div_ceil(8))
+    bar = bar.repeat(eighths / 8);
+    if !eighths.is_multiple_of(8) {
+        bar.push(EIGHTHS[eighths % 8]);
     }
+    bar
 }
 
 /// Characters for a value from the device, and for any other value.
@@ -233,27 +125,6 @@ fn marks(scale: Scale, ascii: bool) -> (char, char) {
         (Scale::Log { .. }, true) => ('o', '.'),
         (Scale::Log { .. }, false) => ('●', '○'),
     }
-}
-
-fn eighths(share: f64, width: usize) -> usize {
-    (share * (width * 8) as f64).round() as usize
-}
-
-/// A solid bar of `share` (0 to 1) of `width` columns.
-fn solid_bar(share: f64, width: usize, ascii: bool) -> String {
-    let eighths = eighths(share, width);
-    if ascii {
-        return "#".repeat(eighths.div_ceil(8));
-    }
-    let mut bar = "█".repeat(eighths / 8);
-    if !eighths.is_multiple_of(8) {
-        bar.push(EIGHTHS[eighths % 8]);
-    }
-    bar
-}
-
-fn cut(text: &str, width: usize) -> String {
-    text.chars().take(width).collect()
 }
 
 #[cfg(test)]

@@ -131,12 +131,9 @@ pub fn level_columns<'a>(
 
 /// The columns for a terminal of `width` columns. Those that do not fit are dropped in the order of priority, and named in a line
 /// below.
-pub fn text(mut columns: Vec<Column>, width: u16) -> String {
+pub fn text(columns: Vec<Column>, width: u16) -> String {
     let width = width.max(WIDTH_MIN);
-    let numbers = columns.iter_mut().filter(|column| column.right);
-    for value in numbers.flat_map(|column| &mut column.values) {
-        *value = notation::in_groups(value);
-    }
+    let mut columns = in_groups(columns);
     let mut left_out: Vec<String> = Vec::new();
     while !fits(&columns, width) {
         let Some(index) = dearest(&columns) else {
@@ -198,8 +195,18 @@ fn fits(columns: &[Column], width: u16) -> bool {
 
 /// Width that a further column can have on a terminal of `width` columns.
 pub(crate) fn room_beside(columns: &[Column], width: usize) -> usize {
-    let taken = columns.iter().map(|column| column.width() + GAP).sum();
+    let columns = in_groups(columns.to_vec()).into_iter();
+    let taken = columns.map(|column| column.width() + GAP).sum();
     width.saturating_sub(taken)
+}
+
+/// The columns, with long numbers in groups.
+fn in_groups(mut columns: Vec<Column>) -> Vec<Column> {
+    let numbers = columns.iter_mut().filter(|column| column.right);
+    for value in numbers.flat_map(|column| &mut column.values) {
+        *value = notation::in_groups(value);
+    }
+    columns
 }
 
 /// A text with every line broken into lines of at most `width` columns.

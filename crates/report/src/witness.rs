@@ -7,7 +7,7 @@ pub use sentences::json;
 
 use std::time::Duration;
 
-use iolab_analysis::witness::{Evidence, OtherCommand, WitnessClaim};
+use iolab_analysis::witness::{DeviceLoad, Evidence, OtherCommand, WitnessClaim};
 use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::format_duration;
@@ -100,7 +100,10 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
             .traffic
             .map_or_else(|| "its traffic is not counted".to_owned(), traffic);
         rows.push(("device", format!("{}: {traffic}", device.name)));
-        rows.extend(evidence::load(device, observed.observed_ns).map(|load| ("load", load)));
+        let load = DeviceLoad::of(device, observed.observed_ns);
+        if load.is_some() && observed.subject != Subject::Devices {
+            rows.push(("load", evidence::load(device, load, observed.observed_ns)));
+        }
     }
     rows.extend(
         evidence::told(evidence)

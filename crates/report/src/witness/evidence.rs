@@ -1,5 +1,6 @@
 //! Tables of evidence on a program: its traffic, its own numbers, loaded devices, and other processes.
 
+use super::sentences::bounds;
 use iolab_analysis::witness::{Bounds, DeviceLoad, Evidence, OtherCommand, Transfer, p99_of};
 use iolab_record::witness::Claimed;
 use iolab_workload::units::{
@@ -26,34 +27,16 @@ pub(super) fn syncs(trace: &TracedProgram) -> String {
     let Some(times) = times else {
         return format!("{first}file systems received {all} from it");
     };
-    let is_one = (syncs, timed, trace.lost) == (1, 1, 0);
-    let (median, each) = match timed == syncs {
-        true if is_one => (String::new(), "it"),
-        true => (" (median)".to_owned(), "each"),
-        false => (
-            format!(" (median of the {timed} whose end was seen)"),
-            "each of these",
-        ),
-    };
-    let took = format_ns(times.whole.p50_ns as f64);
-    let within = match flushed {
-        0 if uncached == timed => {
-            "and the disk has no volatile cache that needs a flush".to_owned()
-        }
-        0 if is_one => "and no disk completed a cache flush within it".to_owned(),
-        0 => "and no disk completed a cache flush within them".to_owned(),
-        all if all == timed => format!("with a cache flush of the disk within {each}"),
-        some => format!("with a cache flush of the disk within {some} of them"),
-    };
     let missing = match trace.lost {
         0 => "",
         _ => " (some are missing)",
     };
-    let all = match is_one {
-        true => "sync".to_owned(),
-        false => all,
+    let within = match flushed {
+        0 if uncached == timed => "the disk has no volatile cache that needs a flush".to_owned(),
+        _ => format!("the disk flushed its cache within {flushed} of them"),
     };
-    format!("{first}its {all}{missing} took {took}{median}, {within}")
+    let took = format_ns(times.whole.p50_ns as f64);
+    format!("{first}its {all}{missing} took {took} (median of {timed} timed); {within}")
 }
 
 /// One row for each traced quantity.
@@ -193,76 +176,43 @@ const BUSY_FROM: f64 = 0.95;
 pub(super) const BUSY_UNSEEN: &str =
     "busy time unknown (requests shorter than a clock tick of the kernel)";
 
-/// Load of a device that was observed without a program, over `span_ns`.
-pub(super) fn clause(device: &ObservedDevice, load: Option<DeviceLoad>, span_ns: u64) -> String {
-    match load {
-        Some(load) => {
-            let is_idle = load.reads_per_s + load.writes_per_s == 0.0;
-            let busy = match load.busy > 0.0 || is_idle {
-                true => format!("busy {} of the time", format_percent(load.busy)),
-                false => BUSY_UNSEEN.to_owned(),
-            };
-            format!(
-                "{}: {} and {} over {}; {busy}",
-                device.name,
-                rate(load.reads_per_s, "read", load.read_mb_s),
-                rate(load.writes_per_s, "write", load.write_mb_s),
-                format_ns(span_ns as f64),
-            )
-        }
-        None => format!("{}: its traffic is not counted", device.name),
-    }
-}
-
-/// `120 reads/s (50.2 MB/s)`.
-fn rate(per_s: f64, what: &str, mb_s: f64) -> String {
-    format!(
-        "{} {what}s/s ({} MB/s)",
-        significant(per_s),
-        significant(mb_s)
-    )
-}
-
-/// The load of a device: rates, times, requests in flight, busy time.
-pub(super) fn load(device: &ObservedDevice, elapsed_ns: u64) -> Option<String> {
-    let load = DeviceLoad::of(device, elapsed_ns)?;
-    let each = |ms: Option<f64>| {
-        match ms {
+/// The load of a device over `span_ns`: rates, times, requests in flight, busy time.
+pub(super) fn load(device: &ObservedDevice, load: Option<DeviceLoad>, span_ns: u64) -> String {
+    let Some(load) = load else {
+        return format!("{}: its traffic is not counted", device.name);
+    };
+    let rate = |per_s: f64, what: &str, mb_s: f64, await_ms: Option<f64>| {
+        let each = match await_ms {
             None => String::new(),
             // The kernel counts whole milliseconds of each request.
             Some(0.0) => ", below 1 ms each".to_owned(),
             Some(ms) => format!(", {} each", format_ns(ms * 1e6)),
-        }
+        };
+        let (per_s, mb_s) = (significant(per_s), significant(mb_s));
+        format!("{per_s} {what}s/s ({mb_s} MB/s{each})")
     };
-    let mut parts = Vec::new();
-    if load.reads_per_s > 0.0 {
-        let rate = rate(load.reads_per_s, "read", load.read_mb_s);
-        parts.push(rate + &each(load.read_await_ms));
-    }
-    if load.writes_per_s > 0.0 {
-        let rate = rate(load.writes_per_s, "write", load.write_mb_s);
-        parts.push(rate + &each(load.write_await_ms));
-    }
-    if parts.is_empty() {
-        return None;
-    }
-    if let Some(in_flight) = load.in_flight {
-        parts.push(format!(
-            "{} requests in flight on average",
-            significant(in_flight)
-        ));
-    }
+    let in_flight = load.in_flight.filter(|in_flight| *in_flight > 0.0);
+    let in_flight = in_flight.map_or_else(String::new, |in_flight| {
+        format!(", {} requests in flight on average", significant(in_flight))
+    });
+    let is_idle = load.reads_per_s + load.writes_per_s == 0.0;
+    let busy = match load.busy > 0.0 || is_idle {
+        true => format!("busy {} of the time", format_percent(load.busy)),
+        false => BUSY_UNSEEN.to_owned(),
+    };
     let caveat = match load.busy >= BUSY_FROM {
         true => ", which does not limit a device that serves requests in parallel",
         false => "",
     };
-    if load.busy > 0.0 {
-        parts.push(format!(
-            "busy {} of the time{caveat}",
-            format_percent(load.busy)
-        ));
-    }
-    Some(format!("{}: {}", device.name, parts.join("; ")))
+    format!(
+        "{} over {}: {}, {}{in_flight}, {busy}{caveat}",
+        device.name,
+        format_ns(span_ns as f64),
+        rate(load.reads_per_s, "read", load.read_mb_s, load.read_await_ms),
+        rate(
+            load.writes_per_s, "write", load.write_mb_s, load.write_await_ms
+        ),
+    )
 }
 
 /// Processes of one name, with their I/O.
@@ -338,21 +288,13 @@ pub(super) fn told(evidence: &Evidence) -> Vec<String> {
         let Some(carried) = carried else {
             return format!("{says}; what devices carried of it is unknown");
         };
-        let most = format_bytes(carried.most_of(claimed) as f64);
-        match (
-            carried.is_exceeded_by(claimed),
-            carried.mb_s_most_of(claimed),
-        ) {
-            (true, Some(mb_s)) => format!(
-                "{says}; devices carried at most {most} of it, {} MB/s in the same time",
-                significant(mb_s)
-            ),
-            (true, None) => format!("{says}; devices carried at most {most} of it"),
-            (false, _) if carried.is_all_of(claimed.bytes) => {
-                format!("{says}; devices carried all of it")
-            }
-            (false, _) => format!("{says}; devices can have carried all of it"),
-        }
+        let rate = carried.mb_s_most_of(claimed);
+        let rate = rate.filter(|_| carried.is_exceeded_by(claimed));
+        let rate = rate.map_or_else(String::new, |mb_s| {
+            format!(", at most {} MB/s in the same time", significant(mb_s))
+        });
+        let carried = bounds(carried.within(claimed.bytes));
+        format!("{says}; devices carried {carried} of it{rate}")
     };
     let reads = claim.reads.into_iter();
     let reads = reads.map(|claimed| (Transfer::Read, claimed, evidence.reads.carried));

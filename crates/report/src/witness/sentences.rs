@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{evidence as device_load, evidence, short};
+use super::{evidence, short};
 use crate::claims::ClaimData;
 use crate::data_column::{IOLAB_VERSION, SCHEMA};
 use crate::findings::FindingKind;
@@ -90,7 +90,7 @@ pub(super) fn clause(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
             &device_of(evidence, *transfer),
         ),
         WitnessClaim::DeviceLoad { device, load } => {
-            device_load::clause(device, *load, evidence.observed.observed_ns)
+            evidence::load(device, *load, evidence.observed.observed_ns)
         }
         WitnessClaim::MostIo(command) => {
             format!("Most I/O on any disk: {}", evidence::in_words(command))
@@ -124,12 +124,13 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
     };
     let source = source(reads, device);
     let ways = &evidence.observed.ways;
-    let cache = match (ways.inner_pipes, may_have_holes(&evidence.observed)) {
-        (true, true) => "the page cache, from holes of its files or from its own pipes",
-        (true, false) => "the page cache or from its own pipes",
-        (false, true) => "the page cache or from holes of its files",
-        (false, false) => "the page cache",
-    };
+    let others = [
+        ("holes of its files", may_have_holes(&evidence.observed)),
+        ("its own pipes", ways.inner_pipes),
+    ];
+    let others = others.into_iter().filter(|(_, may_be)| *may_be);
+    let others = others.map(|(what, _)| format!(" or from {what}"));
+    let cache = &format!("the page cache{}", others.collect::<String>());
     if let Some(sent) = over_network(evidence, Transfer::Read, verdict) {
         return format!(
             "{sent} of {asked} came over the network from a file server, and the rest from {cache}"
@@ -380,17 +381,10 @@ fn source(reads: &Direction, device: &str) -> String {
         };
         (part, from_storage)
     });
-    let carried = carried.filter(|(carried, whole)| !carried.is_all_of(*whole));
-    carried.map_or_else(
-        || device.to_owned(),
-        |(carried, _)| {
-            let part = match carried.least == 0 || carried.least == carried.most {
-                true => bounds(carried),
-                false => format!("at least {}", format_bytes(carried.least as f64)),
-            };
-            format!("storage, {part} of it from {device}")
-        },
-    )
+    match carried.filter(|(carried, whole)| !carried.is_all_of(*whole)) {
+        None => device.to_owned(),
+        Some((carried, _)) => format!("storage, {} of it from {device}", bounds(carried)),
+    }
 }
 
 fn flushes(flushes: &Flushes, evidence: &Evidence) -> String {
@@ -417,9 +411,9 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
         ),
         OtherUse::Some { read, written } => {
             let is_certain = read.least.max(written.least) > 0;
-            let (may_read, may_write, wrote) = match is_certain {
-                true => ("read", "wrote", "wrote"),
-                false => ("may have read", "may have written", "written"),
+            let [may_read, may_write] = match is_certain {
+                true => ["read", "wrote"],
+                false => ["may have read", "may have written"],
             };
             let dirty = evidence.observed.dirty_before_bytes.unwrap_or(0);
             let early = match dirty.min(written.most) {
@@ -429,24 +423,17 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
                     format_bytes(early as f64)
                 ),
             };
-            let (of_reads, of_writes) = (bounds(read), bounds(written));
+            let moved = [(may_read, read, "from"), (may_write, written, "to")];
+            let moved = moved.into_iter().filter(|(_, bytes, _)| bytes.most > 0);
+            let moved: Vec<String> = moved
+                .map(|(verb, bytes, way)| format!("{verb} {} {way} {device}", bounds(bytes)))
+                .collect();
             // File systems write data of their own in addition to the program's.
-            let may_be_own = evidence.writes.asked != Asked::Nothing && written.most > 0;
-            let done = match (read.most, written.most) {
-                (0, _) => format!("{may_write} {of_writes} to {device}"),
-                (_, 0) => format!("{may_read} {of_reads} from {device}"),
-                _ if !may_be_own => {
-                    format!("{may_read} {of_reads} from {device} and {wrote} {of_writes} to it")
-                }
-                _ => format!(
-                    "{may_read} {of_reads} from {device}, and they or the file system {may_write} {of_writes} to it"
-                ),
+            let or_own = match evidence.writes.asked != Asked::Nothing && written.most > 0 {
+                true => " or the file system",
+                false => "",
             };
-            let others = match may_be_own && read.most == 0 {
-                true => "other processes or the file system",
-                false => "other processes",
-            };
-            format!("{others} {done}{early}")
+            format!("other processes{or_own} {}{early}", moved.join(" and "))
         }
         OtherUse::Unknown => {
             let why = match Reading::of(&evidence.observed).traffic() {
@@ -458,7 +445,7 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
     }
 }
 
-fn bounds(bytes: Bounds) -> String {
+pub(super) fn bounds(bytes: Bounds) -> String {
     let text = |bytes: u64| format_bytes(bytes as f64);
     let (least, most) = (text(bytes.least), text(bytes.most));
     match least == most {
