@@ -344,8 +344,6 @@ fn report_shows_line_course_and_other_processes() {
     let markdown = report.markdown("r").unwrap();
     insta::assert_snapshot!("observation_markdown", markdown.text);
     let latex = report.latex("r").unwrap();
-    let (_, own) = latex.text.split_once("\\sloppy\n").unwrap();
-    insta::assert_snapshot!("observation_latex", own);
     for (bundle, end) in [(markdown, ".svg"), (latex, ".pdf")] {
         assert_eq!(bundle.figures.len(), 1);
         let (name, content) = &bundle.figures[0];

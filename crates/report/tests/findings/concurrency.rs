@@ -73,7 +73,7 @@ fn region_limits_the_requests_in_flight() {
     let analysis = analyse(&record);
     assert_eq!(flagged(&analysis, DoubtKind::FewInFlight), [0]);
     let text = &named("serialised", &analysis)[0].text;
-    insta::assert_snapshot!(text);
+    insta::assert_snapshot!(text, @"Only 8 of 128 requests were in flight with 1 thread. The region holds 8 requests of this size: a larger region (--size) or fewer threads times depth.");
 }
 
 /// A device at its limit with all requests in flight does not show a lock; a device that sees a single request
@@ -94,7 +94,7 @@ fn device_distinguishes_limit_from_lock() {
     let analysis = analyse(&lock);
     assert_eq!(flagged(&analysis, DoubtKind::Serialised), [0]);
     let text = &named("serialised", &analysis)[0].text;
-    insta::assert_snapshot!(text);
+    insta::assert_snapshot!(text, @"Only 0.899 of 8 requests were at the device with 8 threads. The requests waited before they reached the device; 'iolab run why-serialised' isolates the cause.");
 
     let mut limited = lock.clone();
     let sample = &limited.samples[1];
@@ -159,7 +159,7 @@ fn efficiency_names_its_ceiling_also_above_one() {
     assert_eq!(low, ("510 MB/s stated".to_owned(), "50 %".to_owned()));
     assert_eq!(high.1, "139 % (exceeds ceiling)");
     assert_eq!(flags, [1]);
-    insta::assert_snapshot!(findings[0].text);
+    insta::assert_snapshot!(findings[0].text, @"1 of 2 cells: the result exceeds the ceiling, and the evidence does not show why (139 % of 510 MB/s stated). Either the ceiling is wrong (a burst, another device, a cache in the device), or the bytes did not come from the device.");
 
     put(&mut record, "peak_stated_read_iops", "95000");
     let (low, ..) = of(&record);

@@ -100,12 +100,12 @@ fn throttled(seconds: u64, times: u64) -> RunRecord {
 #[test]
 fn throttling_is_a_claim_and_a_doubt() {
     let hot = analyse(&throttled(4, 1));
-    insta::assert_snapshot!(text(&named("throttled", &hot)));
-    insta::assert_snapshot!(conclusions(&hot, &[])[0].text);
+    insta::assert_snapshot!(text(&named("throttled", &hot)), @"The drive throttled itself because of its temperature for 32.0 s of 80.0 s with 4 KiB. Cool the drive, then repeat the run.");
+    insta::assert_snapshot!(conclusions(&hot, &[])[0].text, @"read-size on /data: throughput 0.410 MB/s (4 KiB) +/- 0.0 %, from the device; throttled");
     assert!(hot.cells[0].flags.contains(&DoubtKind::Throttled));
     // A drive that counts no time.
     let counted = analyse(&throttled(0, 1));
-    insta::assert_snapshot!(text(&named("throttled", &counted)));
+    insta::assert_snapshot!(text(&named("throttled", &counted)), @"The drive throttled itself because of its temperature 8 times with 4 KiB. Cool the drive, then repeat the run.");
     let cool = analyse(&throttled(0, 0));
     assert_eq!(text(&named("throttled", &cool)), "");
     assert!(!cool.cells[0].flags.contains(&DoubtKind::Throttled));

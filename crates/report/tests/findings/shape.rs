@@ -44,7 +44,7 @@ fn fixed_cost_and_rate_are_separated() {
     assert!((fit.t0 / 400.0 - 1.0).abs() < 0.02, "{fit:?}");
     assert!((fit.bandwidth / 10.0 - 1.0).abs() < 0.02, "{fit:?}");
     let sentence = text(&named("cost-of-requests", &analysis));
-    insta::assert_snapshot!(sentence);
+    insta::assert_snapshot!(sentence, @"Time per request is 400 ns + size / 10000 MB/s, to within 1.6 %. Half of that rate is reached at: 3.91 KiB.");
     // A falling curve does not follow this model, and overlapping requests have no such time.
     assert_eq!(
         named("cost-of-requests", &analyse(&curve(|size| 1e6 / size))),

@@ -105,7 +105,7 @@ fn a_fall_beside_others_names_them() {
     assert_eq!(disturbed(&record), [None]);
     beside(&mut record, 7..=12);
     assert_eq!(disturbed(&record), [Some((6.0, Some(6.0)))]);
-    insta::assert_snapshot!(only(over_run(&record)));
+    insta::assert_snapshot!(only(over_run(&record)), @"Over the run throughput fell 2.43× with 1 MiB: 985 MB/s, then 405 MB/s from 6.38 s (6.84 GiB written) on. Each seen for: 6 trials. Disturbed from outside at the lower level, which may have made the change: 6 of 6 trials. Medians over the run mix both levels: --precondition or --settle may avoid it.");
     // Programs that were there all the time did not make the change.
     beside(&mut record, 1..=6);
     assert_eq!(disturbed(&record), [None]);
@@ -118,7 +118,7 @@ fn a_fall_beside_others_names_them() {
         }
     }
     assert_eq!(disturbed(&record), [Some((6.0, Some(6.0)))]);
-    insta::assert_snapshot!(only(over_run(&record)));
+    insta::assert_snapshot!(only(over_run(&record)), @"Over the run throughput fell 2.43× with 1 MiB: 985 MB/s, then 405 MB/s from 6.38 s (6.84 GiB written) on. Each seen for: 6 trials. Disturbed at the lower level, or the machine or iolab was suspended, which may have made the change: 6 of 6 trials. Medians over the run mix both levels: --precondition or --settle may avoid it.");
 }
 
 #[test]
