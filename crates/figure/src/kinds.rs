@@ -17,7 +17,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{CellAnalysis, Response, SteadyAnalysis};
 use iolab_analysis::compare::{Comparison, Criteria, HypothesisTest, RunSide, SideName};
 use iolab_analysis::equivalence::FIRST_TRIALS;
-use iolab_record::{ServedBy, ShownLatency};
+use iolab_record::ServedBy;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::response::Metric;
 use iolab_workload::units::counted;
@@ -348,7 +348,7 @@ fn line_across(at: f64, label: &str) -> ReferenceLine {
     }
 }
 
-/// Most cells that are named for a reason.
+/// Most cells that are named.
 const NAMED_MAX: usize = 4;
 
 /// The cells that were measured and have no value of what a figure of this kind shows, by name and with the reason; `None` where all
@@ -370,7 +370,7 @@ pub(crate) fn left_out(
         | FigureKind::Stages
         | FigureKind::Why => return None,
     };
-    let mut by_reason: Vec<(String, Vec<String>)> = Vec::new();
+    let mut names = Vec::new();
     let shown = runs.iter().enumerate();
     for (place, run) in shown.filter(|(_, run)| run.level.is_none()) {
         let values = Values::of(run, quantity);
@@ -379,25 +379,20 @@ pub(crate) fn left_out(
             false => !values.of_cell(cell.cell.id).is_empty(),
         };
         let cells = run.analysis().cells.iter().filter(|cell| cell.n > 0);
-        for cell in cells.filter(|cell| !is_drawn(cell)) {
-            let why = reason(runs, run, cell, quantity);
-            let name = name(run, cell);
-            match by_reason.iter_mut().find(|(known, _)| *known == why) {
-                Some((_, names)) => names.push(name),
-                None => by_reason.push((why, vec![name])),
-            }
-        }
+        let without = cells.filter(|cell| !is_drawn(cell));
+        names.extend(without.map(|cell| name(run, cell)));
     }
-    let sentences = by_reason.into_iter().map(|(why, mut names)| {
-        let more = match names.len().saturating_sub(NAMED_MAX) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        names.truncate(NAMED_MAX);
-        format!("Not drawn, {why}: {}{more}", names.join("; "))
-    });
-    let text = sentences.collect::<Vec<String>>().join(". ");
-    (!text.is_empty()).then_some(text)
+    let why = match quantity.requests_min() {
+        0 | 1 => format!("no value of the {}", labels::of_response(quantity)),
+        least => format!("fewer than {least} {} per trial", course::requests_of(runs)),
+    };
+    let more = match names.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let is_any = !names.is_empty();
+    names.truncate(NAMED_MAX);
+    is_any.then(|| format!("Not drawn, {why}: {}{more}", names.join("; ")))
 }
 
 /// The levels of a cell.
@@ -406,34 +401,4 @@ fn name(run: &FigureRun<'_>, cell: &CellAnalysis) -> String {
     let levels = levels.map(|(factor, level)| labels::level(factor, level));
     let name = levels.collect::<Vec<String>>().join(", ");
     escape_control(&name).into_owned()
-}
-
-/// Reason why a cell has no value of a quantity.
-fn reason(
-    runs: &[FigureRun<'_>],
-    run: &FigureRun<'_>,
-    cell: &CellAnalysis,
-    quantity: Response,
-) -> String {
-    let timed = course::timed(runs);
-    let mut trials = crate::data::measured(run).filter(|sample| sample.cell == cell.cell.id);
-    let has_none = |sample| timed.requests(sample).requests == 0;
-    match trials.next() {
-        // A group that is idle in this cell.
-        None => return "no requests".to_owned(),
-        Some(first) if quantity.is_latency() && has_none(first) && trials.all(has_none) => {
-            return format!("no {}s", timed.operation(first));
-        }
-        Some(_) => {}
-    }
-    match quantity.requests_min() {
-        0 | 1 => format!("no value of the {}", labels::of_response(quantity)),
-        least => {
-            let requests = match timed {
-                ShownLatency::Own => "requests".to_owned(),
-                ShownLatency::Of(operation) => format!("{operation}s"),
-            };
-            format!("fewer than {least} {requests} per trial")
-        }
-    }
 }

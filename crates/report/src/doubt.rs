@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::layout::capitalised;
 use iolab_analysis::analysis::Looks;
 use iolab_analysis::doubt::{ComparedSide, Doubt, DoubtClass, DoubtKind, Doubts, ExtentUnit};
 use iolab_analysis::io_limit::ReachedLimit;
 use iolab_analysis::trust::{Trust, TrustLevel};
+use iolab_figure::labels::capital;
 use iolab_workload::units::{counted, digits, format_ns, format_percent, significant};
 
 /// The extent of a doubt, with its unit.
@@ -160,8 +160,7 @@ pub fn sentences(doubt: &Doubt, all: &Doubts) -> String {
 
 /// The remedy as a sentence; `None` where nothing is known to help.
 pub fn remedy(what: DoubtKind) -> Option<String> {
-    what.remedy()
-        .map(|remedy| format!("{}.", capitalised(remedy)))
+    what.remedy().map(|remedy| format!("{}.", capital(remedy)))
 }
 
 /// The remedy for a limit of control groups.

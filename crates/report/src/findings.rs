@@ -20,7 +20,6 @@ use iolab_figure::labels;
 use iolab_record::ServedBy;
 use iolab_workload::trial_description::levels_in_words;
 
-pub(crate) use crate::layout::capitalised;
 pub use conclusion::{Conclusion, conclusions};
 pub use digest::agreement;
 pub(crate) use ranks::stragglers;

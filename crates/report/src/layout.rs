@@ -390,14 +390,6 @@ pub fn none() -> String {
     "-".to_owned()
 }
 
-/// The text with its first letter capitalised.
-pub(crate) fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().collect::<String>() + letters.as_str()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

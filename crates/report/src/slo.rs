@@ -6,6 +6,7 @@ use iolab_analysis::analysis::OVERLOAD_TOLD;
 use iolab_analysis::doubt::Doubt;
 use iolab_analysis::fitness::{Answer, CellAnswer, ReasonedAnswer, UnseenStalls, Verdicts};
 use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
+use iolab_figure::labels::capital;
 use iolab_record::RunRecord;
 use iolab_workload::units::format_duration;
 use iolab_workload::units::format_percent;
@@ -13,7 +14,7 @@ use iolab_workload::units::format_percent;
 use crate::block::ShownAnswer;
 use crate::doubt;
 use crate::fitness::{answer, in_line, in_words, level_columns, stalls, why};
-use crate::layout::{self, Column, columns_over};
+use crate::layout::{Column, columns_over};
 use crate::ratio::all_cells;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::response::ServiceLevel;
@@ -98,8 +99,7 @@ impl SearchResult<'_> {
             }
         }
         let cause = self.found.fails.as_ref().and_then(|fails| fails.cause());
-        remarks
-            .extend(cause.map(|cause| format!("{}.", layout::capitalised(&doubt::limit(&cause)))));
+        remarks.extend(cause.map(|cause| format!("{}.", capital(&doubt::limit(&cause)))));
         if self.found.limit.contradicts {
             remarks.push(
                 "The level fails at one rate and holds at a higher one: the target changed during the search, or it misses the level at times at any rate. A single rate for longer (--rate, --budget) shows how often.".to_owned(),

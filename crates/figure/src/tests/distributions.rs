@@ -39,17 +39,17 @@ fn curves_of_a_mix_are_of_one_operation() {
     for mark in curves.iter().flat_map(|curve| &curve.points) {
         assert!(mark.y < 500e3, "a read, not a write: {}", mark.y);
     }
-    insta::assert_snapshot!(model.note, @"16 000 reads of all trials together. Not drawn, no reads: 0 % reads.");
-    insta::assert_snapshot!(model.description, @"read-random: distribution of service time over 16000 reads. Not drawn, no reads: 0 % reads.");
+    insta::assert_snapshot!(model.note, @"16 000 reads of all trials together. Not drawn, no value of the median latency: 0 % reads.");
+    insta::assert_snapshot!(model.description, @"read-random: distribution of service time over 16000 reads. Not drawn, no value of the median latency: 0 % reads.");
 }
 
 /// A mix of which a cell has too few reads for a percentile, and another one has none.
 #[test]
-fn cells_are_left_out_each_for_its_reason() {
+fn cells_without_a_value_are_named() {
     let tail = Options {
         y: Some(Response::P99),
         ..kind(FigureKind::Response)
     };
     let made = Made::new(&[mixed()]);
-    insta::assert_snapshot!(made.draw(&tail).unwrap().model.note, @"Median of n = 8 trials; bars: 95 % interval. Not drawn, fewer than 368 reads per trial: 30 % reads. Not drawn, no reads: 0 % reads.");
+    insta::assert_snapshot!(made.draw(&tail).unwrap().model.note, @"Median of n = 8 trials; bars: 95 % interval. Not drawn, fewer than 368 reads per trial: 30 % reads; 0 % reads.");
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysis::{DoubtKind, MeasuredTarget};
 use iolab_analysis::trust::TrustLevel;
+use iolab_figure::labels::capital;
 use iolab_record::TargetKind;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::escape_control::shell_words;
@@ -13,7 +14,7 @@ use iolab_workload::units::format_bytes;
 use super::main_numbers::{LEFT_OUT, Table};
 use super::{Overview, description};
 use crate::chart::Style;
-use crate::layout::{self, SCREEN_LINES, capitalised, paragraph};
+use crate::layout::{self, SCREEN_LINES, paragraph};
 use crate::notation::on_screen;
 use crate::{compare, doubt, table};
 
@@ -82,7 +83,7 @@ impl Overview<'_> {
         let inputs = self.inputs.iter();
         let conclusions = inputs.flat_map(|input| &input.interpretation.conclusions);
         let doubts = conclusions.filter(|conclusion| !conclusion.doubts.is_empty());
-        doubts.map(|conclusion| capitalised(&conclusion.doubts) + ".")
+        doubts.map(|conclusion| capital(&conclusion.doubts) + ".")
     }
 
     /// `/mnt/disk   Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`: a line for each target, or one with the names of

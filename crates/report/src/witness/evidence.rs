@@ -230,7 +230,7 @@ pub(super) fn in_words(command: &OtherCommand<'_>) -> String {
 }
 
 /// `dd (PID 7, ended)`, `python3 (12 processes, 5 ended)`, `jbd2/vda1-8 (PID 281, thread of the kernel)`.
-pub(crate) fn name(command: &OtherCommand<'_>) -> String {
+fn name(command: &OtherCommand<'_>) -> String {
     let (first, count) = (command.first, command.count());
     let mut parts = vec![match (count, first.is_kernel) {
         (1, _) => format!("PID {}", first.pid),

@@ -9,12 +9,12 @@ use super::{evidence, short};
 use crate::claims::ClaimData;
 use crate::data_column::{IOLAB_VERSION, SCHEMA};
 use crate::findings::FindingKind;
-use crate::layout::capitalised;
 use crate::rows::json_object;
 use iolab_analysis::witness::{
     Asked, Bounds, Direction, Evidence, Flushes, NOTEWORTHY, OtherUse, Reading, Transfer, Unknown,
     WitnessClaim,
 };
+use iolab_figure::labels::capital;
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::region_state::Medium;
@@ -51,7 +51,7 @@ pub(super) fn further(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
         WitnessClaim::NothingOfNote
         | WitnessClaim::Served { .. }
         | WitnessClaim::Syncs(_)
-        | WitnessClaim::OtherUse(_) => capitalised(&clause),
+        | WitnessClaim::OtherUse(_) => capital(&clause),
     }
 }
 

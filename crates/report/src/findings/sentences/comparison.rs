@@ -6,11 +6,12 @@ use super::{
 };
 use crate::comparison_table::margin_name;
 use crate::findings::doubts::beyond_precision;
-use crate::findings::{capitalised, origin};
+use crate::findings::origin;
 use crate::ratio::{self, RatioShown};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{Aspect, Comparison, Contrast, Difference, Effect, Programs};
 use iolab_analysis::equivalence::{ALPHA, FIRST_TRIALS, MARGINS, ProgramPair, SizePoint};
+use iolab_figure::labels::capital;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Pattern, TrialSpec};
 use iolab_workload::trial_description::level_in_words;
@@ -183,7 +184,7 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
             let opposite = different.iter().position(is_opposite);
             let opposite = opposite.map(|place| different.remove(place));
             let but = opposite.map_or_else(String::new, |one| format!(", but {}", further(one)));
-            let subject = capitalised(&subject(contrast, first, runs));
+            let subject = capital(&subject(contrast, first, runs));
             let than = shown(first).than();
             let numbers = numbers(first);
             let head = format!(
