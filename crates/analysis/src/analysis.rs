@@ -30,7 +30,7 @@ use iolab_workload::trial::{Backend, CacheState};
 use trials::order_by_size;
 use trials::{Trials, judge, summaries};
 
-use crate::disturbance::{CellDisturbance, Surroundings};
+use crate::disturbance::{Accounting, CellDisturbance, Surroundings};
 use crate::io_limit::{MachineThreshold, ReachedLimit, machine_thresholds};
 use crate::run_definition::definition;
 use crate::timeline::Timeline;
@@ -309,12 +309,6 @@ impl Analysis {
         found.map_or(named.as_str(), |target| &target.name)
     }
 
-    /// Number of cells that only read while the storage may still have been writing what other cells had left in its volatile cache.
-    pub fn reads_after_writes(&self) -> usize {
-        let cells = self.cells.iter();
-        cells.filter(|cell| cell.reads_after_writes).count()
-    }
-
     /// Whether several processes (ranks) measured together.
     pub fn spans_ranks(&self) -> bool {
         self.cells.iter().any(|cell| cell.ranks.is_some())
@@ -444,6 +438,7 @@ impl<'a> Context<'a> {
         timed: ShownLatency,
     ) -> CellAnalysis {
         let around = Surroundings::of(&self.record.environment_of(cell));
+        let accounting = Accounting::of(cell, around);
         let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
         let mut values: PerResponse<(Vec<f64>, Vec<u32>)> = PerResponse::default();
         let (mut tail_ratios, mut tail_blocks) = (Vec::new(), Vec::new());
@@ -485,7 +480,7 @@ impl<'a> Context<'a> {
                 .spec
                 .only_trial()
                 .and_then(|trial| CellRate::of(&ok, trial, timed)),
-            concurrency: Concurrency::of(cell, &ok, around),
+            concurrency: Concurrency::of(cell, &ok, &accounting),
             efficiency: None,
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             ended_by_time: ok.iter().any(|sample| sample.ended == Ended::Time),
@@ -496,7 +491,7 @@ impl<'a> Context<'a> {
             reads_after_writes: false,
             io_limit: None,
             drives: CellDrives::of(&ok),
-            disturbance: CellDisturbance::of(cell, &ok, around, |s| s.value(self.response, timed)),
+            disturbance: CellDisturbance::of(&accounting, &ok),
             overwritten: None,
             clock_resolution_ns: self.clock_resolution_ns.filter(|_| !is_peer(cell)),
             precision: response.as_ref().and_then(Summary::precision),

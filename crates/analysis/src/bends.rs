@@ -107,10 +107,8 @@ fn find(analysis: &Analysis, curve: &Curve<'_>) -> Vec<Bend> {
         .iter()
         .map(|point| (point.size as f64, point.cell.values.clone()))
         .collect();
-    let Some(fit) = fit_piecewise(&trials, BENDS_MAX, RESAMPLES, analysis.seed) else {
-        return Vec::new();
-    };
-    fit.breakpoints
+    let bends = fit_piecewise(&trials, BENDS_MAX, RESAMPLES, analysis.seed).unwrap_or_default();
+    bends
         .into_iter()
         .map(|breakpoint| Bend {
             size: breakpoint.x,

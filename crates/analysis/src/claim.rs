@@ -57,7 +57,7 @@ pub use causes::{
 pub use change::LevelChange;
 pub use comparison::{Comparison, Contrast, comparisons};
 pub use concurrency::Cause;
-pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
+pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio_of_samples};
 pub use kind::{Kind, Role};
 pub use order::{HEADLINES_MAX, headlines, ordered};
 pub use phenomena::{Unexplainable, Unpaired, WhyUnpaired, phenomena, unpaired};

@@ -1,22 +1,18 @@
-//! Conditions around the trials of a cell: others' traffic, read-ahead, split requests, CPU pressure, suspension, and outstanding
+//! Conditions around the trials of a cell: others' traffic, read-ahead, requests in pieces, CPU pressure, suspension, and outstanding
 //! write-back. Pure functions of counters; METHODS.md has the rules.
 
-use std::collections::BTreeSet;
-
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_record::environment::{Environment, KEYS};
 use iolab_stats::median;
 use iolab_workload::counters::{Bottom, DeviceStat, amplifies_writes};
-use iolab_workload::trial::CacheState;
+use iolab_workload::trial::{CacheState, TrialSpec};
 
 use crate::trial_values::median_of;
 use iolab_record::{Cell, DriveLog, Residency, RunRecord, Sample, ServedBy};
 
 /// Share of other traffic, or of bytes beyond those requested, that gets a flag.
-const BEYOND_OURS: f64 = 0.05;
-/// Difference of two groups' responses that gets a flag, over the lower one.
-const GROUPS_DIFFER: f64 = 0.05;
+pub(crate) const BEYOND_OURS: f64 = 0.05;
 /// Most bytes that a file system's journal writes per durable write.
 pub(crate) const JOURNAL_PER_SYNC: u64 = 64 << 10;
 /// Bytes of a page.
@@ -25,17 +21,12 @@ pub(crate) const PAGE: u64 = 4096;
 const CARRIED_BELOW: u64 = 8;
 /// Above this number of device I/Os per request, requests are reported as split.
 const PIECES_TOLD_FROM: f64 = 1.1;
-/// Lowest ratio between two groups of trials in their device I/Os per request.
-const GROUPS_APART: f64 = 1.2;
-/// Number of other I/Os per request above which nothing is concluded about iolab's own: well below what
-/// separates two groups.
+/// Number of other I/Os per request above which nothing is concluded about iolab's own.
 const STRAY_IOS_MAX: f64 = 0.1;
 /// The smallest usual I/O of a file system itself, bytes.
 const STRAY_IO: f64 = 4096.0;
 /// Least sum of times in flight, ms, of which the step of the counter is at most 5 %.
 const QUEUE_MS_MIN: u64 = 20;
-/// Fewest trials of a group.
-const GROUP_MIN: usize = 2;
 /// Limit of the share of the CPU time used by other guests.
 const STEAL_MAX: f64 = 0.05;
 /// Limit of the share of the time in which tasks wait for a CPU.
@@ -110,8 +101,6 @@ pub struct CellDisturbance {
     pub device_mean_ns: Option<f64>,
     /// Median over the trials of the number of physically contiguous pieces in the buffer of a request, for direct I/O.
     pub buffer_pieces: Option<f64>,
-    /// Two groups of trials, by their device I/Os per request.
-    pub split: Option<Split>,
     /// CPU time used by other guests, over the time of all CPUs.
     pub steal: Option<f64>,
     /// Share of the time in which at least one task of the machine waited for a CPU.
@@ -145,38 +134,19 @@ pub struct CellDisturbance {
     pub empty: Option<f64>,
 }
 
-/// Trials of one cell in two groups.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Split {
-    /// The group with fewer device I/Os per request.
-    pub whole: TrialGroup,
-    /// The group with more device I/Os per request.
-    pub pieces: TrialGroup,
-}
-
-/// Some trials of a cell.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TrialGroup {
-    /// Number of trials.
-    pub trials: usize,
-    /// Median of their device I/Os per request.
-    pub ios_per_request: f64,
-    /// Median of their response.
-    pub response: f64,
-}
-
 /// Whether a trial of this run was disturbed from outside. A model computes its times, so nothing disturbs it.
 pub(crate) fn of_trials(record: &RunRecord) -> impl Fn(&Sample) -> bool {
-    let around = |cell: &Cell| Surroundings::of(&record.environment_of(cell));
     let cells = record.cells.iter();
-    let cells: BTreeMap<i64, (&Cell, Surroundings)> =
-        cells.map(|cell| (cell.id, (cell, around(cell)))).collect();
+    let cells: BTreeMap<i64, Accounting> = cells
+        .map(|cell| {
+            let around = Surroundings::of(&record.environment_of(cell));
+            (cell.id, Accounting::of(cell, around))
+        })
+        .collect();
     move |sample| {
         let cell = cells.get(&sample.cell);
-        cell.is_some_and(|(cell, around)| {
-            let around = CellDisturbance::of(cell, &[sample], *around, |_| None);
-            sample.verdict.served_by != ServedBy::Model && around.is_from_outside()
-        })
+        let cell = cell.filter(|_| sample.verdict.served_by != ServedBy::Model);
+        cell.is_some_and(|cell| CellDisturbance::of(cell, &[sample]).is_from_outside())
     }
 }
 
@@ -271,41 +241,79 @@ impl CellDisturbance {
     }
 }
 
-impl Split {
-    /// Whether the response of the two groups differs by more than 5 %.
-    pub fn matters(&self) -> bool {
-        let (a, b) = (self.whole.response, self.pieces.response);
-        (a - b).abs() > GROUPS_DIFFER * a.abs().min(b.abs())
+/// How the counters of a cell's trials are read, as its settings and its surroundings decide for all of them.
+pub(crate) struct Accounting {
+    around: Surroundings,
+    runs_program: bool,
+    /// Whether all requests bypass the page cache.
+    is_direct: bool,
+    reads_buffered: bool,
+    writes_buffered: bool,
+    /// Whether some writes carry their sync.
+    syncs_in_write: bool,
+    syncs_per_write: bool,
+    /// Whether all requests are whole pages.
+    is_aligned: bool,
+    /// Size of a request, bytes; `None` for several sizes.
+    bs: Option<u64>,
+    region: u64,
+    /// Workers of this process.
+    threads: f64,
+    /// Workers of all processes.
+    workers: f64,
+    /// CPUs on which the workers may run; `None` where unknown.
+    cpus: Option<f64>,
+}
+
+impl Accounting {
+    pub(crate) fn of(cell: &Cell, around: Surroundings) -> Self {
+        let spec = &cell.spec;
+        let is_buffered = |one: &&TrialSpec| one.cache != CacheState::Direct;
+        let (reading, writing) = (spec.reading_trials(), spec.writing_trials());
+        let cpus = named_cpus(cell).into_iter().chain(around.cpus).min();
+        Self {
+            around,
+            runs_program: spec.runs_program(),
+            is_direct: spec.shared(|trial| trial.cache) == Some(CacheState::Direct),
+            reads_buffered: reading.iter().any(is_buffered),
+            writes_buffered: writing.iter().any(is_buffered),
+            syncs_in_write: writing.iter().any(|one| one.sync.is_in_write()),
+            syncs_per_write: writing.iter().any(|one| one.sync.is_per_write()),
+            is_aligned: spec.trials().iter().all(|one| one.bs % PAGE == 0),
+            bs: spec.shared(|trial| trial.bs),
+            region: cell.trial().region,
+            threads: f64::from(cell.trial().threads),
+            workers: f64::from(cell.trial().workers()),
+            cpus: cpus.map(f64::from),
+        }
     }
 }
 
 impl CellDisturbance {
     /// The conditions around the measured trials of a cell.
-    pub(crate) fn of(
-        cell: &Cell,
-        trials: &[&Sample],
-        around: Surroundings,
-        value: impl Fn(&Sample) -> Option<f64>,
-    ) -> Self {
+    pub(crate) fn of(cell: &Accounting, trials: &[&Sample]) -> Self {
         let elapsed = |s: &Sample| s.elapsed_ns as f64;
         let share = |part: fn(&Sample) -> Option<u64>| {
             pooled(trials, |s| part(s).map(|part| (part as f64, elapsed(s))))
         };
-        let of_cpus = f64::from(around.cpus.unwrap_or(1).max(1));
+        let of_cpus = f64::from(cell.around.cpus.unwrap_or(1).max(1));
         let owed = |s: &Sample| s.region.owed_sync_ns.map(|ns| ns as f64);
-        // What the cache of a drive still holds is not write-back: the kernel has written it.
-        let mut asked = cell.spec.trials().into_iter();
-        let is_buffered = asked.any(|one| one.writes() && one.cache != CacheState::Direct);
         let owed_share = median_of(trials, |s| {
             (s.elapsed_ns > 0).then(|| owed(s).map(|ns| ns / elapsed(s)))?
         });
+        // What the cache of a drive still holds is not write-back: the kernel has written it.
+        let by_storage = !cell.writes_buffered && !cell.around.amplifies_writes;
+        let (ios, device_ns): (Vec<f64>, Vec<Option<f64>>) = trials
+            .iter()
+            .filter_map(|s| Some((cell.ios_per_request(s)?, device_mean_ns(s))))
+            .unzip();
+        let device_ns: Vec<f64> = device_ns.into_iter().flatten().collect();
         Self {
-            others: pooled(trials, |s| others(cell, s, around)),
-            read_ahead: pooled(trials, |s| fetched(cell, s)),
-            ios_per_request: median_of(trials, |s| ios_per_request(cell, s, around)),
-            device_mean_ns: median_of(trials, |s| device_mean_ns(cell, s, around)),
-            buffer_pieces: median_of(trials, |s| buffer_pieces(cell, s)),
-            split: split(cell, trials, around, value),
+            others: pooled(trials, |s| cell.others(s)),
+            read_ahead: pooled(trials, |s| cell.fetched(s)),
+            ios_per_request: median(&ios),
+            device_mean_ns: median(&device_ns),
+            buffer_pieces: median_of(trials, |s| cell.buffer_pieces(s)),
             steal: share(|s| s.counters.pressure.steal_ns)
                 .map(|share| of_all_time(share / of_cpus)),
             cpu_stall: share(|s| s.counters.pressure.cpu_stall_ns).map(of_all_time),
@@ -313,14 +321,14 @@ impl CellDisturbance {
             memory_stall: share(|s| s.counters.pressure.memory_stall_ns).map(of_all_time),
             quota_wait: share(|s| s.counters.pressure.throttled_ns).map(|share| share / of_cpus),
             throttled: share(throttled_ns).map(of_all_time),
-            worker_wait: worker_wait(cell, trials),
-            wait_for_others: wait_for_others(cell, trials, around.cpus),
-            preemptions: preemptions(cell, trials),
+            worker_wait: cell.worker_wait(trials),
+            wait_for_others: cell.wait_for_others(trials),
+            preemptions: cell.preemptions(trials),
             suspended_ns: sum(trials, slept_ns),
             owed_sync_ns: median_of(trials, owed),
-            owed: owed_share.filter(|_| is_buffered),
-            owed_by_storage: owed_share.filter(|_| !is_buffered && !around.amplifies_writes),
-            empty: median_of(trials, |s| s.region.empty_share(cell.trial().region)),
+            owed: owed_share.filter(|_| cell.writes_buffered),
+            owed_by_storage: owed_share.filter(|_| by_storage),
+            empty: median_of(trials, |s| s.region.empty_share(cell.region)),
         }
     }
 }
@@ -346,38 +354,6 @@ fn sum(trials: &[&Sample], of: impl Fn(&Sample) -> u64) -> u64 {
     trials.iter().map(|s| of(s)).fold(0, u64::saturating_add)
 }
 
-/// Preemptions per second and worker; a few are not significant.
-fn preemptions(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
-    let times = |s: &Sample| s.counters.usage.involuntary_switches;
-    let counted = sum(trials, times);
-    let active_ns = |s: &Sample| s.elapsed_ns as f64 * f64::from(cell.trial().workers());
-    (counted >= PREEMPTIONS_MIN)
-        .then(|| pooled(trials, |s| Some((times(s) as f64 * 1e9, active_ns(s)))))?
-}
-
-/// Time in which workers waited for a CPU, as a share of the time of all workers.
-fn worker_wait(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
-    let workers = f64::from(cell.trial().threads);
-    let waited = |s: &Sample| Some((s.run_delay_ns? as f64, s.elapsed_ns as f64 * workers));
-    pooled(trials, waited).map(of_all_time)
-}
-
-/// Upper bound on the time in which workers waited for a CPU that other programs used, as a share of the time of
-/// all workers. Bounded by the workers' waiting, and by CPU time that iolab did not use: workers that outnumber
-/// the CPUs also wait for each other.
-fn wait_for_others(cell: &Cell, trials: &[&Sample], usable: Option<u32>) -> Option<f64> {
-    let cpus = f64::from(named_cpus(cell).into_iter().chain(usable).min()?);
-    let workers = f64::from(cell.trial().threads);
-    let waited = |s: &Sample| {
-        let (waited, elapsed) = (s.run_delay_ns? as f64, s.elapsed_ns as f64);
-        let used = s.counters.usage;
-        let used = used.user_ns as f64 + used.system_ns as f64;
-        let unused = (cpus * elapsed - used).max(0.0);
-        Some((waited.min(unused), elapsed * workers))
-    };
-    pooled(trials, waited).map(of_all_time)
-}
-
 /// The number of CPUs that workers may run on; `None` if some group may run on all that iolab has.
 fn named_cpus(cell: &Cell) -> Option<u32> {
     let mut named: BTreeSet<u32> = BTreeSet::new();
@@ -398,63 +374,143 @@ pub(crate) fn slept_ns(sample: &Sample) -> u64 {
     if slept >= SLEEP_MIN_NS { slept } else { 0 }
 }
 
-/// The share of others in the device's traffic during a trial.
-pub(crate) fn others_of(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
-    pooled(&[sample], |sample| others(cell, sample, around))
-}
+impl Accounting {
+    /// Preemptions per second and worker; a few are not significant.
+    fn preemptions(&self, trials: &[&Sample]) -> Option<f64> {
+        let times = |s: &Sample| s.counters.usage.involuntary_switches;
+        let counted = sum(trials, times);
+        let active_ns = |s: &Sample| s.elapsed_ns as f64 * self.workers;
+        (counted >= PREEMPTIONS_MIN)
+            .then(|| pooled(trials, |s| Some((times(s) as f64 * 1e9, active_ns(s)))))?
+    }
 
-/// Bytes that the device and the disks below it transferred for others, and the largest of their totals and the
-/// bytes of the requests.
-///
-/// Not for programs, which read few bytes for their time, so that other traffic is always a multiple of these.
-/// Not for trials that memory served, which did not wait for the device.
-fn others(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<(f64, f64)> {
-    if cell.spec.runs_program() {
-        return None;
+    /// Time in which workers waited for a CPU, as a share of the time of all workers.
+    fn worker_wait(&self, trials: &[&Sample]) -> Option<f64> {
+        let waited =
+            |s: &Sample| Some((s.run_delay_ns? as f64, s.elapsed_ns as f64 * self.threads));
+        pooled(trials, waited).map(of_all_time)
     }
-    let device = sample.counters.device?;
-    let ours = sample.counters.process_io?;
-    if is_of_memory(sample, ours.read_bytes.saturating_add(ours.write_bytes)) {
-        return None;
+
+    /// Upper bound on the time in which workers waited for a CPU that other programs used, as a share of the time of
+    /// all workers. Bounded by the workers' waiting, and by CPU time that iolab did not use: workers that outnumber
+    /// the CPUs also wait for each other.
+    fn wait_for_others(&self, trials: &[&Sample]) -> Option<f64> {
+        let cpus = self.cpus?;
+        let waited = |s: &Sample| {
+            let (waited, elapsed) = (s.run_delay_ns? as f64, s.elapsed_ns as f64);
+            let used = s.counters.usage;
+            let used = used.user_ns as f64 + used.system_ns as f64;
+            let unused = (cpus * elapsed - used).max(0.0);
+            Some((waited.min(unused), elapsed * self.threads))
+        };
+        pooled(trials, waited).map(of_all_time)
     }
-    let writing = cell.spec.writing_trials();
-    let is_direct = writing.iter().all(|one| one.cache == CacheState::Direct);
-    let written = if sample.operations.write.bytes == 0 || is_direct {
-        ours.write_bytes
-    } else {
-        // Bytes made dirty, minus those still to be written. The account counts whole folios; of these, no more
-        // is written than was dirty before and the pages of the requests.
-        let owed = |seen: Option<Residency>| seen.as_ref().and_then(Residency::owed_bytes);
-        let (before, after) = (owed(sample.region.before)?, owed(sample.region.after)?);
-        let dirtied = ours.write_bytes.saturating_add(before);
-        let of_requests = pages_of_writes(cell, sample).saturating_add(before);
-        dirtied.saturating_sub(after).min(of_requests)
-    };
-    // If groups differ, counts the bytes that any of them may have made durable.
-    let in_writes = match writing.iter().any(|one| one.sync.is_in_write()) {
-        true => sample.operations.write.requests,
-        false => 0,
-    };
-    let made_durable = in_writes.saturating_add(sample.operations.sync.requests);
-    let journal = made_durable.saturating_mul(JOURNAL_PER_SYNC);
-    let added = match around.amplifies_writes && sample.operations.write.bytes > 0 {
-        true => u64::MAX,
-        false => journal,
-    };
-    let beyond = device.read_bytes.saturating_sub(ours.read_bytes);
-    let beyond = beyond.saturating_add(
-        device
-            .write_bytes
-            .saturating_sub(written)
-            .saturating_sub(added),
-    );
-    let carried = device.read_bytes.saturating_add(device.write_bytes);
-    let (below, carried_below) = sample.counters.bottom.map_or((0, 0), |disks| {
-        let all = disks.stat.read_bytes.saturating_add(disks.stat.write_bytes);
-        (beyond_device(disks, device).saturating_sub(journal), all)
-    });
-    let carried = carried.max(carried_below).max(sample.bytes());
-    Some((beyond.saturating_add(below) as f64, carried as f64))
+
+    /// The share of others in the device's traffic during a trial.
+    pub(crate) fn share_of_others(&self, sample: &Sample) -> Option<f64> {
+        pooled(&[sample], |sample| self.others(sample))
+    }
+
+    /// Bytes that the device and the disks below it transferred for others, and the largest of their totals and the
+    /// bytes of the requests.
+    ///
+    /// Not for programs, which read few bytes for their time, so that other traffic is always a multiple of these.
+    /// Not for trials that memory served, which did not wait for the device.
+    fn others(&self, sample: &Sample) -> Option<(f64, f64)> {
+        if self.runs_program {
+            return None;
+        }
+        let device = sample.counters.device?;
+        let ours = sample.counters.process_io?;
+        if is_of_memory(sample, ours.read_bytes.saturating_add(ours.write_bytes)) {
+            return None;
+        }
+        let written = if sample.operations.write.bytes == 0 || !self.writes_buffered {
+            ours.write_bytes
+        } else {
+            // Bytes made dirty, minus those still to be written. The account counts whole folios; of these, no more
+            // is written than was dirty before and the pages of the requests.
+            let owed = |seen: Option<Residency>| seen.as_ref().and_then(Residency::owed_bytes);
+            let (before, after) = (owed(sample.region.before)?, owed(sample.region.after)?);
+            let dirtied = ours.write_bytes.saturating_add(before);
+            let of_requests = self.pages_of_writes(sample).saturating_add(before);
+            dirtied.saturating_sub(after).min(of_requests)
+        };
+        // If groups differ, counts the bytes that any of them may have made durable.
+        let in_writes = match self.syncs_in_write {
+            true => sample.operations.write.requests,
+            false => 0,
+        };
+        let made_durable = in_writes.saturating_add(sample.operations.sync.requests);
+        let journal = made_durable.saturating_mul(JOURNAL_PER_SYNC);
+        let added = match self.around.amplifies_writes && sample.operations.write.bytes > 0 {
+            true => u64::MAX,
+            false => journal,
+        };
+        let beyond = device.read_bytes.saturating_sub(ours.read_bytes);
+        let beyond = beyond.saturating_add(
+            device
+                .write_bytes
+                .saturating_sub(written)
+                .saturating_sub(added),
+        );
+        let carried = device.read_bytes.saturating_add(device.write_bytes);
+        let (below, carried_below) = sample.counters.bottom.map_or((0, 0), |disks| {
+            let all = disks.stat.read_bytes.saturating_add(disks.stat.write_bytes);
+            (beyond_device(disks, device).saturating_sub(journal), all)
+        });
+        let carried = carried.max(carried_below).max(sample.bytes());
+        Some((beyond.saturating_add(below) as f64, carried as f64))
+    }
+
+    /// Upper bound on the bytes of pages that the writes of a trial touch: each write can begin and end within a
+    /// page.
+    fn pages_of_writes(&self, sample: &Sample) -> u64 {
+        let writes = &sample.operations.write;
+        let partial = match self.is_aligned && writes.bytes.is_multiple_of(PAGE) {
+            true => 0,
+            false => writes.requests.saturating_mul(2 * (PAGE - 1)),
+        };
+        writes.bytes.saturating_add(partial)
+    }
+
+    /// Bytes read from storage, and bytes requested, where the page cache may read ahead. `None` for a trial that found
+    /// some of its bytes in memory.
+    fn fetched(&self, sample: &Sample) -> Option<(f64, f64)> {
+        let fetched = sample.counters.process_io?.read_bytes;
+        let asked = sample.operations.read.bytes;
+        let has_read_ahead = self.reads_buffered && asked > 0 && fetched > asked;
+        has_read_ahead.then_some((fetched as f64, asked as f64))
+    }
+
+    /// Device I/Os per request; `None` where other traffic, the page cache or a journal may contribute much, or where
+    /// the requests did not reach the device.
+    pub(crate) fn ios_per_request(&self, sample: &Sample) -> Option<f64> {
+        let device = sample.counters.device?;
+        let may_journal = self.syncs_per_write || self.around.amplifies_writes;
+        let journals = sample.operations.write.requests > 0 && may_journal;
+        let reached = sample.verdict.served_by == ServedBy::Device;
+        if !self.is_direct || !reached || journals {
+            return None;
+        }
+        let (beyond, bytes) = self.others(sample)?;
+        let ios = (device.read_ios + device.write_ios) as f64;
+        let requests = sample.requests() as f64;
+        let ours = stray_ios(sample)? <= STRAY_IOS_MAX * requests;
+        let undisturbed = beyond <= BEYOND_OURS * bytes;
+        (ios > 0.0 && undisturbed && ours && requests > 0.0).then(|| ios / requests)
+    }
+
+    /// Physically contiguous pieces in the buffer of a request; `None` where unknown, and where no device received it.
+    fn buffer_pieces(&self, sample: &Sample) -> Option<f64> {
+        let piece = sample
+            .counters
+            .buffer_piece_bytes
+            .filter(|bytes| *bytes > 0)?;
+        // With several sizes of requests it is unknown whose buffers have such pieces.
+        let bs = self.bs.filter(|_| self.is_direct)?;
+        Some((bs as f64 / piece as f64).max(1.0))
+    }
 }
 
 /// Whether memory served a trial, whose process read and wrote `carried` bytes of storage.
@@ -465,18 +521,6 @@ fn is_of_memory(sample: &Sample, carried: u64) -> bool {
         ServedBy::PageCache | ServedBy::Hole | ServedBy::NotStorage
     );
     is_memory && carried as f64 <= CARRIED_MAX * sample.bytes() as f64
-}
-
-/// Upper bound on the bytes of pages that the writes of a trial touch: each write can begin and end within a
-/// page.
-fn pages_of_writes(cell: &Cell, sample: &Sample) -> u64 {
-    let writes = &sample.operations.write;
-    let is_aligned = cell.spec.trials().iter().all(|one| one.bs % PAGE == 0);
-    let partial = match is_aligned && writes.bytes.is_multiple_of(PAGE) {
-        true => 0,
-        false => writes.requests.saturating_mul(2 * (PAGE - 1)),
-    };
-    writes.bytes.saturating_add(partial)
 }
 
 /// Lower bound on bytes that the disks below a device carried for anything else: other partitions and volumes,
@@ -494,58 +538,13 @@ fn beyond_device(disks: Bottom, device: DeviceStat) -> u64 {
     }
 }
 
-/// Bytes read from storage, and bytes requested, where the page cache may read ahead. `None` for a trial that found some of its
-/// bytes in memory.
-fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
-    let fetched = sample.counters.process_io?.read_bytes;
-    let asked = sample.operations.read.bytes;
-    let reading = cell.spec.reading_trials();
-    let is_buffered = reading.iter().any(|one| one.cache != CacheState::Direct);
-    (is_buffered && asked > 0 && fetched > asked).then_some((fetched as f64, asked as f64))
-}
-
-/// Device I/Os per request; `None` where other traffic, the page cache or a journal may contribute much, or where the requests
-/// did not reach the device.
-pub(crate) fn ios_per_request(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
-    let device = sample.counters.device?;
-    let writing = cell.spec.writing_trials();
-    let syncs = writing.iter().any(|one| one.sync.is_per_write());
-    let journals = sample.operations.write.requests > 0 && (syncs || around.amplifies_writes);
-    let undisturbed =
-        others(cell, sample, around).is_some_and(|(beyond, bytes)| beyond <= BEYOND_OURS * bytes);
-    let ios = (device.read_ios + device.write_ios) as f64;
-    let reached = sample.verdict.served_by == ServedBy::Device;
-    let requests = sample.requests() as f64;
-    let ours = stray_ios(sample)? <= STRAY_IOS_MAX * requests;
-    let of_device = ios > 0.0 && is_direct(cell) && reached && undisturbed && !journals;
-    (of_device && ours && requests > 0.0).then(|| ios / requests)
-}
-
 /// The mean time of a device I/O, ns: the sum of the times in flight divided by the number of I/Os
-/// (Documentation/block/stat.rst of Linux: time_in_queue). `None` if others' traffic contributes, and for times
-/// near the step of the counter.
-fn device_mean_ns(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
-    ios_per_request(cell, sample, around)?;
+/// (Documentation/block/stat.rst of Linux: time_in_queue). `None` for times near the step of the counter.
+fn device_mean_ns(sample: &Sample) -> Option<f64> {
     let device = sample.counters.device?;
     let queue_ms = device.queue_ms.filter(|ms| *ms >= QUEUE_MS_MIN)?;
     let ios = (device.read_ios + device.write_ios) as f64;
     Some(queue_ms as f64 * 1e6 / ios)
-}
-
-/// Whether all requests bypass the page cache.
-fn is_direct(cell: &Cell) -> bool {
-    cell.spec.shared(|trial| trial.cache) == Some(CacheState::Direct)
-}
-
-/// Physically contiguous pieces in the buffer of a request; `None` where unknown, and where no device received it.
-fn buffer_pieces(cell: &Cell, sample: &Sample) -> Option<f64> {
-    let piece = sample
-        .counters
-        .buffer_piece_bytes
-        .filter(|bytes| *bytes > 0)?;
-    // With several sizes of requests it is unknown whose buffers have such pieces.
-    let bs = cell.spec.shared(|trial| trial.bs)?;
-    is_direct(cell).then(|| (bs as f64 / piece as f64).max(1.0))
 }
 
 /// Upper bound on device I/Os of others: few bytes of a file system's own may be many I/Os relative to large requests.
@@ -555,37 +554,4 @@ fn stray_ios(sample: &Sample) -> Option<f64> {
     let bytes =
         beyond(device.read_bytes, ours.read_bytes) + beyond(device.write_bytes, ours.write_bytes);
     Some(bytes / STRAY_IO)
-}
-
-/// Divides the trials at the widest gap in their device I/Os per request, if it is wide enough.
-fn split(
-    cell: &Cell,
-    trials: &[&Sample],
-    around: Surroundings,
-    value: impl Fn(&Sample) -> Option<f64>,
-) -> Option<Split> {
-    let mut points: Vec<(f64, f64)> = trials
-        .iter()
-        .filter_map(|s| Some((ios_per_request(cell, s, around)?, value(s)?)))
-        .collect();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let gap = |at: &usize| points[*at].0 / points[*at - 1].0;
-    let places = GROUP_MIN..(points.len() + 1).saturating_sub(GROUP_MIN);
-    let at = places
-        .max_by(|a, b| gap(a).total_cmp(&gap(b)))
-        .filter(|at| gap(at) >= GROUPS_APART)?;
-    let (whole, pieces) = points.split_at(at);
-    Some(Split {
-        whole: group(whole)?,
-        pieces: group(pieces)?,
-    })
-}
-
-fn group(points: &[(f64, f64)]) -> Option<TrialGroup> {
-    let (ios, responses): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
-    Some(TrialGroup {
-        trials: points.len(),
-        ios_per_request: median(&ios)?,
-        response: median(&responses)?,
-    })
 }

@@ -20,7 +20,7 @@ use iolab_workload::counters::{DeviceStat, FlushCounter};
 use iolab_workload::trial::SyncPolicy;
 
 use crate::analysis::Looks;
-use crate::disturbance::{CellDisturbance, Surroundings};
+use crate::disturbance::{Accounting, CellDisturbance, Surroundings};
 use crate::io_limit::{Measured, ReachedLimit, limit};
 
 pub use crate::analysis::{DoubtClass, DoubtKind, ExtentUnit};
@@ -167,7 +167,7 @@ impl Doubts {
         };
         let unflushed = never_flushed(cells);
         for (cell, samples, environment) in cells {
-            let around = Surroundings::of(environment);
+            let accounting = Accounting::of(cell, Surroundings::of(environment));
             for sample in samples {
                 let is_open = is_open(cell, &sample.verdict);
                 let verdict = &sample.verdict;
@@ -175,7 +175,7 @@ impl Doubts {
                 let all = not_synced(cell)
                     .chain(unsynced(cell, sample))
                     .chain(source)
-                    .chain(disturbances(cell, sample, around));
+                    .chain(disturbances(cell, sample, &accounting));
                 all.for_each(|doubt| found.add(sample.id, doubt));
             }
         }
@@ -309,12 +309,11 @@ fn never_flushed<'a, 'b>(cells: &'b [Measured<'a>]) -> Vec<&'b Vec<&'a Sample>> 
 }
 
 /// Disturbances of one trial; empty for a model, whose times are computed.
-fn disturbances(cell: &Cell, sample: &Sample, around: Surroundings) -> Vec<Doubt> {
+fn disturbances(cell: &Cell, sample: &Sample, accounting: &Accounting) -> Vec<Doubt> {
     if sample.verdict.served_by == ServedBy::Model || cell.spec.runs_program() {
         return Vec::new();
     }
-    let around = CellDisturbance::of(cell, &[sample], around, |_| None);
-    sides::disturbances(&around).collect()
+    sides::disturbances(&CellDisturbance::of(accounting, &[sample])).collect()
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::claim::effect::{
 use crate::curve::{self, held_levels};
 use crate::doubt::{Direction, Doubt, SideDoubts};
 use crate::gaps::MoreTrials;
-use iolab_stats::{CONFIDENCE, student, tost_log, welch};
+use iolab_stats::{student, tost_log, welch};
 use iolab_workload::command_template::Placeholder;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::BufferInit;
@@ -281,8 +281,8 @@ fn point(base: &CellAnalysis, new: &CellAnalysis, family: Family) -> SizePoint {
     let first = |count: usize| {
         let (a, b) = (a.get(..count)?, b.get(..count)?);
         Some(FirstTrials {
-            welch: welch(a, b, CONFIDENCE)?.p,
-            student: student(a, b, CONFIDENCE)?.p,
+            welch: welch(a, b)?,
+            student: student(a, b)?,
         })
     };
     let medians = base.response.zip(new.response);
@@ -302,7 +302,7 @@ fn point(base: &CellAnalysis, new: &CellAnalysis, family: Family) -> SizePoint {
         difference,
         doubts,
         first_trials: FIRST_TRIALS.map(first),
-        equivalence: MARGINS.map(|margin| tost_log(a, b, margin, ALPHA).map(|e| of_all(e.p))),
+        equivalence: MARGINS.map(|margin| tost_log(a, b, margin).map(of_all)),
         against_equivalence: MARGINS
             .map(|margin| against.turning([Direction::Equal; 2], 1.0 + margin)),
     }
@@ -385,7 +385,7 @@ fn prepared_point(
 ) -> Option<PreparationPoint> {
     let p = |n: usize| {
         let (a, b) = (untouched.values.get(..n)?, zeroed.values.get(..n)?);
-        welch(a, b, CONFIDENCE).map(|test| test.p)
+        welch(a, b)
     };
     let faults = (untouched.minor_faults?, zeroed.minor_faults?);
     let elapsed = |cell: &CellAnalysis| cell.median(Response::Elapsed);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::disturbance::{CellDisturbance, Surroundings};
+use crate::disturbance::{Accounting, BEYOND_OURS, Surroundings};
 use iolab_record::environment::{Cache, Environment, Holds, KEYS};
 use iolab_record::{Cell, RunRecord, Sample};
 use iolab_workload::counters::{DeviceStat, Traffic};
@@ -46,11 +46,11 @@ pub(crate) fn limit(cells: &[Measured<'_>]) -> Option<ReachedLimit> {
         let mut bound = None;
         let (mut used, mut elapsed) = (0.0, 0.0);
         for (cell, samples, environment) in cells {
-            let around = Surroundings::of(environment);
+            let accounting = Accounting::of(cell, Surroundings::of(environment));
             let per_second = environment.get(KEYS.device_limit(what))?;
             bound = Some(bound.map_or(per_second, |least: u64| least.min(per_second)));
             for sample in samples {
-                used += traffic(what, cell, sample, around)?;
+                used += traffic(what, cell, sample, &accounting)?;
                 elapsed += sample.elapsed_ns as f64 / 1e9;
             }
         }
@@ -65,11 +65,11 @@ pub(crate) fn limit(cells: &[Measured<'_>]) -> Option<ReachedLimit> {
 
 /// iolab's part of a kind of traffic with the device in a trial, per second. Uses the counters of the device if
 /// nothing else used it, otherwise what certainly reached it; `None` if neither is known.
-fn traffic(what: Traffic, cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
-    let around = CellDisturbance::of(cell, &[sample], around, |_| None);
+fn traffic(what: Traffic, cell: &Cell, sample: &Sample, accounting: &Accounting) -> Option<f64> {
     let own = |counted: fn(&DeviceStat) -> u64| {
         let device = sample.counters.device.as_ref()?;
-        let is_shared = around.traffic_of_others().is_some();
+        let others = accounting.share_of_others(sample);
+        let is_shared = others.is_some_and(|share| share > BEYOND_OURS);
         (!is_shared).then(|| counted(device) as f64)
     };
     let is_direct = |trial: &TrialSpec| trial.cache == CacheState::Direct;

@@ -4,7 +4,7 @@ use iolab_record::{Cell, Sample};
 use iolab_stats::{Summary, summary};
 use iolab_workload::response::Response;
 
-use crate::disturbance::{Surroundings, others_of};
+use crate::disturbance::{Accounting, Surroundings};
 
 /// A run in progress, between two trials.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,7 +114,7 @@ impl LastTrial {
         let usage = &sample.counters.usage;
         let cpu_ns = usage.user_ns.saturating_add(usage.system_ns);
         Self {
-            others: others_of(cell, sample, around),
+            others: Accounting::of(cell, around).share_of_others(sample),
             cpu: (sample.elapsed_ns > 0).then(|| cpu_ns as f64 / sample.elapsed_ns as f64),
         }
     }

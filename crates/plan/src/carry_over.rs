@@ -24,33 +24,8 @@ pub fn depends_on_order<'a>(design: &Design, cells: impl Iterator<Item = &'a Cel
     })
 }
 
-/// Places of the cells that only read, from a target to which others write without a sync and whose cache `may_hold`
-/// writes. The storage may still be writing that data while these cells read. `None` stands for the target of the run.
-pub fn reads_after_writes<'a>(
-    cells: impl Iterator<Item = &'a CellSpec>,
-    may_hold: impl Fn(Option<&TargetName>) -> bool,
-) -> Vec<usize> {
-    let cells: Vec<(usize, &CellSpec)> = cells
-        .enumerate()
-        .filter(|(_, cell)| !cell.runs_program())
-        .collect();
-    let leaves = |(_, cell): &&(usize, &CellSpec)| leaves_writes(cell);
-    let left: BTreeSet<Option<&TargetName>> = cells
-        .iter()
-        .filter(leaves)
-        .flat_map(|(_, cell)| cell.targets())
-        .filter(|target| may_hold(*target))
-        .collect();
-    let finds = |(_, cell): &&(usize, &CellSpec)| {
-        let mut targets = cell.targets().into_iter();
-        !writes(cell) && targets.any(|target| left.contains(&target))
-    };
-    let finding = cells.iter().filter(finds);
-    finding.map(|(place, _)| *place).collect()
-}
-
 /// Whether trials of a cell write without a sync, so that a cache may hold their data.
-pub(crate) fn leaves_writes(cell: &CellSpec) -> bool {
+pub fn leaves_writes(cell: &CellSpec) -> bool {
     let mut trials = cell.trials().into_iter();
     !cell.runs_program()
         && trials.any(|trial| {
@@ -65,8 +40,4 @@ pub(crate) fn may_end_unsynced(cell: &CellSpec) -> bool {
         trial.writes() && trial.sync_every > 1 && trial.backend != Backend::Null
     };
     leaves_writes(cell) || !cell.runs_program() && cell.trials().into_iter().any(ends_between)
-}
-
-fn writes(cell: &CellSpec) -> bool {
-    cell.trials().into_iter().any(|trial| trial.writes())
 }

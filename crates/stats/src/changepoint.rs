@@ -223,8 +223,7 @@ impl Lasting {
         pair.iter().all(|level| level.len() >= self.length)
             && shift >= self.shift
             && shift >= SEPARATION * spread
-            && welch_dependent(pair[0], pair[1], 0.95)
-                .is_some_and(|test| test.p * places as f64 <= self.alpha)
+            && welch_dependent(pair[0], pair[1]).is_some_and(|p| p * places as f64 <= self.alpha)
     }
 }
 

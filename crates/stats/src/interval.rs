@@ -6,9 +6,7 @@
 //!
 //! Number of trials that intervals of medians need to show a difference.
 //!
-//! The ratio of two samples.
-//!
-//! The ratio of two medians, from the intervals of both.
+//! The difference of two medians, from the intervals of both.
 //!
 //! All summary statistics of one sample.
 
@@ -93,18 +91,11 @@ fn median_interval_of_sorted(x: &[f64], confidence: f64) -> Option<Interval> {
     })
 }
 
-/// Mean half-width of [`median_interval`] for `n` independent normal values, in standard deviations.
-///
-/// The mean of the order statistic `x_(r)` of `n` is about the normal quantile of `(r - 3/8) / (n + 1/4)`:
-/// Blom, Statistical Estimates and Transformed Beta-Variables (1958). `None` as for [`median_interval`].
-pub fn median_interval_reach(n: usize, confidence: f64) -> Option<f64> {
-    Some(end_of_median_interval(n, confidence)?.0)
-}
-
 /// Upper end of [`median_interval`] for `n` independent normal values: its mean above the median and its
 /// standard deviation, both in standard deviations of the values. Approximate: the order statistic `x_(r)` has
-/// the standard deviation `sqrt(p (1-p) / (n+2)) / f(F^-1(p))` with `p = (r - 3/8) / (n + 1/4)`; David and
-/// Nagaraja, Order Statistics, 3rd ed. (2003), 4.6.
+/// the mean `F^-1(p)` with `p = (r - 3/8) / (n + 1/4)` (Blom, Statistical Estimates and Transformed Beta-Variables,
+/// 1958) and the standard deviation `sqrt(p (1-p) / (n+2)) / f(F^-1(p))`; David and Nagaraja, Order Statistics, 3rd
+/// ed. (2003), 4.6. `None` as for [`median_interval`].
 fn end_of_median_interval(n: usize, confidence: f64) -> Option<(f64, f64)> {
     if !is_confidence(confidence) {
         return None;
@@ -123,20 +114,28 @@ fn greatest_rank(n: usize, confidence: f64) -> Option<(usize, f64)> {
     // The tail sums are exact only up to rounding; without this tolerance, a confidence that equals an achievable one could fail.
     const ROUNDING: f64 = 1e-12;
     let reaches = |rank: usize| coverage(n, rank) + ROUNDING >= confidence;
-    // Coverage decreases with the rank: bisects between one that suffices and one that does not.
-    let (mut yes, mut no) = (1, n / 2 + 1);
-    if n < 2 || !reaches(yes) {
+    if n < 2 || !reaches(1) {
         return None;
     }
-    while no - yes > 1 {
-        let middle = usize::midpoint(yes, no);
-        if reaches(middle) {
-            yes = middle;
-        } else {
-            no = middle;
+    let rank = last_within(1, n / 2 + 1, reaches);
+    Some((rank, coverage(n, rank)))
+}
+
+/// The last number before `beyond` for which a condition holds. It holds for `within` and up to some number, by
+/// bisection.
+pub(crate) fn last_within(
+    mut within: usize,
+    mut beyond: usize,
+    holds: impl Fn(usize) -> bool,
+) -> usize {
+    while beyond - within > 1 {
+        let middle = usize::midpoint(within, beyond);
+        match holds(middle) {
+            true => within = middle,
+            false => beyond = middle,
         }
     }
-    Some((yes, coverage(n, yes)))
+    within
 }
 
 /// The probability that the median lies between the order statistics of ranks `rank` and `n + 1 - rank`.
@@ -255,19 +254,11 @@ fn lower_rank(n: u64, q: f64, allowed: f64) -> Option<(u64, f64)> {
     // Tolerance for rounding, so that a confidence that equals an achievable one does not fail.
     const ROUNDING: f64 = 5e-13;
     let count = n as f64;
-    let miss = |rank: u64| lower_tail(count, q, rank as f64 - 1.0);
-    let fits = |rank: u64| miss(rank) <= allowed + ROUNDING;
+    let miss = |rank: usize| lower_tail(count, q, rank as f64 - 1.0);
     // Less than half is allowed, so the rank is at most the rank of B's median.
-    let (mut yes, mut no) = (0, ((count * q).ceil() as u64).clamp(1, n) + 1);
-    while no - yes > 1 {
-        let middle = u64::midpoint(yes, no);
-        if fits(middle) {
-            yes = middle;
-        } else {
-            no = middle;
-        }
-    }
-    (yes > 0).then(|| (yes, miss(yes)))
+    let beyond = ((count * q).ceil() as usize).clamp(1, n as usize) + 1;
+    let rank = last_within(0, beyond, |rank| miss(rank) <= allowed + ROUNDING);
+    (rank > 0).then(|| (rank as u64, miss(rank)))
 }
 
 /// Clopper and Pearson's bounds for a share after `k` of `n` draws, each wrong with a probability of at most
@@ -299,8 +290,7 @@ const MOST: usize = 1_000_000;
 /// 0.
 ///
 /// `shift` is the logarithm of the ratio, `sd` the standard deviation of the logarithms of each sample. The ends of the intervals are
-/// order statistics, on average `r` standard deviations from the median with a standard deviation `e` of their own (both as for
-/// [`median_interval_reach`]): the power is `F((|shift| - r s) / (e s))` with
+/// order statistics, on average `r` standard deviations from the median with a standard deviation `e` of their own: the power is `F((|shift| - r s) / (e s))` with
 /// `s = sqrt(sum(sd^2))`, `F` the normal distribution. It assumes about normal logarithms.
 ///
 /// `None` when 1,000,000 are too few, when a value is not finite, or when `confidence` or `power` is not between 0 and 1.
@@ -356,34 +346,8 @@ fn least_trials(wanted: f64, power: impl Fn(usize) -> Option<f64>) -> Option<usi
         too_few = enough;
         enough = (enough * 2).min(MOST);
     }
-    while enough - too_few > 1 {
-        let middle = usize::midpoint(too_few, enough);
-        if power(middle)? < wanted {
-            too_few = middle;
-        } else {
-            enough = middle;
-        }
-    }
-    Some(enough)
-}
-
-/// A ratio of two samples, new over base.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ratio {
-    /// The ratio, without unit.
-    pub ratio: f64,
-    /// Interval of the ratio; `None` when a sample is too small for one, or when it overflows.
-    pub interval: Option<Interval>,
-}
-
-/// The interval around `ratio` with half-width `reach` on the log scale.
-pub(crate) fn around(ratio: f64, reach: f64, confidence: f64) -> Option<Interval> {
-    // Multiplies instead of using the logarithm of the ratio, since rounding would move an interval of zero width off it.
-    Interval::between(ratio * (-reach).exp(), ratio * reach.exp(), confidence)
-}
-
-fn sorted_positive(data: &[f64]) -> Option<Vec<f64>> {
-    sorted(data).filter(|x| x[0] > 0.0)
+    let is_short = |n: usize| power(n).is_some_and(|power| power < wanted);
+    Some(1 + last_within(too_few, enough, is_short))
 }
 
 /// Widest gap of six values that still count as one group, over their range.
@@ -428,45 +392,6 @@ pub fn has_wide_gap(values: &[f64]) -> bool {
     };
     let most = GAP_OF_SIX * (6.0 / x.len() as f64).sqrt() * (x[x.len() - 1] - x[0]);
     x.windows(2).any(|pair| pair[1] - pair[0] > most)
-}
-
-/// The ratio of the medians, new over base, with the interval of [`median_difference`] between the logarithms: of interpolated
-/// intervals, or of exact ones where a sample has a wide gap.
-///
-/// It assumes independent values of continuous distributions of any shape. The example `ratio_intervals`
-/// simulates its coverage and power; docs/METHODS.md has the result.
-///
-/// There is an interval where both samples have an exact one. `None` when a sample is empty, when a value is not finite and positive,
-/// when the ratio overflows, or when `confidence` is not between 0 and 1.
-pub fn ratio_of_medians(base: &[f64], new: &[f64], confidence: f64) -> Option<Ratio> {
-    if !is_confidence(confidence) {
-        return None;
-    }
-    let sides = [sorted_positive(base)?, sorted_positive(new)?];
-    let [base_median, new_median] = sides.each_ref().map(|side| median_of_sorted(side));
-    let ratio = new_median / base_median;
-    // Relative to the median, so that rounding moves no end off it.
-    let [base, new] = sides.map(|side| {
-        let median = median_of_sorted(&side);
-        side.iter().map(|x| (x / median).ln()).collect::<Vec<f64>>()
-    });
-    let is_split = has_wide_gap(&base) || has_wide_gap(&new);
-    let ends = |logs: &[f64]| {
-        let interval = match is_split {
-            true => median_interval_of_sorted(logs, confidence)?,
-            false => median_interpolated_of_sorted(logs, confidence)?,
-        };
-        Some(MedianEnds {
-            median: 0.0,
-            low: interval.low,
-            high: interval.high,
-        })
-    };
-    let interval = ends(&base).zip(ends(&new)).and_then(|(base, new)| {
-        let (low, high) = median_difference(&base, &new, is_split);
-        Interval::between(ratio * low.exp(), ratio * high.exp(), confidence)
-    });
-    (ratio > 0.0 && ratio.is_finite()).then_some(Ratio { ratio, interval })
 }
 
 /// The confidence of every interval in a [`Summary`].

@@ -33,41 +33,12 @@ pub struct Breakpoint {
     pub slope_after: f64,
 }
 
-/// A continuous piecewise linear fit to the medians of a curve in log2-log2 space.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Piecewise {
-    /// The bends in ascending order of `x`; empty for a straight line.
-    pub breakpoints: Vec<Breakpoint>,
-    /// The information criterion by number of breakpoints, from none; the least one was chosen.
-    pub bic: Vec<f64>,
-    /// Weighted root mean square of the residuals, in octaves of the value.
-    pub rms: f64,
-    /// Ends and breakpoints as (log2 of x, log2 of the value).
-    nodes: Vec<(f64, f64)>,
-}
-
-impl Piecewise {
-    /// The value that the fit gives at `x`; beyond the ends the outer pieces go on.
-    ///
-    /// `None` when `x` is not positive and finite, or when the value overflows.
-    pub fn at(&self, x: f64) -> Option<f64> {
-        if !(x > 0.0 && x.is_finite()) {
-            return None;
-        }
-        let x = x.log2();
-        let inner = &self.nodes[1..self.nodes.len() - 1];
-        let piece = inner.partition_point(|node| node.0 <= x);
-        let from = self.nodes[piece];
-        let value = from.1 + slope(from, self.nodes[piece + 1]) * (x - from.0);
-        Some(value.exp2()).filter(|value| value.is_finite())
-    }
-}
-
 fn slope(from: (f64, f64), to: (f64, f64)) -> f64 {
     (to.1 - from.1) / (to.0 - from.0)
 }
 
-/// Fits straight pieces to the medians of the trials at each `x`, in log2-log2 space.
+/// Bends of straight pieces fitted to the medians of the trials at each `x`, in log2-log2 space, in ascending order; none
+/// for a straight line.
 ///
 /// `curve` holds each `x` once, in any order, with the trials' values there. For each `k =
 /// 0..=breakpoints_max`, the weighted sum of squares `RSS = sum w_i (log2 median_i - f(log2 x_i))^2` is
@@ -102,14 +73,14 @@ pub fn fit_piecewise(
     breakpoints_max: usize,
     resamples: usize,
     seed: u64,
-) -> Option<Piecewise> {
+) -> Option<Vec<Breakpoint>> {
     let (points, trials) = Points::of(curve)?;
     let fits = fits_by_knots(&points, breakpoints_max);
-    let bic: Vec<f64> = fits.iter().map(|fit| criterion(&points, fit)).collect();
-    let best = (0..fits.len()).min_by(|a, b| bic[*a].total_cmp(&bic[*b]))?;
-    let spline = Spline::fit(&points, &points.places_to_x(&fits[best]));
-    let intervals = intervals(&points, &trials, &fits[best], resamples, seed);
-    let breakpoints = spline
+    let rated = fits.into_iter().map(|fit| (criterion(&points, &fit), fit));
+    let (_, best) = rated.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let spline = Spline::fit(&points, &points.places_to_x(&best));
+    let intervals = intervals(&points, &trials, &best, resamples, seed);
+    let bends = spline
         .nodes
         .windows(3)
         .zip(intervals)
@@ -118,14 +89,8 @@ pub fn fit_piecewise(
             interval,
             slope_before: slope(nodes[0], nodes[1]),
             slope_after: slope(nodes[1], nodes[2]),
-        })
-        .collect();
-    Some(Piecewise {
-        breakpoints,
-        bic,
-        rms: (spline.rss / points.len() as f64).sqrt(),
-        nodes: spline.nodes,
-    })
+        });
+    Some(bends.collect())
 }
 
 /// The best breakpoints for none, one, and so on, as far as the points allow.

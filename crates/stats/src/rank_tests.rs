@@ -8,29 +8,9 @@
 
 use crate::describe::sorted;
 use crate::distributions;
-use crate::interval::{Interval, is_confidence};
+use crate::interval::{Interval, is_confidence, last_within};
 
-/// How a p-value was computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RankMethod {
-    /// By all ways to assign the ranks.
-    Exact,
-    /// By the normal approximation.
-    Asymptotic,
-}
-
-/// The result of a Mann-Whitney test.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MannWhitney {
-    /// Number of pairs in which the value of `new` is the greater, ties counting one half.
-    pub u: f64,
-    /// Two-sided p-value: of a U at least so far out, if both samples came from one distribution.
-    pub p: f64,
-    /// Method by which `p` was computed.
-    pub method: RankMethod,
-}
-
-/// The Mann-Whitney U test (Wilcoxon's rank sum test).
+/// Two-sided p-value of the Mann-Whitney U test (Wilcoxon's rank sum test).
 ///
 /// `U = R - n(n+1)/2`, `R` being the sum of the ranks of `new` among all values, tied values
 /// sharing the mean of their ranks. `p = min(1, 2 min(P(U' <= U), P(U' >= U)))`, where `U'` runs
@@ -44,21 +24,9 @@ pub struct MannWhitney {
 /// Whitney, Ann. Math. Statist. 18 (1947); Lehmann, Nonparametrics (1975), 1.2 to 1.4.
 ///
 /// p is 1 where all values are equal. `None` when a sample is empty or a value is not finite.
-pub fn mann_whitney(base: &[f64], new: &[f64]) -> Option<MannWhitney> {
+pub fn mann_whitney(base: &[f64], new: &[f64]) -> Option<f64> {
     let ranks = Ranks::new(base, new)?;
-    let u = ranks.u();
-    Some(match exact_p(&ranks) {
-        Some(p) => MannWhitney {
-            u,
-            p,
-            method: RankMethod::Exact,
-        },
-        None => MannWhitney {
-            u,
-            p: asymptotic_p(&ranks),
-            method: RankMethod::Asymptotic,
-        },
-    })
+    Some(exact_p(&ranks).unwrap_or_else(|| asymptotic_p(&ranks)))
 }
 
 /// The ranks of two samples together, doubled, since the mean of tied ranks may be a multiple of 1/2.
@@ -306,19 +274,7 @@ impl SignedRanks {
         // A tail that equals an achievable one must not fail by the last digit.
         const ROUNDING: f64 = 1e-12;
         let is_within = |rank: usize| self.at_most(rank - 1) <= tail + ROUNDING;
-        let (mut yes, mut no) = (1, self.pairs() / 2 + 1);
-        if !is_within(yes) {
-            return None;
-        }
-        while no - yes > 1 {
-            let middle = usize::midpoint(yes, no);
-            if is_within(middle) {
-                yes = middle;
-            } else {
-                no = middle;
-            }
-        }
-        Some(yes)
+        is_within(1).then(|| last_within(1, self.pairs() / 2 + 1, is_within))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Coverage and power of the interval of a ratio of medians of two separate samples.
 
-use iolab_stats::ratio_of_medians;
-
 use crate::noise::{Draws, Noise};
+
+/// The interval of the ratio of two samples, new over base, at a confidence; `None` with too few trials.
+pub type RatioInterval = fn(&[f64], &[f64], f64) -> Option<(f64, f64)>;
 
 /// Sizes of families of comparisons with simultaneous 95 % intervals.
 pub const FAMILIES: [usize; 3] = [1, 4, 12];
@@ -80,6 +81,7 @@ fn sample(draws: &mut Draws, trials: usize, shift: f64) -> Vec<f64> {
 /// Share of `pairs` pairs of samples whose interval excludes 1, for a ratio `ratio` of their medians; `None` if
 /// this number of trials has no interval.
 pub fn share_apart(
+    interval: RatioInterval,
     shapes: Shapes,
     ratio: f64,
     (trials, family): (usize, usize),
@@ -92,19 +94,24 @@ pub fn share_apart(
             sample(&mut base, trials, 0.0),
             sample(&mut new, trials, ratio.ln()),
         );
-        let interval = ratio_of_medians(&base, &new, confidence(family))?.interval?;
-        apart += usize::from(interval.low > 1.0 || interval.high < 1.0);
+        let (low, high) = interval(&base, &new, confidence(family))?;
+        apart += usize::from(low > 1.0 || high < 1.0);
     }
     Some(apart as f64 / pairs as f64)
 }
 
 /// Lowest coverage over all pairs of shapes and these numbers of trials, for a family of this size.
-pub fn least_coverage(family: usize, trials: &[usize], pairs: usize) -> Option<LeastCoverage> {
+pub fn least_coverage(
+    interval: RatioInterval,
+    family: usize,
+    trials: &[usize],
+    pairs: usize,
+) -> Option<LeastCoverage> {
     let all = shapes()
         .into_iter()
         .flat_map(|shapes| trials.iter().map(move |trials| (shapes, *trials)));
     let found = all.filter_map(|(shapes, trials)| {
-        let missed = share_apart(shapes, 1.0, (trials, family), pairs)?;
+        let missed = share_apart(interval, shapes, 1.0, (trials, family), pairs)?;
         let coverage = (1.0 - missed).powi(family as i32);
         let error = family as f64 * (missed * (1.0 - missed) / pairs as f64).sqrt();
         Some(LeastCoverage {

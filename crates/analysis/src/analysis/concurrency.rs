@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{CellAnalysis, DoubtKind, Latency, Response, quantiles};
-use crate::disturbance::{self, Surroundings};
+use crate::disturbance::Accounting;
 use crate::trial_values::median_of;
 use iolab_record::environment::{Environment, KEYS, PeakSource};
 use iolab_record::peaks::{Peaks, above_zero};
@@ -74,7 +74,7 @@ pub enum Shortfall {
 
 impl Concurrency {
     /// The concurrency in the trials of one cell; `None` for programs, groups, rates, pauses, and I/O through the page cache.
-    pub(super) fn of(cell: &Cell, trials: &[&Sample], around: Surroundings) -> Option<Self> {
+    pub(super) fn of(cell: &Cell, trials: &[&Sample], accounting: &Accounting) -> Option<Self> {
         let only = cell.spec.only_trial().filter(|trial| {
             trial.rate.is_none()
                 && trial.cache == CacheState::Direct
@@ -87,7 +87,7 @@ impl Concurrency {
         judged.then(|| Self {
             asked: cell.trial().in_flight_of_all(),
             in_flight: median_of(trials, in_flight),
-            at_device: median_of(trials, |s| at_device(cell, s, around)),
+            at_device: median_of(trials, |s| at_device(s, accounting)),
             served: None,
             relief: None,
             shortfall: None,
@@ -109,8 +109,8 @@ fn in_flight(sample: &Sample) -> Option<f64> {
 }
 
 /// Mean number of this cell's requests in flight at the device over one trial (Documentation/block/stat.rst: time_in_queue).
-fn at_device(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
-    let pieces = disturbance::ios_per_request(cell, sample, around)?;
+fn at_device(sample: &Sample, accounting: &Accounting) -> Option<f64> {
+    let pieces = accounting.ios_per_request(sample)?;
     let queue_ms = sample.counters.device?.queue_ms?;
     let elapsed_ms = sample.elapsed_ns as f64 / 1e6;
     (elapsed_ms > 0.0).then(|| queue_ms as f64 / elapsed_ms / pieces.max(1.0))

@@ -211,9 +211,6 @@ doubts! {
         raised |seen| seen.cell.rate_report.as_ref().is_some_and(|report| report.not_held > 0);
     TimeLimit = "time-limit", Conditions, Better, "a time limit ended trials",
         remedy "compare throughput or IOPS, or end trials by their bytes (--set bytes=SIZE --set time=none)";
-    RequestsSplit = "requests-split", Conditions, Worse, "the kernel split the same requests differently from trial to trial",
-        remedy "repeat the run with --set buffer_memory=contiguous, which keeps the buffers in one piece",
-        raised |seen| seen.cell.disturbance.split.is_some_and(|split| split.matters());
     WriteBackOwed = "write-back-owed", Conditions, Better, "results exclude the time to store what was left in the page cache",
         remedy "set sync=end to include that time", unit OfTrial, extent CellDisturbance::write_back_owed;
     StorageCache = "cached", Conditions, Better, "results exclude the time to store what was left in a cache of the storage",
@@ -323,11 +320,7 @@ impl DoubtKind {
 
     /// Whether it disturbs the trials of a cell.
     pub fn disturbs(self) -> bool {
-        self.class() == DoubtClass::Others
-            || matches!(
-                self,
-                Self::Suspended | Self::RequestsSplit | Self::WriteBackOwed
-            )
+        self.class() == DoubtClass::Others || matches!(self, Self::Suspended | Self::WriteBackOwed)
     }
 
     /// The doubt about bytes with this verdict that should have come from the device.

@@ -134,17 +134,17 @@ fn is_unvisited(record: &RunRecord, cell: &Cell) -> bool {
         && record.samples.iter().all(|sample| sample.cell != cell.id)
 }
 
-/// Marks the cells that only read from storage while its volatile cache may still hold writes of other cells.
+/// Marks the cells that read, and only read, from storage while its volatile cache may still hold writes of other cells.
 /// Writes that are written out between trials do not count.
 pub(super) fn mark_reads_after_writes(record: &RunRecord, cells: &mut [CellAnalysis]) {
-    // Reads from memory or a file server do not involve the disk's cache.
+    // Requests to memory or a file server do not involve the disk's cache.
     let is_elsewhere = |served: &ServedBy| {
         matches!(
             served,
             ServedBy::NotStorage | ServedBy::PageCache | ServedBy::Network
         )
     };
-    let reaches_storage = |cell: &&CellAnalysis| {
+    let reaches_storage = |cell: &&mut CellAnalysis| {
         let served = cell.served.as_ref();
         served.is_some_and(|served| !served.trials.iter().all(|(one, _)| is_elsewhere(one)))
     };
@@ -153,60 +153,36 @@ pub(super) fn mark_reads_after_writes(record: &RunRecord, cells: &mut [CellAnaly
         let cache = record.environment.get_of(number, &KEYS.device_write_cache);
         cache.is_none_or(|state| state.trim() != "write through")
     };
-    let own = record.samples.iter();
-    // A failed trial lacks this sync because it ended early, not because its run file has none.
-    let unsynced = own.filter(|sample| sample.ok && sample.region.owed_sync_ns.is_none());
-    let unsynced: Vec<&Sample> = unsynced.collect();
-    let leaves_or_reads: BTreeSet<i64> = unsynced.iter().map(|sample| sample.cell).collect();
-    let used = cells.iter().filter(reaches_storage);
-    let used = used.filter(|cell| leaves_or_reads.contains(&cell.cell.id));
-    let used: Vec<&CellAnalysis> = used.collect();
-    let specs = used.iter().map(|cell| &cell.cell.spec);
-    let found = carry_over::reads_after_writes(specs, may_hold);
-    let first = first_writes(&unsynced, &used);
-    // Samples are in the order of time.
-    let last = |cell: &CellAnalysis| {
-        let own = record.samples.iter().rev();
-        own.map(|sample| (sample.cell, sample.id))
-            .find(|(id, _)| *id == cell.cell.id)
-    };
-    let follows = |cell: &CellAnalysis| {
-        let mut targets = cell.cell.spec.targets().into_iter();
-        targets.any(|target| {
-            let first = first.get(&target);
-            first.is_some_and(|first| last(cell).is_some_and(|(_, last)| last > *first))
-        })
-    };
-    let found = found.into_iter().map(|place| used[place]);
-    let found: BTreeSet<i64> = found
-        .filter(|cell| follows(cell))
-        .map(|cell| cell.cell.id)
-        .collect();
-    for cell in cells {
-        cell.reads_after_writes = found.contains(&cell.cell.id);
+    let leaves = |cell: &CellAnalysis| carry_over::leaves_writes(&cell.cell.spec);
+    if !cells.iter().any(leaves) {
+        return;
     }
-}
-
-/// The first sample of these cells that wrote to each target.
-fn first_writes<'a>(
-    samples: &[&Sample],
-    cells: &[&'a CellAnalysis],
-) -> BTreeMap<Option<&'a TargetName>, i64> {
-    let writes = |cell: &&&CellAnalysis| {
-        let mut trials = cell.cell.spec.trials().into_iter();
-        trials.any(|trial| trial.writes())
-    };
-    let writing = cells.iter().filter(writes);
-    let of_cell: BTreeMap<i64, _> = writing
-        .map(|cell| (cell.cell.id, cell.cell.spec.targets()))
-        .collect();
-    let mut first = BTreeMap::new();
-    for sample in samples {
-        for target in of_cell.get(&sample.cell).into_iter().flatten() {
-            first.entry(*target).or_insert(sample.id);
+    let used = cells.iter_mut().filter(reaches_storage);
+    // Each until it has left writes, or found some.
+    let mut open: BTreeMap<i64, &mut CellAnalysis> =
+        used.map(|cell| (cell.cell.id, cell)).collect();
+    let mut left: BTreeSet<Option<TargetName>> = BTreeSet::new();
+    // A failed trial lacks this sync because it ended early, not because its run file has none.
+    let own = record.samples.iter();
+    for sample in own.filter(|sample| sample.ok && sample.region.owed_sync_ns.is_none()) {
+        let Some(cell) = open.get_mut(&sample.cell) else {
+            continue;
+        };
+        let spec = &cell.cell.spec;
+        let mut targets = spec.targets().into_iter();
+        let leaves = leaves(cell);
+        let finds = !leaves
+            && spec.writing_trials().is_empty()
+            && targets.any(|target| left.contains(&target.cloned()));
+        if leaves {
+            let held = targets.filter(|target| may_hold(*target));
+            left.extend(held.map(|target| target.cloned()));
+        }
+        cell.reads_after_writes = finds;
+        if leaves || finds {
+            open.remove(&sample.cell);
         }
     }
-    first
 }
 
 /// The order in which the trials of a run follow each other.

@@ -102,12 +102,7 @@ pub(crate) fn confidence(comparisons: usize) -> f64 {
 /// Values of the trials of a cell, in the order of time, with the block of each.
 pub type Trials<'a> = (&'a [f64], &'a [u32]);
 
-/// The ratio of one cell's values to another's with its own 95 % interval: from shared blocks where there are enough. For trials
-/// of different runs, which share none, give no blocks.
-pub fn ratio(base: Trials<'_>, other: Trials<'_>) -> Option<Estimate> {
-    of_trials(base, other, confidence(1))
-}
-
+/// The ratio of one cell's values to another's, from shared blocks where there are enough.
 fn of_trials(base: Trials<'_>, other: Trials<'_>, confidence: f64) -> Option<Estimate> {
     let logs: Vec<f64> = shared_log_ratios(base, other).map(|(_, log)| log).collect();
     of_blocks(&logs, confidence).or_else(|| of_medians(base.0, other.0, confidence, interval))
@@ -163,9 +158,14 @@ pub(crate) fn of_blocks(logs: &[f64], confidence: f64) -> Option<Estimate> {
     })
 }
 
-/// The ratio of the medians of two samples, each in the order of time, by the rule of
-/// [`ratio_of_medians`](iolab_stats::ratio_of_medians), which assumes nothing about either distribution. `None` where a side is empty or a value is not positive.
-pub(crate) fn of_samples(base: &[f64], other: &[f64], confidence: f64) -> Option<Estimate> {
+/// The ratio of the medians of two samples, each in the order of time, new over base, with the interval of
+/// [`median_difference`] between the logarithms: of interpolated intervals, or of exact ones where a sample has a wide
+/// gap.
+///
+/// It assumes independent values of continuous distributions of any shape. The example `ratio_intervals` simulates its
+/// coverage and power; docs/METHODS.md has the result. There is an interval where both samples have an exact one. `None`
+/// where a side is empty or a value is not positive.
+pub fn ratio_of_samples(base: &[f64], other: &[f64], confidence: f64) -> Option<Estimate> {
     of_medians(base, other, confidence, exact)
 }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::analysis::TRIALS_MIN;
 use crate::claim::effect::{
-    against_suggested, confidence, independence, judge, of_blocks, of_samples,
+    against_suggested, confidence, independence, judge, of_blocks, ratio_of_samples,
 };
 use crate::claim::{Difference, Estimate};
 use crate::doubt::{Doubt, DoubtKind};
@@ -89,7 +89,7 @@ fn measure(pair: &Pair, terms: &Criteria, confidence: f64) -> CellComparison {
     let (base, new) = (pair.base.as_slice(), pair.new.as_slice());
     let blocks = pair.logs();
     let estimate = blocks.and_then(|logs| of_blocks(&logs, confidence));
-    let estimate = estimate.or_else(|| of_samples(base, new, confidence));
+    let estimate = estimate.or_else(|| ratio_of_samples(base, new, confidence));
     let [base_served, new_served] = pair.served;
     let tests = terms.tests.iter().map(|test| TestResult {
         test: *test,
@@ -125,9 +125,9 @@ fn side(values: &[f64], served_by: Option<ServedBy>) -> Side {
 
 fn p(test: HypothesisTest, base: &[f64], new: &[f64]) -> Option<f64> {
     match test {
-        HypothesisTest::Welch => welch(base, new, CONFIDENCE).map(|t| t.p),
-        HypothesisTest::Student => student(base, new, CONFIDENCE).map(|t| t.p),
-        HypothesisTest::MannWhitney => mann_whitney(base, new).map(|t| t.p),
+        HypothesisTest::Welch => welch(base, new),
+        HypothesisTest::Student => student(base, new),
+        HypothesisTest::MannWhitney => mann_whitney(base, new),
     }
 }
 

@@ -399,7 +399,7 @@ fn exact_simultaneous_intervals_exist_from_trials_to_compare() {
     for cells in 0..=2000 {
         let n = trials_to_compare(cells) as usize;
         let confidence = crate::claim::effect::confidence(cells);
-        let reach = |n: usize| iolab_stats::median_interval_reach(n, confidence);
-        assert!(reach(n).is_some() && reach(n - 1).is_none(), "{cells}: {n}");
+        let of = |n: usize| iolab_stats::median_interval(&vec![1.0; n], confidence);
+        assert!(of(n).is_some() && of(n - 1).is_none(), "{cells}: {n}");
     }
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use iolab_engine::trial;
 use iolab_host::clock::Clock;
-use iolab_stats::{median_interval, ratio_of_medians, two_modes};
+use iolab_stats::{MedianEnds, median_difference, median_interval, two_modes};
 use iolab_storage::{Need, Target};
 use iolab_workload::outcome::Outcome;
 use iolab_workload::trial::{
@@ -82,12 +82,19 @@ impl Score {
 
     /// Compares the user CPU times of two contenders. The kernel counts them in ticks, too coarse for a ratio of each round.
     fn user_goal(&mut self, what: &str, theirs: &[Reached], own: &[Reached], at_least: f64) {
-        let of = |rounds: &[Reached]| -> Vec<f64> { rounds.iter().map(|r| r.user_ns).collect() };
-        let ratio = ratio_of_medians(&of(own), &of(theirs), CONFIDENCE);
-        let Some((ratio, Some(interval))) = ratio.map(|one| (one.ratio, one.interval)) else {
+        if own.iter().chain(theirs).any(|round| round.user_ns == 0.0) {
             return println!("  {what}: not measured, a round took no tick of user CPU");
+        }
+        let side = |rounds: &[Reached]| {
+            let logs: Vec<f64> = rounds.iter().map(|round| round.user_ns.ln()).collect();
+            let (low, high) = ends(&logs);
+            let median = median(&logs);
+            MedianEnds { median, low, high }
         };
-        self.judge(what, (ratio, interval.low, interval.high), at_least);
+        let (own, theirs) = (side(own), side(theirs));
+        let (low, high) = median_difference(&own, &theirs, false);
+        let ratio = (theirs.median - own.median).exp();
+        self.judge(what, (ratio, low.exp(), high.exp()), at_least);
     }
 
     /// A goal is missed if the whole interval lies below it; if only the median does, the rounds cannot tell.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iolab_plan::carry_over::{depends_on_order, reads_after_writes};
+use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::cells::{OneProcess, Plan, cells};
 use iolab_plan::experiment::{BlockTimes, Design, Experiment};
 use iolab_plan::forecast::Forecast;
@@ -75,13 +75,9 @@ fn plan_of(subject: &str, line: &str) -> Result<String> {
             .and_then(|short| short.split(": choose").next());
         told.extend(short.map(str::to_owned));
     }
-    let specs = || plan.cells().iter().map(|cell| &cell.spec);
-    if subject == "order" && depends_on_order(&plan.experiment().design, specs()) {
+    let specs = plan.cells().iter().map(|cell| &cell.spec);
+    if subject == "order" && depends_on_order(&plan.experiment().design, specs) {
         told.push("depends on the order of its trials".to_owned());
-    }
-    let reads = reads_after_writes(specs(), |_| true).len();
-    if ["order", "groups", "combinations"].contains(&subject) && reads > 0 {
-        told.push(format!("{reads} reads after writes"));
     }
     Ok(told.join("\n"))
 }

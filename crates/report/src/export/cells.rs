@@ -113,8 +113,6 @@ fn disturbance<'a>() -> Columns<'a> {
             |row: &ExportedCell<'_>| row.cell.disturbance.ios_per_request);
         DataColumn::number("device_mean_ns_median", "mean time of a request at the device by the device's own counters, ns, where it carried nothing for others; median over the trials",
             |row: &ExportedCell<'_>| row.cell.disturbance.device_mean_ns);
-        DataColumn::whole("trials_with_fewer_device_ios", "trials in the group with fewer device requests per request, where the trials fall into two groups",
-            |row: &ExportedCell<'_>| row.cell.disturbance.split.map(|split| split.whole.trials));
     });
     columns.extend(STALLS.map(|(name, doc, value)| {
         DataColumn::number(name, doc, move |row: &ExportedCell<'_>| {

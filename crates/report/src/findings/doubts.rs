@@ -113,18 +113,6 @@ fn detail(analysis: &Analysis, cell: &CellAnalysis, doubt: &Doubt) -> Option<Str
                 cell.n
             ))
         }
-        DoubtKind::RequestsSplit => {
-            let split = cell.disturbance.split?;
-            let groups = [split.whole, split.pieces].map(|group| {
-                format!(
-                    "{} in {} trials with {} device I/Os per request",
-                    analysis.response.format(group.response),
-                    group.trials,
-                    significant(group.ios_per_request)
-                )
-            });
-            Some(groups.join(", "))
-        }
         _ => doubt.note.clone(),
     }
 }
@@ -276,7 +264,7 @@ pub(super) fn requests_in_pieces(analysis: &Analysis) -> Vec<Finding> {
     let cells: Vec<&CellAnalysis> = analysis
         .cells
         .iter()
-        .filter(|c| c.disturbance.is_in_pieces() && c.disturbance.split.is_none())
+        .filter(|c| c.disturbance.is_in_pieces())
         .collect();
     let ios = |cell: &CellAnalysis| cell.disturbance.ios_per_request.unwrap_or(1.0);
     let by_ios = |a: &&&CellAnalysis, b: &&&CellAnalysis| ios(a).total_cmp(&ios(b));

@@ -1,6 +1,6 @@
 //! Fitted curves: against SciPy (by curves_reference.py in this folder), on known shapes, and on noise.
 
-use iolab_stats::{Piecewise, fit_latency_bandwidth, fit_piecewise};
+use iolab_stats::{Breakpoint, fit_latency_bandwidth, fit_piecewise};
 use proptest::prelude::*;
 
 use crate::simulated::Draws;
@@ -64,45 +64,22 @@ fn single() -> Curve {
         .collect()
 }
 
-fn breakpoints(fit: &Piecewise) -> Vec<f64> {
-    fit.breakpoints
-        .iter()
-        .map(|breakpoint| breakpoint.x.log2())
-        .collect()
+fn octaves(fit: &[Breakpoint]) -> Vec<f64> {
+    fit.iter().map(|bend| bend.x.log2()).collect()
 }
 
 #[test]
 fn straight_pieces() {
-    let expected = [
-        (
-            repeated(),
-            [7.15261157229055, -17.640253550914167, -66.72806759833618],
-            [13.418025012067574, 18.745816392806027],
-            0.012913762026258243,
-        ),
-        (
-            single(),
-            [6.588412989931428, -18.33839921068602, -84.40971342205528],
-            [13.426536589284698, 18.737835915431816],
-            0.013112867394264205,
-        ),
-    ];
-    for (curve, bic, places, rms) in expected {
+    for (curve, places) in [
+        (repeated(), [13.418025012067574, 18.745816392806027]),
+        (single(), [13.426536589284698, 18.737835915431816]),
+    ] {
         let fit = fit_piecewise(&curve, 2, 0, 1).unwrap();
-        assert_eq!(fit.bic.len(), 3);
-        for (ours, scipy) in fit.bic.iter().zip(bic) {
-            close(*ours, scipy, 1e-8);
-        }
-        assert_eq!(fit.breakpoints.len(), 2);
-        for (ours, scipy) in breakpoints(&fit).iter().zip(places) {
+        assert_eq!(fit.len(), 2);
+        for (ours, scipy) in octaves(&fit).iter().zip(places) {
             assert!((ours - scipy).abs() < 1e-4, "{ours} {scipy}");
         }
-        close(fit.rms, rms, 1e-8);
-        assert!(
-            fit.breakpoints
-                .iter()
-                .all(|breakpoint| breakpoint.interval.is_none())
-        );
+        assert!(fit.iter().all(|bend| bend.interval.is_none()));
     }
 }
 
@@ -128,12 +105,9 @@ fn known_knots_are_found_within_their_intervals() {
     let mut held = 0;
     for seed in 0..8 {
         let fit = fit_piecewise(&noisy(&mut source, three_bends), 3, 60, seed).unwrap();
-        assert_eq!(fit.breakpoints.len(), 3, "{fit:?}");
-        for (breakpoint, (place, before, after)) in
-            fit.breakpoints
-                .iter()
-                .zip([(7.4_f64, 1.0, 0.2), (12.5, 0.2, -0.3), (19.1, -0.3, 0.5)])
-        {
+        assert_eq!(fit.len(), 3, "{fit:?}");
+        let expected = [(7.4_f64, 1.0, 0.2), (12.5, 0.2, -0.3), (19.1, -0.3, 0.5)];
+        for (breakpoint, (place, before, after)) in fit.iter().zip(expected) {
             assert!((breakpoint.x.log2() - place).abs() < 0.5, "{breakpoint:?}");
             assert!(
                 (breakpoint.slope_before - before).abs() < 0.1,
@@ -157,7 +131,7 @@ fn a_straight_line_has_no_knots() {
     let straight = (0..40)
         .filter(|_| {
             let fit = fit_piecewise(&noisy(&mut source, |x| 0.7 * x), 3, 0, 1).unwrap();
-            fit.breakpoints.is_empty()
+            fit.is_empty()
         })
         .count();
     assert!(straight >= 37, "{straight} of 40");
@@ -168,25 +142,7 @@ fn a_fit_without_residuals_is_judged_too() {
     let line: Curve = (0..12)
         .map(|i| (f64::from(i).exp2(), vec![3.0 * f64::from(i).exp2()]))
         .collect();
-    let fit = fit_piecewise(&line, 3, 100, 1).unwrap();
-    assert!(fit.breakpoints.is_empty() && fit.bic.iter().all(|bic| bic.is_finite()));
-    close(fit.at(100.0).unwrap(), 300.0, 1e-9);
-    close(fit.at(0.25).unwrap(), 0.75, 1e-9);
-    close(fit.at(1e6).unwrap(), 3e6, 1e-9);
-}
-
-#[test]
-fn the_curve_is_continuous_and_follows_its_slopes() {
-    let fit = fit_piecewise(&repeated(), 2, 0, 1).unwrap();
-    for breakpoint in &fit.breakpoints {
-        let at = |octaves: f64| fit.at(breakpoint.x * octaves.exp2()).unwrap().log2();
-        let (before, after) = (at(0.0) - at(-0.5), at(0.5) - at(0.0));
-        close(before, 0.5 * breakpoint.slope_before, 1e-9);
-        close(after, 0.5 * breakpoint.slope_after, 1e-9);
-    }
-    for x in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert_eq!(fit.at(x), None);
-    }
+    assert_eq!(fit_piecewise(&line, 3, 100, 1), Some(Vec::new()));
 }
 
 #[test]
@@ -194,8 +150,8 @@ fn points_bound_the_knots() {
     for n in 2..14 {
         let fit = fit_piecewise(&repeated()[..n], 9, 0, 1).unwrap();
         let allowed = n.saturating_sub(5) / 2;
-        assert_eq!(fit.bic.len(), allowed + 1, "{n} points");
-        let mut places = breakpoints(&fit);
+        assert!(fit.len() <= allowed, "{n} points");
+        let mut places = octaves(&fit);
         places.insert(0, 9.0);
         places.push(8.0 + n as f64);
         let apart = places.windows(2).all(|w| w[1] - w[0] >= 1.0 - 1e-9);
@@ -215,9 +171,7 @@ fn equal_seeds_give_equal_intervals() {
 fn intervals_need_resamples_and_repeated_trials() {
     let with = |curve: &Curve, resamples| {
         let fit = fit_piecewise(curve, 2, resamples, 1).unwrap();
-        fit.breakpoints
-            .iter()
-            .all(|breakpoint| breakpoint.interval.is_some())
+        fit.iter().all(|bend| bend.interval.is_some())
     };
     assert!(with(&repeated(), 40));
     assert!(!with(&repeated(), 39));
@@ -236,9 +190,7 @@ fn degenerate_curves_have_no_fit() {
     assert_eq!(fit(&[(1.0, vec![1.0]), (2.0, vec![])]), None);
     assert_eq!(fit(&[(1.0, vec![1.0]), (1.0, vec![2.0])]), None);
     let flat: Curve = (1..20).map(|i| (f64::from(i), vec![5.0; 4])).collect();
-    let flat = fit(&flat).unwrap();
-    assert!(flat.breakpoints.is_empty());
-    close(flat.at(7.0).unwrap(), 5.0, 1e-12);
+    assert_eq!(fit(&flat), Some(Vec::new()));
 }
 
 #[test]
@@ -308,8 +260,8 @@ proptest! {
             })
             .collect();
         let fit = fit_piecewise(&scaled, 2, 0, 1).unwrap();
-        let expected = breakpoints(&fit_piecewise(&repeated(), 2, 0, 1).unwrap());
-        for (ours, place) in breakpoints(&fit).iter().zip(expected) {
+        let expected = octaves(&fit_piecewise(&repeated(), 2, 0, 1).unwrap());
+        for (ours, place) in octaves(&fit).iter().zip(expected) {
             prop_assert!((ours - place - f64::from(x_power)).abs() < 1e-4);
         }
     }
@@ -317,12 +269,10 @@ proptest! {
     #[test]
     fn any_curve_gives_finite_numbers(
         curve in prop::collection::vec((number(), prop::collection::vec(number(), 1..5)), 0..15),
-        breakpoints_max in 0..5_usize, x in prop::num::f64::ANY,
+        breakpoints_max in 0..5_usize,
     ) {
         if let Some(fit) = fit_piecewise(&curve, breakpoints_max, 40, 1) {
-            prop_assert!(fit.rms.is_finite() && fit.bic.iter().all(|bic| bic.is_finite()));
-            prop_assert!(fit.at(x).is_none_or(f64::is_finite));
-            for breakpoint in &fit.breakpoints {
+            for breakpoint in &fit {
                 let ends = breakpoint.interval.map_or([0.0; 2], |i| [i.low, i.high]);
                 let all = [breakpoint.x, breakpoint.slope_before, breakpoint.slope_after, ends[0], ends[1]];
                 prop_assert!(all.iter().all(|x| x.is_finite()), "{:?}", breakpoint);

@@ -83,4 +83,4 @@ for name, data in [("repeated", values), ("single", [[v[2]] for v in values])]:
         knots, square = best_knots(x, y, w, k)
         n, p = len(x), 2 * k + 2
         bic = n * np.log(max(square / n, noise, 1e-12)) + n * p * np.log(n) / (n - p - 2)
-        print(name, k, knots, "rms", float(np.sqrt(square / n)), "bic", float(bic))
+        print(name, k, knots, "bic", float(bic))

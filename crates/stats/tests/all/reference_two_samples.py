@@ -69,14 +69,10 @@ def t_tests(base, new):
         n1, n2 = len(base), len(new)
         if equal:
             df = n1 + n2 - 2
-            error = np.sqrt(((n1 - 1) * v1 + (n2 - 1) * v2) / df * (1 / n1 + 1 / n2))
         else:
             a, b = v1 / n1, v2 / n2
             df = (a + b) ** 2 / (a * a / (n1 - 1) + b * b / (n2 - 1))
-            error = np.sqrt(a + b)
-        difference = np.mean(new) - np.mean(base)
-        margin = t_critical(0.05, df) * error
-        show(name, t, df, t_two_sided(t, df), difference, difference - margin, difference + margin)
+        show(name, t_two_sided(t, df))
 
 
 def u_of_new(base, new):
@@ -118,37 +114,23 @@ def mann_whitney(base, new):
     if not tied and len(base) + len(new) < 120:
         m, n = len(base), len(new)
         p = min(mp.mpf(1), 2 * exact_tail(m, n, int(min(u, m * n - u))))
-        show("mann-whitney exact", u, p)
+        show("mann-whitney exact", p)
         if m * n < 1000:
             assert abs(stats.mannwhitneyu(new, base, method="exact").pvalue - p) < 1e-12
     elif len(base) + len(new) < 22:
-        show("mann-whitney exact with ties", u, exact_p_by_permutation(base, new))
+        show("mann-whitney exact with ties", exact_p_by_permutation(base, new))
     asymptotic = stats.mannwhitneyu(new, base, method="asymptotic", use_continuity=True)
     assert asymptotic.statistic == u
-    show("mann-whitney asymptotic", u, asymptotic.pvalue)
+    show("mann-whitney asymptotic", asymptotic.pvalue)
 
 
-def ratios(base, new):
-    if min(len(base), len(new)) >= 6:
-        variance = 0
-        for x in (sorted(base), sorted(new)):
-            n = len(x)
-            c = max(1, round(n / 2 - np.sqrt(n)))
-            z = -stats.norm.ppf(stats.binom.cdf(c - 1, n, 0.5))
-            variance += ((np.log(x[n - c]) - np.log(x[c - 1])) / (2 * z)) ** 2
-        ratio = np.median(new) / np.median(base)
-        reach = stats.norm.ppf(0.975) * np.sqrt(variance)
-        show("ratio of medians", ratio, ratio * np.exp(-reach), ratio * np.exp(reach))
-
-
-def equivalence(base, new, margin, alpha):
+def equivalence(base, new, margin):
     x, y = np.log(base), np.log(new)
     a, b = np.var(x, ddof=1) / len(x), np.var(y, ddof=1) / len(y)
     df = (a + b) ** 2 / (a * a / (len(x) - 1) + b * b / (len(y) - 1))
     error, d, limit = np.sqrt(a + b), y.mean() - x.mean(), np.log1p(margin)
     p = max(t_upper((d + limit) / error, df), t_upper((limit - d) / error, df))
-    reach = float(t_critical(2 * alpha, df)) * error
-    show("tost %g %g" % (margin, alpha), p, np.exp(d), np.exp(d - reach), np.exp(d + reach))
+    show("tost %g" % margin, p)
 
 
 for name, (base, new) in PAIRS.items():
@@ -156,14 +138,8 @@ for name, (base, new) in PAIRS.items():
     t_tests(base, new)
     mann_whitney(base, new)
     if min(base + new) > 0:
-        ratios(base, new)
-        equivalence(base, new, 0.05, 0.05)
-        equivalence(base, new, 0.3, 0.01)
-
-print("statpsych ci.ratio.median2: 1.162162 0.927667 1.455933")
-y1 = [32, 39, 26, 35, 43, 27, 40, 37, 34, 29, 49, 42, 40]
-y2 = [36, 44, 47, 42, 49, 39, 46, 31, 33, 48]
-ratios(y1, y2)
+        equivalence(base, new, 0.05)
+        equivalence(base, new, 0.3)
 
 print("exact with ties, 50 and 50: by whole numbers")
 base, new = [i % 17 for i in range(50)], [(i * 3 + 4) % 19 for i in range(50)]
@@ -176,7 +152,7 @@ for score in doubled:
 at = sum(doubled[50:])
 lower = sum(c for s, c in ways[50].items() if s <= at)
 upper = sum(c for s, c in ways[50].items() if s >= at)
-show("p", u_of_new(base, new), mp.mpf(2 * min(lower, upper)) / comb(100, 50))
+show("p", mp.mpf(2 * min(lower, upper)) / comb(100, 50))
 
 print("critical values of t")
 for alpha, df in ((0.05, 1), (0.05, 4), (0.05, 14.37), (0.01, 99), (1e-6, 2), (0.05, 19999), (0.9, 3), (1e-12, 1e6)):

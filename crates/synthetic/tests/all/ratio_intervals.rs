@@ -1,14 +1,20 @@
 //! Intervals of the ratio of two separate samples, graded: a tenth of the example `ratio_intervals`.
 
+use iolab_analysis::claim::ratio_of_samples;
 use iolab_synthetic::Noise;
 use iolab_synthetic::ratio_coverage::{FAMILIES, Shapes, least_coverage, share_apart};
 
 const PAIRS: usize = 2000;
 
+fn interval(base: &[f64], new: &[f64], confidence: f64) -> Option<(f64, f64)> {
+    ratio_of_samples(base, new, confidence)?.interval
+}
+
 #[test]
 fn intervals_of_separate_samples_hold_their_ratio() {
     for family in FAMILIES {
-        let least = least_coverage(family, &[6, 9, 17, 25], PAIRS).expect("trials enough");
+        let least =
+            least_coverage(interval, family, &[6, 9, 17, 25], PAIRS).expect("trials enough");
         // Lowest of 328: three standard errors below the truth of one are expected.
         let least_true = least.coverage + 3.0 * least.error;
         assert!(least_true >= 0.94, "family of {family}: {least:?}");
@@ -22,6 +28,6 @@ fn six_trials_show_a_ratio_of_1_3() {
         base: noise,
         new: noise,
     };
-    let power = share_apart(shapes, 1.3, (6, 1), PAIRS).expect("six trials");
+    let power = share_apart(interval, shapes, 1.3, (6, 1), PAIRS).expect("six trials");
     assert!(power >= 0.75, "{power}");
 }

@@ -61,12 +61,15 @@ fn result_of_one_trial_group_is_not_general() {
         (100.0, 130.0, Difference::Equivalent),
     ] {
         let other = two_groups(most, rest, 16, 3);
-        is_left_open(&of_samples(&base, &other, 0.95).expect("trials"), shown);
+        is_left_open(
+            &ratio_of_samples(&base, &other, 0.95).expect("trials"),
+            shown,
+        );
     }
     // Of the base, too.
     let base = two_groups(100.0, 200.0, 16, 3);
     let other = two_groups(150.0, 150.0, 16, 3);
-    let estimate = of_samples(&base, &other, 0.95).expect("trials");
+    let estimate = ratio_of_samples(&base, &other, 0.95).expect("trials");
     is_left_open(&estimate, Difference::Higher);
 }
 
@@ -80,7 +83,7 @@ fn an_interval_of_two_equal_groups_holds_both() {
     assert!(low < 0.91 && high > 1.19, "{estimate:?}");
     assert_eq!(estimate.shows(MARGIN), Difference::NotFound);
     let base = vec![1.0; 16];
-    let estimate = of_samples(&base, &groups, 0.95).expect("trials");
+    let estimate = ratio_of_samples(&base, &groups, 0.95).expect("trials");
     let (low, high) = estimate.interval.expect("an interval");
     assert!(low < 0.91 && high > 1.19, "{estimate:?}");
 }

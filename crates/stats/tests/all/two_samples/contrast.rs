@@ -1,14 +1,14 @@
 //! Groups of runs, one of which may have a single run: `reference_contrast.py` made the numbers with SciPy.
 
-use iolab_stats::{contrast, student};
+use iolab_stats::contrast;
 
 use super::data::close_within;
 
 const BASE: [f64; 6] = [6.62, 6.60, 6.65, 6.61, 6.63, 6.58];
 
-/// Difference, standard deviation, error, degrees of freedom, two-sided p, one-sided p upwards, ends of the interval,
+/// Difference, standard deviation, error, degrees of freedom, p, ends of the interval,
 /// what is found with 90 % at the one-sided level 0.05.
-type Expected = [f64; 9];
+type Expected = [f64; 8];
 
 #[track_caller]
 fn check(base: &[f64], new: &[f64], expected: Expected) {
@@ -20,7 +20,6 @@ fn check(base: &[f64], new: &[f64], expected: Expected) {
         ours.error,
         ours.df,
         ours.p(),
-        ours.p_above(),
         interval.low,
         interval.high,
         ours.detectable(0.05, 0.9).unwrap(),
@@ -28,7 +27,6 @@ fn check(base: &[f64], new: &[f64], expected: Expected) {
     for (ours, expected) in found.into_iter().zip(expected) {
         close_within(ours, expected, 1e-9);
     }
-    close_within(ours.p_above() + ours.p_below(), 1.0, 1e-12);
 }
 
 #[test]
@@ -38,8 +36,7 @@ fn contrasts_as_scipy() {
         &[6.51],
         [
             -0.10499999999999954, 0.024289915602982343, 0.02623610743485663, 5.0,
-            0.010301736766227873, 0.994849131616886, -0.17244206123551492, -0.037557938764484156,
-            0.09158847805701749,
+            0.010301736766227873, -0.17244206123551492, -0.037557938764484156, 0.09158847805701749,
         ],
     );
     check(
@@ -47,8 +44,7 @@ fn contrasts_as_scipy() {
         &[6.51, 6.53, 6.50],
         [
             -0.10666666666666735, 0.015275252316519626, 0.01763834207376412, 2.0,
-            0.026271008879704884, 0.9868644955601475, -0.18255832734145744, -0.03077500599187727,
-            0.08476288128809395,
+            0.026271008879704884, -0.18255832734145744, -0.03077500599187727, 0.08476288128809395,
         ],
     );
     check(
@@ -56,8 +52,7 @@ fn contrasts_as_scipy() {
         &[6.51, 6.53],
         [
             -0.08999999999999986, 0.014142135623731277, 0.014142135623731277, 2.0,
-            0.023812939816048363, 0.9880935300919758, -0.15084869844822274, -0.02915130155177699,
-            0.06796149876339502,
+            0.023812939816048363, -0.15084869844822274, -0.02915130155177699, 0.06796149876339502,
         ],
     );
     check(
@@ -65,22 +60,9 @@ fn contrasts_as_scipy() {
         &[6.60, 6.64, 6.61, 6.66],
         [
             0.012500000000000178, 0.02555631037532618, 0.016496527412357683, 8.0,
-            0.4703382857724139, 0.23516914288620694, -0.025541060426587985, 0.05054106042658834,
-            0.0537186872227747,
+            0.4703382857724139, -0.025541060426587985, 0.05054106042658834, 0.0537186872227747,
         ],
     );
-}
-
-#[test]
-fn two_of_each_are_students_test() {
-    let new = [6.60, 6.64, 6.61, 6.66];
-    let (ours, theirs) = (
-        contrast(&BASE, &new, 0.0).unwrap(),
-        student(&BASE, &new, 0.95).unwrap(),
-    );
-    close_within(ours.p(), theirs.p, 1e-12);
-    close_within(ours.df, theirs.df, 1e-12);
-    close_within(ours.difference, theirs.difference, 1e-9);
 }
 
 #[test]

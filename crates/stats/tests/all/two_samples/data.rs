@@ -1,7 +1,5 @@
 //! The pairs of samples of `reference_two_samples.py`, and how results are compared.
 
-use iolab_stats::Interval;
-
 /// Base and new.
 pub(crate) type Pair = (Vec<f64>, Vec<f64>);
 
@@ -70,12 +68,4 @@ pub(crate) fn close(ours: f64, reference: f64) {
 pub(crate) fn close_within(ours: f64, reference: f64, relative: f64) {
     let error = (ours - reference).abs() / reference.abs().max(1e-300);
     assert!(error < relative, "{ours:e} vs {reference:e}: {error:e}");
-}
-
-#[track_caller]
-pub(crate) fn ends(interval: Interval, low: f64, high: f64) {
-    // An end near 0 has the accuracy of the other one.
-    let scale = low.abs().max(high.abs());
-    close((interval.low - low) / scale + 1.0, 1.0);
-    close((interval.high - high) / scale + 1.0, 1.0);
 }

@@ -5,10 +5,7 @@
 mod contrast;
 mod data;
 mod degenerate;
-mod equivalence;
 mod family;
+mod p_values;
 mod power;
 mod properties;
-mod rank;
-mod ratio;
-mod t_test;

@@ -1,11 +1,13 @@
-use iolab_stats::{ratio_of_medians, trials_for_apart, trials_for_within};
+use iolab_stats::{
+    MedianEnds, median, median_difference, median_interval, trials_for_apart, trials_for_within,
+};
 
 use crate::simulated::Draws;
 
 const CONFIDENCES: [f64; 2] = [0.95, 1.0 - 0.05 / 12.0];
 
-/// Share of simulated comparisons of two samples, whose logarithms are `shift` apart, in which the interval of
-/// the ratio passes `shown`.
+/// Share of simulated comparisons of two samples of logarithms that are `shift` apart, in which the interval of
+/// the difference passes `shown`.
 fn simulated(
     n: usize,
     (shift, sd): (f64, [f64; 2]),
@@ -15,14 +17,18 @@ fn simulated(
     const PAIRS: usize = 4000;
     let mut draws = Draws::new(n as u64);
     let mut sample = |centre: f64, sd: f64| {
-        let logs = (0..n).map(|_| centre + sd * draws.normal());
-        logs.map(f64::exp).collect::<Vec<f64>>()
+        let logs: Vec<f64> = (0..n).map(|_| centre + sd * draws.normal()).collect();
+        let interval = median_interval(&logs, confidence).expect("trials enough");
+        MedianEnds {
+            median: median(&logs).expect("trials"),
+            low: interval.low,
+            high: interval.high,
+        }
     };
     let found = (0..PAIRS).filter(|_| {
         let (base, new) = (sample(0.0, sd[0]), sample(shift, sd[1]));
-        let ratio = ratio_of_medians(&base, &new, confidence).expect("positive values");
-        let interval = ratio.interval.expect("trials enough");
-        shown(interval.low.ln(), interval.high.ln())
+        let (low, high) = median_difference(&base, &new, false);
+        shown(low, high)
     });
     found.count() as f64 / PAIRS as f64
 }
