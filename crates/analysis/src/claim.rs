@@ -64,7 +64,7 @@ pub use phenomena::{Unexplainable, Unpaired, WhyUnpaired, phenomena, unpaired};
 pub use phenomenon::{
     Fall, Phenomenon, PhenomenonKind, Tail, TailObstacle, Unclaimed, leaves_tails_open,
 };
-pub use rounds::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
+pub use rounds::{Rounds, RoundsDoubts};
 pub use series::{Groups, dependent_cells, drifting_cells, drifts, groups, two_groups};
 pub use signs::{Overhead, changes_inside, leftover, overhead, signs};
 pub use stages::{JournalledSyncs, Largest, TimeByLayer};

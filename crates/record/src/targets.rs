@@ -93,13 +93,6 @@ impl RunRecord {
         found.unwrap_or(0)
     }
 
-    /// The paths of the targets of a cell.
-    pub fn target_paths_of(&self, cell: &Cell) -> Vec<&str> {
-        let numbers = self.targets_of(cell).into_iter();
-        let path = |number| self.targets().nth(number).unwrap_or_default();
-        numbers.map(path).collect()
-    }
-
     /// The facts that apply to the target of a cell; if its groups use several targets, the facts of the machine.
     pub fn environment_of(&self, cell: &Cell) -> Cow<'_, Environment> {
         match self.target_of(cell) {

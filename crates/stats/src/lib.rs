@@ -20,7 +20,7 @@ mod time_series;
 
 pub use changepoint::{
     Lasting, Steadiness, SteadyLimits, changepoint_penalty, changepoints, lasting_shifts,
-    steady_state, window_slopes,
+    spread_within, steady_state, window_slopes,
 };
 pub use describe::{mad, mean, median, quartiles, sd};
 pub use distributions::Resampler;

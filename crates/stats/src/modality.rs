@@ -357,22 +357,6 @@ mod tests {
         }
     }
 
-    fn groups(distance: f64) -> Vec<f64> {
-        let low = normal_scores(14).into_iter().map(|x| 100.0 + x);
-        let high = normal_scores(6).into_iter().map(|x| 100.0 + distance + x);
-        low.chain(high).collect()
-    }
-
-    #[test]
-    fn two_groups_are_told_apart() {
-        let found = two_modes(&groups(9.0)).unwrap();
-        assert_eq!(found.low_share, 0.7);
-        assert!(found.split_at > 102.0 && found.split_at < 107.0);
-        assert!((found.low_median - 100.0).abs() < 1e-9);
-        assert!((found.high_median - 109.0).abs() < 1e-9);
-        assert!(found.separation > SEPARATION_MIN && found.evidence > 4.0);
-    }
-
     #[test]
     fn an_outlier_is_no_group() {
         let mut data = normal_scores(18);

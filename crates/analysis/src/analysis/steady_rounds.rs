@@ -20,7 +20,7 @@ use iolab_stats::{Steadiness, SteadyLimits, mean, steady_state};
 use iolab_workload::settings::CellSpec;
 
 /// Rounds of a run on the way to a steady state.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SteadyAnalysis {
     /// The requested rounds: their kind, window and limits.
     pub asked: SteadyRounds,
@@ -31,6 +31,7 @@ pub struct SteadyAnalysis {
     /// Result of the rounds.
     pub end: RoundsEnd,
     /// Reason why the rounds of cells ended; `None` for rounds of writes, whose number is fixed.
+    #[serde(skip)]
     pub ended_by: Option<EndedBy>,
     /// How often the reachable range of a writing cell was written before the last window, by the preparation
     /// and the rounds since; the least over the cells. `None` if no cell writes, and for rounds of writes.
@@ -40,7 +41,8 @@ pub struct SteadyAnalysis {
 }
 
 /// Result of rounds that were to become steady.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum RoundsEnd {
     /// The last window is steady in all tracked series.
     Steady,
@@ -55,7 +57,7 @@ pub enum RoundsEnd {
 }
 
 /// A quantity over the rounds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Tracked {
     /// Subject of the series.
     pub of: TrackedOf,
@@ -91,7 +93,8 @@ impl Tracked {
 }
 
 /// Subject of a tracked series.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum TrackedOf {
     /// The response of the cell of this id.
     Cell(i64),

@@ -286,9 +286,6 @@ pub struct MeasuredTarget {
     pub model: Option<String>,
     /// Size of the disk, or of a modelled target, bytes.
     pub bytes: Option<u64>,
-    /// Size of the largest region that a trial can touch, bytes: the whole block device or model. `None` for
-    /// files, which share their storage with others.
-    pub largest_region: Option<u64>,
     /// Type of its file system.
     pub file_system: Option<String>,
 }
@@ -314,14 +311,6 @@ pub(super) fn all(record: &RunRecord) -> Vec<MeasuredTarget> {
             bytes: match is_model {
                 true => Some(bytes),
                 false => record.environment.get_of(number, &KEYS.device_bytes),
-            },
-            largest_region: match kind {
-                TargetKind::BlockDevice | TargetKind::Model => Some(bytes),
-                TargetKind::Scratch
-                | TargetKind::File
-                | TargetKind::CharDevice
-                | TargetKind::Imported
-                | TargetKind::Commands => None,
             },
             file_system: text(&KEYS.file_system),
         }

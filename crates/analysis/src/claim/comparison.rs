@@ -12,6 +12,7 @@ use iolab_workload::trial::{Pattern, SyncPolicy};
 use super::effect::{
     CellId, Effect, Estimate, MARGIN_UP, across_runs, confidence, judge, within_run,
 };
+use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubts;
 use crate::in_threads;
@@ -267,10 +268,6 @@ fn comparison(
     let values = sides.map(|cell| cell.values.len()).sum();
     let effects = in_threads::map(&comparable, values, |(base, other)| {
         let estimate = within_run(base, other, confidence)?;
-        let id = |cell: Cell<'_>| CellId {
-            run,
-            cell: cell.cell.id,
-        };
         let at = held.iter().map(|(i, factor)| {
             let level = other.cell.levels.get(*i).cloned();
             ((*factor).clone(), level.unwrap_or_default())
@@ -279,7 +276,7 @@ fn comparison(
         effect(
             analysis.response,
             (base, other),
-            (id(base), id(other)),
+            (id(run, base), id(run, other)),
             (level(base), level(other)),
             access.into_iter().chain(at).collect(),
             estimate,
@@ -502,14 +499,10 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
         let held = varying
             .iter()
             .map(|setting| (setting.name.to_owned(), setting.get(&spec(pair))));
-        let id = |run: &usize, cell: Cell<'_>| CellId {
-            run: *run,
-            cell: cell.cell.id,
-        };
         effect(
             response,
             (base, other),
-            (id(base_run, base), id(run, other)),
+            (id(*base_run, base), id(*run, other)),
             (level(&pair.0, "seq"), level(&pair.1, "rand")),
             held.collect(),
             estimate,

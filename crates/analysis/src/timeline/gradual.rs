@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::recurring_changes::{INTERVALS_MIN, level_changes, logarithms, only_trials};
 use super::{FACTOR_MIN, is_free, lasting};
 use iolab_record::RunRecord;
-use iolab_stats::{mann_kendall, mean, median};
+use iolab_stats::{mann_kendall, median, spread_within};
 
 /// Parts of a trial that are compared.
 const PARTS: usize = 10;
@@ -86,7 +86,7 @@ pub(super) fn gradual(values: &[f64], trials: usize) -> Option<Gradual> {
     let (first, last) = (medians[0], medians[PARTS - 1]);
     let lowest = medians.iter().copied().reduce(f64::min)?;
     let highest = medians.iter().copied().reduce(f64::max)?;
-    let spread = spread(&parts)?;
+    let spread = spread_within(&parts)?;
     let is_apart = |difference: f64, separation: f64| {
         difference.abs() >= FACTOR_MIN.ln().max(separation * spread)
     };
@@ -109,17 +109,6 @@ pub(super) fn gradual(values: &[f64], trials: usize) -> Option<Gradual> {
         highest_mb_s: highest.exp(),
         direction,
     })
-}
-
-/// The standard deviation of all values about the means of their parts.
-fn spread(parts: &[&[f64]]) -> Option<f64> {
-    let of_part = |part: &&[f64]| {
-        let centre = mean(part)?;
-        Some(part.iter().map(|x| (x - centre).powi(2)).sum::<f64>())
-    };
-    let squares: f64 = parts.iter().map(of_part).sum::<Option<f64>>()?;
-    let n: usize = parts.iter().map(|part| part.len()).sum();
-    Some((squares / (n - parts.len()).max(1) as f64).sqrt())
 }
 
 /// Factors that are tried, in ascending order, from a little above the smallest reported change.

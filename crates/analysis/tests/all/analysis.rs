@@ -1,7 +1,6 @@
 //! The analysis of synthetic run records.
 
 use iolab_analysis::analysis::{CellAnalysis, ClientAnalysis, DoubtKind, Response, analyse};
-use iolab_analysis::claim::{Claim, Difference, claims};
 use iolab_plan::experiment::Experiment;
 use iolab_record::{FurtherTarget, OperationSummary, RunRecord, ServedBy};
 
@@ -344,40 +343,4 @@ fn reads_after_writes_need_a_volatile_cache() {
         assert_eq!(count(&[], &[(0, elsewhere)]), 1, "the writes of /a");
         assert_eq!(count(&[], &[(3, elsewhere)]), 1, "the reads of /b");
     }
-}
-
-/// A read looks slower while the device still writes what other cells left. Such a read is neither called slower
-/// nor the base of a faster cell.
-#[test]
-fn reads_slowed_by_leftover_writes_stay_undecided() {
-    let of = |owed: Option<u64>, reads: f64| {
-        let mut record = record("disk-grid", &["workload"]);
-        for (workload, read_percent, mb_s) in [("WS", 0, 100.0), ("RS", 100, reads)] {
-            let level = format!("workload={workload}");
-            let cell = add_cell(&mut record, &[&level], &around(mb_s));
-            record.cells[cell].spec.trial.read_percent = read_percent;
-        }
-        for sample in record.samples.iter_mut().filter(|sample| sample.cell == 0) {
-            sample.region.owed_sync_ns = owed;
-        }
-        let run = analyse(&record);
-        let all = claims(&[&run]);
-        let mut effects = all
-            .iter()
-            .filter_map(Claim::comparison)
-            .flat_map(|one| &one.effects);
-        let effect = effects
-            .next()
-            .expect("writes are compared with reads")
-            .clone();
-        let doubts = effect.doubts.into_iter().map(|doubt| doubt.what);
-        (effect.difference, doubts.collect::<Vec<DoubtKind>>())
-    };
-    let left = vec![DoubtKind::EarlierWrites];
-    assert_eq!(of(None, 50.0), (Difference::CannotTell, left.clone()));
-    assert_eq!(of(None, 100.0), (Difference::CannotTell, left));
-    // Writes are slower still.
-    assert_eq!(of(None, 200.0), (Difference::Lower, Vec::new()));
-    assert_eq!(of(Some(5_000), 50.0), (Difference::Higher, Vec::new()));
-    assert_eq!(of(Some(5_000), 100.0), (Difference::Equivalent, Vec::new()));
 }

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Payload, Rounds, RoundsDoubts, RoundsState, claims};
+use iolab_analysis::analysis::{RoundsEnd, analyse};
+use iolab_analysis::claim::{Payload, Rounds, RoundsDoubts, claims};
 use iolab_plan::precondition::{Round, SteadyRounds};
 use iolab_record::{
     EndedBy, Event, EventKind, FurtherTarget, PreparationKind, PreparationStep, RunRecord,
 };
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, OverTime, Scenario};
 use iolab_workload::response::Response;
-use iolab_workload::settings::{CellSpec, GroupSpec, Setting};
 
 const OF_CELLS: &str = "precondition=steady:round=cells";
 
@@ -41,8 +40,9 @@ fn rounds(record: &RunRecord) -> Rounds {
     found.next().expect("rounds")
 }
 
-fn state(record: &RunRecord) -> RoundsState {
-    rounds(record).state
+fn state(record: &RunRecord) -> (RoundsEnd, RoundsDoubts) {
+    let found = rounds(record);
+    (found.steady.end, found.doubts)
 }
 
 const NONE: RoundsDoubts = RoundsDoubts {
@@ -56,7 +56,7 @@ const NONE: RoundsDoubts = RoundsDoubts {
 #[test]
 fn disturbance_of_tracked_cells_denies_steady_state() {
     let reads = of_cells("read-random", &["bs=4k,64k"]);
-    assert_eq!(state(&run(&reads)), RoundsState::Steady);
+    assert_eq!(state(&run(&reads)), (RoundsEnd::Steady, NONE));
     let track = |record: &mut RunRecord| {
         record.experiment.toml += "\n[[track]]\nbs = \"4KiB\"\n";
     };
@@ -69,11 +69,11 @@ fn disturbance_of_tracked_cells_denies_steady_state() {
         track(&mut record);
         (all, state(&record))
     };
-    let alike = |disturbed| RoundsState::Alike(RoundsDoubts { disturbed, ..NONE });
+    let alike = |disturbed| (RoundsEnd::Steady, RoundsDoubts { disturbed, ..NONE });
     assert_eq!(disturbed(At::all()), (alike(2), alike(1)));
     assert_eq!(
         disturbed(At::levels("bs=64k")),
-        (alike(1), RoundsState::Steady)
+        (alike(1), (RoundsEnd::Steady, NONE))
     );
 
     let mut slept = run(&reads);
@@ -84,9 +84,9 @@ fn disturbance_of_tracked_cells_denies_steady_state() {
         suspended: 1,
         ..NONE
     };
-    assert_eq!(state(&slept), RoundsState::Alike(doubts));
+    assert_eq!(state(&slept), (RoundsEnd::Steady, doubts));
     track(&mut slept);
-    assert_eq!(state(&slept), RoundsState::Steady);
+    assert_eq!(state(&slept), (RoundsEnd::Steady, NONE));
 
     let mut changing = run(&Scenario {
         over_time: Some(OverTime {
@@ -102,9 +102,9 @@ fn disturbance_of_tracked_cells_denies_steady_state() {
         changing: 1,
         ..NONE
     };
-    assert_eq!(state(&changing), RoundsState::Alike(doubts));
+    assert_eq!(state(&changing), (RoundsEnd::Steady, doubts));
     track(&mut changing);
-    assert_eq!(state(&changing), RoundsState::Steady);
+    assert_eq!(state(&changing), (RoundsEnd::Steady, NONE));
 }
 
 #[test]
@@ -161,74 +161,27 @@ fn add_round(record: &mut RunRecord, target: Option<&str>, iops: f64) {
     });
 }
 
-fn set(spec: &mut CellSpec, name: &str, value: &str) {
-    let setting = Setting::find(name).expect("a setting");
-    setting.set(spec, value).expect("a value");
-}
-
-#[test]
-fn only_trials_of_same_writes_lie_outside_rounds() {
-    let far = after_writes(&[(None, 1e5); 5]);
-    assert!(rounds(&far).outside.is_some());
-    let near = after_writes(&[(None, 24_000.0); 5]);
-    assert_eq!(rounds(&near).outside, None);
-    let unsteady: Vec<_> = (1..=5).map(|n| (None, 1e5 * f64::from(n))).collect();
-    assert_eq!(rounds(&after_writes(&unsteady)).outside, None);
-    let two: Vec<_> = ["/a", "/b"]
-        .repeat(5)
-        .into_iter()
-        .map(|target| (Some(target), 1e5))
-        .collect();
-    assert_eq!(rounds(&after_writes(&two)).outside, None, "whose are they?");
-    for (name, value) in [
-        ("bs", "8KiB"),
-        ("read_percent", "50"),
-        ("trim_percent", "50"),
-        ("threads", "2"),
-        ("depth", "2"),
-        ("pattern", "seq"),
-        ("bs_mix", "4k:50,8k:50"),
-        ("rate", "1000"),
-        ("cache", "cold"),
-        ("sync", "each"),
-        ("command", "cat {file}"),
-    ] {
-        let mut other = far.clone();
-        for cell in &mut other.cells {
-            set(&mut cell.spec, name, value);
-        }
-        assert_eq!(rounds(&other).outside, None, "{name}={value}");
-    }
-    let mut grouped = far;
-    for cell in &mut grouped.cells {
-        let name = "writer".to_owned();
-        let spec = cell.spec.clone();
-        cell.spec.groups.push(GroupSpec { name, spec });
-    }
-    assert_eq!(rounds(&grouped).outside, None);
-    // Rounds of cells measure trials, in the quantity of the experiment.
-    let of_cells = run(&of_cells("write-random", &["bs=4k", "sync=none"]));
-    assert_eq!(rounds(&of_cells).outside, None);
-}
-
 #[test]
 fn only_complete_rounds_of_last_session_count() {
     let steady = [(None, 1e5); 5];
-    assert_eq!(state(&after_writes(&steady)), RoundsState::Steady);
+    assert_eq!(state(&after_writes(&steady)), (RoundsEnd::Steady, NONE));
     let mut resumed = after_writes(&steady[..3]);
     for number in 1..=5 {
         add_round(&mut resumed, None, 2e5);
         resumed.preparation.last_mut().expect("a round").number = number;
     }
-    assert_eq!(rounds(&resumed).rounds, 5);
+    assert_eq!(rounds(&resumed).steady.rounds, 5);
     let mut cut = after_writes(&steady[..4]);
     add_round(&mut cut, None, 1e5);
     cut.preparation.last_mut().expect("a round").ok = false;
-    assert_eq!((state(&cut), rounds(&cut).rounds), (RoundsState::TooFew, 4));
+    assert_eq!(
+        (state(&cut), rounds(&cut).steady.rounds),
+        ((RoundsEnd::TooFew, NONE), 4)
+    );
     // One of two targets keeps changing.
     let of_two = |n: u32| [(Some("/a"), 1e5), (Some("/b"), 1e5 * f64::from(n))];
     let two: Vec<_> = (1..=5).flat_map(of_two).collect();
-    assert_eq!(state(&after_writes(&two)), RoundsState::NotSteady);
+    assert_eq!(state(&after_writes(&two)), (RoundsEnd::NotSteady, NONE));
 }
 
 #[test]
@@ -243,11 +196,11 @@ fn window_needs_values_of_all_live_cells() {
         message: "it cannot do that".to_owned(),
     });
     closed.cells[1].ended_by = None;
-    assert_eq!(state(&closed), RoundsState::Steady);
-    assert_eq!(rounds(&closed).rounds, 6);
+    assert_eq!(state(&closed), (RoundsEnd::Steady, NONE));
+    assert_eq!(rounds(&closed).steady.rounds, 6);
     let mut one = run(&reads);
     one.cells[1].ended_by = Some(EndedBy::TrialsMax);
-    assert_eq!(state(&one), RoundsState::NotSteady);
+    assert_eq!(state(&one), (RoundsEnd::NotSteady, NONE));
     let mut tails = reads.clone();
     tails.experiment.response = Response::P99;
     let mut without = run(&tails);
@@ -257,8 +210,8 @@ fn window_needs_values_of_all_live_cells() {
     for cell in &mut without.cells {
         cell.ended_by = Some(EndedBy::TrialsMax);
     }
-    assert_eq!(state(&without), RoundsState::LacksValues);
-    assert_eq!(rounds(&without).worst, None);
+    assert_eq!(state(&without), (RoundsEnd::LacksValues, NONE));
+    assert_eq!(rounds(&without).steady.worst(), None);
 }
 
 #[test]
@@ -275,10 +228,10 @@ fn values_before_a_preparation_are_in_no_window() {
     });
     let found = rounds(&record);
     assert_eq!(
-        (found.state, found.rounds, found.judged),
-        (RoundsState::TooFew, 6, 3)
+        (found.steady.end, found.steady.rounds, found.steady.judged),
+        (RoundsEnd::TooFew, 6, 3)
     );
-    assert_eq!(found.worst, None);
+    assert_eq!(found.steady.worst(), None);
 }
 
 /// Bytes written before the window count for their own target, since its last preparation, relative to what the
@@ -291,7 +244,7 @@ fn writes_of_others_and_older_preparations_are_excluded() {
         own.map(|one| one.operations.write.bytes).sum::<u64>()
     };
     let is_doubted = |record: &RunRecord| match state(record) {
-        RoundsState::Alike(doubts) => doubts.written.is_some_and(|share| share < 0.9),
+        (RoundsEnd::Steady, doubts) => doubts.written.is_some_and(|share| share < 0.9),
         _ => false,
     };
     let whole = |record: &RunRecord, target: Option<&str>, at_utc: &str| PreparationStep {
@@ -317,7 +270,7 @@ fn writes_of_others_and_older_preparations_are_excluded() {
     let started = record.run.started_utc.clone();
     let mut prepared = record.clone();
     prepared.preparation.push(whole(&record, None, &started));
-    assert_eq!(state(&prepared), RoundsState::Steady);
+    assert_eq!(state(&prepared), (RoundsEnd::Steady, NONE));
     // The targets are prepared anew before the first round of a later session.
     prepared.events.push(Event {
         at_utc: record.samples[0].started_utc.clone(),
@@ -332,7 +285,7 @@ fn writes_of_others_and_older_preparations_are_excluded() {
         written: Some(0.0),
         ..NONE
     };
-    assert_eq!(state(&prepared), RoundsState::Alike(doubts));
+    assert_eq!(state(&prepared), (RoundsEnd::Steady, doubts));
 
     let mut two = record;
     two.run.target = "/a".to_owned();

@@ -20,10 +20,10 @@ fn two_targets() -> RunRecord {
 fn cells_find_their_target_by_its_path() {
     let record = two_targets();
     let mut cell = Cell::default();
-    assert_eq!(record.target_paths_of(&cell), ["/a"]);
+    assert_eq!(record.targets_of(&cell), [0]);
     cell.spec.target = "/b".parse().ok();
     assert_eq!(record.target_of(&cell), Some(1));
-    assert_eq!(record.target_paths_of(&cell), ["/b"]);
+    assert_eq!(record.targets_of(&cell), [1]);
 }
 
 #[test]
@@ -66,8 +66,8 @@ fn groups_use_the_targets_of_running_ones() {
     };
     let link = |cell: &Cell| record.environment_of(cell).get(&KEYS.device_link_mb_s);
     let (first, second, both) = (cell([true, false]), cell([false, true]), cell([true, true]));
-    assert_eq!(record.target_paths_of(&second), ["/b"]);
-    assert_eq!(record.target_paths_of(&both), ["/a", "/b"]);
+    assert_eq!(record.targets_of(&second), [1]);
+    assert_eq!(record.targets_of(&both), [0, 1]);
     assert_eq!(
         [link(&first), link(&second), link(&both)],
         [Some(600.0), Some(3500.0), None]

@@ -83,14 +83,6 @@ fn a_shift_is_found_where_it_is() {
 }
 
 #[test]
-fn two_shifts_are_found() {
-    let series: Vec<f64> = (0..60)
-        .map(|i| f64::from(i % 3) * 0.02 + if (20..45).contains(&i) { 1.0 } else { 0.0 })
-        .collect();
-    assert_eq!(shifts(&series), [20, 45]);
-}
-
-#[test]
 fn what_is_short_or_small_is_not_lasting() {
     let level = |short: usize, by: f64| -> Vec<f64> {
         (0..40)

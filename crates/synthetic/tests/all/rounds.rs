@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Payload, RoundsState, claims};
+use iolab_analysis::analysis::{RoundsEnd, analyse};
+use iolab_analysis::claim::{Payload, RoundsDoubts, claims};
 use iolab_plan::precondition::{Round, SteadyRounds};
 use iolab_record::{PreparationKind, PreparationStep, RunRecord};
 use iolab_stats::{SteadyLimits, steady_state};
@@ -73,14 +73,13 @@ fn judged((record, levels): (RunRecord, Vec<f64>)) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
     Outcome::of_all(all.iter().map(|claim| match &claim.payload {
-        Some(Payload::Rounds(found)) => match found.state {
-            RoundsState::Steady => outcome(is_steady(&levels, NEAR)),
-            RoundsState::NotSteady => outcome(!is_steady(&levels, 1.0 / NEAR)),
-            RoundsState::Alike(_)
-            | RoundsState::TooFew
-            | RoundsState::LacksValues
-            | RoundsState::Unended => Outcome::NotClaimed,
-        },
+        Some(Payload::Rounds(found)) if found.doubts == RoundsDoubts::default() => {
+            match found.steady.end {
+                RoundsEnd::Steady => outcome(is_steady(&levels, NEAR)),
+                RoundsEnd::NotSteady => outcome(!is_steady(&levels, 1.0 / NEAR)),
+                _ => Outcome::NotClaimed,
+            }
+        }
         _ => Outcome::NotClaimed,
     }))
 }
