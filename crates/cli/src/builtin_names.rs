@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use iolab_fio::job::{JobFile, PageSize};
+#[cfg(feature = "measure")]
+use iolab_fio::job::JobFile;
 use iolab_plan::experiment::BUILTIN;
 #[cfg(feature = "measure")]
 use iolab_plan::experiment::Experiment;
@@ -44,23 +45,6 @@ pub(crate) fn unknown_name(name: &str) -> Error {
         }
     }
     unknown("experiment, suite or requirement", name, &known)
-}
-
-/// Reads the job file of fio that a command was given.
-///
-/// # Errors
-/// As [`JobFile::read`].
-pub(crate) fn read_job_file(
-    path: &Path,
-    target: Option<&Path>,
-    allow_include: bool,
-) -> Result<JobFile> {
-    #[cfg(feature = "measure")]
-    let page = PageSize(iolab_storage::procfs::page_size() as u64);
-    // The file is measured on another machine.
-    #[cfg(not(feature = "measure"))]
-    let page = PageSize::USUAL;
-    JobFile::read(path, target, allow_include, page)
 }
 
 /// Kinds of names that `iolab study`, `run` and `fit` accept, and of things that all of them measure.

@@ -19,7 +19,6 @@ use std::time::Duration;
 use self::jobs::{Job, listed};
 use self::lines::Around;
 use super::options::{FileSize, cell_or_faults, duration, value};
-use super::unsupported::ReadUnit;
 use crate::options::micros;
 use crate::reported::named_file;
 use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment};
@@ -32,7 +31,6 @@ use iolab_workload::{Error, Result};
 use lines::Mistakes;
 use side_by_side::ReadBack;
 
-pub use super::unsupported::PageSize;
 pub use differences::OptionExplanation;
 
 /// The content of a job file.
@@ -60,12 +58,7 @@ impl JobFile {
     ///
     /// # Errors
     /// As [`JobFile::parse`]; when the file, or one that it includes, cannot be read.
-    pub fn read(
-        path: &Path,
-        target: Option<&Path>,
-        allow_include: bool,
-        page: PageSize,
-    ) -> Result<Self> {
+    pub fn read(path: &Path, target: Option<&Path>, allow_include: bool) -> Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let variable = |name: &str| std::env::var(name).ok();
         let around = Around {
@@ -73,7 +66,7 @@ impl JobFile {
             allow_include,
             variable: &variable,
         };
-        Self::of(&read_text(path)?, &name, target, around, page)
+        Self::of(&read_text(path)?, &name, target, around)
             .map_err(|error| error.within(path.display().to_string()))
     }
 
@@ -88,18 +81,12 @@ impl JobFile {
             allow_include: false,
             variable: &|_| None,
         };
-        Self::of(text, name, None, around, PageSize::USUAL)
+        Self::of(text, name, None, around)
     }
 
-    fn of(
-        text: &str,
-        name: &str,
-        target: Option<&Path>,
-        around: Around<'_>,
-        page: PageSize,
-    ) -> Result<Self> {
+    fn of(text: &str, name: &str, target: Option<&Path>, around: Around<'_>) -> Result<Self> {
         let mut mistakes = Mistakes::default();
-        let jobs = side_by_side::apart(jobs::read(text, around, &mut mistakes)?)?;
+        let jobs = jobs::read(text, around, &mut mistakes)?;
         let (stages, jobs): (Vec<usize>, Vec<Job>) = side_by_side::staged(jobs, &mut mistakes)
             .into_iter()
             .unzip();
@@ -114,10 +101,6 @@ impl JobFile {
         }
         let target = target.map(Path::to_owned).or(named);
         let whole = target.as_deref().and_then(bytes_of);
-        let unit = match target.as_deref().is_some_and(is_block_device) {
-            true => ReadUnit::PageOfDevice(page),
-            false => ReadUnit::BlockOfFiles,
-        };
         let cells = cells_of(&jobs, whole, &mut mistakes);
         let read_back = ReadBack::of(&jobs, &cells, &stages);
         let mut cells = settled(&jobs, cells, &read_back, &mut mistakes);
@@ -155,7 +138,7 @@ impl JobFile {
         Ok(Self {
             experiment,
             target,
-            notes: differences::of(&jobs, &cells, &stages, whole, unit)
+            notes: differences::of(&jobs, &cells, &stages, whole)
                 .into_iter()
                 .chain(read_back.told(&jobs))
                 .collect(),
@@ -378,11 +361,6 @@ fn bytes_of(target: &Path) -> Option<u64> {
         false => bytes_of_device(target, metadata.file_type())?,
     };
     Some(bytes).filter(|bytes| *bytes > 0)
-}
-
-fn is_block_device(target: &Path) -> bool {
-    let metadata = target.metadata();
-    metadata.is_ok_and(|metadata| is_of_block_device(metadata.file_type()))
 }
 
 fn bytes_of_device(target: &Path, kind: FileType) -> Option<u64> {

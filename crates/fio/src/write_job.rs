@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::unsupported::{ReadUnit, check, drops_at_each_pass};
+use super::unsupported::{check, drops_at_each_pass};
 use iolab_plan::cells::Plan;
 use iolab_workload::Error;
 use iolab_workload::cpus::Placement;
@@ -147,7 +147,7 @@ fn job(spec: &TrialSpec) -> Result<JobLines, String> {
     if spec.layout == FileLayout::Interleaved {
         return Err("fio cannot interleave the blocks of its threads".to_owned());
     }
-    if drops_at_each_pass(spec, ReadUnit::BlockOfFiles) {
+    if drops_at_each_pass(spec) {
         return Err("fio drops the page cache before each pass over the file, iolab before the trial only (bound the trial by bytes within one pass)".to_owned());
     }
     Ok(JobLines::of(spec))

@@ -9,7 +9,7 @@ use super::jobs::{Job, listed};
 use super::lines::LinePosition;
 use super::side_by_side;
 use crate::options::is_set;
-use crate::unsupported::{ReadUnit, drops_at_each_pass, has_one_place};
+use crate::unsupported::{drops_at_each_pass, has_one_place};
 use iolab_workload::foreign_options::{Effect, in_job};
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::table;
@@ -31,13 +31,12 @@ struct Asked<'a> {
 }
 
 /// Differences from fio for these jobs, a sentence each. `stages` has the same number for jobs that run side by side.
-/// `whole` is the size of the measured file in bytes, unless iolab makes one. `unit` is what its writes read first.
+/// `whole` is the size of the measured file in bytes, unless iolab makes one.
 pub(super) fn of(
     jobs: &[Job],
     cells: &[CellSpec],
     stages: &[usize],
     whole: Option<u64>,
-    unit: ReadUnit,
 ) -> Vec<String> {
     let asked = Asked {
         jobs,
@@ -60,7 +59,7 @@ pub(super) fn of(
     };
     applying
         .chain(with_names(measured_together(jobs, cells, stages)))
-        .chain(of_jobs(&|trial| cached_passes(trial, unit)))
+        .chain(of_jobs(&cached_passes))
         .chain(of_jobs(&syncs_of_a_mix))
         .collect()
 }
@@ -209,8 +208,8 @@ fn syncs_of_a_mix(trial: &TrialSpec) -> Option<String> {
 }
 
 /// The point from which on a job finds the page cache filled, which fio drops before each pass over a file.
-fn cached_passes(trial: &TrialSpec, unit: ReadUnit) -> Option<String> {
-    drops_at_each_pass(trial, unit).then(|| {
+fn cached_passes(trial: &TrialSpec) -> Option<String> {
+    drops_at_each_pass(trial).then(|| {
         format!(
             "iolab drops the page cache before each trial, fio also before each further pass over the file (invalidate=1): after {} of a trial iolab finds in the cache what fio reads anew",
             format_bytes(trial.region as f64),
@@ -250,18 +249,13 @@ pub(super) fn explanation(jobs: &[Job], cells: &[CellSpec]) -> Vec<OptionExplana
     let mut all: Vec<(LinePosition, OptionExplanation)> = Vec::new();
     let mut seen: HashMap<(LinePosition, String, String), usize> = HashMap::new();
     for (job, cell) in jobs.iter().zip(cells) {
-        // The offset of a clone follows from written options.
         let own = job.options.iter();
-        let own = own.filter(|(name, _)| job.made_by.is_empty() || *name != "offset");
         // A filename that stands for libblkio_path, which is explained itself.
         let has_path = job.options.contains_key("libblkio_path");
         let own = own.filter(|(name, _)| !has_path || *name != "filename");
-        let own = own.map(|(name, value)| (name.as_str(), value, None));
-        let made_by = job.made_by.iter();
-        let made_by = made_by.map(|(name, value, came_to)| (*name, value, Some(came_to)));
-        for (name, value, came_to) in own.chain(made_by) {
-            let with = match name {
-                "numjobs" if came_to.is_none() && !job.also.is_empty() => {
+        for (name, value) in own {
+            let with = match name.as_str() {
+                "numjobs" if !job.also.is_empty() => {
                     format!(" (with the threads of {})", listed(&job.also))
                 }
                 _ => String::new(),
@@ -271,7 +265,7 @@ pub(super) fn explanation(jobs: &[Job], cells: &[CellSpec]) -> Vec<OptionExplana
                 place: place.to_string(),
                 jobs: vec![job.name.clone()],
                 option: job.shown(name, value) + &with,
-                means: came_to.map_or_else(|| means(name, cell), String::clone),
+                means: means(name, cell),
             };
             let key = (place.clone(), told.option.clone(), told.means.clone());
             match seen.entry(key) {

@@ -11,7 +11,7 @@ use super::lines::{Hidden, LinePosition, Mistakes};
 use crate::options::{Options, give, is_set, replaced_by, short};
 
 /// Most jobs of a file.
-pub(super) const JOBS_MAX: usize = 1000;
+const JOBS_MAX: usize = 1000;
 
 /// Most jobs that a note names.
 const NAMED_MAX: usize = 3;
@@ -26,7 +26,6 @@ pub(super) fn listed(names: &[String]) -> String {
 }
 
 /// A job.
-#[derive(Clone)]
 pub(super) struct Job {
     /// Name of the job, from its section.
     pub(super) name: String,
@@ -36,9 +35,6 @@ pub(super) struct Job {
     pub(super) options: Options,
     /// Identical jobs that run at the same time: their threads are counted with its own.
     pub(super) also: Vec<String>,
-    /// For a clone with a range of its own: the options that made it, each with its value in the file and the resulting
-    /// value.
-    pub(super) made_by: Vec<(&'static str, String, String)>,
     /// Whether its `libblkio_path` replaces a `filename`.
     pub(super) leaves_filename: bool,
     /// Places of its options.
@@ -94,36 +90,6 @@ impl Job {
         self.options.get(option).filter(|_| !is_hidden)
     }
 
-    /// The clone of this number, from 0, whose range begins at `offset`; also the resulting values of options that it no
-    /// longer has.
-    pub(super) fn clone_at(
-        &self,
-        name: String,
-        number: u64,
-        offset: u64,
-        came_to: &[(&'static str, String)],
-    ) -> Self {
-        let mut clone = self.clone();
-        clone.name = name;
-        // A job that waits for this one waits for its clones.
-        clone.also.push(self.name.clone());
-        for (option, what) in came_to {
-            let written = clone.options.remove(*option);
-            let written = written.map(|value| (*option, value, what.clone()));
-            clone.made_by.extend(written);
-        }
-        if number > 0 {
-            // A clone runs at the same time as the first one, which waits.
-            for option in ["stonewall", "wait_for_previous", "wait_for", "new_group"] {
-                clone.options.remove(option);
-            }
-        }
-        clone
-            .options
-            .insert("offset".to_owned(), offset.to_string());
-        clone
-    }
-
     /// Whether it waits for all jobs before it.
     pub(super) fn waits(&self, before: &Self) -> bool {
         let is_before = |name: &String| *name == before.name || before.also.contains(name);
@@ -173,7 +139,6 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
                         place: place.clone(),
                         options: global.0.clone(),
                         also: Vec::new(),
-                        made_by: Vec::new(),
                         leaves_filename: false,
                         places: global.1.clone(),
                     });
