@@ -22,9 +22,6 @@ pub enum Obstacle {
         /// Idle time before each trial, ns, which is part of that budget; 0 if none is needed.
         #[serde(default, skip_serializing_if = "is_zero")]
         idle_ns: u64,
-        /// Time of filling the scratch file, ns, which is part of that budget; 0 if none is foreseen.
-        #[serde(default, skip_serializing_if = "is_zero")]
-        fill_ns: u64,
     },
     /// Others were asked for.
     NotAskedFor,

@@ -21,11 +21,8 @@ use iolab_workload::response::Response;
 use iolab_workload::trial::CacheState;
 use iolab_workload::trial_description::levels_in_words;
 use iolab_workload::units::{
-    counted, exact_duration, format_bytes, format_ns, format_percent, rough_duration, significant,
+    counted, exact_duration, format_bytes, format_ns, format_percent, significant,
 };
-
-/// Shortest time of filling that is reported, ns; less is a small part of any budget.
-const FILL_TOLD_FROM_NS: u64 = 1_000_000_000;
 
 /// A difference in words: `throughput with random access is 81× lower than with sequential access (4 KiB)`.
 pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
@@ -158,18 +155,7 @@ pub fn plan(inquiry: &Inquiry) -> String {
             let time = exact_duration(Duration::from_nanos(ns));
             format!("; trials are shortened to {time}, because the budget would allow too few longer ones")
         });
-    let fill = inquiry
-        .fill_ns
-        .filter(is_measured)
-        .filter(|ns| *ns >= FILL_TOLD_FROM_NS)
-        .map_or_else(String::new, |ns| {
-            let time = rough_duration(Duration::from_nanos(ns));
-            format!("; filling the scratch file takes about {time} of the budget")
-        });
-    format!(
-        "{}; {tried}{shorter}{idle}{fill}{untried}",
-        inquiry.phenomenon
-    )
+    format!("{}; {tried}{shorter}{idle}{untried}", inquiry.phenomenon)
 }
 
 /// Most lines of an answer on a screen of 80 columns or more, empty ones aside.

@@ -29,7 +29,7 @@ use crate::{
     Disk, EndProcess, Fitted, GivenTargets, NewObserver, Programs, RunPrograms, Stop, Watch, adapt,
     fit_all, settle_targets,
 };
-pub use workspace::{AskedPeaks, FillLimit, Opened, Prepared, Workspace};
+pub use workspace::{AskedPeaks, Opened, Workspace};
 
 /// Trials that an earlier session made of a plan, and what these took of its budget.
 pub type Made = (u64, Duration);

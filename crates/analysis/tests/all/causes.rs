@@ -48,7 +48,6 @@ fn explained_in(cells: &[(&str, f64)]) -> Analysis {
         untried: Vec::new(),
         idle_ns: None,
         shorter_ns: None,
-        fill_ns: None,
         variants: vec![
             variant(&[], "4KiB", "64KiB"),
             variant(&["reach"], "1MiB", "16MiB"),

@@ -209,8 +209,8 @@ pub(crate) struct Study {
     /// Print every table and every finding
     #[arg(long)]
     pub(crate) full: bool,
-    /// After the study, find the causes of its two largest effects, as 'iolab why' does, within this time for each
-    /// [default: 5min]
+    /// After the study, find the causes of its two largest effects, as 'iolab why' does, with this time for the trials
+    /// of each [default: 5min]
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "5min")]
     pub(crate) explain: Option<String>,
     #[command(flatten)]

@@ -21,7 +21,7 @@ use iolab_workload::units::parse_duration;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::{Import, Run};
-use crate::builtin_names::{Builtin, check_no_target, read_job_file};
+use crate::builtin_names::{Builtin, check_no_target};
 use crate::campaign::{EndedRun, PROGRAM, carry_out, concluded, sites};
 use crate::dry_run::{self, Part};
 use crate::experiment_options::{Asked, Definition, budget_of_targets};
@@ -209,7 +209,7 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
     let path = Path::new(&options.experiment);
     let (experiment, named) = if JobFile::is_one(path) {
         let target = options.targets.first().map(PathBuf::as_path);
-        let file = read_job_file(path, target, options.allow_include)?;
+        let file = JobFile::read(path, target, options.allow_include)?;
         if options.changes.dry_run {
             let mut to = output::open(None)?;
             for line in file.explained() {

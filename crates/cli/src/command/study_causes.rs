@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::io::Write;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use iolab_analysis::claim::{Claim, Phenomenon, claims, phenomena};
 use iolab_plan::experiment::{Change, INQUIRY};
@@ -57,7 +57,7 @@ impl Explains {
     /// Its addition to the study, in words.
     pub(super) fn words(&self) -> String {
         format!(
-            "--explain adds up to {EFFECTS} x {} for the causes of the {EFFECTS} largest effects",
+            "--explain adds up to {EFFECTS} x {} of trials for the causes of the {EFFECTS} largest effects",
             format_duration(self.budget)
         )
     }
@@ -126,7 +126,6 @@ impl Explains {
         seed: u64,
         signals: &Rc<OnceCell<StopFlags>>,
     ) -> Outcome<std::result::Result<(Input, Option<Failure>), String>> {
-        let began = Instant::now();
         let experiment = explanation.experiment(self.budget, &[])?;
         let Some(inquiry) = experiment.inquiry.clone() else {
             return Ok(Err("no suspect can be removed".to_owned()));
@@ -140,13 +139,9 @@ impl Explains {
         let place = folder.file(INQUIRY);
         let title = "iolab study --explain";
         let opened = site.open_one(plan)?;
-        match measure(opened, (began, self.budget), place, seed, title)? {
-            Ok((path, ended)) => {
-                let run = read_run(&path)?;
-                Ok(Ok((Input::new(path, run), ended)))
-            }
-            Err(reason) => Ok(Err(reason)),
-        }
+        let (path, ended) = measure(opened, place, seed, title)?;
+        let run = read_run(&path)?;
+        Ok(Ok((Input::new(path, run), ended)))
     }
 }
 

@@ -4,7 +4,8 @@ use std::cell::OnceCell;
 use std::io::Write;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::slice;
+use std::time::Duration;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
@@ -16,7 +17,7 @@ use iolab_analysis::claim::{
 use iolab_engine::placement;
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
-use iolab_plan::experiment::{self, BUDGET_MAX, Change, Experiment, INQUIRY, Inquiry};
+use iolab_plan::experiment::{self, Change, Experiment, INQUIRY, Inquiry};
 use iolab_plan::precondition::Precondition;
 use iolab_plan::suspect::{Leftover, MachineState, Sides};
 use iolab_record::environment::KEYS;
@@ -28,13 +29,10 @@ use iolab_report::layout::paragraph;
 use iolab_report::overview::Input;
 use iolab_runfile::{Folder, NewFile};
 use iolab_runner::Disk;
-use iolab_runner::campaign::{
-    FillLimit, Opened, Permission, Prepared, Region, Site, StopFlags, Terms,
-};
+use iolab_runner::campaign::{Made, Opened, Permission, Region, Site, StopFlags, Terms};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::escape_control::shell_word;
 use iolab_workload::response::Response;
-use iolab_workload::units::{budget_to_recommend, format_duration, rough_duration};
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Why;
@@ -51,7 +49,6 @@ const TRIAL_TIME: Duration = Duration::from_secs(1);
 
 /// Measures both sides of a difference without each suspect, and prints the findings.
 pub(crate) fn why(options: &Why) -> Outcome {
-    let began = Instant::now();
     let run = read_run(&options.file)?;
     let found = match phenomena(run.analysis()) {
         Ok(found) => found,
@@ -105,13 +102,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let place = place_of(options.output.as_deref(), INQUIRY);
     let seed = options.seed.unwrap_or_else(new_seed);
     let title = format!("iolab why {}", options.file.display());
-    let (path, interrupt) = match measure((opened, plan), (began, budget), place, seed, &title)? {
-        Ok(ended) => ended,
-        Err(reason) => {
-            say(&format!("Nothing is measured: {reason}."))?;
-            return Err(Failure::CannotTell);
-        }
-    };
+    let (path, interrupt) = measure((opened, plan), place, seed, &title)?;
     let input = Input::new(path.clone(), read_run(&path)?);
     let claims = claims(&[input.run.analysis()]);
     let mut to = Results::default();
@@ -151,48 +142,20 @@ pub(super) fn announce(site: &Site, inquiry: &Inquiry) {
     }
 }
 
-/// Why filling the scratch file leaves too little of the budget for trials, with the remedy, for the middle of a sentence.
-fn fills_too_slowly(fill: Duration, budget: Duration, trials: Duration) -> String {
-    // The next explanation expects at most as much for trials as this one did, and gives filling at least half of its budget.
-    let needed = budget_to_recommend(fill.saturating_add(trials.max(fill)));
-    let remedy = match needed > BUDGET_MAX {
-        true => "explain a run with a smaller --size".to_owned(),
-        false => format!("--budget {}", format_duration(needed)),
-    };
-    format!(
-        "filling the scratch file would take about {}, which leaves too little of the budget of {} for trials: {remedy}",
-        rough_duration(fill),
-        rough_duration(budget),
-    )
-}
-
-/// Measures the variants within the budget, of which opening the target and filling the scratch file are a part: it began when the command did.
-/// Without a run, gives the reason, for the middle of a sentence.
+/// Measures the variants.
 pub(super) fn measure(
     (opened, plan): (Opened, FittedPlan),
-    (began, budget): (Instant, Duration),
     place: NewFile<'_>,
     seed: u64,
     title: &str,
-) -> Outcome<std::result::Result<EndedRun, String>> {
+) -> Outcome<EndedRun> {
     let folder = Folder::of(place)?;
     let place = folder.place(place);
     iolab_runfile::check_place(place)?;
-    let trials = plan.experiment().design.budget;
-    // At least half of the blocks are left.
-    let limit = FillLimit(budget.saturating_sub(trials / 2));
-    let workspace = match opened.prepare_within(limit, seed, &plan)? {
-        Prepared::Ready(workspace) => *workspace,
-        Prepared::FillTakes(fill) => return Ok(Err(fills_too_slowly(fill, budget, trials))),
-    };
-    let plan = match workspace.is_virtual() {
-        true => plan,
-        false => plan.with_budget(budget.saturating_sub(began.elapsed()).max(trials / 2))?,
-    };
-    let ended = carry_out(workspace, INQUIRY, title, |setup, display| {
+    let workspace = opened.prepare(seed, slice::from_ref(&plan), Made::default(), None)?;
+    carry_out(workspace, INQUIRY, title, |setup, display| {
         iolab_runner::run(plan, seed, place, setup, display)
-    })?;
-    Ok(Ok(ended))
+    })
 }
 
 /// Prints a paragraph.
@@ -439,20 +402,6 @@ impl Explanation<'_> {
         }
     }
 
-    /// Expected time of filling a scratch file, from the rate of the run's own; zero if none is filled, or if the rate is
-    /// unknown.
-    fn fill_foreseen(&self) -> Duration {
-        let record = self.run.record();
-        let rate = record.environment.get(&KEYS.scratch_fill_mb_s);
-        let is_filled = record.run.target_kind == TargetKind::Scratch;
-        let seconds = rate
-            .filter(|_| is_filled)
-            .map(|rate| record.run.target_bytes as f64 / 1e6 / rate);
-        // A file may hold any number.
-        let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        time.unwrap_or_default().min(BUDGET_MAX)
-    }
-
     /// The experiment that explains it within this time, with only these suspects if any are named.
     ///
     /// # Errors
@@ -488,7 +437,6 @@ impl Explanation<'_> {
             around,
             write_out,
             budget,
-            fill: self.fill_foreseen(),
         })
     }
 

@@ -46,9 +46,6 @@ pub struct Inquiry {
     /// Time of each trial if the budget has no room for trials as long as in the first run, ns; otherwise `None`.
     #[serde(default)]
     pub shorter_ns: Option<u64>,
-    /// Time foreseen for filling the scratch file, part of the budget, ns; `None` if unknown.
-    #[serde(default)]
-    pub fill_ns: Option<u64>,
     /// The measured variants; the first has all suspects.
     pub variants: Vec<Variant>,
 }
@@ -108,10 +105,8 @@ pub struct Phenomenon {
     pub around: Duration,
     /// Time of writing out after a trial that leaves writes in caches; zero if the run has no such trial.
     pub write_out: Duration,
-    /// Time for all trials, and for filling before them.
+    /// Time for all trials.
     pub budget: Duration,
-    /// Time of filling the scratch file, part of the budget, as far as known beforehand.
-    pub fill: Duration,
 }
 
 impl Experiment {
@@ -137,7 +132,7 @@ impl Experiment {
             let wanted = block.saturating_mul(BLOCKS_WANTED + 1);
             untried.push(Untried {
                 suspect: suspect.name.to_owned(),
-                why: no_time(idle, phenomenon.fill, wanted),
+                why: no_time(idle, wanted),
             });
         };
         let own = tried.clone();
@@ -155,7 +150,7 @@ impl Experiment {
         });
         let blocks = |suspects: &[&'static Suspect]| {
             let block = phenomenon.block(sides, suspects).as_secs_f64();
-            let blocks = phenomenon.trials_time().as_secs_f64() / block.max(1e-9);
+            let blocks = phenomenon.budget.as_secs_f64() / block.max(1e-9);
             // One is a warm-up.
             (blocks as u32).saturating_sub(1)
         };
@@ -184,8 +179,7 @@ impl Experiment {
             Design {
                 trials_min: trials,
                 trials_max: trials,
-                // A budget is never zero, even if nothing is tried.
-                budget: phenomenon.trials_time().max(Duration::from_nanos(1)),
+                budget: phenomenon.budget,
                 precondition: phenomenon.precondition.before_trials(),
                 ..Design::default()
             },
@@ -207,7 +201,6 @@ impl Experiment {
             untried,
             idle_ns: Some(idle.as_nanos() as u64).filter(|ns| *ns > 0),
             shorter_ns: shorter.map(|time| time.as_nanos() as u64),
-            fill_ns: Some(phenomenon.fill.as_nanos() as u64).filter(|ns| *ns > 0),
             variants,
         });
         experiment.check()?;
@@ -484,11 +477,6 @@ impl Phenomenon {
         })
     }
 
-    /// The budget without filling the scratch file.
-    fn trials_time(&self) -> Duration {
-        self.budget.saturating_sub(self.fill)
-    }
-
     /// A time limit below the earlier time of a trial, if the budget has no room for enough blocks of such trials. The
     /// limit leaves room for all suspects, but is at least a second if that has room for one. `None` if trials keep their
     /// length.
@@ -499,7 +487,7 @@ impl Phenomenon {
         }
         let all = suspects(&self.sides, &self.only).0;
         let room = |suspects: &[&'static Suspect]| {
-            let block = self.trials_time() / (BLOCKS_WANTED + 1);
+            let block = self.budget / (BLOCKS_WANTED + 1);
             let variants = variants_of(&self.sides, suspects);
             let cells = || variants.iter().flat_map(|(_, sides)| sides.cells());
             let beside = cells().map(|cell| self.beside(cell)).sum();
@@ -536,12 +524,11 @@ impl Phenomenon {
     }
 }
 
-/// Why a suspect is not tried for which the budget has no time, which trials of `wanted` would take after filling.
-fn no_time(idle: Duration, fill: Duration, wanted: Duration) -> Obstacle {
+/// Why a suspect is not tried for which the budget has no time, because its trials would take `wanted`.
+fn no_time(idle: Duration, wanted: Duration) -> Obstacle {
     Obstacle::NoTime {
-        budget_s: budget_to_recommend(wanted + fill).as_secs(),
+        budget_s: budget_to_recommend(wanted).as_secs(),
         idle_ns: idle.as_nanos() as u64,
-        fill_ns: fill.as_nanos() as u64,
     }
 }
 

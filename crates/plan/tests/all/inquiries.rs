@@ -69,7 +69,6 @@ fn phenomenon(line: &str) -> Phenomenon {
             "took" => asked.took = [time(); 2],
             "around" => asked.around = time(),
             "budget" => asked.budget = time(),
-            "fill" => asked.fill = time(),
             "write-out" => asked.write_out = time(),
             _ => panic!("{fact} is unknown"),
         }
@@ -100,7 +99,6 @@ fn between([base, other]: [&CellSpec; 2], took: Duration) -> Phenomenon {
         around: Duration::ZERO,
         write_out: Duration::ZERO,
         budget: Duration::from_secs(300),
-        fill: Duration::ZERO,
     }
 }
 
@@ -197,7 +195,7 @@ fn suspects_are_tried_as_the_budget_allows() {
         for alike in inquiry.untried.chunk_by(|one, next| one.why == next.why) {
             let names: Vec<&str> = alike.iter().map(|one| one.suspect.as_str()).collect();
             let why = format!("{:?}", alike[0].why);
-            let why = why.replace(", idle_ns: 0", "").replace(", fill_ns: 0", "");
+            let why = why.replace(", idle_ns: 0", "");
             told += &format!("\n{}: {why}", names.join(", "));
         }
         told
@@ -278,7 +276,6 @@ fn an_inquiry_from_elsewhere_is_checked() {
         Obstacle::NoTime {
             budget_s: 120,
             idle_ns: 0,
-            fill_ns: 0,
         },
         Obstacle::Conflict {
             error: "depth above 1 needs an asynchronous backend".to_owned(),

@@ -52,7 +52,6 @@ fn untried(number: usize) -> WhyUntried {
         1 => WhyUntried::Planned(Obstacle::NoTime {
             budget_s: 720,
             idle_ns: 1_500_000_000,
-            fill_ns: 51_700_000_000,
         }),
         2 => WhyUntried::NotRemoved {
             check: Check::LessCpuWait,
@@ -240,7 +239,6 @@ fn suspects_that_lack_time_are_not_called_irremovable() {
     let no_time = || Obstacle::NoTime {
         budget_s: 60,
         idle_ns: 0,
-        fill_ns: 0,
     };
     let of = |obstacles: Vec<Obstacle>| {
         let untried = obstacles.into_iter().map(|why| Untried {
@@ -255,7 +253,6 @@ fn suspects_that_lack_time_are_not_called_irremovable() {
             untried: untried.collect(),
             idle_ns: None,
             shorter_ns: None,
-            fill_ns: None,
             variants: Vec::new(),
         })
     };

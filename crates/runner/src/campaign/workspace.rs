@@ -1,10 +1,10 @@
 //! Opened targets of a campaign: filled, measured on, removed.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use iolab_doctor::Preflight;
 use iolab_host::clock::Clock;
@@ -16,10 +16,10 @@ use iolab_plan::standard::Medium;
 use iolab_record::environment::PeakSource;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::peaks::Peaks;
-use iolab_storage::{Need, Target, TargetKind};
+use iolab_storage::{Need, TargetKind};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::units::exact_size;
-use iolab_workload::{Error, Kind, Result, launchers};
+use iolab_workload::{Error, Result, launchers};
 
 use super::{Made, Program, Site, StopFlags, Writes};
 use crate::ranks::Ranks;
@@ -97,67 +97,13 @@ impl Opened {
         let writes = probed.any(|plan| plan.writes() && plan.experiment().design.writes.is_none());
         let probes_write = writes && matches!(peak, Some(AskedPeaks::Measured));
         workspace.tell(watch.as_ref(), probes_write);
-        // Without a limit it is never given up.
-        workspace.fill(seed, None)?;
+        workspace.fill(seed)?;
         if let Some(peak) = peak {
             workspace.determine_peaks(peak, writes)?;
         }
         workspace.check_before_run(plans);
         Ok(workspace)
     }
-
-    /// As [`Opened::prepare`] without ceilings, with a limit on the time of filling.
-    ///
-    /// # Errors
-    /// As [`Opened::prepare`].
-    pub fn prepare_within(
-        self,
-        limit: FillLimit,
-        seed: u64,
-        plan: &FittedPlan,
-    ) -> Result<Prepared> {
-        let Self {
-            watch,
-            mut workspace,
-        } = self;
-        let plans = std::slice::from_ref(plan);
-        workspace.announce_writes(plans, Made::default());
-        workspace.check_writes(plans)?;
-        workspace.tell(watch.as_ref(), false);
-        if let Some(time) = workspace.fill(seed, Some(limit))? {
-            return Ok(Prepared::FillTakes(time));
-        }
-        workspace.check_before_run(plans);
-        Ok(Prepared::Ready(Box::new(workspace)))
-    }
-}
-
-/// The part of a limit on the time of filling after which the rate is known well enough.
-const SEEN: u32 = 4;
-
-/// The limit of a command whose budget includes filling.
-#[derive(Debug, Clone, Copy)]
-pub struct FillLimit(pub Duration);
-
-impl FillLimit {
-    /// The time of filling in all, if it exceeds the limit. Estimated from the first `done` of `total` bytes, which took
-    /// `took`.
-    fn exceeded(self, took: Duration, done: u64, total: u64) -> Option<Duration> {
-        let Self(limit) = self;
-        if took < limit / SEEN || done == 0 {
-            return None;
-        }
-        let all = took.mul_f64(total.max(done) as f64 / done as f64);
-        (all > limit).then_some(all)
-    }
-}
-
-/// Result of preparing within a limit.
-pub enum Prepared {
-    /// Scratch files are filled.
-    Ready(Box<Workspace>),
-    /// Filling was given up: it would take this time.
-    FillTakes(Duration),
 }
 
 /// The system under test, opened.
@@ -382,79 +328,33 @@ impl Workspace {
         }
     }
 
-    /// Fills scratch files, so that no read meets a hole, and notes the rate. What takes longer than the limit is given up, and the time that
-    /// it would take is given.
+    /// Fills scratch files, so that no read meets a hole, and notes the rate.
     ///
     /// # Errors
     ///
     /// A write fails, or the user interrupts.
-    fn fill(&mut self, seed: u64, limit: Option<FillLimit>) -> Result<Option<Duration>> {
+    fn fill(&mut self, seed: u64) -> Result<()> {
         self.stop.makes_trials.store(false, Ordering::Relaxed);
         let (began, total) = (Instant::now(), self.fill_bytes());
-        let mut too_slow = None;
-        let ended = AtomicBool::new(self.stop.after_trial.load(Ordering::Relaxed));
-        // Heard after each part, as an interrupt is.
-        let mut watch = |done: u64| {
-            too_slow = limit.and_then(|limit| limit.exceeded(began.elapsed(), done, total));
-            let ends = too_slow.is_some() || self.stop.after_trial.load(Ordering::Relaxed);
-            ended.store(ends, Ordering::Relaxed);
-        };
-        let filled = self.fill_watched(seed, &ended, &mut watch);
-        if filled.is_ok() && total > 0 {
-            // The last sync is a part of it.
-            watch(total);
+        if total == 0 {
+            return Ok(());
         }
-        let is_stopped = self.stop.after_trial.load(Ordering::Relaxed);
-        match (filled, too_slow.filter(|_| !is_stopped)) {
-            (Ok(()), Some(time)) => return Ok(Some(time)),
-            (Err(error), Some(time)) if error.kind() == Kind::Interrupted => return Ok(Some(time)),
-            (filled, _) => filled?,
-        }
-        let rate = total as f64 / 1e6 / began.elapsed().as_secs_f64().max(1e-9);
-        let rate = (total > 0).then_some(rate);
-        self.known.put(&KEYS.scratch_fill_mb_s, rate);
-        Ok(None)
-    }
-
-    /// Fills scratch files until `ended`; `watch` gets the bytes that are written after each part.
-    fn fill_watched(
-        &self,
-        seed: u64,
-        ended: &AtomicBool,
-        watch: &mut dyn FnMut(u64),
-    ) -> Result<()> {
-        let total = self.fill_bytes();
+        let ended = &self.stop.after_trial;
+        let mut shown = (self.program.filling)("filling the scratch files", total);
         match &self.place {
-            OpenedSystem::Model(_) => Ok(()),
+            OpenedSystem::Model(_) => {}
             OpenedSystem::Targets(targets) => {
-                let is_scratch =
-                    |(_, target): (&Path, &Target)| target.kind() == TargetKind::Scratch;
-                let scratch = targets.iter().filter(|target| is_scratch(*target)).count();
-                let what = match scratch {
-                    0 => return Ok(()),
-                    1 => "filling the scratch file",
-                    _ => "filling the scratch files",
-                };
-                let mut shown = (self.program.filling)(what, total);
-                let mut own = || {
-                    targets.fill(seed, ended, &mut |done| {
-                        shown(done);
-                        watch(done);
-                    })
-                };
+                let mut own = || targets.fill(seed, ended, &mut shown);
                 match &self.ranks {
-                    Some(ranks) => ranks.fill(seed, total, own),
-                    None => own(),
+                    Some(ranks) => ranks.fill(seed, total, own)?,
+                    None => own()?,
                 }
             }
-            OpenedSystem::Programs(programs) => {
-                let mut shown = (self.program.filling)("filling the scratch files", total);
-                programs.fill(seed, ended, &mut |done| {
-                    shown(done);
-                    watch(done);
-                })
-            }
+            OpenedSystem::Programs(programs) => programs.fill(seed, ended, &mut shown)?,
         }
+        let rate = total as f64 / 1e6 / began.elapsed().as_secs_f64().max(1e-9);
+        self.known.put(&KEYS.scratch_fill_mb_s, rate);
+        Ok(())
     }
 
     /// Examines the target and the machine, so that the run files of these experiments record conditions that affect them.
@@ -572,22 +472,5 @@ impl Workspace {
             filled,
             runs_programs: matches!(self.place, OpenedSystem::Programs(_)),
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn filling_is_given_up_for_its_rate() {
-        let limit = FillLimit(Duration::from_secs(30));
-        let seconds = Duration::from_secs;
-        // Too early to know.
-        assert_eq!(limit.exceeded(seconds(5), 4, 256), None);
-        assert_eq!(limit.exceeded(seconds(10), 64, 256), Some(seconds(40)));
-        assert_eq!(limit.exceeded(seconds(10), 128, 256), None);
-        // All is written, and the sync took too long.
-        assert_eq!(limit.exceeded(seconds(31), 256, 256), Some(seconds(31)));
     }
 }

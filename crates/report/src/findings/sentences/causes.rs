@@ -18,9 +18,7 @@ use iolab_analysis::doubt::Doubt;
 use iolab_plan::experiment::BLOCKS_MAX;
 use iolab_plan::suspect::{Check, Suspect};
 use iolab_plan::untried_suspect::Obstacle;
-use iolab_workload::units::{
-    counted, exact_duration, format_bytes, format_duration, rough_duration, significant,
-};
+use iolab_workload::units::{counted, exact_duration, format_bytes, format_duration, significant};
 
 /// Share of a difference below which nothing is left to be explained.
 const REST: f64 = 0.1;
@@ -387,9 +385,6 @@ fn not_removed(check: Check, before: f64, left: f64) -> String {
     }
 }
 
-/// Least share of a budget from which filling is reported.
-const FILL_TOLD_FROM: f64 = 0.03;
-
 /// `no time within the budget: --budget 12min`.
 pub(crate) fn obstacle(why: &Obstacle) -> String {
     match why {
@@ -398,11 +393,7 @@ pub(crate) fn obstacle(why: &Obstacle) -> String {
         Obstacle::NeedsChangeSystem => "it needs --change-system, as root".to_owned(),
         Obstacle::NeedsRoot => "raising the priority of threads takes root (CAP_SYS_NICE)".to_owned(),
         Obstacle::NotAskedFor => "not among --suspects".to_owned(),
-        Obstacle::NoTime {
-            budget_s,
-            idle_ns,
-            fill_ns,
-        } => {
+        Obstacle::NoTime { budget_s, idle_ns } => {
             let idle = match *idle_ns {
                 0 => String::new(),
                 ns => format!(
@@ -410,17 +401,8 @@ pub(crate) fn obstacle(why: &Obstacle) -> String {
                     exact_duration(Duration::from_nanos(ns))
                 ),
             };
-            let fill = match *fill_ns {
-                0 => String::new(),
-                // Too small a share of the time to matter.
-                ns if ns as f64 / 1e9 < FILL_TOLD_FROM * *budget_s as f64 => String::new(),
-                ns => format!(
-                    " after {} of filling the scratch file",
-                    rough_duration(Duration::from_nanos(ns))
-                ),
-            };
             let wanted = format_duration(Duration::from_secs(*budget_s));
-            format!("no time within the budget{fill}{idle}: --budget {wanted}")
+            format!("no time within the budget{idle}: --budget {wanted}")
         }
         Obstacle::Conflict { error } => error.clone(),
     }

@@ -132,7 +132,6 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
         around: Duration::ZERO,
         write_out: Duration::ZERO,
         budget: Duration::from_secs(600),
-        fill: Duration::ZERO,
     }
 }
 

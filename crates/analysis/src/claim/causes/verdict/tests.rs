@@ -31,12 +31,10 @@ fn world(
             why: Obstacle::NoTime {
                 budget_s: 120,
                 idle_ns: 0,
-                fill_ns: 0,
             },
         }],
         idle_ns: None,
         shorter_ns: None,
-        fill_ns: None,
         variants: sets
             .iter()
             .map(|set| Variant {

@@ -134,12 +134,6 @@ fn each_obstacle_has_words() {
         WhyUntried::Planned(Obstacle::NoTime {
             budget_s: 720,
             idle_ns: 1_000_000_000,
-            fill_ns: 0,
-        }),
-        WhyUntried::Planned(Obstacle::NoTime {
-            budget_s: 1500,
-            idle_ns: 0,
-            fill_ns: 51_700_000_000,
         }),
         WhyUntried::Planned(Obstacle::Conflict {
             error: "depth=16 needs an asynchronous backend".to_owned(),
@@ -174,7 +168,6 @@ fn each_obstacle_has_words() {
         Not tried (raising the priority of threads takes root (CAP_SYS_NICE)): a write cache.
         Not tried (not among --suspects): a write cache.
         Not tried (no time within the budget for 1 s of idle time before each trial to restore the level of throughput: --budget 12min): a write cache.
-        Not tried (no time within the budget after 52 s of filling the scratch file: --budget 25min): a write cache.
         Not tried (depth=16 needs an asynchronous backend): a write cache.
         Not tried (no trial without it succeeded): a write cache.
         Not tried (the level of throughput still changed, with 1.5 s of idle time before each trial): a write cache.
