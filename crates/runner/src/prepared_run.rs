@@ -27,7 +27,6 @@ use iolab_doctor::Remark;
 use iolab_engine::list::RequestList;
 use iolab_engine::{simulation, trial};
 use iolab_host::clock::Clock;
-use iolab_host::device::Device;
 use iolab_plan::cells::{FittedPlan, OneProcess, Plan, PlannedCell};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::Environment;
@@ -129,7 +128,6 @@ impl<'a> PreparedRun<'a> {
     pub fn carry_out(mut self, observer: &mut dyn Observer) -> Result<Finished> {
         observer.run_file(self.file.path());
         let left_out = self.plan.left_out().map(str::to_owned);
-        let tracing = tracing_note(self.plan.cells(), &self.setup.place.targets());
         let unread = self
             .setup
             .ranks
@@ -142,7 +140,7 @@ impl<'a> PreparedRun<'a> {
             // The user has seen this note when the target was opened.
             session.keep(EventKind::Note, None, &note)?;
         }
-        for note in left_out.into_iter().chain(tracing).chain(unread) {
+        for note in left_out.into_iter().chain(unread) {
             session.event(EventKind::Note, &note)?;
         }
         session.remark(&self.remarks)?;
@@ -191,24 +189,6 @@ pub(super) fn unread_drives(
     Some(format!(
         "the log of {} is not read in a run of several processes: throttling and write amplification stay unknown",
         first.drive
-    ))
-}
-
-/// Warning about tracing requests on disks in memory (zram, brd), which are that fast; `None` if no such disk is traced.
-fn tracing_note(cells: &[PlannedCell], targets: &[(&Path, &Target)]) -> Option<String> {
-    let is_traced = |cell: &PlannedCell| cell.spec.trials().into_iter().any(|trial| trial.trace);
-    let is_memory = |(_, target): &&(&Path, &Target)| {
-        let disk = target.traced_disk().ok();
-        let device = disk.and_then(|disk| Device::read(Path::new("/sys"), disk.number));
-        device.is_some_and(|device| device.transport.is_memory())
-    };
-    if !cells.iter().any(is_traced) {
-        return None;
-    }
-    let (named, _) = targets.iter().find(is_memory)?;
-    Some(format!(
-        "{}: trace=true costs about 0.3 us per recorded event, with two or more per request: a large share of the time of a request on a disk in memory; --set trace=false,true measures it",
-        named.display()
     ))
 }
 
