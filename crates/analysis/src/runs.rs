@@ -59,8 +59,6 @@ pub enum ReportedChanges {
     Changes,
     /// Changes of any size: a gate.
     AnyChange,
-    /// Changes of any size, or else equivalence: a strict gate.
-    AnyChangeOrEquivalence,
 }
 
 impl Comparison {
@@ -309,9 +307,7 @@ impl RunCriteria {
         let claim = match self.looks_for {
             ReportedChanges::Changes if equivalent => Some(CellVerdict::Equivalent),
             ReportedChanges::Changes => (matters && differs).then_some(direction),
-            _ if differs => Some(direction),
-            ReportedChanges::AnyChangeOrEquivalence if equivalent => Some(CellVerdict::Equivalent),
-            _ => None,
+            ReportedChanges::AnyChange => differs.then_some(direction),
         };
         let doubts = match claim {
             Some(CellVerdict::Equivalent) => against.turning([Direction::Equal; 2], 1.0),

@@ -26,12 +26,14 @@ experiment, settings, budget, machine and target. At least 5 are needed.
 Verdicts: slower (the alarm) or faster when the median of a cell, or of all cells \
 together, is outside the range that the earlier runs predict for one new run (false \
 alarm rate: 5 % over all cells); cannot tell, with the doubt that could reverse the result (other \
-traffic, page cache, suspended, rate not held); otherwise no change shown. With --strict: \
-equivalent, or cannot tell. The output names the change that the gate would have found \
+traffic, page cache, suspended, rate not held); otherwise no change shown. The output names the change that the gate would have found \
 with a probability of 90 %.
 
 Exit codes: 4 alarm; otherwise 5 when there are too few earlier runs, a cell is missing \
 in NEW, or a cell cannot be judged; otherwise 0.";
+
+/// Smallest change that the comparison calls relevant, a share: an alarm is raised for changes of any size.
+const MARGIN: f64 = 0.05;
 
 #[derive(Debug, Args)]
 #[command(after_help = GATE_HELP)]
@@ -44,17 +46,10 @@ pub(crate) struct Options {
     /// Use at most the last N earlier runs
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(5..=10_000))]
     pub(crate) last: u32,
-    /// Require that each cell is shown equivalent to the earlier runs within the margin; otherwise
-    /// exit code 5
-    #[arg(long)]
-    pub(crate) strict: bool,
     /// Require that a change of this size would have been found in each cell (with a
     /// probability of 90 %); otherwise exit code 5
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub(crate) must_find: Option<f64>,
-    /// Smallest change that matters, for --strict
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share)]
-    pub(crate) margin: f64,
     /// Quantity to judge: p50, p90, p99, p99.9, p99.99, p99.999, max, cpu (time per request), throughput, iops or
     /// elapsed; of a group: reader.p99; default: the response of the experiment
     #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
@@ -101,11 +96,8 @@ pub(crate) fn gate(options: &Options) -> Outcome {
     let earlier = runs_of_folder(&options.history, options.metric.as_ref())?;
     let terms = GateTerms {
         runs: RunCriteria {
-            margin: options.margin,
-            looks_for: match options.strict {
-                true => ReportedChanges::AnyChangeOrEquivalence,
-                false => ReportedChanges::AnyChange,
-            },
+            margin: MARGIN,
+            looks_for: ReportedChanges::AnyChange,
             base_min: HISTORY_MIN,
         },
         kinship: Comparability {

@@ -85,32 +85,23 @@ struct Measure {
     of: fn(&Trial) -> Option<f64>,
 }
 
+impl Measure {
+    const fn time(name: &'static str, of: fn(&Trial) -> Option<f64>) -> Self {
+        let is_time = true;
+        Self { name, is_time, of }
+    }
+}
+
 const MEASURES: [Measure; 5] = [
     Measure {
         name: "requests/s",
         is_time: false,
         of: |trial| Some(trial.requests_per_s).filter(|_| trial.reads.or(trial.writes).is_some()),
     },
-    Measure {
-        name: "read p50",
-        is_time: true,
-        of: |trial| trial.reads.map(|times| times.p50_ns as f64),
-    },
-    Measure {
-        name: "read p99",
-        is_time: true,
-        of: |trial| trial.reads.map(|times| times.p99_ns as f64),
-    },
-    Measure {
-        name: "write p50",
-        is_time: true,
-        of: |trial| trial.writes.map(|times| times.p50_ns as f64),
-    },
-    Measure {
-        name: "write p99",
-        is_time: true,
-        of: |trial| trial.writes.map(|times| times.p99_ns as f64),
-    },
+    Measure::time("read p50", |trial| Some(trial.reads?.p50_ns as f64)),
+    Measure::time("read p99", |trial| Some(trial.reads?.p99_ns as f64)),
+    Measure::time("write p50", |trial| Some(trial.writes?.p50_ns as f64)),
+    Measure::time("write p99", |trial| Some(trial.writes?.p99_ns as f64)),
 ];
 
 /// A quantity of all replays of a cell.

@@ -17,7 +17,7 @@ use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::trace::iolog;
+use crate::trace::{Access, iolog};
 
 /// First version that reads an iolog of version 3.
 const OLDEST: (u32, u32) = (3, 31);
@@ -92,11 +92,12 @@ impl Fio {
 /// The requests as an iolog, in memory: a file on a disk could be one of the disk that is measured.
 fn log(requests: &[ListedRequest], name: &str) -> std::io::Result<File> {
     let file = File::from(memfd_create("iolog", MemfdFlags::CLOEXEC)?);
-    let rows = requests.iter().map(|one| iolog::Row {
+    let rows = requests.iter().map(|one| Access {
         at_ns: one.at_ns,
         writes: one.writes,
         offset: one.offset,
-        bytes: one.bytes.into(),
+        bytes: one.bytes,
+        depth: None,
     });
     let mut to = BufWriter::new(&file);
     iolog::write(&mut to, name, rows)?;

@@ -21,7 +21,7 @@ use iolab_workload::units::{counted, format_ns};
 use iolab_workload::{Error, Result};
 
 use crate::block_layer::recorded;
-use crate::trace::iolog;
+use crate::trace::{Access, iolog};
 
 const RECORD_HELP: &str = "\
 The requests are those of the device, after the page cache and after merging, of all programs; \
@@ -167,11 +167,12 @@ fn write(
             }
         }
         RecordFormat::Iolog => {
-            let rows = requests.iter().map(|one| iolog::Row {
+            let rows = requests.iter().map(|one| Access {
                 at_ns: since(one),
                 writes: one.writes,
                 offset: one.offset,
-                bytes: one.bytes,
+                bytes: u32::try_from(one.bytes).unwrap_or(u32::MAX),
+                depth: None,
             });
             iolog::write(to, &format!("/dev/{}", part.name), rows)?;
         }

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use iolab_report::layout::{Column, none, text as table, wrapped};
+use iolab_stats::mean;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::rough_duration;
 use iolab_workload::units::{
     counted, exact_size, format_bytes, format_ns, format_percent, significant,
 };
 
-use crate::answer::{Answer, CONFIDENCE, Cell, Comparison, Quantity, Trial};
+use crate::answer::{Answer, CONFIDENCE, Cell, Comparison, Quantity, Trial, distinct};
 use crate::certificate::{Broken, Certificate};
 
 /// The program whose answer this is.
@@ -113,19 +114,10 @@ fn certificates(rows: &[(&Cell, usize, Option<&Certificate>)]) -> Vec<Column> {
 
 /// Mean requests in flight, and the trace's mean in parentheses.
 fn in_flight(certificate: &Certificate) -> String {
-    let mean = |values: Vec<f64>| {
-        let count = values.len() as f64;
-        (count > 0.0).then(|| significant(values.iter().sum::<f64>() / count))
-    };
-    let done = mean(certificate.depth.iter().map(|row| row.done).collect());
-    let asked = mean(
-        certificate
-            .depth
-            .iter()
-            .filter_map(|row| row.asked)
-            .collect(),
-    );
-    let [done, asked] = [done, asked].map(|own| own.unwrap_or_else(none));
+    let mean = |values: Vec<f64>| mean(&values).map_or_else(none, significant);
+    let rows = certificate.depth.iter();
+    let done = mean(rows.clone().map(|row| row.done).collect());
+    let asked = mean(rows.filter_map(|row| row.asked).collect());
     format!("{done} ({asked})")
 }
 
@@ -157,23 +149,14 @@ fn results(answer: &Answer) -> Vec<Column> {
         .filter(|cell| !cell.quantities.is_empty());
     let cells: Vec<&Cell> = cells.collect();
     let mut columns = places(&cells);
-    let mut seen: Vec<&str> = Vec::new();
-    for quantity in cells.iter().flat_map(|cell| &cell.quantities) {
-        if seen.contains(&quantity.name) {
-            continue;
-        }
-        seen.push(quantity.name);
+    let quantities = cells.iter().flat_map(|cell| &cell.quantities);
+    for name in distinct(quantities.map(|quantity| quantity.name)) {
         let value = |cell: &&Cell| {
-            let mut own = cell.quantities.iter();
-            let found = own.find(|own| own.name == quantity.name);
+            let found = cell.quantities.iter().find(|own| own.name == name);
             found.map_or_else(none, in_words)
         };
-        let dispensable = if quantity.name.ends_with("p50") { 2 } else { 1 };
-        columns.push(Column::new(
-            quantity.name,
-            dispensable,
-            cells.iter().map(value),
-        ));
+        let dispensable = if name.ends_with("p50") { 2 } else { 1 };
+        columns.push(Column::new(name, dispensable, cells.iter().map(value)));
     }
     let served = cells.iter().map(|cell| cell.served_by.join(", "));
     columns.push(Column::new("bytes from", 3, served).left());
@@ -214,12 +197,9 @@ fn sentences(answer: &Answer) -> Vec<String> {
     let broken = answer.cells.iter().filter(|cell| !cell.is_kept());
     let mut all: Vec<String> = broken.map(cannot_tell).collect();
     all.extend(answer.comparisons.iter().filter_map(compared));
-    let mut seen: Vec<&str> = Vec::new();
-    for trial in &answer.trials {
-        if !seen.contains(&trial.target.as_str()) {
-            seen.push(&trial.target);
-            all.extend(changed(trial));
-        }
+    for target in distinct(answer.trials.iter().map(|trial| &trial.target)) {
+        let first = answer.trials.iter().find(|trial| trial.target == *target);
+        all.extend(first.and_then(changed));
     }
     if answer
         .cells

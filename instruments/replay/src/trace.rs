@@ -37,7 +37,7 @@ const ENDS_MAX: usize = 1 << 16;
 const SPAN_MAX: u128 = 1 << 62;
 
 /// A request of a trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Access {
     /// Arrival, ns since the first one.
     pub at_ns: u64,
@@ -179,24 +179,14 @@ pub struct Requests {
     /// Time after which no request counts, ns.
     window_ns: u128,
     unit: TimeUnit,
-    /// Requests that are put in order, by stamp and number.
-    waiting: BinaryHeap<Reverse<(u128, u64, Pending)>>,
+    /// Requests that are put in order, by stamp and number, each with its time in service, ns.
+    waiting: BinaryHeap<Reverse<(u128, u64, Access, Option<u64>)>>,
     number: u64,
     ended: bool,
     first: Option<u128>,
     /// Ends of requests in flight, ns.
     ends: BinaryHeap<Reverse<u64>>,
     on_line: survey::OnLines,
-}
-
-/// A request that waits for its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Pending {
-    writes: bool,
-    offset: u64,
-    bytes: u32,
-    took_ns: Option<u64>,
-    depth: Option<u32>,
 }
 
 impl Requests {
@@ -227,7 +217,7 @@ impl Requests {
         while !self.ended && self.waiting.len() <= REORDERED {
             self.read_line()?;
         }
-        let Some(Reverse((stamp, _, pending))) = self.waiting.pop() else {
+        let Some(Reverse((stamp, _, access, took_ns))) = self.waiting.pop() else {
             return Ok(None);
         };
         let first = *self.first.get_or_insert(stamp);
@@ -245,19 +235,11 @@ impl Requests {
             );
         }
         let at_ns = since as u64;
-        let Pending {
-            writes,
-            offset,
-            bytes,
-            took_ns,
-            depth,
-        } = pending;
+        let counted = || took_ns.map(|took| self.in_flight(at_ns, took));
         Ok(Some(Access {
             at_ns,
-            writes,
-            offset,
-            bytes,
-            depth: depth.or_else(|| took_ns.map(|took| self.in_flight(at_ns, took))),
+            depth: access.depth.or_else(counted),
+            ..access
         }))
     }
 
@@ -288,14 +270,8 @@ impl Requests {
             return Ok(());
         }
         self.on_line.stamp(line.stamp);
-        let Line {
-            writes,
-            offset,
-            bytes,
-            ..
-        } = line;
-        let unit = self.unit;
-        let (stamp, took) = (unit.ns(line.stamp), line.took);
+        let (unit, Line { offset, bytes, .. }) = (self.unit, line);
+        let stamp = unit.ns(line.stamp);
         if bytes == 0 {
             return Ok(());
         }
@@ -305,21 +281,22 @@ impl Requests {
                 "has a request of {bytes} bytes at {offset}, beyond what a system call transfers"
             )));
         }
-        let pending = Pending {
-            writes,
+        let (took_ns, depth) = match line.took {
+            Taken::Unknown => (None, None),
+            Taken::Time(time) => (Some(u64::try_from(unit.ns(time)).unwrap_or(u64::MAX)), None),
+            Taken::Depth(depth) => (None, Some(depth)),
+        };
+        let access = Access {
+            // Known once the first request is.
+            at_ns: 0,
+            writes: line.writes,
             offset,
             bytes: bytes as u32,
-            took_ns: match took {
-                Taken::Time(time) => Some(u64::try_from(unit.ns(time)).unwrap_or(u64::MAX)),
-                _ => None,
-            },
-            depth: match took {
-                Taken::Depth(depth) => Some(depth),
-                _ => None,
-            },
+            depth,
         };
         self.number += 1;
-        self.waiting.push(Reverse((stamp, self.number, pending)));
+        let waiting = (stamp, self.number, access, took_ns);
+        self.waiting.push(Reverse(waiting));
         Ok(())
     }
 }

@@ -50,20 +50,20 @@ impl fmt::Display for Format {
 pub(super) enum Parser {
     Iolog(Iolog),
     Blkparse(Blkparse),
-    Msr,
-    Alibaba,
-    Systor,
+    /// A format whose lines each stand alone.
+    Rows(Format),
     Csv(Columns),
 }
+
+/// The formats whose lines each stand alone.
+const OF_ROWS: [Format; 3] = [Format::Msr, Format::Alibaba, Format::Systor];
 
 impl Parser {
     pub(super) fn format(&self) -> Format {
         match self {
             Self::Iolog(_) => Format::Iolog,
             Self::Blkparse(_) => Format::Blkparse,
-            Self::Msr => Format::Msr,
-            Self::Alibaba => Format::Alibaba,
-            Self::Systor => Format::Systor,
+            Self::Rows(format) => *format,
             Self::Csv(_) => Format::Csv,
         }
     }
@@ -72,9 +72,9 @@ impl Parser {
     pub(super) fn unit(&self) -> TimeUnit {
         match self {
             Self::Iolog(iolog) => iolog.unit(),
-            Self::Blkparse(_) | Self::Systor => TimeUnit::S,
-            Self::Msr => TimeUnit::Filetime,
-            Self::Alibaba => TimeUnit::Us,
+            Self::Rows(Format::Msr) => TimeUnit::Filetime,
+            Self::Rows(Format::Alibaba) => TimeUnit::Us,
+            Self::Blkparse(_) | Self::Rows(_) => TimeUnit::S,
             Self::Csv(columns) => columns.unit(),
         }
     }
@@ -87,16 +87,21 @@ impl Parser {
         match self {
             Self::Iolog(iolog) => iolog.line(text),
             Self::Blkparse(blkparse) => Ok(blkparse.line(text)),
-            Self::Msr => msr(text).map_or_else(|| not_of("MSR Cambridge"), Parsed::Ok),
-            Self::Alibaba => alibaba(text).map_or_else(|| not_of("Alibaba"), Parsed::Ok),
-            Self::Systor => systor(text).map_or_else(|| not_of("SYSTOR '17"), Parsed::Ok),
+            Self::Rows(format) => {
+                row(*format, text).ok_or_else(|| format!("is not one of the format {format}"))
+            }
             Self::Csv(columns) => columns.line(text),
         }
     }
 }
 
-fn not_of<'a>(format: &str) -> Parsed<'a> {
-    Err(format!("is not one of the format {format}"))
+/// The request of a line that stands alone, if it has one; `None` for a line of another format.
+fn row(format: Format, text: &str) -> Option<Option<Line<'_>>> {
+    match format {
+        Format::Msr => msr(text),
+        Format::Alibaba => alibaba(text),
+        _ => systor(text),
+    }
 }
 
 /// The fields of a line that has exactly this many.
@@ -175,9 +180,7 @@ pub(super) fn parser(lines: &mut Lines, stated: Option<Format>) -> Result<Parser
     Ok(match format {
         Format::Iolog => Parser::Iolog(Iolog::of(&first).map_err(|what| lines.wrong(&what))?),
         Format::Csv => Parser::Csv(Columns::of(&first).map_err(|what| lines.wrong(&what))?),
-        Format::Msr => Parser::Msr,
-        Format::Alibaba => Parser::Alibaba,
-        Format::Systor => Parser::Systor,
+        Format::Msr | Format::Alibaba | Format::Systor => Parser::Rows(format),
         Format::Blkparse => {
             let mut queued = false;
             for _ in 0..LOOKED_AT {
@@ -194,18 +197,12 @@ pub(super) fn parser(lines: &mut Lines, stated: Option<Format>) -> Result<Parser
 
 /// The format of a first line.
 fn of_line(text: &str) -> Option<Format> {
-    let is = |parsed: Option<Option<Line<'_>>>| parsed.is_some();
     if text.starts_with("fio version ") {
         return Some(Format::Iolog);
     }
-    if is(msr(text)) {
-        return Some(Format::Msr);
-    }
-    if is(alibaba(text)) {
-        return Some(Format::Alibaba);
-    }
-    if is(systor(text)) {
-        return Some(Format::Systor);
+    let mut rows = OF_ROWS.into_iter();
+    if let Some(format) = rows.find(|format| row(*format, text).is_some()) {
+        return Some(format);
     }
     // Names of columns, even if not all are there: the message then says which is missing.
     if text.contains(',') && text.starts_with(char::is_alphabetic) {

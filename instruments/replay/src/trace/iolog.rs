@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::Access;
 use super::line::{Line, Parsed, Taken, writes};
 use super::number::{TimeUnit, decimal};
 
@@ -77,27 +78,18 @@ impl Iolog {
     }
 }
 
-/// A request of an iolog.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    /// Time since the start, ns; a log has it in µs.
-    pub at_ns: u64,
-    /// Whether it writes.
-    pub writes: bool,
-    /// First byte.
-    pub offset: u64,
-    /// Bytes.
-    pub bytes: u64,
-}
-
 /// Writes requests to one file as an iolog of version 3.
 ///
 /// # Errors
 /// The log cannot be written.
-pub fn write(to: &mut dyn Write, file: &str, rows: impl Iterator<Item = Row>) -> io::Result<()> {
+pub fn write(
+    to: &mut dyn Write,
+    file: &str,
+    requests: impl Iterator<Item = Access>,
+) -> io::Result<()> {
     writeln!(to, "fio version 3 iolog\n0 {file} add\n0 {file} open")?;
     let mut at_us = 0;
-    for row in rows {
+    for row in requests {
         let kind = if row.writes { "write" } else { "read" };
         at_us = row.at_ns / 1000;
         writeln!(to, "{at_us} {file} {kind} {} {}", row.offset, row.bytes)?;

@@ -46,7 +46,7 @@ impl OnLines {
 }
 
 /// The content of a trace.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Survey {
     /// Reads.
     pub reads: u64,
@@ -82,18 +82,7 @@ impl Survey {
     fn counted(trace: &Trace) -> Result<Self> {
         let mut requests = trace.requests()?;
         requests.on_line.one_second = SCALE * 1_000_000_000 / trace.unit().length_ns();
-        let mut own = Self {
-            reads: 0,
-            writes: 0,
-            read_bytes: 0,
-            written_bytes: 0,
-            span_ns: 0,
-            end: 0,
-            largest: 0,
-            median_gap_ns: 0,
-            mean_depth: None,
-            whole_seconds: false,
-        };
+        let mut own = Self::default();
         let mut gaps: LatencyHistogram = new_latency_histogram();
         let (mut depths, mut known) = (0.0, 0u64);
         while let Some(access) = requests.next_request()? {

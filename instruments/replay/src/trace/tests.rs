@@ -138,7 +138,7 @@ fn stamps_out_of_order_are_sorted_nearby() {
 fn endless_line_ends_in_an_error() {
     let trace = Trace {
         path: PathBuf::new(),
-        parser: Parser::Alibaba,
+        parser: Parser::Rows(Format::Alibaba),
         reading: Reading::default(),
     };
     let endless = BufReader::new(std::io::repeat(b'7'));
