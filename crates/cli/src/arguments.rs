@@ -336,7 +336,7 @@ pub(crate) struct Compare {
     pub(crate) new: Option<PathBuf>,
     /// Run files of the base side, one per run
     #[arg(long = "base", value_name = "FILE", num_args = 1.., requires = "new_runs",
-          conflicts_with_all = ["base", "new", "by", "test", "repeats", "better", "within_run"])]
+          conflicts_with_all = ["base", "new", "by", "test", "within_run"])]
     pub(crate) base_runs: Vec<PathBuf>,
     /// Run files of the new side, one per run
     #[arg(long = "new", value_name = "FILE", num_args = 1.., requires = "base_runs")]
@@ -363,13 +363,6 @@ pub(crate) struct Compare {
         default_value = "welch"
     )]
     pub(crate) test: Vec<TestName>,
-    /// Also show the p value of the first N trials of each side
-    #[arg(long, value_name = "N[,N]", value_delimiter = ',',
-          value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
-    pub(crate) repeats: Vec<u32>,
-    /// Whether higher or lower numbers are better; for text only
-    #[arg(long, value_enum)]
-    pub(crate) better: Option<BetterName>,
     /// File to write; the extension chooses the format (.json, .md, .txt); default: standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -386,14 +379,6 @@ pub(crate) enum TestName {
     Student,
     /// Mann-Whitney U test
     MannWhitney,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BetterName {
-    /// Higher is better
-    Higher,
-    /// Lower is better
-    Lower,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

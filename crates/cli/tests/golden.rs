@@ -181,7 +181,6 @@ fn json_is_as_its_schema_says() {
         "read-size.iolab read-size.iolab",
         "tools.iolab --by tool=iolab,fio",
         "linkage.iolab --by linkage",
-        "grid.iolab grid.iolab --repeats 3",
         "--base read-size.iolab --new read-size-again.iolab",
     ] {
         let words: Vec<&str> = line.split(' ').collect();

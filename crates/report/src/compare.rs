@@ -305,14 +305,6 @@ fn columns(comparison: &Comparison, [base, new]: [&str; 2]) -> Vec<Column> {
         let p = |c: &CellComparison| c.p_adjusted.map_or_else(none, format_p);
         columns.push(column("p (Holm)", 3, &p));
     }
-    for (i, n) in comparison.terms.repeats.iter().enumerate() {
-        let test = comparison.terms.first_test();
-        let p = |c: &CellComparison| {
-            let first = c.test(test).and_then(|found| *found.p_first.get(i)?);
-            first.map_or_else(none, format_p)
-        };
-        columns.push(column(&format!("p (first {n})"), 0, &p));
-    }
     if comparison.unit == ReplicationUnit::Runs {
         columns.extend([
             column("run SD", 3, &|c| {

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::Path;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide, SideName};
+use iolab_analysis::compare::{Comparison, Criteria, HypothesisTest, RunSide, SideName};
 use iolab_analysis::runs::{ReportedChanges, RunCriteria};
 use iolab_report::{block, compare as report};
 use iolab_runfile::number_list;
 use iolab_workload::{Error, Result};
 
-use crate::arguments::{BetterName, Compare, CompareFormat, TestName};
+use crate::arguments::{Compare, CompareFormat, TestName};
 use iolab_command::failure::{Outcome, conclude};
 use iolab_command::output;
 use iolab_command::output_format::format_of;
@@ -129,18 +129,12 @@ fn terms(options: &Compare) -> Criteria {
     Criteria {
         margin: options.margin,
         tests,
-        better: match options.better {
-            Some(BetterName::Higher) => Better::Higher,
-            Some(BetterName::Lower) => Better::Lower,
-            None => Better::Unstated,
-        },
-        repeats: options.repeats.iter().map(|n| *n as usize).collect(),
         within_run: options.within_run,
+        ..Criteria::default()
     }
 }
 
 fn runs(options: &Compare, base: &Path, new: &Path) -> Result<Comparison> {
-    check_no_better(options)?;
     let read = |path| read_run_by(path, options.metric.as_ref());
     let runs = [read(base)?, read(new)?];
     let names = [name(base, &runs[0]), name(new, &runs[1])];
@@ -155,18 +149,9 @@ fn runs(options: &Compare, base: &Path, new: &Path) -> Result<Comparison> {
 
 /// Two levels of one run.
 fn levels(options: &Compare, base: &Path, by: &str) -> Result<Comparison> {
-    check_no_better(options)?;
     let run = read_run_by(base, options.metric.as_ref())?;
     let of = format!("of {}", report::whole(&name(base, &run)));
     Comparison::of_levels(&run, by, &of, terms(options))
-}
-
-fn check_no_better(options: &Compare) -> Result<()> {
-    match options.better {
-        None => Ok(()),
-        Some(_) => Err(Error::usage("--better is for text files")
-            .hint("remove it: a run file defines what is better")),
-    }
 }
 
 fn name(path: &Path, run: &AnalysedRun) -> SideName {

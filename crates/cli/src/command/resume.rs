@@ -129,31 +129,8 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
     }
     let mut to = Results::default();
     let answer = show(&paths, false, &mut to)?;
-    if let Some(folder) = paths.iter().find_map(|path| reported(path)) {
-        let of = |name: &str| folder.join(name).display().to_string();
-        note(format_args!(
-            "note: {} keeps its content; a new report: iolab report {} -o {}",
-            of(REPORT),
-            folder.display(),
-            of("resumed.html")
-        ));
-    }
     to.end(shell_words(&paths))?;
     concluded(interrupt, answer)
-}
-
-/// The report of a study.
-const REPORT: &str = "report.html";
-
-/// The folder of a run file, if a study has written a report.
-fn reported(path: &Path) -> Option<&Path> {
-    let folder = path.parent()?;
-    // A bare name has an empty one, which no command takes.
-    let folder = match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
-    };
-    folder.join(REPORT).exists().then_some(folder)
 }
 
 /// Run files of the other workloads of the same question, found in the same folder by their names. They are only read.
