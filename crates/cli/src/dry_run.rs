@@ -10,7 +10,6 @@ use iolab_engine::trial::check_alignment;
 use iolab_host::device::Device;
 use iolab_peers::{beyond_budget, gaps, overhead, waiting};
 use iolab_plan::cells::{Plan, PlannedCell};
-use iolab_plan::experiment::{BUDGET_MAX, INTERVAL_TRIALS};
 use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
 use iolab_plan::standard::Medium;
 use iolab_report::forecast::{self, By};
@@ -21,8 +20,7 @@ use iolab_runner::ranks::handshake::is_own;
 use iolab_storage::{Need, Size, Target, device_under, is_nvme_namespace};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::trial::{Backend, CacheState};
-use iolab_workload::units::{budget_to_recommend, format_duration, rough_duration};
-use iolab_workload::units::{exact_duration, exact_size, format_bytes, significant};
+use iolab_workload::units::{exact_size, format_bytes, rough_duration, significant};
 use iolab_workload::{Error, Result};
 
 use iolab_command::failure::{Failure, Outcome};
@@ -33,8 +31,6 @@ use iolab_command::output::{self, note};
 pub(crate) struct Part<'a> {
     /// Trials that an earlier session made of each plan, and what these took of its budget.
     pub(crate) made: Made,
-    /// The budget of all plans, if they share one.
-    pub(crate) shared: Option<Duration>,
     /// Whether another forecast precedes.
     pub(crate) follows: bool,
     /// Further descriptions.
@@ -51,7 +47,6 @@ pub(crate) fn print(site: &Site, plans: &[Plan], part: &Part<'_>) -> Outcome {
     let (targets, model) = (&site.targets[..], site.model.as_ref());
     let Part {
         made: (made, spent),
-        shared,
         follows,
         does,
     } = *part;
@@ -64,16 +59,11 @@ pub(crate) fn print(site: &Site, plans: &[Plan], part: &Part<'_>) -> Outcome {
     let mut left_out: Vec<&str> = plans.iter().filter_map(Plan::left_out).collect();
     left_out.dedup();
     lines.extend(left_out.into_iter().map(str::to_owned));
-    let short = shared.and_then(|budget| ShortBudget::of(plans, budget, model.map(Disk::name)));
-    lines.extend(short.iter().map(|short| short.words.clone()));
     for plan in plans {
         let name = &plan.experiment().name;
-        let is_told = short
-            .as_ref()
-            .is_some_and(|short| short.names.contains(name));
         let told = [
             waiting(plan),
-            plan.shortfall(&overhead).filter(|_| !is_told),
+            plan.shortfall(&overhead),
             beyond_budget(plan),
         ];
         let told = gaps(plan).into_iter().chain(told.into_iter().flatten());
@@ -320,62 +310,4 @@ fn place(path: &Path, need: &Need, refusals: &mut Vec<String>) -> Result<String>
         }
         (Some(_) | None, Size::Exactly(_) | Size::AtMost { .. }) => text,
     })
-}
-
-/// Plans with too short a budget.
-pub(crate) struct ShortBudget {
-    /// Names of the plans.
-    pub(crate) names: Vec<String>,
-    /// A sentence without its full stop.
-    pub(crate) words: String,
-}
-
-impl ShortBudget {
-    /// Plans that share this budget and have too little of it; `None` if fewer than two have, since the warning of a single
-    /// one says more. `place` is the model that they measure, if any.
-    pub(crate) fn of<'a>(
-        plans: impl IntoIterator<Item = &'a Plan>,
-        budget: Duration,
-        place: Option<&str>,
-    ) -> Option<Self> {
-        let plans: Vec<&Plan> = plans.into_iter().collect();
-        let is_short = |plan: &&&Plan| plan.shortfall(&overhead).is_some();
-        let short: Vec<&Plan> = plans.iter().filter(is_short).copied().collect();
-        if short.len() < 2 {
-            return None;
-        }
-        let names = short.iter().map(|plan| plan.experiment().name.clone());
-        let names: Vec<String> = names.collect();
-        let factor = |plan: &&Plan| {
-            let share = plan.experiment().design.budget;
-            plan.enough_budget(&overhead).as_secs_f64() / share.as_secs_f64()
-        };
-        let greatest = plans.iter().map(factor).fold(1.0, f64::max);
-        let enough = Duration::try_from_secs_f64(budget.as_secs_f64() * greatest);
-        let enough = budget_to_recommend(enough.unwrap_or(Duration::MAX));
-        let remedy = match enough > BUDGET_MAX {
-            true => "choose fewer levels or a shorter --time".to_owned(),
-            false => format!("--budget {} is enough for all", format_duration(enough)),
-        };
-        let trials_min = |plan: &&Plan| plan.experiment().design.trials_min;
-        let trials = match short.iter().all(|plan| trials_min(plan) == INTERVAL_TRIALS) {
-            true => format!("the {INTERVAL_TRIALS} trials that an interval needs"),
-            false => "the trials that trials_min asks for".to_owned(),
-        };
-        let on = place.map_or_else(String::new, |place| format!(" on {place}"));
-        let budget = exact_duration(budget);
-        let too_little = format!("{on} get too little of the budget of {budget}");
-        let who = match (short.len(), plans.len()) {
-            (2, 2) => format!("Both experiments{too_little}"),
-            (few, all) if few == all => format!("All {all} experiments{too_little}"),
-            (few, all) => {
-                let names = names.join(", ");
-                format!("{few} of {all} experiments{too_little} ({names})")
-            }
-        };
-        let words = format!(
-            "{who}: their cells may get fewer than {trials}, or the study takes longer; {remedy}"
-        );
-        Some(Self { names, words })
-    }
 }

@@ -57,8 +57,6 @@ pub(crate) struct SharedBudget {
     pub(crate) spent: Duration,
     /// Results of earlier ones.
     pub(crate) done: Vec<String>,
-    /// Whether the user knows that this one has too little of it.
-    pub(crate) is_short_told: bool,
 }
 
 impl SharedBudget {
@@ -70,7 +68,6 @@ impl SharedBudget {
             leaves_writes: false,
             spent: Duration::ZERO,
             done: Vec::new(),
-            is_short_told: false,
         }
     }
 }
@@ -324,12 +321,6 @@ impl Observer for Display {
         }
         self.told.push(message.to_owned());
         output::note(format_args!("note: {}", escape_control(message)));
-    }
-
-    fn budget_is_short(&mut self, message: &str) {
-        if !self.shared.is_short_told {
-            self.note(message);
-        }
     }
 }
 

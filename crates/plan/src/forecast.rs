@@ -199,22 +199,13 @@ impl Plan {
         if self.experiment().inquiry.is_some() {
             return None;
         }
-        let design = self.experiment().design;
-        design.shortfall(self.cells().len(), self.times(overhead))
-    }
-
-    /// The budget that suffices for the fewest trials on any storage.
-    pub fn enough_budget(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Duration {
-        self.experiment().design.enough(self.times(overhead))
-    }
-
-    /// The time of its blocks and its probes.
-    fn times(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> BlockTimes {
-        BlockTimes {
+        let times = BlockTimes {
             probes: batch_probes::time(self.cells()),
             least: least_block_time(self.cells(), overhead),
             longest: self.block_at_most(overhead),
-        }
+        };
+        let design = self.experiment().design;
+        design.shortfall(self.cells().len(), times)
     }
 
     /// The longest time that one trial of each cell takes, from the time limits of trials and from `overhead`, their time

@@ -159,10 +159,6 @@ pub trait Observer {
     fn run_ends(&mut self, _end: &RunEnd) {}
     /// Something the user should know.
     fn note(&mut self, _message: &str) {}
-    /// The budget is too short for the run. If several runs share it, the user may know already.
-    fn budget_is_short(&mut self, message: &str) {
-        self.note(message);
-    }
 }
 
 /// The user's ways to end a run early.

@@ -456,25 +456,15 @@ impl<'a> Session<'a> {
     /// Warns if the budget is too short for the fewest trials, or if other tools may exceed it.
     pub(super) fn warn_about_time(&mut self) -> Result<()> {
         let plan = &self.record.plan;
-        let shortfall = plan.shortfall(&iolab_peers::overhead);
         let messages = [
-            (iolab_peers::waiting(plan), false),
-            (shortfall, true),
-            (iolab_peers::beyond_budget(plan), false),
+            iolab_peers::waiting(plan),
+            plan.shortfall(&iolab_peers::overhead),
+            iolab_peers::beyond_budget(plan),
         ];
         // A study shows them one after the other.
         let name = plan.experiment().name.clone();
-        for (message, is_shortfall) in messages {
-            let Some(message) = message.map(|text| format!("{name}: {text}")) else {
-                continue;
-            };
-            match is_shortfall {
-                true => self.observer.budget_is_short(&message),
-                false => self.observer.note(&message),
-            }
-            self.keep(EventKind::Warning, None, &message)?;
-        }
-        Ok(())
+        let mut messages = messages.into_iter().flatten();
+        messages.try_for_each(|text| self.event(EventKind::Warning, &format!("{name}: {text}")))
     }
 
     /// Notes what differs between the machine of the earlier session and this one.

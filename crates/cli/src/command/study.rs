@@ -27,7 +27,7 @@ use crate::builtin_names::Builtin;
 use crate::campaign::{PROGRAM, close_after, display, ended, interrupted, is_told, sites};
 use crate::command::input;
 use crate::command::study_causes::Explains;
-use crate::dry_run::{self, Part, ShortBudget};
+use crate::dry_run::{self, Part};
 use crate::experiment_options::{Asked, Definition, budget_of_targets};
 use crate::progress::SharedBudget;
 use iolab_command::escape_output::harmless;
@@ -126,7 +126,6 @@ fn dry_run(sites: &[Site], planned: &[Planned], explains: Option<&Explains>) -> 
         let is_last = number + 1 == planned.len();
         let does = explains.filter(|_| is_last).map(Explains::words);
         let part = Part {
-            shared: Some(of_site.budget),
             follows: number > 0,
             does: does.as_slice(),
             ..Part::default()
@@ -432,15 +431,6 @@ fn measure(
     let names = plans.iter().map(|plan| plan.experiment().name.clone());
     let names: Vec<String> = names.collect();
     let count = plans.len();
-    let short = ShortBudget::of(plans.iter().map(|plan| &**plan), budget, place);
-    if let Some(short) = &short {
-        note(format_args!("note: {}", short.words));
-    }
-    let is_short = |name: &String| {
-        short
-            .as_ref()
-            .is_some_and(|short| short.names.contains(name))
-    };
     let leaves_writes: Vec<bool> = plans.iter().map(|plan| plan.leaves_writes()).collect();
     let mut spent = Duration::ZERO;
     let mut plans = plans.into_iter().enumerate();
@@ -469,7 +459,6 @@ fn measure(
             leaves_writes: leaves_writes[i..].contains(&true),
             spent,
             done: results.collect(),
-            is_short_told: is_short(&names[i]),
         };
         let shown = display(workspace, &name).without(&studied.told);
         let mut display = shown.titled(title).among(shared);

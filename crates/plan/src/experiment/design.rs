@@ -253,11 +253,6 @@ impl Design {
         })
     }
 
-    /// The budget that suffices for the fewest trials on any storage.
-    pub fn enough(&self, times: BlockTimes) -> Duration {
-        self.fewest(times.least.max(times.longest), times.probes)
-    }
-
     /// Time of the fewest trials with blocks of this length.
     fn fewest(&self, block: Duration, probes: Duration) -> Duration {
         let blocks = block.saturating_mul(self.trials_min + self.warm_ups());

@@ -204,16 +204,6 @@ fn a_budget_too_small_is_announced_with_needs() {
             budget: Duration::from_secs(3),
             ..Design::default()
         };
-        let enough = Design {
-            budget: design.enough(times),
-            ..design
-        };
-        assert_eq!(enough.shortfall(cells, times), None, "{times:?}");
-        let short = Design {
-            budget: enough.budget.mul_f64(0.4),
-            ..design
-        };
-        assert_ne!(short.shortfall(cells, times), None, "{times:?}");
         let told = design.shortfall(cells, times);
         format!("{cells} cells, {times:?}: {}", told.unwrap_or_default())
     });
