@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use iolab_engine::trial::check_alignment;
 use iolab_host::device::Device;
-use iolab_peers::{beyond_budget, gaps, overhead, waiting};
+use iolab_peers::{gaps, overhead, waiting};
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
 use iolab_plan::standard::Medium;
@@ -61,11 +61,7 @@ pub(crate) fn print(site: &Site, plans: &[Plan], part: &Part<'_>) -> Outcome {
     lines.extend(left_out.into_iter().map(str::to_owned));
     for plan in plans {
         let name = &plan.experiment().name;
-        let told = [
-            waiting(plan),
-            plan.shortfall(&overhead),
-            beyond_budget(plan),
-        ];
+        let told = [waiting(plan), plan.shortfall(&overhead)];
         let told = gaps(plan).into_iter().chain(told.into_iter().flatten());
         lines.extend(told.map(|text| format!("{name}: {text}")));
     }

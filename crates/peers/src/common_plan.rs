@@ -11,7 +11,6 @@ use iolab_workload::names::all_of;
 use iolab_workload::settings::{Setting, Tool, own_cells};
 use iolab_workload::trial::{BufferInit, Descriptors, FileLayout, TrialSpec};
 use iolab_workload::units::rough_duration;
-use iolab_workload::units::{exact_duration, significant};
 
 use super::{find, overhead};
 
@@ -119,45 +118,6 @@ fn gap(cell: &PlannedCell) -> Option<String> {
     peer.arguments(trial, &files).err()
 }
 
-/// Message on a plan whose trials with peers end only after their bytes: the storage speed below which it
-/// exceeds its budget. `None` if all of them have a time limit.
-pub fn beyond_budget(plan: &Plan) -> Option<String> {
-    let unbounded = |cell: &&PlannedCell| {
-        cell.spec.tool.is_peer() && cell.spec.trial.time_foreseen().is_none() && gap(cell).is_none()
-    };
-    let cells: Vec<&PlannedCell> = plan.cells().iter().filter(unbounded).collect();
-    let tools: BTreeSet<String> = cells
-        .iter()
-        .map(|cell| cell.spec.tool.to_string())
-        .collect();
-    let tools: Vec<String> = tools.into_iter().collect();
-    if cells.is_empty() {
-        return None;
-    }
-    let budget = plan.experiment().design.budget;
-    let of_block = |of: &dyn Fn(&PlannedCell) -> f64| plan.cells().iter().map(of).sum::<f64>();
-    let bytes = of_block(&|cell| {
-        let trial = &cell.spec.trial;
-        trial.requests_bound().unwrap_or(0) as f64 * trial.mean_request()
-    });
-    let waits = of_block(&|cell| overhead(&cell.spec).as_secs_f64());
-    // A warm-up and one measured block are made whatever the budget.
-    let left = budget.as_secs_f64() / 2.0 - waits;
-    let told = format!(
-        "trials with {} have no time limit, and each of the {} cells gets a warm-up and at least one measured trial; a smaller --size or fewer levels shorten it",
-        tools.join(" and "),
-        plan.cells().len()
-    );
-    // Without remaining time, the budget is too short whatever the storage, which `shortfall` reports.
-    (left > 0.0).then(|| {
-        format!(
-            "On storage slower than {} MB/s the run exceeds its budget of {}: {told}",
-            significant(bytes / left / 1e6),
-            exact_duration(budget)
-        )
-    })
-}
-
 /// Needs of every peer: it opens existing files, and prepares its buffers in its own way.
 fn common(specs: &[&TrialSpec]) -> Vec<Need> {
     let any = |of: fn(&TrialSpec) -> bool| specs.iter().any(|spec| of(spec));
@@ -243,7 +203,6 @@ mod tests {
             told.extend(adapted);
             told.extend(waiting(&plan));
             told.extend(gaps(&plan));
-            told.extend(beyond_budget(&plan));
             let short = plan.shortfall(&overhead).unwrap_or_default();
             told.extend(short.split_once(", and").map(|(short, _)| short.to_owned()));
             told.join("\n  ")

@@ -453,13 +453,12 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Warns if the budget is too short for the fewest trials, or if other tools may exceed it.
+    /// Warns if the budget is too short for the fewest trials, or if other tools take long.
     pub(super) fn warn_about_time(&mut self) -> Result<()> {
         let plan = &self.record.plan;
         let messages = [
             iolab_peers::waiting(plan),
             plan.shortfall(&iolab_peers::overhead),
-            iolab_peers::beyond_budget(plan),
         ];
         // A study shows them one after the other.
         let name = plan.experiment().name.clone();
