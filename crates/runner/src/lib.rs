@@ -34,8 +34,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
-use iolab_analysis::consent::NeededConsent;
-use iolab_analysis::disturbance::Surroundings;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::SystemControl;
 use iolab_workload::{Error, Result};
@@ -294,7 +292,6 @@ pub fn resume(
     let remarks = setup.remarks(plan.cells());
     let peers = setup.peers(plan.cells(), plan.experiment().design.budget)?;
     let environment = setup.environment(&peers);
-    let consent = NeededConsent::of(&record);
     let targets = setup.place.targets();
     let targets = targets.iter().map(|(_, target)| TargetNow::of(target));
     let others = check_same_targets(&record, targets, &environment)?;
@@ -302,9 +299,7 @@ pub fn resume(
     let mut executor = setup
         .place
         .executor(plan.experiment(), seed, peers, &setup)?;
-    let clock = record.run.clock_domain;
-    let around = Surroundings::of_run(&environment, record.targets().count());
-    let mut session = Session::new(plan, seed, file, clock, around, consent, observer);
+    let mut session = Session::new(plan, file, &record, observer);
     session.take_over(&record)?;
     session.event(
         EventKind::Resume,

@@ -21,8 +21,6 @@ use crate::Disk;
 use crate::evidence::computed;
 use crate::sample::verdict_alone;
 use crate::simulated::Running;
-use iolab_analysis::consent::NeededConsent;
-use iolab_analysis::disturbance::Surroundings;
 use iolab_doctor::Remark;
 use iolab_engine::list::RequestList;
 use iolab_engine::{simulation, trial};
@@ -43,11 +41,9 @@ use iolab_workload::{Error, Result};
 /// A run that has its run file, and no trial yet.
 pub struct PreparedRun<'a> {
     plan: FittedPlan,
-    seed: u64,
     file: RunFile,
-    clock: ClockDomain,
-    around: Surroundings,
-    consent: NeededConsent,
+    /// The content of the run file.
+    begun: RunRecord,
     executor: Box<dyn Executor + 'a>,
     remarks: Vec<Remark>,
     setup: Setup<'a>,
@@ -66,7 +62,6 @@ impl<'a> PreparedRun<'a> {
         setup: Setup<'a>,
     ) -> Result<Self> {
         let planned = plan.cells();
-        let rows = fit::records(planned);
         let peers = setup.peers(planned, plan.experiment().design.budget)?;
         let environment = setup.environment(&peers);
         let executor = setup
@@ -87,29 +82,23 @@ impl<'a> PreparedRun<'a> {
         };
         let mut experiment = experiment_record(plan.experiment())?;
         experiment.asked = asked.or(experiment.asked);
-        let mut file = RunFile::create(place, &run, &environment, &experiment, &rows)?;
-        let further_targets = setup.place.further();
-        file.add_targets(&further_targets)?;
+        let begun = RunRecord {
+            run,
+            environment,
+            experiment,
+            cells: fit::records(planned),
+            further_targets: setup.place.further(),
+            ..RunRecord::default()
+        };
+        let mut file = create(place, &begun)?;
+        file.add_targets(&begun.further_targets)?;
         if let Some(ranks) = setup.ranks {
             file.add_ranks(&ranks.rows())?;
         }
-        let clock = run.clock_domain;
-        let around = Surroundings::of_run(&environment, 1 + further_targets.len());
-        // The record as a resumed run finds it.
-        let begun = RunRecord {
-            run,
-            experiment,
-            cells: rows,
-            further_targets,
-            ..RunRecord::default()
-        };
         Ok(Self {
             plan,
-            seed,
             file,
-            clock,
-            around,
-            consent: NeededConsent::of(&begun),
+            begun,
             executor,
             remarks,
             setup,
@@ -132,9 +121,7 @@ impl<'a> PreparedRun<'a> {
             .setup
             .ranks
             .and_then(|_| unread_drives(&self.setup.place.targets(), self.setup.observers));
-        let mut session = Session::new(
-            self.plan, self.seed, self.file, self.clock, self.around, self.consent, observer,
-        );
+        let mut session = Session::new(self.plan, self.file, &self.begun, observer);
         let of_ranks = self.setup.ranks.map_or_else(Vec::new, Ranks::notes);
         for note in self.setup.place.notes().into_iter().chain(of_ranks) {
             // The user has seen this note when the target was opened.
@@ -155,6 +142,18 @@ impl<'a> PreparedRun<'a> {
     pub fn leave(self) -> Result<()> {
         self.file.finish(RunStatus::Interrupted, &now_utc(), None)
     }
+}
+
+/// Makes the file of a run that begins.
+pub(super) fn create(place: NewFile<'_>, begun: &RunRecord) -> Result<RunFile> {
+    let RunRecord {
+        run,
+        environment,
+        experiment,
+        cells,
+        ..
+    } = begun;
+    RunFile::create(place, run, environment, experiment, cells)
 }
 
 /// Refuses a plan of which nothing can be carried out.
@@ -236,14 +235,16 @@ impl OwnTrials<'_> {
             clock_source: self.clock.source(),
             ..Run::default()
         };
-        let experiment = experiment_record(plan.experiment())?;
-        let rows = fit::records(plan.cells());
-        let file = RunFile::create(place, &run, &self.environment, &experiment, &rows)?;
-        let around = Surroundings::of_run(&self.environment, 1);
+        let begun = RunRecord {
+            run,
+            environment: self.environment,
+            experiment: experiment_record(plan.experiment())?,
+            cells: fit::records(plan.cells()),
+            ..RunRecord::default()
+        };
+        let file = create(place, &begun)?;
         observer.run_file(file.path());
-        let consent = NeededConsent::default();
-        let clock = ClockDomain::Real;
-        let mut session = Session::new(plan, self.seed, file, clock, around, consent, observer);
+        let mut session = Session::new(plan, file, &begun, observer);
         for note in self.notes {
             session.keep(EventKind::Note, None, &note)?;
         }

@@ -50,21 +50,19 @@ pub(super) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
+    /// A session of the run that the file keeps; `begun` is its content.
     pub(super) fn new(
         plan: FittedPlan,
-        seed: u64,
         file: RunFile,
-        clock: ClockDomain,
-        around: Surroundings,
-        consent: NeededConsent,
+        begun: &RunRecord,
         observer: &'a mut dyn Observer,
     ) -> Self {
         Self {
-            record: Record::new(plan, seed, file.path().to_owned()),
+            record: Record::new(plan, begun.run.seed, file.path().to_owned()),
             file,
-            clock,
-            around,
-            consent,
+            clock: begun.run.clock_domain,
+            around: Surroundings::of_run(&begun.environment, begun.targets().count()),
+            consent: NeededConsent::of(begun),
             observer,
             failed_tools: Vec::new(),
             time_left: None,

@@ -50,25 +50,6 @@ fn of(direct: bool, read_bytes: u64, write_bytes: u64, counters: &Counters) -> S
 }
 
 #[test]
-fn memory_and_null_are_never_the_device() {
-    let busy = counters(Some((MB, MB)), Some((MB, MB)));
-    let region = Region::default();
-    for (does_io, medium) in [
-        (false, Medium::Storage),
-        (true, Medium::Memory),
-        (false, Medium::Memory),
-    ] {
-        let facts = Facts {
-            does_io,
-            medium,
-            direct: true,
-            ..buffered(&busy, &region)
-        };
-        assert_eq!(judge(&facts).served_by, ServedBy::NotStorage);
-    }
-}
-
-#[test]
 fn accounts_of_process_and_device_decide() {
     use ServedBy::{Device, Mixed, PageCache, Unknown};
     const HALF: u64 = MB / 2;
@@ -412,7 +393,7 @@ fn medium() -> impl Strategy<Value = Medium> {
 proptest! {
     #[test]
     fn any_counters_give_a_verdict_with_a_reason(
-        direct: bool, medium in medium(), read_bytes in 0..1u64 << 60, write_bytes in 0..1u64 << 60,
+        does_io: bool, direct: bool, medium in medium(), read_bytes in 0..1u64 << 60, write_bytes in 0..1u64 << 60,
         process: Option<(u64, u64)>, device: Option<(u64, u64)>, bottom: Option<(u64, u64, bool, bool)>,
         left in proptest::option::of((any::<u64>(), any::<u64>())), empty: Option<(u64, u64)>, region_bytes: u64,
     ) {
@@ -430,14 +411,14 @@ proptest! {
             ..empty.map_or_else(Region::default, |(hole, unwritten)| extents(hole, unwritten))
         };
         let facts = Facts {
-            does_io: true, medium, direct, read_bytes, write_bytes, counters: &counters, region_bytes,
+            does_io, medium, direct, read_bytes, write_bytes, counters: &counters, region_bytes,
             is_witnessed: false,
             kept_in_files: 0, is_named: true, region: &region,
         };
         let verdict = judge(&facts);
         prop_assert!(!verdict.reason.is_empty());
         prop_assert!(verdict.device_fraction.is_none_or(|f| (0.0..=1.0).contains(&f)));
-        prop_assert!(medium != Medium::Memory || verdict.served_by == ServedBy::NotStorage);
+        prop_assert!((does_io && medium != Medium::Memory) || verdict.served_by == ServedBy::NotStorage);
         prop_assert!(medium != Medium::Elsewhere || verdict.served_by != ServedBy::Device);
     }
 }

@@ -11,9 +11,8 @@ use iolab_workload::trial::TrialSpec;
 use super::super::*;
 use super::experiment;
 use crate::evidence::Origin;
-use iolab_analysis::disturbance::Surroundings;
 use iolab_plan::cells::{OneProcess, Plan};
-use iolab_record::{ClockDomain, Run};
+use iolab_record::Run;
 use iolab_workload::settings::CellSpec;
 
 /// Plays trials on a clock of its own: `elapsed_ns` says how long each takes, `cut` what happens at a trial of a given number.
@@ -168,33 +167,19 @@ impl Fixture {
     /// A session with a new run file.
     pub(super) fn session<'a>(&self, observer: &'a mut dyn Observer) -> Result<Session<'a>> {
         let planned = planned(&self.experiment);
-        let rows = fit::records(planned.cells());
-        let run = Run {
-            status: RunStatus::Running,
-            tool_version: "0".to_owned(),
-            started_utc: now_utc(),
-            ended_utc: None,
-            target: "/nowhere".to_owned(),
-            target_kind: iolab_record::TargetKind::Scratch,
-            target_bytes: 1 << 30,
-            seed: 42,
-            clock_domain: ClockDomain::Real,
-            clock_cost_ns: Some(11.0),
-            clock_resolution_ns: Some(0.5),
-            clock_source: "tsc".to_owned(),
-            floor_ns: Some(30.0),
+        let begun = RunRecord {
+            run: Run {
+                status: RunStatus::Running,
+                target_bytes: 1 << 30,
+                seed: 42,
+                ..Run::default()
+            },
+            experiment: experiment_record(&self.experiment)?,
+            cells: fit::records(planned.cells()),
+            ..RunRecord::default()
         };
-        let record = experiment_record(&self.experiment)?;
-        let file = RunFile::create(&self.path, &run, &Environment::default(), &record, &rows)?;
-        Ok(Session::new(
-            planned,
-            42,
-            file,
-            ClockDomain::Real,
-            Surroundings::default(),
-            NeededConsent::default(),
-            observer,
-        ))
+        let file = prepared_run::create(NewFile::At(&self.path), &begun)?;
+        Ok(Session::new(planned, file, &begun, observer))
     }
 
     pub(super) fn take_up(&self, mock: &mut Mock<'_>) -> Result<Finished> {
@@ -203,15 +188,7 @@ impl Fixture {
         let experiment = Experiment::from_toml(&record.experiment.toml, "run")?;
         let plan = as_begun(planned(&experiment), &record, &self.path)?;
         let mut observer = Silent;
-        let mut session = Session::new(
-            plan,
-            42,
-            file,
-            ClockDomain::Real,
-            Surroundings::default(),
-            NeededConsent::default(),
-            &mut observer,
-        );
+        let mut session = Session::new(plan, file, &record, &mut observer);
         session.take_over(&record)?;
         session.carry_out(mock, Stop::at_once(&AtomicBool::new(false)))
     }

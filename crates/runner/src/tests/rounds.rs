@@ -197,35 +197,34 @@ fn a_resumed_run_completes_and_judges_its_rounds() {
 }
 
 #[test]
-fn rounds_of_writes_are_stored_and_judged() {
+fn rounds_of_writes_are_stored_judged_and_told() {
+    // The rate halves with each round, then stays; or it never stays.
     let of_writes = |reached: bool| {
         let elapsed = move |spec: &TrialSpec, number: u64| match spec.writes() {
             true if reached => 1_000_000 << number.min(6),
             true => 1_000_000 << (number % 2 * 3),
             false => 100_000_000,
         };
-        recorded(
-            &["precondition=steady:round=2s,window=3,rounds=12"],
-            &elapsed,
-        )
+        let rounds = ["precondition=steady:round=2s,window=3,rounds=12"];
+        let record = recorded(&rounds, &elapsed);
+        let mut events = record.events.iter().map(|event| event.message.clone());
+        let last = events.rfind(|text| text.starts_with("precondition: "));
+        (record, last.expect("told"))
     };
-    let record = of_writes(true);
-    let kinds: Vec<(PreparationKind, u32)> = record
-        .preparation
-        .iter()
-        .map(|step| (step.kind, step.number))
-        .collect();
-    assert_eq!(
-        kinds[..2],
-        [
-            (PreparationKind::Sequential, 1),
-            (PreparationKind::Round, 1)
-        ]
-    );
+    let (record, reached) = of_writes(true);
+    let kinds = record.preparation.iter();
+    let kinds: Vec<_> = kinds.map(|step| (step.kind, step.number)).collect();
+    let first = [PreparationKind::Sequential, PreparationKind::Round].map(|kind| (kind, 1));
+    assert_eq!(kinds[..2], first);
     // The first pass and rounds 1 to 5 halve the rate; the window is rounds 6 to 8.
     assert_eq!(judged(&record), (false, 8, true));
     assert!(record.samples.iter().any(|sample| !sample.warmup));
-    assert_eq!(judged(&of_writes(false)), (false, 12, false));
+    let (record, not) = of_writes(false);
+    assert_eq!(judged(&record), (false, 12, false));
+    insta::assert_snapshot!([reached, not].join("\n"), @"
+    precondition: steady after 8 rounds of random writes, the last 3 lie within 0.0 % (at most 20 % allowed) with a slope of 0.0 % (at most 10 %); IOPS 50000, 25000, 12500, 6250, 3125, 1562, 1562, 1562
+    precondition: NOT steady after 12 rounds of random writes, the last 3 lie within 124 % (at most 20 % allowed) with a slope of 0.0 % (at most 10 %); IOPS 12500, 100000, 12500, 100000, 12500, 100000, 12500, 100000, 12500, 100000, 12500, 100000
+    ");
 }
 
 #[test]
