@@ -24,14 +24,6 @@ fn targets_on_one_disk_are_named_together() {
     assert!(shared(&all[3..6]).is_empty());
 }
 
-fn disk(bytes: u64, id: &str) -> Environment {
-    let mut facts = Environment::default();
-    facts.put(&KEYS.device_bytes, bytes);
-    facts.put(&KEYS.device_id, id.to_owned());
-    facts.put(&KEYS.device_identity, "one".to_owned());
-    facts
-}
-
 fn run_on(target: &str, kind: TargetKind, environment: Environment) -> RunRecord {
     let mut record = RunRecord::default();
     record.run.target = target.to_owned();
@@ -56,27 +48,73 @@ fn refused(record: &RunRecord, kind: TargetKind, now: &Environment) -> String {
     error.message().to_owned()
 }
 
+/// Facts of a target, without those that are empty: bytes and id of its device, its partition, its identity, the id and the bytes of its
+/// file.
+fn facts(values: [&str; 6]) -> Environment {
+    let [bytes, id, partition, identity, file, file_bytes] = values;
+    let number = |text: &str| text.parse::<u64>().ok();
+    let mut facts = Environment::default();
+    facts.put(&KEYS.device_bytes, number(bytes));
+    facts.put(&KEYS.device_id, id.to_owned());
+    facts.put(&KEYS.device_partition, partition.to_owned());
+    facts.put(&KEYS.device_identity, identity.to_owned());
+    facts.put(&KEYS.target_file_id, file.to_owned());
+    facts.put(&KEYS.target_file_bytes, number(file_bytes));
+    facts
+}
+
 #[test]
-fn another_disk_of_this_name_is_not_written() {
-    let block = TargetKind::BlockDevice;
-    let record = run_on("/dev/sdb", block, disk(1 << 30, "naa.1"));
-    let refused = |now: &Environment| refused(&record, block, now);
-    assert!(seen(&record, (block, true), &record.environment).is_ok());
-    insta::assert_snapshot!(refused(&disk(2 << 30, "naa.1")), @"refusing to write to /dev/sdb: it is not the target that the run began on (device_bytes was 1073741824 and is 2147483648)");
-    insta::assert_snapshot!(refused(&disk(1 << 30, "naa.2")), @"refusing to write to /dev/sdb: it is not the target that the run began on (device_id was naa.1 and is naa.2)");
-    insta::assert_snapshot!(refused(&disk(1 << 30, "")), @"refusing to write to /dev/sdb: it is not the target that the run began on (device_id was naa.1 and is unknown)");
-    let older = run_on("/dev/sdb", block, disk(1 << 30, ""));
-    assert!(
-        seen(&older, (block, true), &record.environment).is_ok(),
-        "it had no such fact"
-    );
-    let scratch = run_on("/mnt", TargetKind::Scratch, disk(1 << 30, "naa.1"));
-    let lost = seen(
-        &scratch,
-        (TargetKind::Scratch, true),
-        &disk(2 << 30, "naa.2"),
-    );
-    assert!(lost.is_ok(), "nothing is lost");
+fn another_target_of_this_name_is_not_written() {
+    use TargetKind::{BlockDevice, File};
+    let whole = ["30", "naa.1", "", "one", "", ""];
+    let part = ["", "naa.1", "1+20", "one", "", ""];
+    let file = ["40", "naa.1", "", "one", "one", "16"];
+    let rows = [
+        (BlockDevice, whole, ["31", "naa.1", "", "one", "", ""]),
+        (BlockDevice, whole, ["30", "naa.2", "", "one", "", ""]),
+        (BlockDevice, whole, ["30", "", "", "one", "", ""]),
+        (BlockDevice, part, ["", "naa.1", "21+20", "other", "", ""]),
+        (BlockDevice, part, ["", "naa.1", "1+20", "other", "", ""]),
+        (BlockDevice, part, ["", "naa.1", "1+20", "", "", ""]),
+        (BlockDevice, ["", "naa.1", "", "", "", ""], part),
+        (File, file, ["40", "naa.1", "", "one", "two", "16"]),
+        (File, file, ["40", "naa.1", "", "one", "one", "26"]),
+        (File, file, ["40", "naa.1", "", "one", "", "16"]),
+        (File, file, ["40", "naa.2", "", "one", "one", "16"]),
+        // A record of an earlier version of iolab.
+        (File, ["40", "naa.1", "", "one", "", ""], file),
+    ];
+    let told = rows.map(|(kind, before, now)| {
+        let record = run_on("/x", kind, facts(before));
+        let same = seen(&record, (kind, true), &record.environment);
+        assert_eq!(
+            same.is_ok(),
+            before[3] == "one" && (kind != File || before[4] == "one")
+        );
+        refused(&record, kind, &facts(now))
+    });
+    insta::assert_snapshot!(told.join("\n"), @"
+    refusing to write to /x: it is not the target that the run began on (device_bytes was 30 and is 31)
+    refusing to write to /x: it is not the target that the run began on (device_id was naa.1 and is naa.2)
+    refusing to write to /x: it is not the target that the run began on (device_id was naa.1 and is unknown)
+    refusing to write to /x: it is not the target that the run began on (device_partition was 1+20 and is 21+20)
+    refusing to write to /x: it is not the target that the run began on (device_identity was one and is other)
+    refusing to write to /x: it is not the target that the run began on (device_identity was one and is unknown)
+    refusing to write to /x: the run file has no device_identity, which would tell it from another target of this name
+    refusing to write to /x: it is not the target that the run began on (target_file_id was one and is two)
+    refusing to write to /x: it is not the target that the run began on (target_file_bytes was 16 and is 26)
+    refusing to write to /x: it is not the target that the run began on (target_file_id was one and is unknown)
+    refusing to write to /x: it is not the target that the run began on (device_id was naa.1 and is naa.2)
+    refusing to write to /x: the run file has no target_file_id, which would tell it from another target of this name
+    ");
+    // Facts that the run began without, and a target on which nothing is lost.
+    let older = run_on("/x", BlockDevice, facts(["30", "", "", "one", "", ""]));
+    assert!(seen(&older, (BlockDevice, true), &facts(whole)).is_ok());
+    let scratch = run_on("/x", TargetKind::Scratch, facts(whole));
+    let other = facts(["31", "naa.2", "", "one", "", ""]);
+    assert!(seen(&scratch, (TargetKind::Scratch, true), &other).is_ok());
+    let read = run_on("/x", File, facts(["40", "naa.1", "", "one", "", ""]));
+    assert!(seen(&read, (File, false), &facts(file)).is_ok_and(|warnings| warnings.is_empty()));
 }
 
 #[test]
@@ -95,50 +133,6 @@ fn unidentified_targets_are_not_resumed_destructively() {
     assert!(!of(TargetKind::BlockDevice, "", false));
     assert!(!of(TargetKind::Scratch, "", true));
     assert!(of(TargetKind::File, "", true));
-}
-
-#[test]
-fn another_part_of_a_disk_is_not_written() {
-    let block = TargetKind::BlockDevice;
-    let of = |partition: &str, identity: &str| {
-        let mut facts = Environment::default();
-        facts.put(&KEYS.device_id, "naa.1".to_owned());
-        facts.put(&KEYS.device_partition, partition.to_owned());
-        facts.put(&KEYS.device_identity, identity.to_owned());
-        facts
-    };
-    let run = |facts: Environment| run_on("/dev/sdb1", block, facts);
-    let first = run(of("1048576+20971520", "one"));
-    insta::assert_snapshot!(refused(&first, block, &of("22020096+20971520", "other")), @"refusing to write to /dev/sdb1: it is not the target that the run began on (device_partition was 1048576+20971520 and is 22020096+20971520)");
-    insta::assert_snapshot!(refused(&first, block, &of("1048576+20971520", "other")), @"refusing to write to /dev/sdb1: it is not the target that the run began on (device_identity was one and is other)");
-    insta::assert_snapshot!(refused(&run(of("", "")), block, &first.environment), @"refusing to write to /dev/sdb1: the run file has no device_identity, which would tell it from another target of this name");
-    insta::assert_snapshot!(refused(&first, block, &of("1048576+20971520", "")), @"refusing to write to /dev/sdb1: it is not the target that the run began on (device_identity was one and is unknown)");
-}
-
-#[test]
-fn another_file_of_this_name_is_not_written() {
-    let file = TargetKind::File;
-    let of = |id: &str, bytes: u64| {
-        let mut facts = disk(1 << 40, "naa.1");
-        facts.put(&KEYS.target_file_id, id.to_owned());
-        facts.put(&KEYS.target_file_bytes, bytes);
-        facts
-    };
-    let record = run_on("/data/f", file, of("one", 16));
-    let refused_now = |now: &Environment| refused(&record, file, now);
-    assert!(seen(&record, (file, true), &record.environment).is_ok());
-    insta::assert_snapshot!(refused_now(&of("two", 16)), @"refusing to write to /data/f: it is not the target that the run began on (target_file_id was one and is two)");
-    insta::assert_snapshot!(refused_now(&of("one", 26)), @"refusing to write to /data/f: it is not the target that the run began on (target_file_bytes was 16 and is 26)");
-    insta::assert_snapshot!(refused_now(&of("", 16)), @"refusing to write to /data/f: it is not the target that the run began on (target_file_id was one and is unknown)");
-    let mut cloned = disk(1 << 40, "naa.2");
-    cloned.put(&KEYS.target_file_id, "one".to_owned());
-    cloned.put(&KEYS.target_file_bytes, 16_u64);
-    insta::assert_snapshot!(refused_now(&cloned), @"refusing to write to /data/f: it is not the target that the run began on (device_id was naa.1 and is naa.2)");
-    // A record of an earlier version of iolab.
-    let older = run_on("/data/f", file, disk(1 << 40, "naa.1"));
-    let unknown = refused(&older, file, &record.environment);
-    insta::assert_snapshot!(unknown, @"refusing to write to /data/f: the run file has no target_file_id, which would tell it from another target of this name");
-    assert!(seen(&older, (file, false), &record.environment).is_ok_and(|w| w.is_empty()));
 }
 
 #[test]
