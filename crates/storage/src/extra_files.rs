@@ -13,11 +13,10 @@ use rustix::io::Errno;
 
 use super::{Size, errno, scratch};
 use iolab_workload::pattern::RandomBytes;
-use iolab_workload::trial::FileSet;
 use iolab_workload::{Error, Result};
 
 /// Trials in which every worker has files of its own.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrivateFiles {
     /// Number of workers in each process.
     pub threads: u32,
@@ -26,28 +25,23 @@ pub struct PrivateFiles {
     /// Processes with `threads` workers each, at least 1.
     pub ranks: u32,
     /// Several files per worker; `None` for one.
-    pub files: Option<FileSet>,
+    pub files: Option<u32>,
 }
 
 impl PrivateFiles {
     /// Sizes of the files of one process's workers for a region of up to `region` bytes, worker by worker,
     /// bytes.
     fn sizes(&self, region: u64) -> Vec<u64> {
-        let blocks = region / self.bs.max(1);
+        let files = self.files.unwrap_or(1).max(1);
         let workers = u64::from(self.threads.max(1)) * u64::from(self.ranks.max(1));
-        let most = blocks.div_ceil(workers);
-        let own: Vec<u64> = match self.files {
-            None => vec![most],
-            Some(files) => files.most_of_each(most),
-        };
-        let bytes = own.iter().map(|blocks| blocks.saturating_mul(self.bs));
-        let count = own.len() * self.threads as usize;
-        bytes.cycle().take(count).collect()
+        let of_thread = (region / self.bs.max(1)).div_ceil(workers);
+        let bytes = of_thread.div_ceil(files.into()).saturating_mul(self.bs);
+        vec![bytes; self.threads as usize * files as usize]
     }
 }
 
 /// Files that a run needs besides the scratch file.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExtraFiles {
     /// Trials with private files per worker. They share the files, each as large as the largest of its shares.
     pub private: Vec<PrivateFiles>,

@@ -193,7 +193,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--set bytes=N times the region; trials are repeated anyway": "loops" => decides(&["bytes"]), "numruns passes";
     way "--set layout=shared: each thread has a share of the region":
         "offset_increment" => decides(&["layout", "region"]);
-    way "--set layout=private with --set files=100/spread=8/random/open=20, or files=none for a file per thread":
+    way "--set layout=private with --set files=100, or files=none for a file per thread":
         "nrfiles nr_files" => does(Effect::Decides(&["files"]), false, &["1"]),
         "openfiles file_service_type" => idle("it has no effect on a job with one file");
     none "iolab names its files itself":

@@ -18,7 +18,7 @@ pub use random::Permutation;
 pub use random::derive;
 use random::{Law, Skewed};
 
-use crate::trial::{FileLayout, FileSet, FirstOffset, Pattern, TrialSpec, Zone, Zones};
+use crate::trial::{FileLayout, FirstOffset, Pattern, TrialSpec, Zone, Zones};
 
 /// The purpose of the key that draws where an ordered pattern begins.
 const FIRST: u64 = 1 << 48;
@@ -108,8 +108,8 @@ impl RandomBytes {
 impl Offsets {
     /// The stream of worker `worker` of `spec`, which must have passed [`TrialSpec::check`].
     pub fn new(spec: &TrialSpec, worker: u32) -> Self {
-        if let Some(files) = spec.files {
-            return Self::in_files(spec, worker, files);
+        if spec.files.is_some() {
+            return Self::in_files(spec, worker);
         }
         let worker = spec.number_of(worker);
         let own = derive(spec.seed, u64::from(worker) + 1);
@@ -158,8 +158,8 @@ impl Offsets {
     }
 
     /// An order over several files, each in a slot as large as the largest.
-    fn in_files(spec: &TrialSpec, worker: u32, files: FileSet) -> Self {
-        let visits = InFiles::new(spec, worker, files);
+    fn in_files(spec: &TrialSpec, worker: u32) -> Self {
+        let visits = InFiles::new(spec, worker);
         Self {
             bs: spec.bs,
             base: 0,

@@ -17,10 +17,7 @@ mod sizes;
 mod writes;
 
 pub use check::{VERIFIED_BLOCKS_MAX, verify_table_bytes};
-pub use files::{
-    Descriptors, FILES_MAX, FileLayout, FileOrder, FileSet, FileSlots, Others, SPREAD_MAX, Shift,
-    share,
-};
+pub use files::{Descriptors, FILES_MAX, FileLayout, FileSlots, Others, Shift, share};
 pub use pattern::{Pattern, WorkloadCode, Zone, Zones};
 pub use sizes::{RATE_MAX, Rate};
 pub use sizes::{SizeMix, SizeShare, Sizes};
@@ -186,8 +183,8 @@ pub struct TrialSpec {
     pub trim_percent: u8,
     /// Division of the bytes among workers.
     pub layout: FileLayout,
-    /// Several files of each worker, with [`FileLayout::Private`]; `None`: one.
-    pub files: Option<FileSet>,
+    /// Number of files of each worker, with [`FileLayout::Private`], up to [`FILES_MAX`]; `None`: one.
+    pub files: Option<u32>,
     /// Sharing of open file descriptions among workers.
     pub descriptors: Descriptors,
     /// When written data is made durable.

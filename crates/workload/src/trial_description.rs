@@ -192,9 +192,9 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
     };
     let files = match (trial.files, trial.threads) {
         (None, _) => String::new(),
-        (Some(files), _) if files.count == 1 => String::new(),
-        (Some(files), 1) => format!(", in {} files", files.count),
-        (Some(files), _) => format!(" in {} files each", files.count),
+        (Some(1), _) => String::new(),
+        (Some(files), 1) => format!(", in {files} files"),
+        (Some(files), _) => format!(" in {files} files each"),
     };
     let depth = match trial.depth {
         1 => String::new(),

@@ -87,7 +87,7 @@ impl<'a> Files<'a> {
         let mut files = Self {
             parts,
             slots: spec.file_slots(),
-            per_worker: spec.files.map_or(1, |files| files.count as usize),
+            per_worker: spec.files.unwrap_or(1) as usize,
             mode: OpenMode::of(spec),
             advice: spec.fadvise,
             shared: None,

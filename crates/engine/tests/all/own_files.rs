@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use iolab_storage::{ExtraFiles, Need, PrivateFiles, Target};
 use iolab_workload::Kind;
 use iolab_workload::outcome::Ended;
-use iolab_workload::trial::{Backend, FileLayout, FileSet, TrialSpec};
+use iolab_workload::trial::{Backend, FileLayout, TrialSpec};
 
 use crate::files::{folder, run};
 use crate::skip;
@@ -17,7 +17,7 @@ use needs::settings;
 
 const BLOCK: u64 = 4096;
 const SIZE: u64 = 200 * BLOCK;
-const SEVERAL: &str = "6/spread=4/random:2/open=4";
+const SEVERAL: &str = "6";
 /// Backends that take files of their own in different ways.
 const BACKENDS: [Backend; 6] = [
     Backend::Sync,
@@ -237,7 +237,7 @@ fn all_files_are_examined_and_others_refused() {
     });
     assert!(sees_all);
     let more = TrialSpec {
-        files: Some(FileSet::of(7)),
+        files: Some(7),
         ..spec
     };
     assert!(run(&more, &target).is_err(), "it has six for each worker");

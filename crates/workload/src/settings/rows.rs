@@ -154,9 +154,9 @@ pub static SETTINGS: &[Setting] = rows! {
     { Region, name: "shift", kind: Word, exported: false, example: "rank",
       doc: "whose part of the region a process (rank) reads, so that the writer's page cache is not measured: none (its own), rank (the next rank's) or host (the part of a rank on another host)",
       word: trial.shift }
-    { Region, name: "files", kind: Word, exported: true, example: "8/random:1/open=8",
-      doc: "files of each thread, with layout=private: 100; 100/spread=8 (the largest has 8 times the size of the smallest); 100/random:4 (which file has the next 4 requests: roundrobin, random or sequential, for one file until all of it was visited); 100/open=20 (20 files have requests at the same time, the next follows when one was visited); none: one file",
-      word_or_none: trial.files }
+    { Region, name: "files", kind: Count, exported: true, example: "8",
+      doc: "files of each thread, with layout=private: requests go to each in turn; none: one file",
+      value_or_none: trial.files, put_count_or_none }
     { Load, name: "rate_slack", kind: Time, unit: "s", column: "rate_slack_ns", exported: false, example: "200us",
       doc: "how late requests of a rate may start so that one sleep of a thread serves several, up to 1ms; 0 for exact starts: a thread stops sleeping 50us before each and uses its CPU until then",
       value: trial.rate_slack, put_duration }

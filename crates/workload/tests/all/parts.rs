@@ -2,38 +2,9 @@
 
 use iolab_workload::cpus::Cpus;
 use iolab_workload::outcome::{Ended, RequestSizes, SizeCount};
-use iolab_workload::trial::{FileSet, Rate, SizeMix, Zone, Zones};
-use proptest::prelude::*;
+use iolab_workload::trial::{Rate, SizeMix, Zone, Zones};
 
 use crate::cells::trial;
-
-proptest! {
-    #[test]
-    fn sizes_of_files_add_up_within_bounds(
-        count in 1u32..200, spread in 1.0f64..50.0, more in 0u64..100_000,
-    ) {
-        let files = FileSet { spread, ..FileSet::of(count) };
-        let blocks = trial(&format!("bs=1 layout=private files={count}/spread={spread}")).smallest_region() + more;
-        let each = files.blocks_of_each(blocks);
-        prop_assert_eq!(each.iter().sum::<u64>(), blocks);
-        prop_assert_eq!(each.len(), count as usize);
-        let room = files.most_of_each(blocks);
-        for (own, most) in each.iter().zip(&room) {
-            prop_assert!((*own..=own + 2).contains(most), "{most} for {own}");
-        }
-        for fewer in (blocks - more / 2..blocks).rev().take(20) {
-            let fits = files.blocks_of_each(fewer).into_iter().zip(&room);
-            prop_assert!(fits.into_iter().all(|(own, most)| own <= *most), "{fewer}");
-        }
-        let (least, most) = (each.iter().min().unwrap(), each.iter().max().unwrap());
-        prop_assert!(*least >= 1);
-        let smallest = blocks as f64 / (f64::from(count) * (1.0 + spread) / 2.0);
-        if count > 1 {
-            prop_assert!((*least as f64 - smallest).abs() <= 1.0, "{least} of {smallest}");
-            prop_assert!((*most as f64 - smallest * spread).abs() <= 1.0, "{most}");
-        }
-    }
-}
 
 #[test]
 fn zones_are_consecutive() {

@@ -91,8 +91,8 @@ fn requests_have_size_durability_and_concurrency() {
     let mut told = Cases::default();
     for sets in [
         "",
-        "pattern=rand files=100/random layout=private threads=2",
-        "pattern=rand files=100/random layout=private",
+        "pattern=rand files=100 layout=private threads=2",
+        "pattern=rand files=100 layout=private",
         "pattern=rand files=1 layout=private",
         "read_percent=0 bs=2300 sync=fdatasync allocate=preallocated",
         "read_percent=0 bs=2300 sync=fdatasync allocate=append",
