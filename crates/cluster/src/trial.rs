@@ -13,9 +13,11 @@ use crate::clock::{Activity, Bounded, ClockJumped, CumulativeBytes, OtherClock, 
 use crate::link::{self, Gathered, Link, LossReason, LostRank, Team};
 use crate::shared_counters::{self, AccountShare, Shares};
 use iolab_workload::Error;
-use iolab_workload::counters::{Counters, DeviceStat, NfsIo, Pressure, ProcessIo, SharedAccounts};
+use iolab_workload::counters::{
+    Counters, DeviceStat, NfsIo, Pressure, ProcessIo, SharedAccounts, either,
+};
 use iolab_workload::operation::{Moved, PerOperation};
-use iolab_workload::outcome::{OperationSummary, Outcome, either};
+use iolab_workload::outcome::{OperationSummary, Outcome};
 use iolab_workload::region_state::{Extents, Medium, Region, Residency};
 
 /// Parameters of clock comparison, and waiting times between ranks.
@@ -340,7 +342,7 @@ fn counters((a, a_adds): (Counters, Shares), (b, b_adds): (Counters, Shares)) ->
         hardware: a.hardware.plus(b.hardware),
         pressure: Pressure {
             // Each process of a host also counts this for itself: a user can stop one of them.
-            suspended_ns: either(a.pressure.suspended_ns, b.pressure.suspended_ns, u64::max),
+            suspended_ns: either(u64::max)(a.pressure.suspended_ns, b.pressure.suspended_ns),
             ..match (a_adds.host, b_adds.host) {
                 (_, AccountShare::Nothing) => a.pressure,
                 (AccountShare::Nothing, _) => b.pressure,
@@ -348,7 +350,7 @@ fn counters((a, a_adds): (Counters, Shares), (b, b_adds): (Counters, Shares)) ->
             }
         },
         buffer_piece_bytes: both(a.buffer_piece_bytes, b.buffer_piece_bytes, u64::min),
-        drive_millidegrees: either(a.drive_millidegrees, b.drive_millidegrees, u64::max),
+        drive_millidegrees: either(u64::max)(a.drive_millidegrees, b.drive_millidegrees),
     }
 }
 
@@ -366,7 +368,7 @@ fn region(a: Region, b: Region, apart: bool) -> Region {
             },
             false => a,
         }),
-        owed_sync_ns: either(a.owed_sync_ns, b.owed_sync_ns, u64::max),
+        owed_sync_ns: either(u64::max)(a.owed_sync_ns, b.owed_sync_ns),
         evidence_ns: a.evidence_ns.max(b.evidence_ns),
     }
 }

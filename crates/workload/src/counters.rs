@@ -75,63 +75,6 @@ macro_rules! counter_set {
 }
 pub(crate) use counter_set;
 
-/// Meaning of the value of a machine's counter.
-enum Meaning {
-    /// A sum over time: grows with what holds programs up or takes time from them. More is worse.
-    Grows,
-    /// The state at a moment: less is worse.
-    State,
-}
-
-impl Meaning {
-    /// Value for the time between two snapshots.
-    fn since(&self, later: Option<u64>, earlier: Option<u64>) -> Option<u64> {
-        match self {
-            Self::Grows => known(u64::saturating_sub)(later, earlier),
-            Self::State => later,
-        }
-    }
-
-    /// Value of the machine that is worse off.
-    fn worst(&self, a: Option<u64>, b: Option<u64>) -> Option<u64> {
-        match self {
-            Self::Grows => either(u64::max)(a, b),
-            Self::State => either(u64::min)(a, b),
-        }
-    }
-}
-
-/// A [`counter_set`] of machines, each counter with its [`Meaning`].
-macro_rules! machine_counters {
-    (
-        $(#[$about:meta])*
-        pub struct $name:ident {
-            $($(#[$doc:meta])* pub $field:ident: $number:ty => $meaning:ident,)*
-        }
-    ) => {
-        counter_set! {
-            $(#[$about])*
-            pub struct $name {
-                $($(#[$doc])* pub $field: $number,)*
-            }
-        }
-
-        impl $name {
-            /// Difference to the snapshot `earlier`.
-            #[must_use]
-            pub fn since(self, earlier: Self) -> Self {
-                Self { $($field: Meaning::$meaning.since(self.$field, earlier.$field),)* }
-            }
-
-            /// Worse values of two machines, counter by counter.
-            #[must_use]
-            pub fn worst(self, other: Self) -> Self {
-                Self { $($field: Meaning::$meaning.worst(self.$field, other.$field),)* }
-            }
-        }
-    };
-}
-
 /// Combines two values; `None` unless both are known.
 pub(crate) fn known(
     join: impl Fn(u64, u64) -> u64,
@@ -140,10 +83,10 @@ pub(crate) fn known(
 }
 
 /// Combines two values; if only one is known, returns it.
-fn either(join: impl Fn(u64, u64) -> u64) -> impl Fn(Option<u64>, Option<u64>) -> Option<u64> {
+pub fn either<T>(join: impl Fn(T, T) -> T) -> impl Fn(Option<T>, Option<T>) -> Option<T> {
     move |a, b| match (a, b) {
         (Some(a), Some(b)) => Some(join(a, b)),
-        (one, none) => one.or(none),
+        (one, other) => one.or(other),
     }
 }
 
@@ -439,28 +382,48 @@ impl Hardware {
     }
 }
 
-machine_counters! {
+counter_set! {
     /// Waits, interrupts and sleep of the whole machine, and the CPU quota of this process. One snapshot, or the difference
     /// of two; a field is `None` if the system does not offer it.
     pub struct Pressure {
         /// Time in which at least one runnable task of the machine waited for a CPU, ns (PSI, `some`).
-        pub cpu_stall_ns: Option<u64> => Grows,
+        pub cpu_stall_ns: Option<u64>,
         /// Time in which at least one task waited for I/O, ns.
-        pub io_stall_ns: Option<u64> => Grows,
+        pub io_stall_ns: Option<u64>,
         /// Time in which at least one task waited for memory, ns.
-        pub memory_stall_ns: Option<u64> => Grows,
+        pub memory_stall_ns: Option<u64>,
         /// CPU time that the hypervisor gave to other guests while a CPU here was runnable, sum over all CPUs, ns. Counted in
         /// ticks, mostly of 10 ms.
-        pub steal_ns: Option<u64> => Grows,
+        pub steal_ns: Option<u64>,
         /// Number of interrupts on all CPUs: of devices, timers and other CPUs.
-        pub interrupts: Option<u64> => Grows,
+        pub interrupts: Option<u64>,
         /// Time that the machine slept, or the process was stopped by Ctrl-Z, ns.
-        pub suspended_ns: Option<u64> => Grows,
+        pub suspended_ns: Option<u64>,
         /// Time in which the control group of this process waited because its CPU quota was used up, sum over all CPUs, ns
         /// (cgroup v1 or v2).
-        pub throttled_ns: Option<u64> => Grows,
+        pub throttled_ns: Option<u64>,
         /// Highest frequency of the CPUs looked at, kHz, at the later snapshot.
-        pub cpu_khz: Option<u64> => State,
+        pub cpu_khz: Option<u64>,
+    }
+}
+
+impl Pressure {
+    /// Difference to the snapshot `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            cpu_khz: self.cpu_khz,
+            ..self.with(earlier, known(u64::saturating_sub))
+        }
+    }
+
+    /// Worse values of two machines: of the frequency the lower, of the others the greater.
+    #[must_use]
+    pub fn worst(self, other: Self) -> Self {
+        Self {
+            cpu_khz: either(u64::min)(self.cpu_khz, other.cpu_khz),
+            ..self.with(other, either(u64::max))
+        }
     }
 }
 

@@ -2,106 +2,94 @@
 
 use serde::{Deserialize, Serialize};
 
-use std::ops::{Index, IndexMut};
-
 use crate::names::named;
 
-/// Defines [`Operation`] and [`PerOperation`] from one list.
-macro_rules! operations {
-    ($($(#[doc = $doc:literal])* $([$default:ident])? $operation:ident = $name:literal in $field:ident,)+) => {
+/// Defines an enum of names, and a container with a value for each of them, from one list.
+macro_rules! values_by {
+    (
+        $(#[$about:meta])*
+        pub enum $key:ident: $what:literal
+        $(#[$about_values:meta])*
+        pub struct $values:ident
+        $($(#[doc = $doc:literal])* $([$default:ident])? $one:ident = $name:literal in $field:ident,)+
+    ) => {
         named! {
-            /// Kind of a request.
+            $(#[$about])*
             #[derive(Default, PartialOrd, Ord)]
-            pub enum Operation: "operation" {
-                $($(#[doc = $doc])* $(#[$default])? $operation = $name,)+
+            pub enum $key: $what {
+                $($(#[doc = $doc])* $(#[$default])? $one = $name,)+
             }
         }
 
-        /// A value for each operation.
+        $(#[$about_values])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-        pub struct PerOperation<T> {
+        pub struct $values<T> {
             $($(#[doc = $doc])* pub $field: T,)+
         }
 
-        impl<T> PerOperation<T> {
-            /// The value of `of` for each operation.
-            pub fn from_fn(mut of: impl FnMut(Operation) -> T) -> Self {
-                Self { $($field: of(Operation::$operation),)+ }
+        impl<T> $values<T> {
+            /// The value of `of` for each name.
+            pub fn from_fn(mut of: impl FnMut($key) -> T) -> Self {
+                Self { $($field: of($key::$one),)+ }
             }
 
             /// Applies `of` to each value.
-            pub fn map<U>(self, mut of: impl FnMut(T) -> U) -> PerOperation<U> {
-                PerOperation { $($field: of(self.$field),)+ }
+            pub fn map<U>(self, mut of: impl FnMut(T) -> U) -> $values<U> {
+                $values { $($field: of(self.$field),)+ }
             }
 
-            /// Combines each value with the value of `other` for the same operation.
-            pub fn zip<U, V>(
-                self,
-                other: PerOperation<U>,
-                mut with: impl FnMut(T, U) -> V,
-            ) -> PerOperation<V> {
-                PerOperation { $($field: with(self.$field, other.$field),)+ }
+            /// Combines each value with the value of `other` for the same name.
+            pub fn zip<U, V>(self, other: $values<U>, mut with: impl FnMut(T, U) -> V) -> $values<V> {
+                $values { $($field: with(self.$field, other.$field),)+ }
             }
 
             /// The values by reference.
-            pub fn as_ref(&self) -> PerOperation<&T> {
-                PerOperation { $($field: &self.$field,)+ }
+            pub fn as_ref(&self) -> $values<&T> {
+                $values { $($field: &self.$field,)+ }
             }
 
             /// The values by mutable reference.
-            pub fn as_mut(&mut self) -> PerOperation<&mut T> {
-                PerOperation { $($field: &mut self.$field,)+ }
+            pub fn as_mut(&mut self) -> $values<&mut T> {
+                $values { $($field: &mut self.$field,)+ }
             }
 
-            /// All values, in the order of [`Operation::ALL`].
+            /// All values, in the order of the names.
             pub fn into_values(self) -> impl Iterator<Item = T> {
                 [$(self.$field),+].into_iter()
             }
 
-            /// The sum of `of` over all operations, which saturates at 2^64 - 1.
-            pub fn sum(&self, of: impl Fn(&T) -> u64) -> u64 {
-                let sum = 0_u64;
-                $(let sum = sum.saturating_add(of(&self.$field));)+
-                sum
-            }
-
-            /// The saturating sum over the operations that the workload requests; excludes syncs.
-            pub fn sum_of_requests(&self, of: impl Fn(&T) -> u64) -> u64 {
-                let sum = 0_u64;
-                $(let sum = match Operation::$operation.is_request() {
-                    true => sum.saturating_add(of(&self.$field)),
-                    false => sum,
-                };)+
-                sum
-            }
-
-            /// Each operation and its value, in the order of [`Operation::ALL`].
-            pub fn iter(&self) -> impl Iterator<Item = (Operation, &T)> {
-                [$((Operation::$operation, &self.$field)),+].into_iter()
+            /// Each name and its value, in their order.
+            pub fn iter(&self) -> impl Iterator<Item = ($key, &T)> {
+                [$(($key::$one, &self.$field)),+].into_iter()
             }
         }
 
-        impl<T> Index<Operation> for PerOperation<T> {
+        impl<T> std::ops::Index<$key> for $values<T> {
             type Output = T;
 
-            fn index(&self, operation: Operation) -> &T {
-                match operation {
-                    $(Operation::$operation => &self.$field,)+
+            fn index(&self, key: $key) -> &T {
+                match key {
+                    $($key::$one => &self.$field,)+
                 }
             }
         }
 
-        impl<T> IndexMut<Operation> for PerOperation<T> {
-            fn index_mut(&mut self, operation: Operation) -> &mut T {
-                match operation {
-                    $(Operation::$operation => &mut self.$field,)+
+        impl<T> std::ops::IndexMut<$key> for $values<T> {
+            fn index_mut(&mut self, key: $key) -> &mut T {
+                match key {
+                    $($key::$one => &mut self.$field,)+
                 }
             }
         }
     };
 }
+pub(crate) use values_by;
 
-operations! {
+values_by! {
+    /// Kind of a request.
+    pub enum Operation: "operation"
+    /// A value for each operation.
+    pub struct PerOperation
     /// Reads.
     [default] Read = "read" in read,
     /// Writes.
@@ -110,6 +98,22 @@ operations! {
     Sync = "sync" in sync,
     /// Releases blocks.
     Trim = "trim" in trim,
+}
+
+impl<T> PerOperation<T> {
+    /// The sum of `of` over all operations, which saturates at 2^64 - 1.
+    pub fn sum(&self, of: impl Fn(&T) -> u64) -> u64 {
+        let values = self.as_ref().into_values();
+        values.map(of).fold(0, u64::saturating_add)
+    }
+
+    /// The saturating sum over the operations that the workload requests; excludes syncs.
+    pub fn sum_of_requests(&self, of: impl Fn(&T) -> u64) -> u64 {
+        let requested = self.iter().filter(|(operation, _)| operation.is_request());
+        requested
+            .map(|(_, own)| of(own))
+            .fold(0, u64::saturating_add)
+    }
 }
 
 impl Operation {

@@ -7,7 +7,7 @@ use std::{fmt, mem};
 pub use iolab_latency::LatencySummary;
 use serde::{Deserialize, Serialize};
 
-use crate::counters::Counters;
+use crate::counters::{Counters, either};
 use crate::cpus::Cpus;
 use crate::error::{Error, Result};
 use crate::histogram::over_time::LatencyOverTime;
@@ -64,14 +64,6 @@ impl Tally {
             (Some(_), None) => {}
         }
         add_few(&mut self.latency, &part.latency)
-    }
-}
-
-/// Joins two values; the one alone if the other is missing.
-pub fn either<T>(a: Option<T>, b: Option<T>, plus: impl Fn(T, T) -> T) -> Option<T> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(plus(a, b)),
-        (one, other) => one.or(other),
     }
 }
 
@@ -399,16 +391,15 @@ impl Outcome {
         self.in_flight = self.in_flight.zip(part.in_flight).map(|(a, b)| a + b);
         self.end_sync_ns = self.end_sync_ns.max(part.end_sync_ns);
         self.paused_ns += part.paused_ns;
-        self.rate_report = either(self.rate_report, part.rate_report, RateReport::plus);
+        self.rate_report = either(RateReport::plus)(self.rate_report, part.rate_report);
         self.series = mem::take(&mut self.series).plus(part.series.clone());
         let over_time = self.latency_over_time.take();
-        self.latency_over_time = either(over_time, part.latency_over_time.clone(), |a, b| {
-            a.zip(b, LatencyOverTime::plus)
-        });
-        self.verified = either(self.verified, part.verified, Verified::plus);
+        let plus = |a: PerOperation<LatencyOverTime>, b| a.zip(b, LatencyOverTime::plus);
+        self.latency_over_time = either(plus)(over_time, part.latency_over_time.clone());
+        self.verified = either(Verified::plus)(self.verified, part.verified);
         self.request_sizes = mem::take(&mut self.request_sizes).plus(part.request_sizes.clone());
         self.cpus_used = self.cpus_used.plus(&part.cpus_used);
-        self.run_delay_ns = either(self.run_delay_ns, part.run_delay_ns, |a, b| a + b);
+        self.run_delay_ns = either(|a, b| a + b)(self.run_delay_ns, part.run_delay_ns);
         let (sums, parts) = (self.operations.as_mut(), part.operations.as_ref());
         sums.zip(parts, Tally::add)
     }

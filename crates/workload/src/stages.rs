@@ -1,63 +1,17 @@
 //! The stages of a request: which layer has it when, and how long.
 
-use std::ops::{Index, IndexMut};
-
 use crate::counters::{Number, counter_set, known};
 use crate::histogram::{LatencyHistogram, new_latency_histogram};
 use crate::names::named;
+use crate::operation::values_by;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Defines [`Stage`] and [`PerStage`] from one list.
-macro_rules! stages {
-    ($($(#[doc = $doc:literal])* $([$default:ident])? $stage:ident = $name:literal in $field:ident,)+) => {
-        named! {
-            /// A part of the time that a request takes.
-            #[derive(Default, PartialOrd, Ord)]
-            pub enum Stage: "stage" {
-                $($(#[doc = $doc])* $(#[$default])? $stage = $name,)+
-            }
-        }
-
-        /// A value for each stage.
-        #[derive(Debug, Clone, Copy, PartialEq, Default)]
-        pub struct PerStage<T> {
-            $($(#[doc = $doc])* pub $field: T,)+
-        }
-
-        impl<T> PerStage<T> {
-            /// The value that `of` has for each stage.
-            pub fn from_fn(mut of: impl FnMut(Stage) -> T) -> Self {
-                Self { $($field: of(Stage::$stage),)+ }
-            }
-
-            /// Each stage with its value, in the order of [`Stage::ALL`].
-            pub fn iter(&self) -> impl Iterator<Item = (Stage, &T)> {
-                [$((Stage::$stage, &self.$field)),+].into_iter()
-            }
-        }
-
-        impl<T> Index<Stage> for PerStage<T> {
-            type Output = T;
-
-            fn index(&self, stage: Stage) -> &T {
-                match stage {
-                    $(Stage::$stage => &self.$field,)+
-                }
-            }
-        }
-
-        impl<T> IndexMut<Stage> for PerStage<T> {
-            fn index_mut(&mut self, stage: Stage) -> &mut T {
-                match stage {
-                    $(Stage::$stage => &mut self.$field,)+
-                }
-            }
-        }
-    };
-}
-
-stages! {
+values_by! {
+    /// A part of the time that a request takes.
+    pub enum Stage: "stage"
+    /// A value for each stage.
+    pub struct PerStage
     /// From the engine's stamp to the start of the request in the block layer: file system, limits of control groups,
     /// throttled writeback, waiting for a tag.
     [default] Admission = "admission" in admission,

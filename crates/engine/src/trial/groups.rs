@@ -16,11 +16,11 @@ use crate::worker::WorkerOutcome;
 use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_storage::Target;
-use iolab_workload::counters::{Counters, Hardware, ProcessIo};
+use iolab_workload::counters::{Counters, Hardware, ProcessIo, either};
 use iolab_workload::group::GroupTrial;
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::operation::{Operation, PerOperation};
-use iolab_workload::outcome::{Ended, GroupOutcome, Outcome, Tally, either};
+use iolab_workload::outcome::{Ended, GroupOutcome, Outcome, Tally};
 use iolab_workload::region_state::{Region, Verified};
 use iolab_workload::trial::{Backend, CacheState, FileLayout, TrialSpec};
 use iolab_workload::{Error, Result};
@@ -239,13 +239,10 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
     let mut pieces: Option<Pieces> = None;
     for worker in workers {
         hardware = Some(hardware.map_or(worker.hardware, |sum| sum.plus(worker.hardware)));
-        pieces = either(pieces, worker.pieces, Pieces::plus);
+        pieces = either(Pieces::plus)(pieces, worker.pieces);
         let counters = &mut merged.counters;
-        counters.process_io = either(
-            counters.process_io,
-            worker.thread.process_io,
-            ProcessIo::plus,
-        );
+        counters.process_io =
+            either(ProcessIo::plus)(counters.process_io, worker.thread.process_io);
         counters.usage = counters.usage.plus(worker.thread.usage);
         let times_ns = merged.add(&worker.account);
         merged.effective = worker.account.effective.clone();
