@@ -14,7 +14,6 @@ use iolab_host::machine::{
     HugePages, Machine, io_uring_disabled, memory_available_bytes, memory_bytes,
     transparent_huge_pages,
 };
-use iolab_host::processor::CoreKind;
 use iolab_host::pseudo_files::{number_of, text_of};
 use iolab_host::{cgroup, processor};
 use iolab_record::digest;
@@ -113,9 +112,6 @@ fn machine(list: &mut Environment, cpu: &Path) {
     list.put(&KEYS.machine_product, machine.product);
     list.put(&KEYS.machine_is_virtual, machine.is_virtual);
     list.put(&KEYS.cpu_model, machine.cpu_model);
-    let kinds = processor::core_kinds(proc, sys);
-    let kinds: Vec<String> = kinds.iter().map(CoreKind::to_string).collect();
-    list.put(&KEYS.cpu_core_kinds, kinds.join("; "));
     list.put(&KEYS.cpu_usable_count, processor::usable());
     list.put(&KEYS.cpu_governor, processor::governor(cpu));
     let khz = |bound: &str| number_of(cpu.join(format!("cpufreq/scaling_{bound}_freq")));

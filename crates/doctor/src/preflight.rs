@@ -140,7 +140,6 @@ impl Plan {
             (Topic::Cache, "device-cache") => self.reads && !self.runs_programs,
             (Topic::Limits, "cpu" | "traffic") => true,
             (Topic::Limits, "memory") => self.buffered,
-            (Topic::Processor, "battery") => true,
             (Topic::Load, _) => true,
             _ => false,
         }
@@ -274,7 +273,6 @@ mod tests {
     fn few_remarks_are_shown_and_all_kept() {
         let mut preflight = busy();
         let facts = &mut preflight.facts;
-        facts.processor.on_battery = Some(true);
         facts.cgroup = cgroup::CgroupLimits {
             cpus: Some(1.0),
             memory_bytes: None,
@@ -288,7 +286,7 @@ mod tests {
             load.cpus_stolen = Some(1.0);
         }
         let remarks = preflight.remarks(std::iter::once(&cell(|_| ())));
-        assert_eq!(remarks.len(), 7);
+        assert_eq!(remarks.len(), 6);
         assert_eq!(remarks.iter().filter(|r| r.shown).count(), SHOWN_MAX);
         assert!(remarks[0].finding.severity == Severity::MustFix && remarks[0].shown);
         insta::assert_snapshot!(remarks[0].text(), @"50 B of 100 B (50 %) is a hole: it reads as zeros without any device; remedy: cp --sparse=never --reflink=never --no-clobber '' .full    # then measure the copy");

@@ -355,7 +355,7 @@ pub(crate) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
         machine: machine.name(),
         is_virtual: machine.is_virtual,
         memory_bytes: machine::memory_bytes(),
-        processor: Processor::read(proc, sys),
+        processor: Processor::read(sys),
         huge_pages: machine::huge_pages_in_force(),
         open_files: getrlimit(Resource::Nofile).current,
         load: Some(Load::look(proc, target.stack(), LOOK)),

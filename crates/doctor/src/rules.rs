@@ -88,10 +88,7 @@ const RULES: &[Rule] = &table! {
     (Topic::Cache, "host-cache", |facts| all(target::of_host(facts)));
     (Topic::Clock, "clock", |facts| all(processor::clock(facts)));
     (Topic::Processor, "count", |facts| all(processor::count(facts)));
-    (Topic::Processor, "core-kinds", |facts| all(processor::core_kinds(facts)));
     (Topic::Processor, "frequency", |facts| all(processor::frequency(facts)));
-    (Topic::Processor, "battery", |facts| all(processor::battery(facts)));
-    (Topic::Processor, "heat", |facts| all(processor::heat(facts)));
     (Topic::Processor, "huge-pages", |facts| all(processor::huge_pages(facts)));
     (Topic::Processor, "events", |facts| all(processor::events(facts)));
     (Topic::Processor, "pressure", |facts| all(processor::pressure(facts)));

@@ -14,7 +14,6 @@ use crate::{cgroup, counters};
 use iolab_storage::Stack;
 use iolab_storage::procfs::{self, CpuTicks, ProcessStat};
 use iolab_workload::counters::Counters;
-use iolab_workload::cpus::Cpus;
 use iolab_workload::table;
 
 /// Names of the machine.
@@ -35,8 +34,6 @@ impl Machine {
     pub fn read(proc: &Path, sys: &Path) -> Self {
         let firmware = |file: &str| text_of(sys.join("class/dmi/id").join(file));
         let models = cpu_models(proc);
-        let mut names: Vec<&str> = models.iter().map(|(_, name)| &**name).collect();
-        names.dedup();
         Self {
             vendor: firmware("sys_vendor"),
             product: firmware("product_name").or_else(|| {
@@ -44,7 +41,7 @@ impl Machine {
                 Some(model.trim_end_matches('\0').to_owned())
             }),
             is_virtual: is_virtual(proc, sys),
-            cpu_model: (!names.is_empty()).then(|| names.join(" + ")),
+            cpu_model: (!models.is_empty()).then(|| models.join(" + ")),
         }
     }
 
@@ -58,10 +55,10 @@ impl Machine {
     }
 }
 
-/// Models of processors or cores by name, each with its CPUs; empty where the system does not name them.
-pub(crate) fn cpu_models(proc: &Path) -> Vec<(Cpus, String)> {
+/// Models of the CPUs, each once: cores of ARM by their numbers, others by the kernel's name.
+fn cpu_models(proc: &Path) -> Vec<String> {
     let text = text_of(proc.join("cpuinfo")).unwrap_or_default();
-    let mut models: Vec<(Cpus, String)> = Vec::new();
+    let mut models: Vec<String> = Vec::new();
     for block in text.split("\n\n") {
         let field = |name: &str| {
             let mut lines = block.lines().filter_map(|line| line.split_once(':'));
@@ -72,14 +69,8 @@ pub(crate) fn cpu_models(proc: &Path) -> Vec<(Cpus, String)> {
         let named = field("model name").map(str::to_owned);
         let core = || Some(core_name(number("CPU implementer")?, number("CPU part")?));
         // ARM kernels show a "model name" to 32-bit programs only, and it names no core.
-        let Some(name) = core().or(named) else {
-            continue;
-        };
-        let cpu = Cpus::new(field("processor").and_then(|text| text.parse().ok()));
-        match models.iter_mut().find(|(_, known)| *known == name) {
-            Some((cpus, _)) => *cpus = cpus.plus(&cpu),
-            None => models.push((cpu, name)),
-        }
+        let name = core().or(named);
+        models.extend(name.filter(|name| !models.contains(name)));
     }
     models
 }
@@ -441,9 +432,6 @@ mod tests {
         );
         assert_eq!(machine.name().as_deref(), Some("Radxa ROCK 5B"));
         assert_eq!(machine.is_virtual, Some(false));
-        let models = cpu_models(&tree.path().join("proc"));
-        let cpus: Vec<String> = models.iter().map(|(cpus, _)| cpus.to_string()).collect();
-        assert_eq!(cpus, ["0-3", "4-5"]);
     }
 
     #[test]

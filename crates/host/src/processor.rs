@@ -1,9 +1,6 @@
 //! The processors: how many are usable, and their frequency.
 //! Sources: Documentation/admin-guide/pm/cpufreq.rst and cputopology.rst of Linux.
 //!
-//! Kinds of cores: processors with fast and with economical cores (big.LITTLE, hybrid).
-//! Sources: Documentation/scheduler/sched-capacity.rst and Documentation/ABI/testing/sysfs-devices-system-cpu of Linux.
-//!
 //! Check that real-time threads leave CPUs to other programs. Source:
 //! Documentation/scheduler/sched-rt-group.rst of Linux.
 //!
@@ -12,11 +9,8 @@
 #[cfg(test)]
 mod tests;
 use std::path::Path;
-use std::{fmt, fs};
 
-use crate::machine::cpu_models;
-use crate::pseudo_files::{number_of, text_of};
-use iolab_workload::cpus::Cpus;
+use crate::pseudo_files::text_of;
 use iolab_workload::{Error, Result};
 
 /// Description of the processors; properties that the system does not report are `None`.
@@ -26,31 +20,19 @@ pub struct Processor {
     pub usable: Option<u64>,
     /// Number of CPUs present.
     pub present: Option<u64>,
-    /// Kinds of cores; empty where all are alike.
-    pub kinds: Vec<CoreKind>,
     /// Frequency governor: `performance`, `powersave`, `schedutil`.
     pub governor: Option<String>,
-    /// Whether the frequency may temporarily exceed the nominal one.
-    pub boost: Option<bool>,
-    /// Number of slow-downs by heat since boot.
-    pub throttled: Option<u64>,
-    /// Whether the machine runs on its battery.
-    pub on_battery: Option<bool>,
 }
 
 impl Processor {
-    /// Reads `proc` (`/proc`) and `sys` (`/sys`).
-    pub fn read(proc: &Path, sys: &Path) -> Self {
+    /// Reads `sys` (`/sys`).
+    pub fn read(sys: &Path) -> Self {
         let cpus = sys.join("devices/system/cpu");
         let cpu0 = cpus.join("cpu0");
         Self {
             usable: usable(),
             present: text_of(cpus.join("present")).and_then(|text| count_of(&text)),
-            kinds: core_kinds(proc, sys),
             governor: governor(&cpu0),
-            boost: boost(&cpus),
-            throttled: throttled(&cpus),
-            on_battery: on_battery(&sys.join("class/power_supply")),
         }
     }
 }
@@ -75,127 +57,6 @@ fn count_of(list: &str) -> Option<u64> {
             last.checked_sub(first)?.checked_add(1)
         })
         .sum()
-}
-
-fn boost(cpus: &Path) -> Option<bool> {
-    let off = text_of(cpus.join("intel_pstate/no_turbo")).map(|text| text == "0");
-    off.or_else(|| text_of(cpus.join("cpufreq/boost")).map(|text| text == "1"))
-}
-
-/// Slow-downs by heat, the greatest count of a package; the cores of a package share one count.
-fn throttled(cpus: &Path) -> Option<u64> {
-    let counts = fs::read_dir(cpus).ok()?.filter_map(|entry| {
-        text_of(
-            entry
-                .ok()?
-                .path()
-                .join("thermal_throttle/package_throttle_count"),
-        )
-    });
-    counts.filter_map(|text| text.parse().ok()).max()
-}
-
-/// Whether the machine runs on battery: the mains supply is offline, or there is none and a battery discharges
-/// (Documentation/ABI/testing/sysfs-class-power).
-fn on_battery(folder: &Path) -> Option<bool> {
-    let supplies: Vec<_> = fs::read_dir(folder)
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .collect();
-    let of_type = |kind: &'static str| {
-        let is_it =
-            move |path: &&std::path::PathBuf| text_of(path.join("type")).is_some_and(|t| t == kind);
-        supplies.iter().filter(is_it)
-    };
-    let mains: Vec<bool> = of_type("Mains")
-        .filter_map(|path| text_of(path.join("online")))
-        .map(|online| online == "1")
-        .collect();
-    if !mains.is_empty() {
-        return Some(!mains.contains(&true));
-    }
-    // Mice and keyboards have batteries too, with the scope Device.
-    let empties = |path: &std::path::PathBuf| {
-        let of_device = text_of(path.join("scope")).is_some_and(|scope| scope == "Device");
-        let status = text_of(path.join("status")).filter(|_| !of_device)?;
-        Some(status == "Discharging")
-    };
-    of_type("Battery").filter_map(empties).reduce(|a, b| a || b)
-}
-
-/// Cores of one kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CoreKind {
-    /// CPUs of this kind.
-    pub cpus: Cpus,
-    /// Model name, where the kinds differ in it.
-    pub model: Option<String>,
-    /// Scheduler capacity: work per time, 1024 for the fastest cores.
-    pub capacity: Option<u64>,
-    /// Size of a first-level data cache as the kernel writes it: `32K`.
-    pub l1d: Option<String>,
-    /// Highest frequency, kHz.
-    pub frequency_max_khz: Option<u64>,
-    /// Frequency governor.
-    pub governor: Option<String>,
-}
-
-/// Kinds of cores below `sys`, by their first CPU; empty where all are alike. Cores of the same model and
-/// capacity are of one kind, whatever frequency each reaches.
-pub fn core_kinds(proc: &Path, sys: &Path) -> Vec<CoreKind> {
-    let models = cpu_models(proc);
-    let folder = sys.join("devices/system/cpu");
-    let online: Option<Cpus> = text_of(folder.join("online")).and_then(|list| list.parse().ok());
-    let mut kinds: Vec<CoreKind> = Vec::new();
-    for cpu in online.unwrap_or_default().numbers() {
-        let own = folder.join(format!("cpu{cpu}"));
-        let is_of = |(cpus, _): &&(Cpus, String)| cpus.numbers().contains(cpu);
-        let kind = CoreKind {
-            cpus: Cpus::new([*cpu]),
-            model: models.iter().find(is_of).map(|(_, name)| name.clone()),
-            capacity: number_of(own.join("cpu_capacity")),
-            l1d: text_of(own.join("cache/index0/size")),
-            frequency_max_khz: number_of(own.join("cpufreq/cpuinfo_max_freq")),
-            governor: governor(&own),
-        };
-        let alike = |known: &&mut CoreKind| {
-            (&known.model, known.capacity, &known.l1d) == (&kind.model, kind.capacity, &kind.l1d)
-        };
-        match kinds.iter_mut().find(alike) {
-            Some(known) => {
-                known.cpus = known.cpus.plus(&kind.cpus);
-                known.frequency_max_khz = known.frequency_max_khz.max(kind.frequency_max_khz);
-            }
-            None => kinds.push(kind),
-        }
-    }
-    match kinds.len() {
-        0 | 1 => Vec::new(),
-        _ => kinds,
-    }
-}
-
-/// One line: `0-3 Arm Cortex-A55, capacity 446, up to 1800000 kHz, schedutil`.
-impl fmt::Display for CoreKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.cpus)?;
-        if let Some(model) = &self.model {
-            write!(f, " {model}")?;
-        }
-        if let Some(capacity) = self.capacity {
-            write!(f, ", capacity {capacity}")?;
-        }
-        if let Some(size) = &self.l1d {
-            write!(f, ", L1d {size}")?;
-        }
-        if let Some(khz) = self.frequency_max_khz {
-            write!(f, ", up to {khz} kHz")?;
-        }
-        match &self.governor {
-            Some(governor) => write!(f, ", {governor}"),
-            None => Ok(()),
-        }
-    }
 }
 
 const FOLDER: &str = "/proc/sys/kernel";

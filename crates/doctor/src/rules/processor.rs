@@ -7,7 +7,6 @@
 use super::{Facts, Said, fine, must_fix, shell_word, worth_knowing};
 use iolab_host::device::Device;
 use iolab_host::machine::Load;
-use iolab_host::processor::CoreKind;
 use iolab_host::system_control::OtherControl;
 use iolab_workload::counters::NoHardware;
 use iolab_workload::units::{format_bytes, format_ns, format_percent, significant};
@@ -50,55 +49,16 @@ pub(super) fn count(facts: &Facts) -> Option<Said> {
     })
 }
 
-/// Reports cores of several kinds.
-pub(super) fn core_kinds(facts: &Facts) -> Option<Said> {
-    let kinds = &facts.processor.kinds;
-    if kinds.is_empty() {
-        return None;
-    }
-    let texts: Vec<String> = kinds.iter().map(CoreKind::to_string).collect();
-    let finding = worth_knowing(format!(
-        "the CPUs differ in speed ({}): which of them a thread runs on changes what it measures",
-        texts.join("; ")
-    ));
-    let fastest = kinds.iter().max_by_key(|kind| kind.capacity);
-    Some(match fastest.filter(|kind| kind.capacity.is_some()) {
-        Some(kind) => finding.remedy(format!("iolab run EXPERIMENT --set cpus={}", kind.cpus)),
-        None => finding,
-    })
-}
-
 /// Reports frequencies that follow the load.
 pub(super) fn frequency(facts: &Facts) -> Option<Said> {
     let processor = &facts.processor;
-    let boost = match processor.boost {
-        Some(true) => "; boost is on: the frequency depends on heat and on how many cores work",
-        Some(false) => "; boost is off",
-        None => "",
-    };
     Some(match processor.governor.as_deref() {
         None if facts.is_virtual == Some(true) => fine("the host controls the CPU frequency; this guest cannot see it"),
         None => return None,
-        Some("performance") => fine(format!("the governor is performance{boost}")),
-        Some(governor) => worth_knowing(format!("the governor is {governor}: waiting for a device lets the frequency drop, which lengthens short requests{boost}"))
+        Some("performance") => fine("the governor is performance"),
+        Some(governor) => worth_knowing(format!("the governor is {governor}: waiting for a device lets the frequency drop, which lengthens short requests"))
         .remedy("sudo cpupower frequency-set -g performance"),
     })
-}
-
-/// Reports battery power.
-pub(super) fn battery(facts: &Facts) -> Option<Said> {
-    let is_on = facts.processor.on_battery == Some(true);
-    is_on.then(|| {
-        worth_knowing("the machine runs on battery: processor and disk may be slowed down; connect it to power")
-    })
-}
-
-/// Reports heat.
-pub(super) fn heat(facts: &Facts) -> Option<Said> {
-    let times = facts.processor.throttled.filter(|times| *times > 0)?;
-    Some(worth_knowing(format!(
-        "heat has throttled the processors {times} times since the machine was started"
-    )))
 }
 
 /// Reports the use of huge pages for buffers.

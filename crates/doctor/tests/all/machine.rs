@@ -88,10 +88,6 @@ pub(crate) fn quiet() -> Facts {
             usable: Some(8),
             present: Some(8),
             governor: Some("performance".to_owned()),
-            boost: Some(true),
-            throttled: Some(0),
-            on_battery: Some(false),
-            ..Processor::default()
         },
         huge_pages: Some("madvise".to_owned()),
         cgroup: CgroupLimits {

@@ -5,11 +5,9 @@ use iolab_host::cgroup::IoLimit;
 use iolab_host::counters::FileBlocks;
 use iolab_host::device::{Backing, Device, Transport};
 use iolab_host::machine::Load;
-use iolab_host::processor::CoreKind;
 use iolab_host::system_control::OtherControl;
 use iolab_storage::{Layering, Layers, TargetKind};
 use iolab_workload::counters::{NoHardware, Traffic};
-use iolab_workload::cpus::Cpus;
 
 use crate::cases::Cases;
 use crate::machine::{GIB, MIB, PROBE, quiet, transfer};
@@ -337,17 +335,6 @@ const MACHINE: &[Change] = &[
         f.processor.usable = Some(2);
         f.cgroup.cpus = Some(2.0);
     }),
-    ("CPUs of two kinds", |f| {
-        let kind = |first, last, capacity| CoreKind {
-            cpus: Cpus::new(first..=last),
-            model: None,
-            capacity: Some(capacity),
-            l1d: None,
-            frequency_max_khz: None,
-            governor: None,
-        };
-        f.processor.kinds = vec![kind(0, 3, 446), kind(4, 5, 1024)];
-    }),
     ("powersave", |f| {
         f.processor.governor = Some("powersave".to_owned())
     }),
@@ -357,8 +344,6 @@ const MACHINE: &[Change] = &[
     ("ondemand", |f| {
         f.processor.governor = Some("ondemand".to_owned())
     }),
-    ("a battery", |f| f.processor.on_battery = Some(true)),
-    ("throttling", |f| f.processor.throttled = Some(3)),
     ("no events for this user", |f| {
         f.hardware = Some(Err(NoHardware::NotPermitted))
     }),

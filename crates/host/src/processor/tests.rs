@@ -1,108 +1,27 @@
 //! Tests.
 
+use std::fs;
+
 use super::*;
 use iolab_workload::Kind;
 use needs::Tree;
 
 #[test]
-fn a_laptop_is_described() {
+fn what_is_not_told_is_left_out() {
     let tree = Tree::empty();
+    let read = || Processor::read(tree.path());
+    assert_eq!((read().present, read().governor), (None, None));
     tree.files(
         "devices/system/cpu",
         &[
             ("present", "0-3,8-9"),
             ("cpu0/cpufreq/scaling_governor", "powersave"),
-            ("cpu0/thermal_throttle/package_throttle_count", "0"),
-            ("cpu1/thermal_throttle/package_throttle_count", "12"),
-            ("intel_pstate/no_turbo", "1"),
         ],
     );
-    tree.file("class/power_supply/AC/type", "Mains");
-    tree.file("class/power_supply/AC/online", "0");
-    tree.file("class/power_supply/BAT0/type", "Battery");
-    tree.file("class/power_supply/BAT0/status", "Charging");
-    let processor = Processor::read(tree.path(), tree.path());
-    assert_eq!(processor.present, Some(6));
-    assert_eq!(processor.governor.as_deref(), Some("powersave"));
-    assert_eq!(processor.boost, Some(false));
-    assert_eq!(processor.throttled, Some(12));
-    assert_eq!(processor.on_battery, Some(true));
-}
-
-#[test]
-fn a_battery_without_mains_tells_by_its_status() {
-    let tree = Tree::empty();
-    assert_eq!(on_battery(tree.path()), None);
-    tree.file("mouse/type", "Battery");
-    tree.file("mouse/scope", "Device");
-    tree.file("mouse/status", "Discharging");
-    assert_eq!(on_battery(tree.path()), None);
-    tree.file("BAT0/type", "Battery");
-    tree.file("BAT0/status", "Discharging");
-    assert_eq!(on_battery(tree.path()), Some(true));
-}
-
-#[test]
-fn what_is_not_told_is_left_out() {
-    let tree = Tree::empty();
-    let processor = Processor::read(tree.path(), tree.path());
-    assert_eq!((processor.present, processor.boost), (None, None));
+    let governor = Some("powersave".to_owned());
+    assert_eq!((read().present, read().governor), (Some(6), governor));
     assert_eq!(count_of("0-x"), None);
     assert_eq!(count_of("3-1"), None);
-}
-
-fn kinds(tree: &Tree) -> Vec<String> {
-    let kinds = core_kinds(&tree.path().join("proc"), &tree.path().join("sys"));
-    kinds.iter().map(CoreKind::to_string).collect()
-}
-
-#[test]
-fn fast_and_economical_cores_are_of_two_kinds() {
-    let tree = Tree::empty();
-    tree.files("sys/devices/system/cpu", &[("online", "0-3")]);
-    let mut cpuinfo = String::new();
-    for (cpu, part, capacity, khz) in [
-        (0, "0xd05", "446", "1800000"),
-        (1, "0xd05", "446", "1800000"),
-        (2, "0xd0b", "1024", "2256000"),
-        (3, "0xd0b", "1024", "2304000"),
-    ] {
-        cpuinfo += &format!("processor : {cpu}\nCPU implementer : 0x41\nCPU part : {part}\n\n");
-        tree.files(
-            &format!("sys/devices/system/cpu/cpu{cpu}"),
-            &[
-                ("cpu_capacity", capacity),
-                ("cpufreq/cpuinfo_max_freq", khz),
-                ("cpufreq/scaling_governor", "schedutil"),
-            ],
-        );
-    }
-    tree.files("proc", &[("cpuinfo", &cpuinfo)]);
-    assert_eq!(
-        kinds(&tree),
-        [
-            "0-1 Arm Cortex-A55, capacity 446, up to 1800000 kHz, schedutil",
-            "2-3 Arm Cortex-A76, capacity 1024, up to 2304000 kHz, schedutil"
-        ]
-    );
-}
-
-#[test]
-fn cores_of_one_name_differ_by_caches() {
-    let tree = Tree::empty();
-    tree.files("sys/devices/system/cpu", &[("online", "0-2")]);
-    for (cpu, size) in [(0, "48K"), (1, "48K"), (2, "32K")] {
-        let folder = format!("sys/devices/system/cpu/cpu{cpu}/cache/index0");
-        tree.files(&folder, &[("size", size)]);
-    }
-    assert_eq!(kinds(&tree), ["0-1, L1d 48K", "2, L1d 32K"]);
-}
-
-#[test]
-fn cores_that_are_alike_have_no_kinds() {
-    let tree = Tree::empty();
-    tree.files("sys/devices/system/cpu", &[("online", "0-1")]);
-    assert!(kinds(&tree).is_empty());
 }
 
 #[test]

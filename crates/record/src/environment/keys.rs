@@ -73,7 +73,6 @@ keys! {
     machine_product: Text = "product name of the machine, as its firmware or its device tree has it";
     machine_is_virtual: Flag = "whether a hypervisor is below: what the processor says, elsewhere firmware and device tree";
     cpu_model: Text = "model of the processor; on ARM designer and name of its cores, of all kinds that it has";
-    cpu_core_kinds: Text = "cores of several kinds, each with its CPUs, capacity (the fastest have 1024), first-level data cache, highest frequency and governor; lacks where all are alike";
     cpu_usable_count: Whole = "CPUs that the process may use";
     cpu_governor: Text = "frequency governor of the first CPU";
     cpu_frequency_min_khz: Whole = "lowest frequency that the governor may choose, kHz";
