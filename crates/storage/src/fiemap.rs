@@ -72,7 +72,7 @@ struct Fiemap {
 
 /// Passes the first extents of a range to `see`, in ascending order and at most [`EXTENTS`]; `None` where the
 /// file system does not report them.
-pub fn with_extents<T>(
+pub(crate) fn with_extents<T>(
     file: &File,
     range: &Range<u64>,
     see: impl FnOnce(&[FiemapExtent]) -> T,
@@ -93,6 +93,43 @@ pub fn with_extents<T>(
     let result = unsafe { libc::ioctl(file.as_raw_fd(), REQUEST as _, &raw mut map) };
     let count = (map.head.fm_mapped_extents as usize).min(EXTENTS);
     (result == 0).then(|| see(&map.extents[..count]))
+}
+
+/// Shows each part of `range` in one answer of the kernel, in ascending order: with its extent, or `None` in a hole. Returns the end
+/// of what was shown; `None` if the file system does not list extents.
+pub fn show_parts(
+    file: &File,
+    range: &Range<u64>,
+    show: impl FnMut(Range<u64>, Option<&FiemapExtent>),
+) -> Option<u64> {
+    with_extents(file, range, |extents| show_extents(extents, range, show))
+}
+
+/// Shows each part of `range` that a list of extents describes: all of it, unless the list is full.
+pub fn show_extents(
+    extents: &[FiemapExtent],
+    range: &Range<u64>,
+    mut show: impl FnMut(Range<u64>, Option<&FiemapExtent>),
+) -> u64 {
+    let mut at = range.start;
+    for extent in extents {
+        let start = extent.fe_logical.clamp(at, range.end);
+        let end = extent.fe_logical.saturating_add(extent.fe_length);
+        let end = end.clamp(start, range.end);
+        if start > at {
+            show(at..start, None);
+        }
+        if end > start {
+            show(start..end, Some(extent));
+        }
+        at = end;
+    }
+    // A full list goes on, unless it leads nowhere.
+    let is_whole = extents.len() < EXTENTS || at == range.start;
+    if is_whole && at < range.end {
+        show(at..range.end, None);
+    }
+    if is_whole { range.end } else { at }
 }
 
 /// The next stretch of data from `at` on and before `end`, where it is empty without data; `None` where the file system does
@@ -149,7 +186,41 @@ pub(crate) fn moves_data(file: impl AsFd) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn parts_cover_the_range_once(
+            start in 0..1u64 << 40, length in 1..1u64 << 40, full: bool,
+            list in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u32>()), 0..=EXTENTS),
+        ) {
+            let range = start..start + length;
+            let list = list.into_iter().map(|(fe_logical, fe_length, fe_flags)| FiemapExtent {
+                fe_logical,
+                fe_length,
+                fe_flags,
+                ..FiemapExtent::default()
+            });
+            let mut list: Vec<_> = list.collect();
+            if full {
+                list.resize(EXTENTS, FiemapExtent::default());
+            }
+            let mut at = range.start;
+            let mut misplaced = Vec::new();
+            let to = show_extents(&list, &range, |part, extent| {
+                let end = |of: &FiemapExtent| of.fe_logical.saturating_add(of.fe_length);
+                let is_own = extent.is_none_or(|of| of.fe_logical <= part.start && part.end <= end(of));
+                if part.start != at || part.is_empty() || !is_own {
+                    misplaced.push(part.clone());
+                }
+                at = part.end;
+            });
+            prop_assert_eq!((misplaced, at), (Vec::new(), to));
+            prop_assert!(range.start < to && to <= range.end && (list.len() == EXTENTS || to == range.end));
+        }
+    }
 
     #[test]
     fn the_structures_are_as_large_as_the_kernels() {

@@ -17,8 +17,7 @@ use rustix::fs::{FileType, OFlags};
 use iolab_workload::{Error, Result};
 
 use super::fiemap::{
-    DELALLOC, ENCODED, EXTENTS, FiemapExtent, SHARED, UNKNOWN, UNWRITTEN, moves_data, seek_holes,
-    with_extents,
+    DELALLOC, ENCODED, FiemapExtent, SHARED, UNKNOWN, UNWRITTEN, moves_data, seek_holes, show_parts,
 };
 use super::path_lookup::{self, NamedObject};
 use super::space::{self, Demand};
@@ -275,54 +274,25 @@ fn missing(file: &File, range: Range<u64>) -> u64 {
     if moves_data(file) {
         return range.end - range.start;
     }
-    let mut seen = Seen::from(&range);
-    while let Some(rest) = seen.rest(&range) {
-        let told = with_extents(file, &rest, |extents| seen.take(extents, &range));
-        if told.is_none() {
+    let (mut at, mut missing) = (range.start, 0);
+    while at < range.end {
+        let shown = show_parts(file, &(at..range.end), |part, extent| {
+            missing += new_space(&part, extent);
+        });
+        let Some(to) = shown else {
             let in_memory = missing_in_memory(file, &range);
             return in_memory.unwrap_or_else(|| missing_by_blocks(file, &range));
-        }
+        };
+        at = to;
     }
-    seen.missing
+    missing
 }
 
-/// Progress of an examination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen {
-    to: u64,
-    missing: u64,
-}
-
-impl Seen {
-    fn from(range: &Range<u64>) -> Self {
-        Self {
-            to: range.start,
-            missing: 0,
-        }
-    }
-
-    fn rest(&self, range: &Range<u64>) -> Option<Range<u64>> {
-        (self.to < range.end).then_some(self.to..range.end)
-    }
-
-    /// Takes extents in ascending order; after a full list there may be more.
-    fn take(&mut self, extents: &[FiemapExtent], range: &Range<u64>) {
-        let before = self.to;
-        for extent in extents {
-            let start = extent.fe_logical.clamp(self.to, range.end);
-            let end = extent.fe_logical.saturating_add(extent.fe_length);
-            let end = end.clamp(start, range.end);
-            self.missing += start - self.to;
-            if takes_space(extent.fe_flags) {
-                self.missing += end - start;
-            }
-            self.to = end;
-        }
-        // A full list without progress would be asked for again and again.
-        if extents.len() < EXTENTS || self.to == before {
-            self.missing += range.end - self.to;
-            self.to = range.end;
-        }
+/// Bytes of a part of a file for which a write takes new space.
+fn new_space(part: &Range<u64>, extent: Option<&FiemapExtent>) -> u64 {
+    match extent.is_none_or(|extent| takes_space(extent.fe_flags)) {
+        true => part.end - part.start,
+        false => 0,
     }
 }
 
@@ -360,20 +330,9 @@ fn missing_in_memory(file: &File, range: &Range<u64>) -> Option<u64> {
 mod tests {
     use std::os::unix::fs::FileExt;
 
-    use proptest::prelude::*;
-
     use super::*;
 
     const MIB: u64 = 1 << 20;
-
-    fn extent(start: u64, length: u64, flags: u32) -> FiemapExtent {
-        FiemapExtent {
-            fe_logical: start,
-            fe_length: length,
-            fe_flags: flags,
-            ..FiemapExtent::default()
-        }
-    }
 
     #[test]
     fn blocks_tell_the_most_that_holes_can_take() {
@@ -393,52 +352,25 @@ mod tests {
         assert!(missing_by_blocks(&file, &(0..MIB)) <= MIB);
     }
 
-    fn told(range: Range<u64>, lists: &[&[FiemapExtent]]) -> u64 {
-        let mut seen = Seen::from(&range);
-        for list in lists {
-            assert!(seen.rest(&range).is_some());
-            seen.take(list, &range);
-        }
-        assert_eq!(seen.rest(&range), None);
-        seen.missing
-    }
-
     #[test]
     fn bytes_without_own_space_are_counted() {
-        assert_eq!(told(100..200, &[&[]]), 100);
-        assert_eq!(told(100..200, &[&[extent(0, 1000, 0)]]), 0);
+        assert_eq!(new_space(&(100..200), None), 100);
         for (flags, missing) in [
+            (0, 0),
             (UNWRITTEN, 0),
             (SHARED, 100),
             (SHARED | UNWRITTEN, 100),
             (ENCODED, 100),
             (UNKNOWN, 100),
-            // Space is reserved for it.
+            // Written, and its place not yet chosen.
             (UNKNOWN | DELALLOC, 0),
         ] {
-            assert_eq!(told(100..200, &[&[extent(0, 1000, flags)]]), missing);
+            let extent = FiemapExtent {
+                fe_flags: flags,
+                ..FiemapExtent::default()
+            };
+            assert_eq!(new_space(&(100..200), Some(&extent)), missing, "{flags}");
         }
-        let some = [
-            extent(90, 20, 0),
-            extent(150, 10, SHARED),
-            extent(190, 90, UNWRITTEN),
-        ];
-        assert_eq!(told(100..200, &[&some]), 40 + 10 + 30);
-    }
-
-    #[test]
-    fn extents_beyond_one_call_are_asked_again() {
-        let full: Vec<_> = (0..EXTENTS as u64)
-            .map(|n| extent(2 * n, 1, SHARED))
-            .collect();
-        let end = 2 * EXTENTS as u64 + 99;
-        // Each extent is shared, a hole stands before all but the first, and 100 bytes follow.
-        let rest = [extent(end - 50, 50, 0)];
-        let missing = 2 * EXTENTS as u64 - 1 + 50;
-        assert_eq!(told(0..end, &[&full, &rest]), missing);
-        // A list without progress ends the examination.
-        let stuck = vec![extent(0, 0, 0); EXTENTS];
-        assert_eq!(told(0..100, &[&stuck]), 100);
     }
 
     #[test]
@@ -484,27 +416,6 @@ mod tests {
             }
             assert_eq!(found, 6 * MIB);
             assert_eq!(missing(&file, 4 * MIB..6 * MIB), MIB);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn extents_never_take_more_than_the_range(
-            start in 0..1u64 << 40, length in 1..1u64 << 40,
-            lists in prop::collection::vec(
-                prop::collection::vec((any::<u64>(), any::<u64>(), any::<u32>()), 0..=EXTENTS), 1..4,
-            ),
-        ) {
-            let range = start..start + length;
-            let mut seen = Seen::from(&range);
-            for list in lists {
-                let list: Vec<_> = list.into_iter().map(|(a, b, flags)| extent(a, b, flags)).collect();
-                if seen.rest(&range).is_some() {
-                    seen.take(&list, &range);
-                }
-                prop_assert!(seen.to >= range.start && seen.to <= range.end);
-                prop_assert!(seen.missing <= seen.to - range.start);
-            }
         }
     }
 }
