@@ -6,7 +6,7 @@
 //! end, and slips within the unit move the following slots towards its spares.
 
 use super::super::{MILLISECOND, Ns, from_ms};
-use crate::definition::parts::{Bus, Geometry, Mechanics, Overhead, Seek, Sparing, Zone};
+use crate::definition::parts::{Geometry, Mechanics, Seek, Sparing, Zone};
 
 /// The position of a sector on the disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -483,66 +483,6 @@ fn measured(points: &[[f64; 2]], d: f64) -> Result<f64, String> {
         ));
     }
     Ok(y0 + (y1 - y0) * (d - x0) / (x1 - x0))
-}
-
-/// Times of the controller and the bus. Pairs are for a request after a read, and after a write.
-#[derive(Clone, Debug)]
-pub(super) struct Costs {
-    pub(super) read_hit: [Ns; 2],
-    pub(super) read_miss: [Ns; 2],
-    pub(super) write_hit: [Ns; 2],
-    pub(super) write_miss: [Ns; 2],
-    pub(super) read_complete: Ns,
-    pub(super) write_complete: Ns,
-    pub(super) preparation: Ns,
-    pub(super) reselect: Ns,
-    pub(super) reselect_again: Ns,
-    pub(super) read_disconnect: [Ns; 2],
-    pub(super) write_disconnect: Ns,
-    pub(super) extra: Option<Extra>,
-    pub(super) seek_least: Ns,
-    pub(super) read_block: Ns,
-    pub(super) write_block: Ns,
-}
-
-/// The extra disconnect of a write.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Extra {
-    /// Time from the command until the bus is released.
-    pub(super) leave: Ns,
-    /// Time off the bus.
-    pub(super) pause: Ns,
-    /// Time to leave the bus after the data.
-    pub(super) leave_again: Ns,
-    /// Time from the command until the heads may move.
-    pub(super) seek: Ns,
-}
-
-impl Costs {
-    pub(super) fn new(o: &Overhead, bus: &Bus) -> Self {
-        Self {
-            read_hit: o.read_hit.map(from_ms),
-            read_miss: o.read_miss.map(from_ms),
-            write_hit: o.write_hit.map(from_ms),
-            write_miss: o.write_miss.map(from_ms),
-            read_complete: from_ms(o.read_complete),
-            write_complete: from_ms(o.write_complete),
-            preparation: from_ms(o.data_preparation),
-            reselect: from_ms(o.reselect),
-            reselect_again: from_ms(o.reselect_again),
-            read_disconnect: o.read_disconnect.map(from_ms),
-            write_disconnect: from_ms(o.write_disconnect),
-            extra: o.extra_disconnect.map(|extra| Extra {
-                leave: from_ms(extra.command + extra.disconnect),
-                pause: from_ms(extra.pause),
-                leave_again: from_ms(extra.disconnect_again),
-                seek: from_ms(extra.command + extra.seek_delay),
-            }),
-            seek_least: from_ms(o.write_seek_least),
-            read_block: from_ms(bus.read_block_ms),
-            write_block: from_ms(bus.write_block_ms),
-        }
-    }
 }
 
 /// The times at which the bus is in use.

@@ -13,9 +13,9 @@ mod media_stream;
 mod segments;
 mod transfer;
 
-use crate::definition::parts::{Buffer, Bus, DiskDefinition, Policy, WriteBack};
+use crate::definition::parts::{Buffer, Bus, DiskDefinition, Overhead, Policy, WriteBack};
 use crate::{Completion, Done, Model, Ns, Op, Request, ServedFrom, from_ms};
-use layout::{Costs, Timetable};
+use layout::Timetable;
 use media_stream::{Arrival, Stream, Writing};
 use segments::{Segments, WriteCache};
 
@@ -56,7 +56,7 @@ pub struct Drive {
     block: u64,
     layout: Layout,
     arm: Arm,
-    costs: Costs,
+    overhead: Overhead,
     buffer: Buffer,
     line: Bus,
     policy: Policy,
@@ -98,7 +98,7 @@ impl Drive {
             block: definition.block,
             layout,
             arm,
-            costs: Costs::new(&definition.overhead, &definition.bus),
+            overhead: definition.overhead.clone(),
             segments: Segments::new(&buffer),
             buffer,
             line: definition.bus.clone(),
@@ -259,8 +259,8 @@ impl Drive {
         if self.idle(now) {
             return self.read(&job, now, true);
         }
-        let command = self.costs.read_miss[self.after()];
-        let length = command + self.costs.read_disconnect[self.after()];
+        let command = from_ms(self.overhead.read_miss[self.after()]);
+        let length = command + from_ms(self.overhead.read_disconnect[self.after()]);
         let at = self.bus.fit(now, length);
         self.bus.take(at, at + length);
         job.ready = at + command;
@@ -284,9 +284,12 @@ impl Drive {
         }
         let after = self.after();
         let (command, leave) = if fast {
-            (self.costs.write_hit[after], self.costs.write_disconnect)
+            (
+                from_ms(self.overhead.write_hit[after]),
+                from_ms(self.overhead.write_disconnect),
+            )
         } else {
-            (self.costs.write_miss[after], 0)
+            (from_ms(self.overhead.write_miss[after]), 0)
         };
         let at = self.bus.fit(now, command + leave);
         self.bus.take(at, at + command + leave);
@@ -306,10 +309,11 @@ impl Drive {
     /// Accepts a write into the buffer; it reaches the medium later.
     fn accept(&mut self, mut job: Job, now: Ns) {
         let blocks = job.end - job.first;
-        let command = self.costs.write_hit[self.after()] + self.costs.preparation;
-        let length = command + blocks * self.costs.write_block;
+        let command = from_ms(self.overhead.write_hit[self.after()])
+            + from_ms(self.overhead.data_preparation);
+        let length = command + blocks * from_ms(self.line.write_block_ms);
         let at = self.bus.fit(now, length);
-        let end = at + length + self.costs.write_complete;
+        let end = at + length + from_ms(self.overhead.write_complete);
         self.bus.take(at, end);
         self.last_was_write = true;
         self.done.add(job.tag, end, ServedFrom::Buffered);
@@ -339,8 +343,11 @@ impl Drive {
     /// Handles a write that has reached the medium: flushes may complete, and waiting writes may be accepted.
     fn destaged(&mut self, at: Ns) {
         for tag in self.cache.finish() {
-            self.done
-                .add(tag, at + self.costs.write_complete, ServedFrom::Control);
+            self.done.add(
+                tag,
+                at + from_ms(self.overhead.write_complete),
+                ServedFrom::Control,
+            );
         }
         let block = self.block;
         while let Some(job) = self.cache.release(|job| (job.end - job.first) * block) {
@@ -353,7 +360,7 @@ impl Drive {
             let written = self.behind.map_or(now, |behind| behind.until.max(now));
             self.done.add(
                 tag,
-                written + self.costs.write_complete,
+                written + from_ms(self.overhead.write_complete),
                 ServedFrom::Control,
             );
         }
@@ -374,9 +381,11 @@ impl Model for Drive {
         match request.op {
             Op::Flush => return self.submit_flush(now, tag),
             Op::Trim => {
-                return self
-                    .done
-                    .add(tag, now + self.costs.write_complete, ServedFrom::Control);
+                return self.done.add(
+                    tag,
+                    now + from_ms(self.overhead.write_complete),
+                    ServedFrom::Control,
+                );
             }
             Op::Read | Op::Write if request.len == 0 => {
                 return self.done.add(tag, now, ServedFrom::Control);

@@ -2,7 +2,7 @@
 
 use crate::definition::parts::{ReadAhead, WriteBack};
 
-use super::super::{Ns, ServedFrom};
+use super::super::{Ns, ServedFrom, from_ms};
 use super::layout::Head;
 use super::media_stream::{Arrival, Stream};
 use super::segments::Match;
@@ -70,11 +70,11 @@ impl Drive {
 
     /// A read that the buffer serves without the heads.
     pub(super) fn read_from_buffer(&mut self, job: &Job, now: Ns) {
-        let costs = &self.costs;
-        let length = costs.read_hit[self.after()]
-            + costs.preparation
-            + (job.end - job.first) * costs.read_block
-            + costs.read_complete;
+        let times = &self.overhead;
+        let length = from_ms(times.read_hit[self.after()])
+            + from_ms(times.data_preparation)
+            + (job.end - job.first) * from_ms(self.line.read_block_ms)
+            + from_ms(times.read_complete);
         let at = self.bus.fit(now, length);
         self.bus.take(at, at + length);
         self.last_was_write = false;
@@ -134,7 +134,10 @@ impl Drive {
     pub(super) fn read(&mut self, job: &Job, now: Ns, direct: bool) {
         let after = self.after();
         let blocks = job.end - job.first;
-        let miss = self.costs.read_miss[after];
+        let miss = from_ms(self.overhead.read_miss[after]);
+        let leave = from_ms(self.overhead.read_disconnect[after]);
+        let reselect = from_ms(self.overhead.reselect);
+        let preparation = from_ms(self.overhead.data_preparation);
         let ready = if direct {
             now + miss
         } else {
@@ -153,27 +156,27 @@ impl Drive {
             let command = if found == Match::Nothing {
                 miss
             } else {
-                self.costs.read_hit[after]
+                from_ms(self.overhead.read_hit[after])
             };
             let at = self.bus.fit(now, command);
-            (at, at + command + self.costs.preparation)
+            (at, at + command + preparation)
         } else if stays {
-            (ready, ready + self.costs.preparation)
+            (ready, ready + preparation)
         } else {
             let mut back = ready;
             if direct {
-                let left = now + miss + self.costs.read_disconnect[after];
+                let left = now + miss + leave;
                 self.bus.take(now, left);
                 back = left;
             }
             if found != Match::Whole {
                 back = self.in_buffer(mark, back);
             }
-            let back = self.bus.fit(back, self.costs.reselect);
-            (back, back + self.costs.reselect + self.costs.preparation)
+            let back = self.bus.fit(back, reselect);
+            (back, back + reselect + preparation)
         };
         let finish = self.send_data(job, start, after);
-        let end = finish + self.costs.read_complete;
+        let end = finish + from_ms(self.overhead.read_complete);
         self.bus.take(from, end);
         let read = if found == Match::Whole {
             now
@@ -195,10 +198,10 @@ impl Drive {
 
     /// Sends a read's data to the host from `start` on; returns the end.
     fn send_data(&mut self, job: &Job, start: Ns, after: usize) -> Ns {
-        let block = self.costs.read_block;
-        let again =
-            self.costs.read_disconnect[after] + self.costs.reselect + self.costs.preparation;
-        let stays = self.line.hold_reads || self.line.never_disconnect || again == 0;
+        let block = from_ms(self.line.read_block_ms);
+        let leave = from_ms(self.overhead.read_disconnect[after]);
+        let back = from_ms(self.overhead.reselect) + from_ms(self.overhead.data_preparation);
+        let stays = self.line.hold_reads || self.line.never_disconnect || leave + back == 0;
         let watermark = self.watermark(job.end - job.first);
         let Some(stream) = &mut self.stream else {
             return start + (job.end - job.first) * block;
@@ -224,9 +227,7 @@ impl Drive {
                 continue;
             }
             let enough = stream.time_of((next + watermark).min(job.end), arm, layout);
-            at = (at + self.costs.read_disconnect[after]).max(enough)
-                + self.costs.reselect
-                + self.costs.preparation;
+            at = (at + leave).max(enough) + back;
         }
     }
 
@@ -241,47 +242,35 @@ impl Drive {
         let held = self.segments.get(segment);
         let continues = held.written && held.end == job.first;
         let after_a_write = held.written && self.segments.used_last(segment);
-        let extra = self
-            .costs
-            .extra
-            .filter(|_| direct && !self.line.never_disconnect && after_a_write && !continues);
-        let costs = &self.costs;
+        let leaves = direct && !self.line.never_disconnect && after_a_write && !continues;
+        let extra = self.overhead.extra_disconnect.filter(|_| leaves);
+        let reselect = from_ms(self.overhead.reselect);
+        let preparation = from_ms(self.overhead.data_preparation);
         let (from, start, ready) = if let Some(extra) = extra {
-            self.bus.take(now, now + extra.leave);
-            let back = self
-                .bus
-                .fit(now + extra.leave + extra.pause, costs.reselect);
-            (
-                back,
-                back + costs.reselect + costs.preparation,
-                now + extra.seek,
-            )
+            let left = now + from_ms(extra.command + extra.disconnect);
+            self.bus.take(now, left);
+            let back = self.bus.fit(left + from_ms(extra.pause), reselect);
+            let seek = now + from_ms(extra.command + extra.seek_delay);
+            (back, back + reselect + preparation, seek)
         } else if direct {
-            let command = if fast {
-                costs.write_hit[after]
-            } else {
-                costs.write_miss[after]
-            };
+            let command = from_ms(match fast {
+                true => self.overhead.write_hit[after],
+                false => self.overhead.write_miss[after],
+            });
             let at = self.bus.fit(now, command);
-            (at, at + command + costs.preparation, at + command)
+            (at, at + command + preparation, at + command)
         } else {
-            let at = self.bus.fit(now, costs.reselect);
-            (
-                at,
-                at + costs.reselect + costs.preparation,
-                now.max(job.ready),
-            )
+            let at = self.bus.fit(now, reselect);
+            (at, at + reselect + preparation, now.max(job.ready))
         };
-        let sent = start + blocks * costs.write_block;
-        let data = Arrival {
-            start,
-            block: costs.write_block,
-        };
+        let block = from_ms(self.line.write_block_ms);
+        let sent = start + blocks * block;
+        let data = Arrival { start, block };
         let (written, head) = self.writing(job.end - job.first).write(
             job.first,
             job.end,
             ready.max(free),
-            costs.seek_least,
+            from_ms(self.overhead.write_seek_least),
             head,
             data,
         );
@@ -296,7 +285,8 @@ impl Drive {
                 from: ready.max(free),
                 until: written,
             };
-            let end = sent.max(behind.room(self.segments.size())) + self.costs.write_complete;
+            let end =
+                sent.max(behind.room(self.segments.size())) + from_ms(self.overhead.write_complete);
             self.bus.take(from, end);
             self.behind = Some(behind);
             self.busy_until = written.max(end);
@@ -304,10 +294,10 @@ impl Drive {
             return;
         }
         let (leave, reselect) = match extra {
-            Some(extra) => (extra.leave_again, self.costs.reselect_again),
-            None => (self.costs.write_disconnect, self.costs.reselect),
+            Some(extra) => (extra.disconnect_again, self.overhead.reselect_again),
+            None => (self.overhead.write_disconnect, self.overhead.reselect),
         };
-        let left = sent + leave;
+        let (left, reselect) = (sent + from_ms(leave), from_ms(reselect));
         let stays = self.line.never_disconnect;
         self.bus.take(from, left);
         let back = if stays {
@@ -315,7 +305,7 @@ impl Drive {
         } else {
             self.bus.fit(left.max(written), reselect)
         };
-        let end = back + reselect + self.costs.write_complete;
+        let end = back + reselect + from_ms(self.overhead.write_complete);
         self.bus.take(if stays { left } else { back }, end);
         self.busy_until = match self.buffer.seek_before_completion {
             false => end,
@@ -329,10 +319,10 @@ impl Drive {
         let Some(behind) = self.behind else {
             return;
         };
-        let command = self.costs.write_hit[self.after()];
+        let command = from_ms(self.overhead.write_hit[self.after()]);
         let at = self.bus.fit(now, command);
-        let start = at + command + self.costs.preparation;
-        let block = self.costs.write_block;
+        let start = at + command + from_ms(self.overhead.data_preparation);
+        let block = from_ms(self.line.write_block_ms);
         let data = Arrival { start, block };
         let (written, head) = self
             .writing(job.end - job.first)
@@ -346,7 +336,8 @@ impl Drive {
             ..behind
         };
         let sent = start + (job.end - job.first) * block;
-        let end = sent.max(behind.room(self.segments.size())) + self.costs.write_complete;
+        let end =
+            sent.max(behind.room(self.segments.size())) + from_ms(self.overhead.write_complete);
         self.bus.take(at, end);
         self.behind = Some(behind);
         self.busy_until = written.max(end);
