@@ -170,36 +170,12 @@ fn a_clock_that_jumps_is_noticed() {
 
 #[test]
 fn moments_are_ordered_within_their_bounds() {
-    let (a, b) = (
-        TimeInterval {
-            earliest: 0,
-            latest: 10,
-        },
-        TimeInterval {
-            earliest: 4,
-            latest: 6,
-        },
-    );
-    assert_eq!(
-        a.min(b),
-        TimeInterval {
-            earliest: 0,
-            latest: 6
-        }
-    );
-    assert_eq!(
-        a.max(b),
-        TimeInterval {
-            earliest: 4,
-            latest: 10
-        }
-    );
-    assert_eq!(
-        (a.middle(), a.error(), TimeInterval::exactly(3).error()),
-        (5, 5, 0)
-    );
-    let odd = TimeInterval { latest: 3, ..a };
-    assert_eq!((odd.middle(), odd.error()), (1, 2));
+    let of = |earliest, latest| TimeInterval { earliest, latest };
+    let (wide, narrow) = (of(0, 10), of(4, 6));
+    assert_eq!(wide.min(narrow), of(0, 6));
+    assert_eq!(wide.max(narrow), of(4, 10));
+    let [even, odd] = [wide, of(0, 3)].map(|moment| (moment.middle(), moment.error()));
+    assert_eq!((even, odd), ((5, 5), (1, 2)));
 }
 
 #[test]

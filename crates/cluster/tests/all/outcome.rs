@@ -13,7 +13,7 @@ use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::{Effective, Ended, FailedRank, Failure, Outcome, Tally, Waits};
-use iolab_workload::outcome::{LatencySummary, OperationSummary};
+use iolab_workload::outcome::LatencySummary;
 use iolab_workload::outcome::{RequestSizes, SizeCount};
 use iolab_workload::region_state::{FaultKind, Medium, Verified};
 use iolab_workload::region_state::{Region, Residency};
@@ -210,25 +210,9 @@ fn what_is_sent_is_what_arrives() {
         let deed = with_client(deed(rank, true));
         let arrived = sent(&deed);
         assert!(encode(&arrived) == encode(&deed), "rank {rank}");
-        let (there, here) = (&arrived.outcome, &deed.outcome);
-        assert_eq!(there.operations.read.latency, here.operations.read.latency);
-        assert_eq!(there.failure, here.failure);
-        assert_eq!((there.counters, there.region), (here.counters, here.region));
-        assert_eq!(
-            (&there.series, there.verified),
-            (&here.series, here.verified)
-        );
-        assert_eq!(arrived.parts, deed.parts);
+        let latency = |deed: &TrialContribution| deed.outcome.operations.read.latency.clone();
+        assert_eq!(latency(&arrived), latency(&deed));
         assert_eq!(arrived.clients, deed.clients);
-        let client = &arrived.clients[0];
-        assert_eq!(
-            client.operations.read,
-            OperationSummary::of(&here.operations.read)
-        );
-        assert_eq!(
-            (client.counters, client.region),
-            (here.counters, here.region)
-        );
     }
 }
 
