@@ -1,5 +1,6 @@
 //! Accounts of devices, disks and NFS mounts, shared by ranks or not: sums over real messages between threads.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use iolab_workload::counters::{
 };
 use iolab_workload::outcome::Outcome;
 use iolab_workload::region_state::Medium;
+use proptest::prelude::*;
 
 /// Whole disks, by their bits in sums.
 const A: Number = (8, 0);
@@ -129,73 +131,61 @@ fn client(deed: &TrialContribution, rank: u64) -> &Client {
     all.find(|client| client.rank == rank).expect("a client")
 }
 
-fn every(ranks: &[(usize, Accounts)]) -> Vec<usize> {
-    (0..ranks.len()).collect()
-}
+/// One kind of accounts of a rank.
+type Kind = fn(&Accounts) -> Option<Vec<Number>>;
 
-#[test]
-fn a_device_counts_once_per_host() {
-    let disk = |device| on(device, &[]);
-    for (ranks, wanted) in [
-        // Two disks of one host, one disk of it, and disks of the same number on two hosts.
-        (vec![(0, disk(A)), (0, disk(B))], held(0, A) + held(0, B)),
-        (vec![(0, disk(A)), (0, disk(A))], held(0, A)),
-        (vec![(0, disk(A)), (1, disk(A))], held(0, A) + held(1, A)),
-        (
-            vec![
-                (0, disk(A)),
-                (1, disk(B)),
-                (0, disk(B)),
-                (1, disk(A)),
-                (0, disk(A)),
-                (2, disk(B)),
-                (1, disk(B)),
-            ],
-            held(0, A) + held(0, B) + held(1, A) + held(1, B) + held(2, B),
-        ),
-    ] {
-        let whole = trial(&ranks, &every(&ranks));
-        assert_eq!(device(&whole), Some(wanted), "{ranks:?}");
-        // Every client has the account of its own device.
-        for (rank, (host, own)) in (0..).zip(&ranks) {
-            let counted = client(&whole, rank).counters;
-            assert_eq!(counted, reading(*host, own), "rank {rank}");
+const DEVICES: Kind = |own| Some(vec![own.device?]);
+const DISKS: Kind = |own| own.disks.clone();
+const MOUNTS: Kind = |own| Some(vec![own.nfs?]);
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Two disks, two partitions of a disk, or two NFS file systems, on three hosts.
+    #[test]
+    fn accounts_count_once_and_readers_are_known(
+        places in prop::collection::vec((0..3usize, 0..2usize, any::<bool>()), 1..9), kind in 0..3usize,
+    ) {
+        let own = [
+            [on(A, &[]), on(B, &[])],
+            [on(A1, &[A]), on(A2, &[A])],
+            [over_nfs(A), over_nfs(B)],
+        ];
+        let ranks: Vec<(usize, Accounts)> =
+            places.iter().map(|(host, which, _)| (*host, own[kind][*which].clone())).collect();
+        let roster: Vec<usize> = (0..ranks.len()).filter(|rank| places[*rank].2).collect();
+        prop_assume!(!roster.is_empty());
+        let whole = trial(&ranks, &roster);
+        let sum = |kind: Kind| {
+            let of_rank = |rank: &usize| {
+                let (host, own) = &ranks[*rank];
+                kind(own).into_iter().flatten().map(|number| (*host, number))
+            };
+            let once: BTreeSet<(usize, Number)> = roster.iter().flat_map(of_rank).collect();
+            let sum = once.iter().map(|(host, number)| held(*host, *number)).sum();
+            (!once.is_empty()).then_some(sum)
+        };
+        let counters = whole.outcome.counters;
+        let mounts = counters.nfs.map(|nfs| nfs.read_bytes);
+        prop_assert_eq!([device(&whole), disks(&whole), mounts], [DEVICES, DISKS, MOUNTS].map(sum));
+        let worst = roster.iter().map(|rank| ranks[*rank].0 as u64 + 1).max();
+        prop_assert_eq!(counters.pressure.steal_ns, worst);
+        for rank in &roster {
+            let (host, own) = &ranks[*rank];
+            let shared = |kind: Kind| {
+                let reads = |(place, other): &(usize, Accounts)| place == host && kind(other) == kind(own);
+                let readers: Vec<usize> = roster.iter().copied().filter(|rank| reads(&ranks[*rank])).collect();
+                (kind(own).is_some() && readers.len() > 1).then(|| SharedAccount {
+                    first: readers[0] as u64,
+                    clients: readers.len() as u64,
+                })
+            };
+            let found = client(&whole, *rank as u64);
+            prop_assert_eq!(found.counters, reading(*host, own));
+            let [device, disks, nfs] = [DEVICES, DISKS, MOUNTS].map(shared);
+            prop_assert_eq!(found.shared, SharedAccounts { device, disks, nfs });
         }
-        let hosts = ranks.iter().map(|(host, _)| *host as u64 + 1).max();
-        assert_eq!(whole.outcome.counters.pressure.steal_ns, hosts);
     }
-}
-
-#[test]
-fn first_participating_rank_reads_a_device_for_all() {
-    let ranks = [A, B, B, A].map(|device| (0, on(device, &[])));
-    assert_eq!(device(&trial(&ranks, &[0])), Some(held(0, A)));
-    assert_eq!(device(&trial(&ranks, &[0, 3])), Some(held(0, A)));
-    let both = held(0, A) + held(0, B);
-    for roster in [&[0, 2][..], &[1, 2, 3], &[2, 3]] {
-        assert_eq!(device(&trial(&ranks, roster)), Some(both), "{roster:?}");
-    }
-}
-
-#[test]
-fn partitions_are_devices_and_their_disk_counts_once() {
-    let ranks = [(0, on(A1, &[A])), (0, on(A2, &[A])), (1, on(A1, &[A]))];
-    let whole = trial(&ranks, &every(&ranks));
-    assert_eq!(
-        device(&whole),
-        Some(held(0, A1) + held(0, A2) + held(1, A1))
-    );
-    assert_eq!(disks(&whole), Some(held(0, A) + held(1, A)));
-    let shared = SharedAccounts {
-        disks: Some(SharedAccount {
-            first: 0,
-            clients: 2,
-        }),
-        ..SharedAccounts::default()
-    };
-    assert_eq!(client(&whole, 0).shared, shared);
-    assert_eq!(client(&whole, 1).shared, shared);
-    assert_eq!(client(&whole, 2).shared, SharedAccounts::default());
 }
 
 #[test]
@@ -262,32 +252,8 @@ fn loop_device_shows_in_the_sum() {
 }
 
 #[test]
-fn mounts_of_one_nfs_file_system_count_once() {
-    let ranks = [A, A, B].map(|mount| (0, over_nfs(mount)));
-    let whole = trial(&ranks, &[0, 1, 2]);
-    let sum = whole.outcome.counters.nfs.map(|nfs| nfs.read_bytes);
-    assert_eq!(sum, Some(held(0, A) + held(0, B)));
-    let two = SharedAccount {
-        first: 0,
-        clients: 2,
-    };
-    assert_eq!(client(&whole, 1).shared.nfs, Some(two));
-    assert_eq!(client(&whole, 2).shared.nfs, None);
-}
-
-#[test]
-fn clients_sharing_a_device_know_the_first() {
-    let ranks = [A, B, B, B].map(|device| (0, on(device, &[])));
-    let whole = trial(&ranks, &every(&ranks));
-    let of = |whole: &TrialContribution, rank| client(whole, rank).shared.device;
-    let shared = |first, clients| Some(SharedAccount { first, clients });
-    let all = [0, 1, 2, 3].map(|rank| of(&whole, rank));
-    assert_eq!(all, [None, shared(1, 3), shared(1, 3), shared(1, 3)]);
-    let some = trial(&ranks, &[0, 2, 3]);
-    assert_eq!([2, 3].map(|rank| of(&some, rank)), [shared(2, 2); 2]);
-    assert_eq!(of(&trial(&ranks, &[0, 3]), 3), None);
-    // The ranks of a host are one client, to which shared accounts belong.
-    let all: Vec<_> = ranks.iter().map(|(host, own)| (*host, own)).collect();
-    let of_host = Numbered::of(&all).shared(&[0; 4], &[0, 1, 2, 3], 2);
+fn ranks_of_a_client_share_with_nobody() {
+    let own = on(A, &[]);
+    let of_host = Numbered::of(&[(0, &own); 4]).shared(&[0; 4], &[0, 1, 2, 3], 2);
     assert_eq!(of_host, SharedAccounts::default());
 }
