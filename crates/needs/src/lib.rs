@@ -20,6 +20,7 @@ use std::fmt::Display;
 use std::io::Write;
 use std::panic::Location;
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Gid, Uid};
@@ -92,6 +93,24 @@ pub fn root() -> bool {
         skip(Need::Root, "this is an ordinary user");
     }
     is_root
+}
+
+/// Runs the calling test, of this path in its program, in a process of its own; `true` in that process.
+///
+/// # Panics
+///
+/// If no test has this path, or the test fails.
+pub fn is_alone(test: &str) -> bool {
+    const IS_CHILD: &str = "IOLAB_TEST_ALONE";
+    if std::env::var_os(IS_CHILD).is_some() {
+        return true;
+    }
+    let mut child = Command::new(std::env::current_exe().expect("this program"));
+    child.args(["--exact", test]).env(IS_CHILD, "");
+    let done = child.output().expect("it starts");
+    let told = String::from_utf8_lossy(&done.stdout);
+    assert!(told.contains("1 passed"), "{test}: {done:?}");
+    false
 }
 
 /// The first program of a need that is in `PATH`; a skip if there is none.

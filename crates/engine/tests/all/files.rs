@@ -1,6 +1,5 @@
 //! Folders and scratch files that trials are carried out on.
 
-use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
@@ -35,18 +34,4 @@ pub(crate) fn clock() -> &'static Clock {
 /// Carries a trial out to its end.
 pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
     trial::run(spec, target, clock(), &AtomicBool::new(false))
-}
-
-/// Runs the calling test, of this name, in a process of its own; `true` in that process.
-pub(crate) fn is_alone(test: &str) -> bool {
-    const IS_CHILD: &str = "IOLAB_TEST_ALONE";
-    if std::env::var_os(IS_CHILD).is_some() {
-        return true;
-    }
-    let mut child = Command::new(std::env::current_exe().expect("this program"));
-    child.args(["--exact", test]).env(IS_CHILD, "");
-    let done = child.output().expect("it starts");
-    let told = String::from_utf8_lossy(&done.stdout);
-    assert!(told.contains("1 passed"), "{test}: {done:?}");
-    false
 }

@@ -7,7 +7,7 @@ use iolab_engine::{KeptMemory, trial};
 use iolab_storage::{Need, Target};
 use iolab_workload::Result;
 
-use crate::files::{clock, folder, is_alone, run, scratch};
+use crate::files::{clock, folder, run, scratch};
 use needs::settings;
 
 /// Peak resident memory of this process, KiB.
@@ -20,7 +20,7 @@ fn peak_kib() -> u64 {
 
 #[test]
 fn requests_and_regions_take_no_memory() {
-    if !is_alone("memory::requests_and_regions_take_no_memory") {
+    if !needs::is_alone("memory::requests_and_regions_take_no_memory") {
         return;
     }
     let directory = folder();
@@ -70,7 +70,7 @@ fn faults_of(sets: &str, target: &Target, kept: &mut KeptMemory) -> Result<(u64,
 #[test]
 #[allow(unsafe_code)] // what is counted is pages of the ordinary size
 fn only_fresh_buffers_cause_page_faults() {
-    if !is_alone("memory::only_fresh_buffers_cause_page_faults") {
+    if !needs::is_alone("memory::only_fresh_buffers_cause_page_faults") {
         return;
     }
     if fs::exists("/sys/devices/system/node/node1").is_ok_and(|there| there) {

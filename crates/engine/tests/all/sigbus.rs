@@ -12,7 +12,7 @@ use iolab_storage::{Need, Target};
 use iolab_workload::outcome::{Ended, Failure};
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::files::{folder, is_alone, run};
+use crate::files::{folder, run};
 use needs::settings;
 
 const SIZE: u64 = 4 << 20;
@@ -113,7 +113,7 @@ fn touch_nothing() -> (usize, u8) {
 
 #[test]
 fn only_faults_of_the_target_fail_requests() {
-    if !is_alone("sigbus::only_faults_of_the_target_fail_requests") {
+    if !needs::is_alone("sigbus::only_faults_of_the_target_fail_requests") {
         return;
     }
     install_theirs();

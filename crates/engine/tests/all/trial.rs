@@ -13,7 +13,7 @@ use iolab_workload::trial::{Backend, SyncPolicy, TrialSpec};
 use iolab_workload::{Kind, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::files::{self, clock, folder, is_alone, scratch};
+use crate::files::{self, clock, folder, scratch};
 use needs::settings;
 
 const SIZE: u64 = 4 << 20;
@@ -44,7 +44,7 @@ pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
 /// runs itself in a process of its own.
 #[test]
 fn buffers_beyond_the_locked_memory_are_not_registered() {
-    if !is_alone("trial::buffers_beyond_the_locked_memory_are_not_registered") {
+    if !needs::is_alone("trial::buffers_beyond_the_locked_memory_are_not_registered") {
         return;
     }
     needs::ordinary_user(|folder| {

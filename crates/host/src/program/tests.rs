@@ -66,33 +66,10 @@ fn failure(outcome: &Outcome) -> &FailedProgram {
     }
 }
 
-/// Runs a test of this file in a process of its own; `true` in that process. The account of a short-lived program
-/// is what this process has collected, which would include children of other tests.
-fn is_alone(test: &str) -> bool {
-    const IS_CHILD: &str = "IOLAB_TEST_ALONE";
-    if std::env::var_os(IS_CHILD).is_some() {
-        return true;
-    }
-    let mut child = Command::new(std::env::current_exe().expect("this program"));
-    child.args([
-        "--exact",
-        &format!(
-            "{}::{test}",
-            module_path!().split_once("::").expect("a module").1
-        ),
-    ]);
-    let done = child.env(IS_CHILD, "").output().expect("it starts");
-    // A name that no test has any more would pass.
-    assert!(
-        String::from_utf8_lossy(&done.stdout).contains("1 passed"),
-        "{done:?}"
-    );
-    false
-}
-
+/// The account of a short-lived program is what this process has collected, which would include children of other tests.
 #[test]
 fn what_it_read_and_used_is_its_own() {
-    if !is_alone("what_it_read_and_used_is_its_own") {
+    if !needs::is_alone("program::tests::what_it_read_and_used_is_its_own") {
         return;
     }
     let (_folder, target) = file();
@@ -124,7 +101,7 @@ fn what_it_read_and_used_is_its_own() {
 /// The program can end before its account is opened, which only root may do then.
 #[test]
 fn a_program_of_a_moment_has_an_account() {
-    if !is_alone("a_program_of_a_moment_has_an_account") {
+    if !needs::is_alone("program::tests::a_program_of_a_moment_has_an_account") {
         return;
     }
     if account_of_collected().is_none() {

@@ -8,15 +8,14 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata, read_dir, read_to_string};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, major};
+use rustix::fs::{OFlags, major};
 
 use super::Number;
-use super::seen_file::{FileId, SeenFile, id_of, is_deleted};
-use crate::counters::{FileRange, residency};
+use super::seen_file::{FileId, Place, SeenFile, id_of, is_deleted, range_of};
+use crate::counters::residency;
 use crate::pseudo_files::lossy_text_of;
 use iolab_storage::{Opened, Stack};
 use iolab_workload::region_state::Medium;
@@ -417,18 +416,10 @@ fn executed<'a>(all: &[Mapping<'a>], program: &Path) -> BTreeSet<&'a str> {
 /// Bytes of a regular file in the page cache. Other kinds of files are not opened: that alone may have an
 /// effect.
 fn resident(path: &Path) -> Option<u64> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let place = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    let kind = FileType::from_raw_mode(fstat(&place).ok()?.st_mode);
-    let link = format!("/proc/self/fd/{}", place.as_raw_fd());
-    let opened = Opened::open(Path::new(&link)).ok();
-    let opened = opened.filter(|_| kind == FileType::RegularFile)?;
-    let range = FileRange {
-        file: opened.holder(),
-        offset: 0,
-        length: opened.bytes().filter(|bytes| *bytes > 0)?,
-    };
-    Some(residency(&[range])?.resident_bytes)
+    let place = Place::at(path)?;
+    let is_file = place.metadata()?.is_file();
+    let opened = is_file.then(|| place.open())??;
+    Some(residency(&[range_of(&opened)?])?.resident_bytes)
 }
 
 /// Whether a file is one that the loader or the C library opens briefly: `libc.so.6`, `LC_CTYPE`.

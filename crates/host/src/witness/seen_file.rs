@@ -92,26 +92,33 @@ pub(super) fn is_deleted(metadata: &Metadata) -> bool {
 }
 
 /// A path, held so that nothing else takes its place.
-struct Place(std::os::fd::OwnedFd);
+pub(super) struct Place(std::os::fd::OwnedFd);
 
 impl Place {
+    /// What a path leads to. It is not opened: that alone may have an effect.
+    pub(super) fn at(path: &Path) -> Option<Self> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        Some(Self(rustix::fs::open(path, flags, Mode::empty()).ok()?))
+    }
+
     /// Path to it through `/proc`.
     fn link(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
     }
 
-    fn open(&self) -> Option<Opened> {
+    pub(super) fn metadata(&self) -> Option<Metadata> {
+        fs::metadata(self.link()).ok()
+    }
+
+    pub(super) fn open(&self) -> Option<Opened> {
         Opened::open(&self.link()).ok()
     }
 }
 
-/// Place of the file at a path, if it is still there. Other files are not opened: that alone may have an
-/// effect.
+/// Place of the file at a path, if it is still there.
 fn place_of(path: &Path, id: FileId) -> Option<Place> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let place = Place(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    let found = fs::metadata(place.link()).ok()?;
-    (id_of(&found) == id).then_some(place)
+    let place = Place::at(path)?;
+    (id_of(&place.metadata()?) == id).then_some(place)
 }
 
 /// Place of the file under a new name in the same folder.
@@ -203,7 +210,7 @@ fn is_device(opened: &Opened) -> bool {
 }
 
 /// Whole range of a file or device; `None` for a target without bytes.
-fn range_of(opened: &Opened) -> Option<FileRange<'_>> {
+pub(super) fn range_of(opened: &Opened) -> Option<FileRange<'_>> {
     let length = opened.bytes().filter(|bytes| *bytes > 0)?;
     Some(FileRange {
         file: opened.holder(),
@@ -225,9 +232,7 @@ pub(super) fn file_at_end(seen: &SeenFile) -> ObservedFile {
         is_read: seen.is_read,
         is_written: seen.is_written,
         has_device: seen.has_device,
-        after: seen
-            .opened
-            .as_ref()
+        after: opened
             .and_then(range_of)
             .and_then(|range| residency(&[range])),
     }
