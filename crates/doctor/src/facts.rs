@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, StatxAttributes, StatxFlags};
 
 use iolab_host::cgroup;
 use iolab_host::clock::Clock;
-use iolab_host::counters::FileBlocks;
+use iolab_host::counters::compressed_bytes;
 use iolab_host::device::Device;
 use iolab_host::machine::Load;
 use iolab_host::processor::Processor;
@@ -201,8 +201,8 @@ pub struct TargetContent {
     pub written: Option<(u64, u64)>,
     /// Blocks of a device that were read, and the number with only zeros.
     pub zero_blocks: Option<(u64, u64)>,
-    /// Layout of the file in its file system.
-    pub layout: Option<FileBlocks>,
+    /// Bytes of the file that are stored compressed, as far as the file system tells.
+    pub compressed_bytes: u64,
     /// Whether the file or directory is set to be compressed.
     pub set_compressed: bool,
     /// Whether the file system encrypts it.
@@ -266,7 +266,7 @@ fn of_file(target: &Target) -> TargetContent {
         written: written.longest,
         length: file.metadata().ok().map(|data| data.len()),
         allocated_bytes: file.metadata().ok().map(|data| data.blocks() * 512),
-        layout: FileBlocks::of(file, target.size(), TIME_MAX),
+        compressed_bytes: compressed_bytes(file, target.size(), TIME_MAX).unwrap_or(0),
         set_compressed: attributes.contains(StatxAttributes::COMPRESSED),
         set_encrypted: attributes.contains(StatxAttributes::ENCRYPTED),
         ..TargetContent::default()

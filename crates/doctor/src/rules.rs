@@ -81,8 +81,6 @@ const RULES: &[Rule] = &table! {
     (Topic::Data, "zeros", |facts| all(direct::zeros(facts)));
     (Topic::Data, "compressed", |facts| all(direct::compressed(facts)));
     (Topic::Data, "encrypted", |facts| all(direct::encrypted(facts)));
-    (Topic::Data, "shared", |facts| all(direct::shared(facts)));
-    (Topic::Data, "fragmented", |facts| all(direct::fragmented(facts)));
     (Topic::Cache, "page-cache", |facts| all(target::memory(facts)));
     (Topic::Cache, "device-cache", |facts| all(target::of_device(facts)));
     (Topic::Cache, "host-cache", |facts| all(target::of_host(facts)));

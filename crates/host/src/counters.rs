@@ -37,7 +37,7 @@ use iolab_storage::procfs::{ControlGroup, CpuTicks, Hierarchy};
 use iolab_workload::counters::{Counters, DeviceStat, Hardware, Pressure, ProcessIo, ResourceUse};
 
 pub(crate) use device::{read_device, read_waits, thermometer};
-pub use extents::{FileBlocks, FileRange, extents};
+pub use extents::{FileRange, compressed_bytes, extents};
 pub use memory::residency;
 pub(crate) use nfs::NfsMounts;
 

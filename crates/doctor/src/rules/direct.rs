@@ -146,9 +146,6 @@ const EMPTY_SHARE: f64 = 0.01;
 /// Space below which a scratch file means little, bytes.
 const ROOM_MIN: u64 = 256 << 20;
 
-/// Mean size of pieces below which large requests are split, bytes.
-const PIECE_MIN: u64 = 1 << 20;
-
 /// File systems with a mount option for compression.
 const COMPRESSING: [&str; 4] = [
     "compress", "compress-force", "compress_algorithm", "compression",
@@ -226,8 +223,7 @@ pub(super) fn zeros(facts: &Facts) -> Option<Said> {
 pub(super) fn compressed(facts: &Facts) -> Option<Said> {
     let content = facts.content.as_ref()?;
     if let Some(bytes) = existing(facts)
-        .and_then(|content| content.layout)
-        .map(|layout| layout.compressed_bytes)
+        .map(|content| content.compressed_bytes)
         .filter(|bytes| *bytes > 0)
     {
         return Some(must_fix(format!("{} of the file are compressed: fewer bytes are read from the device than are delivered", format_bytes(bytes as f64)))
@@ -251,45 +247,11 @@ pub(super) fn compressed(facts: &Facts) -> Option<Said> {
 
 /// Reports encryption by the file system.
 pub(super) fn encrypted(facts: &Facts) -> Option<Said> {
-    let is_encrypted = |content: &&TargetContent| {
-        content.set_encrypted || content.layout.is_some_and(|l| l.encrypted_bytes > 0)
-    };
-    facts.content.as_ref().filter(is_encrypted)?;
+    let content = facts.content.as_ref();
+    content.filter(|content| content.set_encrypted)?;
     Some(worth_knowing(
         "the file system encrypts the data: part of every request is CPU time, and direct I/O may go through the page cache",
     ))
-}
-
-/// Reports extents that belong to several files.
-pub(super) fn shared(facts: &Facts) -> Option<Said> {
-    let bytes = existing(facts)
-        .and_then(|content| content.layout)
-        .map(|layout| layout.shared_bytes)
-        .filter(|bytes| *bytes > 0)?;
-    Some(worth_knowing(format!(
-        "{} of the file are shared with other files (reflinks, snapshots): the first write to each part copies it",
-        format_bytes(bytes as f64)
-    )))
-}
-
-/// Reports a file in many small pieces; a scratch file counts too, since its directory would keep any file like
-/// that.
-pub(super) fn fragmented(facts: &Facts) -> Option<Said> {
-    let layout = facts.content.as_ref().and_then(|content| content.layout);
-    let layout = layout.filter(|layout| layout.pieces > 1)?;
-    let average = layout.written_bytes / layout.pieces;
-    if average >= PIECE_MIN {
-        return None;
-    }
-    let whose = match facts.place.kind {
-        TargetKind::Scratch => "files made here lie",
-        _ => "the file lies",
-    };
-    Some(worth_knowing(format!(
-        "{whose} in pieces of {} on average ({} of them): larger requests are split",
-        format_bytes(average as f64),
-        layout.pieces
-    )))
 }
 
 /// Backends that work.

@@ -4,7 +4,6 @@ use iolab_doctor::{
     Attempt, Direct, Facts, Space, TargetContent, TargetFacts, TimeStamps, Transfer,
 };
 use iolab_host::cgroup::CgroupLimits;
-use iolab_host::counters::FileBlocks;
 use iolab_host::device::{Device, DeviceLink, Transport};
 use iolab_host::machine::Load;
 use iolab_host::processor::Processor;
@@ -57,11 +56,6 @@ pub(crate) fn quiet() -> Facts {
             length: Some(100 * MIB),
             allocated_bytes: Some(100 * MIB),
             zero_blocks: Some((64, 3)),
-            layout: Some(FileBlocks {
-                pieces: 2,
-                written_bytes: 100 * MIB,
-                ..FileBlocks::default()
-            }),
             ..TargetContent::default()
         }),
         direct: Some(Direct::Tried {

@@ -2,7 +2,6 @@
 
 use iolab_doctor::{Attempt, Direct, Facts, Finding, Severity, TargetContent, Transfer, diagnose};
 use iolab_host::cgroup::IoLimit;
-use iolab_host::counters::FileBlocks;
 use iolab_host::device::{Backing, Device, Transport};
 use iolab_host::machine::Load;
 use iolab_host::system_control::OtherControl;
@@ -21,10 +20,6 @@ fn device(facts: &mut Facts) -> &mut Device {
 
 fn content(facts: &mut Facts) -> &mut TargetContent {
     facts.content.as_mut().expect("content")
-}
-
-fn layout(facts: &mut Facts) -> &mut FileBlocks {
-    content(facts).layout.as_mut().expect("a layout")
 }
 
 fn load(facts: &mut Facts) -> &mut Load {
@@ -193,16 +188,14 @@ const DATA: &[Change] = &[
         f.place.kind = TargetKind::Scratch;
     }),
     ("zeros", |f| content(f).zero_blocks = Some((64, 64))),
-    ("compressed extents", |f| layout(f).compressed_bytes = MIB),
+    ("compressed extents", |f| content(f).compressed_bytes = MIB),
     ("a compressed attribute", |f| {
         content(f).set_compressed = true
     }),
     ("a compressing mount", |f| {
         file_system(f, "btrfs", "rw,compress=zstd:3,ssd")
     }),
-    ("shared extents", |f| layout(f).shared_bytes = MIB),
-    ("encrypted extents", |f| layout(f).encrypted_bytes = MIB),
-    ("many pieces", |f| layout(f).pieces = 1000),
+    ("an encrypted file", |f| content(f).set_encrypted = true),
 ];
 
 const DEVICE: &[Change] = &[

@@ -10,9 +10,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use iolab_storage::fiemap::{
-    ENCODED, ENCRYPTED, EXTENTS, FiemapExtent, SHARED, UNKNOWN, UNWRITTEN, show_parts,
-};
+use iolab_storage::fiemap::{ENCODED, ENCRYPTED, EXTENTS, UNWRITTEN, show_parts};
 use iolab_storage::seek_holes;
 use iolab_workload::region_state::Extents;
 
@@ -174,68 +172,23 @@ fn scaled(part: u64, looked: u64, whole: u64) -> u64 {
     }
 }
 
-/// Layout of a file in its file system. Space that was never written is left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FileBlocks {
-    /// Bytes of the file that were examined, from its start.
-    pub looked_bytes: u64,
-    /// Written bytes among the examined ones.
-    pub written_bytes: u64,
-    /// Contiguous stretches on the device that hold the written bytes, in file order.
-    pub pieces: u64,
-    /// Bytes stored encoded, which mostly means compressed.
-    pub compressed_bytes: u64,
-    /// Bytes stored encrypted by the file system.
-    pub encrypted_bytes: u64,
-    /// Bytes shared with other files: reflinks, snapshots.
-    pub shared_bytes: u64,
-}
-
-impl FileBlocks {
-    /// Layout of the first `length` bytes of a regular file, examined for at most `time_max`; `None` where the
-    /// file system does not report it.
-    pub fn of(file: &File, length: u64, time_max: Duration) -> Option<Self> {
-        let began = Instant::now();
-        let mut walk = Walk::default();
-        while walk.layout.looked_bytes < length && began.elapsed() < time_max {
-            let rest = walk.layout.looked_bytes..length;
-            let to = show_parts(file, &rest, |part, extent| walk.count(&part, extent))?;
-            walk.layout.looked_bytes = to;
-        }
-        Some(walk.layout)
+/// Bytes among the first `length` ones of a regular file that are stored compressed, as far as they were examined within `time_max`;
+/// `None` where the file system does not report it.
+pub fn compressed_bytes(file: &File, length: u64, time_max: Duration) -> Option<u64> {
+    let (began, mut at, mut compressed) = (Instant::now(), 0, 0);
+    while at < length && began.elapsed() < time_max {
+        at = show_parts(file, &(at..length), |part, extent| {
+            if extent.is_some_and(|extent| is_compressed(extent.fe_flags)) {
+                compressed += part.end - part.start;
+            }
+        })?;
     }
+    Some(compressed)
 }
 
-#[derive(Debug, Default)]
-struct Walk {
-    layout: FileBlocks,
-    /// Where the last piece goes on in the file system, bytes.
-    goes_on_at: Option<u64>,
-}
-
-impl Walk {
-    fn count(&mut self, part: &Range<u64>, extent: Option<&FiemapExtent>) {
-        let Some(extent) = extent.filter(|extent| extent.fe_flags & UNWRITTEN == 0) else {
-            return;
-        };
-        let has = |flag: u32| extent.fe_flags & flag != 0;
-        let (layout, bytes) = (&mut self.layout, part.end - part.start);
-        layout.written_bytes += bytes;
-        // Without a known place it cannot be joined to the piece before it.
-        if !has(UNKNOWN) {
-            let start = extent.fe_physical + (part.start - extent.fe_logical);
-            layout.pieces += u64::from(self.goes_on_at != Some(start));
-            self.goes_on_at = start.checked_add(bytes);
-        }
-        if has(ENCRYPTED) {
-            layout.encrypted_bytes += bytes;
-        } else if has(ENCODED) {
-            layout.compressed_bytes += bytes;
-        }
-        if has(SHARED) {
-            layout.shared_bytes += bytes;
-        }
-    }
+/// Whether an extent with these flags is stored encoded, and not only encrypted.
+const fn is_compressed(flags: u32) -> bool {
+    flags & (ENCODED | ENCRYPTED | UNWRITTEN) == ENCODED
 }
 
 #[cfg(test)]
@@ -283,6 +236,21 @@ mod tests {
         assert_eq!((seen, hole + seen), (unwritten, 6 * MIB));
         let inside = extents(&[part(&file, MIB, MIB)]).expect("it worked before");
         assert_eq!(inside.empty_bytes(), 0);
+    }
+
+    #[test]
+    fn encoded_extents_are_compressed_unless_encrypted() {
+        let all = [
+            0,
+            ENCODED,
+            ENCODED | ENCRYPTED,
+            ENCODED | UNWRITTEN,
+            UNWRITTEN,
+        ];
+        assert_eq!(all.map(is_compressed), [false, true, false, false, false]);
+        let (file, _) = patchy();
+        let seen = compressed_bytes(&file, 8 * MIB, AMPLE);
+        assert!(seen.is_none_or(|bytes| bytes <= 2 * MIB), "{seen:?}");
     }
 
     #[test]
@@ -353,85 +321,5 @@ mod tests {
             }
             prop_assert_eq!(at, offset + length);
         }
-    }
-}
-
-#[cfg(test)]
-mod file_layout_tests {
-    use std::os::unix::fs::FileExt;
-
-    use super::*;
-    use iolab_storage::fiemap::show_extents;
-
-    fn extent(logical: u64, physical: u64, length: u64, flags: u32) -> FiemapExtent {
-        FiemapExtent {
-            fe_logical: logical,
-            fe_physical: physical,
-            fe_length: length,
-            fe_flags: flags,
-            ..FiemapExtent::default()
-        }
-    }
-
-    fn of(extents: &[FiemapExtent], end: u64) -> FileBlocks {
-        let mut walk = Walk::default();
-        let count = |part: Range<u64>, extent: Option<&FiemapExtent>| walk.count(&part, extent);
-        show_extents(extents, &(0..end), count);
-        walk.layout
-    }
-
-    #[test]
-    fn stretches_that_go_on_are_one_piece() {
-        let layout = of(
-            &[
-                extent(0, 1000, 100, 0),
-                extent(100, 1100, 100, 0),
-                extent(200, 5000, 100, UNWRITTEN),
-                extent(300, 7000, 100, 0),
-            ],
-            400,
-        );
-        assert_eq!((layout.written_bytes, layout.pieces), (300, 2));
-    }
-
-    #[test]
-    fn flags_are_counted_by_bytes_within_the_range() {
-        let layout = of(
-            &[
-                extent(0, 0, 100, ENCODED),
-                extent(100, 0, 100, ENCODED | ENCRYPTED),
-                extent(200, 900, 100, SHARED),
-                extent(300, 0, 100, UNKNOWN),
-            ],
-            250,
-        );
-        assert_eq!(
-            (layout.compressed_bytes, layout.encrypted_bytes),
-            (100, 100)
-        );
-        assert_eq!((layout.shared_bytes, layout.written_bytes), (50, 250));
-    }
-
-    #[test]
-    fn a_real_file_is_seen_to_its_end() {
-        let file =
-            tempfile::tempfile_in(needs::folder_on_disk().expect("a folder")).expect("a file");
-        file.set_len(40 << 20).expect("sized");
-        // More extents than one call returns.
-        for n in 0..200 {
-            file.write_all_at(&[7; 4096], n * 65_536).expect("written");
-        }
-        file.sync_all().expect("durable");
-        let Some(layout) = FileBlocks::of(&file, 40 << 20, Duration::from_secs(10)) else {
-            return needs::skip(needs::Need::Fiemap, "not of a file next to the sources");
-        };
-        assert_eq!(layout.looked_bytes, 40 << 20);
-        assert!(
-            (200 * 4096..40 << 20).contains(&layout.written_bytes),
-            "{layout:?}"
-        );
-        assert!((1..=200).contains(&layout.pieces), "{layout:?}");
-        let none = FileBlocks::of(&file, 40 << 20, Duration::ZERO).expect("it worked before");
-        assert_eq!(none, FileBlocks::default());
     }
 }
