@@ -232,16 +232,6 @@ pub(crate) enum TableFormat {
     Latex,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Stats {
-    /// Text files with one number per line ('-': standard input)
-    #[arg(required = true)]
-    pub(crate) files: Vec<PathBuf>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
-    pub(crate) format: TextOrJson,
-}
-
 #[cfg(feature = "measure")]
 #[derive(Debug, Args)]
 #[command(after_help = DOCTOR_HELP)]

@@ -21,10 +21,10 @@ pub const SCREEN_LINES: usize = 24;
 pub(crate) const SCREEN_ROWS: usize = 12;
 
 /// The commands of iolab, which no line breaks.
-pub const COMMANDS: [&str; 27] = [
+pub const COMMANDS: [&str; 26] = [
     "compare", "completions", "distil", "doctor", "export", "fit", "gate", "help", "history",
     "import", "list", "model", "plot", "record", "replay", "report", "resume", "run", "schema",
-    "serve", "show", "stats", "study", "table", "time", "why", "witness",
+    "serve", "show", "study", "table", "time", "why", "witness",
 ];
 
 /// Gap between two columns of a table, characters.

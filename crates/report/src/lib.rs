@@ -37,7 +37,6 @@ pub mod ratio;
 pub mod report;
 pub mod rows;
 pub mod run_text;
-pub mod series;
 pub mod slo;
 pub mod table;
 pub mod witness;

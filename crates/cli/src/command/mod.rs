@@ -128,7 +128,7 @@ fn measuring() -> [Command; 9] {
 }
 
 /// The commands that read what there is.
-fn reading() -> [Command; 11] {
+fn reading() -> [Command; 10] {
     [
         Command::new(
             "compare",
@@ -159,11 +159,6 @@ fn reading() -> [Command; 11] {
             "plot",
             "Draw run files as a figure: SVG, PDF or PNG",
             |options, _| plot::plot(options),
-        ),
-        Command::new(
-            "stats",
-            "Summarise numbers, one per line: intervals, drift, a histogram",
-            |options, _| report::stats(options),
         ),
         Command::new(
             "export",

@@ -1,23 +1,16 @@
 //! `iolab report`: all facts of run files, in one document.
 //!
 //! `iolab table`: the content of run files.
-//!
-//! `iolab stats`: numbers, one a line, described.
 
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
-use crate::arguments::{
-    ReportFormat, ReportOptions as Options, Stats, Table, TableFormat, TextOrJson,
-};
+use crate::arguments::{ReportFormat, ReportOptions as Options, Table, TableFormat};
 use crate::command::input;
 use crate::target_names::give;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::RunName;
-use iolab_analysis::trial_values::series_tests;
 use iolab_analysis::witness::Evidence;
 use iolab_command::failure::Outcome;
 use iolab_command::lists::Lists;
@@ -29,10 +22,8 @@ use iolab_record::{RunRecord, tell_targets_apart};
 use iolab_report::findings::interpretation::Together;
 use iolab_report::overview::Input;
 use iolab_report::report::{Bundle, ProgramInput, StudyReport};
-use iolab_report::{document, export, series, table as tables, witness};
-use iolab_runfile::{Content, number_list, unmade_folder};
-use iolab_stats::{Summary, summary};
-use iolab_workload::escape_control::escape_control;
+use iolab_report::{document, export, table as tables, witness};
+use iolab_runfile::{Content, unmade_folder};
 use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
@@ -255,54 +246,4 @@ fn of_observation(
                 .into(),
         ),
     }
-}
-
-/// Writes the descriptions to stdout.
-pub(crate) fn stats(options: &Stats) -> Outcome {
-    let files: Vec<Numbers> = options
-        .files
-        .iter()
-        .map(|path| of_file(path))
-        .collect::<Result<_>>()?;
-    let mut to = output::open(None)?;
-    match options.format {
-        TextOrJson::Json => {
-            let all: Vec<Value> = files
-                .iter()
-                .map(|file| series::json(&file.name, &file.summary, &series_tests(&file.values)))
-                .collect();
-            writeln!(to, "{:#}", Value::Array(all))?;
-        }
-        TextOrJson::Text => {
-            for file in &files {
-                let text = series::text(&file.summary, &series_tests(&file.values));
-                writeln!(to, "{}\n{text}", escape_control(&file.name))?;
-            }
-        }
-    }
-    Ok(to.flush()?)
-}
-
-/// One file.
-struct Numbers {
-    name: String,
-    values: Vec<f64>,
-    summary: Summary,
-}
-
-fn of_file(path: &Path) -> Result<Numbers> {
-    let name = path.display().to_string();
-    if path != Path::new("-") && number_list::is_database(path)? {
-        return Err(Error::usage(format!("{name} is not a text file"))
-            .hint("for a run file use: iolab table, or iolab compare"));
-    }
-    let values = number_list::read(path)?;
-    let summary = summary(&values).ok_or_else(|| {
-        Error::usage(format!("there is no number in {name}")).hint("write one number per line")
-    })?;
-    Ok(Numbers {
-        name,
-        values,
-        summary,
-    })
 }

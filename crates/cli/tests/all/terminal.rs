@@ -80,7 +80,6 @@ fn texts_of_run_file_do_not_control_terminal() {
         "export bad.iolab --format prometheus",
         "export bad.iolab --format fio",
         "resume bad.iolab",
-        "stats bad.iolab",
     ];
     if cfg!(feature = "gate") {
         commands.extend(["gate --history . bad.iolab", "history . --format html"]);
@@ -195,7 +194,7 @@ fn texts_of_other_inputs_do_not_control_terminal() {
         ),
         ("m2.toml", format!("# {h}\n{good}"), "model show ./FILE"),
         ("m3.toml", key, "model show ./FILE"),
-        ("n.txt", format!("1\n2\n{h}\n"), "stats FILE"),
+        ("n.txt", format!("1\n2\n{h}\n"), "compare FILE FILE"),
         (
             "i.json",
             format!("{{\"fio version\": \"{e}\", \"jobs\": [{{\"jobname\": \"{e}\"}}]}}"),

@@ -13,7 +13,7 @@ use iolab_analysis::timeline::TrialShift;
 use iolab_figure::labels;
 use iolab_record::RunStatus;
 use iolab_workload::trial_description::levels_in_words;
-use iolab_workload::units::{format_bytes, format_ns, format_percent};
+use iolab_workload::units::{counted, format_bytes, format_ns, format_percent};
 
 use crate::compare::answer;
 use crate::ratio::all_cells;
@@ -148,24 +148,9 @@ impl<'a> Subject<'a> {
         match self.cells.iter().filter(is_measured).count() {
             0 => match self.cells.iter().map(|cell| cell.warm_ups).sum::<usize>() {
                 0 => "nothing was measured".to_owned(),
-                n => format!(
-                    "no measured trial ({} stored)",
-                    match n {
-                        1 => "1 warm-up trial is".to_owned(),
-                        n => format!("{n} warm-up trials are"),
-                    }
-                ),
+                n => format!("no measured trial ({} stored)", counted(n, "warm-up trial")),
             },
-            1 if self.cells.len() == 1 => {
-                "too few requests for a value in the only cell".to_owned()
-            }
-            n if n == self.cells.len() => {
-                format!("too few requests for a value in {}", all_cells(n))
-            }
-            n => format!(
-                "too few requests for a value in {n} of {} cells",
-                self.cells.len()
-            ),
+            n => format!("too few requests for a value{}", place(n, self.cells.len())),
         }
     }
 
@@ -243,12 +228,7 @@ impl<'a> Subject<'a> {
                 DoubtClass::Lack => what.words().to_owned(),
                 _ => what.to_string(),
             };
-            match n {
-                0 => None,
-                1 if all == 1 => Some(name),
-                n if n == all => Some(format!("{name} in {}", all_cells(all))),
-                n => Some(format!("{name} in {n} of {all} cells")),
-            }
+            (n > 0).then(|| name + &place(n, all))
         });
         let mut words: Vec<String> = counted.collect();
         // A median over both levels describes neither.
@@ -265,6 +245,15 @@ impl<'a> Subject<'a> {
             words.insert(0, how.to_owned());
         }
         words.join(", ")
+    }
+}
+
+/// Some of all cells: ` in both cells`, ` in 3 of 8 cells`; empty for the only one.
+fn place(n: usize, all: usize) -> String {
+    match all {
+        1 => String::new(),
+        all if n == all => format!(" in {}", all_cells(all)),
+        all => format!(" in {n} of {all} cells"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Doubts about the cells of a run, conditions that its trials do not give, and whether trials are enough.
 
-use super::{DEVICE_REQUESTS, Finding, Rule, cells_of, levels_of, with_levels};
+use super::{DEVICE_REQUESTS, Finding, Rule, cells_of, with_levels};
 use crate::{doubt, ratio};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_MIN};
 use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, of_cell};
@@ -154,17 +154,11 @@ pub(super) fn below_precision(analysis: &Analysis) -> Vec<Finding> {
             },
             worst.n
         );
-        let missed = match levels_of(analysis, worst) {
-            None => format!("The precision goal of {goal} was missed: {reached}."),
-            Some(worst) => format!(
-                "{} the {goal} precision goal (worst: {worst}, {reached}).",
-                match (wide.len(), wide.len() == analysis.cells.len()) {
-                    (2, true) => "Neither cell reached".to_owned(),
-                    (3.., true) => "No cell reached".to_owned(),
-                    _ => format!("{} missed", cells_of(wide.len(), analysis)),
-                },
-            ),
-        };
+        let missed = format!(
+            "{} missed the {goal} precision goal (worst{}: {reached}).",
+            cells_of(wide.len(), analysis),
+            with_levels(analysis, worst),
+        );
         // Further trials are at one level or the other.
         let changed = analysis.timeline.over_run.iter();
         let has_changed = changed

@@ -3,12 +3,10 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_analysis::runs::{FiledRun, ReportedChanges, RunCriteria};
-use iolab_analysis::trial_values::series_tests;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
 use iolab_report::block::in_text;
-use iolab_report::{compare, series};
-use iolab_stats::summary;
+use iolab_report::compare;
 
 use iolab_synthetic::{Scenario, serve, size_curve};
 
@@ -114,26 +112,6 @@ fn json_and_csv_have_the_same_numbers() {
     let exact = comparison.cells[0].p(HypothesisTest::Welch).unwrap();
     assert_eq!(cells[0]["tests"][0]["p"].as_f64(), Some(exact));
     assert_eq!(cells[0]["base"]["values"].as_array().unwrap().len(), 8);
-}
-
-#[test]
-fn series_with_its_doubts() {
-    let text = |values: &[f64]| series::text(&summary(values).unwrap(), &series_tests(values));
-    let drifting: Vec<f64> = (0..30)
-        .map(|i| 100.0 + f64::from(i) + f64::from(i * 7 % 5))
-        .collect();
-    insta::assert_snapshot!("series_drifting", text(&drifting));
-    let two: Vec<f64> = (0..40)
-        .map(|i| f64::from(i * 7 % 11) / 10.0 + if i * 13 % 10 < 4 { 100.0 } else { 110.0 })
-        .collect();
-    insta::assert_snapshot!("series_two_groups", text(&two));
-    let json = series::json(
-        "a.txt",
-        &summary(&drifting).unwrap(),
-        &series_tests(&drifting),
-    );
-    assert_eq!(json["summary"]["n"], 30);
-    assert!(json["tests"]["trend"]["p"].as_f64().unwrap() < 1e-6);
 }
 
 /// Runs of one experiment on a target at about this throughput, one after the other.

@@ -112,8 +112,8 @@ fn three_programs_are_compared_with_the_first() {
     b against a: equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
     c against a: equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
     c against a: equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
-    b against a: differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.
-    c against a: differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.
+    b against a: differences by Welch's t test (p < 0.05): 0 of 1 size with 10 trials, 0 of 1 size with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.
+    c against a: differences by Welch's t test (p < 0.05): 0 of 1 size with 10 trials, 0 of 1 size with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.
     b against a. No difference found: at 1000000 (1.00 ms against 1.00 ms).
     c against a. No difference found: at 1000000 (1.00 ms against 1.00 ms).
     ");
@@ -134,7 +134,7 @@ fn the_sentences_name_both_crossings() {
         let size = format_size(size);
         assert_eq!(sentence.matches(&size).count(), 2, "{sentence}");
     }
-    insta::assert_snapshot!(text("programs-significance").join("\n"), @"dynamic against static: differences by Welch's t test (p < 0.05): one at 3 of 3 sizes with 10 trials, one at 3 of 3 sizes with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.");
+    insta::assert_snapshot!(text("programs-significance").join("\n"), @"dynamic against static: differences by Welch's t test (p < 0.05): 3 of 3 sizes with 10 trials, 3 of 3 sizes with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.");
 }
 
 proptest! {

@@ -53,7 +53,7 @@ fn wide_intervals_are_reported() {
     let mut record = bent();
     let wide = [80.0, 90.0, 95.0, 100.0, 105.0, 110.0, 120.0];
     add_cell(&mut record, &["bs=16MiB"], &wide);
-    insta::assert_snapshot!(text(&named("below-precision", &analyse(&record))), @"1 of 6 cells missed the 5.0 % precision goal (worst: 16 MiB, +/- 20 % after 7 trials).");
+    insta::assert_snapshot!(text(&named("below-precision", &analyse(&record))), @"1 of 6 cells missed the 5.0 % precision goal (worst with 16 MiB: +/- 20 % after 7 trials).");
     assert_eq!(named("below-precision", &analyse(&bent())), []);
 }
 
@@ -102,7 +102,7 @@ fn interval_wider_than_median_shows_its_ends() {
     ];
     insta::assert_snapshot!(told.join("\n"), @"
     write-random on /data: throughput 0.0440 MB/s (0.0250 MB/s to 14.9 MB/s), from the device; the precision goal was missed
-    The precision goal of 5.0 % was missed: 95 % interval 0.0250 MB/s to 14.9 MB/s after 6 trials.
+    The only cell missed the 5.0 % precision goal (worst: 95 % interval 0.0250 MB/s to 14.9 MB/s after 6 trials).
     ");
 }
 
@@ -113,9 +113,9 @@ fn run_without_measured_trial_has_a_line() {
     let first = add_cell(&mut record, &["bs=4KiB"], &[]);
     add_cell(&mut record, &["bs=1MiB"], &[]);
     record.run.status = RunStatus::Interrupted;
-    insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the run did not finish");
+    insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials stored); the run did not finish");
     record.cells[first].ended_by = Some(EndedBy::User);
-    insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the user ended the run");
+    insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials stored); the user ended the run");
     insta::assert_snapshot!(text(&named("unfinished", &analyse(&record))), @"The user ended the run: no cell has a measured trial.");
     for mb_s in [100.0, 120.0] {
         for cell in [0, 1] {
@@ -127,7 +127,7 @@ fn run_without_measured_trial_has_a_line() {
     record.run.status = RunStatus::Failed;
     add_trial(&mut record, first, 1.0, false).ok = false;
     record.cells[first].ended_by = None;
-    insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the run did not finish, nothing was measured in 1 of 2 cells, errors in 1 of 2 cells");
+    insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials stored); the run did not finish, nothing was measured in 1 of 2 cells, errors in 1 of 2 cells");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use iolab_figure::labels::capital;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Pattern, TrialSpec};
 use iolab_workload::trial_description::level_in_words;
-use iolab_workload::units::{format_ns, format_size};
+use iolab_workload::units::{counted, format_ns, format_size};
 
 /// Factors that [`accesses_of`] names.
 const ACCESSES: [&str; 3] = ["read_percent", "pattern", "workload"];
@@ -315,13 +315,8 @@ fn significance(pair: &ProgramPair) -> String {
                 .filter_map(|p| p.first_trials[i].map(|t| t.welch))
                 .collect();
             let found = tested.iter().filter(|p| **p < ALPHA).count();
-            let place = match (tested.len(), found) {
-                (0, _) => return None,
-                (1, 0) => "none".to_owned(),
-                (1, _) => "one".to_owned(),
-                (all, found) => format!("one at {found} of {all} sizes"),
-            };
-            Some(format!("{place} with {trials} trials"))
+            let sizes = counted(tested.len(), "size");
+            (!tested.is_empty()).then(|| format!("{found} of {sizes} with {trials} trials"))
         })
         .collect();
     format!(

@@ -60,36 +60,26 @@ fn share(largest: &Largest) -> String {
 
 /// Activity of a request in a stage, by the layer that carries it out.
 fn what(stage: Stage, carried_by: CarriedBy) -> String {
-    let (carrier, done) = match carried_by {
-        CarriedBy::Disk => ("the device", "the device was done"),
-        CarriedBy::Layers => (
-            "the layers of the target (device mapper, md) and the disks below them",
-            "these layers were done",
-        ),
-        CarriedBy::Both => (
-            "the device or the layers of the target",
-            "the device or the layers of the target were done",
-        ),
+    let carrier = match carried_by {
+        CarriedBy::Disk => "the device",
+        CarriedBy::Layers => {
+            "the layers of the target (device mapper, md) and the disks below them"
+        }
+        CarriedBy::Both => "the device or the layers of the target",
     };
     match stage {
         Stage::Admission => "before the block layer has the request (file system, I/O limits, waiting for a free tag)".to_owned(),
         Stage::Queue => "in the scheduler's queue".to_owned(),
         Stage::Device => format!("in {carrier}"),
-        Stage::Delivery => format!("after {done}"),
-        Stage::Completion => match carried_by {
-            CarriedBy::Disk => "between the end of the device's work and the wake-up of the thread".to_owned(),
-            CarriedBy::Layers | CarriedBy::Both => format!("after {done} and before the wake-up of the thread"),
-        },
-        Stage::CpuWait => format!("waiting for a CPU after {done}"),
-        Stage::Reaping => format!("in the thread after {done}"),
+        Stage::Delivery => format!("after the work of {carrier}"),
+        Stage::Completion => format!("between the work of {carrier} and the wake-up of the thread"),
+        Stage::CpuWait => format!("waiting for a CPU after the work of {carrier}"),
+        Stage::Reaping => format!("in the thread after the work of {carrier}"),
         Stage::SyncAdmission => "before the file system has the sync".to_owned(),
         Stage::SyncHost => "in the kernel while neither the journal nor the device is at work for it".to_owned(),
         Stage::SyncWrite => "in writes of the device for the sync (other than the journal's)".to_owned(),
         Stage::SyncJournal => "in the journal".to_owned(),
-        Stage::SyncFlush => match carried_by {
-            CarriedBy::Disk => "in flushes of the device's cache".to_owned(),
-            CarriedBy::Layers | CarriedBy::Both => "in flushes through the layers of the target, to the caches of the disks".to_owned(),
-        },
+        Stage::SyncFlush => format!("in flushes of the cache of {carrier}"),
         Stage::SyncDelivery => "between the end of the last flush, commit or write and the return to the thread".to_owned(),
     }
 }

@@ -184,7 +184,7 @@ fn most(run: &Analysis, cells: usize, id: CellId) -> String {
 }
 
 /// Meaning of the median of two groups, of which the lower one has this share of the values.
-pub(crate) fn median_of_groups(low_share: f64) -> &'static str {
+fn median_of_groups(low_share: f64) -> &'static str {
     match (0.4..=0.6).contains(&low_share) {
         true => "describes neither group",
         false => "describes the larger group",
