@@ -8,7 +8,6 @@ use iolab_stats::median;
 use iolab_workload::counters::{Bottom, DeviceStat, amplifies_writes};
 use iolab_workload::trial::{CacheState, TrialSpec};
 
-use crate::trial_values::median_of;
 use iolab_record::{Cell, DriveLog, Residency, RunRecord, Sample, ServedBy};
 
 /// Share of other traffic, or of bytes beyond those requested, that gets a flag.
@@ -292,43 +291,81 @@ impl Accounting {
 impl CellDisturbance {
     /// The conditions around the measured trials of a cell.
     pub(crate) fn of(cell: &Accounting, trials: &[&Sample]) -> Self {
-        let elapsed = |s: &Sample| s.elapsed_ns as f64;
-        let share = |part: fn(&Sample) -> Option<u64>| {
-            pooled(trials, |s| part(s).map(|part| (part as f64, elapsed(s))))
-        };
-        let of_cpus = f64::from(cell.around.cpus.unwrap_or(1).max(1));
-        let owed = |s: &Sample| s.region.owed_sync_ns.map(|ns| ns as f64);
-        let owed_share = median_of(trials, |s| {
-            (s.elapsed_ns > 0).then(|| owed(s).map(|ns| ns / elapsed(s)))?
+        let preempted = |s: &Sample| s.counters.usage.involuntary_switches;
+        let [
+            others,
+            read_ahead,
+            steal,
+            cpu_stall,
+            io_stall,
+            memory_stall,
+            quota_wait,
+            throttled,
+            worker_wait,
+            wait_for_others,
+            preemptions,
+        ] = pooled(trials, |s| {
+            let elapsed = s.elapsed_ns as f64;
+            let of_time = |part: Option<u64>| Some((part? as f64, elapsed));
+            let pressure = &s.counters.pressure;
+            [
+                cell.others(s),
+                cell.fetched(s),
+                of_time(pressure.steal_ns),
+                of_time(pressure.cpu_stall_ns),
+                of_time(pressure.io_stall_ns),
+                of_time(pressure.memory_stall_ns),
+                of_time(pressure.throttled_ns),
+                of_time(throttled_ns(s)),
+                s.run_delay_ns
+                    .map(|waited| (waited as f64, elapsed * cell.threads)),
+                cell.wait_for_others(s),
+                Some((preempted(s) as f64 * 1e9, elapsed * cell.workers)),
+            ]
         });
+        let [
+            ios_per_request,
+            device_mean_ns,
+            buffer_pieces,
+            owed_sync_ns,
+            owed,
+            empty,
+        ] = medians(trials, |s| {
+            let ios = cell.ios_per_request(s);
+            let owed = s.region.owed_sync_ns.map(|ns| ns as f64);
+            [
+                ios,
+                ios.and_then(|_| device_mean_ns(s)),
+                cell.buffer_pieces(s),
+                owed,
+                owed.filter(|_| s.elapsed_ns > 0)
+                    .map(|ns| ns / s.elapsed_ns as f64),
+                s.region.empty_share(cell.region),
+            ]
+        });
+        let of_cpus = f64::from(cell.around.cpus.unwrap_or(1).max(1));
         // What the cache of a drive still holds is not write-back: the kernel has written it.
         let by_storage = !cell.writes_buffered && !cell.around.amplifies_writes;
-        let (ios, device_ns): (Vec<f64>, Vec<Option<f64>>) = trials
-            .iter()
-            .filter_map(|s| Some((cell.ios_per_request(s)?, device_mean_ns(s))))
-            .unzip();
-        let device_ns: Vec<f64> = device_ns.into_iter().flatten().collect();
         Self {
-            others: pooled(trials, |s| cell.others(s)),
-            read_ahead: pooled(trials, |s| cell.fetched(s)),
-            ios_per_request: median(&ios),
-            device_mean_ns: median(&device_ns),
-            buffer_pieces: median_of(trials, |s| cell.buffer_pieces(s)),
-            steal: share(|s| s.counters.pressure.steal_ns)
-                .map(|share| of_all_time(share / of_cpus)),
-            cpu_stall: share(|s| s.counters.pressure.cpu_stall_ns).map(of_all_time),
-            io_stall: share(|s| s.counters.pressure.io_stall_ns).map(of_all_time),
-            memory_stall: share(|s| s.counters.pressure.memory_stall_ns).map(of_all_time),
-            quota_wait: share(|s| s.counters.pressure.throttled_ns).map(|share| share / of_cpus),
-            throttled: share(throttled_ns).map(of_all_time),
-            worker_wait: cell.worker_wait(trials),
-            wait_for_others: cell.wait_for_others(trials),
-            preemptions: cell.preemptions(trials),
+            others,
+            read_ahead,
+            ios_per_request,
+            device_mean_ns,
+            buffer_pieces,
+            steal: steal.map(|share| of_all_time(share / of_cpus)),
+            cpu_stall: cpu_stall.map(of_all_time),
+            io_stall: io_stall.map(of_all_time),
+            memory_stall: memory_stall.map(of_all_time),
+            quota_wait: quota_wait.map(|share| share / of_cpus),
+            throttled: throttled.map(of_all_time),
+            worker_wait: worker_wait.map(of_all_time),
+            wait_for_others: wait_for_others.map(of_all_time),
+            preemptions: preemptions.filter(|_| sum(trials, preempted) >= PREEMPTIONS_MIN),
             suspended_ns: sum(trials, slept_ns),
-            owed_sync_ns: median_of(trials, owed),
-            owed: owed_share.filter(|_| cell.writes_buffered),
-            owed_by_storage: owed_share.filter(|_| by_storage),
-            empty: median_of(trials, |s| s.region.empty_share(cell.region)),
+            owed_sync_ns,
+            owed: owed.filter(|_| cell.writes_buffered),
+            owed_by_storage: owed.filter(|_| by_storage),
+            empty,
         }
     }
 }
@@ -338,15 +375,34 @@ fn of_all_time(share: f64) -> f64 {
     share.min(1.0)
 }
 
-/// Ratio of two sums over the trials that have both parts.
-fn pooled(trials: &[&Sample], of: impl Fn(&Sample) -> Option<(f64, f64)>) -> Option<f64> {
-    let (part, whole) = trials
-        .iter()
-        .filter_map(|s| of(s))
-        .fold((0.0, 0.0), |sum, (part, whole)| {
-            (sum.0 + part, sum.1 + whole)
-        });
-    (whole > 0.0).then(|| part / whole)
+/// Ratios of two sums over the trials that have both parts of a ratio.
+fn pooled<const N: usize>(
+    trials: &[&Sample],
+    of: impl Fn(&Sample) -> [Option<(f64, f64)>; N],
+) -> [Option<f64>; N] {
+    let mut sums = [(0.0, 0.0); N];
+    for sample in trials {
+        for (sum, parts) in sums.iter_mut().zip(of(sample)) {
+            if let Some((part, whole)) = parts {
+                *sum = (sum.0 + part, sum.1 + whole);
+            }
+        }
+    }
+    sums.map(|(part, whole)| (whole > 0.0).then(|| part / whole))
+}
+
+/// Medians over the trials that have a value.
+fn medians<const N: usize>(
+    trials: &[&Sample],
+    of: impl Fn(&Sample) -> [Option<f64>; N],
+) -> [Option<f64>; N] {
+    let mut values = [const { Vec::new() }; N];
+    for sample in trials {
+        for (values, value) in values.iter_mut().zip(of(sample)) {
+            values.extend(value);
+        }
+    }
+    values.map(|values| median(&values))
 }
 
 /// The sum over all trials, saturating, since a foreign file may have any numbers.
@@ -375,40 +431,21 @@ pub(crate) fn slept_ns(sample: &Sample) -> u64 {
 }
 
 impl Accounting {
-    /// Preemptions per second and worker; a few are not significant.
-    fn preemptions(&self, trials: &[&Sample]) -> Option<f64> {
-        let times = |s: &Sample| s.counters.usage.involuntary_switches;
-        let counted = sum(trials, times);
-        let active_ns = |s: &Sample| s.elapsed_ns as f64 * self.workers;
-        (counted >= PREEMPTIONS_MIN)
-            .then(|| pooled(trials, |s| Some((times(s) as f64 * 1e9, active_ns(s)))))?
-    }
-
-    /// Time in which workers waited for a CPU, as a share of the time of all workers.
-    fn worker_wait(&self, trials: &[&Sample]) -> Option<f64> {
-        let waited =
-            |s: &Sample| Some((s.run_delay_ns? as f64, s.elapsed_ns as f64 * self.threads));
-        pooled(trials, waited).map(of_all_time)
-    }
-
     /// Upper bound on the time in which workers waited for a CPU that other programs used, as a share of the time of
-    /// all workers. Bounded by the workers' waiting, and by CPU time that iolab did not use: workers that outnumber
+    /// all workers, as two parts. Bounded by the workers' waiting, and by CPU time that iolab did not use: workers that outnumber
     /// the CPUs also wait for each other.
-    fn wait_for_others(&self, trials: &[&Sample]) -> Option<f64> {
-        let cpus = self.cpus?;
-        let waited = |s: &Sample| {
-            let (waited, elapsed) = (s.run_delay_ns? as f64, s.elapsed_ns as f64);
-            let used = s.counters.usage;
-            let used = used.user_ns as f64 + used.system_ns as f64;
-            let unused = (cpus * elapsed - used).max(0.0);
-            Some((waited.min(unused), elapsed * self.threads))
-        };
-        pooled(trials, waited).map(of_all_time)
+    fn wait_for_others(&self, sample: &Sample) -> Option<(f64, f64)> {
+        let (waited, elapsed) = (sample.run_delay_ns? as f64, sample.elapsed_ns as f64);
+        let used = sample.counters.usage;
+        let used = used.user_ns as f64 + used.system_ns as f64;
+        let unused = (self.cpus? * elapsed - used).max(0.0);
+        Some((waited.min(unused), elapsed * self.threads))
     }
 
     /// The share of others in the device's traffic during a trial.
     pub(crate) fn share_of_others(&self, sample: &Sample) -> Option<f64> {
-        pooled(&[sample], |sample| self.others(sample))
+        let [share] = pooled(&[sample], |sample| [self.others(sample)]);
+        share
     }
 
     /// Bytes that the device and the disks below it transferred for others, and the largest of their totals and the
