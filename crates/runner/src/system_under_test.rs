@@ -5,7 +5,6 @@
 #[cfg(test)]
 mod tests;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -227,74 +226,43 @@ impl<'a> SystemUnderTest<'a> {
     }
 }
 
-/// Something that several targets share below them.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Below {
-    /// A disk, by its name.
-    Disk(String),
-    /// A file system that no disk of this machine holds, by its number.
-    FileSystem(u64),
-}
-
-/// Names the targets that share a disk, or a file system in memory or on another machine; one sentence for each such group.
+/// Names each target that shares disks, or a file system in memory or on another machine, with one before it.
 fn notes_of_shared_disks(targets: &[(&Path, &Target)]) -> Vec<String> {
     let below = targets.iter().map(|(named, target)| {
         let path = named.display().to_string();
         (path, below(named, target))
     });
-    let on_each: Vec<(String, Vec<Below>)> = below.collect();
-    shared(&on_each)
+    shared(&below.collect::<Vec<_>>())
 }
 
 /// The disks, or else the file system, below a target.
-fn below(named: &Path, target: &Target) -> Vec<Below> {
+fn below(named: &Path, target: &Target) -> Vec<String> {
     let device = target.device();
     let device = device.and_then(|number| Device::read(Path::new("/sys"), number));
     let Some(device) = device else {
         let file_system = named.metadata().map(|metadata| metadata.dev());
-        return file_system.map(Below::FileSystem).into_iter().collect();
+        let name = file_system.map(|number| format!("file system {number}"));
+        return name.into_iter().collect();
     };
     let ends = device.stack().into_iter();
     let ends = ends.filter(|layer| layer.below.is_empty());
-    ends.map(|end| Below::Disk(end.disk.clone())).collect()
+    ends.map(|end| end.disk.clone()).collect()
 }
 
-fn shared(on_each: &[(String, Vec<Below>)]) -> Vec<String> {
-    let mut places: BTreeMap<&Below, Vec<&str>> = BTreeMap::new();
-    for (path, all) in on_each {
-        for below in all {
-            let own = places.entry(below).or_default();
-            if !own.contains(&path.as_str()) {
-                own.push(path);
-            }
-        }
-    }
-    let mut groups: Vec<(Vec<&str>, Vec<&Below>)> = Vec::new();
-    for (below, paths) in places.into_iter().filter(|(_, paths)| paths.len() > 1) {
-        match groups.iter_mut().find(|(known, _)| *known == paths) {
-            Some((_, places)) => places.push(below),
-            None => groups.push((paths, vec![below])),
-        }
-    }
-    let sentence = |(paths, places): (Vec<&str>, Vec<&Below>)| {
-        let disks: Vec<&str> = places
-            .into_iter()
-            .filter_map(|below| match below {
-                Below::Disk(name) => Some(name.as_str()),
-                Below::FileSystem(_) => None,
+fn shared(on_each: &[(String, Vec<String>)]) -> Vec<String> {
+    let note = |(number, (named, own)): (usize, &(String, Vec<String>))| {
+        on_each[..number].iter().find_map(|(other, others)| {
+            let both = own.iter().filter(|name| others.contains(name));
+            let both: Vec<&str> = both.map(String::as_str).collect();
+            (!both.is_empty()).then(|| {
+                format!(
+                    "{other} and {named} share the throughput of {}",
+                    all_of(&both)
+                )
             })
-            .collect();
-        let place = match disks.is_empty() {
-            true => "one file system".to_owned(),
-            false => all_of(&disks),
-        };
-        let its = if disks.len() > 1 { "their" } else { "its" };
-        format!(
-            "{} are on {place}: they share {its} throughput",
-            all_of(&paths)
-        )
+        })
     };
-    groups.into_iter().map(sentence).collect()
+    on_each.iter().enumerate().filter_map(note).collect()
 }
 
 /// The present state of a target.
