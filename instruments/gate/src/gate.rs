@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
+use iolab_analysis::runs::FiledRun;
 use iolab_analysis::runs::comparable_runs::Comparability;
-use iolab_analysis::runs::{FiledRun, ReportedChanges, RunCriteria};
 use iolab_command::failure::{Outcome, conclude};
 use iolab_command::output;
 use iolab_command::output_format::format_of;
@@ -16,7 +16,7 @@ use iolab_report::block;
 use iolab_workload::response::Metric;
 use iolab_workload::units::parse_share;
 
-use crate::judgement::{Gate, GateTerms, HISTORY_MIN};
+use crate::judgement::{Gate, GateTerms};
 use crate::judgement_text as text;
 
 const GATE_HELP: &str = "\
@@ -31,9 +31,6 @@ with a probability of 90 %.
 
 Exit codes: 4 alarm; otherwise 5 when there are too few earlier runs, a cell is missing \
 in NEW, or a cell cannot be judged; otherwise 0.";
-
-/// Smallest change that the comparison calls relevant, a share: an alarm is raised for changes of any size.
-const MARGIN: f64 = 0.05;
 
 #[derive(Debug, Args)]
 #[command(after_help = GATE_HELP)]
@@ -95,11 +92,6 @@ pub(crate) fn gate(options: &Options) -> Outcome {
     let file = options.new.display().to_string();
     let earlier = runs_of_folder(&options.history, options.metric.as_ref())?;
     let terms = GateTerms {
-        runs: RunCriteria {
-            margin: MARGIN,
-            looks_for: ReportedChanges::AnyChange,
-            base_min: HISTORY_MIN,
-        },
         kinship: Comparability {
             any_host: options.any_host,
         },

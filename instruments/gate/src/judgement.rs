@@ -4,7 +4,7 @@
 use iolab_analysis::compare::{CellComparison, Comparison, Conclusion};
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::runs::comparable_runs::{Comparability, ExcludedRun};
-use iolab_analysis::runs::{FiledRun, RunCriteria};
+use iolab_analysis::runs::{FiledRun, ReportedChanges, RunCriteria};
 use iolab_record::RunStatus;
 use iolab_workload::{Error, Result};
 use schemars::JsonSchema;
@@ -13,11 +13,12 @@ use serde::Serialize;
 /// Fewest earlier runs for a comparison with a new one.
 pub const HISTORY_MIN: usize = 5;
 
+/// Smallest change that the comparison calls relevant, a share: an alarm is raised for changes of any size.
+const MARGIN: f64 = 0.05;
+
 /// The parameters of a gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GateTerms {
-    /// Criteria for changes.
-    pub runs: RunCriteria,
     /// Criteria for comparable runs.
     pub kinship: Comparability,
     /// Most earlier runs used, the latest ones.
@@ -67,7 +68,12 @@ impl Gate {
         let compared = if history.len() < HISTORY_MIN {
             None
         } else {
-            Some(Comparison::of_several(&history, &[new], terms.runs)?)
+            let any = RunCriteria {
+                margin: MARGIN,
+                looks_for: ReportedChanges::AnyChange,
+                base_min: HISTORY_MIN,
+            };
+            Some(Comparison::of_several(&history, &[new], any)?)
         };
         Ok(Self {
             file: new.file.to_owned(),

@@ -2,9 +2,9 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{ALPHA, CellVerdict, Conclusion};
+use iolab_analysis::runs::FiledRun;
 use iolab_analysis::runs::comparable_runs::{Comparability, ExclusionReason};
-use iolab_analysis::runs::{FiledRun, ReportedChanges, RunCriteria};
-use iolab_gate::judgement::{Gate, GateTerms, HISTORY_MIN};
+use iolab_gate::judgement::{Gate, GateTerms};
 use iolab_gate::line::History;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, RunStatus};
@@ -30,11 +30,6 @@ fn gate_that_finds(new: &RunRecord, all: &[RunRecord], must_find: Option<f64>) -
         run: &run,
     };
     let terms = GateTerms {
-        runs: RunCriteria {
-            margin: 0.05,
-            looks_for: ReportedChanges::AnyChange,
-            base_min: HISTORY_MIN,
-        },
         kinship: Comparability { any_host: false },
         last: 20,
         must_find,
