@@ -119,7 +119,7 @@ fn realtime_threads_cause_a_wait_for_the_cpu() {
         "{of_time:?}"
     );
     assert!(
-        seen.says("of the time is spent waiting for a CPU after the device was done"),
+        seen.says("of the time is spent waiting for a CPU after the work of the device"),
         "{}",
         seen.text
     );
