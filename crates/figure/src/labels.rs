@@ -194,8 +194,8 @@ pub(super) fn quantile(odds: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A share in a legend: `5 %`.
-pub(super) fn share(share: f64) -> String {
+/// A share that somebody chose, such as a margin: `5 %`.
+pub fn share(share: f64) -> String {
     if (share * 100.0).fract().abs() < 1e-9 {
         format!("{:.0} %", share * 100.0)
     } else {

@@ -118,10 +118,10 @@ pub fn draw(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
 /// Errors of [`draw`]; of kind [`Usage`](iolab_workload::Kind::Usage) for such an option, with the kinds that use it.
 pub fn draw_as_asked(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
     if let Some(kind) = options.kind {
-        options.check(kind)?;
+        options.check(Some(kind))?;
     }
     let (kind, model) = chosen(runs, options)?;
-    options.check(kind)?;
+    options.check(Some(kind))?;
     finished(kind, model, runs, options)
 }
 
@@ -177,7 +177,7 @@ pub fn comparison(comparison: &Comparison, options: &Options) -> Result<Figure> 
 /// # Errors
 /// Errors of the layout; of kind [`Usage`](iolab_workload::Kind::Usage) for an option that it does not use.
 pub fn witness(evidence: &Evidence, options: &Options) -> Result<Figure> {
-    options.check_of_witness()?;
+    options.check(None)?;
     Figure::of(kinds::witness::model(evidence, options), options)
 }
 

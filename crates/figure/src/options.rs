@@ -382,35 +382,29 @@ impl Choice {
 }
 
 impl Options {
-    fn asked(&self) -> impl Iterator<Item = &'static Choice> {
-        const ALL: &[Choice] = &CHOICES;
-        ALL.iter().filter(|choice| (choice.is_asked)(self))
-    }
-
-    /// Refuses the choice if a figure of this kind would ignore it.
+    /// Refuses a choice that a figure of this kind would ignore; `None` for the figure of an observation.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the option and the kinds that use it.
-    pub(crate) fn check(&self, kind: FigureKind) -> Result<()> {
-        let Some(choice) = self.asked().find(|choice| !choice.suits(kind)) else {
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the option and what suits.
+    pub(crate) fn check(&self, kind: Option<FigureKind>) -> Result<()> {
+        let mut choices = CHOICES.iter().filter(|choice| (choice.is_asked)(self));
+        let ignored = choices.find(|choice| kind.is_none_or(|kind| !choice.suits(kind)));
+        let Some(choice) = ignored else {
             return Ok(());
         };
-        let what = format!("a figure of the kind {kind} does not use {}", choice.flag);
-        let kinds: Vec<String> = choice.kinds.iter().map(ToString::to_string).collect();
-        let remedy = format!("leave it out; it suits --kind {}", kinds.join(", "));
-        Err(Error::usage(what).hint(remedy))
-    }
-
-    /// Refuses the choice if the figure of an observation would ignore it.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the option.
-    pub(crate) fn check_of_witness(&self) -> Result<()> {
-        let Some(choice) = self.asked().next() else {
-            return Ok(());
+        let (figure, suits) = match kind {
+            Some(kind) => {
+                let kinds: Vec<String> = choice.kinds.iter().map(ToString::to_string).collect();
+                let suits = format!("it suits --kind {}", kinds.join(", "));
+                (format!("a figure of the kind {kind}"), suits)
+            }
+            None => (
+                "the figure of an observation".to_owned(),
+                "--title, --width and --height suit it".to_owned(),
+            ),
         };
-        let what = format!("the figure of an observation does not use {}", choice.flag);
-        Err(Error::usage(what).hint("leave it out; --title, --width and --height suit it"))
+        let what = format!("{figure} does not use {}", choice.flag);
+        Err(Error::usage(what).hint(format!("leave it out; {suits}")))
     }
 }
 

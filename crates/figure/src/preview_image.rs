@@ -59,8 +59,6 @@ pub struct PreviewText {
 pub struct PreviewNumber {
     /// Name of its row; numbers of the same name and note stand side by side.
     pub row: String,
-    /// Smaller text next to the name of the row.
-    pub row_aside: String,
     /// Text below the name of the row.
     pub row_note: String,
     /// Name of its column.
@@ -164,35 +162,17 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText) -> Scene {
     }
 }
 
-/// The name of a row, with the texts next to it and below it.
-fn name_of(first: &PreviewNumber, middle: f64, scale: f64) -> Vec<Item> {
+/// The name of a row, with the text below it.
+fn name_of(first: &PreviewNumber, middle: f64, scale: f64) -> [Item; 2] {
     let room = NAMES - BEFORE_VALUES;
-    let (aside_size, aside) = (18.0 * scale, &first.row_aside);
-    let aside_width = match aside.is_empty() {
-        true => 0.0,
-        false => width(aside, aside_size) + BEFORE_UNIT,
-    };
-    let (size, row) = shrunk(&first.row, 28.0 * scale, room - aside_width);
-    let y = middle - 2.0 * scale;
-    let aside_x = MARGIN + width(&row, size) + BEFORE_UNIT;
-    let mut items = vec![text_at((MARGIN, y), size, Paint::Ink, row)];
-    if !aside.is_empty() {
-        items.push(text_at(
-            (aside_x, y),
-            aside_size,
-            Paint::Muted,
-            aside.clone(),
-        ));
-    }
-    let (size, _) = shrunk(&first.row_note, 18.0 * scale, room);
-    let note = fitted_name(&first.row_note, size, room);
-    items.push(text_at(
-        (MARGIN, middle + 24.0 * scale),
-        size,
-        Paint::Muted,
-        note,
-    ));
-    items
+    let (size, row) = shrunk(&first.row, 28.0 * scale, room);
+    let (note_size, _) = shrunk(&first.row_note, 18.0 * scale, room);
+    let note = fitted_name(&first.row_note, note_size, room);
+    let (above, below) = (middle - 2.0 * scale, middle + 24.0 * scale);
+    [
+        text_at((MARGIN, above), size, Paint::Ink, row),
+        text_at((MARGIN, below), note_size, Paint::Muted, note),
+    ]
 }
 
 /// The text in at most two lines; what does not fit then is cut.
@@ -302,21 +282,13 @@ fn whisker((low, high): (f64, f64), bar: Frame) -> [Item; 3] {
 
 /// The rows that are shown, each with its numbers.
 fn rows(numbers: &[PreviewNumber]) -> Vec<Vec<&PreviewNumber>> {
-    let key = |number: &PreviewNumber| {
-        let PreviewNumber {
-            row,
-            row_aside,
-            row_note,
-            ..
-        } = number;
-        (row.clone(), row_aside.clone(), row_note.clone())
-    };
     let mut rows: Vec<Vec<&PreviewNumber>> = Vec::new();
     for number in numbers {
-        match rows
-            .iter_mut()
-            .find(|row| row.first().is_some_and(|first| key(first) == key(number)))
-        {
+        let is_its = |row: &&mut Vec<&PreviewNumber>| {
+            let key = |number: &'_ PreviewNumber| (number.row.clone(), number.row_note.clone());
+            row.first().is_some_and(|first| key(first) == key(number))
+        };
+        match rows.iter_mut().find(is_its) {
             Some(row) => row.push(number),
             None => rows.push(vec![number]),
         }
@@ -344,7 +316,6 @@ mod tests {
     fn number(row: &str, column: &str, is_doubtful: bool) -> PreviewNumber {
         PreviewNumber {
             row: row.to_owned(),
-            row_aside: String::new(),
             row_note: "Q1 T1".to_owned(),
             column: column.to_owned(),
             value: "502".to_owned(),
@@ -406,8 +377,7 @@ mod tests {
     fn row_names_and_trust_stay_distinct_and_readable() {
         let disks = ["A", "B"].map(|end| format!("/mnt/by-id/ata-WDC_WD40EFRX_WCC7K0{end}"));
         let numbers = disks.clone().map(|row_note| PreviewNumber {
-            row_aside: "Q32 T16".to_owned(),
-            row_note,
+            row_note: format!("{row_note} Q32 T16"),
             ..number("SEQ 1 MiB", "read", true)
         });
         let trust =
@@ -423,7 +393,7 @@ mod tests {
         let notes = shown.iter().filter(|text| text.text.starts_with("/mnt"));
         let notes: Vec<&str> = notes.map(|text| text.text.as_str()).collect();
         assert!(
-            notes[0].ends_with('A') && notes[1].ends_with('B'),
+            notes[0].ends_with("A Q32 T16") && notes[1].ends_with("B Q32 T16"),
             "{notes:?}"
         );
         let all: Vec<&str> = shown.iter().map(|text| text.text.as_str()).collect();

@@ -1,12 +1,12 @@
 //! Tables of comparisons: in many settings, of untouched and zeroed buffers, and of two programs.
 
 use crate::block::Table;
-use crate::findings::sentences::margin;
 use crate::layout::{Column, columns_over, none};
 use crate::ratio;
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, comparisons};
+use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, MARGIN, comparisons};
 use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, PreparationPoint, ProgramPair};
+pub use iolab_figure::labels::share;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::{format_ns, format_p, format_size, significant};
 
@@ -89,7 +89,7 @@ fn shown(comparison: &Comparison, effect: &Effect) -> String {
         Difference::Lower if is_time => "shorter".to_owned(),
         Difference::Higher => "higher".to_owned(),
         Difference::Lower => "lower".to_owned(),
-        Difference::Equivalent => format!("equal within {}", margin()),
+        Difference::Equivalent => format!("equal within {}", share(MARGIN)),
         Difference::NotFound => "no difference found".to_owned(),
         Difference::CannotTell if effect.doubts.is_empty() => "too few trials".to_owned(),
         Difference::CannotTell => "cannot tell".to_owned(),
@@ -140,11 +140,6 @@ fn prepared_columns(points: &[PreparationPoint]) -> Vec<Column> {
     columns
 }
 
-/// A margin for people: `5 %`.
-pub fn margin_name(margin: f64) -> String {
-    format!("{} %", (margin * 1e4).round() / 1e2)
-}
-
 /// The table: the ratio of the times, the p-values of the t tests on the first trials, and the p-values of the
 /// tests of equivalence.
 pub fn program_table(pair: &ProgramPair) -> Table {
@@ -186,7 +181,7 @@ fn program_columns(pair: &ProgramPair) -> Vec<Column> {
         }));
     }
     for (i, margin) in MARGINS.iter().enumerate() {
-        let heading = format!("= {}", margin_name(*margin));
+        let heading = format!("= {}", share(*margin));
         columns.push(column(&heading, 0, &|point| p(point.equivalence[i])));
     }
     columns

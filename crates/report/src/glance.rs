@@ -82,10 +82,7 @@ fn of_access<'a>(
         AccessOrder::Random => "RND",
     };
     let at_once = format!("Q{} T{}", trial.depth, trial.workers());
-    let (row_aside, row_note) = match name {
-        Some(name) => (at_once, escape_control(name).into_owned()),
-        None => (String::new(), at_once),
-    };
+    let name = name.map(|name| format!("{} ", escape_control(name)));
     let within = rate.precision.map_or_else(
         || "no interval".to_owned(),
         |precision| format!("±{}", format_percent(precision)),
@@ -98,8 +95,7 @@ fn of_access<'a>(
     });
     Some(PreviewNumber {
         row: on_page(&format!("{order} {}", exact_size(trial.bs))),
-        row_aside,
-        row_note,
+        row_note: name.unwrap_or_default() + &at_once,
         column: row.operation.name().to_owned(),
         value: on_page(&number(&rate)),
         unit: rate.unit,

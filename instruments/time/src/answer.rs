@@ -4,7 +4,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::doubt::{DoubtClass, DoubtKind};
 use iolab_analysis::equivalence::{MARGINS, ProgramAnswer, ProgramPair, SizePoint, program_pairs};
 use iolab_record::Sample;
-use iolab_report::comparison_table::margin_name;
+use iolab_report::comparison_table::share;
 use iolab_report::doubt;
 use iolab_report::layout::{self, Column, none, wrapped};
 use iolab_report::ratio::{in_time_than, range_in_time};
@@ -167,7 +167,7 @@ impl Timed {
                 let range =
                     range.filter(|_| interval.is_some_and(|(low, high)| low < 1.0 && high > 1.0));
                 let range = range.map_or_else(String::new, |range| format!(" ({range})"));
-                let within = margin_name(MARGINS[margin]);
+                let within = share(MARGINS[margin]);
                 format!("{new} and {base} are equal within {within}{range}.")
             }
             ProgramAnswer::CannotTell => {

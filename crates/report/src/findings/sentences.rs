@@ -12,7 +12,7 @@ use crate::doubt::{clauses as doubts, of_items};
 use crate::findings::{Finding, FindingKind, Rule, with_levels};
 use crate::ratio::RatioShown;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{CellId, Claim, MARGIN, Payload, Point, Quantity, Standing, groups};
+use iolab_analysis::claim::{CellId, Claim, Payload, Point, Quantity, Standing, groups};
 use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_analysis::timeline::Access;
 use iolab_workload::response::Response;
@@ -107,11 +107,6 @@ fn with_held(held: &[(String, String)], cell: Option<&CellAnalysis>) -> String {
         none if none.is_empty() => none,
         levels => format!(" with {levels}"),
     }
-}
-
-/// `5 %`.
-pub(crate) fn margin() -> String {
-    format!("{} %", 100.0 * MARGIN)
 }
 
 /// Most digits that distinguish a share from its limit.

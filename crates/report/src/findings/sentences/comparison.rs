@@ -1,17 +1,16 @@
 //! The effect of a factor, and two programs side by side, in words.
 
 use super::{
-    List, NAMED_MAX, by_doubt, cell, doubts, has_several_targets, held_in_words, margin, quantity,
-    sentence,
+    List, NAMED_MAX, by_doubt, cell, doubts, has_several_targets, held_in_words, quantity, sentence,
 };
-use crate::comparison_table::margin_name;
 use crate::findings::doubts::beyond_precision;
 use crate::findings::origin;
 use crate::ratio::{self, RatioShown};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{Aspect, Comparison, Contrast, Difference, Effect, Programs};
+use iolab_analysis::claim::{Aspect, Comparison, Contrast, Difference, Effect, MARGIN, Programs};
 use iolab_analysis::equivalence::{ALPHA, FIRST_TRIALS, MARGINS, ProgramPair, SizePoint};
 use iolab_figure::labels::capital;
+use iolab_figure::labels::share;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Pattern, TrialSpec};
 use iolab_workload::trial_description::level_in_words;
@@ -226,7 +225,7 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
             items: also.collect(),
         },
         list(
-            format!("Equivalent within {}", margin()),
+            format!("Equivalent within {}", share(MARGIN)),
             &of(Difference::Equivalent),
         ),
         list(format!("{none_found}{widest}"), &not_found),
@@ -327,7 +326,7 @@ fn significance(pair: &ProgramPair) -> String {
 
 /// Whether a test shows that the two are equivalent, and what the ratio alone says.
 fn equivalence(pair: &ProgramPair, margin: usize) -> String {
-    let within = margin_name(MARGINS[margin]);
+    let within = share(MARGINS[margin]);
     let from = |size: u64| match pair.points.len() > 1 {
         true => format!(" from {} on", format_size(size)),
         false => String::new(),
