@@ -17,7 +17,7 @@ pub use groups::{
     CellRanks, ClientAnalysis, ClientName, GroupAnalysis, Mix, OperationNumbers, RankThroughput,
 };
 pub use iolab_workload::response::{PerResponse, Response};
-pub use stages::{CellStages, CellVerified, StageNumbers, Timed, WriteOut};
+pub use stages::{CellStages, CellVerified, StageNumbers, Timed};
 pub use steady_rounds::StandardFollowed;
 pub use steady_rounds::{RoundsEnd, SteadyAnalysis, Tracked, TrackedOf, limits};
 pub use trials::TrialOrder;
@@ -291,9 +291,6 @@ pub struct Analysis {
     pub is_preconditioned: bool,
     /// Whether the order of its cells may decide their results.
     pub depends_on_order: bool,
-    /// Time spent on writing out what trials left in caches; `None` if it is short or the definition cannot be
-    /// read.
-    pub write_out: Option<WriteOut>,
     /// Order in which the trials follow each other; `None` if that is not known.
     pub trial_order: Option<TrialOrder>,
 }
@@ -383,7 +380,6 @@ pub(crate) fn analyse_timed(
         is_preconditioned: experiment
             .is_some_and(|experiment| experiment.design.precondition.writes()),
         depends_on_order,
-        write_out: experiment.and_then(|experiment| WriteOut::of(record, experiment)),
         // Trials of other tools are not in blocks.
         trial_order: experiment
             .filter(|_| record.run.target_kind != TargetKind::Imported)

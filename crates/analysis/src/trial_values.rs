@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use crate::refusal;
 use iolab_record::{LatencyOf, RunRecord, Sample, SampleLatency};
 use iolab_stats::{
-    LjungBox, Modality, Steadiness, SteadyLimits, Summary, Trend, TwoLevels, effective_sample_size,
-    lag1, ljung_box, mann_kendall, median, steady_state, summary, two_levels, two_modes,
+    Modality, Steadiness, SteadyLimits, Summary, Trend, TwoLevels, ljung_box, mann_kendall, median,
+    steady_state, summary, two_levels, two_modes,
 };
 use iolab_workload::Result;
 use iolab_workload::histogram::{self, LatencyHistogram, new_latency_histogram};
@@ -96,34 +94,24 @@ fn sums<K: Ord>(
 }
 
 /// Results of the tests; each `None` where the values do not allow it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct SeriesTests {
-    /// Autocorrelation at lag 1.
-    pub lag1: Option<f64>,
-    /// Ljung-Box test for dependence.
-    pub ljung_box: Option<LjungBox>,
-    /// Effective number of independent values.
-    pub effective_sample_size: Option<f64>,
+    /// p-value of the Ljung-Box test for dependence.
+    pub dependence_p: Option<f64>,
     /// Mann-Kendall test for a drift, with the slope of Theil and Sen.
     pub trend: Option<Trend>,
     /// Two groups of values, where the distribution is bimodal.
     pub modes: Option<Modality>,
-    /// Two groups of values, by their shape or by the gap between them alone.
-    pub groups: Option<TwoLevels>,
     /// Whether the series ends in a steady state; each value is a round.
     pub steady: Option<Steadiness>,
 }
 
 /// Tests values that are in the order of time.
 pub fn series_tests(values: &[f64]) -> SeriesTests {
-    let modes = two_modes(values);
     SeriesTests {
-        lag1: lag1(values),
-        ljung_box: ljung_box(values, lags(values.len())),
-        effective_sample_size: effective_sample_size(values),
+        dependence_p: ljung_box(values, lags(values.len())),
         trend: mann_kendall(values),
-        groups: two_groups(values),
-        modes,
+        modes: two_modes(values),
         steady: steady_state(values, SteadyLimits::SNIA),
     }
 }

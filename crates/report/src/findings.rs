@@ -35,7 +35,7 @@ pub struct Finding {
 
 /// The rules on the limits of one run's numbers, in the order of their findings: completeness, origin of the bytes,
 /// disturbances.
-const RULES: [Says; 18] = [
+const RULES: [Says; 17] = [
     run_status::unfinished,
     run_status::no_definition,
     run_status::order_of_cells,
@@ -45,7 +45,6 @@ const RULES: [Says; 18] = [
     run_status::over_the_network,
     doubts::doubts,
     doubts::requests_in_pieces,
-    doubts::written_out,
     doubts::not_durable,
     stragglers,
     ranks::imbalance,

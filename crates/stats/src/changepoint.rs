@@ -25,7 +25,7 @@ const SEGMENT_MIN: usize = 2;
 /// `penalty` is what a change must save, in units of `s^2`. The default is [`changepoint_penalty`]. On
 /// independent normal values it finds a change in 2 % of series or less; of values with a long
 /// tail in more, so give it their logarithms. Values that are autocorrelated or drift look like
-/// shifts: see [`crate::lag1`] and [`crate::mann_kendall`]. Source: Killick, Fearnhead and Eckley, "Optimal detection of
+/// shifts: see [`crate::autocorrelation`] and [`crate::mann_kendall`]. Source: Killick, Fearnhead and Eckley, "Optimal detection of
 /// changepoints with a linear computational cost", JASA 107 (2012) 1590-1598.
 ///
 /// The cost grows with `n` times the length of the segments: with `n^2` when nothing shifts.

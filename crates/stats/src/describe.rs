@@ -135,11 +135,3 @@ pub(crate) fn sd_of_sorted(x: &[f64]) -> Option<f64> {
     let variance = (squares - sum * sum / n).max(0.0) / (n - 1.0);
     Some(greatest * variance.sqrt()).filter(|s| s.is_finite())
 }
-
-/// The coefficient of variation, `sd / |mean|`, without unit.
-///
-/// It says something only of data on a ratio scale (times, throughputs), where 0 means none.
-/// Source: Pearson, Phil. Trans. R. Soc. A 187 (1896). `None` when the mean is 0, or when the ratio overflows.
-pub(crate) fn cv_of(mean: f64, sd: f64) -> Option<f64> {
-    Some(sd / mean.abs()).filter(|ratio| ratio.is_finite())
-}

@@ -17,8 +17,7 @@ use serde::Serialize;
 use statrs::distribution::{Beta, ContinuousCDF};
 
 use crate::describe::{
-    cv_of, mad_of_sorted, mean_of_sorted, median_of_sorted, quartiles_of_sorted, sd_of_sorted,
-    sorted,
+    mad_of_sorted, mean_of_sorted, median_of_sorted, quartiles_of_sorted, sd_of_sorted, sorted,
 };
 use crate::distributions::{self, lower_tail};
 
@@ -422,8 +421,6 @@ pub struct Summary {
     pub mean: Option<f64>,
     /// Standard deviation with `n - 1`; `None` below 2 values.
     pub sd: Option<f64>,
-    /// Coefficient of variation, `sd / |mean|`, without unit; `None` below 2 values or for a mean of 0.
-    pub cv: Option<f64>,
     /// Student's t interval of the mean; `None` below 2 values.
     pub mean_interval: Option<Interval>,
 }
@@ -459,7 +456,6 @@ pub fn summary(data: &[f64]) -> Option<Summary> {
         mad: mad_of_sorted(&x),
         mean,
         sd,
-        cv: mean.zip(sd).and_then(|(mean, sd)| cv_of(mean, sd)),
         mean_interval: mean
             .zip(sd)
             .and_then(|(mean, sd)| mean_interval_of(x.len(), mean, sd, CONFIDENCE)),

@@ -37,6 +37,5 @@ pub use rank_tests::{SignedRank, holm, mann_whitney, signed_rank, signed_rank_wi
 pub use t_test::{Contrast, contrast, student, tost_log, welch};
 pub use threshold::{Outcomes, Threshold};
 pub use time_series::{
-    LjungBox, Trend, autocorrelation, effective_sample_size, lag1, ljung_box, mann_kendall,
-    welch_dependent,
+    Trend, autocorrelation, effective_sample_size, ljung_box, mann_kendall, welch_dependent,
 };

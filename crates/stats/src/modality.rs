@@ -77,22 +77,17 @@ pub fn two_levels_among(data: &[f64], samples: usize) -> Option<TwoLevels> {
 }
 
 /// A sample that looks like two groups.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Modality {
-    /// Midway between the groups, in the unit of the data.
-    pub split_at: f64,
     /// The share of the values in the lower group, 0.1 to 0.9.
     pub low_share: f64,
     /// Median of the lower group, in the unit of the data.
     pub low_median: f64,
     /// Median of the upper group, in the unit of the data.
     pub high_median: f64,
-    /// The advantage of two groups over the best single shape: difference of the log-likelihoods, in natural units.
-    pub evidence: f64,
-    /// Excess of the evidence over the margin for this number of values.
+    /// Excess of the evidence over the margin for this number of values. The evidence is the advantage of two groups
+    /// over the best single shape: the difference of the log-likelihoods, in natural units.
     pub excess: f64,
-    /// Ashman's D: the distance of the groups' means over their root mean square deviation.
-    pub separation: f64,
 }
 
 impl From<Modality> for TwoLevels {
@@ -155,13 +150,10 @@ pub fn two_modes(data: &[f64]) -> Option<Modality> {
     let flagged = excess > 0.0 && cut.separation > SEPARATION_MIN;
     let (low, high) = ascending.split_at(cut.low);
     flagged.then(|| Modality {
-        split_at: f64::midpoint(low[low.len() - 1], high[0]),
         low_share: low.len() as f64 / n as f64,
         low_median: median_of_sorted(low),
         high_median: median_of_sorted(high),
-        evidence,
         excess,
-        separation: cut.separation,
     })
 }
 

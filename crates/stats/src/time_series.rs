@@ -6,7 +6,6 @@
 //!
 //! Tests for drift of values in the order of time.
 
-use serde::Serialize;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::describe::{mean, median, sorted};
@@ -19,19 +18,12 @@ const LAGS_MAX: usize = 2000;
 /// Most values whose lags are computed; of a longer series, the means of neighbours are.
 const VALUES_MAX: usize = 50_000;
 
-/// The autocorrelation of neighbouring values, [`autocorrelation`] at lag 1.
-///
-/// Independent values have about `-1/n`, give or take `2 / sqrt(n)`. `None` below 2 values,
-/// when a value is not finite, and when all are equal.
-pub fn lag1(data: &[f64]) -> Option<f64> {
-    autocorrelation(data, 1)
-}
-
 /// The autocorrelation at a lag: `sum(d_t d_(t+lag)) / sum(d_t^2)`, `d = x - mean`.
 ///
 /// The biased estimator, whose sums both run over all there is without dividing by `n - lag`;
 /// it stays within -1 and 1. It assumes that mean and variance do not change along the
-/// data: a trend shows as autocorrelation, too. Source: Box, Jenkins and Reinsel, Time Series
+/// data: a trend shows as autocorrelation, too. Independent values have about `-1/n` at lag 1, give or take
+/// `2 / sqrt(n)`. Source: Box, Jenkins and Reinsel, Time Series
 /// Analysis, 4th ed. (2008), section 2.1.4.
 ///
 /// `None` when `lag` is not less than `n`, when a value is not finite, or when their sum or a deviation
@@ -41,18 +33,8 @@ pub fn autocorrelation(data: &[f64], lag: usize) -> Option<f64> {
     (lag < data.len()).then(|| deviations.autocorrelation(lag))
 }
 
-/// The portmanteau test of Ljung and Box.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct LjungBox {
-    /// The statistic.
-    pub q: f64,
-    /// Number of lags in the sum; the degrees of freedom.
-    pub lags: usize,
-    /// The probability of a greater `q` for independent values.
-    pub p: f64,
-}
-
-/// Tests that the first `lags` autocorrelations are all zero.
+/// p-value of the portmanteau test of Ljung and Box, that the first `lags` autocorrelations are all zero: the probability of
+/// a greater `q` for independent values.
 ///
 /// `q = n (n + 2) sum_(k=1..lags) r_k^2 / (n - k)`, compared with chi-squared on `lags`
 /// degrees of freedom. The null hypothesis is independent values; the distribution holds for
@@ -60,7 +42,7 @@ pub struct LjungBox {
 /// models", Biometrika 65 (1978) 297-303.
 ///
 /// `None` when `lags` is 0 or not less than `n`, and where [`autocorrelation`] is.
-pub fn ljung_box(data: &[f64], lags: usize) -> Option<LjungBox> {
+pub fn ljung_box(data: &[f64], lags: usize) -> Option<f64> {
     if lags == 0 || lags >= data.len() {
         return None;
     }
@@ -71,7 +53,7 @@ pub fn ljung_box(data: &[f64], lags: usize) -> Option<LjungBox> {
         .sum();
     let q = n * (n + 2.0) * sum;
     let p = ChiSquared::new(lags as f64).ok()?.sf(q);
-    (q.is_finite() && p.is_finite()).then_some(LjungBox { q, lags, p })
+    (q.is_finite() && p.is_finite()).then_some(p)
 }
 
 /// Number of independent values that determine the mean as precisely as these dependent ones do.
@@ -163,7 +145,7 @@ const EXACT_MAX: usize = 50;
 const ALL_PAIRS_MAX: usize = 2000;
 
 /// A monotone trend along the data.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trend {
     /// Kendall's tau-b between the values and their order, -1 to 1.
     pub tau: f64,

@@ -95,9 +95,7 @@ fn drift_per_run(cell: &CellAnalysis) -> Option<f64> {
 /// Cells whose trials depend on earlier ones without drifting.
 pub fn dependent_cells(analysis: &Analysis) -> Vec<&CellAnalysis> {
     let drifting = drifting_cells(analysis);
-    let mut dependent = significant(analysis, DEPENDENCE_ALPHA, |tests| {
-        tests.ljung_box.map(|test| test.p)
-    });
+    let mut dependent = significant(analysis, DEPENDENCE_ALPHA, |tests| tests.dependence_p);
     dependent.retain(|cell| !drifting.iter().any(|other| other.cell.id == cell.cell.id));
     dependent
 }

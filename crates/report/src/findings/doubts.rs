@@ -7,7 +7,7 @@ use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, of_cell};
 use iolab_analysis::gaps::MoreTrials;
 use iolab_record::{ServedBy, TargetKind};
 use iolab_workload::trial::{SyncPolicy, TrialSpec};
-use iolab_workload::units::{format_ns, format_percent, significant};
+use iolab_workload::units::{format_percent, significant};
 
 /// Basis of doubts.
 const BASIS: &str = "counters and settings of each trial (METHODS.md, \"Doubts\")";
@@ -248,12 +248,7 @@ const REQUESTS_IN_PIECES: Rule = Rule::doubt("requests-in-pieces", DEVICE_REQUES
 
 const NOT_DURABLE: Rule = Rule::limit("not-durable", "the sync policy of each cell that writes");
 
-const WRITE_OUT: Rule = Rule::limit(
-    "write-out",
-    "an fdatasync that was timed after each trial, over the budget",
-);
-
-/// Requests that reach the device in pieces in every trial, which is as it should be above the device's limit.
+/// Requests that reach the device in pieces, which is as it should be above the device's limit.
 pub(super) fn requests_in_pieces(analysis: &Analysis) -> Vec<Finding> {
     let cells: Vec<&CellAnalysis> = analysis
         .cells
@@ -277,29 +272,6 @@ pub(super) fn requests_in_pieces(analysis: &Analysis) -> Vec<Finding> {
 /// Whether a trial writes and nothing makes that durable.
 fn is_unsynced(trial: &TrialSpec) -> bool {
     trial.writes_data() && trial.sync == SyncPolicy::None
-}
-
-/// Time of the budget for what trials had left in caches.
-pub(super) fn written_out(analysis: &Analysis) -> Vec<Finding> {
-    let Some(write_out) = analysis.write_out else {
-        return Vec::new();
-    };
-    let advice = match (write_out.cut_short, analysis.standard.is_some()) {
-        // A standard says how its writes are synced.
-        (_, true) | (false, _) => "",
-        (true, false) => {
-            " A larger --budget gives more trials; with sync=end that time is a part of the trials."
-        }
-    };
-    let counts = match write_out.is_unpaid {
-        true => "The load that was asked for does not count the first.",
-        false => "The budget counts both.",
-    };
-    WRITE_OUT.one(format!(
-        "Writing out what trials had left in caches took {}, the trials themselves {}. {counts}{advice}",
-        format_ns(write_out.took_ns as f64),
-        format_ns(write_out.trials_ns as f64)
-    ))
 }
 
 /// Writes to storage without a sync, except those that another finding reports as owed write-back.

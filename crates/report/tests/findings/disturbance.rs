@@ -1,10 +1,8 @@
 //! Disturbances around the trials: each with its flags and sentences, and where it is too small to count.
 
-use iolab_analysis::analysis::{CellAnalysis, WriteOut, analyse};
+use iolab_analysis::analysis::{CellAnalysis, analyse};
 use iolab_record::environment::KEYS;
-use iolab_record::{
-    Bottom, EndedBy, Extents, Region, Residency, RunRecord, Sample, ServedBy, TargetKind,
-};
+use iolab_record::{Bottom, Extents, Region, Residency, RunRecord, Sample, ServedBy, TargetKind};
 use iolab_report::findings::Finding;
 use iolab_workload::counters::{DeviceStat, ProcessIo, Traffic};
 use iolab_workload::trial::CacheState;
@@ -113,9 +111,6 @@ const ROWS: [Row; 38] = [
             s.verdict.served_by = ServedBy::Hole;
             device(s).read_ios /= if i % 2 == 0 { 1000 } else { 30 };
         });
-    }),
-    ("two groups by pieces, equally fast", |r| {
-        each(r, |i, s| device(s).read_ios *= 1 + (i % 2) as u64);
     }),
     ("two pieces in all trials", |r| {
         each(r, |i, s| {
@@ -330,35 +325,6 @@ fn own_write_back_is_not_traffic_of_others() {
         sample.region.after = None;
     }
     assert_eq!(only_cell(&record).disturbance.others, None);
-}
-
-#[test]
-fn writing_out_is_reported_from_tenth_of_budget() {
-    let with = |owed_s: u64| {
-        let mut record = one_cell(|_, sample| {
-            sample.region.owed_sync_ns = Some(owed_s * 1_000_000_000);
-        });
-        record.cells[0].spec.trial.read_percent = 0;
-        record.cells[0].ended_by = Some(EndedBy::Budget);
-        analyse(&record)
-    };
-    let short = with(0);
-    assert_eq!(short.write_out, None);
-    assert!(named("write-out", &short).is_empty());
-    let long = with(3600);
-    let found = long.write_out.expect("more than a tenth");
-    assert!(found.cut_short && found.took_ns > found.trials_ns);
-    assert_eq!(found.took_ns % 3_600_000_000_000, 0);
-    assert_eq!(named("write-out", &long).len(), 1);
-    // Trials of iolab fit end by their number.
-    let mut counted = long;
-    counted.write_out = Some(WriteOut {
-        took_ns: 641_000_000_000,
-        trials_ns: 35_100_000_000,
-        cut_short: false,
-        is_unpaid: true,
-    });
-    insta::assert_snapshot!(text(&named("write-out", &counted)), @"Writing out what trials had left in caches took 641 s, the trials themselves 35.1 s. The load that was asked for does not count the first.");
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn wandering_correlates_neighbouring_blocks_as_asked() {
                 .iter()
                 .map(|x| x.ln())
                 .collect();
-            iolab_stats::lag1(&logs).expect("values that vary")
+            iolab_stats::autocorrelation(&logs, 1).expect("values that vary")
         })
         .collect();
     let middle = median(&correlation).expect("some");

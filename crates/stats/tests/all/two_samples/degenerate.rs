@@ -37,10 +37,8 @@ fn each_degenerate_sample_has_its_answers() {
 
 #[test]
 fn degenerate_data_has_no_spread() {
-    let cv = |data: &[f64]| summary(data).and_then(|summary| summary.cv);
     for bad in [&[][..], &[1.0, f64::NAN], &[1.0, f64::NEG_INFINITY]] {
         assert_eq!((mad(bad), summary(bad)), (None, None), "{bad:?}");
     }
-    assert_eq!((mad(&[3.0]), cv(&[3.0])), (Some(0.0), None));
-    assert_eq!((cv(&[-1.0, 1.0]), cv(&[2.0; 3])), (None, Some(0.0)));
+    assert_eq!(mad(&[3.0]), Some(0.0));
 }
