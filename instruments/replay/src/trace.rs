@@ -171,6 +171,9 @@ impl Lines {
     }
 }
 
+/// A request by stamp and number, with its time in service, ns.
+type Waiting = (u128, u64, Access, Option<u64>);
+
 /// The requests of a trace in the order of their stamps.
 pub struct Requests {
     lines: Lines,
@@ -179,8 +182,8 @@ pub struct Requests {
     /// Time after which no request counts, ns.
     window_ns: u128,
     unit: TimeUnit,
-    /// Requests that are put in order, by stamp and number, each with its time in service, ns.
-    waiting: BinaryHeap<Reverse<(u128, u64, Access, Option<u64>)>>,
+    /// Requests that are put in order.
+    waiting: BinaryHeap<Reverse<Waiting>>,
     number: u64,
     ended: bool,
     first: Option<u128>,
