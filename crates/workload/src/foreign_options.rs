@@ -181,11 +181,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "softrandommap random_generator" => idle("iolab's random order needs no map in memory");
     none "a share of the writes can trim instead, on blocks of their own: --set trim_percent=30":
         "trim_percentage trim_verify_zero trim_backlog trim_backlog_batch num_range";
-    none "data placement cannot be chosen":
-        "dataplacement fdp fdp_pli fdp_pli_select plids plid_select dp_scheme";
     none "requests carry no such flag": "writefua readfua write_mode read_mode verify_mode sg_write_mode stream_id";
-    none "iolab issues requests of the block layer, not commands of a protocol":
-        "md_per_io_size pi_act pi_chk apptag apptag_mask cmd_type cdb_len verify_bytchk";
     // Amount and location of the data.
     way "--size 1G (region)": "filesize" => decides(&["region", "bytes"]), "file_size working_set";
     way "--set bytes=10G": "io_size io_limit" => decides(&["bytes"]);
@@ -196,10 +192,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--set layout=private with --set files=100, or files=none for a file per thread":
         "nrfiles nr_files" => does(Effect::Decides(&["files"]), false, &["1"]),
         "openfiles file_service_type" => idle("it has no effect on a job with one file");
-    none "iolab names its files itself":
-        "filename_format unique_filename opendir";
     way "give it as TARGET: iolab run EXPERIMENT TARGET": "filename directory" => target(), "lun dir";
-    none "TARGET decides: a directory, a file or a block device": "filetype lockfile";
     way "--set allocate=append with a workload that only writes": "file_append";
     none "iolab always leaves free space on a file system; --precondition seq:1 writes all of the region":
         "fill_device fill_fs" => flag(&["region", "bytes"]);
@@ -216,8 +209,6 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--set sqpoll=true": "sqthread_poll" => flag(&["sqpoll"]);
     none "iolab registers files and buffers with io_uring wherever the kernel takes them":
         "fixedbufs registerfiles" => idle("iolab registers both wherever the kernel takes them");
-    none "iolab chooses how it uses a backend; 'iolab list --settings --all' names what can be set":
-        "nonvectored libaio_vectored userspace_reap force_async serialize_overlap";
     way "--set batch=one, 50% or all":
         "iodepth_batch iodepth_batch_submit" => idle(AT_ONCE),
         "iodepth_batch_complete iodepth_batch_complete_min iodepth_low" => decides(&["batch"]);
@@ -308,7 +299,6 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "systemd-run --scope -p IOWeight=50 iolab run EXPERIMENT": "cgroup cgroup_weight cgroup_nodelete";
     way "sudo -u USER iolab run EXPERIMENT": "uid gid";
     way "echo none | sudo tee /sys/block/DEVICE/queue/scheduler; the run file records the scheduler": "ioscheduler";
-    none "iolab makes no load but I/O": "cpuload cpuchunks cpumode exit_on_io_done";
     way "run the program before or after iolab": "exec_prerun exec_postrun prepare cleanup setup";
     way "--set command=\"PROGRAM {file}\" times a program": "program arguments grace_time std_redirect";
     // Verification.
@@ -327,10 +317,8 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "errors are in the run file: iolab export FILE --format csv": "error_dump";
     // Traces.
     none "iolab writes no log of requests": "write_iolog";
-    none "iolab does not replay traces":
-        "read_iolog read_iolog_chunked merge_blktrace_file merge_blktrace_scalars \
-            merge_blktrace_iters replay_no_stall replay_time_scale replay_redirect replay_align replay_scale \
-            replay_skip";
+    way "iolab replay TRACE TARGET":
+        "read_iolog read_iolog_chunked replay_no_stall replay_time_scale replay_redirect replay_align replay_scale replay_skip";
     // Recording and display.
     way "--set latency=false": "gtod_reduce" => flag(&["latency"]);
     way "--set latency=false": "disable_lat" => flag(&["latency"]), "disable_clat disable_slat" => idle(OUTSIDE);
@@ -363,22 +351,9 @@ pub static FOREIGN: &[Foreign] = foreign! {
     none "progress is shown on a terminal, and as lines elsewhere": "eta eta-newline eta-interval status-interval";
     way "mpirun -n 4 iolab run EXPERIMENT (several hosts are one run under MPI: docs/CLUSTER.md)":
         "client server remote-config hostname hostsfile";
-    none "fio's profiles have no counterpart; 'iolab list' shows the built-in experiments":
-        "profile device-names load read-req-num-512-blocks large-block-op-kbytes prep";
     way "iolab run EXPERIMENT --dry-run": "parse-only showcmd";
-    none "iolab has nothing like it": "idle-prof trigger trigger-file trigger-timeout trigger-remote";
     // fio's own engines.
     none "it belongs to an engine of fio that iolab does not have; 'iolab list --settings --all' names the backends":
-        "donorname inplace clustername rbdname clientname conf busy_poll touch_objects rbd_encryption_format \
-            rbd_encryption_passphrase pool cont object_class chunk_size skip_bad hdfsdirectory namenode port \
-            interface ttl nodelay protocol proto listen pingpong window_size mss verb bindname stat_type uri \
-            nfs_url gpu_dev_ids cuda_io rocm_io volume brick http_host http_user http_pass https http_mode \
-            http_s3_region http_s3_key http_s3_keyid http_s3_security_token http_s3_sse_customer_key \
-            http_s3_sse_customer_algorithm http_s3_storage_class http_swift_auth_token http_verbose \
-            http_object_mode libblkio_pre_connect_props libblkio_num_entries \
-            libblkio_queue_size libblkio_pre_start_props libblkio_vectored libblkio_write_zeroes_on_trim \
-            libblkio_wait_mode libblkio_force_enable_completion_eventfd xnvme_async xnvme_sync xnvme_admin \
-            xnvme_dev_nsid xnvme_dev_subnqn xnvme_mem xnvme_iovec",
         "libblkio_driver" => only(&["io_uring"], "its driver io_uring makes the calls that iolab's backend of that name makes, without the library's own work"),
         "libblkio_path" => target();
     // fio's options with the name of a setting, and those without an effect on a cell.
