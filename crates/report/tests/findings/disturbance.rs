@@ -62,7 +62,7 @@ fn buffered_writes(record: &mut RunRecord, sync: &str, still_dirty: f64) {
 /// A disturbance of a run, and the change that makes it of a quiet one.
 type Row = (&'static str, fn(&mut RunRecord));
 
-const ROWS: [Row; 38] = [
+const ROWS: [Row; 37] = [
     ("others write 40 % in half of the trials", |r| {
         each(r, |i, s| {
             device(s).write_bytes += part(s, if (1..5).contains(&i) { 0.4 } else { 0.0 })
