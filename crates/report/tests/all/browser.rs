@@ -11,8 +11,9 @@ use iolab_report::report::StudyReport;
 use needs::Need;
 
 use crate::pages;
+use crate::snapshots::strided;
 
-use iolab_synthetic::{add_cell, around, record, size_curve};
+use iolab_synthetic::size_curve;
 
 /// Ends elements, comments, scripts and groups; opens others.
 const HOSTILE: &str =
@@ -96,18 +97,6 @@ seen.problems = problems;
 seen.requests = performance.getEntriesByType('resource').map((e) => e.name);
 write();
 </script>";
-
-fn strided() -> RunRecord {
-    let mut record = record("read-stride", &["bs", "skip"]);
-    for (bs, scale) in [("128KiB", 0.5), ("1MiB", 1.0)] {
-        for (skip, mb_s) in [("4KiB", 400.0), ("1MiB", 210.0), ("4MiB", 180.0)] {
-            let levels = [format!("bs={bs}"), format!("skip={skip}")];
-            let levels = [levels[0].as_str(), levels[1].as_str()];
-            add_cell(&mut record, &levels, &around(mb_s * scale));
-        }
-    }
-    record
-}
 
 fn hostile() -> RunRecord {
     let mut record = size_curve(HOSTILE, &[("4KiB", 100.0), ("8KiB", 110.0)]);

@@ -33,7 +33,7 @@ fn sizes() -> RunRecord {
     record
 }
 
-fn strided() -> RunRecord {
+pub(crate) fn strided() -> RunRecord {
     let mut record = record("read-stride", &["bs", "skip"]);
     for (bs, scale) in [("128KiB", 0.5), ("1MiB", 1.0)] {
         for (skip, mb_s) in [("4KiB", 400.0), ("1MiB", 210.0), ("4MiB", 180.0)] {
