@@ -95,7 +95,7 @@ pub(super) fn is_deleted(metadata: &Metadata) -> bool {
 pub(super) struct Place(std::os::fd::OwnedFd);
 
 impl Place {
-    /// What a path leads to. It is not opened: that alone may have an effect.
+    /// Object at a path, without opening it: that alone may have an effect.
     pub(super) fn at(path: &Path) -> Option<Self> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         Some(Self(rustix::fs::open(path, flags, Mode::empty()).ok()?))

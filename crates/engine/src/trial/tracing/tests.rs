@@ -20,6 +20,21 @@ fn request(start: u64, end: u64, first: u64, count: u32) -> TracedRequest {
     }
 }
 
+fn event(at: u64, step: Step, first: u64, count: u32, transfer: Transfer) -> Event {
+    Event {
+        at,
+        kind: TraceEventKind::Block {
+            step,
+            disk: DISK,
+            first,
+            count,
+            transfer,
+            metadata: false,
+            thread: 0,
+        },
+    }
+}
+
 /// The events of one request of a device, which takes from `start` to `complete`.
 fn events_of(first: u64, count: u32, start: u64, complete: u64) -> [Event; 3] {
     let steps = [
@@ -27,18 +42,7 @@ fn events_of(first: u64, count: u32, start: u64, complete: u64) -> [Event; 3] {
         (start + 1, Step::Issue),
         (complete, Step::Complete),
     ];
-    steps.map(|(at, step)| Event {
-        at,
-        kind: TraceEventKind::Block {
-            step,
-            disk: DISK,
-            first,
-            count,
-            transfer: Transfer::Read,
-            metadata: false,
-            thread: 0,
-        },
-    })
+    steps.map(|(at, step)| event(at, step, first, count, Transfer::Read))
 }
 
 fn told(
@@ -161,20 +165,8 @@ fn no_journal_is_an_answer() {
             journal,
         };
         let mut events = events_of(0, 8, 110, 190).to_vec();
-        events.extend(
-            [(220, Step::Issue), (280, Step::Complete)].map(|(at, step)| Event {
-                at,
-                kind: TraceEventKind::Block {
-                    step,
-                    disk: DISK,
-                    first: 0,
-                    count: 0,
-                    transfer: Transfer::Flush,
-                    metadata: false,
-                    thread: 0,
-                },
-            }),
-        );
+        let flush = [(220, Step::Issue), (280, Step::Complete)];
+        events.extend(flush.map(|(at, step)| event(at, step, 0, 0, Transfer::Flush)));
         let recording = Recording {
             events,
             lost: 0,
