@@ -1,6 +1,5 @@
 //! Tables of evidence on a program: its traffic, its own numbers, loaded devices, and other processes.
 
-use super::sentences::bounds;
 use iolab_analysis::witness::{Bounds, DeviceLoad, Evidence, OtherCommand, Transfer, p99_of};
 use iolab_record::witness::Claimed;
 use iolab_workload::units::{
@@ -9,6 +8,17 @@ use iolab_workload::units::{
 use iolab_workload::witness::{
     GroupHolds, ObservedDevice, SyncTimes, TracedDisk, TracedProgram, TracedRequests, TracedSyncs,
 };
+
+/// An amount between two bounds: `4.00 GiB`, `up to 1.50 GiB`, `1 GiB to 2 GiB`.
+pub(super) fn bounds(bytes: Bounds) -> String {
+    let text = |bytes: u64| format_bytes(bytes as f64);
+    let (least, most) = (text(bytes.least), text(bytes.most));
+    match least == most {
+        true => most,
+        false if bytes.least == 0 => format!("up to {most}"),
+        false => format!("{least} to {most}"),
+    }
+}
 
 /// The syncs, as a part of a sentence.
 pub(super) fn syncs(trace: &TracedProgram) -> String {

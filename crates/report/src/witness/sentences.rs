@@ -218,7 +218,7 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
         {
             "its writes".to_owned()
         }
-        Asked::Bytes(written) => format!("the {} that it {wrote}{kept}", bounds(written)),
+        Asked::Bytes(written) => format!("the {} that it {wrote}{kept}", evidence::bounds(written)),
         _ => "the bytes that it wrote".to_owned(),
     };
     let owed = evidence
@@ -231,7 +231,7 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
             )
         });
     let discarded = discarded.map_or(String::new(), |discarded| {
-        format!(". It discarded {} unwritten", bounds(discarded))
+        format!(". It discarded {} unwritten", evidence::bounds(discarded))
     });
     if let Some(sent) = over_network(evidence, Transfer::Write, verdict) {
         return format!(
@@ -356,7 +356,7 @@ fn share_written(writes: &Direction, verdict: &ServedVerdict, owed: Option<u64>)
         (None, _) if verdict.served_by == ServedBy::Device && owed == Some(0) => {
             "all of".to_owned()
         }
-        (None, Some(carried)) => format!("{} of", bounds(carried)),
+        (None, Some(carried)) => format!("{} of", evidence::bounds(carried)),
         (Some(share), _) if share >= 0.9995 && owed.is_some_and(|owed| owed > 0) => {
             "nearly all of".to_owned()
         }
@@ -383,7 +383,7 @@ fn source(reads: &Direction, device: &str) -> String {
     });
     match carried.filter(|(carried, whole)| !carried.is_all_of(*whole)) {
         None => device.to_owned(),
-        Some((carried, _)) => format!("storage, {} of it from {device}", bounds(carried)),
+        Some((carried, _)) => format!("storage, {} of it from {device}", evidence::bounds(carried)),
     }
 }
 
@@ -426,7 +426,9 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
             let moved = [(may_read, read, "from"), (may_write, written, "to")];
             let moved = moved.into_iter().filter(|(_, bytes, _)| bytes.most > 0);
             let moved: Vec<String> = moved
-                .map(|(verb, bytes, way)| format!("{verb} {} {way} {device}", bounds(bytes)))
+                .map(|(verb, bytes, way)| {
+                    format!("{verb} {} {way} {device}", evidence::bounds(bytes))
+                })
                 .collect();
             // File systems write data of their own in addition to the program's.
             let or_own = match evidence.writes.asked != Asked::Nothing && written.most > 0 {
@@ -442,16 +444,6 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
             };
             format!("whether others used {device} is unknown: {why}")
         }
-    }
-}
-
-pub(super) fn bounds(bytes: Bounds) -> String {
-    let text = |bytes: u64| format_bytes(bytes as f64);
-    let (least, most) = (text(bytes.least), text(bytes.most));
-    match least == most {
-        true => most,
-        false if bytes.least == 0 => format!("up to {most}"),
-        false => format!("{least} to {most}"),
     }
 }
 
