@@ -10,7 +10,7 @@
     reason = "a test without a harness"
 )]
 
-use std::process::{Command, ExitCode, ExitStatus, Output};
+use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::Duration;
 
@@ -57,27 +57,37 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     for ranks in [1, 2, 4, 20] {
-        agrees_with_the_truth(ranks);
+        // They compare their own findings with the truth, and fail on a difference.
+        let said = ended(ranks, "measure", true);
+        let held = said.lines().filter(|line| line.starts_with("held:"));
+        assert_eq!(held.count(), TRIALS as usize, "{said}");
     }
-    long_messages_arrive_whole();
+    let said = ended(4, "long", true);
+    let arrived = said.lines().filter(|line| *line == "arrived");
+    assert_eq!(arrived.count(), 4, "{said}");
+    // It hangs during a message that is longer than MPI's buffers.
     for rank in [0, 1] {
-        one_takes_no_long_message(rank);
+        silent_rank_is_named(rank, &format!("deaf {rank}"));
     }
     for rank in [0, 1, 3] {
         for trial in [0, 2] {
-            one_of_many_is_killed(rank, trial);
-            one_of_many_is_stopped(rank, trial);
+            // mpirun may end all ranks before the root reports; either way nothing goes on.
+            ended(4, &format!("kill {rank} {trial}"), false);
+            silent_rank_is_named(rank, &format!("stop {rank} {trial}"));
         }
     }
     those_who_wait_leave_the_cpu_alone();
-    no_rank_waits_for_ever(ABSENT, "Start");
-    no_rank_waits_for_ever(LEAVING, "End");
+    // MPI itself would wait for ever for a rank that does not join, or does not leave.
+    for (role, wait) in [(ABSENT, "late: Start"), (LEAVING, "late: End")] {
+        let said = ended(3, role, false);
+        assert!(said.contains(wait), "{said}");
+    }
     println!("ok: over mpirun");
     ExitCode::SUCCESS
 }
 
-/// Starts ranks with this role.
-fn mpirun(ranks: usize, role: &str) -> Output {
+/// What ranks of this role print, after an end with success or without; no process remains.
+fn ended(ranks: usize, role: &str, succeeds: bool) -> String {
     let own = std::env::current_exe().expect("this program has a path");
     let mut command = Command::new("mpirun");
     // Open MPI needs these to start as root, and more ranks than CPUs.
@@ -89,100 +99,35 @@ fn mpirun(ranks: usize, role: &str) -> Output {
         command.env(name, value);
     }
     let command = command.args(["-n", &ranks.to_string()]).arg(own);
-    command.env(ROLE, role).output().expect("mpirun starts")
+    let output = command.env(ROLE, role).output().expect("mpirun starts");
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let (said, status) = (text(&output.stdout), output.status);
+    println!("{ranks} ranks, {role}: mpirun ended with {status}\n{said}");
+    assert_eq!(status.success(), succeeds, "{}", text(&output.stderr));
+    assert_eq!(left_behind(&said), [0i32; 0]);
+    said
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Checks ranks against the truth; they compare their own findings, and fail on a difference.
-fn agrees_with_the_truth(ranks: usize) {
-    let output = mpirun(ranks, "measure");
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert!(
-        output.status.success(),
-        "{ranks} ranks:\n{stdout}\n{stderr}"
-    );
-    let held = stdout.lines().filter(|line| line.starts_with("held:"));
-    assert_eq!(held.count(), TRIALS as usize, "{stdout}\n{stderr}");
-    print!("{ranks} ranks\n{stdout}");
-}
-
-fn long_messages_arrive_whole() {
-    let output = mpirun(4, "long");
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{stdout}\n{stderr}");
-    let held = stdout.lines().filter(|line| *line == "arrived");
-    assert_eq!(held.count(), 4, "{stdout}\n{stderr}");
-    println!("long messages arrive whole");
-}
-
-/// Checks that a rank that hangs during a message longer than MPI's buffers is named all the same.
-fn one_takes_no_long_message(rank: usize) {
-    let end = silent_rank_is_named(rank, &format!("deaf {rank}"));
-    println!("rank {rank} took no long message: mpirun ended with {end}");
-}
-
-/// Checks the end of a run with a killed rank. mpirun may end all ranks before the root reports; either way
-/// nothing goes on.
-fn one_of_many_is_killed(rank: usize, trial: u64) {
-    let output = mpirun(4, &format!("kill {rank} {trial}"));
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert!(!output.status.success(), "{stdout}\n{stderr}");
-    assert_eq!(left_behind(&stdout), [0i32; 0], "{stdout}");
-    println!(
-        "rank {rank} killed in trial {trial}: mpirun ended with {}",
-        output.status
-    );
-}
-
-/// Checks that the root notices a rank that stops answering, names it and ends all. If it is the root itself,
-/// the others do.
-fn one_of_many_is_stopped(rank: usize, trial: u64) {
-    let end = silent_rank_is_named(rank, &format!("stop {rank} {trial}"));
-    println!("rank {rank} stopped in trial {trial}: mpirun ended with {end}");
-}
-
-/// Exit status of mpirun when one of four ranks falls silent: another one names it, and no process remains.
-fn silent_rank_is_named(rank: usize, order: &str) -> ExitStatus {
-    let output = mpirun(4, order);
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert!(!output.status.success(), "{stdout}\n{stderr}");
-    let speaker = usize::from(rank == 0);
-    let expected = format!("rank {speaker}: rank {rank} has not answered");
-    assert!(stdout.contains(&expected), "{stdout}\n{stderr}");
-    assert_eq!(left_behind(&stdout), [0i32; 0], "{stdout}");
-    output.status
-}
-
-/// Checks the time limit for a rank that does not join, or does not leave, for which MPI itself would wait for
-/// ever.
-fn no_rank_waits_for_ever(role: &str, wait: &str) {
-    let output = mpirun(3, role);
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert!(!output.status.success(), "{stdout}\n{stderr}");
-    let late = format!("late: {wait}");
-    assert!(stdout.contains(&late), "{stdout}\n{stderr}");
-    assert_eq!(left_behind(&stdout), [0i32; 0], "{stdout}");
-    println!("{role}: mpirun ended with {}", output.status);
+/// Checks that when one of four ranks falls silent, the root names it; if it is the root itself, one of the others does.
+fn silent_rank_is_named(rank: usize, order: &str) {
+    let said = ended(4, order, false);
+    let speaker = if rank == 0 { "" } else { "rank 0" };
+    let expected = format!("{speaker}: rank {rank} has not answered");
+    assert!(said.contains(&expected), "{said}");
 }
 
 /// Checks that a rank that waits for 3 s takes far less CPU time than that; MPI's own barrier would take all of
 /// it.
 fn those_who_wait_leave_the_cpu_alone() {
-    let output = mpirun(3, "late 1 0");
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{stdout}\n{stderr}");
-    let shares = stdout
+    let said = ended(3, "late 1 0", true);
+    let shares = said
         .lines()
         .filter_map(|line| line.strip_prefix("share of a CPU: "));
     let shares: Vec<f64> = shares
         .map(|share| share.parse().expect("a number"))
         .collect();
-    assert_eq!(shares.len(), 2, "{stdout}");
-    assert!(shares.iter().all(|share| *share < 0.5), "{stdout}");
-    println!("waiting takes these shares of a CPU: {shares:?}");
+    assert_eq!(shares.len(), 2, "{said}");
+    assert!(shares.iter().all(|share| *share < 0.5), "{said}");
 }
 
 /// Ranks that do not end, by the process ids in their output. mpirun may return an instant before them.

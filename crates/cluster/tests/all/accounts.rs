@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use iolab_cluster::link::Team;
-use iolab_cluster::shared_counters::{Accounts, Number, Numbered};
+use iolab_cluster::shared_counters::{Accounts, Number, Numbered, Shares};
 use iolab_cluster::trial::{Client, TrialContribution};
 use iolab_synthetic::thread_network::{ThreadLink, threads};
 use iolab_workload::counters::{
@@ -72,6 +72,20 @@ fn reading(host: usize, own: &Accounts) -> Counters {
     }
 }
 
+fn contribution(counters: Counters, shares: Shares) -> TrialContribution {
+    TrialContribution {
+        outcome: Outcome {
+            counters,
+            ..Outcome::default()
+        },
+        shares,
+        apart: true,
+        region_bytes: 0,
+        parts: Vec::new(),
+        clients: Vec::new(),
+    }
+}
+
 /// Result at the root of a trial by the ranks of a roster, each of which is a client by itself.
 fn trial(ranks: &[(usize, Accounts)], roster: &[usize]) -> TrialContribution {
     let timeout = Duration::from_secs(10);
@@ -81,18 +95,8 @@ fn trial(ranks: &[(usize, Accounts)], roster: &[usize]) -> TrialContribution {
     let numbered = Numbered::of(&all);
     let deed = |rank: usize| {
         let (host, own) = &ranks[rank];
-        let outcome = Outcome {
-            counters: reading(*host, own),
-            ..Outcome::default()
-        };
-        let deed = TrialContribution {
-            outcome,
-            shares: numbered.shares(&hosts, roster, rank),
-            apart: true,
-            region_bytes: 0,
-            parts: Vec::new(),
-            clients: Vec::new(),
-        };
+        let shares = numbered.shares(&hosts, roster, rank);
+        let deed = contribution(reading(*host, own), shares);
         let shared = numbered.shared(&clients, roster, rank);
         let client = deed.client(rank, Medium::Storage, shared);
         TrialContribution {
@@ -232,17 +236,7 @@ fn loop_device_shows_in_the_sum() {
     let deed = |rank: usize, in_file| {
         let mut counters = reading(0, &ranks[rank].1);
         counters.bottom = counters.bottom.map(|own| Bottom { in_file, ..own });
-        TrialContribution {
-            outcome: Outcome {
-                counters,
-                ..Outcome::default()
-            },
-            shares: numbered.shares(&[0, 0], &[0, 1], rank),
-            apart: true,
-            region_bytes: 0,
-            parts: Vec::new(),
-            clients: Vec::new(),
-        }
+        contribution(counters, numbered.shares(&[0, 0], &[0, 1], rank))
     };
     for (a, b) in [(false, true), (true, false)] {
         let whole = iolab_cluster::link::Gathered::join(deed(0, a), deed(1, b));

@@ -1,6 +1,5 @@
 //! A rank that falls silent, or whose clock jumps: every other rank ends within the stated time.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use iolab_cluster::clock::Activity;
@@ -11,11 +10,16 @@ use iolab_cluster::trial::{Halt, TrialTimeouts, UnreadyRank};
 use iolab_workload::Error;
 use serde::{Deserialize, Serialize};
 
-use iolab_synthetic::virtual_network::{Skew, network};
+use iolab_synthetic::virtual_network::Skew;
 
 use crate::support::{Delays, together};
 
 const TIMEOUT: Duration = Duration::from_secs(2);
+const HABITS: TrialTimeouts = TrialTimeouts {
+    rounds: 2,
+    timeout: TIMEOUT,
+    trial: TIMEOUT,
+};
 
 fn delays() -> Delays {
     Delays {
@@ -34,38 +38,23 @@ fn meet<L: Link>(team: &mut Team<L>) -> Result<(), LostRank> {
 
 #[test]
 fn every_rank_gives_up_on_a_silent_one() {
-    let size = 30;
     for silent in [1, 5, 17, 29] {
-        let seats = network(&vec![Skew::default(); size], delays());
-        let results = Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            for seat in seats {
-                let results = &results;
-                scope.spawn(move || {
-                    let rank = seat.rank();
-                    if rank == silent {
-                        return seat.fall_silent();
-                    }
-                    let mut team = Team::new(seat, 3);
-                    let result = meet(&mut team);
-                    let in_time = team.timeout_in_all(TIMEOUT) * 2;
-                    let took = team.link().true_ns();
-                    let result = (rank, result, took, in_time.as_nanos() as i64);
-                    results.lock().expect("no panic").push(result);
-                    // The process of the rank ends.
-                    team.link().fall_silent();
-                });
+        let results = together(&[Skew::default(); 30], delays(), 3, |mut team| {
+            if team.link().rank() == silent {
+                team.link().fall_silent();
+                return Ok(());
             }
+            let result = meet(&mut team);
+            let in_time = team.timeout_in_all(TIMEOUT) * 2;
+            let took = team.link().true_ns();
+            assert!(took <= in_time.as_nanos() as i64, "{took} ns");
+            // The process of the rank ends.
+            team.link().fall_silent();
+            result
         });
-        let results = results.into_inner().expect("no panic");
-        assert_eq!(results.len(), size - 1);
-        for (rank, result, took, in_time) in &results {
-            assert!(result.is_err(), "rank {rank} goes on");
-            assert!(took <= in_time, "rank {rank} took {took} ns");
-        }
-        let root = results.iter().find(|(rank, ..)| *rank == 0);
-        let (_, root, ..) = root.expect("the root");
-        let lost = root.expect_err("a rank is lost");
+        let goes_on = |rank: &usize| results[*rank].is_ok();
+        assert!((0..30).filter(goes_on).eq([silent]), "{results:?}");
+        let lost = results[0].expect_err("a rank is lost");
         assert_eq!(lost.rank, silent);
         assert!(matches!(lost.why, LossReason::Silent(_)), "{lost}");
     }
@@ -73,11 +62,6 @@ fn every_rank_gives_up_on_a_silent_one() {
 
 #[test]
 fn ranks_connected_to_the_root_learn_the_loss() {
-    let habits = TrialTimeouts {
-        rounds: 2,
-        timeout: TIMEOUT,
-        trial: TIMEOUT,
-    };
     let clocks = [Skew::default(); 12];
     let silent = 2;
     // Children of rank 2 in this tree.
@@ -88,7 +72,7 @@ fn ranks_connected_to_the_root_learn_the_loss() {
             team.link().fall_silent();
             return Ok(());
         }
-        let result = team.agree(habits, Ok(()));
+        let result = team.agree(HABITS, Ok(()));
         team.link().fall_silent();
         result
     });
@@ -148,18 +132,13 @@ impl Gathered for Dated {
 
 #[test]
 fn every_rank_learns_which_one_cannot_start() {
-    let habits = TrialTimeouts {
-        rounds: 2,
-        timeout: TIMEOUT,
-        trial: TIMEOUT,
-    };
     let results = together(&[Skew::default(); 20], delays(), 3, |mut team| {
         let ready = match team.link().rank() {
             11 => Err(Error::failed("no space left").hint("free some")),
             14 => Err(Error::usage("no such directory")),
             _ => Ok(()),
         };
-        team.start(habits, ready)
+        team.start(HABITS, ready)
     });
     let trouble = UnreadyRank {
         rank: 11,

@@ -13,7 +13,7 @@ use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::LatencySummary;
-use iolab_workload::outcome::{Effective, Ended, FailedRank, Failure, Outcome, Tally, Waits};
+use iolab_workload::outcome::{Ended, FailedRank, Failure, Outcome, Tally, Waits};
 use iolab_workload::outcome::{RequestSizes, SizeCount};
 use iolab_workload::region_state::{FaultKind, Medium, Verified};
 use iolab_workload::region_state::{Region, Residency};
@@ -134,8 +134,6 @@ fn deed(rank: u64, first: bool) -> TrialContribution {
             before: Some(seen),
             ..Region::default()
         },
-        effective: Effective::default(),
-        rate_report: None,
         series: Series {
             intervals: (0..=rank).map(interval).collect(),
         },
@@ -148,8 +146,7 @@ fn deed(rank: u64, first: bool) -> TrialContribution {
         }]),
         cpus_used: Cpus::new([rank as u32]),
         run_delay_ns: Some(10 * rank),
-        groups: Vec::new(),
-        traced: None,
+        ..Outcome::default()
     };
     TrialContribution {
         outcome,
@@ -249,17 +246,12 @@ fn ranks_are_added_up_and_hosts_counted_once() {
     let verified = outcome.verified.expect("read back");
     let torn = verified.of(FaultKind::Torn);
     assert_eq!((torn.blocks, torn.first_offset), (3, 8192));
-    let requests: Vec<u64> = outcome
-        .series
-        .intervals
-        .iter()
-        .map(|interval| interval.done.read.requests)
-        .collect();
-    assert_eq!(requests, [6, 5, 3]);
+    let intervals = outcome.series.intervals.iter();
+    let requests = intervals.map(|interval| interval.done.read.requests);
+    assert!(requests.eq([6, 5, 3]));
     assert_eq!(outcome.run_delay_ns, None);
     assert_eq!(outcome.cpus_used, Cpus::new([0, 1, 2]));
-    let ranks: Vec<u64> = whole.parts.iter().map(|part| part.rank).collect();
-    assert_eq!(ranks, [0, 1, 2]);
+    assert!(whole.parts.iter().map(|part| part.rank).eq([0, 1, 2]));
     let merged = whole.outcome.latency_over_time.as_ref().expect("latencies");
     let merged = &merged.read;
     assert_eq!((merged.span_ns, merged.total()), (300, 6));
@@ -286,19 +278,9 @@ fn intervals_are_summed_in_the_longer_ones() {
         deed
     };
     for (a, b) in [(with(100, 4), with(200, 2)), (with(200, 2), with(100, 4))] {
-        let sum: Vec<(u64, u64, u64)> = a
-            .join(b)
-            .outcome
-            .series
-            .intervals
-            .iter()
-            .map(|interval| {
-                (
-                    interval.start_ns, interval.length_ns, interval.done.read.requests,
-                )
-            })
-            .collect();
-        assert_eq!(sum, [(0, 200, 1 + 2 + 1), (200, 200, 3 + 4 + 2)]);
+        let sum = a.join(b).outcome.series.intervals.into_iter();
+        let sum = sum.map(|one| (one.start_ns, one.length_ns, one.done.read.requests));
+        assert!(sum.eq([(0, 200, 1 + 2 + 1), (200, 200, 3 + 4 + 2)]));
     }
 }
 
