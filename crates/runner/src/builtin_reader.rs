@@ -421,16 +421,13 @@ mod tests {
         object[16] = 1;
         assert_eq!(interpreter(&object), Err("it is not an ELF program"));
         assert!(interpreter(&program(3, "")).is_err());
+        let whole = program(3, "/lib/ld.so.1");
+        for cut in 0..whole.len() {
+            assert!(!matches!(interpreter(&whole[..cut]), Ok(Some(_))), "{cut}");
+        }
     }
 
     proptest! {
-        #[test]
-        fn a_truncated_program_has_no_loader_or_fails(cut in 0usize..133) {
-            let whole = program(3, "/lib/ld.so.1");
-            prop_assert!(!matches!(interpreter(&whole[..cut.min(120)]), Ok(Some(_))));
-            let _ = interpreter(&whole[..cut]);
-        }
-
         #[test]
         fn hostile_bytes_never_panic(
             noise in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..130, value: u8,

@@ -27,13 +27,29 @@ pub(crate) fn experiment(name: &str, sets: &[&str]) -> Experiment {
     experiment
 }
 
-#[test]
-fn a_device_rests_between_blocks() {
-    let bench = bench(&["settle=2s"]);
-    let mut mock = mock(&steady);
-    let finished = bench.start(&mut mock).expect("done");
-    assert_eq!(finished.trials, 24);
-    assert_eq!(mock.paused, [Duration::from_secs(2); 7]);
+/// The record of a run in this place, whose file is made in a folder.
+pub(crate) fn run_in(
+    folder: &Path,
+    place: SystemUnderTest<'_>,
+    plan: FittedPlan,
+    seed: u64,
+    observers: &'static [NewObserver],
+) -> RunRecord {
+    let stop = AtomicBool::new(false);
+    let setup = Setup {
+        place,
+        clock: &Clock::calibrate(),
+        stop: Stop::at_once(&stop),
+        preflight: &[],
+        known: &Environment::default(),
+        ranks: None,
+        system: None,
+        observers,
+        end: |error| panic!("{error}"),
+    };
+    let path = folder.join("run.iolab");
+    run(plan, seed, NewFile::At(&path), setup, &mut Silent).expect("done");
+    iolab_runfile::read(&path).expect("a run file")
 }
 
 #[test]
@@ -145,17 +161,15 @@ fn plain_and_refined_runs_resume_wherever_cut() {
 
 #[test]
 fn steady_cells_end_after_seven_measured_blocks() {
-    let bench = bench(&[]);
-    let finished = bench.start(&mut mock(&steady)).expect("done");
+    let bench = bench(&["settle=2s"]);
+    let mut mock = mock(&steady);
+    let finished = bench.start(&mut mock).expect("done");
     assert_eq!(finished.trials, 24);
+    assert_eq!(mock.paused, [Duration::from_secs(2); 7], "between blocks");
     let record = bench.record();
     assert_eq!(record.run.status, RunStatus::Done);
-    assert!(
-        record
-            .cells
-            .iter()
-            .all(|cell| cell.ended_by == Some(EndedBy::Precision))
-    );
+    let mut cells = record.cells.iter();
+    assert!(cells.all(|cell| cell.ended_by == Some(EndedBy::Precision)));
     assert_eq!(record.samples.iter().filter(|s| s.warmup).count(), 3);
     for (index, sample) in record.samples.iter().enumerate() {
         let order = block_order(42, sample.block, 3);
@@ -179,12 +193,8 @@ fn a_failure_ends_the_run_keeping_its_measurements() {
         assert_eq!((last.ok, last.errors), (false, 1));
         let failure = last.failure.as_deref().expect("why");
         assert!(error.message().contains(failure), "{failure}: {error}");
-        assert!(
-            record
-                .events
-                .iter()
-                .any(|event| event.kind == EventKind::Error)
-        );
+        let mut events = record.events.iter();
+        assert!(events.any(|event| event.kind == EventKind::Error));
         error.to_string()
     });
     insta::assert_snapshot!(told.join("\n"), @r"
@@ -216,11 +226,8 @@ fn the_completion_strategy_is_measured_and_kept() {
         };
         assert_eq!(cell.spec.batch_name(), wanted);
     }
-    let choices: Vec<_> = record
-        .events
-        .iter()
-        .filter(|e| e.kind == EventKind::Choice)
-        .collect();
+    let events = record.events.iter();
+    let choices: Vec<_> = events.filter(|e| e.kind == EventKind::Choice).collect();
     assert_eq!(choices.len(), 3, "once per cell, also after the resume");
     insta::assert_snapshot!(choices[0].message, @"batch=all chosen by 3 probes of 40 ms each, median IOPS: one 55556, 25% 55556, 50% 55556, all 100000");
 }
@@ -385,24 +392,16 @@ fn an_impossible_cell_is_a_gap_among_others() {
     assert_eq!(finished.trials, record.samples.len() as u64);
     let open = |cell: &i64| record.cells[*cell as usize].spec.tool == Tool::IOLAB;
     assert!(record.samples.iter().all(|s| open(&s.cell)));
-    let gaps: Vec<_> = record
-        .events
-        .iter()
-        .filter(|e| e.kind == EventKind::Gap)
-        .collect();
+    let gaps = record.events.iter().filter(|e| e.kind == EventKind::Gap);
+    let gaps: Vec<Option<i64>> = gaps.map(|gap| gap.cell).collect();
     assert_eq!(gaps.len(), 2);
-    assert!(
-        gaps.iter()
-            .all(|gap| gap.cell.is_some_and(|cell| !open(&cell)))
-    );
+    assert!(gaps.iter().flatten().all(|cell| !open(cell)));
     let run = iolab_analysis::analysed_run::AnalysedRun::of(record);
     assert!(iolab_analysis::compare::with_peers(&run).is_empty());
     let gap = &run.analysis().cells[1];
     assert_eq!((gap.n, gap.cell.ended_by), (0, None));
-    assert!(
-        gap.flags
-            .contains(&iolab_analysis::analysis::DoubtKind::Gap)
-    );
+    let doubt = iolab_analysis::analysis::DoubtKind::Gap;
+    assert!(gap.flags.contains(&doubt));
 }
 
 #[test]
@@ -422,10 +421,7 @@ fn a_failing_peer_is_given_up_without_stopping() {
     assert_eq!((failed.len(), failed[0].cell), (1, 1));
     assert_eq!(record.samples.iter().filter(|s| s.cell == 1).count(), 1);
     assert!(record.samples.iter().filter(|s| s.cell == 0).count() > 6);
-    let gap = record
-        .events
-        .iter()
-        .find(|e| e.kind == EventKind::Gap)
-        .expect("told");
-    assert_eq!(gap.cell, Some(1));
+    let mut events = record.events.iter();
+    let gap = events.find(|event| event.kind == EventKind::Gap);
+    assert_eq!(gap.expect("told").cell, Some(1));
 }

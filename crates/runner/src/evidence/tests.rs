@@ -135,52 +135,60 @@ fn written<'a>(counters: &'a Counters, region: &'a Region) -> Facts<'a> {
 }
 
 #[test]
-fn unwritten_regions_are_holes() {
-    for direct in [true, false] {
-        let verdict = reads(direct, 0, &extents(MB / 2, MB / 2));
-        assert_eq!(verdict.served_by, ServedBy::Hole);
-        insta::allow_duplicates! { insta::assert_snapshot!(verdict.reason, @"100 % of the region lie in holes or unwritten extents, which read as zeros") };
-        assert_eq!(verdict.device_fraction, Some(0.0));
-        // Only 4 % of the region have data.
-        let verdict = reads(direct, 40_000, &extents(960_000, 0));
-        assert_eq!(verdict.served_by, ServedBy::Hole);
-    }
-    // The part that was read is the part that has data.
-    assert_eq!(
-        reads(true, MB, &extents(960_000, 0)).served_by,
-        ServedBy::Device
-    );
-}
-
-#[test]
-fn some_holes_are_reported_a_full_file_not() {
-    let verdict = reads(true, 600_000, &extents(400_000, 0));
-    assert_eq!(verdict.served_by, ServedBy::Hole);
-    insta::assert_snapshot!(verdict.reason, @"60 % of the bytes came from the device; 40 % of the region lie in holes or unwritten extents, which read as zeros");
-    let verdict = reads(true, 400_000, &extents(100_000, 0));
-    assert_eq!(verdict.served_by, ServedBy::Mixed, "other causes outweigh");
-    let buffered = [
-        (MB, extents(0, 0)),
-        (0, extents(0, 0)),
-        (MB, extents(400_000, 0)),
-    ]
-    .map(|(fetched, region)| reads(false, fetched, &region).reason);
-    insta::assert_snapshot!(buffered.join("\n"), @r"
-    100 % of the bytes came from the device; the content of the page cache is not visible here
-    0.0 % of the bytes came from the device; the content of the page cache is not visible here
-    100 % of the bytes came from the device; the content of the page cache is not visible here
-    ");
-    let ignored = reads(true, 0, &extents(0, 0));
-    insta::assert_snapshot!(ignored.reason, @"direct reads did not reach the device; possible cause: a file system that ignores O_DIRECT");
-}
-
-#[test]
-fn dirty_bytes_may_still_fill_unwritten_space() {
-    let region = Region {
+fn holes_and_cached_pages_explain_unfetched_reads() {
+    use ServedBy::{Device, Hole, Mixed, PageCache, Unknown};
+    const HALF: u64 = MB / 2;
+    let dirty = Region {
         before: owed(MB),
         ..extents(0, MB)
     };
-    assert_eq!(reads(false, 0, &region).served_by, ServedBy::PageCache);
+    let half_a_hole = Region {
+        before: held(0).before,
+        ..extents(HALF, 0)
+    };
+    // Direct, the bytes that were fetched, and the region.
+    for (direct, fetched, region, expected) in [
+        (true, 0, extents(HALF, HALF), Hole),
+        (false, 0, extents(HALF, HALF), Hole),
+        // Only 4 % of the region have data.
+        (true, 40_000, extents(960_000, 0), Hole),
+        (false, 40_000, extents(960_000, 0), Hole),
+        // The part that was read is the part that has data.
+        (true, MB, extents(960_000, 0), Device),
+        (true, 600_000, extents(400_000, 0), Hole),
+        // Other causes outweigh.
+        (true, 400_000, extents(100_000, 0), Mixed),
+        // Dirty bytes may still fill unwritten space.
+        (false, 0, dirty, PageCache),
+        // Compressed to a tenth, or fetched by another process.
+        (false, 0, held(0), Unknown),
+        (false, MB / 10, held(0), Unknown),
+        (false, 0, held(MB), PageCache),
+        (false, MB, held(0), Device),
+        (false, HALF, held(HALF), Mixed),
+        (false, HALF, half_a_hole, Hole),
+    ] {
+        let verdict = reads(direct, fetched, &region);
+        assert_eq!(verdict.served_by, expected, "{fetched}: {verdict:?}");
+    }
+    let empty = reads(true, 0, &extents(HALF, HALF));
+    assert_eq!(empty.device_fraction, Some(0.0));
+    let told = [
+        (true, 600_000, extents(400_000, 0)),
+        (false, MB, extents(0, 0)),
+        (false, 0, extents(0, 0)),
+        (false, MB, extents(400_000, 0)),
+        (true, 0, extents(0, 0)),
+    ]
+    .map(|(direct, fetched, region)| reads(direct, fetched, &region).reason);
+    insta::assert_snapshot!([&[empty.reason], &told[..]].concat().join("\n"), @r"
+    100 % of the region lie in holes or unwritten extents, which read as zeros
+    60 % of the bytes came from the device; 40 % of the region lie in holes or unwritten extents, which read as zeros
+    100 % of the bytes came from the device; the content of the page cache is not visible here
+    0.0 % of the bytes came from the device; the content of the page cache is not visible here
+    100 % of the bytes came from the device; the content of the page cache is not visible here
+    direct reads did not reach the device; possible cause: a file system that ignores O_DIRECT
+    ");
 }
 
 #[test]
@@ -266,26 +274,6 @@ fn held(bytes: u64) -> Region {
 }
 
 #[test]
-fn uncached_bytes_did_not_come_from_the_cache() {
-    // Compressed to a tenth, or fetched by another process.
-    for fetched in [0, MB / 10] {
-        let verdict = reads(false, fetched, &held(0));
-        assert_eq!(verdict.served_by, ServedBy::Unknown, "{verdict:?}");
-    }
-    assert_eq!(reads(false, 0, &held(MB)).served_by, ServedBy::PageCache);
-    assert_eq!(reads(false, MB, &held(0)).served_by, ServedBy::Device);
-    assert_eq!(
-        reads(false, MB / 2, &held(MB / 2)).served_by,
-        ServedBy::Mixed
-    );
-    let holes = Region {
-        before: held(0).before,
-        ..extents(MB / 2, 0)
-    };
-    assert_eq!(reads(false, MB / 2, &holes).served_by, ServedBy::Hole);
-}
-
-#[test]
 fn cached_bytes_need_no_account() {
     let of = |direct, region: &Region| {
         judge(&Facts {
@@ -359,14 +347,10 @@ fn an_nfs_mounts_account_counts_the_network_bytes() {
         (false, 0, ServedBy::PageCache),
     ] {
         for (read_bytes, write_bytes) in [(MB, 0), (0, MB)] {
-            let nfs = match read_bytes {
-                0 => (0, fetched),
-                _ => (fetched, 0),
-            };
             let counters = Counters {
                 nfs: Some(NfsIo {
-                    read_bytes: nfs.0,
-                    write_bytes: nfs.1,
+                    read_bytes: read_bytes / MB * fetched,
+                    write_bytes: write_bytes / MB * fetched,
                 }),
                 ..counters(Some((MB, MB)), None)
             };

@@ -39,12 +39,6 @@ fn job(name: &str, group: usize, bs: &str) -> String {
     job_with(name, group, &format!(r#""rw": "randread", "bs": "{bs}""#))
 }
 
-/// One of two clones.
-fn clone_of(name: &str, group: usize, bs: &str) -> String {
-    let options = format!(r#""rw": "randread", "bs": "{bs}", "numjobs": "2""#);
-    job_with(name, group, &options)
-}
-
 fn report(jobs: &[String]) -> String {
     format!(
         r#"{{"fio version": "fio-3.33", "timestamp": 1700000000, "global options": {{"size": "64m", "direct": "1"}}, "jobs": [{}]}}"#,
@@ -64,21 +58,20 @@ fn imported(text: &str) -> iolab_record::RunRecord {
 
 #[test]
 fn fio_jobs_become_cells_and_clones_one_sample() {
-    let jobs = [("a", 0, "4k"), ("b", 1, "64k")];
-    let jobs = jobs.map(|(name, group, bs)| clone_of(name, group, bs));
-    let jobs = [0, 0, 1, 1].map(|place: usize| jobs[place].clone());
+    let (a, b) = (("a", 0, "4k"), ("b", 1, "64k"));
+    let jobs = [a, a, b, b].map(|(name, group, bs)| {
+        let options = format!(r#""rw": "randread", "bs": "{bs}", "numjobs": "2""#);
+        job_with(name, group, &options)
+    });
     let record = imported(&report(&jobs));
     assert_eq!((record.cells.len(), record.samples.len()), (2, 2));
     assert_eq!(record.experiment.factors, ["bs"]);
     assert_eq!(record.run.target_kind, TargetKind::Imported);
     let analysis = analyse(&record);
     let cell = &analysis.cells[0];
+    let spec = &cell.cell.spec;
     assert_eq!(
-        (
-            cell.n,
-            cell.cell.spec.tool.name(),
-            cell.cell.trial().threads
-        ),
+        (cell.n, spec.tool.name(), spec.trial.threads),
         (1, "fio", 2)
     );
     let throughput = cell.median(Response::Throughput).expect("one");
@@ -162,27 +155,14 @@ fn every_job_is_a_sample_even_a_duplicate() {
     assert_eq!(experiment.only.len(), record.cells.len(), "{toml}");
 }
 
-/// A report with jobs that read at random, each with options of its own.
-fn jobs_with(options: &[&str]) -> Vec<String> {
-    let with = |(number, options): (usize, &&str)| {
-        job_with(
-            "a",
-            number,
-            &format!(r#""rw": "randread", "bs": "4k", {options}"#),
-        )
-    };
-    options.iter().enumerate().map(with).collect()
-}
-
 #[test]
 fn different_files_make_cells_and_one_file_samples() {
     let on = |names: &[&str]| {
-        let options: Vec<String> = names
-            .iter()
-            .map(|name| format!(r#""filename": "{name}""#))
-            .collect();
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        report(&jobs_with(&options))
+        let job = |(number, name): (usize, &&str)| {
+            let options = format!(r#""rw": "randread", "bs": "4k", "filename": "{name}""#);
+            job_with("a", number, &options)
+        };
+        report(&names.iter().enumerate().map(job).collect::<Vec<_>>())
     };
     let text = on(&["/dev/a", "/dev/shm/b", "/dev/a", "c"]);
     let record = imported(&text);

@@ -5,23 +5,17 @@ mod causes;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use iolab_host::clock::Clock;
-
 use super::*;
-use crate::tests::experiment;
-use crate::{Observer, Setup, Stop, SystemUnderTest, fit};
+use crate::tests::{experiment, run_in};
+use crate::{SystemUnderTest, fit};
 use iolab_analysis::analysis::{Response, analyse};
 use iolab_diskmodel::definition;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::Experiment;
-use iolab_record::environment::{Environment, KEYS};
+use iolab_record::environment::KEYS;
 use iolab_record::{ClockDomain, RunRecord, Sample, ServedBy, TargetKind};
-use iolab_runfile::NewFile;
 use iolab_workload::trial::TrialSpec;
 use needs::settings;
-
-struct Silent;
-impl Observer for Silent {}
 
 /// Reads take 1 ms and writes 2 ms, one at a time.
 const SERIAL: &str = "title = \"One at a time\"\nsource = [\"made up\"]\n[model.server]\nslots = 1\n\
@@ -35,21 +29,13 @@ pub(super) fn measure(model: &str, mut experiment: Experiment, seed: u64) -> Run
     let disk = disk.expect("a model");
     let plan = Plan::of_new_run(experiment, &OneProcess).expect("cells");
     let plan = fit::fit_to(plan, SystemUnderTest::Model(&disk)).expect("fits");
-    let stop = AtomicBool::new(false);
-    let setup = Setup {
-        place: SystemUnderTest::Model(&disk),
-        clock: &Clock::calibrate(),
-        stop: Stop::at_once(&stop),
-        preflight: &[],
-        known: &Environment::default(),
-        ranks: None,
-        system: None,
-        observers: &[],
-        end: |error| panic!("{error}"),
-    };
-    let path = folder.path().join("run.iolab");
-    crate::run(plan, seed, NewFile::At(&path), setup, &mut Silent).expect("done");
-    iolab_runfile::read(&path).expect("a run file")
+    run_in(
+        folder.path(),
+        SystemUnderTest::Model(&disk),
+        plan,
+        seed,
+        &[],
+    )
 }
 
 fn on_serial(experiment: Experiment) -> RunRecord {
@@ -85,11 +71,8 @@ fn the_same_seed_gives_identical_samples() {
 
 #[test]
 fn a_run_on_a_model_says_so_everywhere() {
-    let record = measure(
-        "hp-97560",
-        experiment("read-size", &["bs=64k", "time=50ms"]),
-        1,
-    );
+    let sets = ["bs=64k", "time=50ms"];
+    let record = measure("hp-97560", experiment("read-size", &sets), 1);
     let run = &record.run;
     assert_eq!(
         (run.target.as_str(), run.target_kind, run.clock_domain),
@@ -97,33 +80,15 @@ fn a_run_on_a_model_says_so_everywhere() {
     );
     let title = record.environment.get(&KEYS.model_title);
     insta::assert_snapshot!(title.unwrap(), @"Hewlett-Packard 97560, 1.37 GB, 4,002 rpm");
-    assert_eq!(
-        record.environment.get(&KEYS.model_definition),
-        None,
-        "built in"
-    );
-    assert_eq!(
-        record.environment.get(&KEYS.memory_bytes),
-        None,
-        "of the machine"
-    );
+    let facts = &record.environment;
+    assert_eq!(facts.get(&KEYS.model_definition), None, "built in");
+    assert_eq!(facts.get(&KEYS.memory_bytes), None, "of the machine");
     let served = |sample: &Sample| sample.verdict.served_by == ServedBy::Model;
     assert!(!record.samples.is_empty() && record.samples.iter().all(served));
     let analysis = analyse(&record);
-    assert!(!analysis.cells[0].is_device() && analysis.cells[0].is_target());
-    assert!(
-        analysis.cells[0].flags.is_empty(),
-        "{:?}",
-        analysis.cells[0].flags
-    );
-}
-
-/// No other file would have the definition on another machine.
-#[test]
-fn a_run_keeps_its_models_definition() {
-    let record = on_serial(experiment("read-size", &["bs=64k", "time=50ms"]));
-    let kept = record.environment.get(&KEYS.model_definition);
-    assert_eq!(kept.as_deref(), Some(SERIAL));
+    let cell = &analysis.cells[0];
+    assert!(!cell.is_device() && cell.is_target());
+    assert!(cell.flags.is_empty(), "{:?}", cell.flags);
 }
 
 #[test]
@@ -142,7 +107,11 @@ fn budgets_and_times_are_virtual() {
 #[test]
 fn a_serial_servers_true_rates_are_measured() {
     let sets = ["workload=RR,WR", "bs=4k", "threads=1,8", "time=200ms"];
-    let analysis = analyse(&on_serial(experiment("disk-grid", &sets)));
+    let record = on_serial(experiment("disk-grid", &sets));
+    // No other file would have the definition on another machine.
+    let kept = record.environment.get(&KEYS.model_definition);
+    assert_eq!(kept.as_deref(), Some(SERIAL));
+    let analysis = analyse(&record);
     // One at a time: 1 ms a read, 2 ms a write, however many requests wait.
     for cell in &analysis.cells {
         let spec = cell.cell.trial();
@@ -179,10 +148,8 @@ fn host_settings_are_left_out_or_refused() {
     for name in [
         "disk-grid", "load-latency", "read-stride", "write-random", "write-vs-read",
     ] {
-        assert_eq!(
-            adapt(&mut experiment(name, &[]), &|_| false).expect(name),
-            None
-        );
+        let left = adapt(&mut experiment(name, &[]), &|_| false);
+        assert_eq!(left.expect(name), None);
     }
     let refused = [
         ("buffer-size", &[][..]),

@@ -43,51 +43,39 @@ fn each_target_needs_what_its_cells_need() {
     assert_eq!([needs[0].write, needs[1].write], [false, true]);
 }
 
-fn settled(sets: &[&str], given: &[&str]) -> (Vec<PathBuf>, Vec<String>) {
-    let mut experiment = experiment("read-size", sets);
-    let given: Vec<PathBuf> = given.iter().map(PathBuf::from).collect();
-    let targets = settle_targets(&mut experiment, &given).expect("targets");
-    (
-        targets,
-        experiment.values("target").map(str::to_owned).collect(),
-    )
-}
-
 #[test]
 fn several_targets_are_levels_and_one_is_none() {
-    let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
-    assert_eq!(settled(&[], &[]), (paths(&["."]), vec![]));
-    assert_eq!(settled(&[], &["x"]), (paths(&["x"]), vec![]));
-    let two = || vec!["/a".to_owned(), "/b".to_owned()];
-    assert_eq!(settled(&[], &["/a", "/b"]), (paths(&["/a", "/b"]), two()));
-    assert_eq!(
-        settled(&["target=/a,/b"], &[]),
-        (paths(&["/a", "/b"]), two())
-    );
-    assert_eq!(settled(&["target=/a"], &[]), (paths(&["/a"]), vec![]));
-    // The command line wins.
-    assert_eq!(
-        settled(&["target=/a,/b"], &["/c"]),
-        (paths(&["/c"]), vec![])
-    );
-    let own = settled(&["target=none,/b"], &["/c"]);
-    assert_eq!(
-        own,
+    const SPACES: &str = "/b\u{a0}";
+    let spaces = format!("target=/a , {SPACES},/a");
+    // What an experiment sets, the names on the command line, the targets, and the levels of the setting.
+    let rows: [(&[&str], &[&str], &[&str], &[&str]); 8] = [
+        (&[], &[], &["."], &[]),
+        (&[], &["x"], &["x"], &[]),
+        (&[], &["/a", "/b"], &["/a", "/b"], &["/a", "/b"]),
+        (&["target=/a,/b"], &[], &["/a", "/b"], &["/a", "/b"]),
+        (&["target=/a"], &[], &["/a"], &[]),
+        // The command line wins.
+        (&["target=/a,/b"], &["/c"], &["/c"], &[]),
+        (&["target=none,/b"], &["/c"], &["/c", "/b"], &["none", "/b"]),
+        // A name keeps the spaces at its end.
         (
-            paths(&["/c", "/b"]),
-            vec!["none".to_owned(), "/b".to_owned()]
-        )
-    );
-}
-
-#[test]
-fn a_name_keeps_the_spaces_at_its_end() {
-    let paths = ["/a ", "/b\u{a0}", "/a"].map(PathBuf::from);
-    let (targets, levels) = settled(&[], &["/a ", "/b\u{a0}", "/a"]);
-    assert_eq!(targets, paths);
-    assert_eq!(levels, ["/a ", "/b\u{a0}", "/a"]);
-    let (targets, _) = settled(&["target=/a , /b\u{a0},/a"], &[]);
-    assert_eq!(targets, paths);
+            &[&spaces],
+            &[],
+            &["/a ", SPACES, "/a"],
+            &["/a ", SPACES, "/a"],
+        ),
+    ];
+    for (sets, given, targets, levels) in rows {
+        let mut experiment = experiment("read-size", sets);
+        let given: Vec<PathBuf> = given.iter().map(PathBuf::from).collect();
+        let found = settle_targets(&mut experiment, &given).expect("targets");
+        assert!(
+            found.iter().eq(targets.iter().map(Path::new)),
+            "{sets:?}: {found:?}"
+        );
+        let found: Vec<&str> = experiment.values("target").collect();
+        assert_eq!(found, levels, "{sets:?} {given:?}");
+    }
 }
 
 #[test]

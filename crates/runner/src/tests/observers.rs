@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::*;
-use super::bench::Silent;
-use super::experiment;
+use super::{experiment, run_in};
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_record::{DriveLog, Sample};
 use iolab_storage::Consent;
@@ -50,20 +49,7 @@ fn drives_are_read_around_each_trial() {
     let plan = fit::fit_to(plan, place).expect("fits");
     let stop = AtomicBool::new(false);
     targets.fill(1, &stop, &mut |_| {}).expect("filled");
-    let setup = Setup {
-        place,
-        clock: &Clock::calibrate(),
-        stop: Stop::at_once(&stop),
-        preflight: &[],
-        known: &Environment::default(),
-        ranks: None,
-        system: None,
-        observers: COUNTING,
-        end: |error| panic!("{error}"),
-    };
-    let path = folder.path().join("run.iolab");
-    run(plan, 1, NewFile::At(&path), setup, &mut Silent).expect("done");
-    let record = iolab_runfile::read(&path).expect("a run file");
+    let record = run_in(folder.path(), place, plan, 1, COUNTING);
     let drives = |sample: &Sample| (sample.id, sample.drives.clone());
     let counted = record.samples.iter().map(drives);
     let expected = (1..=3).map(|trial| {

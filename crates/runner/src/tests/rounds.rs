@@ -52,8 +52,9 @@ fn judged(record: &RunRecord) -> (bool, usize, bool) {
     (steady.is_of_cells(), steady.rounds, steady.is_reached())
 }
 
+/// A watcher sees the round and the trials of its window.
 #[test]
-fn a_watcher_sees_the_round_and_its_window() {
+fn rounds_end_when_steady_and_measure_the_last() {
     let bench = bench(&[ROUNDS]);
     let mut watch = Watch::default();
     bench
@@ -71,21 +72,11 @@ fn a_watcher_sees_the_round_and_its_window() {
     });
     assert_eq!(seen, expected.collect::<Vec<_>>());
     assert_eq!(watch.within, [None]);
-}
-
-#[test]
-fn rounds_end_when_steady_and_measure_the_last() {
-    let record = recorded(&[ROUNDS], &settling);
+    let record = bench.record();
     assert_eq!(ends(&record), [Some(EndedBy::Steady)]);
-    let visits: Vec<(u32, u32)> = record
-        .samples
-        .iter()
-        .map(|sample| (sample.block, sample.cell as u32))
-        .collect();
-    let in_order: Vec<(u32, u32)> = (1..=8)
-        .flat_map(|round| [(round, 0), (round, 1), (round, 2)])
-        .collect();
-    assert_eq!(visits, in_order, "rounds 4 to 8 are alike");
+    let visits = record.samples.iter().map(|one| (one.block, one.cell));
+    let in_order = (1..=8).flat_map(|round| [0, 1, 2].map(|cell| (round, cell)));
+    assert!(visits.eq(in_order), "rounds 4 to 8 are alike");
     assert_eq!(measured(&record).len(), 15);
     assert!(measured(&record).iter().all(|sample| sample.block >= 4));
     assert_eq!(judged(&record), (true, 8, true));
@@ -248,39 +239,22 @@ fn settings_decided_by_rounds_are_refused() {
 fn preparation_keeps_each_step_with_its_end() {
     use PreparationKind::{Purge, Sequential, Trim};
     type Steps = &'static [(PreparationKind, bool)];
-    const NO_PURGE: std::result::Result<(u64, Duration), &str> = Err("is a partition");
+    let none = Err("is a partition");
     let interrupt = Some((0, Cut::Interrupt));
     let failure = Some((0, Cut::Fail(5)));
     let refusal = Some((0, Cut::Fail(95)));
     let purged = Ok((1 << 40, Duration::from_secs(3)));
+    const NOTHING: Steps = &[(Purge, false), (Trim, false)];
     let rows: [(&str, _, _, bool, Steps); 8] = [
-        ("seq:2", NO_PURGE, interrupt, false, &[(Sequential, false)]),
-        ("seq:2", NO_PURGE, failure, false, &[(Sequential, false)]),
-        ("trim", NO_PURGE, failure, false, &[(Trim, false)]),
+        ("seq:2", none, interrupt, false, &[(Sequential, false)]),
+        ("seq:2", none, failure, false, &[(Sequential, false)]),
+        ("trim", none, failure, false, &[(Trim, false)]),
         // The run continues if trims are refused.
-        ("trim", NO_PURGE, refusal, true, &[(Trim, false)]),
+        ("trim", none, refusal, true, &[(Trim, false)]),
         ("purge", purged, None, true, &[(Purge, true)]),
-        (
-            "purge",
-            NO_PURGE,
-            None,
-            true,
-            &[(Purge, false), (Trim, true)],
-        ),
-        (
-            "purge",
-            NO_PURGE,
-            interrupt,
-            false,
-            &[(Purge, false), (Trim, false)],
-        ),
-        (
-            "purge",
-            NO_PURGE,
-            failure,
-            false,
-            &[(Purge, false), (Trim, false)],
-        ),
+        ("purge", none, None, true, &[(Purge, false), (Trim, true)]),
+        ("purge", none, interrupt, false, NOTHING),
+        ("purge", none, failure, false, NOTHING),
     ];
     for (precondition, purge, cut, goes_on, expected) in rows {
         let bench = bench(&[&format!("precondition={precondition}")]);
@@ -296,6 +270,13 @@ fn preparation_keeps_each_step_with_its_end() {
         let context = format!("{precondition} {goes_on} {steps:?}");
         assert_eq!((done.is_ok(), &kinds[..]), (goes_on, expected), "{context}");
         let bytes = steps[0].bytes;
+        if purge.is_ok() {
+            let told = record.events.iter().map(|event| event.message.as_str());
+            insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @r"
+            precondition: purge of /dev/disk (1.10 TB, a disk) begins; it cannot be interrupted once it has begun
+            precondition: purged all 1 TiB of the device
+            ");
+        }
         match precondition {
             "purge" => assert_eq!(bytes, purge.map_or(0, |(bytes, _)| bytes), "{context}"),
             _ => assert!(bytes > 0, "{context}"),
@@ -328,20 +309,4 @@ fn an_interrupt_before_a_purge_leaves_the_device() {
     let record = bench.record();
     assert_eq!(record.preparation, []);
     assert!(record.events.is_empty(), "{:?}", record.events);
-}
-
-#[test]
-fn a_purge_is_kept_before_it_begins() {
-    let bench = bench(&["precondition=purge"]);
-    let mut executor = Mock {
-        purge: Ok((1 << 40, Duration::from_secs(3))),
-        ..mock(&settling)
-    };
-    bench.start(&mut executor).expect("done");
-    let events = bench.record().events;
-    let told: Vec<&str> = events.iter().map(|event| event.message.as_str()).collect();
-    insta::assert_snapshot!(told.join("\n"), @r"
-    precondition: purge of /dev/disk (1.10 TB, a disk) begins; it cannot be interrupted once it has begun
-    precondition: purged all 1 TiB of the device
-    ");
 }

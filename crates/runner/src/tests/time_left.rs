@@ -2,11 +2,15 @@
 
 use super::*;
 
-/// The forecast after each trial, with its time.
+/// The forecast at the start, and after each trial.
 #[derive(Default)]
-struct Watch(Vec<Progress>);
+struct Watch(Vec<Progress>, Option<Progress>);
 
 impl Observer for Watch {
+    fn run_starts(&mut self, start: &RunStart<'_>) {
+        self.1 = Some(start.progress);
+    }
+
     fn trial_done(&mut self, trial: &TrialDone<'_>) {
         self.0.push(trial.progress);
     }
@@ -89,18 +93,11 @@ fn every_end_is_foreseen_within_a_fifth() {
 
 #[test]
 fn time_granted_beyond_the_budget_is_foreseen_immediately() {
-    #[derive(Default)]
-    struct Start(Option<Progress>);
-    impl Observer for Start {
-        fn run_starts(&mut self, start: &RunStart<'_>) {
-            self.0 = Some(start.progress);
-        }
-    }
     for (budget, left) in [("budget=1h", 3600), ("budget=20s", 30)] {
-        let mut watch = Start::default();
+        let mut watch = Watch::default();
         let bench = bench(&["time=5s", budget]);
         bench.watched(&mut mock(&steady), &mut watch).expect("done");
-        let seen = watch.0.expect("it starts");
+        let seen = watch.1.expect("it starts");
         assert_eq!(seen.basis, Basis::Budget);
         assert_eq!(seen.left, Duration::from_secs(left), "{budget}");
     }

@@ -60,6 +60,16 @@ fn reader(read_bytes: u64) -> Observed {
     observed
 }
 
+/// The same with another target.
+fn on(mut observed: Observed, change: impl FnOnce(&mut ObservedTarget)) -> Observed {
+    change(observed.target.as_mut().expect("a target"));
+    observed
+}
+
+fn of_extents(target: &mut ObservedTarget) -> &mut Extents {
+    target.region.extents.as_mut().expect("seen")
+}
+
 fn served(observed: Observed) -> ServedBy {
     let verdict = judged(observed).reads;
     verdict.expect("it read").served_by
@@ -74,20 +84,12 @@ fn reads_are_judged_like_a_trials_reads() {
         (half.served_by, half.device_fraction),
         (ServedBy::Mixed, Some(0.5))
     );
-    let mut hole = reader(0);
-    if let Some(target) = &mut hole.target {
+    let hole = on(reader(0), |target| {
         target.region.before = Some(Residency::default());
-        target.region.extents = Some(Extents {
-            looked_bytes: 64 * MIB,
-            hole_bytes: 64 * MIB,
-            unwritten_bytes: Some(0),
-        });
-    }
+        of_extents(target).hole_bytes = 64 * MIB;
+    });
     assert_eq!(served(hole), ServedBy::Hole);
-    let mut memory = reader(0);
-    if let Some(target) = &mut memory.target {
-        target.medium = Medium::Memory;
-    }
+    let memory = on(reader(0), |target| target.medium = Medium::Memory);
     assert_eq!(served(memory), ServedBy::NotStorage);
 }
 
@@ -250,24 +252,16 @@ fn uncounted_requests_are_judged_only_without_other_sources() {
     let mut beside = ring(direct, 64 * MIB);
     beside.ways.reads.buffered = true;
     assert_eq!(served(beside.clone()), ServedBy::Unknown);
-    if let Some(io) = &mut beside.processes.io {
-        io.rchar = 1 << 10;
-    }
+    beside.processes.io.as_mut().expect("counted").rchar = 1 << 10;
     assert_eq!(served(beside), ServedBy::Device);
-    let mut device = ring(direct, 64 * MIB);
-    if let Some(target) = device.target.as_mut() {
+    let device = on(ring(direct, 64 * MIB), |target| {
         target.is_device = true;
         target.region.extents = None;
-    }
+    });
     assert_eq!(served(device), ServedBy::Device);
-    let mut with_holes = ring(direct, 32 * MIB);
-    if let Some(extents) = with_holes
-        .target
-        .as_mut()
-        .and_then(|one| one.region.extents.as_mut())
-    {
-        extents.hole_bytes = 32 * MIB;
-    }
+    let with_holes = on(ring(direct, 32 * MIB), |target| {
+        of_extents(target).hole_bytes = 32 * MIB;
+    });
     assert_eq!(served(with_holes), ServedBy::Unknown);
 }
 
@@ -317,12 +311,11 @@ fn the_report_of_fio_is_its_output_argument() {
 #[test]
 fn bytes_for_others_are_not_the_programs() {
     let of = |own: u64, mount: u64| {
-        let mut observed = reader(own);
-        observed.devices.clear();
-        if let Some(target) = &mut observed.target {
+        let mut observed = on(reader(own), |target| {
             target.medium = Medium::Elsewhere;
             target.region.before = None;
-        }
+        });
+        observed.devices.clear();
         observed.nfs = Some(NfsIo {
             read_bytes: mount,
             write_bytes: 0,

@@ -6,7 +6,7 @@ mod targets;
 use std::ffi::OsString;
 use std::fs::{DirEntry, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -24,6 +24,7 @@ use iolab_runner::timeouts::Timeouts;
 use iolab_storage::{Consent, Need, Target};
 use iolab_synthetic::thread_network::{ThreadLink, threads};
 use iolab_workload::{Error, Kind, Result};
+use tempfile::TempDir;
 
 use crate::tapped_link::Tapped;
 use iolab_runner::{Observer, Setup, Stop, Targets, fit_all, needs};
@@ -127,6 +128,27 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
     iolab_runfile::read(&path)
 }
 
+/// The record of a run by ranks in this folder, of which each ends well.
+#[track_caller]
+fn measured(count: usize, folder: &Path, experiment: &str, sets: &[&str]) -> RunRecord {
+    let (record, others) = with_ranks(count, |ranks| measure(ranks, folder, experiment, sets));
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    record.unwrap_or_else(|error| panic!("{count} ranks, {sets:?}: {error}"))
+}
+
+/// A folder with a folder for each rank, `r0` and so on.
+fn own_folders(count: usize) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for rank in 0..count {
+        std::fs::create_dir(of_rank(&folder, rank)).expect("a folder");
+    }
+    folder
+}
+
+fn of_rank(folder: &TempDir, rank: usize) -> PathBuf {
+    folder.path().join(format!("r{rank}"))
+}
+
 /// The text of an error for a snapshot, without the names of this host, of the folder and of scratch files, and without
 /// sizes.
 fn told(error: &Error, folder: &Path) -> String {
@@ -170,11 +192,7 @@ fn ranks_together_move_every_byte_once() {
         (3, &["layout=private", "pattern=rand"]),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
-        let (record, others) = with_ranks(count, |ranks| {
-            measure(ranks, folder.path(), "read-size", sets)
-        });
-        let record = record.unwrap_or_else(|error| panic!("{count} ranks, {sets:?}: {error}"));
-        assert!(others.iter().all(Result::is_ok), "{others:?}");
+        let record = measured(count, folder.path(), "read-size", sets);
         assert_eq!(names(folder.path()), ["run.iolab"]);
         assert!(!record.samples.is_empty());
         for sample in &record.samples {
@@ -220,10 +238,7 @@ fn ranks_together_move_every_byte_once() {
 fn data_written_by_ranks_is_verified() {
     let folder = tempfile::tempdir().expect("a folder");
     let sets = ["verify=true", "layout=interleaved", "pattern=seq"];
-    let (record, _) = with_ranks(3, |ranks| {
-        measure(ranks, folder.path(), "write-size", &sets)
-    });
-    let record = record.expect("measured");
+    let record = measured(3, folder.path(), "write-size", &sets);
     assert!(!record.samples.is_empty());
     for sample in &record.samples {
         let verified = sample.verified.expect("read back");
@@ -252,9 +267,8 @@ fn a_failing_rank_is_reported_once_with_place() {
 
 #[test]
 fn unremovable_files_are_reported_once_with_their_place() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let own = |rank: usize| folder.path().join(format!("r{rank}"));
-    (0..3).for_each(|rank| std::fs::create_dir(own(rank)).expect("a folder"));
+    let folder = own_folders(3);
+    let own = |rank| of_rank(&folder, rank);
     let (result, others) = with_ranks(3, |ranks| {
         let named = [folder.path().join("r{rank}")];
         let need = Need::reading(1 << 20);
@@ -391,12 +405,8 @@ fn every_rank_can_resume_after_losing_the_root() {
 #[test]
 fn ranks_are_a_factor_and_idle_ones_excluded() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (record, others) = with_ranks(4, |ranks| {
-        let sets = ["bs=64k", "ranks=1,2,4", "layout=interleaved"];
-        measure(ranks, folder.path(), "read-size", &sets)
-    });
-    let record = record.expect("measured");
-    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    let sets = ["bs=64k", "ranks=1,2,4", "layout=interleaved"];
+    let record = measured(4, folder.path(), "read-size", &sets);
     assert_eq!(record.experiment.factors, ["ranks"]);
     assert_eq!(record.cells.len(), 3);
     for sample in &record.samples {
@@ -429,8 +439,7 @@ fn ranks_are_a_factor_and_idle_ones_excluded() {
 fn a_rank_reads_the_next_ones_data() {
     let folder = tempfile::tempdir().expect("a folder");
     let sets = ["bs=64k", "workload=WS,RS", "shift=rank"];
-    let (record, _) = with_ranks(3, |ranks| measure(ranks, folder.path(), "read-size", &sets));
-    let record = record.expect("measured");
+    let record = measured(3, folder.path(), "read-size", &sets);
     // 16 blocks are shared by 3 ranks: 6, 5 and 5. Who reads the part of the next one has its number of blocks.
     for sample in &record.samples {
         let parts = record.parts.iter().filter(|part| part.sample == sample.id);

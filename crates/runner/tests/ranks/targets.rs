@@ -5,34 +5,22 @@ use iolab_workload::region_state::Medium;
 
 use super::*;
 
+/// What dead runs left there is removed too.
 #[test]
 fn a_rank_has_a_target_of_its_own() {
-    let folder = tempfile::tempdir().expect("a folder");
-    for rank in 0..3 {
-        std::fs::create_dir(folder.path().join(format!("r{rank}"))).expect("a folder");
-    }
+    let folder = own_folders(3);
+    (0..3).for_each(|rank| _ = abandon(&of_rank(&folder, rank)));
     let named = folder.path().join("r{rank}");
-    let (record, others) = with_ranks(3, |ranks| {
-        measure(
-            ranks,
-            &named,
-            "write-size",
-            &["bs=64k", "layout=private", "allocate=fresh"],
-        )
-    });
-    let record = record.expect("measured");
-    assert!(others.iter().all(Result::is_ok), "{others:?}");
-    assert!(
-        record.run.target.ends_with("r{rank}"),
-        "{}",
-        record.run.target
-    );
+    let sets = ["bs=64k", "layout=private", "allocate=fresh"];
+    let record = measured(3, &named, "write-size", &sets);
+    let target = &record.run.target;
+    assert!(target.ends_with("r{rank}"), "{target}");
     for sample in &record.samples {
         let parts = record.parts.iter().filter(|part| part.sample == sample.id);
         assert_eq!((sample.operations.write.bytes, parts.count()), (1 << 20, 3));
     }
     for rank in 0..3 {
-        assert_eq!(names(&folder.path().join(format!("r{rank}"))), [""; 0]);
+        assert_eq!(names(&of_rank(&folder, rank)), [""; 0]);
     }
     // Each rank is a client by itself.
     let clients = record
@@ -67,15 +55,11 @@ fn every_file_of_a_rank_counts() {
         ("r{rank}", "interleaved", 3),
         (".", "interleaved", 1),
     ] {
-        let folder = tempfile::tempdir().expect("a folder");
-        for rank in 0..3 {
-            std::fs::create_dir(folder.path().join(format!("r{rank}"))).expect("a folder");
-        }
+        let folder = own_folders(3);
         let named = folder.path().join(named);
         let layout = format!("layout={layout}");
         let sets = ["bs=64k", "pattern=rand", "sync=none", &layout];
-        let (record, _) = with_ranks(3, |ranks| measure(ranks, &named, "write-size", &sets));
-        let record = record.expect("measured");
+        let record = measured(3, &named, "write-size", &sets);
         assert!(!record.samples.is_empty());
         for sample in &record.samples {
             // Some file systems do not report the content of the page cache.
@@ -128,15 +112,11 @@ fn memory_of_another_rank_is_not_storage() {
     }
     let notes = notes.join("\n");
     assert!(notes.starts_with("rank 1 on "), "{notes}");
-    assert!(
-        notes.contains("is in memory (tmpfs or similar), not on storage"),
-        "{notes}"
-    );
-    let kept = record
-        .events
-        .iter()
-        .any(|event| notes.contains(&event.message));
-    assert!(kept, "{:?}", record.events);
+    let told = "is in memory (tmpfs or similar), not on storage";
+    assert!(notes.contains(told), "{notes}");
+    let mut events = record.events.iter();
+    let is_kept = events.any(|event| notes.contains(&event.message));
+    assert!(is_kept, "{:?}", record.events);
 }
 
 #[test]
@@ -150,9 +130,7 @@ fn ranks_see_one_store_under_own_paths() {
     }
     let named = folder.path().join("view{rank}");
     let sets = ["bs=64k", "workload=WS,RS", "shift=rank"];
-    let (record, others) = with_ranks(2, |ranks| measure(ranks, &named, "read-size", &sets));
-    let record = record.expect("measured");
-    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    let record = measured(2, &named, "read-size", &sets);
     assert_eq!(names(&store), [""; 0]);
     for sample in &record.samples {
         assert_eq!(
@@ -166,12 +144,9 @@ fn ranks_see_one_store_under_own_paths() {
 
 #[test]
 fn targets_that_fit_only_singly_are_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = own_folders(2);
     let free = iolab_storage::free(folder.path()).expect("a folder");
     let free = free.expect("a file system that says what is free");
-    for rank in 0..2 {
-        std::fs::create_dir(folder.path().join(format!("r{rank}"))).expect("a folder");
-    }
     let open = |part: u64| {
         with_ranks(2, |ranks| {
             let named = [folder.path().join("r{rank}")];
@@ -192,7 +167,7 @@ fn targets_that_fit_only_singly_are_refused() {
     ");
     assert!(others.iter().all(Result::is_ok), "{others:?}");
     for rank in 0..2 {
-        assert_eq!(names(&folder.path().join(format!("r{rank}"))), [""; 0]);
+        assert_eq!(names(&of_rank(&folder, rank)), [""; 0]);
     }
 }
 
@@ -205,32 +180,11 @@ fn abandon(folder: &Path) -> String {
     name.into_string().expect("UTF-8")
 }
 
-#[test]
-fn each_rank_cleans_its_own_target_of_leftovers() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let own = |rank: usize| folder.path().join(format!("r{rank}"));
-    for rank in 0..3 {
-        std::fs::create_dir(own(rank)).expect("a folder");
-        abandon(&own(rank));
-    }
-    let named = folder.path().join("r{rank}");
-    let (record, others) = with_ranks(3, |ranks| {
-        measure(ranks, &named, "read-size", &["layout=shared"])
-    });
-    record.expect("measured");
-    assert!(others.iter().all(Result::is_ok), "{others:?}");
-    for rank in 0..3 {
-        assert_eq!(names(&own(rank)), [""; 0]);
-    }
-}
-
 /// Files of dead runs before the first trial, and files of this run at its end.
 #[test]
 fn ranks_that_remove_large_files_are_waited_for() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let own = |rank: usize| folder.path().join(format!("r{rank}"));
-    (0..2).for_each(|rank| std::fs::create_dir(own(rank)).expect("a folder"));
-    let left = File::create(own(1).join(".iolab-scratch-left")).expect("room");
+    let folder = own_folders(2);
+    let left = File::create(of_rank(&folder, 1).join(".iolab-scratch-left")).expect("room");
     left.set_len(64 << 20).expect("a hole");
     let noted = Arc::new(Mutex::new(Vec::new()));
     let via = |link| noting(link, Arc::clone(&noted));

@@ -98,38 +98,33 @@ fn bursts(burst: f64, credits: f64) -> Rate {
 
 /// Credits of `credits` requests, which 2000 a second use up, and a rate of bytes that large requests reach.
 fn request_credits(credits: f64, inner: PartDefinition) -> PartDefinition {
-    PartDefinition::Limit(Box::new(LimitDefinition {
-        requests: Some(bursts(2e3, credits)),
-        request_bytes: 256 << 10,
-        bytes: Some(Rate {
-            sustained: 8e7,
-            burst: None,
-            credits: 0.0,
-        }),
-        inner,
-    }))
+    limited(Some(bursts(2e3, credits)), steady(8e7), inner)
 }
 
 /// Credits of bytes, which 20 MB/s use up.
 fn byte_credits(inner: PartDefinition) -> PartDefinition {
-    PartDefinition::Limit(Box::new(LimitDefinition {
-        requests: None,
-        request_bytes: 0,
-        bytes: Some(bursts(2e7, 2e7)),
-        inner,
-    }))
+    limited(None, bursts(2e7, 2e7), inner)
 }
 
 /// A limit of `bytes` bytes per second.
 fn limit(bytes: f64, inner: PartDefinition) -> PartDefinition {
+    limited(None, steady(bytes), inner)
+}
+
+fn steady(sustained: f64) -> Rate {
+    Rate {
+        sustained,
+        burst: None,
+        credits: 0.0,
+    }
+}
+
+/// Rates of requests, which count one for each 256 KiB, and of bytes.
+fn limited(requests: Option<Rate>, bytes: Rate, inner: PartDefinition) -> PartDefinition {
     PartDefinition::Limit(Box::new(LimitDefinition {
-        requests: None,
-        request_bytes: 0,
-        bytes: Some(Rate {
-            sustained: bytes,
-            burst: None,
-            credits: 0.0,
-        }),
+        request_bytes: if requests.is_some() { 256 << 10 } else { 0 },
+        requests,
+        bytes: Some(bytes),
         inner,
     }))
 }
