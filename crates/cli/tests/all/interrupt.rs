@@ -23,22 +23,10 @@ const SLOW: [&str; 18] = words!(
      --size 4MiB --time 100ms --budget 60s --buffered"
 );
 /// As many trials of a program.
-const PROGRAM: [&str; 14] = [
-    "run",
-    "linkage",
-    "data",
-    "-o",
-    "r.iolab",
-    "--set",
-    "command=sh -c 'sleep 0.05; cat \"$0\"' {file}",
-    "--set",
-    "region=1,5000",
-    "--set",
-    "trials_min=6",
-    "--set",
-    "trials_max=6",
-    "--seed=3",
-];
+const PROGRAM: [&str; 12] = words!(
+    "run linkage data -o r.iolab --set region=1,5000 --set trials_min=6 --set trials_max=6 --seed=3"
+);
+const COMMAND: [&str; 2] = ["--set", "command=sh -c 'sleep 0.05; cat \"$0\"' {file}"];
 
 #[test]
 fn interrupted_run_cleans_up_and_can_be_finished() {
@@ -85,7 +73,7 @@ fn ended_run_of_programs_is_finished_with_consent() {
     for (by, left) in [(Signal::INT, 0), (Signal::KILL, 2)] {
         let folder = folder();
         let (path, data) = (folder.path(), folder.path().join("data"));
-        let child = started(path, &PROGRAM, 3);
+        let child = started(path, &[&PROGRAM[..], &COMMAND].concat(), 3);
         signal(&child, by);
         child.wait_with_output().unwrap();
         assert_eq!(entries(&data).len(), left, "the scratch file and a folder");

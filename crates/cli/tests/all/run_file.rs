@@ -32,30 +32,19 @@ fn disturbed(folder: &Path, what: impl FnOnce(&Path)) -> Done {
 
 #[test]
 fn run_is_saved_anew_if_file_disappears() {
+    let remove: Happening = |kept| fs::remove_file(kept.join("r.iolab")).unwrap();
+    let rename = |kept: &Path| fs::rename(kept.join("r.iolab"), kept.join("moved.iolab")).unwrap();
+    let replace = |kept: &Path| {
+        fs::write(kept.join("other"), "not mine").unwrap();
+        fs::rename(kept.join("other"), kept.join("r.iolab")).unwrap();
+    };
+    let remove_all = |kept: &Path| fs::remove_dir_all(kept).unwrap();
+    const SAVED: &str = "kept/r-saved.iolab";
     let ways: [(Happening, &str, &[&str]); 4] = [
-        (
-            |kept| fs::remove_file(kept.join("r.iolab")).unwrap(),
-            "kept/r-saved.iolab",
-            &["r-saved.iolab"],
-        ),
-        (
-            |kept| fs::rename(kept.join("r.iolab"), kept.join("moved.iolab")).unwrap(),
-            "kept/r-saved.iolab",
-            &["moved.iolab", "r-saved.iolab"],
-        ),
-        (
-            |kept| {
-                fs::write(kept.join("other"), "not mine").unwrap();
-                fs::rename(kept.join("other"), kept.join("r.iolab")).unwrap();
-            },
-            "kept/r-saved.iolab",
-            &["r-saved.iolab", "r.iolab"],
-        ),
-        (
-            |kept| fs::remove_dir_all(kept).unwrap(),
-            "r-saved.iolab",
-            &[],
-        ),
+        (remove, SAVED, &["r-saved.iolab"]),
+        (rename, SAVED, &["moved.iolab", "r-saved.iolab"]),
+        (replace, SAVED, &["r-saved.iolab", "r.iolab"]),
+        (remove_all, "r-saved.iolab", &[]),
     ];
     for (what, saved, left) in ways {
         let folder = folder();

@@ -112,100 +112,56 @@ fn texts_of_other_inputs_do_not_control_terminal() {
     let folder = folder();
     let place = folder.path();
     let (h, e) = (HOSTILE, escaped());
-    let head = "name = 'x'\nquestion = '?'\nresponse = 'throughput'\n";
-    let begin = |name: &str, question: &str, response: &str| {
-        format!("name = {name}\nquestion = {question}\nresponse = {response}\n")
-    };
-    let job = "rw=read\nsize=1m\n";
     let good = run(place, &["model", "show", "sata-ssd"]).expect(0).stdout;
     let title = good.replacen("title = \"", &format!("title = \"{e}"), 1);
     let key = good.replacen("[model", &format!("\"{e}\" = 1\n[model"), 1);
-    let suite = "budget = '1min'\n[[experiments]]\nuse =";
-    let definition = "show FILE; show FILE --format fio; run FILE model:sata-ssd --dry-run";
-    let study = "study model:sata-ssd --dry-run --suite FILE";
-    for (name, text, commands) in [
-        (
-            "a.toml",
-            begin(&format!("\"x{e}\""), "'?'", "'iops'"),
-            definition,
-        ),
-        (
-            "b.toml",
-            begin("'x'", &format!("\"?{e}\""), "'iops'"),
-            definition,
-        ),
-        (
-            "c.toml",
-            begin("'x'", "'?'", &format!("\"a{e}.p99\"")),
-            definition,
-        ),
-        (
-            "d.toml",
-            format!("{head}[factors]\n\"bs{e}\" = [1, 2]\n"),
-            definition,
-        ),
-        (
-            "e.toml",
-            format!("{head}[settings]\npattern = \"rand{e}\"\n"),
-            definition,
-        ),
-        (
-            "f.toml",
-            format!("{head}[settings]\ncommand = \"cat {{file}} '{e}'\"\n"),
-            definition,
-        ),
-        (
-            "g.toml",
-            format!("{head}[group.\"a{e}\"]\nbs = 4096\n"),
-            definition,
-        ),
-        ("h.toml", format!("{head}\"{e}\" = 1\n"), definition),
-        ("i.toml", format!("{head} # {h}\n"), definition),
-        (
-            "j.toml",
-            format!("{head}[settings]\ntarget = \"/mnt/{e}\"\n"),
-            definition,
-        ),
-        ("a.fio", format!("[a{h}]\n{job}"), definition),
-        ("b.fio", format!("[a]\nrw=read{h}\nsize=1m\n"), definition),
-        ("c.fio", format!("[a]\n{h}=read\nsize=1m\n"), definition),
-        ("d.fio", format!("[a]\n{job}description=x{h}\n"), definition),
-        (
-            "e.fio",
-            format!("[a]\n{job}filename=/tmp/{h}\n"),
-            definition,
-        ),
-        ("f.fio", format!("[a]\n{job}include {h}\n"), definition),
-        ("g.fio", format!("[a]\n{job}bs=${{{h}}}\n"), definition),
-        (
-            "h.fio",
-            format!("[a{h}]\n{job}[b]\nrw=write\nsize=1m\n"),
-            definition,
-        ),
-        (
-            "s.toml",
-            format!("name = 'x'\nabout = \"{e}\"\n{suite} \"read{e}\"\n"),
-            study,
-        ),
-        (
-            "m1.toml",
-            title,
-            "model show ./FILE; run read-size model:FILE --dry-run",
-        ),
-        ("m2.toml", format!("# {h}\n{good}"), "model show ./FILE"),
-        ("m3.toml", key, "model show ./FILE"),
-        ("n.txt", format!("1\n2\n{h}\n"), "compare FILE FILE"),
-        (
-            "i.json",
-            format!("{{\"fio version\": \"{e}\", \"jobs\": [{{\"jobname\": \"{e}\"}}]}}"),
-            "import FILE",
-        ),
-    ] {
-        fs::write(place.join(name), text).expect("written");
-        for command in commands.split("; ") {
-            let line = command.replace("FILE", name);
-            let words: Vec<&str> = line.split(' ').collect();
-            assert_harmless_output(&run(place, &words), &line);
+    let try_each = |ending: &str, texts: &[String], commands: &str| {
+        for (number, text) in texts.iter().enumerate() {
+            let name = format!("{number}.{ending}");
+            fs::write(place.join(&name), text).expect("written");
+            for command in commands.split("; ") {
+                let line = command.replace("FILE", &name);
+                let words: Vec<&str> = line.split(' ').collect();
+                let what = format!("{line}: {text:?}");
+                assert_harmless_output(&run(place, &words), &what);
+            }
         }
-    }
+    };
+    let definition = "show FILE; show FILE --format fio; run FILE model:sata-ssd --dry-run";
+    let head = "name = 'x'\nquestion = '?'\nresponse = 'throughput'\n";
+    let definitions = [
+        format!("name = \"x{e}\"\nquestion = '?'\nresponse = 'iops'\n"),
+        format!("name = 'x'\nquestion = \"?{e}\"\nresponse = 'iops'\n"),
+        format!("name = 'x'\nquestion = '?'\nresponse = \"a{e}.p99\"\n"),
+        format!("{head}[factors]\n\"bs{e}\" = [1, 2]\n"),
+        format!("{head}[settings]\npattern = \"rand{e}\"\n"),
+        format!("{head}[settings]\ncommand = \"cat {{file}} '{e}'\"\n"),
+        format!("{head}[group.\"a{e}\"]\nbs = 4096\n"),
+        format!("{head}\"{e}\" = 1\n"),
+        format!("{head} # {h}\n"),
+        format!("{head}[settings]\ntarget = \"/mnt/{e}\"\n"),
+    ];
+    try_each("toml", &definitions, definition);
+    let job = "rw=read\nsize=1m\n";
+    let jobs = [
+        format!("[a{h}]\n{job}"),
+        format!("[a]\nrw=read{h}\nsize=1m\n"),
+        format!("[a]\n{h}=read\nsize=1m\n"),
+        format!("[a]\n{job}description=x{h}\n"),
+        format!("[a]\n{job}filename=/tmp/{h}\n"),
+        format!("[a]\n{job}include {h}\n"),
+        format!("[a]\n{job}bs=${{{h}}}\n"),
+        format!("[a{h}]\n{job}[b]\nrw=write\nsize=1m\n"),
+    ];
+    try_each("fio", &jobs, definition);
+    let suite = format!("name = 'x'\nabout = \"{e}\"\nbudget = '1min'\n");
+    let suite = format!("{suite}[[experiments]]\nuse = \"read{e}\"\n");
+    let study = "study model:sata-ssd --dry-run --suite FILE";
+    try_each("suite.toml", &[suite], study);
+    let models = [title, format!("# {h}\n{good}"), key];
+    let model = "model show ./FILE; run read-size model:FILE --dry-run";
+    try_each("model.toml", &models, model);
+    try_each("txt", &[format!("1\n2\n{h}\n")], "compare FILE FILE");
+    let report = format!("{{\"fio version\": \"{e}\", \"jobs\": [{{\"jobname\": \"{e}\"}}]}}");
+    try_each("json", &[report], "import FILE");
 }
