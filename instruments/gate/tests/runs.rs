@@ -117,7 +117,7 @@ fn verdict_follows_from_the_shown_interval() {
 #[test]
 fn only_runs_of_the_same_kind_are_history() {
     type Change = fn(&mut RunRecord);
-    let cases: [(Change, ExclusionReason); 9] = [
+    let cases: [(Change, ExclusionReason); 6] = [
         (
             |run| run.run.status = RunStatus::Interrupted,
             ExclusionReason::Unfinished,
@@ -142,26 +142,27 @@ fn only_runs_of_the_same_kind_are_history() {
             |run| run.run.target = "/other".to_owned(),
             ExclusionReason::Target("path"),
         ),
-        (
-            |run| run.environment.put(&KEYS.host_name, "b".to_owned()),
-            ExclusionReason::Machine("host_name"),
-        ),
-        (
-            |run| run.environment.put(&KEYS.cpu_model, "Z80".to_owned()),
-            ExclusionReason::Machine("cpu_model"),
-        ),
-        (
-            |run| run.environment.put(&KEYS.device_model, "Old".to_owned()),
-            ExclusionReason::Target("device_model"),
-        ),
     ];
-    let mut new = later(100.0);
-    new.environment.put(&KEYS.host_name, "a".to_owned());
-    new.environment.put(&KEYS.cpu_model, "6502".to_owned());
-    new.environment.put(&KEYS.device_model, "New".to_owned());
-    for (change, expected) in cases {
-        let mut old = runs(&[100.0]).remove(0);
+    let facts = [
+        (&KEYS.host_name, ExclusionReason::Machine("host_name")),
+        (&KEYS.cpu_model, ExclusionReason::Machine("cpu_model")),
+        (&KEYS.device_model, ExclusionReason::Target("device_model")),
+    ];
+    let (mut new, old) = (later(100.0), runs(&[100.0]).remove(0));
+    for (key, _) in &facts {
+        new.environment.put(key, "new".to_owned());
+    }
+    let changed = cases.into_iter().map(|(change, expected)| {
+        let mut old = old.clone();
         change(&mut old);
+        (old, expected)
+    });
+    let differing = facts.into_iter().map(|(key, expected)| {
+        let mut old = old.clone();
+        old.environment.put(key, "old".to_owned());
+        (old, expected)
+    });
+    for (old, expected) in changed.chain(differing) {
         let gate = gate(&new, &[old]);
         assert_eq!(gate.unused, [("0.iolab".to_owned(), expected)]);
     }

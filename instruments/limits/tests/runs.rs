@@ -109,6 +109,11 @@ fn doubts_leave_no_file_and_a_reason() {
         disturbances: vec![Disturbance::of_every_trial(by, small(), 0.5)],
         ..disk("limits-iocost")
     };
+    let long = Scenario {
+        noise: Noise::Lognormal { sigma: 0.002 },
+        effects: disk("limits-iocost").effects,
+        ..Scenario::of("limits-iocost", &["trials_min=30"])
+    };
     let changed = Scenario {
         changes: vec![Change {
             at: small(),
@@ -117,25 +122,33 @@ fn doubts_leave_no_file_and_a_reason() {
         }],
         ..disk("limits-iocost")
     };
-    let mut all = String::new();
-    for scenario in [
-        disturbed(Disturber::Traffic),
-        disturbed(Disturber::Cpu),
-        disturbed(Disturber::PageCache),
-        changed,
-    ] {
-        let Judged { text, notes } = export("iocost", &[run(&scenario)]).unwrap();
-        assert_eq!(text, None);
-        all += &format!("{}\n", notes.join("\n"));
-    }
     let mut merged = run(&disk("limits-iocost"));
     for cell in &mut merged.cells {
         cell.spec.system = Default::default();
     }
-    let Judged { text, notes } = export("iocost", &[merged]).unwrap();
-    assert_eq!(text, None);
-    all += &notes.join("\n");
-    insta::assert_snapshot!(all, @"
+    let mut unsteady = run(&long);
+    let wrandiops = unsteady.cells.iter().find(|cell| {
+        let trial = cell.spec.only_trial();
+        trial.is_some_and(|trial| trial.writes() && trial.pattern == Pattern::Rand)
+    });
+    let cell = wrandiops.expect("a cell").id;
+    let mut samples = unsteady.samples.iter_mut().rev();
+    let last = samples.find(|sample| sample.cell == cell);
+    last.expect("a trial").elapsed_ns *= 2;
+    let told = [
+        run(&disturbed(Disturber::Traffic)),
+        run(&disturbed(Disturber::Cpu)),
+        run(&disturbed(Disturber::PageCache)),
+        run(&changed),
+        merged,
+        unsteady,
+    ]
+    .map(|record| {
+        let Judged { text, notes } = export("iocost", &[record]).unwrap();
+        assert_eq!(text, None);
+        notes.join("\n")
+    });
+    insta::assert_snapshot!(told.join("\n"), @"
     8:16: not written, because limits are in doubt
       rrandiops: other programs used the disk; stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run
     8:16: not written, because limits are in doubt
@@ -146,28 +159,6 @@ fn doubts_leave_no_file_and_a_reason() {
       rrandiops: the trials form two groups
     8:16: not written, because limits are in doubt
       rbps, rseqiops, rrandiops, wbps, wseqiops, wrandiops: a scheduler or merges may have changed the requests; measure with --change-system --set system=scheduler:none+nomerges:1
-    ");
-}
-
-#[test]
-fn unsteady_last_trials_leave_no_file() {
-    let long = Scenario {
-        effects: vec![(At::levels("bs=4KiB"), 0.01)],
-        noise: Noise::Lognormal { sigma: 0.002 },
-        ..Scenario::of("limits-iocost", &["trials_min=30"])
-    };
-    let mut record = run(&long);
-    let wrandiops = record.cells.iter().find(|cell| {
-        let trial = cell.spec.only_trial();
-        trial.is_some_and(|trial| trial.writes() && trial.pattern == Pattern::Rand)
-    });
-    let cell = wrandiops.expect("a cell").id;
-    let mut samples = record.samples.iter_mut().rev();
-    let last = samples.find(|sample| sample.cell == cell);
-    last.expect("a trial").elapsed_ns *= 2;
-    let Judged { text, notes } = export("iocost", &[record]).unwrap();
-    assert_eq!(text, None);
-    insta::assert_snapshot!(notes.join("\n"), @"
     8:16: not written, because limits are in doubt
       wrandiops: the last trials differ too much to be called settled
     ");
