@@ -137,6 +137,20 @@ impl Scenario {
         }
     }
 
+    /// This scenario with this scatter, and a factor shared by blocks: half as much again as in a quiet run.
+    pub fn drifting(&self, noise: Noise, trials: u32) -> Self {
+        Self {
+            noise,
+            trials,
+            common: Common {
+                block_sigma: 0.1,
+                trend: 0.1,
+                ..Common::default()
+            },
+            ..self.clone()
+        }
+    }
+
     /// Truth of a cell in a run without disturbed trials.
     pub(crate) fn truth_of(&self, cell: &Cell) -> TrueCell {
         let changes = self.changes.iter().filter(|change| change.at.holds(cell));

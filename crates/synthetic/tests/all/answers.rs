@@ -17,12 +17,9 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::BufferInit;
 
 use super::claims::{
-    SAID_MIN, all_runs, bests, drifting, hold, hold_made, hold_runs, judged, of_best, outcome,
-    place, runs, runs_beside, shapes,
+    SAID_MIN, TRIALS, all_runs, bests, hold, hold_made, hold_runs, judged, of_best, outcome, place,
+    runs, runs_beside, shapes,
 };
-
-/// Trials of each cell: the fewest with an interval, and more.
-const TRIALS: [u32; 2] = [6, 16];
 
 type Made = (RunRecord, Truth);
 
@@ -79,14 +76,11 @@ fn programs((record, truth): Made) -> Outcome {
 
 fn linkage(noise: Noise, trials: u32, effects: &[(&str, f64)]) -> Scenario {
     Scenario {
-        noise,
-        common: drifting(),
-        trials,
         effects: effects
             .iter()
             .map(|(at, ratio)| (At::levels(at), *ratio))
             .collect(),
-        ..Scenario::of("linkage", &["region=4k,64k,1M,16M"])
+        ..Scenario::of("linkage", &["region=4k,64k,1M,16M"]).drifting(noise, trials)
     }
 }
 
@@ -189,15 +183,11 @@ fn preparation((mut record, truth): Made) -> Outcome {
 fn untouched_buffers_are_called_slower_only_correctly() {
     for (name, noise) in shapes() {
         for trials in TRIALS {
-            let none = Scenario {
-                noise,
-                common: drifting(),
-                trials,
-                ..Scenario::of(
-                    "buffer-size",
-                    &["buffer_init=untouched,zeroed", "bs=4k,64k,1M,4M"],
-                )
-            };
+            let none = Scenario::of(
+                "buffer-size",
+                &["buffer_init=untouched,zeroed", "bs=4k,64k,1M,4M"],
+            )
+            .drifting(noise, trials);
             hold("untouched buffers, none", &none, name, preparation);
             let slower = Scenario {
                 effects: vec![(At::levels("buffer_init=untouched"), 0.5)],
@@ -236,10 +226,7 @@ fn groups(noise: Noise, trials: u32, share: f64) -> Scenario {
             (At::levels("bs=8k"), 0.5),
             (At::levels("bs=16k"), 1.5 * share),
         ],
-        noise,
-        common: drifting(),
-        trials,
-        ..Scenario::of("read-size", &["bs=4k,8k,16k"])
+        ..Scenario::of("read-size", &["bs=4k,8k,16k"]).drifting(noise, trials)
     }
 }
 
@@ -364,10 +351,7 @@ fn the_fastest_way_is_never_ruled_out() {
             for ratio in [1.0, 0.7] {
                 let four = Scenario {
                     effects: vec![(At::levels("backend=psync"), ratio)],
-                    noise,
-                    common: drifting(),
-                    trials,
-                    ..Scenario::of("in-flight", &[])
+                    ..Scenario::of("in-flight", &[]).drifting(noise, trials)
                 };
                 hold(
                     "fastest way",
@@ -404,13 +388,11 @@ fn choice(noise: Noise, trials: u32) -> Scenario {
     Scenario {
         curves: vec![("bs", Curve::Plateau { from: 65536.0 })],
         effects: vec![(At::levels("threads=1"), 0.92)],
-        noise,
-        common: drifting(),
-        trials,
         ..Scenario::of(
             "disk-grid",
             &["workload=RS", "bs=4k,64k,1M", "threads=1,4,8"],
         )
+        .drifting(noise, trials)
     }
 }
 

@@ -21,7 +21,7 @@ use iolab_analysis::claim::{
 };
 use iolab_record::RunRecord;
 use iolab_synthetic::{
-    At, Common, Curve, Disturbance, Disturber, Noise, Outcome, Scenario, Score, Truth, grade_each,
+    At, Curve, Disturbance, Disturber, Noise, Outcome, Scenario, Score, Truth, grade_each,
 };
 use iolab_workload::response::Response;
 
@@ -29,6 +29,9 @@ use iolab_workload::response::Response;
 pub(crate) const FALSE_MAX: f64 = 0.05;
 /// Least share of runs that report a large effect.
 pub(crate) const SAID_MIN: f64 = 0.9;
+
+/// Trials of each cell: the fewest with an interval, and more.
+pub(crate) const TRIALS: [u32; 2] = [6, 16];
 
 /// Runs of a row: the fewest, and the most, which are made if the fewest do not decide.
 pub(crate) type Runs = RangeInclusive<usize>;
@@ -91,8 +94,8 @@ impl fmt::Display for Kind {
 }
 
 /// Shapes of scatter of cells, each with a name.
-pub(crate) fn shapes() -> Vec<(&'static str, Noise)> {
-    vec![
+pub(crate) fn shapes() -> [(&'static str, Noise); 4] {
+    [
         ("lognormal 3 %", Noise::Lognormal { sigma: 0.03 }),
         ("lognormal 20 %", Noise::Lognormal { sigma: 0.2 }),
         (
@@ -112,15 +115,6 @@ pub(crate) fn shapes() -> Vec<(&'static str, Noise)> {
             },
         ),
     ]
-}
-
-/// Factor shared by the blocks of a run: half as much again as in a quiet run.
-pub(crate) fn drifting() -> Common {
-    Common {
-        block_sigma: 0.1,
-        trend: 0.1,
-        ..Common::default()
-    }
 }
 
 pub(crate) fn place(id: CellId, truth: &Truth) -> usize {
@@ -270,21 +264,15 @@ pub(crate) fn hold_each<R, const N: usize>(
     scores
 }
 
-const TRIALS: [u32; 2] = [6, 16];
-
 #[test]
 fn comparisons_without_a_difference_are_rarely_false() {
     for (name, noise) in shapes() {
         for trials in TRIALS {
-            let grid = Scenario {
-                noise,
-                common: drifting(),
-                trials,
-                ..Scenario::of(
-                    "disk-grid",
-                    &["workload=RS,RR", "bs=4k,64k", "threads=1,2,8"],
-                )
-            };
+            let grid = Scenario::of(
+                "disk-grid",
+                &["workload=RS,RR", "bs=4k,64k", "threads=1,2,8"],
+            )
+            .drifting(noise, trials);
             let contrasts: [fn(&Contrast) -> bool; 2] = [
                 |contrast| matches!(contrast, Contrast::Levels { .. }),
                 |contrast| matches!(contrast, Contrast::Pattern),
@@ -305,9 +293,8 @@ fn large_differences_of_either_sign_are_said() {
         for ratio in [2.0, 0.5] {
             let grid = Scenario {
                 effects: vec![(At::levels("threads=8"), ratio)],
-                common: drifting(),
-                trials,
                 ..Scenario::of("disk-grid", &["workload=RS", "bs=4k,64k", "threads=1,2,8"])
+                    .drifting(Noise::Lognormal { sigma: 0.03 }, trials)
             };
             let is = |contrast: &Contrast| matches!(contrast, Contrast::Levels { .. });
             let name = format!("lognormal 3 %, ratio {ratio}");
@@ -361,10 +348,7 @@ fn best_size_is_never_ruled_out() {
             for trials in [6, 12] {
                 let sizes = Scenario {
                     curves: vec![("bs", curve)],
-                    noise,
-                    common: drifting(),
-                    trials,
-                    ..Scenario::of("read-size", &["bs=4k,16k,64k,256k,1M"])
+                    ..Scenario::of("read-size", &["bs=4k,16k,64k,256k,1M"]).drifting(noise, trials)
                 };
                 hold("best size", &sizes, &format!("{name}, {shape}"), bests);
             }
@@ -377,12 +361,8 @@ fn best_size_is_never_ruled_out() {
 fn equal_sizes_of_many_curves_stay() {
     for (shape, noise) in shapes() {
         for trials in [9, 16] {
-            let grid = Scenario {
-                noise,
-                common: drifting(),
-                trials,
-                ..Scenario::of("disk-grid", &["bs=4k,64k", "threads=1,2,8"])
-            };
+            let grid =
+                Scenario::of("disk-grid", &["bs=4k,64k", "threads=1,2,8"]).drifting(noise, trials);
             let name = format!("12 flat curves, {shape}");
             hold("best size", &grid, &name, bests);
         }
@@ -402,10 +382,7 @@ fn sizes_far_from_the_best_are_worse() {
             };
             let sizes = Scenario {
                 curves: vec![("bs", Curve::Amortised { half: 65536.0 })],
-                noise: stalls,
-                common: drifting(),
-                trials,
-                ..Scenario::of("read-size", &[])
+                ..Scenario::of("read-size", &[]).drifting(stalls, trials)
             };
             let name = format!("16 sizes, stalls to {ratio}");
             hold("best size", &sizes, &name, bests);

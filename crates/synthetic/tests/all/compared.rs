@@ -8,7 +8,7 @@ use iolab_record::RunRecord;
 use iolab_stats::trials_for_apart;
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 
-use super::claims::{SAID_MIN, drifting, hold_made, runs, shapes};
+use super::claims::{SAID_MIN, hold_made, runs, shapes};
 
 /// Cells of a grid, and so the size of the family of intervals.
 const CELLS: usize = 12;
@@ -194,10 +194,7 @@ fn disturbance_alone_makes_no_side_different() {
 fn equal_levels_are_rarely_called_different() {
     for (name, noise) in shapes() {
         for trials in TRIALS {
-            let run = Scenario {
-                common: drifting(),
-                ..grid(noise, trials)
-            };
+            let run = grid(noise, trials).drifting(noise, trials);
             let name = format!("{name}, n = {trials}");
             let make = run.runs();
             hold_made(("compare --by, none", &name), runs(), make, of_levels);

@@ -8,10 +8,8 @@ use iolab_record::{LatencySummary, RateReport, RunRecord, Sample};
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 use iolab_workload::trial::Rate;
 
-use super::claims::{FALSE_MAX, SAID_MIN, hold_each, outcome, runs, runs_beside, shapes};
+use super::claims::{FALSE_MAX, SAID_MIN, TRIALS, hold_each, outcome, runs, runs_beside, shapes};
 
-/// Trials of each cell: the fewest with an interval, and more.
-const TRIALS: [u32; 2] = [6, 16];
 /// Length of a schedule, s.
 const SPAN_S: f64 = 0.5;
 /// Longest wait of a request if the storage keeps up, s.

@@ -8,12 +8,12 @@ use iolab_analysis::claim::{
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Curve, Disturbance, Disturber, Scenario};
 
-use crate::claims::{drifting, shapes};
+use crate::claims::shapes;
 
 /// Runs of a study with effects of either sign. Two compare the same settings, one mixes reads and writes, one
 /// is disturbed, and one is on another target.
 fn study(seed: u64) -> Vec<RunRecord> {
-    let (_, noise) = shapes().swap_remove(seed as usize % 4);
+    let (_, noise) = shapes()[seed as usize % 4];
     let grid = |ratio: f64| Scenario {
         effects: vec![(At::levels("threads=8"), ratio)],
         ..Scenario::of("disk-grid", &["workload=RS,RR", "bs=4k,64k", "threads=1,8"])
@@ -58,15 +58,7 @@ fn study(seed: u64) -> Vec<RunRecord> {
         disturbed,
         elsewhere,
     ];
-    let of = |(place, one): (u64, Scenario)| {
-        let own = Scenario {
-            noise,
-            common: drifting(),
-            trials: 10,
-            ..one
-        };
-        own.run(seed * 10 + place).0
-    };
+    let of = |(place, one): (u64, Scenario)| one.drifting(noise, 10).run(seed * 10 + place).0;
     (0..).zip(all).map(of).collect()
 }
 

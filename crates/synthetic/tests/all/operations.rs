@@ -5,12 +5,7 @@ use iolab_analysis::claim::Contrast;
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Disturbance, Disturber, Evidence, Noise, Scenario, Truth};
 
-use super::claims::{
-    SAID_MIN, compared, drifting, hold, hold_made, hold_runs, runs_beside, shapes,
-};
-
-/// Trials of each cell: the fewest with an interval, and more.
-const TRIALS: [u32; 2] = [6, 16];
+use super::claims::{SAID_MIN, TRIALS, compared, hold, hold_made, hold_runs, runs_beside, shapes};
 
 fn is_direction(contrast: &Contrast) -> bool {
     matches!(contrast, Contrast::Direction)
@@ -26,22 +21,13 @@ fn is_scaling(contrast: &Contrast) -> bool {
 
 /// Random reads and writes in one grid.
 fn grid(noise: Noise, trials: u32) -> Scenario {
-    Scenario {
-        noise,
-        common: drifting(),
-        trials,
-        ..Scenario::of("disk-grid", &["workload=RR,WR", "bs=4k,64k", "threads=1,8"])
-    }
+    Scenario::of("disk-grid", &["workload=RR,WR", "bs=4k,64k", "threads=1,8"])
+        .drifting(noise, trials)
 }
 
 /// Reads, writes, and both in every trial.
 fn mixed(noise: Noise, trials: u32) -> Scenario {
-    Scenario {
-        noise,
-        common: drifting(),
-        trials,
-        ..Scenario::of("read-random", &["bs=4k,64k", "read_percent=0,50,100"])
-    }
+    Scenario::of("read-random", &["bs=4k,64k", "read_percent=0,50,100"]).drifting(noise, trials)
 }
 
 #[test]

@@ -6,10 +6,8 @@ use iolab_analysis::claim::{Cause, Payload, claims};
 use iolab_record::{RunRecord, Sample};
 use iolab_synthetic::{At, Curve, Noise, Outcome, Scenario, Truth};
 
-use super::claims::{SAID_MIN, drifting, hold, hold_made, outcome, runs, shapes};
+use super::claims::{SAID_MIN, TRIALS, hold, hold_made, outcome, runs, shapes};
 
-/// Trials of each cell: the fewest with an interval, and more.
-const TRIALS: [u32; 2] = [6, 16];
 /// Share of the requests in flight below which a gain is claimed.
 const GAIN: f64 = 0.5;
 
@@ -19,13 +17,11 @@ fn sizes(noise: Noise, trials: u32, gain: f64) -> Scenario {
     Scenario {
         curves: vec![("bs", Curve::Plateau { from: 65536.0 })],
         effects: vec![(At::levels("depth=8"), gain)],
-        noise,
-        common: drifting(),
-        trials,
         ..Scenario::of(
             "read-random",
             &["bs=4k,16k,64k,256k,1M", "backend=io_uring", "depth=2,8"],
         )
+        .drifting(noise, trials)
     }
 }
 
@@ -65,15 +61,13 @@ fn limits_are_reported_only_without_gain() {
 fn at_device(noise: Noise, trials: u32, share: f64) -> impl Fn(u64) -> (RunRecord, Truth) {
     let threads = Scenario {
         effects: vec![(At::levels("threads=8"), 8.0 * share)],
-        noise,
-        common: drifting(),
-        trials,
         ..Scenario::of(
             "why-serialised",
             &[
                 "workload=RR", "backend=sync,psync", "descriptors=private", "layout=shared",
             ],
         )
+        .drifting(noise, trials)
     };
     let run = threads.runs();
     move |seed| {

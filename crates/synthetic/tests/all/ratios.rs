@@ -5,6 +5,8 @@ use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, Hypothe
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Common, Noise, Outcome, Scenario, Truth, grade};
 
+use crate::claims::shapes;
+
 /// Verdict of `compare --by bs` on a run with two sizes.
 fn said(record: RunRecord) -> CellVerdict {
     let run = AnalysedRun::of(record);
@@ -52,16 +54,7 @@ fn two_sizes(noise: Noise, ratio: f64) -> Scenario {
 
 #[test]
 fn ratios_within_blocks_are_rarely_false() {
-    let groups = Noise::TwoGroups {
-        upper: 0.5,
-        ratio: 1.2,
-        sigma: 0.005,
-    };
-    let stalls = Noise::Stalls {
-        share: 0.1,
-        ratio: 0.4,
-        sigma: 0.03,
-    };
+    let [.., (_, groups), (_, stalls)] = shapes();
     // In a quarter of the runs, two blocks of ten or more have a stall on the faster side, so it has to be
     // faster by more than that.
     for (noise, large) in [

@@ -9,10 +9,10 @@ use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Trut
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::response::ServiceLevels;
 
-use super::claims::{SAID_MIN, few_runs, hold_each, hold_made, makes_table, outcome, shapes};
+use super::claims::{
+    SAID_MIN, TRIALS, few_runs, hold_each, hold_made, makes_table, outcome, shapes,
+};
 
-/// Trials of the cell: the fewest with an interval, and more.
-const TRIALS: [u32; 2] = [6, 16];
 /// Requests per trial.
 const REQUESTS: u32 = 300;
 /// Standard deviation of the logarithm of the times within a trial.

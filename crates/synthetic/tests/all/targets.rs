@@ -6,21 +6,13 @@ use iolab_analysis::claim::claims;
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 
-use super::claims::{SAID_MIN, drifting, hold_made, judged, place, runs, runs_beside, shapes};
-
-/// Trials of each cell: the fewest with an interval, and more.
-const TRIALS: [u32; 2] = [6, 16];
+use super::claims::{SAID_MIN, TRIALS, hold_made, judged, place, runs, runs_beside, shapes};
 
 type Made = (RunRecord, Truth);
 
 /// A run on each of three targets, with its throughput over the first one's.
 fn on_targets(noise: Noise, trials: u32, ratios: [f64; 3]) -> [Scenario; 3] {
-    let base = Scenario {
-        noise,
-        common: drifting(),
-        trials,
-        ..Scenario::of("read-random", &["bs=4k,64k,1M,4M"])
-    };
+    let base = Scenario::of("read-random", &["bs=4k,64k,1M,4M"]).drifting(noise, trials);
     let mut names = ["/a", "/b", "/c"].into_iter();
     ratios.map(|ratio| Scenario {
         effects: vec![(At::all(), ratio)],

@@ -8,11 +8,9 @@ use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Trut
 use iolab_workload::response::Response;
 
 use super::claims::{
-    SAID_MIN, compared, drifting, each_best, hold, hold_runs, outcome, place, runs_beside, shapes,
+    SAID_MIN, TRIALS, compared, each_best, hold, hold_runs, outcome, place, runs_beside, shapes,
 };
 
-/// Trials of each cell: the fewest with an interval, and more.
-const TRIALS: [u32; 2] = [6, 16];
 /// Time responses.
 const TIMES: [(Response, &str); 2] = [(Response::Latency, "median"), (Response::P99, "p99")];
 
@@ -26,16 +24,14 @@ fn waiting(response: Response, noise: Noise, trials: u32) -> Scenario {
     let grid = Scenario::of(
         "read-random",
         &["bs=4k,64k", "backend=io_uring", "depth=1,4"],
-    );
+    )
+    .drifting(noise, trials);
     Scenario {
         experiment: Experiment {
             response,
             ..grid.experiment
         },
         effects: vec![(At::levels("depth=4"), 4.0)],
-        noise,
-        common: drifting(),
-        trials,
         ..grid
     }
 }
@@ -137,15 +133,12 @@ fn size_with_the_shortest_time_is_kept() {
 }
 
 fn asked_for_time(noise: Noise, trials: u32) -> Scenario {
-    let sizes = Scenario::of("read-random", &["bs=4k,16k,64k,256k"]);
+    let sizes = Scenario::of("read-random", &["bs=4k,16k,64k,256k"]).drifting(noise, trials);
     Scenario {
         experiment: Experiment {
             response: Response::Latency,
             ..sizes.experiment
         },
-        noise,
-        common: drifting(),
-        trials,
         ..sizes
     }
 }
