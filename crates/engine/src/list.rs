@@ -361,10 +361,10 @@ mod tests {
         }
 
         #[test]
-        fn the_backlog_of_constant_arrivals_is_counted(rate in 1..=RATE_MAX, late in 0..2_000u64) {
+        fn the_backlog_of_constant_arrivals_is_counted(rate in 1..=RATE_MAX, late in -2_000..2_000i64) {
             let clock = Clock::of_rate(1.0);
             let mut schedule = Schedule::new(&spec(1, Arrivals::Constant, 1), Rate::Requests(rate), 0, &clock);
-            let at = schedule.next() + late;
+            let at = schedule.next().saturating_add_signed(late);
             let expected = schedule.backlog(at);
             let mut counted = 0;
             while schedule.next <= u128::from(at) << FRACTION {
@@ -372,22 +372,6 @@ mod tests {
                 schedule.advance(0, 0);
             }
             prop_assert_eq!(counted, expected);
-        }
-    }
-
-    #[test]
-    fn a_byte_rate_equals_its_request_rate() {
-        let clock = Clock::of_rate(1.0);
-        let spec = TrialSpec {
-            bs: 1 << 20,
-            ..spec(2, Arrivals::Constant, 1)
-        };
-        let mut bytes = Schedule::new(&spec, Rate::Bytes(100 << 20), 1, &clock);
-        let mut requests = Schedule::new(&spec, Rate::Requests(100), 1, &clock);
-        for _ in 0..1000 {
-            assert_eq!(bytes.next(), requests.next());
-            bytes.advance(0, 0);
-            requests.advance(0, 0);
         }
     }
 
@@ -430,18 +414,6 @@ mod tests {
             ("rate=1024", Some(256 * second)),
         ] {
             assert_eq!(settings(sets).time_foreseen(), expected, "{sets}");
-        }
-    }
-
-    #[test]
-    fn no_backlog_before_the_first_start() {
-        let clock = Clock::of_rate(1.0);
-        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
-            let schedule = Schedule::new(&spec(1, arrivals, 1), Rate::Requests(1000), 0, &clock);
-            let next = schedule.next();
-            assert_eq!(schedule.backlog(next.saturating_sub(1)), 0);
-            assert_eq!(schedule.backlog(next + 1), 1);
-            assert!((900..1100).contains(&schedule.backlog(next + 1_000_000_000)));
         }
     }
 }

@@ -9,7 +9,6 @@
 mod bare;
 mod fio;
 mod open_loop;
-mod tracing;
 mod zram;
 
 use std::path::Path;
@@ -362,14 +361,13 @@ fn writes(directory: &Path, clock: &Clock, score: &mut Score) {
 
 type Section = fn(&Path, &Clock, &mut Score);
 
-const SECTIONS: [(&str, Section); 7] = [
+const SECTIONS: [(&str, Section); 6] = [
     ("null", null),
     ("hot-reads", hot_reads),
     ("small-reads", small_reads),
     ("deep-reads", deep_reads),
     ("writes", writes),
     ("open-loop", open_loop::costs),
-    ("tracing", tracing::costs),
 ];
 
 fn main() -> ExitCode {

@@ -1,15 +1,21 @@
 //! Trials on disks whose times all follow from their definition.
 
 use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::list::{Issue, ListedRequest};
+use crate::trial;
+use iolab_storage::{Need, Target};
 use iolab_workload::histogram::over_time::{BUCKETS, bucket};
 use iolab_workload::trial::SyncPolicy;
 use needs::settings;
 
 const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
 
 /// A disk with a fixed number of servers, a fixed time per request and another per flush.
 struct Fixed {
@@ -312,6 +318,92 @@ fn a_following_group_follows_in_virtual_time() {
     assert_eq!(rated.outcome.operations.write.requests, 5);
     let again = run_together(&groups, &mut Fixed::new(8, 100 * US, 0));
     assert_eq!(again.series.intervals, outcome.series.intervals);
+}
+
+/// Reads of 4 KiB with these gaps, and how they were issued. Before one of them the list itself has to be waited for.
+#[derive(Default)]
+struct Gaps {
+    left: Vec<u64>,
+    at_ns: u64,
+    given: usize,
+    slow: Option<(usize, Duration)>,
+    issues: Vec<Issue>,
+}
+
+impl Gaps {
+    fn of(gaps: &[u64]) -> Self {
+        Self {
+            left: gaps.iter().rev().copied().collect(),
+            ..Self::default()
+        }
+    }
+}
+
+impl RequestList for Gaps {
+    fn next(&mut self) -> Option<ListedRequest> {
+        if let Some((number, time)) = self.slow
+            && number == self.given
+        {
+            std::thread::sleep(time);
+        }
+        self.given += 1;
+        self.at_ns += self.left.pop()?;
+        Some(ListedRequest {
+            at_ns: self.at_ns,
+            writes: false,
+            offset: 4096 * (self.given as u64 % 16),
+            bytes: 4096,
+        })
+    }
+
+    fn issued(&mut self, issue: Issue) {
+        self.issues.push(issue);
+    }
+}
+
+const UNPACED: &str = "region=1M cache=cold time=60s";
+const PACED: &str = "region=1M cache=cold time=60s rate=100";
+
+#[test]
+fn waits_for_a_slot_count_as_the_queue() {
+    let mut list = Gaps::of(&[MS, 4 * MS, 50 * MS]);
+    let stop = AtomicBool::new(false);
+    let disk = || Fixed::new(1, 10 * MS, 0);
+    let (outcome, end) = run_list(&settings(PACED), &mut list, &mut disk(), 0, &stop).unwrap();
+    assert_eq!((outcome.operations.read.requests, end), (3, 65 * MS));
+    let times = list
+        .issues
+        .iter()
+        .map(|one| [one.intended_ns, one.started_ns, one.queue_ns].map(|ns| ns / MS));
+    assert_eq!(
+        times.collect::<Vec<_>>(),
+        [[1, 1, 0], [5, 11, 6], [55, 55, 0]]
+    );
+    // As fast as the depth allows, the times of the list do not matter.
+    let mut list = Gaps::of(&[MS, 4 * MS, 50 * MS]);
+    let (_, end) = run_list(&settings(UNPACED), &mut list, &mut disk(), 0, &stop).unwrap();
+    assert_eq!((end, list.issues.len()), (30 * MS, 0));
+}
+
+#[test]
+fn a_slow_list_counts_as_a_late_client() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = Target::open(folder.path(), &Need::writing(1 << 20)).unwrap();
+    let stop = AtomicBool::new(false);
+    let late = Duration::from_millis(40);
+    let list = Mutex::new(Gaps {
+        slow: Some((5, late)),
+        ..Gaps::of(&[MS / 10; 20])
+    });
+    // More slots than requests: a full queue cannot be what makes them wait.
+    let spec = settings(&format!("{PACED} backend=pool depth=32"));
+    let outcome = trial::run_list(&spec, &list, &target, &Clock::calibrate(), &stop).unwrap();
+    assert_eq!(outcome.operations.read.requests, 20);
+    let list = list.into_inner().unwrap();
+    assert_eq!(list.issues.len(), 20);
+    let by_client = |one: &Issue| one.started_ns - one.intended_ns - one.queue_ns;
+    let most = list.issues.iter().map(by_client).max();
+    assert!(most > Some(30 * MS), "{most:?}");
 }
 
 proptest! {

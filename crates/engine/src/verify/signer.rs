@@ -234,17 +234,6 @@ mod tests {
     }
 
     #[test]
-    fn consecutive_writes_do_not_overlap() {
-        let (mut buffers, mut signer) = setup(1);
-        let mut slot = take(&mut buffers);
-        for number in 0..5 {
-            signer.sign(&mut slot, number * 1024, &[]);
-        }
-        let signed = signer.finish();
-        assert_eq!((signed.worker, signed.writes, signed.overlap), (2, 5, 0));
-    }
-
-    #[test]
     fn overlap_counts_writes_until_the_slot_is_free() {
         let (mut buffers, mut signer) = setup(3);
         let (mut third, mut second) = (take(&mut buffers), take(&mut buffers));

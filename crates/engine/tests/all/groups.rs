@@ -11,9 +11,10 @@ use iolab_workload::group::GroupSpec;
 use iolab_workload::operation::Operation;
 use iolab_workload::outcome::{Ended, Outcome};
 use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::{Backend, FileLayout, Pattern, Rate, TrialLimit, TrialSpec};
+use iolab_workload::trial::{Backend, CacheState, TrialSpec};
 
 use crate::files::{clock, scratch};
+use crate::reference::{specs, with_backend};
 use needs::settings;
 use proptest::prelude::*;
 
@@ -119,46 +120,25 @@ fn an_interrupt_ends_all_groups() {
 
 /// Settings that a writing group may have.
 fn writer() -> impl Strategy<Value = TrialSpec> {
-    (
-        prop_oneof![
-            Just(Pattern::Seq),
-            Just(Pattern::Rand),
-            Just(Pattern::RandReplace)
-        ],
-        prop_oneof![Just(512_u64), Just(4096), Just(3 * 512), Just(65536)],
-        1..=3_u32,
-        prop_oneof![
-            Just(Backend::Psync),
-            Just(Backend::Sync),
-            Just(Backend::Mmap)
-        ],
-        prop_oneof![Just(FileLayout::Shared), Just(FileLayout::Interleaved)],
-        0..100_u8,
-        any::<u64>(),
-        prop_oneof![Just(None), Just(Some(Rate::Requests(100_000)))],
-    )
-        .prop_map(
-            |(pattern, bs, threads, backend, layout, read_percent, seed, rate)| TrialSpec {
-                pattern,
-                bs,
-                // Copies of several threads into a mapping of the same block cannot be verified.
-                threads: match (backend, pattern) {
-                    (Backend::Mmap, Pattern::Rand | Pattern::RandReplace) => 1,
-                    _ => threads,
-                },
-                backend,
-                layout,
-                read_percent,
-                seed,
-                rate,
-                verify: true,
-                limit: TrialLimit {
-                    bytes: Some(60 * bs),
-                    time: None,
-                },
-                ..spec("read_percent=0")
+    let backends = prop::sample::select(vec![Backend::Psync, Backend::Sync, Backend::Mmap]);
+    let writers = (specs(), backends).prop_map(|(spec, backend)| {
+        let spec = TrialSpec {
+            // Copies of several threads into a mapping of the same block cannot be verified.
+            threads: if backend == Backend::Mmap {
+                1
+            } else {
+                spec.threads
             },
-        )
+            read_percent: spec.read_percent.min(99),
+            trim_percent: 0,
+            compressible: 0,
+            cache: CacheState::Cold,
+            verify: true,
+            ..spec
+        };
+        with_backend(&spec, backend)
+    });
+    writers.prop_filter("possible", |spec| spec.check().is_ok())
 }
 
 proptest! {

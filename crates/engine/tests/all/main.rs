@@ -3,7 +3,6 @@
 mod busy_cpu;
 mod files;
 mod groups;
-mod listed;
 mod memory;
 mod own_files;
 mod reference;

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use iolab_storage::{ExtraFiles, Need, PrivateFiles, Target};
-use iolab_workload::Kind;
 use iolab_workload::outcome::Ended;
 use iolab_workload::trial::{Backend, FileLayout, TrialSpec};
 
@@ -209,17 +208,6 @@ fn a_new_file_is_filled_once() {
             assert_eq!(lengths(directory.path()).len(), before);
         }
     }
-}
-
-#[test]
-fn impossible_layouts_are_refused() {
-    let spec = spec("layout=private");
-    let directory = folder();
-    let path = directory.path().join("file");
-    fs::write(&path, vec![1; SIZE as usize]).expect("written");
-    let file = Target::open(&path, &Need::reading(SIZE)).expect("to read");
-    let error = run(&spec, &file).expect_err("no files beside it");
-    assert_eq!(error.kind(), Kind::Usage);
 }
 
 #[test]

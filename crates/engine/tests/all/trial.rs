@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
-use iolab_engine::{KeptMemory, trial};
+use iolab_engine::trial;
 use iolab_storage::{Need, Target};
 use iolab_workload::counters::{Hardware, NoHardware};
 use iolab_workload::operation::Moved;
@@ -193,29 +193,5 @@ fn hardware_events_are_counted_or_explained() {
             ];
             assert!(all.into_iter().flatten().any(|count| count > 0), "{all:?}");
         }
-    }
-}
-
-#[test]
-fn trials_with_reused_memory_write_the_right_data() {
-    let size = 16 << 20;
-    let (_folder, target) = scratch(size);
-    let mut kept = KeptMemory::default();
-    for (seed, read_percent) in [(1, 0), (2, 50), (3, 0), (4, 0)] {
-        // As many buffers as blocks: memory is kept from this size on.
-        let all = "backend=libaio pattern=rand region=16M threads=64 depth=64 verify=true";
-        let spec = TrialSpec {
-            seed,
-            ..spec(&format!("{all} read_percent={read_percent}"))
-        };
-        let stop = AtomicBool::new(false);
-        let outcome = match trial::run_over(&spec, &target, clock(), &stop, &mut kept) {
-            Ok(outcome) => outcome,
-            Err(error) => return crate::skip(&spec, &error),
-        };
-        assert_eq!(outcome.failure, None, "trial {seed}");
-        let verified = outcome.verified.expect("it was read back");
-        assert_eq!(verified.faulty_blocks(), 0);
-        assert!(read_percent > 0 || verified.blocks == size / BLOCK);
     }
 }
