@@ -306,9 +306,9 @@ mod tests {
     use std::fs::File;
 
     use super::*;
-    use iolab_storage::{Consent, Need, Size};
+    use iolab_storage::{Need, Size};
 
-    fn content(prepare: impl FnOnce(&File)) -> TargetContent {
+    fn content(prepare: Prepare) -> TargetContent {
         let folder =
             tempfile::tempdir_in(needs::folder_on_disk().expect("a folder")).expect("a folder");
         let path = folder.path().join("file");
@@ -320,46 +320,45 @@ mod tests {
                 most: Size::ENTIRE,
                 least: 1,
             },
-            write: false,
-            consent: Consent::No,
-            beside: Default::default(),
-            lends: false,
+            ..Need::reading(1)
         };
         let target = Target::open(&path, &need).expect("opened");
         assert!(target.notes().is_empty());
         TargetContent::of(&target).expect("a file has content")
     }
 
-    #[test]
-    fn a_full_file_has_no_holes() {
-        let content = content(|file| file.write_all_at(&[7; 100_000], 0).expect("written"));
-        assert_eq!((content.looked_bytes, content.empty_bytes), (100_000, 0));
-        assert_eq!(content.written, Some((0, 100_000)));
-    }
+    type Prepare = fn(&File);
 
     #[test]
     fn holes_are_measured() {
-        let content = content(|file| {
-            file.set_len(3 << 20).expect("sized");
-            file.write_all_at(&[7; 1 << 20], 1 << 20).expect("written");
-            file.write_all_at(&[7; 4096], 0).expect("written");
-        });
-        if content.empty_bytes == 0 {
-            return needs::skip(needs::Need::Holes, "a sparse file looks full");
+        const MIB: u64 = 1 << 20;
+        let cases: [(Prepare, u64, u64, Option<(u64, u64)>); 3] = [
+            (
+                |file| file.write_all_at(&[7; 100_000], 0).expect("written"),
+                100_000,
+                0,
+                Some((0, 100_000)),
+            ),
+            (
+                |file| {
+                    file.set_len(3 * MIB).expect("sized");
+                    file.write_all_at(&[7; 1 << 20], MIB).expect("written");
+                    file.write_all_at(&[7; 4096], 0).expect("written");
+                },
+                3 * MIB,
+                2 * MIB - 4096,
+                Some((MIB, 2 * MIB)),
+            ),
+            // Never written.
+            (|file| file.set_len(MIB).expect("sized"), MIB, MIB, None),
+        ];
+        for (prepare, looked, empty, written) in cases {
+            let content = content(prepare);
+            if content.empty_bytes == 0 && empty > 0 {
+                return needs::skip(needs::Need::Holes, "a sparse file looks full");
+            }
+            assert_eq!((content.looked_bytes, content.empty_bytes), (looked, empty));
+            assert_eq!(content.written, written);
         }
-        assert_eq!(
-            (content.looked_bytes, content.empty_bytes),
-            (3 << 20, (2 << 20) - 4096)
-        );
-        assert_eq!(content.written, Some((1 << 20, 2 << 20)));
-    }
-
-    #[test]
-    fn a_file_that_was_never_written_has_nothing() {
-        let content = content(|file| file.set_len(1 << 20).expect("sized"));
-        if content.empty_bytes == 0 {
-            return needs::skip(needs::Need::Holes, "a sparse file looks full");
-        }
-        assert_eq!((content.empty_bytes, content.written), (1 << 20, None));
     }
 }

@@ -253,20 +253,14 @@ mod tests {
         assert_eq!(kept, ["frequency"]);
         let (shown, _) = rules(&busy(), &cell(|c| c.trial.read_percent = 0));
         assert_eq!(shown, ["processors"]);
-    }
-
-    #[test]
-    fn without_io_there_is_nothing_to_colour() {
+        // Without I/O, and on a quiet machine, there is nothing to colour.
         let null = cell(|c| c.trial.backend = Backend::Null);
         assert_eq!(busy().remarks(std::iter::once(&null)), []);
-    }
-
-    #[test]
-    fn a_quiet_machine_gives_no_remark() {
-        let quiet = Preflight {
-            facts: Facts::default(),
-        };
-        assert_eq!(quiet.remarks(std::iter::once(&cell(|_| ()))), []);
+        let facts = Facts::default();
+        assert_eq!(
+            Preflight { facts }.remarks(std::iter::once(&cell(|_| ()))),
+            []
+        );
     }
 
     #[test]

@@ -220,19 +220,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn bytes_of(values: &[u64]) -> Vec<u8> {
+    fn of(values: &[u64]) -> LatencyHistogram {
         let mut histogram = new_latency_histogram();
-        values
-            .iter()
-            .for_each(|value| histogram.saturating_record(*value));
-        encode(&histogram).unwrap()
+        let record = |value: &u64| histogram.saturating_record(*value);
+        values.iter().for_each(record);
+        histogram
+    }
+
+    fn bytes_of(values: &[u64]) -> Vec<u8> {
+        encode(&of(values)).unwrap()
     }
 
     proptest! {
         #[test]
         fn histograms_round_trip(values in prop::collection::vec(1u64..3_600_000_000_000, 0..200)) {
-            let mut histogram = new_latency_histogram();
-            values.iter().for_each(|value| histogram.record(*value).unwrap());
+            let histogram = of(&values);
             let again = decode(&encode(&histogram).unwrap()).unwrap();
             prop_assert_eq!(again, histogram);
         }
@@ -261,12 +263,6 @@ mod tests {
 
     #[test]
     fn a_part_is_added_whole_whichever_way() {
-        let of = |values: &[u64]| {
-            let mut histogram = new_latency_histogram();
-            let record = |value: &u64| histogram.saturating_record(*value);
-            values.iter().for_each(record);
-            histogram
-        };
         let parts = [
             of(&[]),
             of(&[0, 7, 7, 2_047, 2_048, 123_456_789]),

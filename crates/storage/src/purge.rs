@@ -451,6 +451,7 @@ mod tests {
     fn a_file_is_no_namespace() {
         let file = tempfile::tempfile().expect("a file");
         assert_eq!(namespace_of(&file), None);
+        assert_eq!(nvme_log_page(&file, 2), None);
         let refused = identify(&file, 1, OF_CONTROLLER);
         assert!(refused.is_err_and(|failed| !failed.is_sent));
     }
@@ -461,11 +462,5 @@ mod tests {
             size_of::<PassthroughCommand>(),
             ((ADMIN as usize) >> 16) & 0x3fff
         );
-    }
-
-    #[test]
-    fn a_file_has_no_log_page() {
-        let file = tempfile::tempfile().expect("a file");
-        assert_eq!(nvme_log_page(&file, 2), None);
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use iolab_storage::{Consent, Need, OpenMode, Size, Target, TargetKind};
+use iolab_storage::{Consent, Need, OpenMode, Target, TargetKind};
 use iolab_workload::Kind;
 
 const MIB: u64 = 1 << 20;
@@ -88,18 +88,11 @@ impl Drop for Loop {
     }
 }
 
-fn need(bytes: u64, write: bool, consent: Consent) -> Need {
-    Need {
-        size: Size::Exactly(bytes),
-        write,
-        consent,
-        beside: Default::default(),
-        lends: false,
-    }
-}
-
 fn destroying(bytes: u64) -> Need {
-    need(bytes, true, Consent::Destroy)
+    Need {
+        consent: Consent::Destroy,
+        ..Need::writing(bytes)
+    }
 }
 
 /// Message of an open that must be refused, without the names that change from run to run.
@@ -116,7 +109,7 @@ fn blank_device_is_claimed_and_written_with_consent() {
         return;
     };
     let path = &device.device;
-    insta::assert_snapshot!(refused(&device, path, &need(MIB, true, Consent::No)), @r"
+    insta::assert_snapshot!(refused(&device, path, &Need::writing(MIB)), @r"
     refusing to write to /dev/LOOP: its data would be destroyed
       give a directory, where iolab makes its own scratch file; or add --destroy-data if the data on this target is no longer needed
     ");
@@ -148,7 +141,7 @@ fn blank_device_is_claimed_and_written_with_consent() {
       see `losetup -l`; stop that use first (`losetup -d`), or choose another target
     ");
 
-    let error = Target::open(path, &need(65 * MIB, false, Consent::No)).unwrap_err();
+    let error = Target::open(path, &Need::reading(65 * MIB)).unwrap_err();
     assert_eq!(error.kind(), Kind::Usage, "{error}");
     let link = device.dir.path().join("link");
     std::os::unix::fs::symlink(path, &link).unwrap();
@@ -169,5 +162,5 @@ fn a_read_only_device_is_read_only() {
     /dev/LOOP is set read-only
       choose another target, or a workload that only reads
     ");
-    Target::open(&device.device, &need(MIB, false, Consent::No)).unwrap();
+    Target::open(&device.device, &Need::reading(MIB)).unwrap();
 }

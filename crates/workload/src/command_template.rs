@@ -333,11 +333,5 @@ mod tests {
             let doubled = word.replace('{', "{{").replace('}', "}}");
             prop_assert_eq!(parts(&doubled).expect("no gap"), [Piece::Text(word)]);
         }
-
-        #[test]
-        fn numbers_are_filled_in(size: u64, bs: u64) {
-            let filled = template("x {size}/{bs}").arguments(Path::new("f"), size, bs);
-            prop_assert_eq!(&filled, &[OsString::from(format!("{size}/{bs}"))]);
-        }
     }
 }

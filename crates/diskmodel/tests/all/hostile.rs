@@ -14,12 +14,12 @@ const HOSTILE: [&str; 24] = [
 ];
 
 /// Parts that no disk of the catalogue has.
-const PARTS: [&str; 5] = [
-    "title = ''\nsource = []\n[model.cache]\nbytes = 65536\nline = 4096\nhit_us = 1\n[model.cache.inner.server]\nslots = 2\n[model.cache.inner.server.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.cache.inner.server.inner.latency.inner]\nmemory = 1048576\n",
-    "title = ''\nsource = []\n[model.limit]\nrequest_bytes = 4096\n[model.limit.requests]\nsustained = 100\nburst = 1000\ncredits = 50\n[model.limit.bytes]\nsustained = 1000000\n[model.limit.inner]\nmemory = 1048576\n",
-    "title = ''\nsource = []\n[model.write-back]\nbytes = 65536\nhit_us = 5\ndrain_mb_s = 100\n[model.write-back.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.write-back.inner.latency.inner]\nmemory = 1048576\n",
-    "title = ''\nsource = []\n[model.noise]\nsigma = 0.5\ndrift_sigma = 0.2\ndrift_ms = 100\n[model.noise.inner.stall]\nstall_ms = 10\nevery = 3\nmean_ms = 50\n[model.noise.inner.stall.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.noise.inner.stall.inner.latency.inner]\nmemory = 1048576\n",
-    "title = ''\nsource = []\n[model.split]\nbytes = 65536\n[model.split.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.split.inner.latency.inner]\nmemory = 1048576\n",
+pub(super) const PARTS: [&str; 5] = [
+    "title = 'cache'\nsource = []\n[model.cache]\nbytes = 65536\nline = 4096\nhit_us = 1\n[model.cache.inner.server]\nslots = 2\n[model.cache.inner.server.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.cache.inner.server.inner.latency.inner]\nmemory = 1048576\n",
+    "title = 'limit'\nsource = []\n[model.limit]\nrequest_bytes = 4096\n[model.limit.requests]\nsustained = 100\nburst = 1000\ncredits = 50\n[model.limit.bytes]\nsustained = 1000000\n[model.limit.inner]\nmemory = 1048576\n",
+    "title = 'write-back'\nsource = []\n[model.write-back]\nbytes = 65536\nhit_us = 5\ndrain_mb_s = 100\n[model.write-back.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.write-back.inner.latency.inner]\nmemory = 1048576\n",
+    "title = 'noise'\nsource = []\n[model.noise]\nsigma = 0.5\ndrift_sigma = 0.2\ndrift_ms = 100\n[model.noise.inner.stall]\nstall_ms = 10\nevery = 3\nmean_ms = 50\n[model.noise.inner.stall.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.noise.inner.stall.inner.latency.inner]\nmemory = 1048576\n",
+    "title = 'split'\nsource = []\n[model.split]\nbytes = 65536\n[model.split.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.split.inner.latency.inner]\nmemory = 1048576\n",
 ];
 
 /// Most events of a definition; a model that never finishes exceeds any number.

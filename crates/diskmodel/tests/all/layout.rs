@@ -110,7 +110,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_block_has_a_place_of_its_own(geometry in layouts()) {
+    fn every_block_has_its_place_and_run(geometry in layouts()) {
         // More slips than spares give an error, not a layout.
         let Ok(layout) = Layout::new(&geometry) else { return Ok(()) };
         let mut seen = HashSet::new();
@@ -121,11 +121,7 @@ proptest! {
             prop_assert!((0.0..1.0).contains(&place.angle));
             prop_assert!(seen.insert((place.cylinder, place.head, place.sector)), "block {block} shares its place");
         }
-    }
-
-    #[test]
-    fn run_is_ascending_blocks_on_one_track(geometry in layouts()) {
-        let Ok(layout) = Layout::new(&geometry) else { return Ok(()) };
+        // Runs are ascending blocks on one track.
         let mut block = 0;
         while block < layout.blocks() {
             let run = layout.run(block);

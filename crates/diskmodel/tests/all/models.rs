@@ -4,20 +4,12 @@ use iolab_diskmodel::definition::{self, Definition};
 use iolab_diskmodel::{Completion, Model, Ns, Op, Request, ServedFrom, build};
 use proptest::prelude::*;
 
-/// Combined parts, to be held to the same properties as the catalogue.
-const COMBINED: [&str; 6] = [
-    "title = 'server'\nsource = []\nmodel.server = { slots = 2, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",
-    "title = 'cache'\nsource = []\nmodel.cache = { bytes = 65536, line = 4096, hit_us = 5, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",
-    "title = 'write-back'\nsource = []\nmodel.write-back = { bytes = 65536, hit_us = 5, drain_mb_s = 50, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",
-    "title = 'noise'\nsource = []\nmodel.noise = { sigma = 0.5, drift_sigma = 0.2, drift_ms = 2, inner = { server = { slots = 2, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } } } }",
-    "title = 'stall'\nsource = []\nmodel.stall = { stall_ms = 3, every = 4, mean_ms = 5, inner = { server = { slots = 2, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } } } }",
-    "title = 'split'\nsource = []\nmodel.split = { bytes = 8192, inner = { server = { slots = 2, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } } } }",
-];
+use super::hostile::PARTS;
 
 fn definitions() -> Vec<Definition> {
     let catalogue = definition::ENTRIES.iter().map(|entry| entry.text);
     catalogue
-        .chain(COMBINED)
+        .chain(PARTS)
         .map(|text| Definition::parse(text).unwrap())
         .collect()
 }

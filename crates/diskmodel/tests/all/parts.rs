@@ -134,13 +134,7 @@ fn no_request_outruns_its_admitted_bytes() {
     let mut volume = iolab_diskmodel::build(&volume, 0).unwrap();
     for bs in [1 << 20, 64 << 20] {
         let begun = 1_000_000_000_000 * u64::from(bs > 1 << 20);
-        volume.submit(begun, 0, &Request::read(0, bs));
-        let mut out = Vec::new();
-        while out.is_empty() {
-            let at = volume.next_event().expect("a request that waits");
-            volume.advance(at, &mut out);
-        }
-        let took_ns = out[0].finished - begun;
+        let took_ns = serve(&mut *volume, begun, &Request::read(0, bs)).finished - begun;
         // The first piece of 256 KiB is admitted at once.
         let admitted = (bs - (256 << 10)) as f64 / 134_217_728.0;
         let latency_ns = 700_000;
@@ -154,24 +148,13 @@ fn burst_credits_last_their_computed_time() {
     // 5.4 million credits at 3,000 a second, with 300 a second coming in: 2,000 s.
     let volume = definition::find("cloud-volume").unwrap().unwrap();
     let mut volume = iolab_diskmodel::build(&volume, 0).unwrap();
-    let (mut done, mut slowed, mut last) = (0u64, None, 0);
-    let mut out = Vec::new();
-    for tag in 0..8 {
-        volume.submit(0, tag, &Request::read(0, 4096));
-    }
-    while last < 2_200_000_000_000 {
-        let Some(at) = volume.next_event() else { break };
-        volume.advance(at, &mut out);
-        for completion in out.drain(..) {
-            done += 1;
-            if slowed.is_none() && completion.finished > last + 2_000_000 {
-                slowed = Some((completion.finished / 1_000_000_000, done));
-            }
-            last = completion.finished;
-            volume.submit(completion.finished, completion.tag, &Request::read(0, 4096));
-        }
-    }
-    let (second, requests) = slowed.unwrap();
+    let reads = closed_loop(&mut *volume, 8, 6_050_000);
+    let is_slow = |pair: &[Completion]| pair[1].finished > pair[0].finished + 2_000_000;
+    let requests = reads
+        .windows(2)
+        .position(is_slow)
+        .expect("no credits are left");
+    let second = reads[requests].finished / 1_000_000_000;
     assert!((1999..=2001).contains(&second), "{second} s");
     assert!(
         (5_990_000..=6_010_000).contains(&requests),

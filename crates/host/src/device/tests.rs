@@ -213,34 +213,32 @@ fn the_way_to_the_disk_tells_the_transport() {
 }
 
 #[test]
-fn a_narrow_pci_link_shows() {
-    let tree = Tree::empty();
-    tree.file("devices/0000:03:00.0/current_link_speed", "8.0 GT/s PCIe");
-    tree.file("devices/0000:03:00.0/current_link_width", "2");
-    tree.file("devices/0000:03:00.0/max_link_speed", "16.0 GT/s PCIe");
-    tree.file("devices/0000:03:00.0/max_link_width", "4");
-    tree.file("devices/0000:03:00.0/nvme/nvme0/nvme0n1/size", "8");
-    let disk = tree.path().join("devices/0000:03:00.0/nvme/nvme0/nvme0n1");
-    let link = read_link(&disk, Transport::Nvme).expect("there");
-    assert_eq!((&*link.now, &*link.best), ("8.0 GT/s x2", "16.0 GT/s x4"));
-    assert!(
-        link.ceiling_mb_s
-            .is_some_and(|mb| (mb - 1969.2).abs() < 0.1)
-    );
-    assert_eq!(read_link(&disk, Transport::Virtio), None);
-}
-
-#[test]
-fn a_link_without_lanes_or_speed_is_none() {
-    for (speed, width) in [("Unknown", "0"), ("2.5 GT/s PCIe", "63"), ("Unknown", "4")] {
+fn a_pci_link_shows_its_speed_and_lanes() {
+    for ([speed, width, best, lanes], expected) in [
+        (
+            ["8.0 GT/s PCIe", "2", "16.0 GT/s PCIe", "4"],
+            Some(["8.0 GT/s x2", "16.0 GT/s x4"]),
+        ),
+        (["Unknown", "0", "Unknown", "0"], None),
+        (["2.5 GT/s PCIe", "63", "Unknown", "0"], None),
+        (["Unknown", "4", "Unknown", "0"], None),
+    ] {
         let tree = Tree::empty();
-        tree.file("devices/0000:00:01.0/current_link_speed", speed);
-        tree.file("devices/0000:00:01.0/current_link_width", width);
-        tree.file("devices/0000:00:01.0/max_link_speed", "Unknown");
-        tree.file("devices/0000:00:01.0/max_link_width", "0");
-        tree.file("devices/0000:00:01.0/nvme/nvme0/nvme0n1/size", "8");
-        let disk = tree.path().join("devices/0000:00:01.0/nvme/nvme0/nvme0n1");
-        assert_eq!(read_link(&disk, Transport::Nvme), None, "{speed} x{width}");
+        let of_now = [("current_link_speed", speed), ("current_link_width", width)];
+        tree.files("devices/0000:03:00.0", &of_now);
+        tree.files(
+            "devices/0000:03:00.0",
+            &[("max_link_speed", best), ("max_link_width", lanes)],
+        );
+        tree.file("devices/0000:03:00.0/nvme/nvme0/nvme0n1/size", "8");
+        let disk = tree.path().join("devices/0000:03:00.0/nvme/nvme0/nvme0n1");
+        let link = read_link(&disk, Transport::Nvme);
+        let told = link.as_ref().map(|link| [&*link.now, &*link.best]);
+        assert_eq!(told, expected, "{speed} x{width}");
+        let ceiling = link.and_then(|link| link.ceiling_mb_s);
+        assert!(ceiling.is_none_or(|mb| (mb - 1969.2).abs() < 0.1));
+        assert_eq!(ceiling.is_some(), expected.is_some());
+        assert_eq!(read_link(&disk, Transport::Virtio), None);
     }
 }
 

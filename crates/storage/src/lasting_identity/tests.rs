@@ -142,24 +142,16 @@ fn mapped_device_is_identified_by_table_and_members() {
     let crypt = |number: &str| format!("0 4096 crypt aes-xts-plain64 :64:logon:x 0 {number} 32768");
     let before = mapped(&first, &crypt("252:0"));
     assert!(before.is_some());
-    assert_eq!(
-        before,
-        mapped(&stack([0, 16], ["ser1", "ser2"]), &crypt("252:0"))
-    );
-    assert_ne!(
-        before,
-        mapped(&first, &crypt("252:16")),
-        "on the other disk"
-    );
-    assert_ne!(
-        before,
-        mapped(&renumbered, &crypt("252:0")),
-        "on the other disk"
-    );
-    assert_ne!(
-        before,
-        mapped(&stack([0, 16], ["ser1", "ser3"]), &crypt("252:0"))
-    );
+    let again = stack([0, 16], ["ser1", "ser2"]);
+    assert_eq!(before, mapped(&again, &crypt("252:0")));
+    let replaced = stack([0, 16], ["ser1", "ser3"]);
+    for (sys, number) in [
+        (&first, "252:16"),
+        (&renumbered, "252:0"),
+        (&replaced, "252:0"),
+    ] {
+        assert_ne!(before, mapped(sys, &crypt(number)), "on the other disk");
+    }
 }
 
 #[test]

@@ -344,47 +344,37 @@ mod tests {
         assert!(!has("mbr", &file, &[(13, 1)]));
     }
 
-    #[test]
-    fn a_gpt_is_read_from_either_end() {
-        let file = image();
-        let put = |header: u64, entries: u64| {
-            let mut bytes = [0; 92];
-            bytes[..8].copy_from_slice(b"EFI PART");
-            bytes[72..80].copy_from_slice(&(entries / 512).to_le_bytes());
-            bytes[80..84].copy_from_slice(&128u32.to_le_bytes());
-            bytes[84..88].copy_from_slice(&128u32.to_le_bytes());
-            file.write_all_at(&bytes, header).unwrap();
-            let mut entry = [0; 128];
-            entry[0] = 1;
-            entry[32..40].copy_from_slice(&2048u64.to_le_bytes());
-            entry[40..48].copy_from_slice(&6143u64.to_le_bytes());
-            file.write_all_at(&entry, entries).unwrap();
-        };
-        put(LENGTH - 512, LENGTH - 33 * 512);
-        assert!(has("gpt", &file, &[(1, 2)]));
-        put(512, 1024);
-        assert!(has("gpt", &file, &[(1, 2)]));
-        // With a PC's table next to it.
-        put_mbr(&file, 0, &[(0xee, 1, 2047), (0x83, 8192, 4096)]);
-        assert!(has("gpt", &file, &[(1, 2), (4, 2)]));
-        assert!(!has("gpt", &file, &[(0, 1)]));
-    }
-
-    #[test]
-    fn a_gpt_may_have_many_entries() {
-        let file = image();
-        let mut header = [0; 92];
-        header[..8].copy_from_slice(b"EFI PART");
-        header[72..80].copy_from_slice(&2u64.to_le_bytes());
-        header[80..84].copy_from_slice(&1024u32.to_le_bytes());
-        header[84..88].copy_from_slice(&128u32.to_le_bytes());
-        file.write_all_at(&header, 512).unwrap();
+    /// Writes a header of a GPT, and the entry of a partition as the last of `count`.
+    fn put_gpt(file: &File, header: u64, entries: u64, count: u32) {
+        let mut bytes = [0; 92];
+        bytes[..8].copy_from_slice(b"EFI PART");
+        bytes[72..80].copy_from_slice(&(entries / 512).to_le_bytes());
+        bytes[80..84].copy_from_slice(&count.to_le_bytes());
+        bytes[84..88].copy_from_slice(&128u32.to_le_bytes());
+        file.write_all_at(&bytes, header).unwrap();
         let mut entry = [0; 48];
         entry[0] = 1;
         entry[32..40].copy_from_slice(&2048u64.to_le_bytes());
         entry[40..48].copy_from_slice(&6143u64.to_le_bytes());
-        file.write_all_at(&entry, 1024 + 128 * 1023).unwrap();
-        assert!(has("gpt", &file, &[(1, 2)]));
+        let last = entries + 128 * u64::from(count - 1);
+        file.write_all_at(&entry, last).unwrap();
+    }
+
+    #[test]
+    fn a_gpt_is_read_from_either_end() {
+        for (header, entries, count) in [
+            (LENGTH - 512, LENGTH - 33 * 512, 128),
+            (512, 1024, 1),
+            (512, 1024, 1024),
+        ] {
+            let file = image();
+            put_gpt(&file, header, entries, count);
+            assert!(has("gpt", &file, &[(1, 2)]), "{header} {count}");
+            // With a PC's table next to it.
+            put_mbr(&file, 0, &[(0xee, 1, 2047), (0x83, 8192, 4096)]);
+            assert!(has("gpt", &file, &[(1, 2), (4, 2)]));
+            assert!(!has("gpt", &file, &[(0, 1)]));
+        }
     }
 
     #[test]

@@ -130,12 +130,22 @@ impl Fake {
     }
 }
 
+/// A device that nothing holds.
+fn unheld(number: Number, bytes: u64, below: Below) -> Device {
+    Device {
+        name: format!("d{}", number.1),
+        bytes,
+        below,
+        holders: Vec::new(),
+        read_only: false,
+    }
+}
+
 #[test]
 fn a_mounted_partition_is_named_with_its_chain() {
     let fake = Fake::new();
     fake.mounts("1 1 259:901 / /data rw - ext4 /dev/sdq1 rw\n");
-    let refusal = fake.users(|_| 0).look_at_device(SDQ).unwrap_err();
-    assert_eq!(refusal.why, "/dev/sdq <- /dev/sdq1, mounted at /data");
+    assert_eq!(fake.refusal(SDQ), "/dev/sdq <- /dev/sdq1, mounted at /data");
     let refusal = fake.users(|_| 0).look_at_device(SDQ1).unwrap_err();
     assert_eq!(refusal.why, "it is mounted at /data");
     assert!(!refusal.passing);
@@ -147,13 +157,9 @@ fn stacked_devices_hold_what_they_stand_on() {
     fake.device("dm-7", DM, 512);
     fake.device("md9", MD, 512);
     fake.stack("dm-7", "sdq/sdq1");
-    let refusal = fake.users(|_| 0).look_at_device(SDQ).unwrap_err();
-    assert_eq!(
-        refusal.why,
-        "/dev/sdq <- /dev/sdq1 <- /dev/dm-7, which holds it"
-    );
-    let refusal = fake.users(|_| 0).look_at_device(SDQ1).unwrap_err();
-    assert_eq!(refusal.why, "/dev/dm-7 stands on it and holds it");
+    let why = "/dev/sdq <- /dev/sdq1 <- /dev/dm-7, which holds it";
+    assert_eq!(fake.refusal(SDQ), why);
+    assert_eq!(fake.refusal(SDQ1), "/dev/dm-7 stands on it and holds it");
     fake.stack("md9", "dm-7");
     // A cycle must not hang the walk.
     symlink(fake.folder("dm-7"), fake.folder("md9/holders/dm-7")).unwrap();
@@ -312,16 +318,7 @@ fn volumes_of_one_pool_share_no_bytes() {
         (OTHER, Below::Thin(POOL)),
         (SHOWN, all(POOL)),
     ];
-    let device = |(number, below): (Number, Below)| {
-        let device = Device {
-            name: format!("dm-{}", number.1),
-            bytes: 64,
-            below,
-            holders: Vec::new(),
-            read_only: false,
-        };
-        (number, device)
-    };
+    let device = |(number, below): (Number, Below)| (number, unheld(number, 64, below));
     let graph = Graph {
         devices: devices.into_iter().map(device).collect(),
         disks: Vec::new(),
@@ -353,14 +350,9 @@ fn stacks() -> impl Strategy<Value = (Graph, Vec<Vec<(usize, u64)>>)> {
         let mut graph = Graph::default();
         let mut tables: Vec<Vec<(usize, u64)>> = Vec::new();
         let mut add = |graph: &mut Graph, below, table: Vec<(usize, u64)>| {
-            let device = Device {
-                name: format!("d{}", tables.len()),
-                bytes: table.len() as u64,
-                below,
-                holders: Vec::new(),
-                read_only: false,
-            };
-            graph.devices.insert(number(tables.len()), device);
+            let number = number(tables.len());
+            let device = unheld(number, table.len() as u64, below);
+            graph.devices.insert(number, device);
             tables.push(table);
             tables.clone()
         };

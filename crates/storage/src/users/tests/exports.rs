@@ -46,15 +46,19 @@ fn module(fake: &Fake, name: &str, users: Option<u64>, holders: &[&str]) {
     }
 }
 
+/// The path of a new file.
+fn image(fake: &Fake) -> String {
+    fake.0.file("an image", "x");
+    fake.0.path().join("an image").display().to_string()
+}
+
 /// Object names as on Linux 6.1; they lead to a file, and to a device that every machine has.
 #[test]
 fn what_the_kernel_exports_is_in_use() {
     let fake = Fake::new();
     let config = Configfs::new(&fake);
-    let image = fake.0.path().join("an image");
-    fs::write(&image, "x").unwrap();
-    let path = image.display().to_string();
-    let node = Node::File(FileId::of(&rustix::fs::stat(&image).unwrap()));
+    let path = image(&fake);
+    let node = Node::File(FileId::of(&rustix::fs::stat(&path).unwrap()));
     let by = || {
         let users = fake.users(|_| 0);
         let mut exports = users.inventory.exports.of(node);
@@ -134,9 +138,7 @@ fn device_exported_to_itself_stands_on_the_export() {
     config.object(store, &[("enable", "0")]);
     assert_eq!(below(), "/dev/sds");
     // A file, by NVMe over Fabrics.
-    let image = fake.0.path().join("an image");
-    fs::write(&image, "x").unwrap();
-    let path = image.display().to_string();
+    let path = image(&fake);
     fake.attribute("sds", "uuid", "1b4e28ba-2fa1-11d2-883f-0016d3cca427");
     config.object(
         "nvmet/subsystems/nqn.x/namespaces/3",
@@ -167,9 +169,7 @@ fn clients_of_one_export_exclude_each_other() {
             fake.device(name, number, 1024);
             fake.attribute(name, "device/wwid", &lio_wwid("d15"));
         }
-        let image = fake.0.path().join("an image");
-        fs::write(&image, "x").unwrap();
-        let path = image.display().to_string();
+        let path = image(&fake);
         let store = "target/core/store_0/d";
         config.backstore(store, 901, "disk-15");
         if !is_device {
@@ -226,17 +226,11 @@ fn cyclic_exports_end_the_way() {
             below: Node::Device(below),
             to: 0,
         };
-        let device = Device {
-            name: "sd".to_owned(),
-            bytes: 1024,
-            below: Below::Export {
-                pieces: vec![piece],
-                claims: false,
-            },
-            holders: Vec::new(),
-            read_only: false,
+        let below = Below::Export {
+            pieces: vec![piece],
+            claims: false,
         };
-        graph.devices.insert(number, device);
+        graph.devices.insert(number, unheld(number, 1024, below));
     }
     let ways = graph.ways(graph.whole(SDS));
     let nodes = ways.iter().map(|way| way.iter().map(|span| span.node));
