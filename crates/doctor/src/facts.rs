@@ -328,11 +328,13 @@ mod tests {
     }
 
     type Prepare = fn(&File);
+    /// A file, how much of it is looked at and empty, and what is written.
+    type Case = (Prepare, u64, u64, Option<(u64, u64)>);
 
     #[test]
     fn holes_are_measured() {
         const MIB: u64 = 1 << 20;
-        let cases: [(Prepare, u64, u64, Option<(u64, u64)>); 3] = [
+        let cases: [Case; 3] = [
             (
                 |file| file.write_all_at(&[7; 100_000], 0).expect("written"),
                 100_000,
