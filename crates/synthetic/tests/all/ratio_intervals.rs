@@ -1,10 +1,10 @@
-//! Intervals of the ratio of two separate samples, graded: a tenth of the example `ratio_intervals`.
+//! Intervals of the ratio of two separate samples, graded: a twentieth of the example `ratio_intervals`.
 
 use iolab_analysis::claim::ratio_of_samples;
 use iolab_synthetic::Noise;
 use iolab_synthetic::ratio_coverage::{FAMILIES, Shapes, least_coverage, share_apart};
 
-const PAIRS: usize = 2000;
+const PAIRS: usize = 1000;
 
 fn interval(base: &[f64], new: &[f64], confidence: f64) -> Option<(f64, f64)> {
     ratio_of_samples(base, new, confidence)?.interval
