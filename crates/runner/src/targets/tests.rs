@@ -48,7 +48,8 @@ fn several_targets_are_levels_and_one_is_none() {
     const SPACES: &str = "/b\u{a0}";
     let spaces = format!("target=/a , {SPACES},/a");
     // What an experiment sets, the names on the command line, the targets, and the levels of the setting.
-    let rows: [(&[&str], &[&str], &[&str], &[&str]); 8] = [
+    type Names<'a> = &'a [&'a str];
+    let rows: [(Names<'_>, Names<'_>, Names<'_>, Names<'_>); 8] = [
         (&[], &[], &["."], &[]),
         (&[], &["x"], &["x"], &[]),
         (&[], &["/a", "/b"], &["/a", "/b"], &["/a", "/b"]),
