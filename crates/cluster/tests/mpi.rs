@@ -86,7 +86,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What ranks of this role print, after an end with success or without; no process remains.
+/// Output of ranks in this role, which end with success or without and leave no process.
 fn ended(ranks: usize, role: &str, succeeds: bool) -> String {
     let own = std::env::current_exe().expect("this program has a path");
     let mut command = Command::new("mpirun");

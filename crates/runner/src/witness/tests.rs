@@ -60,7 +60,7 @@ fn reader(read_bytes: u64) -> Observed {
     observed
 }
 
-/// The same with another target.
+/// Observation whose target is changed.
 fn on(mut observed: Observed, change: impl FnOnce(&mut ObservedTarget)) -> Observed {
     change(observed.target.as_mut().expect("a target"));
     observed

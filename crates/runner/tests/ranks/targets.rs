@@ -5,7 +5,7 @@ use iolab_workload::region_state::Medium;
 
 use super::*;
 
-/// What dead runs left there is removed too.
+/// Files that dead runs left there are removed too.
 #[test]
 fn a_rank_has_a_target_of_its_own() {
     let folder = own_folders(3);

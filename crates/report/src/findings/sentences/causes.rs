@@ -362,7 +362,7 @@ fn why_untried(why: &WhyUntried) -> String {
     }
 }
 
-/// What an intervention has to change: its name, and its amounts with their unit.
+/// Quantity that an intervention has to change: its name, and its amounts with their unit.
 fn checked(check: Check) -> (&'static str, fn(f64) -> String) {
     match check {
         Check::InFlight => ("requests in flight", significant),
