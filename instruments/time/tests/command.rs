@@ -19,7 +19,7 @@ fn a_slower_command_is_named_first() {
     let folder = folder.path();
     let line =
         words!("time --runs 12 -n short -n long --fail-if-slower -o t.iolab --export-json t.json");
-    let done = run(folder, &[&line[..], &["sleep 0.02", "sleep 0.1"]].concat()).expect(4);
+    let done = run(folder, &[&line[..], &["sleep 0.02", "sleep 0.3"]].concat()).expect(4);
     assert!(done.stdout.starts_with("long is "), "{}", done.stdout);
     assert!(
         done.stdout.contains("× slower than short ("),
