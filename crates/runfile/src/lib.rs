@@ -173,7 +173,14 @@ impl RunFile {
     /// Commits then do not wait for storage: a killed process loses nothing, a power failure at most the last samples, and there
     /// is no I/O of ours on the device under test between trials.
     fn enter_wal(&self) -> Result<()> {
+        self.leave_wal()?;
         self.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
+    }
+
+    /// The mode is in the first sector of the file, which is written at once. A journal of that change would only be left behind by a
+    /// kill, and a reader, which changes nothing, could not play it back.
+    fn leave_wal(&self) -> Result<()> {
+        self.execute("PRAGMA journal_mode = MEMORY;")
     }
 
     /// The path of the file.
@@ -459,7 +466,7 @@ impl Drop for RunFile {
         if !self.is_finished {
             let _ = self.merge();
         }
-        let _ = self.execute("PRAGMA journal_mode = DELETE;");
+        let _ = self.leave_wal();
     }
 }
 
