@@ -8,8 +8,8 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::names::named;
 
-/// Greatest number of a CPU: the most that a kernel is built for (`NR_CPUS` of x86-64).
-pub const CPU_MAX: u32 = 8191;
+/// Greatest number of a CPU: that of the C library's sets (`CPU_SETSIZE`).
+pub const CPU_MAX: u32 = 1023;
 
 named! {
     /// The placement of threads on the CPUs that they may use.
