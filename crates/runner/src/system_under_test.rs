@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod tests;
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -226,7 +227,7 @@ impl<'a> SystemUnderTest<'a> {
     }
 }
 
-/// Names each target that shares disks, or a file system in memory or on another machine, with one before it.
+/// Names the targets that share a disk, or a file system in memory or on another machine.
 fn notes_of_shared_disks(targets: &[(&Path, &Target)]) -> Vec<String> {
     let below = targets.iter().map(|(named, target)| {
         let path = named.display().to_string();
@@ -235,34 +236,33 @@ fn notes_of_shared_disks(targets: &[(&Path, &Target)]) -> Vec<String> {
     shared(&below.collect::<Vec<_>>())
 }
 
-/// The disks, or else the file system, below a target.
-fn below(named: &Path, target: &Target) -> Vec<String> {
+/// The disks, or else the file system with its number, below a target.
+fn below(named: &Path, target: &Target) -> Vec<(String, u64)> {
     let device = target.device();
     let device = device.and_then(|number| Device::read(Path::new("/sys"), number));
     let Some(device) = device else {
         let file_system = named.metadata().map(|metadata| metadata.dev());
-        let name = file_system.map(|number| format!("file system {number}"));
-        return name.into_iter().collect();
+        let place = file_system.map(|number| ("one file system".to_owned(), number));
+        return place.into_iter().collect();
     };
     let ends = device.stack().into_iter();
     let ends = ends.filter(|layer| layer.below.is_empty());
-    ends.map(|end| end.disk.clone()).collect()
+    ends.map(|end| (end.disk.clone(), 0)).collect()
 }
 
-fn shared(on_each: &[(String, Vec<String>)]) -> Vec<String> {
-    let note = |(number, (named, own)): (usize, &(String, Vec<String>))| {
-        on_each[..number].iter().find_map(|(other, others)| {
-            let both = own.iter().filter(|name| others.contains(name));
-            let both: Vec<&str> = both.map(String::as_str).collect();
-            (!both.is_empty()).then(|| {
-                format!(
-                    "{other} and {named} share the throughput of {}",
-                    all_of(&both)
-                )
-            })
-        })
+fn shared(on_each: &[(String, Vec<(String, u64)>)]) -> Vec<String> {
+    let mut places: BTreeMap<&(String, u64), BTreeSet<&str>> = BTreeMap::new();
+    for (path, below) in on_each {
+        for place in below {
+            places.entry(place).or_default().insert(path);
+        }
+    }
+    let notes = places.into_iter().filter(|(_, paths)| paths.len() > 1);
+    let note = |((place, _), paths): (&(String, u64), BTreeSet<&str>)| {
+        let paths = all_of(&Vec::from_iter(paths));
+        format!("{paths} share the throughput of {place}")
     };
-    on_each.iter().enumerate().filter_map(note).collect()
+    notes.map(note).collect()
 }
 
 /// The present state of a target.

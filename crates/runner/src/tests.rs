@@ -232,12 +232,13 @@ fn the_completion_strategy_is_measured_and_kept() {
     insta::assert_snapshot!(choices[0].message, @"batch=all chosen by 3 probes of 40 ms each, median IOPS: one 55556, 25% 55556, 50% 55556, all 100000");
 }
 
+/// A mock trial has 100 requests: fewer than twice as many as are in flight at depth 64, and many more than at depth 8.
 #[test]
-fn slow_probes_have_one_round_and_stalls_three() {
+fn probes_end_for_long_requests_not_for_stalls() {
     let probe = Duration::from_millis(40);
     let is_probe = |spec: &TrialSpec| spec.limit.time == Some(probe) && spec.limit.bytes.is_none();
-    let run = |probe_ns: &dyn Fn(Batch, u32) -> u64| {
-        let bench = bench(&["backend=io_uring", "depth=8"]);
+    let run = |depth: &str, probe_ns: &dyn Fn(Batch, u32) -> u64| {
+        let bench = bench(&["backend=io_uring", depth]);
         let probes = std::cell::Cell::new(0);
         let elapsed_ns = |spec: &TrialSpec, _| match is_probe(spec) {
             true => {
@@ -247,28 +248,39 @@ fn slow_probes_have_one_round_and_stalls_three() {
             false => 1_000_000,
         };
         bench.start(&mut mock(&elapsed_ns)).expect("done");
-        let record = bench.record();
-        let mut cells = record.cells.iter();
-        assert!(cells.all(|cell| cell.spec.batch_name() == "all"));
+        (probes.get() as usize, bench.record())
+    };
+    let note = |record: &RunRecord| {
         let mut events = record.events.iter();
         let choice = events.find(|event| event.kind == EventKind::Choice);
-        let of_each = probes.get() as usize / record.cells.len();
-        (of_each, choice.expect("a choice").message.clone())
+        choice.expect("a choice").message.clone()
     };
-    let (probes, note) = run(&|batch, _| match batch {
+    let all_are = |record: &RunRecord, name: &str| {
+        let mut cells = record.cells.iter();
+        cells.all(|cell| cell.spec.batch_name() == name)
+    };
+
+    let (probes, record) = run("depth=64", &|_, _| 500_000_000);
+    assert_eq!(probes, record.cells.len(), "one of each cell");
+    assert!(all_are(&record, "one"));
+    insta::assert_snapshot!(note(&record), @"batch=one not chosen by probes: the requests in flight outlast a probe of 40 ms more than 3 times");
+
+    let (probes, record) = run("depth=8", &|batch, _| match batch {
         Batch::All => 90_000_000,
         _ => 100_000_000,
     });
-    assert_eq!(probes, 4, "one round");
-    insta::assert_snapshot!(note, @"batch=all chosen by 1 probe of 40 ms, IOPS: one 1000, 25% 1000, 50% 1000, all 1111");
+    assert_eq!(probes, 4 * record.cells.len(), "one round");
+    insta::assert_snapshot!(note(&record), @"batch=all chosen by 1 probe of 40 ms, IOPS: one 1000, 25% 1000, 50% 1000, all 1111");
+
     // The sixth probe of a cell, in the second of three rounds, stalls.
-    let (probes, note) = run(&|batch, number| match (batch, number % 12) {
+    let (probes, record) = run("depth=8", &|batch, number| match (batch, number % 12) {
         (_, 6) => 500_000_000,
         (Batch::All, _) => 1_000_000,
         _ => 2_000_000,
     });
-    assert_eq!(probes, 12, "all of each cell");
-    insta::assert_snapshot!(note, @"batch=all chosen by 3 probes of 40 ms each, median IOPS: one 50000, 25% 50000, 50% 50000, all 100000");
+    assert_eq!(probes, 12 * record.cells.len(), "all of each cell");
+    assert!(all_are(&record, "all"));
+    insta::assert_snapshot!(note(&record), @"batch=all chosen by 3 probes of 40 ms each, median IOPS: one 50000, 25% 50000, 50% 50000, all 100000");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The targets of the root as the other ranks open them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use iolab_storage::{
     Consent, Demand, ExtraFiles, Need, PrivateFiles, Share, Size, Target, TargetKind,
     check_together, leftover_bytes,
 };
+use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
 use super::{ANSWER, Member, handshake};
@@ -234,6 +235,9 @@ impl Member {
     }
 }
 
+/// Notes of other ranks that are shown one by one.
+const TOLD_MAX: usize = 8;
+
 /// Findings of a rank about its targets.
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -286,14 +290,35 @@ impl Member {
     }
 }
 
-/// Each note that the first rank does not have, once, with the first rank that has it; `place` names a rank.
+/// The notes of all ranks but the first, without its own notes; `place` names a rank.
 fn told(notes: &[Vec<String>], mut place: impl FnMut(usize) -> String) -> Vec<String> {
-    let mut seen: BTreeSet<&String> = notes.iter().take(1).flatten().collect();
-    let numbered = notes.iter().enumerate().skip(1);
-    let all = numbered.flat_map(|(rank, notes)| notes.iter().map(move |note| (rank, note)));
-    let new = all.filter(|(_, note)| seen.insert(*note));
-    new.map(|(rank, note)| format!("{}: {note}", place(rank)))
-        .collect()
+    let Some((own, others)) = notes.split_first() else {
+        return Vec::new();
+    };
+    let mut of_text: BTreeMap<(usize, &str), u64> = BTreeMap::new();
+    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
+    for (notes, rank) in others.iter().zip(1..) {
+        for note in notes.iter().filter(|note| !own.contains(note)) {
+            let first = *first.entry(note).or_insert(rank);
+            *of_text.entry((first, note)).or_default() += 1;
+        }
+    }
+    let mut texts = of_text.iter().map(|((rank, note), count)| {
+        let place = place(*rank);
+        match count - 1 {
+            0 => format!("{place}: {note}"),
+            more => format!("{place}, and {}: {note}", counted(more, "more rank")),
+        }
+    });
+    let mut told: Vec<String> = texts.by_ref().take(TOLD_MAX).collect();
+    let left = texts.count() as u64;
+    if left > 0 {
+        told.push(format!(
+            "{} of the targets of other ranks",
+            counted(left, "more note")
+        ));
+    }
+    told
 }
 
 /// The accounts of each target, if `places` says on which host each rank is.
@@ -308,4 +333,32 @@ fn numbered(places: &[usize], ranks: &[FoundByRank]) -> Vec<Numbered> {
         Numbered::of(&all)
     };
     (0..targets).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_of_other_ranks_are_shown_once() {
+        let told = |of_ranks: &[&[&str]]| {
+            let own = |notes: &&[&str]| notes.iter().map(|&note| note.to_owned()).collect();
+            let notes: Vec<Vec<String>> = of_ranks.iter().map(own).collect();
+            told(&notes, |rank| format!("rank {rank} on node{rank}")).join("\n")
+        };
+        assert_eq!(told(&[&["x is a link"], &["x is a link"]]), "");
+        let said = told(&[&[], &["/t is in memory", "b"], &["a"], &["/t is in memory"]]);
+        insta::assert_snapshot!(said, @r"
+        rank 1 on node1, and 1 more rank: /t is in memory
+        rank 1 on node1: b
+        rank 2 on node2: a
+        ");
+        let many: Vec<String> = (0..12).map(|rank| format!("/r{rank}")).collect();
+        let many: Vec<[&str; 1]> = many.iter().map(|note| [&**note]).collect();
+        let many: Vec<&[&str]> = many.iter().map(|notes| &notes[..]).collect();
+        let said = told(&many);
+        let last = said.lines().last();
+        assert_eq!(last, Some("3 more notes of the targets of other ranks"));
+        assert_eq!(said.lines().count(), TOLD_MAX + 1);
+    }
 }

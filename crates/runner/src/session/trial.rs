@@ -279,6 +279,11 @@ impl Session<'_> {
     }
 }
 
+/// A probe that lasts this many times as long as it should, mostly with the requests of its beginning, only waits for these
+/// requests. All strategies do the same then, and a thousand threads would be set up for each of the others. After a stall
+/// there are many more requests.
+const OUTLASTED: u32 = 3;
+
 /// A round whose shortest probe lasts this many times as long as it should is the only one: large requests would spend the
 /// time of trials on probes.
 const SLOW: u32 = 2;
@@ -307,6 +312,14 @@ pub(super) fn choose(
             if !outcome.ended.is_whole() {
                 return Ok(None);
             }
+            if is_outlasted(&outcome, &probe.trial) {
+                let message = format!(
+                    "batch={} not chosen by probes: the requests in flight outlast a probe of {} ms more than {OUTLASTED} times",
+                    Batch::One,
+                    PROBE.as_millis()
+                );
+                return Ok(Some((Batch::One, message)));
+            }
             shortest = shortest.min(Duration::from_nanos(outcome.elapsed_ns));
             rates.push(outcome.requests() as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64);
         }
@@ -316,6 +329,7 @@ pub(super) fn choose(
         rates[rounds / 2]
     });
     let best = (0..STRATEGIES.len())
+        .rev()
         .max_by(|a, b| medians[*a].total_cmp(&medians[*b]))
         .unwrap_or(0);
     let numbers: Vec<String> = STRATEGIES
@@ -335,4 +349,11 @@ pub(super) fn choose(
         numbers.join(", ")
     );
     Ok(Some((STRATEGIES[best], message)))
+}
+
+/// Whether a probe mostly waited for its first requests. However slow the disk is, a few of these complete within the time,
+/// and others follow them.
+fn is_outlasted(outcome: &Outcome, trial: &TrialSpec) -> bool {
+    Duration::from_nanos(outcome.elapsed_ns) > PROBE * OUTLASTED
+        && outcome.requests() < trial.in_flight().saturating_mul(2)
 }

@@ -14,13 +14,13 @@ fn targets_on_one_disk_are_named_together() {
         ("/f", &["vda", "sdd"]),
     ];
     let all = all.map(|(named, below)| {
-        let below = below.iter().map(|name| (*name).to_owned());
+        let below = below.iter().map(|name| ((*name).to_owned(), 0));
         (named.to_owned(), below.collect())
     });
     insta::assert_snapshot!(shared(&all).join("\n"), @"
-    /a and /c share the throughput of vda
-    /b and /d share the throughput of sdc and sdb
-    /a and /f share the throughput of vda
+    /b and /d share the throughput of sdb
+    /b and /d share the throughput of sdc
+    /a, /c and /f share the throughput of vda
     ");
 }
 
