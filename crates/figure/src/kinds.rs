@@ -383,6 +383,7 @@ pub(crate) fn left_out(
         names.extend(without.map(|cell| name(run, cell)));
     }
     let why = match quantity.requests_min() {
+        0 | 1 if kind.needs_latencies() => format!("no {}", course::requests_of(runs)),
         0 | 1 => format!("no value of the {}", labels::of_response(quantity)),
         least => format!("fewer than {least} {} per trial", course::requests_of(runs)),
     };

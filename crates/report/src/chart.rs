@@ -93,7 +93,7 @@ fn value(analysis: &Analysis, cell: &CellAnalysis) -> String {
     median.map_or_else(reason, |median| bare(analysis.response, median))
 }
 
-/// A bar from zero, of at most `width` columns; on a log scale, which has no zero, a dot.
+/// A bar from zero, of at most `width` columns; on a log scale, which has no zero, a dot at the end of a dotted line.
 fn bar(cell: &CellAnalysis, scale: Scale, width: usize, ascii: bool) -> String {
     let Some(response) = cell.response else {
         return String::new();
@@ -103,7 +103,8 @@ fn bar(cell: &CellAnalysis, scale: Scale, width: usize, ascii: bool) -> String {
     let mark = if cell.is_target() { full } else { light };
     if let Scale::Log { .. } = scale {
         let place = (share * (width - 1) as f64).round() as usize;
-        return format!("{mark:>0$}", place + 1);
+        let guide = if ascii { "." } else { "·" };
+        return format!("{}{mark}", guide.repeat(place));
     }
     let eighths = (share * (width * 8) as f64).round() as usize;
     let mut bar = mark.to_string();

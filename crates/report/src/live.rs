@@ -53,11 +53,12 @@ pub struct Screen {
     pub is_coloured: bool,
 }
 
-/// Smallest widths of the number of trials, of the response and of the half-width, so that columns do not move while numbers
+/// Smallest widths of the number of trials, of the response, of the half-width and of the interval, so that columns do not move while numbers
 /// grow.
 const COUNT_MIN: usize = 3;
 const RESPONSE_MIN: usize = WARM_UP.len();
 const PRECISION_MIN: usize = 6;
+const INTERVAL_MIN: usize = 16;
 /// Shown instead of a value during the first trial of a cell, which does not count.
 const WARM_UP: &str = "warm-up";
 /// Mark after the cell that is being measured.
@@ -254,7 +255,8 @@ fn columns(run: &RunSnapshot, cells: &[usize], width: usize) -> Vec<Column> {
     ]);
     let interval = column("95 % interval", &|cell| {
         let interval = run.cells[cell].response.and_then(|of| of.median_interval);
-        interval.map_or_else(none, |own| range(run.response, &own))
+        let text = interval.map_or_else(none, |own| range(run.response, &own));
+        format!("{text:>INTERVAL_MIN$}")
     });
     if interval.width() <= layout::room_beside(&columns, width) {
         columns.insert(columns.len() - 2, interval);

@@ -1,6 +1,6 @@
 //! Text of an observation of a program: the conclusion in one line, then the evidence.
 
-pub(crate) mod evidence;
+mod evidence;
 pub(crate) mod sentences;
 
 pub use sentences::json;
@@ -101,7 +101,8 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
             .map_or_else(|| "its traffic is not counted".to_owned(), traffic);
         rows.push(("device", format!("{}: {traffic}", device.name)));
         let load = DeviceLoad::of(device, observed.observed_ns);
-        if load.is_some() && observed.subject != Subject::Devices {
+        let has_io = load.is_some_and(|load| load.reads_per_s + load.writes_per_s > 0.0);
+        if has_io && observed.subject != Subject::Devices {
             rows.push(("load", evidence::load(device, load, observed.observed_ns)));
         }
     }
@@ -196,11 +197,18 @@ fn largest_files(observed: &Observed) -> impl Iterator<Item = String> {
 /// Rows on other processes that did I/O, and on what is unknown of these.
 fn other_processes(observed: &Observed) -> Vec<String> {
     let others = &observed.others;
-    let commands = OtherCommand::all(others).into_iter().take(LISTED_MAX);
-    let mut rows: Vec<String> = commands
-        .map(|one| format!("{}, on any disk", evidence::in_words(&one)))
+    let commands = OtherCommand::all(others);
+    let listed = commands.iter().take(LISTED_MAX);
+    let mut rows: Vec<String> = listed
+        .map(|one| format!("{}, on any disk", evidence::in_words(one)))
         .collect();
-    if !others.sees_ended && observed.subject == Subject::Devices {
+    if let more @ 1.. = commands.len().saturating_sub(LISTED_MAX) {
+        rows.push(format!(
+            "{} did less",
+            counted(more as u64, "further program")
+        ));
+    }
+    if !others.sees_ended {
         rows.push(
             "processes that ended during the observation are missing: only root sees them"
                 .to_owned(),

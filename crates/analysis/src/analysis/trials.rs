@@ -157,7 +157,9 @@ pub(super) fn mark_reads_after_writes(record: &RunRecord, cells: &mut [CellAnaly
     if !cells.iter().any(leaves) {
         return;
     }
-    let used = cells.iter_mut().filter(reaches_storage);
+    let takes_part =
+        |cell: &&mut CellAnalysis| leaves(cell) || cell.cell.spec.writing_trials().is_empty();
+    let used = cells.iter_mut().filter(takes_part).filter(reaches_storage);
     // Each until it has left writes, or found some.
     let mut open: BTreeMap<i64, &mut CellAnalysis> =
         used.map(|cell| (cell.cell.id, cell)).collect();

@@ -39,8 +39,8 @@ fn curves_of_a_mix_are_of_one_operation() {
     for mark in curves.iter().flat_map(|curve| &curve.points) {
         assert!(mark.y < 500e3, "a read, not a write: {}", mark.y);
     }
-    insta::assert_snapshot!(model.note, @"16 000 reads of all trials together. Not drawn, no value of the median latency: 0 % reads.");
-    insta::assert_snapshot!(model.description, @"read-random: distribution of service time over 16000 reads. Not drawn, no value of the median latency: 0 % reads.");
+    insta::assert_snapshot!(model.note, @"16 000 reads of all trials together. Not drawn, no reads: 0 % reads.");
+    insta::assert_snapshot!(model.description, @"read-random: distribution of service time over 16000 reads. Not drawn, no reads: 0 % reads.");
 }
 
 /// A mix of which a cell has too few reads for a percentile, and another one has none.

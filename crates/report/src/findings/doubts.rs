@@ -1,6 +1,8 @@
 //! Doubts about the cells of a run, conditions that its trials do not give, and whether trials are enough.
 
-use super::{DEVICE_REQUESTS, Finding, Rule, cells_of, with_levels};
+use std::collections::BTreeSet;
+
+use super::{DEVICE_REQUESTS, Finding, Rule, cells_of, levels_of, with_levels};
 use crate::{doubt, ratio};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_MIN};
 use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, of_cell};
@@ -155,9 +157,12 @@ pub(super) fn below_precision(analysis: &Analysis) -> Vec<Finding> {
             worst.n
         );
         let missed = format!(
-            "{} missed the {goal} precision goal (worst{}: {reached}).",
+            "{} missed the {goal} precision goal ({}{reached}).",
             cells_of(wide.len(), analysis),
-            with_levels(analysis, worst),
+            match levels_of(analysis, worst) {
+                None => String::new(),
+                Some(levels) => format!("worst with {levels}: "),
+            },
         );
         // Further trials are at one level or the other.
         let changed = analysis.timeline.over_run.iter();
@@ -287,13 +292,20 @@ pub(super) fn not_durable(analysis: &Analysis) -> Vec<Finding> {
     if cells.is_empty() {
         return Vec::new();
     }
+    let trials = cells.iter().flat_map(|cell| cell.cell.spec.named_trials());
+    let groups = trials.filter(|(_, trial)| is_unsynced(trial));
+    let settings: BTreeSet<String> = groups
+        .map(|(group, _)| match group {
+            None => "--set sync=end".to_owned(),
+            Some(group) => format!("--set {group}.sync=end"),
+        })
+        .collect();
     let remedy = match analysis.target_kind {
-        TargetKind::Imported => "A sync at the end of each job makes",
-        _ if analysis.has_groups() => "--set GROUP.sync=end for each group that writes makes",
-        _ => "--set sync=end or sync=each makes",
+        TargetKind::Imported => "A sync at the end of each job".to_owned(),
+        _ => Vec::from_iter(settings).join(" "),
     };
     NOT_DURABLE.one(format!(
-        "{} wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. {remedy} them durable, and includes that time.",
+        "{} wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. {remedy} makes them durable, and includes that time.",
         cells_of(cells.len(), analysis),
     ))
 }

@@ -77,8 +77,10 @@ impl<'a> Study<'a> {
         let subject = self.overview.subject();
         match self.report.inputs.len() - self.latest.len() {
             0 => subject,
-            1 => format!("{subject} 1 earlier run is below the latest one."),
-            n => format!("{subject} {n} earlier runs are below the latest ones."),
+            n => format!(
+                "{subject} The page also has {}.",
+                counted(n as u64, "earlier run")
+            ),
         }
     }
 

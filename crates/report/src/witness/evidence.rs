@@ -37,16 +37,34 @@ pub(super) fn syncs(trace: &TracedProgram) -> String {
     let Some(times) = times else {
         return format!("{first}file systems received {all} from it");
     };
+    let is_one = (syncs, timed, trace.lost) == (1, 1, 0);
+    let (median, each) = match timed == syncs {
+        true if is_one => (String::new(), "it"),
+        true => (" (median)".to_owned(), "each"),
+        false => (
+            format!(" (median of the {timed} whose end was seen)"),
+            "each of these",
+        ),
+    };
+    let took = format_ns(times.whole.p50_ns as f64);
+    let within = match flushed {
+        0 if uncached == timed => {
+            "and the disk has no volatile cache that needs a flush".to_owned()
+        }
+        0 if is_one => "and no disk completed a cache flush within it".to_owned(),
+        0 => "and no disk completed a cache flush within them".to_owned(),
+        all if all == timed => format!("with a cache flush of the disk within {each}"),
+        some => format!("with a cache flush of the disk within {some} of them"),
+    };
     let missing = match trace.lost {
         0 => "",
         _ => " (some are missing)",
     };
-    let within = match flushed {
-        0 if uncached == timed => "the disk has no volatile cache that needs a flush".to_owned(),
-        _ => format!("the disk flushed its cache within {flushed} of them"),
+    let all = match is_one {
+        true => "sync".to_owned(),
+        false => all,
     };
-    let took = format_ns(times.whole.p50_ns as f64);
-    format!("{first}its {all}{missing} took {took} (median of {timed} timed); {within}")
+    format!("{first}its {all}{missing} took {took}{median}, {within}")
 }
 
 /// One row for each traced quantity.
@@ -198,31 +216,31 @@ pub(super) fn load(device: &ObservedDevice, load: Option<DeviceLoad>, span_ns: u
             Some(0.0) => ", below 1 ms each".to_owned(),
             Some(ms) => format!(", {} each", format_ns(ms * 1e6)),
         };
-        let (per_s, mb_s) = (significant(per_s), significant(mb_s));
-        format!("{per_s} {what}s/s ({mb_s} MB/s{each})")
+        let shown = (significant(per_s), significant(mb_s));
+        (per_s > 0.0).then(|| format!("{} {what}s/s ({} MB/s{each})", shown.0, shown.1))
     };
+    let reads = rate(load.reads_per_s, "read", load.read_mb_s, load.read_await_ms);
+    let writes = rate(
+        load.writes_per_s, "write", load.write_mb_s, load.write_await_ms,
+    );
     let in_flight = load.in_flight.filter(|in_flight| *in_flight > 0.0);
-    let in_flight = in_flight.map_or_else(String::new, |in_flight| {
-        format!(", {} requests in flight on average", significant(in_flight))
-    });
-    let is_idle = load.reads_per_s + load.writes_per_s == 0.0;
-    let busy = match load.busy > 0.0 || is_idle {
-        true => format!("busy {} of the time", format_percent(load.busy)),
-        false => BUSY_UNSEEN.to_owned(),
-    };
+    let in_flight = in_flight
+        .map(|in_flight| format!("{} requests in flight on average", significant(in_flight)));
+    let mut parts: Vec<String> = [reads, writes, in_flight].into_iter().flatten().collect();
+    let is_idle = parts.is_empty();
+    if is_idle {
+        parts.push("no requests".to_owned());
+    }
     let caveat = match load.busy >= BUSY_FROM {
         true => ", which does not limit a device that serves requests in parallel",
         false => "",
     };
-    format!(
-        "{} over {}: {}, {}{in_flight}, {busy}{caveat}",
-        device.name,
-        format_ns(span_ns as f64),
-        rate(load.reads_per_s, "read", load.read_mb_s, load.read_await_ms),
-        rate(
-            load.writes_per_s, "write", load.write_mb_s, load.write_await_ms
-        ),
-    )
+    parts.push(match load.busy > 0.0 || is_idle {
+        true => format!("busy {} of the time{caveat}", format_percent(load.busy)),
+        false => BUSY_UNSEEN.to_owned(),
+    });
+    let span = format_ns(span_ns as f64);
+    format!("{} over {span}: {}", device.name, parts.join(", "))
 }
 
 /// Processes of one name, with their I/O.
@@ -298,13 +316,21 @@ pub(super) fn told(evidence: &Evidence) -> Vec<String> {
         let Some(carried) = carried else {
             return format!("{says}; what devices carried of it is unknown");
         };
-        let rate = carried.mb_s_most_of(claimed);
-        let rate = rate.filter(|_| carried.is_exceeded_by(claimed));
-        let rate = rate.map_or_else(String::new, |mb_s| {
-            format!(", at most {} MB/s in the same time", significant(mb_s))
-        });
-        let carried = bounds(carried.within(claimed.bytes));
-        format!("{says}; devices carried {carried} of it{rate}")
+        let most = format_bytes(carried.most_of(claimed) as f64);
+        match (
+            carried.is_exceeded_by(claimed),
+            carried.mb_s_most_of(claimed),
+        ) {
+            (true, Some(mb_s)) => format!(
+                "{says}; devices carried at most {most} of it, {} MB/s in the same time",
+                significant(mb_s)
+            ),
+            (true, None) => format!("{says}; devices carried at most {most} of it"),
+            (false, _) if carried.is_all_of(claimed.bytes) => {
+                format!("{says}; devices carried all of it")
+            }
+            (false, _) => format!("{says}; devices can have carried all of it"),
+        }
     };
     let reads = claim.reads.into_iter();
     let reads = reads.map(|claimed| (Transfer::Read, claimed, evidence.reads.carried));

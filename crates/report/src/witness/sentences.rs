@@ -381,10 +381,17 @@ fn source(reads: &Direction, device: &str) -> String {
         };
         (part, from_storage)
     });
-    match carried.filter(|(carried, whole)| !carried.is_all_of(*whole)) {
-        None => device.to_owned(),
-        Some((carried, _)) => format!("storage, {} of it from {device}", evidence::bounds(carried)),
-    }
+    let carried = carried.filter(|(carried, whole)| !carried.is_all_of(*whole));
+    carried.map_or_else(
+        || device.to_owned(),
+        |(carried, _)| {
+            let part = match carried.least == 0 || carried.least == carried.most {
+                true => evidence::bounds(carried),
+                false => format!("at least {}", format_bytes(carried.least as f64)),
+            };
+            format!("storage, {part} of it from {device}")
+        },
+    )
 }
 
 fn flushes(flushes: &Flushes, evidence: &Evidence) -> String {
@@ -411,9 +418,9 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
         ),
         OtherUse::Some { read, written } => {
             let is_certain = read.least.max(written.least) > 0;
-            let [may_read, may_write] = match is_certain {
-                true => ["read", "wrote"],
-                false => ["may have read", "may have written"],
+            let (may_read, may_write, wrote) = match is_certain {
+                true => ("read", "wrote", "wrote"),
+                false => ("may have read", "may have written", "written"),
             };
             let dirty = evidence.observed.dirty_before_bytes.unwrap_or(0);
             let early = match dirty.min(written.most) {
@@ -423,19 +430,24 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
                     format_bytes(early as f64)
                 ),
             };
-            let moved = [(may_read, read, "from"), (may_write, written, "to")];
-            let moved = moved.into_iter().filter(|(_, bytes, _)| bytes.most > 0);
-            let moved: Vec<String> = moved
-                .map(|(verb, bytes, way)| {
-                    format!("{verb} {} {way} {device}", evidence::bounds(bytes))
-                })
-                .collect();
+            let (of_reads, of_writes) = (evidence::bounds(read), evidence::bounds(written));
             // File systems write data of their own in addition to the program's.
-            let or_own = match evidence.writes.asked != Asked::Nothing && written.most > 0 {
-                true => " or the file system",
-                false => "",
+            let may_be_own = evidence.writes.asked != Asked::Nothing && written.most > 0;
+            let done = match (read.most, written.most) {
+                (0, _) => format!("{may_write} {of_writes} to {device}"),
+                (_, 0) => format!("{may_read} {of_reads} from {device}"),
+                _ if !may_be_own => {
+                    format!("{may_read} {of_reads} from {device} and {wrote} {of_writes} to it")
+                }
+                _ => format!(
+                    "{may_read} {of_reads} from {device}, and they or the file system {may_write} {of_writes} to it"
+                ),
             };
-            format!("other processes{or_own} {}{early}", moved.join(" and "))
+            let others = match may_be_own && read.most == 0 {
+                true => "other processes or the file system",
+                false => "other processes",
+            };
+            format!("{others} {done}{early}")
         }
         OtherUse::Unknown => {
             let why = match Reading::of(&evidence.observed).traffic() {

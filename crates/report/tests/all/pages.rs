@@ -166,7 +166,7 @@ fn runs_with_other_settings_are_other_experiments() {
         .collect();
     insta::assert_snapshot!(headings.join("\n"), @"
     # 2 experiments, 3 runs on /data
-    Measured: 2 experiments, 4 cells, 32 trials in 4 s, on /data. 1 earlier run is below the latest one.
+    Measured: 2 experiments, 4 cells, 32 trials in 4 s, on /data. The page also has 1 earlier run.
     ## At a glance
     ## What matters
     ## sizes (v3)

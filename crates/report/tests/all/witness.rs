@@ -114,10 +114,10 @@ fn reads_from_several_disks_bound_bytes_of_one() {
         least: least * MIB,
         most: most * MIB,
     };
-    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(43, 64)), @"fio: all of the 64 MiB that it read came from storage, 43 MiB to 64 MiB of it from vda. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(43, 64)), @"fio: all of the 64 MiB that it read came from storage, at least 43 MiB of it from vda. Nothing else used vda.");
     insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(0, 64)), @"fio: all of the 64 MiB that it read came from storage, up to 64 MiB of it from vda. Nothing else used vda.");
     insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(32, 32)), @"fio: all of the 64 MiB that it read came from storage, 32 MiB of it from vda. Nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Mixed, 0.5, between(10, 64)), @"fio: 50 % of the 64 MiB that it read came from storage, 10 MiB to 64 MiB of it from vda, and the rest from the page cache. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Mixed, 0.5, between(10, 64)), @"fio: 50 % of the 64 MiB that it read came from storage, at least 10 MiB of it from vda, and the rest from the page cache. Nothing else used vda.");
     insta::assert_snapshot!(of(ServedBy::PageCache, 0.0, between(0, 1)), @"fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.");
 }
 
@@ -177,15 +177,15 @@ fn impossible_claim_is_in_the_first_line() {
     let rate = Some((5712.0, 11_750_000));
     insta::assert_snapshot!(of(MIB, claimed(rate)), @"
     fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda. fio says that it read at 5712 MB/s, of which vda carried at most 89.2 MB/s.
-    claim      fio says that it read 64 MiB at 5712 MB/s; devices carried 1 MiB of it, at most 89.2 MB/s in the same time
+    claim      fio says that it read 64 MiB at 5712 MB/s; devices carried at most 1 MiB of it, 89.2 MB/s in the same time
     ");
     insta::assert_snapshot!(of(MIB, claimed(None)), @"
     fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda. fio says that it read 64 MiB, of which vda carried at most 1 MiB.
-    claim      fio says that it read 64 MiB; devices carried 1 MiB of it
+    claim      fio says that it read 64 MiB; devices carried at most 1 MiB of it
     ");
     insta::assert_snapshot!(of(64 * MIB, claimed(rate)), @"
     fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.
-    claim      fio says that it read 64 MiB at 5712 MB/s; devices carried 64 MiB of it
+    claim      fio says that it read 64 MiB at 5712 MB/s; devices carried all of it
     ");
 }
 
@@ -214,10 +214,10 @@ fn traced_syncs_are_shown_with_their_flushes() {
         let line = headline(&written);
         line.split(". ").nth(1).unwrap().to_owned()
     };
-    insta::assert_snapshot!(of(240, 240, 12, 0, Some(4_200_000_000), 0), @"In the first 4.20 s its 240 syncs took 1.20 ms (median of 240 timed); the disk flushed its cache within 12 of them");
-    insta::assert_snapshot!(of(240, 240, 0, 240, None, 3), @"Its 240 syncs (some are missing) took 1.20 ms (median of 240 timed); the disk has no volatile cache that needs a flush");
-    insta::assert_snapshot!(of(1, 1, 0, 0, None, 0), @"Its 1 sync took 1.20 ms (median of 1 timed); the disk flushed its cache within 0 of them");
-    insta::assert_snapshot!(of(48, 47, 47, 0, None, 0), @"Its 48 syncs took 1.20 ms (median of 47 timed); the disk flushed its cache within 47 of them");
+    insta::assert_snapshot!(of(240, 240, 12, 0, Some(4_200_000_000), 0), @"In the first 4.20 s its 240 syncs took 1.20 ms (median), with a cache flush of the disk within 12 of them");
+    insta::assert_snapshot!(of(240, 240, 0, 240, None, 3), @"Its 240 syncs (some are missing) took 1.20 ms (median), and the disk has no volatile cache that needs a flush");
+    insta::assert_snapshot!(of(1, 1, 0, 0, None, 0), @"Its sync took 1.20 ms, and no disk completed a cache flush within it");
+    insta::assert_snapshot!(of(48, 47, 47, 0, None, 0), @"Its 48 syncs took 1.20 ms (median of the 47 whose end was seen), with a cache flush of the disk within each of these");
     insta::assert_snapshot!(of(1, 0, 0, 0, None, 0), @"File systems received 1 sync from it");
     insta::assert_snapshot!(of(0, 0, 0, 0, None, 0), @"vda completed 240 cache flushes");
 }
@@ -277,8 +277,8 @@ fn devices_are_shown_with_their_users() {
         sees_ended: true,
     };
     insta::assert_snapshot!(of_disk(traffic, Some(waits), others), @"
-    vda over 2.00 s: 500 reads/s (2.05 MB/s, 250 µs each), 0 writes/s (0 MB/s), 4.00 requests in flight on average, busy 100 % of the time, which does not limit a device that serves requests in parallel.
-    Most I/O on any disk: dd (PID 7, ended) read 3.91 MiB, wrote 0 B.
+    vda over 2.00 s: 500 reads/s (2.05 MB/s, 250 µs each), 4.00 requests in flight on average, busy 100 % of the time, which does not limit a device that serves requests in parallel. Most I/O on any disk:
+    dd (PID 7, ended) read 3.91 MiB, wrote 0 B.
 
     device  vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 cache flushes, busy 2.00 s
     other   dd (PID 7, ended) read 3.91 MiB, wrote 0 B, on any disk

@@ -338,7 +338,7 @@ fn writes_without_durability_are_reported() {
         record.cells[0].spec.trial.sync = sync.parse().expect("a value");
         text(&named("not-durable", &analyse(&record)))
     };
-    insta::assert_snapshot!(with(0, "none", 0), @"The only cell wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set sync=end or sync=each makes them durable, and includes that time.");
+    insta::assert_snapshot!(with(0, "none", 0), @"The only cell wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set sync=end makes them durable, and includes that time.");
     assert_eq!(with(70, "none", 0), with(0, "none", 0));
     let mut imported = one_cell(|_, _| {});
     imported.cells[0].spec.trial.read_percent = 0;

@@ -54,9 +54,9 @@ fn only_groups_without_sync_are_reported() {
     assert_eq!(of(&[SCAN, DURABLE_LOG]), "");
     let log = ("log", &["read_percent=0"] as &[&str]);
     let synced_scan = ("scan", &["sync=odsync"] as &[&str]);
-    insta::assert_snapshot!(of(&[synced_scan, log]), @"The only cell wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set GROUP.sync=end for each group that writes makes them durable, and includes that time.");
+    insta::assert_snapshot!(of(&[synced_scan, log]), @"The only cell wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set log.sync=end makes them durable, and includes that time.");
     let mixed = ("mixed", &["read_percent=70"] as &[&str]);
-    insta::assert_snapshot!(of(&[mixed, DURABLE_LOG]), @"The only cell wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set GROUP.sync=end for each group that writes makes them durable, and includes that time.");
+    insta::assert_snapshot!(of(&[mixed, DURABLE_LOG]), @"The only cell wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set mixed.sync=end makes them durable, and includes that time.");
     // An idle group writes nothing.
     let idle = ("bulk", &["read_percent=0", "rate=0"] as &[&str]);
     assert_eq!(of(&[idle, DURABLE_LOG]), "");
@@ -70,7 +70,7 @@ fn advice_covers_all_groups_without_sync() {
     let bulk = ("bulk", &["read_percent=0"] as &[&str]);
     record.cells[0].spec.groups = [log, SCAN, bulk].iter().map(group).collect();
     let found = named("not-durable", &analyse(&record));
-    insta::assert_snapshot!(found[0].text, @"The only cell wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set GROUP.sync=end for each group that writes makes them durable, and includes that time.");
+    insta::assert_snapshot!(found[0].text, @"The only cell wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set bulk.sync=end --set log.sync=end makes them durable, and includes that time.");
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn with_syncs(trace: &mut TraceSummary) {
 #[test]
 fn syncs_have_a_claim_of_their_own() {
     let analysis = analyse(&run(|_, trace| with_syncs(trace)));
-    insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"62 % (62 % to 62 %) of the mean time of a sync (800 µs) with trace is spent in the journal. In the slowest 1 % of the syncs, 92 % (92 % to 92 %) of the time is spent in flushes of the cache of the device. 10000 syncs waited for 5000 journal commits; of these, 5000 served several syncs at once.");
+    insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"62 % (62 % to 62 %) of the mean time of a sync (800 µs) with trace is spent in the journal. In the slowest 1 % of the syncs, 92 % (92 % to 92 %) of the time is spent in cache flushes. 10000 syncs waited for 5000 journal commits; of these, 5000 served several syncs at once.");
     insta::assert_snapshot!(text(&named("time-by-layer", &analysis)), @"61 % (60 % to 61 %) of the mean service time without syncs (100 µs) with trace is spent in the device. In the slowest 1 % of the requests, 94 % (94 % to 94 %) of the time is spent waiting for a CPU after the work of the device.");
 }
 
@@ -140,5 +140,5 @@ fn file_system_without_journal_is_named_so() {
         trace.journal = Some(Journal::Absent);
         trace.stages.sync_journal = None;
     }));
-    insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"67 % (67 % to 67 %) of the mean time of a sync (300 µs) with trace is spent in flushes of the cache of the device. In the slowest 1 % of the syncs, 97 % (97 % to 97 %) of the time is spent in flushes of the cache of the device. There is no journal.");
+    insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"67 % (67 % to 67 %) of the mean time of a sync (300 µs) with trace is spent in cache flushes. In the slowest 1 % of the syncs, 97 % (97 % to 97 %) of the time is spent in cache flushes. There is no journal.");
 }

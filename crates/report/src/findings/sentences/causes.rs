@@ -333,51 +333,57 @@ fn blocks_for_verdict(needed: usize, blocks: usize) -> String {
     }
 }
 
-/// `requests in flight: 3.04 without it, 16.0 with it`.
+/// `3.0 of 16 requests were in flight`.
 fn why_untried(why: &WhyUntried) -> String {
     match why {
         WhyUntried::Planned(why) => obstacle(why),
-        WhyUntried::NoTrial | WhyUntried::Unchecked(Check::Settings | Check::SameVolume) => {
-            "no trial without it succeeded".to_owned()
-        }
+        WhyUntried::NoTrial => "no trial without it succeeded".to_owned(),
         WhyUntried::LevelChanged { idle_ns } => format!(
             "the level of throughput still changed, with {} of idle time before each trial",
             exact_duration(Duration::from_nanos(*idle_ns))
         ),
-        WhyUntried::Unchecked(check) => {
-            format!("not shown to change: {}", checked(*check).0)
-        }
+        WhyUntried::Unchecked(check) => unchecked(*check).to_owned(),
         WhyUntried::NotRemoved {
             check,
             before,
             left,
-        } => {
-            let (what, amount) = checked(*check);
-            format!(
-                "{what}: {} without it, {} with it",
-                amount(*left),
-                amount(*before)
-            )
-        }
+        } => not_removed(*check, *before, *left),
     }
 }
 
-/// Quantity that an intervention has to change: its name, and its amounts with their unit.
-fn checked(check: Check) -> (&'static str, fn(f64) -> String) {
+/// Unknown effect of an intervention, in words.
+fn unchecked(check: Check) -> &'static str {
     match check {
-        Check::InFlight => ("requests in flight", significant),
-        Check::FewerFaults => ("page faults", |faults| format!("{faults:.0}")),
-        Check::FewerDeviceIos => ("I/Os of the device per request", significant),
-        Check::LessCpuWait => (
-            "time in which threads waited for a CPU that others used",
-            format_percent,
+        Check::InFlight => "how many requests were in flight is not known",
+        Check::FewerFaults => "how many page faults there were is not known",
+        Check::FewerDeviceIos => "how many I/Os of the device a request takes is not known",
+        Check::LessCpuWait => "how long threads waited for a CPU that others used is not known",
+        Check::FromStorage => "without it the bytes of a side still did not come from storage",
+        Check::Settings | Check::SameVolume => "no trial without it succeeded",
+    }
+}
+
+/// Remainder after an intervention, against the amount before it, in words.
+fn not_removed(check: Check, before: f64, left: f64) -> String {
+    match check {
+        Check::InFlight => format!("{left:.1} of {before:.0} requests were in flight"),
+        Check::FewerFaults => format!("{left:.0} of {before:.0} page faults were left"),
+        Check::FewerDeviceIos => format!(
+            "a request still takes {} I/Os of the device, before {}",
+            significant(left),
+            significant(before)
         ),
-        Check::SameVolume => (
-            "bytes of a trial, so that the fall is elsewhere",
-            format_bytes,
+        Check::LessCpuWait => format!(
+            "threads still waited for a CPU that others used in {} of their time, before in {}",
+            format_percent(left),
+            format_percent(before)
         ),
-        Check::Settings => ("settings", significant),
-        Check::FromStorage => ("bytes of a side from storage", format_bytes),
+        Check::SameVolume => format!(
+            "without it a trial moved {} instead of {}, so that the fall is elsewhere in it or beyond its end",
+            format_bytes(left),
+            format_bytes(before)
+        ),
+        Check::Settings | Check::FromStorage => unchecked(check).to_owned(),
     }
 }
 

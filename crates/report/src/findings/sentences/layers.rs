@@ -79,7 +79,7 @@ fn what(stage: Stage, carried_by: CarriedBy) -> String {
         Stage::SyncHost => "in the kernel while neither the journal nor the device is at work for it".to_owned(),
         Stage::SyncWrite => "in writes of the device for the sync (other than the journal's)".to_owned(),
         Stage::SyncJournal => "in the journal".to_owned(),
-        Stage::SyncFlush => format!("in flushes of the cache of {carrier}"),
+        Stage::SyncFlush => "in cache flushes".to_owned(),
         Stage::SyncDelivery => "between the end of the last flush, commit or write and the return to the thread".to_owned(),
     }
 }

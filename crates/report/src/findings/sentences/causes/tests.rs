@@ -161,7 +161,7 @@ fn each_obstacle_has_words() {
         usize::MAX,
     );
     insta::assert_snapshot!(text.replace(". Not", ".\nNot"), @"
-    Not tried (not shown to change: bytes of a side from storage): a write cache.
+    Not tried (without it the bytes of a side still did not come from storage): a write cache.
     Not tried (the two sides differ in nothing else): a write cache.
     Not tried (the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run): a write cache.
     Not tried (it needs --change-system, as root): a write cache.
@@ -171,14 +171,14 @@ fn each_obstacle_has_words() {
     Not tried (depth=16 needs an asynchronous backend): a write cache.
     Not tried (no trial without it succeeded): a write cache.
     Not tried (the level of throughput still changed, with 1.5 s of idle time before each trial): a write cache.
-    Not tried (not shown to change: requests in flight): a write cache.
-    Not tried (requests in flight: 3.04 without it, 16.0 with it): a write cache.
-    Not tried (not shown to change: page faults): a write cache.
-    Not tried (page faults: 4096 without it, 8192 with it): a write cache.
-    Not tried (not shown to change: I/Os of the device per request): a write cache.
-    Not tried (I/Os of the device per request: 2.00 without it, 2.10 with it): a write cache.
-    Not tried (not shown to change: time in which threads waited for a CPU that others used): a write cache.
-    Not tried (time in which threads waited for a CPU that others used: 20 % without it, 30 % with it): a write cache.
-    Not tried (bytes of a trial, so that the fall is elsewhere: 74.5 GiB without it, 130 GiB with it): a write cache.
+    Not tried (how many requests were in flight is not known): a write cache.
+    Not tried (3.0 of 16 requests were in flight): a write cache.
+    Not tried (how many page faults there were is not known): a write cache.
+    Not tried (4096 of 8192 page faults were left): a write cache.
+    Not tried (how many I/Os of the device a request takes is not known): a write cache.
+    Not tried (a request still takes 2.00 I/Os of the device, before 2.10): a write cache.
+    Not tried (how long threads waited for a CPU that others used is not known): a write cache.
+    Not tried (threads still waited for a CPU that others used in 20 % of their time, before in 30 %): a write cache.
+    Not tried (without it a trial moved 74.5 GiB instead of 130 GiB, so that the fall is elsewhere in it or beyond its end): a write cache.
     ");
 }
