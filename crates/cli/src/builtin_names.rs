@@ -1,5 +1,6 @@
 //! Built-in names, the command that accepts each, and what may stand in their place: targets and job files of fio.
 
+#[cfg(feature = "measure")]
 use std::path::Path;
 
 #[cfg(feature = "measure")]

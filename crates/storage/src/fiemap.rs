@@ -106,7 +106,7 @@ pub fn show_parts(
 }
 
 /// Shows each part of `range` that a list of extents describes: all of it, unless the list is full.
-pub fn show_extents(
+fn show_extents(
     extents: &[FiemapExtent],
     range: &Range<u64>,
     mut show: impl FnMut(Range<u64>, Option<&FiemapExtent>),

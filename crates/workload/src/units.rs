@@ -121,10 +121,10 @@ fn parse_seconds(text: &str) -> Option<Duration> {
     Some(seconds.map_or(Duration::MAX, |seconds| Duration::new(seconds, ns)))
 }
 
-/// Formats a duration with about two digits, rounded up, for announcements: `50 ms`, `40 s`, `3 min`, `2.9 h`.
+/// Formats a duration in whole milliseconds, seconds or minutes, or tenths of hours, rounded up, for announcements: `50 ms`, `40 s`, `3 min`, `2.9 h`.
 pub fn rough_duration(duration: Duration) -> String {
     if duration <= Duration::from_millis(999) {
-        return format!("{} ms", duration.as_micros().div_ceil(1000));
+        return format!("{} ms", duration.as_nanos().div_ceil(1_000_000));
     }
     let seconds = duration.as_secs_f64().ceil();
     match seconds {

@@ -206,9 +206,15 @@ fn nothing(run: &Analysis) -> String {
     let shown = "the run shows no difference between two cells that 'iolab why' can explain, and no lasting fall of throughput was found in it.";
     match (with_few_trials(run).len(), run.cells.len()) {
         (0, _) => format!("Nothing to explain: {shown}"),
-        (few, all) => format!(
-            "Cannot tell whether cells differ that have fewer than {TRIALS_MIN} trials ({few} of {all}). Apart from these, {shown}"
-        ),
+        (few, all) => {
+            let others = match all - few {
+                0 | 1 => String::new(),
+                _ => format!(" Apart from these, {shown}"),
+            };
+            format!(
+                "Cannot tell whether cells differ that have fewer than {TRIALS_MIN} trials ({few} of {all}).{others} A run with a longer --budget or --set trials_max={TRIALS_MIN} can show more."
+            )
+        }
     }
 }
 

@@ -3,8 +3,7 @@
 //! Pieces of a range in an order whose every prefix is spread evenly: examination can end at any time, and its
 //! result then stands for the whole range.
 //!
-//! Storage of a file by its file system: number of pieces, compression, encryption, extents shared with other
-//! files.
+//! Bytes of a file that its file system stores compressed.
 
 use std::fs::File;
 use std::ops::Range;
