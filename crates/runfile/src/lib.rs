@@ -173,7 +173,13 @@ impl RunFile {
     /// Commits then do not wait for storage: a killed process loses nothing, a power failure at most the last samples, and there
     /// is no I/O of ours on the device under test between trials.
     fn enter_wal(&self) -> Result<()> {
-        self.leave_wal()?;
+        let mode = self
+            .connection
+            .query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0));
+        // A new file is in this mode from its creation, so that no reader waits for its lock.
+        if mode.map_err(|error| fault(&self.path, &error))? != "wal" {
+            self.leave_wal()?;
+        }
         self.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
     }
 
