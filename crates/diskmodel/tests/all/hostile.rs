@@ -23,7 +23,7 @@ pub(super) const PARTS: [&str; 5] = [
 ];
 
 /// Most events of a definition; a model that never finishes exceeds any number.
-const EVENTS_MAX: u32 = 20_000;
+const EVENTS_MAX: u32 = 5_000;
 
 /// Keys with their tables whose numbers were replaced already.
 type Seen = HashSet<(String, String)>;

@@ -27,6 +27,15 @@ use worlds::{World, worlds};
 
 /// Seeds of each world unless `IOLAB_GRADE_RUNS` says otherwise.
 const SEEDS: u64 = 1;
+/// Worlds that take a third of the time of all, and whose causes others have too: tried where `IOLAB_GRADE_RUNS` is set.
+const WHOLE_ONLY: [&str; 6] = [
+    "mapping table, overlapping misses",
+    "write-back cache, overlapping requests",
+    "a serial server",
+    "a tail: writes wait for storage that stalls",
+    "a tail: noise of writes that a cache makes faster",
+    "a tail: noise",
+];
 
 /// Statements about a world, counted over its seeds.
 #[derive(Default)]
@@ -208,7 +217,6 @@ fn planted_causes_are_named_and_innocent_ones_not() {
     let seeds = std::env::var("IOLAB_GRADE_RUNS")
         .ok()
         .and_then(|text| text.parse().ok());
-    let seeds = seeds.unwrap_or(SEEDS);
     let (mut named, mut planted, mut accused, mut innocent) = (0, 0, 0, 0);
     println!(
         "| planted | runs | named | share, median | innocent suspects | accused | cleared | not explained | not there |"
@@ -216,9 +224,11 @@ fn planted_causes_are_named_and_innocent_ones_not() {
     println!("|---|---|---|---|---|---|---|---|---|");
     let only = std::env::var("IOLAB_GRADE_ONLY").unwrap_or_default();
     let asked = worlds().into_iter();
+    let is_whole = seeds.is_some();
+    let asked = asked.filter(|world| is_whole || !WHOLE_ONLY.contains(&world.name));
     let asked: Vec<World> = asked.filter(|world| world.name.contains(&only)).collect();
     assert!(!asked.is_empty(), "no row holds {only}");
-    for (world, grade) in asked.iter().zip(grades(&asked, seeds)) {
+    for (world, grade) in asked.iter().zip(grades(&asked, seeds.unwrap_or(SEEDS))) {
         let share = grade.median_share();
         println!(
             "| {} | {} | {} of {} | {} | {} | {} | {} | {} | {} |",
