@@ -23,7 +23,7 @@ use crate::verify::signer::Signed;
 use crate::verify::{self, Reading};
 use crate::worker::WorkerOutcome;
 pub use barrier::RankBarrier;
-use barrier::{Alone, StartBarrier, Temperatures, wait_for_end};
+use barrier::{Alone, Phase, StartBarrier, Temperatures, wait_for_end};
 use files::{Files, pay_sync};
 pub use files::{files_of, owes_sync, write_out};
 use groups::run_side;
@@ -421,12 +421,12 @@ fn carry_out_once(
         let (anchor, before) = match begin() {
             Ok(begun) => begun,
             Err(error) => {
-                barrier.abandon();
+                barrier.enter(Phase::Abandoned);
                 join(workers);
                 return Err(error);
             }
         };
-        barrier.open();
+        barrier.enter(Phase::Open);
         let temperatures = thermometer.and_then(Temperatures::of);
         wait_for_end(jobs, &barrier, halt);
         let temperatures = temperatures.map(Temperatures::into_readings);
@@ -438,7 +438,7 @@ fn carry_out_once(
         let ended = meeting.ended();
         let seen = observation.after_all(&before, process);
         let drift_ppm = clock.drift_ppm(anchor);
-        barrier.release();
+        barrier.enter(Phase::Released);
         let workers = by_job(join(workers), jobs.iter().map(|job| job.spec.threads));
         ended?;
         let mut workers = workers?;

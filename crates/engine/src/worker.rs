@@ -19,11 +19,10 @@ use crate::request::{Action, Backend, Completion, Queue, Request};
 use iolab_host::clock::Clock;
 use iolab_workload::outcome::Ended;
 use loop_steps::Issued;
-use request_log::Log;
 
 pub(crate) use loop_steps::Common;
 pub(crate) use outcome::WorkerOutcome;
-pub(crate) use request_log::{Closed, NoLog, NotedRequests, Timing};
+pub(crate) use request_log::{Closed, Log, NoLog, NotedRequests, Timing};
 pub(crate) use requests::{Plain, Requests, Varied};
 
 /// Everything a worker needs, prepared before the clock starts.

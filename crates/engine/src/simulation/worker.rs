@@ -1,18 +1,19 @@
 //! The turns of one worker in virtual time, against a disk that all workers share.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Ask, Disk};
 use crate::buffer::{Buffers, Slot};
-use crate::list::{Feed, ListedRequests, ListedStarts, RequestList};
+use crate::list::{Feed, ListedRequests, ListedStarts, RequestList, Schedule, Starts};
 use crate::request::{Action, Completion, InFlight, Queue, Request};
-use crate::worker::latency_log::{Notes, SpareHistograms};
+use crate::worker::latency_log::{LatencyLog, Notes, SpareHistograms};
 use crate::worker::open_loop::Open;
 use crate::worker::{self, Closed, Common, Requests, Timing, Turns, Varied, Wait, WorkerOutcome};
 use iolab_host::clock::Clock;
 use iolab_workload::outcome::{Effective, Ended};
-use iolab_workload::trial::TrialSpec;
+use iolab_workload::trial::{Rate, TrialSpec};
 
 /// The disk, the clock and the stop flag of a trial.
 pub(super) struct Machine<'a> {
@@ -151,33 +152,37 @@ pub(super) struct Worker<'a> {
 impl<'a> Worker<'a> {
     /// Worker of a pattern.
     pub(super) fn new(place: Place<'_, 'a>) -> Self {
-        let (spec, clock) = (place.spec, &place.machine.clock);
-        let log = Notes::of_latencies(spec, clock);
-        let requests = Varied::new(spec, place.number, clock);
-        let spare = SpareHistograms::default();
-        match (spec.rate, spec.latency) {
-            (Some(rate), _) => {
-                let open = Open::new(spec, rate, place.number, clock, log, &spare);
-                Self::of(place, open.in_virtual_time(), requests)
-            }
-            (None, true) => Self::of(place, Closed::<true, _>(log), requests),
-            (None, false) => Self::of(place, Closed::<false, _>(log), requests),
-        }
+        let (spec, number, clock) = (place.spec, place.number, &place.machine.clock);
+        let starts = |rate| Schedule::new(spec, rate, number, clock);
+        Self::made(place, starts, Varied::new(spec, number, clock))
     }
 
     /// The only worker of a trial, which goes through a list.
     pub(super) fn listed(place: Place<'_, 'a>, list: &'a mut dyn RequestList) -> Self {
-        let (spec, clock) = (place.spec, &place.machine.clock);
-        let log = Notes::of_latencies(spec, clock);
         let feed = Feed::new(list);
-        match spec.rate {
-            Some(rate) => {
-                let starts = ListedStarts::new(&feed, clock);
+        let starts = |_| ListedStarts::new(&feed, &place.machine.clock);
+        Self::made(place, starts, ListedRequests(Rc::clone(&feed)))
+    }
+
+    /// Worker with these requests: at a rate from these intended starts, otherwise in the closed loop.
+    fn made<S: Starts + 'a, R: Requests + 'a>(
+        place: Place<'_, 'a>,
+        starts: impl FnOnce(Rate) -> S,
+        requests: R,
+    ) -> Self {
+        let (spec, clock) = (place.spec, &place.machine.clock);
+        let log = Notes {
+            requests: None,
+            over_time: LatencyLog::new(spec, clock),
+        };
+        match (spec.rate, spec.latency) {
+            (Some(rate), _) => {
                 let spare = SpareHistograms::default();
-                let open = Open::of(starts, spec, rate, clock, log, &spare);
-                Self::of(place, open.in_virtual_time(), ListedRequests(feed))
+                let open = Open::new(starts(rate), spec, rate, clock, log, &spare);
+                Self::of(place, open.in_virtual_time(), requests)
             }
-            None => Self::of(place, Closed::<true, _>(log), ListedRequests(feed)),
+            (None, true) => Self::of(place, Closed::<true, _>(log), requests),
+            (None, false) => Self::of(place, Closed::<false, _>(log), requests),
         }
     }
 

@@ -20,8 +20,9 @@ use iolab_host::device::Thermometer;
 use iolab_workload::Result;
 use iolab_workload::series::TemperatureReading;
 
+/// How far a trial has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+pub(crate) enum Phase {
     /// Workers are being set up.
     Closed,
     /// The trial runs.
@@ -47,16 +48,9 @@ pub(crate) struct StartBarrier {
 struct State {
     phase: Phase,
     /// Workers that have finished.
-    finished: Finished,
-}
-
-/// Numbers of workers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Finished {
-    /// All workers.
-    pub(crate) all: u32,
-    /// Workers that end at their own limits, not together with others.
-    pub(crate) leading: u32,
+    finished: u32,
+    /// Workers among them that end at their own limits, not together with others.
+    leading: u32,
 }
 
 /// Counts its worker as finished when dropped, so that a panic cannot leave the coordinator waiting.
@@ -70,7 +64,8 @@ impl StartBarrier {
         Self {
             state: Mutex::new(State {
                 phase: Phase::Closed,
-                finished: Finished::default(),
+                finished: 0,
+                leading: 0,
             }),
             phase_changed: Condvar::new(),
             worker_finished: Condvar::new(),
@@ -92,32 +87,8 @@ impl StartBarrier {
         self.wait_for_phase(|phase| phase == Phase::Released);
     }
 
-    /// Coordinator: starts all workers at once.
-    pub(crate) fn open(&self) {
-        self.enter(Phase::Open);
-    }
-
-    /// Coordinator: sends all workers home.
-    pub(crate) fn abandon(&self) {
-        self.enter(Phase::Abandoned);
-    }
-
-    /// Coordinator: waits until this many workers have finished.
-    fn wait_for_all(&self, workers: u32) {
-        self.wait_until(|finished| finished.all >= workers);
-    }
-
-    /// Coordinator: waits until this many workers that lead have finished.
-    fn wait_for_leading(&self, workers: u32) {
-        self.wait_until(|finished| finished.leading >= workers);
-    }
-
-    /// Coordinator: lets the workers tear down.
-    pub(crate) fn release(&self) {
-        self.enter(Phase::Released);
-    }
-
-    fn enter(&self, phase: Phase) {
+    /// Coordinator: starts all workers at once, sends them home, or lets them tear down.
+    pub(crate) fn enter(&self, phase: Phase) {
         self.state
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -135,12 +106,11 @@ impl StartBarrier {
     }
 
     /// Coordinator: waits until enough workers have finished.
-    fn wait_until(&self, reached: impl Fn(Finished) -> bool) {
+    fn wait_until(&self, reached: impl Fn(&State) -> bool) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let goes_on = |state: &mut State| !reached(state.finished);
         let _finished = self
             .worker_finished
-            .wait_while(state, goes_on)
+            .wait_while(state, |state| !reached(state))
             .unwrap_or_else(PoisonError::into_inner);
     }
 }
@@ -152,8 +122,8 @@ impl Drop for Running<'_> {
             .state
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        state.finished.all += 1;
-        state.finished.leading += u32::from(self.leads);
+        state.finished += 1;
+        state.leading += u32::from(self.leads);
         drop(state);
         self.barrier.worker_finished.notify_one();
     }
@@ -170,10 +140,10 @@ pub(super) fn wait_for_end(jobs: &[Job<'_>], barrier: &StartBarrier, halt: &Atom
     let all = threads(jobs, |_| true);
     let leading = threads(jobs, |job| job.side != GroupRole::Follows);
     if leading < all {
-        barrier.wait_for_leading(leading);
+        barrier.wait_until(|state| state.leading >= leading);
         halt.store(true, Ordering::Relaxed);
     }
-    barrier.wait_for_all(all);
+    barrier.wait_until(|state| state.finished >= all);
 }
 
 /// Temperatures read during a trial by a thread of their own. Nothing waits for that thread, as a sensor may not answer.

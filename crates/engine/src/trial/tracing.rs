@@ -1,5 +1,6 @@
 //! Splits the time of each request of a trial by layer: joins the requests that workers noted with the kernel's trace.
 
+use std::iter::repeat_n;
 use std::ops::Range;
 
 use super::Job;
@@ -116,11 +117,18 @@ pub(super) fn judge(
             of_jobs.push(None);
             continue;
         };
-        let files = TracedFiles::of(files);
+        let files = traced_files(files);
+        let carriers = files.iter().map(|file| match &file.map {
+            Some(map) if map.is_layer => CarriedBy::Layers,
+            Some(_) | None => CarriedBy::Disk,
+        });
+        let mut maps = files.iter().flat_map(|file| &file.map);
         let before = (requests.len(), syncs.len());
         for own in noted {
-            requests.extend(traced(own, &files));
-            syncs.extend(traced_syncs(own, &files));
+            let file = file_of(&files, own.worker);
+            requests.extend(traced(own, file));
+            let own_syncs = own.syncs.iter();
+            syncs.extend(own_syncs.map(|sync| file.sync(own.thread, sync.started, sync.ended)));
         }
         if job.spec.sync.is_in_write() {
             let own = &mut requests[before.0..];
@@ -129,8 +137,8 @@ pub(super) fn judge(
         of_jobs.push(Some(JobRequests {
             requests: before.0..requests.len(),
             syncs: before.1..syncs.len(),
-            has_queue: files.have_requests(),
-            carried_by: files.carried_by(),
+            has_queue: maps.all(|map| map.has_requests),
+            carried_by: merge_carriers(carriers),
         }));
     }
     Ok(tell_jobs((&requests, &syncs), &of_jobs, recording, clock))
@@ -156,24 +164,7 @@ fn tell_jobs(
     let until = recording.until.unwrap_or(u64::MAX);
     recording.events.retain(|event| event.at <= until);
     let joined = join(requests, syncs, &recording.events);
-    let told = |job: &JobRequests| {
-        let recorded = Recorded {
-            requests: job
-                .requests
-                .clone()
-                .filter(|number| requests[*number].end <= until)
-                .collect(),
-            syncs: job
-                .syncs
-                .clone()
-                .filter(|number| syncs[*number].end <= until)
-                .collect(),
-            journal: job.syncs.clone().map(|number| syncs[number].journal).max(),
-            has_queue: job.has_queue,
-            carried_by: job.carried_by,
-        };
-        tell(&recorded, &joined, &recording, clock)
-    };
+    let told = |job: &JobRequests| tell(job, (requests, syncs), &joined, &recording, clock);
     let all = JobRequests {
         requests: 0..requests.len(),
         syncs: 0..syncs.len(),
@@ -186,15 +177,6 @@ fn tell_jobs(
     }
 }
 
-/// The numbers of requests and syncs whose events were recorded.
-struct Recorded {
-    requests: Vec<usize>,
-    syncs: Vec<usize>,
-    journal: Option<Journal>,
-    has_queue: bool,
-    carried_by: CarriedBy,
-}
-
 /// The common carrier of the requests of several jobs or files.
 fn merge_carriers(all: impl IntoIterator<Item = CarriedBy>) -> CarriedBy {
     let mut all = all.into_iter();
@@ -205,45 +187,25 @@ fn merge_carriers(all: impl IntoIterator<Item = CarriedBy>) -> CarriedBy {
     }
 }
 
-/// The files of a job, with the places by which their requests and syncs are recognised.
-struct TracedFiles {
-    each: Vec<TracedFile>,
-}
-
+/// A file of a job, with the places by which its requests and syncs are recognised.
 struct TracedFile {
     /// Place of the file's bytes on a disk; `None` where that is unknown.
     map: Option<SectorMap>,
     sync: SyncPlace,
 }
 
-impl TracedFiles {
-    /// The places of the files after a trial: writes may have given the files their place.
-    fn of(files: &Files<'_>) -> Self {
-        let of_part = |part: &TargetRange<'_>| TracedFile {
-            map: part.target().sectors(&part.range()).ok(),
-            sync: part.target().sync_place(),
-        };
-        Self {
-            each: files.parts().iter().map(of_part).collect(),
-        }
-    }
+/// The files of a job after its trial: writes may have given them their place.
+fn traced_files(files: &Files<'_>) -> Vec<TracedFile> {
+    let of_part = |part: &TargetRange<'_>| TracedFile {
+        map: part.target().sectors(&part.range()).ok(),
+        sync: part.target().sync_place(),
+    };
+    files.parts().iter().map(of_part).collect()
+}
 
-    fn have_requests(&self) -> bool {
-        let mut maps = self.each.iter().flat_map(|file| &file.map);
-        maps.all(|map| map.has_requests)
-    }
-
-    fn carried_by(&self) -> CarriedBy {
-        merge_carriers(self.each.iter().map(|file| match &file.map {
-            Some(map) if map.is_layer => CarriedBy::Layers,
-            Some(_) | None => CarriedBy::Disk,
-        }))
-    }
-
-    /// The file that holds an offset of a worker, and the offset in it.
-    fn place(&self, worker: u32, offset: u64) -> (&TracedFile, u64) {
-        (&self.each[worker as usize % self.each.len()], offset)
-    }
+/// The file of a worker.
+fn file_of(files: &[TracedFile], worker: u32) -> &TracedFile {
+    &files[worker as usize % files.len()]
 }
 
 impl TracedFile {
@@ -269,33 +231,19 @@ impl TracedFile {
 /// The requests that a worker noted, each with its sectors.
 fn traced<'a>(
     noted: &'a NotedRequests,
-    files: &'a TracedFiles,
+    file: &'a TracedFile,
 ) -> impl Iterator<Item = TracedRequest> + 'a {
-    noted.requests.iter().map(move |request| {
-        let (file, offset) = files.place(noted.worker, request.offset);
-        TracedRequest {
-            start: request.started,
-            end: request.ended,
-            writes: request.writes,
-            thread: noted.thread,
-            disk: file.disk(),
-            sectors: file
-                .map
-                .iter()
-                .flat_map(|map| map.of_request(offset, request.len))
-                .collect(),
-        }
-    })
-}
-
-/// The syncs that a worker noted.
-fn traced_syncs<'a>(
-    noted: &'a NotedRequests,
-    files: &'a TracedFiles,
-) -> impl Iterator<Item = TracedSync> + 'a {
-    noted.syncs.iter().map(move |sync| {
-        let (file, _) = files.place(noted.worker, sync.offset);
-        file.sync(noted.thread, sync.started, sync.ended)
+    noted.requests.iter().map(|request| TracedRequest {
+        start: request.started,
+        end: request.ended,
+        writes: request.writes,
+        thread: noted.thread,
+        disk: file.disk(),
+        sectors: file
+            .map
+            .iter()
+            .flat_map(|map| map.of_request(request.offset, request.len))
+            .collect(),
     })
 }
 
@@ -304,19 +252,17 @@ fn traced_syncs<'a>(
 fn split_writes(
     requests: &mut [TracedRequest],
     noted: &[NotedRequests],
-    files: &TracedFiles,
+    files: &[TracedFile],
     events: &[Event],
 ) -> Vec<TracedSync> {
-    let offsets = noted.iter().flat_map(|own| {
-        let worker = own.worker;
-        own.requests.iter().map(move |one| (worker, one.offset))
-    });
+    let own_files = noted
+        .iter()
+        .flat_map(|own| repeat_n(file_of(files, own.worker), own.requests.len()));
     let mut writes: Vec<(&mut TracedRequest, TracedSync)> = requests
         .iter_mut()
-        .zip(offsets)
+        .zip(own_files)
         .filter(|(request, _)| request.writes)
-        .map(|(request, (worker, offset))| {
-            let (file, _) = files.place(worker, offset);
+        .map(|(request, file)| {
             let whole = file.sync(request.thread, request.start, request.end);
             (request, whole)
         })
@@ -333,37 +279,46 @@ fn split_writes(
         .collect()
 }
 
-/// Stages of the joined requests and syncs with these numbers.
-fn tell(own: &Recorded, joined: &Joined, recording: &Recording, clock: &Clock) -> Traced {
-    let stages = own.requests.iter();
-    let stages = stages.filter_map(|number| joined.stages[*number]);
-    let times: Vec<PerStage<u64>> = stages.map(|ticks| in_ns(&ticks, clock)).collect();
-    let syncs = own.syncs.iter().map(|number| &joined.syncs.stages[*number]);
-    let sync_times: Vec<PerStage<u64>> = syncs.map(|ticks| sync_in_ns(ticks, clock)).collect();
+/// Stages of the joined requests and syncs of a job, as far as they ended before the recording.
+fn tell(
+    own: &JobRequests,
+    (requests, syncs): (&[TracedRequest], &[TracedSync]),
+    joined: &Joined,
+    recording: &Recording,
+    clock: &Clock,
+) -> Traced {
+    let until = recording.until.unwrap_or(u64::MAX);
+    let journal = syncs[own.syncs.clone()].iter().map(|sync| sync.journal);
+    let journal = journal.max();
+    let numbers = own.requests.clone();
+    let requests: Vec<usize> = numbers.filter(|own| requests[*own].end <= until).collect();
+    let numbers = own.syncs.clone();
+    let syncs: Vec<usize> = numbers.filter(|own| syncs[*own].end <= until).collect();
     let counts = TraceCounts {
         lost: recording.lost,
-        ..joined.counts(own.requests.iter().copied(), own.syncs.iter().copied())
+        ..joined.counts(requests.iter().copied(), syncs.iter().copied())
+    };
+    let told = |note, stages| Traced {
+        counts,
+        note,
+        carried_by: own.carried_by,
+        journal,
+        stages,
     };
     let all = counts.joined + counts.unjoined;
     if all == 0 || counts.unjoined_share() > TraceCounts::UNJOINED_MAX {
-        return Traced {
-            counts,
-            note: not_joined(&counts),
-            carried_by: own.carried_by,
-            journal: own.journal,
-            stages: None,
-        };
+        return told(not_joined(&counts), None);
     }
     let notes = [
         recording.until.map(|_| only_first(all)),
         (!own.has_queue).then(|| without_queue(own.carried_by).to_owned()),
     ];
     let notes: Vec<String> = notes.into_iter().flatten().collect();
-    let entered = joined.syncs.are_entered(own.syncs.iter().copied());
+    let entered = joined.syncs.are_entered(syncs.iter().copied());
     let is_seen = |stage| match stage {
         Stage::Queue => own.has_queue,
         Stage::SyncAdmission => entered,
-        Stage::SyncJournal => own.journal != Some(Journal::Absent),
+        Stage::SyncJournal => journal != Some(Journal::Absent),
         Stage::Admission
         | Stage::Device
         | Stage::Delivery
@@ -375,13 +330,12 @@ fn tell(own: &Recorded, joined: &Joined, recording: &Recording, clock: &Clock) -
         | Stage::SyncFlush
         | Stage::SyncDelivery => true,
     };
-    Traced {
-        counts,
-        note: notes.join("; "),
-        carried_by: own.carried_by,
-        journal: own.journal,
-        stages: StageTimes::of(&times, &sync_times, is_seen),
-    }
+    let stages = requests.iter().filter_map(|own| joined.stages[*own]);
+    let times: Vec<PerStage<u64>> = stages.map(|ticks| in_ns(&ticks, clock)).collect();
+    let stages = syncs.iter().map(|own| &joined.syncs.stages[*own]);
+    let sync_times: Vec<PerStage<u64>> = stages.map(|ticks| sync_in_ns(ticks, clock)).collect();
+    let stages = StageTimes::of(&times, &sync_times, is_seen);
+    told(notes.join("; "), stages)
 }
 
 /// Note on the meaning of device time where not all devices have a queue of requests.

@@ -1,6 +1,7 @@
 //! The life of one worker: set up, started with the others, carried out, torn down when no other thread waits for it.
 
 use std::fs::File;
+use std::rc::Rc;
 use std::sync::{PoisonError, mpsc};
 
 use rustix::thread::UnshareFlags;
@@ -9,9 +10,8 @@ use super::{GroupRole, Job};
 use crate::backend::null::Null;
 use crate::backend::{Drive, WorkerFiles, open};
 use crate::buffer::Buffers;
-use crate::buffer::Pieces;
 use crate::kept_memory::WorkerMemory;
-use crate::list::{Feed, ListedRequests, ListedStarts};
+use crate::list::{Feed, ListedRequests, ListedStarts, Schedule, Starts};
 use crate::placement;
 use crate::trial::barrier::{Running, StartBarrier};
 use crate::verify::signer::Signer;
@@ -20,14 +20,14 @@ use crate::worker::latency_log::{LatencyLog, Notes};
 use crate::worker::open_loop::{Open, sleep_exactly};
 use crate::worker::outcome::is_timed;
 use crate::worker::{
-    Closed, Common, NoLog, NotedRequests, Plain, Requests, Timing, Turns, Varied, Worker,
+    Closed, Common, Log, NoLog, NotedRequests, Plain, Requests, Timing, Turns, Varied, Worker,
     WorkerOutcome,
 };
 use iolab_host::counters;
 use iolab_host::perf::EventGroup;
 use iolab_workload::counters::{Counters, Hardware, NoHardware};
 use iolab_workload::outcome::Effective;
-use iolab_workload::trial::Descriptors;
+use iolab_workload::trial::{Descriptors, Rate};
 use iolab_workload::{Error, Result};
 
 /// One worker's life.
@@ -113,124 +113,58 @@ impl Drive for Stage<'_> {
             Err(error) => return self.report(error),
         };
         // Each of the loops is compiled for itself, so that a choice made here costs nothing in any.
-        let spec = self.job.spec;
-        if self.job.list.is_some() {
-            return self.make_listed(backend, buffers);
+        let Job {
+            spec, list, clock, ..
+        } = self.job;
+        if let Some(list) = list {
+            // Nothing else holds the list during the trial.
+            let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+            let feed = Feed::new(&mut *list);
+            let starts = |_| ListedStarts::new(&feed, clock);
+            let requests = ListedRequests(Rc::clone(&feed));
+            return self.make(starts, requests, NoLog, backend, buffers);
         }
+        let starts = |rate| Schedule::new(spec, rate, self.number, clock);
         let notes = spec.trace || spec.latency_over_time;
-        match B::VARIED_ONLY || notes || Varied::are_asked(spec) {
-            false => self.make(Plain::new(spec, self.number), backend, buffers),
-            true => {
-                if spec.thinktime.is_some() {
-                    sleep_exactly();
-                }
-                let varied = Varied::new(spec, self.number, self.job.clock);
-                match notes {
-                    true => self.make_noted(varied, backend, buffers),
-                    false => self.make(varied, backend, buffers),
-                }
-            }
+        if !(B::VARIED_ONLY || notes || Varied::are_asked(spec)) {
+            let plain = Plain::new(spec, self.number);
+            return self.make(starts, plain, NoLog, backend, buffers);
         }
-    }
-}
-
-impl Stage<'_> {
-    fn make<B: crate::request::Backend, R: Requests>(
-        &self,
-        requests: R,
-        backend: B,
-        buffers: Buffers,
-    ) -> Option<WorkerOutcome> {
-        let pieces = buffers.pieces();
-        let Job { spec, clock, .. } = self.job;
-        match (spec.rate, spec.latency) {
-            (Some(rate), _) => {
-                sleep_exactly();
-                let open = Open::new(spec, rate, self.number, clock, NoLog, &self.histograms);
-                self.drive(self.worker(open, requests, backend, buffers), pieces)
-            }
-            (None, true) => {
-                let closed = Closed::<true>(NoLog);
-                self.drive(self.worker(closed, requests, backend, buffers), pieces)
-            }
-            (None, false) => {
-                let closed = Closed::<false>(NoLog);
-                self.drive(self.worker(closed, requests, backend, buffers), pieces)
-            }
+        if spec.thinktime.is_some() {
+            sleep_exactly();
         }
-    }
-
-    /// As [`Stage::make`], with each request noted, or its latency over time.
-    fn make_noted<B: crate::request::Backend>(
-        &self,
-        requests: Varied,
-        backend: B,
-        buffers: Buffers,
-    ) -> Option<WorkerOutcome> {
-        let pieces = buffers.pieces();
-        let Job { spec, clock, .. } = self.job;
+        let varied = Varied::new(spec, self.number, clock);
+        if !notes {
+            return self.make(starts, varied, NoLog, backend, buffers);
+        }
         let noted = || NotedRequests::new(spec, self.number);
         let log = Notes {
             requests: spec.trace.then(noted),
             over_time: LatencyLog::new(spec, clock),
         };
-        match spec.rate {
-            Some(rate) => {
-                sleep_exactly();
-                let open = Open::new(spec, rate, self.number, clock, log, &self.histograms);
-                self.drive(self.worker(open, requests, backend, buffers), pieces)
-            }
-            None => {
-                let closed = Closed::<true, _>(log);
-                self.drive(self.worker(closed, requests, backend, buffers), pieces)
-            }
-        }
+        self.make(starts, varied, log, backend, buffers)
     }
+}
 
-    /// As [`Stage::make`], with the requests of the list.
-    fn make_listed<B: crate::request::Backend>(
+impl Stage<'_> {
+    /// Drives a worker with these requests: at a rate from these intended starts, otherwise in the closed loop.
+    fn make<B: crate::request::Backend, S: Starts, R: Requests, L: Log>(
         &self,
+        starts: impl FnOnce(Rate) -> S,
+        requests: R,
+        log: L,
         backend: B,
         buffers: Buffers,
     ) -> Option<WorkerOutcome> {
-        let pieces = buffers.pieces();
         let Job { spec, clock, .. } = self.job;
-        // Nothing else holds the list during the trial.
-        let mut list = self
-            .job
-            .list?
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let feed = Feed::new(&mut *list);
-        match spec.rate {
-            Some(rate) => {
+        match (spec.rate, spec.latency) {
+            (Some(rate), _) => {
                 sleep_exactly();
-                let starts = ListedStarts::new(&feed, clock);
-                let open = Open::of(starts, spec, rate, clock, NoLog, &self.histograms);
-                let requests = ListedRequests(feed);
-                self.drive(self.worker(open, requests, backend, buffers), pieces)
+                let open = Open::new(starts(rate), spec, rate, clock, log, &self.histograms);
+                self.drive(open, requests, backend, buffers)
             }
-            None => {
-                let closed = Closed::<true>(NoLog);
-                let requests = ListedRequests(feed);
-                self.drive(self.worker(closed, requests, backend, buffers), pieces)
-            }
-        }
-    }
-
-    fn worker<B: crate::request::Backend, T: Timing, R: Requests>(
-        &self,
-        timing: T,
-        requests: R,
-        backend: B,
-        buffers: Buffers,
-    ) -> Worker<'_, B, T, R> {
-        debug_assert_eq!(T::TIMED, is_timed(self.job.spec));
-        Worker {
-            common: self.common(T::TIMED, backend.effective(), buffers),
-            backend,
-            timing,
-            requests,
+            (None, true) => self.drive(Closed::<true, _>(log), requests, backend, buffers),
+            (None, false) => self.drive(Closed::<false, _>(log), requests, backend, buffers),
         }
     }
 
@@ -242,24 +176,37 @@ impl Stage<'_> {
             stop,
             ..
         } = self.job;
+        let pieces = buffers.pieces();
         let signer = spec
             .verify
             .then(|| Signer::new(spec, self.number, identity, &mut buffers));
-        let begun = WorkerOutcome::begun(spec, timed, clock, effective, &self.histograms);
+        let begun = WorkerOutcome {
+            pieces,
+            ..WorkerOutcome::begun(spec, timed, clock, effective, &self.histograms)
+        };
         Common::new(spec, self.number, begun, buffers, clock, stop).signed_by(signer)
     }
 
     fn drive<'w, B: crate::request::Backend, T: Timing, R: Requests>(
-        &self,
-        worker: Worker<'w, B, T, R>,
-        pieces: Option<Pieces>,
+        &'w self,
+        timing: T,
+        requests: R,
+        backend: B,
+        buffers: Buffers,
     ) -> Option<WorkerOutcome>
     where
         Worker<'w, B, T, R>: Turns,
     {
+        debug_assert_eq!(T::TIMED, is_timed(self.job.spec));
+        let worker = Worker {
+            common: self.common(T::TIMED, backend.effective(), buffers),
+            backend,
+            timing,
+            requests,
+        };
         let started = self.start()?;
         let (mut outcome, remains) = worker.run();
-        self.end(started, pieces, &mut outcome);
+        self.end(started, &mut outcome);
         drop(remains);
         Some(outcome)
     }
@@ -286,7 +233,7 @@ impl Stage<'_> {
 
     /// Ends the counting, and reports this worker as done.
     #[inline(never)]
-    fn end(&self, started: Started<'_>, pieces: Option<Pieces>, outcome: &mut WorkerOutcome) {
+    fn end(&self, started: Started<'_>, outcome: &mut WorkerOutcome) {
         if let Some(Ok(group)) = &started.hardware {
             group.stop();
         }
@@ -297,7 +244,6 @@ impl Stage<'_> {
             outcome.thread = counters::of_this_thread().since(&before);
         }
         take_hardware(started.hardware, outcome);
-        outcome.pieces = pieces;
     }
 
     fn report(&self, error: Error) -> Option<WorkerOutcome> {

@@ -200,16 +200,6 @@ pub(crate) struct Notes<'a> {
     pub(crate) over_time: Option<LatencyLog<'a>>,
 }
 
-impl<'a> Notes<'a> {
-    /// Latencies over time alone, if the trial keeps them.
-    pub(crate) fn of_latencies(spec: &TrialSpec, clock: &'a Clock) -> Self {
-        Self {
-            requests: None,
-            over_time: LatencyLog::new(spec, clock),
-        }
-    }
-}
-
 impl Log for Notes<'_> {
     const NOTES: bool = true;
 

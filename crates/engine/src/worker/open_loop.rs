@@ -54,24 +54,9 @@ pub(crate) struct Closing {
     backlog: u64,
 }
 
-impl<'a, L: Log> Open<'a, L> {
-    /// The schedule of worker number `worker` at `rate`.
-    pub(crate) fn new(
-        spec: &TrialSpec,
-        rate: Rate,
-        worker: u32,
-        clock: &'a Clock,
-        log: L,
-        histograms: &SpareHistograms,
-    ) -> Self {
-        let schedule = Schedule::new(spec, rate, worker, clock);
-        Self::of(schedule, spec, rate, clock, log, histograms)
-    }
-}
-
 impl<'a, L: Log, S: Starts> Open<'a, L, S> {
     /// An open loop with these starts, at `rate` on average.
-    pub(crate) fn of(
+    pub(crate) fn new(
         schedule: S,
         spec: &TrialSpec,
         rate: Rate,

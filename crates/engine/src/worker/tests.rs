@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::open_loop::Open;
 use super::*;
+use crate::list::Schedule;
 use crate::request::SystemFailure;
 use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
@@ -61,7 +62,9 @@ pub(super) fn run_first<B: Backend>(
     let clock = Clock::calibrate();
     match (spec.rate, spec.latency) {
         (Some(rate), _) => {
-            let open = Open::new(spec, rate, 0, &clock, NoLog, &SpareHistograms::default());
+            let starts = Schedule::new(spec, rate, 0, &clock);
+            let spare = SpareHistograms::default();
+            let open = Open::new(starts, spec, rate, &clock, NoLog, &spare);
             run_timed(spec, open, backend, &clock, stop)
         }
         (None, true) => run_timed(spec, Closed::<true>(NoLog), backend, &clock, stop),
