@@ -372,10 +372,10 @@ fn describe_fault(faulty: &FaultyData) -> String {
 
 /// The kinds of faults that there are, with their numbers.
 fn kinds(verified: &Verified) -> String {
-    let kinds = FaultKind::ALL.map(|kind| (verified.of(kind).blocks, kind.name()));
-    let found = kinds.into_iter().filter(|(blocks, _)| *blocks > 0);
+    let kinds = FaultKind::ALL.iter();
+    let found = kinds.filter(|kind| verified.of(**kind).blocks > 0);
     let words: Vec<String> = found
-        .map(|(blocks, name)| format!("{blocks} {name}"))
+        .map(|kind| format!("{} {kind}", verified.of(*kind).blocks))
         .collect();
     words.join(", ")
 }

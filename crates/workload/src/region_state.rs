@@ -103,40 +103,19 @@ impl Medium {
     }
 }
 
-/// Fault of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FaultKind {
-    /// A header of iolab's with a wrong checksum.
-    Corrupted,
-    /// Valid data that was written for another offset.
-    Misplaced,
-    /// Valid data in its place, but from an earlier write, trial or run.
-    Stale,
-    /// Block with one part from one write and another part from an earlier one.
-    Torn,
-    /// No header of iolab's: zeros, or earlier content.
-    Lost,
-}
-
-impl FaultKind {
-    /// Every kind.
-    pub const ALL: [Self; 5] = [
-        Self::Corrupted,
-        Self::Misplaced,
-        Self::Stale,
-        Self::Torn,
-        Self::Lost,
-    ];
-
-    /// Its name in messages, run files and exports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Corrupted => "corrupted",
-            Self::Misplaced => "misplaced",
-            Self::Stale => "stale",
-            Self::Torn => "torn",
-            Self::Lost => "lost",
-        }
+named! {
+    /// Fault of a block.
+    pub enum FaultKind: "fault" {
+        /// A header of iolab's with a wrong checksum.
+        Corrupted = "corrupted",
+        /// Valid data that was written for another offset.
+        Misplaced = "misplaced",
+        /// Valid data in its place, but from an earlier write, trial or run.
+        Stale = "stale",
+        /// Block with one part from one write and another part from an earlier one.
+        Torn = "torn",
+        /// No header of iolab's: zeros, or earlier content.
+        Lost = "lost",
     }
 }
 

@@ -236,7 +236,7 @@ pub struct CellVerified {
 
 /// The faults that were found, by the names of their kinds.
 fn by_kind<S: Serializer>(faults: &[u64; FaultKind::ALL.len()], to: S) -> Result<S::Ok, S::Error> {
-    let found = FaultKind::ALL.into_iter().zip(faults);
+    let found = FaultKind::ALL.iter().zip(faults);
     to.collect_map(
         found
             .filter(|(_, blocks)| **blocks > 0)
@@ -262,7 +262,7 @@ impl CellVerified {
                 bytes: one.bytes,
                 cached_bytes: one.cached_bytes.unwrap_or(0).min(one.bytes),
                 cache_unknown: u64::from(one.cached_bytes.is_none()),
-                faults: FaultKind::ALL.map(|kind| one.of(kind).blocks),
+                faults: one.faults.map(|faults| faults.blocks),
             })
         });
         verified.reduce(|sum, one| sum.plus(&one))
@@ -271,10 +271,8 @@ impl CellVerified {
     /// The sum of two results.
     #[must_use]
     pub fn plus(self, other: &Self) -> Self {
-        let faults = FaultKind::ALL.map(|kind| {
-            let place = kind as usize;
-            self.faults[place].saturating_add(other.faults[place])
-        });
+        let faults =
+            std::array::from_fn(|kind| self.faults[kind].saturating_add(other.faults[kind]));
         Self {
             trials: self.trials + other.trials,
             whole: self.whole + other.whole,
@@ -291,8 +289,8 @@ impl CellVerified {
     pub fn kinds(&self) -> impl Iterator<Item = (FaultKind, u64)> {
         let numbers = self.faults;
         FaultKind::ALL
-            .into_iter()
-            .map(move |kind| (kind, numbers[kind as usize]))
+            .iter()
+            .map(move |kind| (*kind, numbers[*kind as usize]))
             .filter(|(_, blocks)| *blocks > 0)
     }
 }

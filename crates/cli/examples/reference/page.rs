@@ -54,9 +54,9 @@ fn settings(text: &mut String) {
         "\n## Settings\n\nEvery setting is fixed with `--set NAME=VALUE` or in `[settings]` of a definition, and swept with `--set NAME=VALUE,VALUE` or in `[factors]`.\n",
     );
     let defaults = CellSpec::default();
-    for topic in Topic::ALL {
+    for topic in Topic::ALL.iter().copied() {
         let columns = ["setting", "default", "also called", "meaning"];
-        heading(text, 3, topic.title(), &columns);
+        heading(text, 3, topic.name(), &columns);
         for setting in SETTINGS.iter().filter(|setting| setting.topic == topic) {
             row(
                 text,

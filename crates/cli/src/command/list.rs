@@ -89,12 +89,12 @@ fn settings(all: bool, to: &mut dyn Write) -> Outcome {
             .filter(move |setting| is_shown(setting.name))
     };
     let width = widest(shown().map(|setting| setting.name));
-    for topic in Topic::ALL {
+    for topic in Topic::ALL.iter().copied() {
         let own = || shown().filter(|setting| setting.topic == topic);
         if own().next().is_none() {
             continue;
         }
-        writeln!(to, "\n{}:", topic.title())?;
+        writeln!(to, "\n{}:", topic.name())?;
         for setting in own() {
             let mut about = setting.doc.to_owned();
             if !setting.aliases.is_empty() {

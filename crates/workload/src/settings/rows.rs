@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use super::setting::{
-    ANY_SIZE, SOME_COUNT, SOME_SIZE, put_active, put_batch, put_bound, put_count,
-    put_count_or_none, put_duration, put_flag, put_or_none, put_percent, put_size, put_workload,
+    ANY_SIZE, SOME_COUNT, SOME_SIZE, parse_bound, parse_count_or_none, parse_count_within,
+    parse_flag, parse_percent, parse_size_within, put_active, put_batch, put_or_none, put_workload,
     rows,
 };
 use super::{CellSpec, Setting, Value};
@@ -26,22 +26,22 @@ pub static SETTINGS: &[Setting] = rows! {
       word: trial.pattern }
     { Requests, name: "bs", kind: Size, unit: "bytes", column: "bs_bytes", exported: true, example: "8k",
       doc: "I/O size: bytes of one request",
-      value: trial.bs, put_size, [1, BS_MAX] }
+      value: trial.bs, parse_size_within, [1, BS_MAX] }
     { Requests, name: "bs_mix", kind: List, exported: true, example: "4k:60,64k:30,1M:10",
       doc: "I/O sizes and their shares in percent, drawn for each request: 4k:60,64k:30,1M:10; 4k-64k for any multiple of 4 KiB up to 64 KiB; a slash separates reads from writes; requests start at multiples of bs, random ones of 64 KiB with @64k after their sizes; none: every request has bs bytes",
       word_or_none: trial.bs_mix }
     { Requests, name: "skip", kind: Size, unit: "bytes", column: "skip_bytes", exported: true, example: "1024k",
       doc: "bytes skipped after each I/O, with pattern=strided",
-      value: trial.skip, put_size, ANY_SIZE }
+      value: trial.skip, parse_size_within, ANY_SIZE }
     { Region, name: "offset", kind: Size, unit: "bytes", column: "offset_bytes", exported: true, example: "4k",
       doc: "first byte of the region",
-      value: trial.offset, put_size, ANY_SIZE }
+      value: trial.offset, parse_size_within, ANY_SIZE }
     { Region, name: "region", aliases: ["size"], kind: Size, unit: "bytes", column: "region_bytes", exported: true, example: "64m",
       doc: "length of the byte range that a trial may touch; truncated to the size of the target",
-      value: trial.region, put_size, SOME_SIZE }
+      value: trial.region, parse_size_within, SOME_SIZE }
     { Load, name: "threads", aliases: ["numjobs"], kind: Count, exported: true, example: " 8 ",
       doc: "workers, 1 to 1024",
-      value: trial.threads, put_count, [1, THREADS_MAX] }
+      value: trial.threads, parse_count_within, [1, THREADS_MAX] }
     { Processors, name: "cpus", aliases: ["cpus_allowed"], kind: List, exported: true, example: "0,1,2,3,8",
       doc: "CPUs that threads may run on: 0-3,8; none: all that the process may use",
       word_or_none: trial.cpus }
@@ -50,17 +50,17 @@ pub static SETTINGS: &[Setting] = rows! {
       word: trial.placement }
     { Load, name: "depth", aliases: ["iodepth"], kind: Count, exported: true, example: "32",
       doc: "outstanding requests per worker, 1 to 4096; above 1 for asynchronous backends only",
-      value: trial.depth, put_count, [1, DEPTH_MAX] }
+      value: trial.depth, parse_count_within, [1, DEPTH_MAX] }
     { Load, name: "batch", kind: Word, exported: true, example: "50%",
       doc: "completions an asynchronous worker waits for: one, a share such as 50%, all, or auto (chosen by short probes)",
       set: put_batch,
       get: |cell| Value::word(Some(cell.batch_name())) }
     { Requests, name: "read_percent", aliases: ["rwmixread"], kind: Count, unit: "percent", exported: true, example: "70%",
       doc: "share of reads: 100 reads only, 0 writes only",
-      value: trial.read_percent, put_percent }
+      value: trial.read_percent, parse_percent }
     { Requests, name: "trim_percent", kind: Count, unit: "percent", exported: true, example: "30%",
       doc: "share of the writes that trim instead of writing data, in percent",
-      value: trial.trim_percent, put_percent }
+      value: trial.trim_percent, parse_percent }
     { Requests, name: "workload", kind: Word, exported: false, example: "rs",
       doc: "pattern and read_percent in one: WS, RS, WR or RR (write or read, sequential or random); none to set them separately",
       set_or_none: put_workload,
@@ -76,7 +76,7 @@ pub static SETTINGS: &[Setting] = rows! {
       word: trial.sync }
     { Durability, name: "sync_every", kind: Count, exported: true, example: "8",
       doc: "writes of a thread per sync, with sync=each and sync=fdatasync",
-      value: trial.sync_every, put_count, SOME_COUNT }
+      value: trial.sync_every, parse_count_within, SOME_COUNT }
     { Region, name: "allocate", kind: Word, exported: true, example: "append",
       doc: "file of trials that only write: fresh (a new, empty one for each trial), append (a new one that grows), preallocated (a new one with fallocate) or recycled (its data is overwritten); none: the file as it is",
       word_or_none: trial.allocate }
@@ -94,16 +94,16 @@ pub static SETTINGS: &[Setting] = rows! {
       word: trial.buffer_memory }
     { Data, name: "compressible", aliases: ["buffer_compress_percentage"], kind: Count, unit: "percent", exported: true, example: "50%",
       doc: "share of each written 4 KiB that is zeros, in percent: what a compressor saves",
-      value: trial.compressible, put_percent }
+      value: trial.compressible, parse_percent }
     { Data, name: "verify", kind: Flag, exported: true, example: "on",
       doc: "write blocks with offset, generation and checksum, and check them after each trial, outside its time",
-      value: trial.verify, put_flag }
+      value: trial.verify, parse_flag }
     { Bounds, name: "bytes", kind: Size, unit: "bytes", exported: false, example: "1048576",
       doc: "end a trial after this many bytes over all threads; none for no limit",
-      value_or_none: trial.limit.bytes, put_bound, parse_size }
+      value_or_none: trial.limit.bytes, parse_bound, parse_size }
     { Bounds, name: "time", aliases: ["runtime"], kind: Time, unit: "s", column: "time_ns", exported: false, example: "0.25",
       doc: "end a trial after this time; none for no limit",
-      value_or_none: trial.limit.time, put_bound, parse_duration }
+      value_or_none: trial.limit.time, parse_bound, parse_duration }
     { Load, name: "rate", aliases: ["rate_iops"], kind: Rate, unit: "1/s", exported: true, example: "5000",
       doc: "requests per second over all threads, or bytes per second such as 50MB/s, issued on schedule whether or not earlier ones have completed (open loop); none to issue the next when one completes; 0 for a group that does nothing",
       set_or_none: |cell, text| put_or_none(&mut cell.trial.rate, text),
@@ -113,19 +113,19 @@ pub static SETTINGS: &[Setting] = rows! {
       word: trial.arrivals }
     { Load, name: "thinktime", kind: Time, unit: "s", column: "thinktime_ns", exported: true, example: "0.001",
       doc: "pause of a thread after each request, once it has completed; none: no pause",
-      value_or_none: trial.thinktime, put_bound, parse_duration }
+      value_or_none: trial.thinktime, parse_bound, parse_duration }
     { Records, name: "latency", kind: Flag, exported: false, example: "off",
       doc: "record the service time of every request; false for requests that are shorter than a time stamp",
-      value: trial.latency, put_flag }
+      value: trial.latency, parse_flag }
     { Records, name: "hardware_counters", kind: Flag, exported: false, example: "yes",
       doc: "count cycles, instructions, cache and TLB misses of the workers, if the machine supports it",
-      value: trial.hardware_counters, put_flag }
+      value: trial.hardware_counters, parse_flag }
     { Load, name: "sqpoll", kind: Flag, exported: false, example: "true",
       doc: "io_uring: a kernel thread polls the submission queue",
-      value: trial.sqpoll, put_flag }
+      value: trial.sqpoll, parse_flag }
     { Load, name: "iopoll", kind: Flag, exported: false, example: "yes",
       doc: "io_uring, pvsync2: poll for completions instead of taking interrupts",
-      value: trial.iopoll, put_flag }
+      value: trial.iopoll, parse_flag }
     { Cache, name: "fadvise", kind: Word, exported: true, example: "random",
       doc: "advice to the kernel on buffered reads (posix_fadvise): normal, sequential, random or noreuse; none: no advice",
       word_or_none: trial.fadvise }
@@ -147,22 +147,22 @@ pub static SETTINGS: &[Setting] = rows! {
       word_or_none: target }
     { Load, name: "ranks", kind: Count, exported: false, example: "4",
       doc: concat!("processes (ranks) that take part, of those that ", launchers!(), " started, spread evenly over hosts; none: all"),
-      value_or_none: trial.ranks, put_count_or_none }
+      value_or_none: trial.ranks, parse_count_or_none }
     { Load, name: "hosts", kind: Count, exported: false, example: "2",
       doc: concat!("hosts whose processes take part, of those that ", launchers!(), " started processes on; none: all"),
-      value_or_none: trial.hosts, put_count_or_none }
+      value_or_none: trial.hosts, parse_count_or_none }
     { Region, name: "shift", kind: Word, exported: false, example: "rank",
       doc: "whose part of the region a process (rank) reads, so that the writer's page cache is not measured: none (its own), rank (the next rank's) or host (the part of a rank on another host)",
       word: trial.shift }
     { Region, name: "files", kind: Count, exported: true, example: "8",
       doc: "files of each thread, with layout=private: requests go to each in turn; none: one file",
-      value_or_none: trial.files, put_count_or_none }
+      value_or_none: trial.files, parse_count_or_none }
     { Load, name: "rate_slack", kind: Time, unit: "s", column: "rate_slack_ns", exported: false, example: "200us",
       doc: "how late requests of a rate may start so that one sleep of a thread serves several, up to 1ms; 0 for exact starts: a thread stops sleeping 50us before each and uses its CPU until then",
-      value: trial.rate_slack, put_duration }
+      value: trial.rate_slack, parse_duration }
     { Load, name: "idle", kind: Time, unit: "s", column: "idle_ns", exported: true, example: "10s",
       doc: "time without I/O before each trial, in which caches of a drive empty and credits return; part of the budget",
-      value: idle, put_duration }
+      value: idle, parse_duration }
     { Processors, name: "nice", kind: Word, exported: false, example: "+5",
       doc: "nice value of the threads: 19 (last to get a CPU) to -20 (first; below the nice value of the process as root only); none: as the process",
       set_or_none: put_nice,
@@ -177,10 +177,10 @@ pub static SETTINGS: &[Setting] = rows! {
       get: |cell| Value::word((!cell.system.is_none()).then_some(&cell.system)) }
     { Records, name: "latency_over_time", kind: Flag, exported: false, example: "on",
       doc: "keep a latency histogram per interval of at least 100 ms, at most 512 of them (response times at a rate, else service times)",
-      value: trial.latency_over_time, put_flag }
+      value: trial.latency_over_time, parse_flag }
     { Records, name: "trace", kind: Flag, exported: false, example: "yes",
       doc: "split each request's time by layer (file system and limits, scheduler, device, wake-up) with the kernel's trace events; needs root",
-      value: trial.trace, put_flag }
+      value: trial.trace, parse_flag }
 };
 
 impl CellSpec {

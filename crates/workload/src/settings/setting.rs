@@ -1,11 +1,10 @@
 //! A row of the table of settings, and the operations on it: values are parsed into a cell.
 
 use std::str::FromStr;
-use std::time::Duration;
 
 use super::{CellSpec, SETTINGS, UNKNOWN, Value, ValueKind};
-use crate::names::ALL;
-use crate::units::{format_size, parse_duration, parse_size};
+use crate::names::{ALL, named};
+use crate::units::{format_size, parse_size};
 use crate::{Error, Result};
 
 /// Longest value, bytes: above the length of any real list, and fast to parse.
@@ -17,60 +16,29 @@ pub(super) const OR_NONE: &str = "or none, to leave it out";
 /// A word that only settings which take any word accept.
 const ANY_WORD: &str = "any-word";
 
-/// The topic of a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Topic {
-    /// The form of a request.
-    Requests,
-    /// Position of requests.
-    Region,
-    /// Number of requests, and how they are issued.
-    Load,
-    /// Durability of writes.
-    Durability,
-    /// The page cache.
-    Cache,
-    /// Written data.
-    Data,
-    /// Processors and memory.
-    Processors,
-    /// Limits of a trial.
-    Bounds,
-    /// Recorded data.
-    Records,
-    /// Programs to measure.
-    Programs,
-}
-
-impl Topic {
-    /// Every topic, in the order of the help.
-    pub const ALL: [Self; 10] = [
-        Self::Requests,
-        Self::Region,
-        Self::Load,
-        Self::Durability,
-        Self::Cache,
-        Self::Data,
-        Self::Processors,
-        Self::Bounds,
-        Self::Records,
-        Self::Programs,
-    ];
-
-    /// Heading of the topic in lists.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Requests => "What a request is",
-            Self::Region => "Where requests go",
-            Self::Load => "How requests are issued",
-            Self::Durability => "When writes are synced",
-            Self::Cache => "Page cache",
-            Self::Data => "What is written",
-            Self::Processors => "Processors and memory",
-            Self::Bounds => "What ends a trial",
-            Self::Records => "What is recorded",
-            Self::Programs => "Programs and other tools",
-        }
+named! {
+    /// The topic of a setting, with its heading in lists.
+    pub enum Topic: "topic" {
+        /// The form of a request.
+        Requests = "What a request is",
+        /// Position of requests.
+        Region = "Where requests go",
+        /// Number of requests, and how they are issued.
+        Load = "How requests are issued",
+        /// Durability of writes.
+        Durability = "When writes are synced",
+        /// The page cache.
+        Cache = "Page cache",
+        /// Written data.
+        Data = "What is written",
+        /// Processors and memory.
+        Processors = "Processors and memory",
+        /// Limits of a trial.
+        Bounds = "What ends a trial",
+        /// Recorded data.
+        Records = "What is recorded",
+        /// Programs to measure.
+        Programs = "Programs and other tools",
     }
 }
 
@@ -160,8 +128,11 @@ macro_rules! access {
     )};
     (value: $($value:tt)+) => { $crate::settings::setting::access!(@value false, $($value)+) };
     (value_or_none: $($value:tt)+) => { $crate::settings::setting::access!(@value true, $($value)+) };
-    (@value $is_optional:literal, $($at:ident).+, $put:ident $(, $with:expr)?) => {(
-        |cell, text| $put(&mut cell.$($at).+, text $(, $with)?),
+    (@value $is_optional:literal, $($at:ident).+, $parse:ident $(, $with:expr)?) => {(
+        |cell, text| {
+            cell.$($at).+ = $parse(text $(, $with)?)?;
+            Ok(())
+        },
         |cell| cell.$($at).+.into(),
         $is_optional,
     )};
@@ -271,8 +242,8 @@ pub(super) const SOME_SIZE: [u64; 2] = [1, i64::MAX as u64];
 /// Counts above 0.
 pub(super) const SOME_COUNT: [u32; 2] = [1, u32::MAX];
 
-/// Sets a size between the two `bounds`, inclusive; refuses others.
-pub(super) fn put_size(place: &mut u64, text: &str, bounds: [u64; 2]) -> Result<()> {
+/// Parses a size between the two `bounds`, inclusive; refuses others.
+pub(super) fn parse_size_within(text: &str, bounds: [u64; 2]) -> Result<u64> {
     let bytes = parse_size(text)?;
     let [least, most] = bounds;
     if !(least..=most).contains(&bytes) {
@@ -283,8 +254,7 @@ pub(super) fn put_size(place: &mut u64, text: &str, bounds: [u64; 2]) -> Result<
         return Err(Error::usage(format!("'{text}' is out of range"))
             .hint(format!("choose a size from {least} to {most}")));
     }
-    *place = bytes;
-    Ok(())
+    Ok(bytes)
 }
 
 fn parse_count(text: &str) -> Result<u64> {
@@ -297,30 +267,21 @@ fn parse_count(text: &str) -> Result<u64> {
         })
 }
 
-/// Sets a count between the two `bounds`, inclusive; refuses others.
-pub(super) fn put_count(place: &mut u32, text: &str, bounds: [u32; 2]) -> Result<()> {
+/// Parses a count between the two `bounds`, inclusive; refuses others.
+pub(super) fn parse_count_within(text: &str, bounds: [u32; 2]) -> Result<u32> {
     let [least, most] = bounds;
-    *place = u32::try_from(parse_count(text)?)
+    u32::try_from(parse_count(text)?)
         .ok()
         .filter(|count| (least..=most).contains(count))
         .ok_or_else(|| {
             Error::usage(format!("'{text}' is out of range"))
                 .hint(format!("choose a number from {least} to {most}"))
-        })?;
-    Ok(())
+        })
 }
 
-pub(super) fn put_duration(place: &mut Duration, text: &str) -> Result<()> {
-    *place = parse_duration(text)?;
-    Ok(())
-}
-
-/// Sets a count above 0, or none.
-pub(super) fn put_count_or_none(place: &mut Option<u32>, text: &str) -> Result<()> {
-    put_bound(place, text, |text| {
-        let mut count = 0;
-        put_count(&mut count, text, SOME_COUNT).map(|()| count)
-    })
+/// Parses a count above 0, or none.
+pub(super) fn parse_count_or_none(text: &str) -> Result<Option<u32>> {
+    parse_bound(text, |text| parse_count_within(text, SOME_COUNT))
 }
 
 pub(super) fn put_active(cell: &mut CellSpec, text: &str) -> Result<()> {
@@ -328,11 +289,6 @@ pub(super) fn put_active(cell: &mut CellSpec, text: &str) -> Result<()> {
         ALL => None,
         _ => Some(text.parse()?),
     };
-    Ok(())
-}
-
-pub(super) fn put_percent(place: &mut u8, text: &str) -> Result<()> {
-    *place = parse_percent(text)?;
     Ok(())
 }
 
@@ -360,37 +316,32 @@ pub(super) fn put_batch(cell: &mut CellSpec, text: &str) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn put_flag(place: &mut bool, text: &str) -> Result<()> {
-    *place = match text {
-        "true" | "yes" | "on" | "1" => true,
-        "false" | "no" | "off" | "0" => false,
+pub(super) fn parse_flag(text: &str) -> Result<bool> {
+    match text {
+        "true" | "yes" | "on" | "1" => Ok(true),
+        "false" | "no" | "off" | "0" => Ok(false),
         _ => {
-            return Err(Error::usage(format!("'{text}' is neither true nor false"))
-                .hint("write true or false"));
+            Err(Error::usage(format!("'{text}' is neither true nor false"))
+                .hint("write true or false"))
         }
-    };
-    Ok(())
+    }
 }
 
-/// Sets or removes a limit of a trial, or a pause.
-pub(super) fn put_bound<T>(
-    place: &mut Option<T>,
-    text: &str,
-    parse: fn(&str) -> Result<T>,
-) -> Result<()>
+/// Parses a limit of a trial, or a pause; or none.
+pub(super) fn parse_bound<T>(text: &str, parse: fn(&str) -> Result<T>) -> Result<Option<T>>
 where
     T: PartialEq + Default,
 {
-    *place = match text {
-        "none" => None,
-        _ => Some(parse(text)?),
-    };
-    if *place == Some(T::default()) {
+    if text == "none" {
+        return Ok(None);
+    }
+    let value = parse(text)?;
+    if value == T::default() {
         return Err(
             Error::usage(format!("'{text}' is not above zero")).hint("give a value above zero")
         );
     }
-    Ok(())
+    Ok(Some(value))
 }
 
 /// Sets an optional value.
