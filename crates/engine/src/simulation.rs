@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::list::RequestList;
-use crate::trial::{check_list, merge, merge_groups, sum};
+use crate::trial::{check_list, merge, merge_groups, outcome_of_group};
 use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_workload::counters::Counters;
@@ -77,7 +77,7 @@ pub fn run(
     check(spec)?;
     check_in_flight([spec])?;
     let machine = machine(disk, start_ns, stop);
-    run_workers(workers(spec, 0, &machine), &machine)
+    run_workers(workers(spec, 0, &machine), &[], &machine)
 }
 
 /// As [`run`], with the requests of a list in place of a pattern: by its times if the trial has a rate, otherwise each as soon as
@@ -102,7 +102,7 @@ pub fn run_list(
         id: 0,
         machine: &machine,
     };
-    run_workers(vec![Worker::listed(place, list)], &machine)
+    run_workers(vec![Worker::listed(place, list)], &[], &machine)
 }
 
 /// Disk, clock and stop flag for the workers of a trial.
@@ -116,12 +116,27 @@ fn machine<'a>(disk: &'a mut dyn Disk, start_ns: u64, stop: &'a AtomicBool) -> M
     }
 }
 
-/// Carries the only group of a trial out.
-fn run_workers(mut workers: Vec<Worker<'_>>, machine: &Machine<'_>) -> Result<(Outcome, u64)> {
+/// Carries the workers of a trial out, which belong to these groups if there are several.
+fn run_workers(
+    mut workers: Vec<Worker<'_>>,
+    groups: &[GroupTrial],
+    machine: &Machine<'_>,
+) -> Result<(Outcome, u64)> {
+    let clock = &machine.clock;
     let now = carry_out(&mut workers, machine)?;
-    let outcomes = workers.into_iter().map(Worker::into_outcome).collect();
-    let spare = SpareHistograms::default();
-    let outcome = merge(outcomes, &machine.clock, seen(), 0.0, &spare);
+    let all: Vec<_> = workers.into_iter().map(Worker::into_outcome).collect();
+    let start = all.iter().map(|worker| worker.start).min().unwrap_or(0);
+    let mut rest = all.as_slice();
+    let of_group = |group: &GroupTrial| {
+        let own = rest.split_off(..group.trial.threads as usize);
+        outcome_of_group(group, own.unwrap_or_default(), start, clock)
+    };
+    let apart: Vec<GroupOutcome> = groups.iter().map(of_group).collect();
+    let mut outcome = merge(all, clock, seen(), 0.0, &SpareHistograms::default());
+    if !apart.is_empty() {
+        merge_groups(&mut outcome, &apart);
+    }
+    outcome.groups = apart;
     match outcome.elapsed_ns {
         0 if outcome.ended != Ended::Interrupted => Err(takes_no_time()),
         _ => Ok((outcome, now)),
@@ -140,7 +155,6 @@ pub fn run_groups(
 ) -> Result<(Outcome, u64)> {
     check_in_flight(groups.iter().map(|group| &group.trial))?;
     let machine = machine(disk, start_ns, stop);
-    let clock = &machine.clock;
     let mut all: Vec<Worker<'_>> = Vec::new();
     for group in groups {
         check(&group.trial)?;
@@ -151,29 +165,7 @@ pub fn run_groups(
         }
         all.append(&mut own);
     }
-    let now = carry_out(&mut all, &machine)?;
-    let all: Vec<_> = all.into_iter().map(Worker::into_outcome).collect();
-    let starts = all.iter().map(|worker| worker.start);
-    let start = starts.min().unwrap_or(start_ns);
-    let mut apart = Vec::with_capacity(groups.len());
-    let mut rest = all.as_slice();
-    for group in groups {
-        let (own, others) = rest.split_at(group.trial.threads as usize);
-        rest = others;
-        let first = own.iter().map(|worker| worker.start).min();
-        apart.push(GroupOutcome {
-            group: group.group,
-            start_ns: first.unwrap_or(start) - start,
-            outcome: sum(own, clock),
-        });
-    }
-    let mut outcome = merge(all, clock, seen(), 0.0, &SpareHistograms::default());
-    merge_groups(&mut outcome, &apart);
-    outcome.groups = apart;
-    match outcome.elapsed_ns {
-        0 if outcome.ended != Ended::Interrupted => Err(takes_no_time()),
-        _ => Ok((outcome, now)),
-    }
+    run_workers(all, groups, &machine)
 }
 
 /// Checks the settings of some workers.

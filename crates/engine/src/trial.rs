@@ -27,7 +27,7 @@ use barrier::{Alone, Phase, StartBarrier, Temperatures, wait_for_end};
 use files::{Files, pay_sync};
 pub use files::{files_of, owes_sync, write_out};
 use groups::run_side;
-pub(crate) use groups::{check_list, merge, merge_groups, sum};
+pub(crate) use groups::{check_list, merge, merge_groups, outcome_of_group};
 pub use groups::{run_groups, run_list};
 use iolab_host::clock::Clock;
 use iolab_host::observation;

@@ -84,15 +84,10 @@ pub fn run_groups(
     let mut apart = Vec::with_capacity(groups.len());
     let each = sides.iter().zip(groups).zip(&carried.workers);
     for (((side, group), workers), traced) in each.zip(carried.traced.each) {
-        let mut outcome = sum(workers, clock);
-        outcome.traced = traced;
-        side.settle(&mut outcome, &signed(workers), stop)?;
-        let first = workers.iter().map(|worker| worker.start).min();
-        apart.push(GroupOutcome {
-            group: group.group,
-            start_ns: clock.ns_between(start, first.unwrap_or(start)),
-            outcome,
-        });
+        let mut own = outcome_of_group(group, workers, start, clock);
+        own.outcome.traced = traced;
+        side.settle(&mut own.outcome, &signed(workers), stop)?;
+        apart.push(own);
     }
     let workers = carried.workers.into_iter().flatten().collect();
     let spare = &memory.histograms;
@@ -229,8 +224,23 @@ pub(crate) fn merge(
     merged
 }
 
+/// The outcome of a group's workers, in a trial that began at the stamp `start`.
+pub(crate) fn outcome_of_group(
+    group: &GroupTrial,
+    workers: &[WorkerOutcome],
+    start: u64,
+    clock: &Clock,
+) -> GroupOutcome {
+    let first = workers.iter().map(|worker| worker.start).min();
+    GroupOutcome {
+        group: group.group,
+        start_ns: clock.ns_between(start, first.unwrap_or(start)),
+        outcome: sum(workers, clock),
+    }
+}
+
 /// The outcome of some workers, with the kernel's counters of their threads; without a series.
-pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
+fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
     let mut merged = Outcome::default();
     let (mut first_start, mut last_start) = (u64::MAX, 0);
     let (mut first_end, mut last_end) = (u64::MAX, 0);
