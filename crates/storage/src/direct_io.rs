@@ -133,37 +133,31 @@ impl OpenMode {
         }
     }
 
+    /// Flags for the system call, with the kernel's names.
+    fn named_flags(self) -> impl Iterator<Item = (OFlags, &'static str)> {
+        let access = match self.write {
+            true => (OFlags::RDWR, "O_RDWR"),
+            false => (OFlags::RDONLY, "O_RDONLY"),
+        };
+        let further = [
+            (self.direct, (OFlags::DIRECT, "O_DIRECT")),
+            (self.osync, (O_SYNC, "O_SYNC")),
+            (self.odsync, (O_DSYNC, "O_DSYNC")),
+        ];
+        let further = further.into_iter().filter(|(wanted, _)| *wanted);
+        std::iter::once(access).chain(further.map(|(_, flag)| flag))
+    }
+
     /// Flags for the system call.
     pub(crate) fn flags(self) -> OFlags {
-        let access = match self.write {
-            true => OFlags::RDWR,
-            false => OFlags::RDONLY,
-        };
-        [
-            (self.direct, OFlags::DIRECT),
-            (self.osync, O_SYNC),
-            (self.odsync, O_DSYNC),
-        ]
-        .into_iter()
-        .filter(|(wanted, _)| *wanted)
-        .fold(access, |flags, (_, flag)| flags | flag)
+        self.named_flags().map(|(flag, _)| flag).collect()
     }
 }
 
 /// Flags by the kernel's names.
 impl fmt::Display for OpenMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let access = if self.write { "O_RDWR" } else { "O_RDONLY" };
-        let names: Vec<&str> = [
-            (true, access),
-            (self.direct, "O_DIRECT"),
-            (self.osync, "O_SYNC"),
-            (self.odsync, "O_DSYNC"),
-        ]
-        .into_iter()
-        .filter(|(set, _)| *set)
-        .map(|(_, name)| name)
-        .collect();
+        let names: Vec<&str> = self.named_flags().map(|(_, name)| name).collect();
         f.write_str(&names.join("|"))
     }
 }

@@ -71,6 +71,12 @@ pub(super) fn on_transfer(
     remedied(Error::failed(message), errno)
 }
 
+/// Error `fsync of PATH failed: REASON`, of kind [`Failed`](iolab_workload::Kind::Failed).
+pub(super) fn on_sync(path: &Path, errno: Errno) -> Error {
+    let message = format!("fsync of {} failed: {}", path.display(), reason(errno));
+    remedied(Error::failed(message), errno)
+}
+
 /// Errno that an error of the standard library carries.
 pub(super) fn of_std(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)

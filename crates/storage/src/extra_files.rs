@@ -259,14 +259,7 @@ impl Filling<'_> {
             match rustix::fs::fsync(self.buffered) {
                 Ok(()) => return Ok(()),
                 Err(Errno::INTR) => {}
-                Err(errno) => {
-                    let message = format!(
-                        "fsync of {} failed: {}",
-                        self.path.display(),
-                        errno::reason(errno)
-                    );
-                    return Err(errno::remedied(Error::failed(message), errno));
-                }
+                Err(errno) => return Err(errno::on_sync(self.path, errno)),
             }
         }
     }

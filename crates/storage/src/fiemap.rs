@@ -70,13 +70,13 @@ struct Fiemap {
     extents: [FiemapExtent; EXTENTS],
 }
 
-/// Passes the first extents of a range to `see`, in ascending order and at most [`EXTENTS`]; `None` where the
-/// file system does not report them.
-pub(crate) fn with_extents<T>(
+/// Shows each part of `range` in one answer of the kernel, in ascending order: with its extent, or `None` in a hole. Returns the end
+/// of what was shown; `None` if the file system does not list extents.
+pub fn show_parts(
     file: &File,
     range: &Range<u64>,
-    see: impl FnOnce(&[FiemapExtent]) -> T,
-) -> Option<T> {
+    show: impl FnMut(Range<u64>, Option<&FiemapExtent>),
+) -> Option<u64> {
     let mut map = Fiemap {
         head: FiemapHead {
             fm_start: range.start,
@@ -92,17 +92,7 @@ pub(crate) fn with_extents<T>(
     // outlives the call, which writes nothing beyond it.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), REQUEST as _, &raw mut map) };
     let count = (map.head.fm_mapped_extents as usize).min(EXTENTS);
-    (result == 0).then(|| see(&map.extents[..count]))
-}
-
-/// Shows each part of `range` in one answer of the kernel, in ascending order: with its extent, or `None` in a hole. Returns the end
-/// of what was shown; `None` if the file system does not list extents.
-pub fn show_parts(
-    file: &File,
-    range: &Range<u64>,
-    show: impl FnMut(Range<u64>, Option<&FiemapExtent>),
-) -> Option<u64> {
-    with_extents(file, range, |extents| show_extents(extents, range, show))
+    (result == 0).then(|| show_extents(&map.extents[..count], range, show))
 }
 
 /// Shows each part of `range` that a list of extents describes: all of it, unless the list is full.

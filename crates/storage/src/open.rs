@@ -47,7 +47,7 @@ impl Prepared {
             users::check_directory(&found)?;
             scratch::check_writable(&found.handle, &found.path)?;
             if cleans {
-                notes.extend(scratch::remove_leftovers(&found.handle, &found.path));
+                notes.extend(scratch::remove_leftovers(&found.handle, &found.path, &[]));
             }
         } else {
             need.beside.check_existing(&found.path)?;
@@ -145,7 +145,7 @@ impl Target {
         if found.file_type() == FileType::Directory {
             check_stores(&found)?;
             users::check_directory(&found)?;
-            scratch::remove_leftovers_but(&found.handle, &found.path, live);
+            scratch::remove_leftovers(&found.handle, &found.path, live);
         }
         Ok(())
     }

@@ -53,21 +53,15 @@ impl<'a> ProcessStat<'a> {
         })
     }
 
+    /// Whether the process has ended and waits for its parent to collect it.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.fields.first(), Some(&("Z" | "X")))
+    }
+
     /// Number in a field, by the numbers of the manual page: 4 and higher.
     pub fn number(&self, field: usize) -> Option<u64> {
         self.fields.get(field.checked_sub(3)?)?.parse().ok()
     }
-}
-
-/// Start of a process or thread, in ticks since boot, from its `stat`.
-pub fn started_ticks(stat: &str) -> Option<u64> {
-    ProcessStat::parse(stat)?.number(22)
-}
-
-/// Whether a process has ended and waits for its parent to collect it, from its `stat`.
-pub fn has_ended(stat: &str) -> bool {
-    let stat = ProcessStat::parse(stat);
-    stat.is_some_and(|stat| matches!(stat.fields.first(), Some(&("Z" | "X"))))
 }
 
 /// CPU time of all CPUs together since boot, clock ticks (proc_stat(5)).

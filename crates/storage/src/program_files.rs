@@ -44,7 +44,7 @@ impl ProgramFiles {
         lent_descriptor::check()?;
         let dir = found.path;
         scratch::check_writable(&found.handle, &dir)?;
-        let mut notes = scratch::remove_leftovers(&found.handle, &dir);
+        let mut notes = scratch::remove_leftovers(&found.handle, &dir, &[]);
         let total = total(sizes)?;
         let sources = Sources::of_directory(&found.handle, &dir)?;
         match sources.room()? {

@@ -41,7 +41,7 @@ mod leftovers;
 pub(super) use footer::{FOOTER_LEN, check_count};
 use footer::{Listed, ListedFile, Register};
 pub use leftovers::leftover_bytes;
-pub(super) use leftovers::{remove_leftovers, remove_leftovers_but};
+pub(super) use leftovers::remove_leftovers;
 
 const PREFIX: &str = ".iolab-scratch-";
 const DIGITS: usize = 16;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::fstat;
 
-use super::fiemap::{DELALLOC, ENCODED, EXTENTS, UNKNOWN, with_extents};
+use super::fiemap::{DELALLOC, ENCODED, FiemapExtent, UNKNOWN, show_parts};
 use super::sysfs::{self, Number};
 use super::{Target, TargetKind, device_under, mounts};
 use iolab_workload::Error;
@@ -230,22 +230,15 @@ fn extents(file: &File, range: &Range<u64>) -> Option<Vec<Extent>> {
     let mut all: Vec<Extent> = Vec::new();
     let mut at = range.start;
     while at < range.end {
-        let next = with_extents(file, &(at..range.end), |seen| {
-            let placed = seen
-                .iter()
-                .filter(|extent| extent.fe_flags & (UNKNOWN | DELALLOC | ENCODED) == 0);
-            all.extend(placed.map(|extent| Extent {
-                offset: extent.fe_logical,
-                bytes: extent.fe_length,
-                physical: extent.fe_physical,
+        at = show_parts(file, &(at..range.end), |part, extent| {
+            let placed =
+                |extent: &&FiemapExtent| extent.fe_flags & (UNKNOWN | DELALLOC | ENCODED) == 0;
+            all.extend(extent.filter(placed).map(|extent| Extent {
+                offset: part.start,
+                bytes: part.end - part.start,
+                physical: extent.fe_physical + (part.start - extent.fe_logical),
             }));
-            let last = seen.last().filter(|_| seen.len() == EXTENTS);
-            last.map(|last| last.fe_logical + last.fe_length)
         })?;
-        match next {
-            Some(next) if next > at => at = next,
-            _ => break,
-        }
     }
     Some(all)
 }

@@ -12,7 +12,7 @@ use rustix::path::Arg;
 use iolab_workload::{Error, Result};
 
 use super::super::errno;
-use super::super::procfs;
+use super::super::procfs::{self, ProcessStat};
 
 /// Length of the footer, after the usable region, bytes.
 pub(in super::super) const FOOTER_LEN: u64 = 64 << 10;
@@ -91,13 +91,11 @@ impl Maker {
     fn of(process: u32) -> Option<Self> {
         let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
-        if procfs::has_ended(&stat) {
-            return None;
-        }
+        let stat = ProcessStat::parse(&stat).filter(|stat| !stat.has_ended())?;
         Some(Self {
             boot: u128::from_str_radix(&procfs::boot_id()?.replace('-', ""), 16).ok()?,
             process,
-            started: procfs::started_ticks(&stat)?,
+            started: stat.number(22)?,
         })
     }
 
@@ -159,17 +157,8 @@ pub(super) fn mark(file: &File, path: &Path, region: u64) -> Result<()> {
         errno::on_transfer("pwrite", FOOTER_LEN, region, path, errno::of_std(&error))
     })?;
     // Synced before anything else, so that a crash leaves a file that the next run recognises.
-    file.sync_all().map_err(|error| {
-        let errno = errno::of_std(&error);
-        errno::remedied(
-            Error::failed(format!(
-                "fsync of {} failed: {}",
-                path.display(),
-                errno::reason(errno)
-            )),
-            errno,
-        )
-    })
+    file.sync_all()
+        .map_err(|error| errno::on_sync(path, errno::of_std(&error)))
 }
 
 /// Refuses more files than the list can hold at once.

@@ -56,16 +56,11 @@ pub fn leftover_bytes(dir: &Path) -> u64 {
     own.fold(0, u64::saturating_add)
 }
 
-/// Removes scratch files of dead runs from a directory, with a note for each.
+/// Removes scratch files of dead runs from a directory, with a note for each. The files `live` are left alone: their locks may not
+/// be visible here.
 ///
 /// Files that are not certainly iolab's left-overs stay, and so do unreadable ones.
-pub(in super::super) fn remove_leftovers(dir: impl AsFd, path: &Path) -> Vec<String> {
-    remove_leftovers_but(dir, path, &[])
-}
-
-/// As [`remove_leftovers`], but leaves these files alone: they are live, and their locks may not be visible
-/// here.
-pub(in super::super) fn remove_leftovers_but(
+pub(in super::super) fn remove_leftovers(
     dir: impl AsFd,
     path: &Path,
     live: &[String],
