@@ -110,17 +110,14 @@ fn a_failing_mechanism_awaits_requests_without_counting() {
     for way in ["latency=true", "latency=false", "rate=1000000000"] {
         for keeps in [0, 1] {
             let (outcome, buffers) = run(keeps, way);
-            assert_eq!(
-                (outcome.account.ended, outcome.account.errors),
-                (Ended::Failed, 1)
-            );
-            let failure = outcome.account.failure.expect("a failure");
+            let account = outcome.account;
+            assert_eq!((account.ended, account.errors), (Ended::Failed, 1));
             let expected = ("io_uring_enter", libc::ENXIO);
-            let Failure::Request(failure) = failure else {
-                panic!("{failure:?}");
+            let Some(Failure::Request(failure)) = account.failure else {
+                panic!("{:?}", account.failure);
             };
             assert_eq!((failure.syscall, failure.errno), expected);
-            assert_eq!(outcome.account.operations.read.requests, 3);
+            assert_eq!(account.operations.read.requests, 3);
             assert_eq!(buffers.home().len(), DEPTH as usize - keeps);
         }
     }
