@@ -46,7 +46,7 @@ fn part(definition: &PartDefinition, seed: u64) -> Result<Box<dyn Model>, String
         PartDefinition::Cache(cache) => Box::new(Cache::new(cache, part(&cache.inner, seed)?)?),
         PartDefinition::WriteBack(cache) => {
             let block = cache.inner.block();
-            Box::new(WriteBack::new(cache, block, part(&cache.inner, seed)?)?)
+            Box::new(WriteBack::new(cache, block, part(&cache.inner, seed)?))
         }
         PartDefinition::Noise(noise) => {
             let (own, inner) = apart(seed);
@@ -57,7 +57,7 @@ fn part(definition: &PartDefinition, seed: u64) -> Result<Box<dyn Model>, String
             Box::new(Stall::new(stall, own, part(&stall.inner, inner)?))
         }
         PartDefinition::Split(split) => {
-            Box::new(Split::new(split.bytes, part(&split.inner, seed)?)?)
+            Box::new(Split::new(split.bytes, part(&split.inner, seed)?))
         }
     })
 }

@@ -360,9 +360,6 @@ impl Arm {
     ///
     /// A message about a speed of zero, a curve without points, or a curve with negative times.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Result<Self, String> {
-        if !(mechanics.rpm.is_finite() && mechanics.rpm > 0.0) {
-            return Err(format!("rpm = {}: not a speed", mechanics.rpm));
-        }
         // A constant access time replaces the times of seeks.
         let distances = match mechanics.constant_access_ms {
             Some(_) => 1..1,

@@ -168,19 +168,8 @@ pub struct WriteBack {
 
 impl WriteBack {
     /// Puts the cache of a definition in front of a model whose blocks have `block` bytes.
-    ///
-    /// # Errors
-    ///
-    /// A cache of 0 bytes, or a rate of 0.
-    pub fn new(
-        definition: &WriteBackDefinition,
-        block: u64,
-        inner: Box<dyn Model>,
-    ) -> Result<Self, String> {
-        if definition.bytes == 0 || definition.drain_mb_s.is_some_and(|rate| rate <= 0.0) {
-            return Err("a cache for writes needs room, and a rate at which they leave it".into());
-        }
-        Ok(Self {
+    pub fn new(definition: &WriteBackDefinition, block: u64, inner: Box<dyn Model>) -> Self {
+        Self {
             inner,
             bytes: definition.bytes,
             hit: (definition.hit_us * 1e3).round() as Ns,
@@ -198,7 +187,7 @@ impl WriteBack {
             reading: 0,
             finished: Vec::new(),
             done: Done::default(),
-        })
+        }
     }
 
     /// The whole blocks of a range.

@@ -301,22 +301,15 @@ pub struct Split {
 }
 
 impl Split {
-    /// Bounds each request to a model to `bytes` bytes.
-    ///
-    /// # Errors
-    ///
-    /// A bound of 0 bytes.
-    pub fn new(bytes: u64, inner: Box<dyn Model>) -> Result<Self, String> {
-        if bytes == 0 {
-            return Err("requests cannot be split into pieces of 0 bytes".into());
-        }
-        Ok(Self {
+    /// Bounds each request to a model to `bytes` bytes, which are more than 0.
+    pub fn new(bytes: u64, inner: Box<dyn Model>) -> Self {
+        Self {
             inner,
             bytes,
             parents: Slab::default(),
             finished: Vec::new(),
             done: Done::default(),
-        })
+        }
     }
 }
 

@@ -89,7 +89,7 @@ impl Ftl {
         let flash = &definition.flash;
         let dies = u64::from(flash.channels) * u64::from(flash.chips) * u64::from(flash.dies);
         let page = flash.page * u64::from(flash.planes);
-        if page == 0 || !page.is_multiple_of(SLOT) {
+        if !page.is_multiple_of(SLOT) {
             return Err(format!(
                 "a page of {page} bytes over all planes does not hold slots of {SLOT} bytes"
             ));
@@ -105,10 +105,7 @@ impl Ftl {
         let physical = dies
             .saturating_mul(flash.blocks.into())
             .saturating_mul(block_slots);
-        if physical == 0
-            || physical >= u64::from(NONE)
-            || !(0.0..=100.0).contains(&definition.over_provisioning)
-        {
+        if physical >= u64::from(NONE) {
             return Err(format!(
                 "{physical} slots of flash: from 1 to {} are supported",
                 NONE - 1
