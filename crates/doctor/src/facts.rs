@@ -255,15 +255,12 @@ fn of_file(target: &Target) -> TargetContent {
     let file = target.file();
     let attributes = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())
         .map_or(StatxAttributes::empty(), |statx| statx.stx_attributes);
-    let written = written(target).unwrap_or(Written {
-        looked: 0,
-        empty: 0,
-        longest: Some((0, target.size())),
-    });
+    let (looked_bytes, empty_bytes, written) =
+        written(target).unwrap_or((0, 0, Some((0, target.size()))));
     TargetContent {
-        looked_bytes: written.looked,
-        empty_bytes: written.empty,
-        written: written.longest,
+        looked_bytes,
+        empty_bytes,
+        written,
         length: file.metadata().ok().map(|data| data.len()),
         allocated_bytes: file.metadata().ok().map(|data| data.blocks() * 512),
         compressed_bytes: compressed_bytes(file, target.size(), TIME_MAX).unwrap_or(0),
@@ -273,32 +270,22 @@ fn of_file(target: &Target) -> TargetContent {
     }
 }
 
-struct Written {
-    looked: u64,
-    empty: u64,
-    longest: Option<(u64, u64)>,
-}
-
-/// Written stretches by lseek(2), which counts reserved space as a hole; `None` where the file system does not
-/// report them.
-fn written(target: &Target) -> Option<Written> {
+/// Bytes of a file that were looked at and bytes among them that were never written, by lseek(2), which counts reserved space as a
+/// hole; and the longest written stretch. `None` where the file system does not report them.
+fn written(target: &Target) -> Option<(u64, u64, Option<(u64, u64)>)> {
     let (file, end, began) = (target.file(), target.size(), Instant::now());
-    let mut seen = Written {
-        looked: 0,
-        empty: 0,
-        longest: None,
-    };
-    while seen.looked < end && began.elapsed() < TIME_MAX {
-        let data = next_data(file, seen.looked, end)?;
-        seen.empty += data.start - seen.looked;
-        seen.looked = data.end;
-        let length = |(from, to): (u64, u64)| to - from;
+    let (mut looked, mut empty, mut longest) = (0, 0, None);
+    let length = |(from, to): (u64, u64)| to - from;
+    while looked < end && began.elapsed() < TIME_MAX {
+        let data = next_data(file, looked, end)?;
+        empty += data.start - looked;
+        looked = data.end;
         let stretch = (data.start, data.end);
-        if length(stretch) > seen.longest.map_or(0, length) {
-            seen.longest = Some(stretch);
+        if length(stretch) > longest.map_or(0, length) {
+            longest = Some(stretch);
         }
     }
-    Some(seen)
+    Some((looked, empty, longest))
 }
 
 #[cfg(test)]

@@ -47,15 +47,11 @@ pub fn snapshot(stacks: &[Stack]) -> Counters {
     let disks = device::read_disks(stacks);
     let device = device::read_devices(stacks);
     Counters {
-        process_io: io_of("/proc/self/io"),
         nfs: nfs::read(stacks),
-        usage: usage_of(libc::RUSAGE_SELF),
         device: device.map(|counted| counted.stat),
         bottom: disks.map(|counted| device::bottom(stacks, counted.stat)),
-        hardware: Hardware::default(),
         pressure,
-        buffer_piece_bytes: None,
-        drive_millidegrees: None,
+        ..of_this_process()
     }
 }
 
@@ -98,14 +94,12 @@ pub fn since_with(
     ago: Duration,
     stacks: &[Stack],
 ) -> Counters {
-    let Counters {
-        usage, process_io, ..
-    } = process;
     let device = device::read_devices(stacks);
     let disks = device::read_disks(stacks);
     // A device that does not count has unknown traffic, not zero traffic. Without an account, a trial is
     // assumed to have done I/O.
-    let spent = process_io
+    let spent = process
+        .process_io
         .zip(earlier.process_io)
         .map(|(now, then)| now.since(then));
     let did_io = spent.is_none_or(|io| io.read_bytes > 0 || io.write_bytes > 0);
@@ -115,18 +109,15 @@ pub fn since_with(
     };
     let below = known(disks, earlier.bottom.map(|bottom| bottom.stat));
     let now = Counters {
-        process_io,
         nfs: nfs::read(stacks),
-        usage,
         device: known(device, earlier.device),
         bottom: below.map(|stat| device::bottom(stacks, stat)),
-        hardware: earlier.hardware,
         pressure: Pressure {
             cpu_khz: frequency_khz(),
             ..known_after(ago, read())
         },
-        buffer_piece_bytes: None,
         drive_millidegrees: thermometer(Path::new("/sys"), stacks).read(),
+        ..process
     };
     now.since(earlier)
 }

@@ -13,7 +13,6 @@ use crate::pseudo_files::{chosen, number_of, text_of};
 use crate::{cgroup, counters};
 use iolab_storage::Stack;
 use iolab_storage::procfs::{self, CpuTicks, ProcessStat};
-use iolab_workload::counters::Counters;
 use iolab_workload::table;
 
 /// Names of the machine.
@@ -301,9 +300,29 @@ pub struct Load {
 impl Load {
     /// Watches the machine and the target's devices for `span`.
     pub fn look(proc: &Path, stack: &Stack, span: Duration) -> Self {
-        let before = Snapshot::take(proc, stack);
+        let stacks = std::slice::from_ref(stack);
+        let (tasks_before, began) = (tasks(proc), Instant::now());
+        let (busy_before, before) = (busy_ticks(proc), counters::snapshot(stacks));
         std::thread::sleep(span);
-        before.until_now(proc, stack)
+        let counters = counters::since(&before, began.elapsed(), stacks);
+        let busy = busy_ticks(proc).zip(busy_before);
+        let seconds = began.elapsed().as_secs_f64().max(1e-3);
+        let per_second = procfs::clock_ticks_per_second() as f64;
+        let cpus = |ticks: u64| ticks as f64 / per_second / seconds;
+        let rate = |count: u64| count as f64 / seconds;
+        let share = |ns: u64| (ns as f64 / 1e9 / seconds).min(1.0);
+        // Whole disk where possible: traffic with its other partitions counts too.
+        let device = counters.bottom.map(|b| b.stat).or(counters.device);
+        let pressure = counters.pressure;
+        Self {
+            cpus_busy: busy.map(|(now, then)| cpus(now.saturating_sub(then))),
+            cpus_stolen: pressure.steal_ns.map(|ns| ns as f64 / 1e9 / seconds),
+            busiest: busiest(&tasks(proc), &tasks_before).map(|(name, ticks)| (name, cpus(ticks))),
+            memory_stall: pressure.memory_stall_ns.map(share),
+            device_read_rate: device.map(|d| rate(d.read_bytes)),
+            device_write_rate: device.map(|d| rate(d.write_bytes)),
+            device_request_rate: device.map(|d| rate(d.read_ios + d.write_ios)),
+        }
     }
 }
 
@@ -315,52 +334,7 @@ struct Task {
     ticks: u64,
 }
 
-#[derive(Debug)]
-struct Snapshot {
-    tasks: Vec<Task>,
-    at: Instant,
-    busy_ticks: Option<u64>,
-    counters: Counters,
-}
-
-impl Snapshot {
-    fn take(proc: &Path, stack: &Stack) -> Self {
-        Self {
-            tasks: tasks(proc),
-            at: Instant::now(),
-            busy_ticks: busy_ticks_now(proc),
-            counters: counters::snapshot(std::slice::from_ref(stack)),
-        }
-    }
-
-    fn until_now(&self, proc: &Path, stack: &Stack) -> Load {
-        let stacks = std::slice::from_ref(stack);
-        let counters = counters::since(&self.counters, self.at.elapsed(), stacks);
-        let busy_ticks = busy_ticks_now(proc);
-        let seconds = self.at.elapsed().as_secs_f64().max(1e-3);
-        let per_second = procfs::clock_ticks_per_second() as f64;
-        let cpus = |ticks: u64| ticks as f64 / per_second / seconds;
-        let rate = |count: u64| count as f64 / seconds;
-        let share = |ns: u64| (ns as f64 / 1e9 / seconds).min(1.0);
-        // Whole disk where possible: traffic with its other partitions counts too.
-        let device = counters.bottom.map(|b| b.stat).or(counters.device);
-        let busy = busy_ticks.zip(self.busy_ticks);
-        Load {
-            cpus_busy: busy.map(|(now, then)| cpus(now.saturating_sub(then))),
-            cpus_stolen: counters
-                .pressure
-                .steal_ns
-                .map(|ns| ns as f64 / 1e9 / seconds),
-            busiest: busiest(&tasks(proc), &self.tasks).map(|(name, ticks)| (name, cpus(ticks))),
-            memory_stall: counters.pressure.memory_stall_ns.map(share),
-            device_read_rate: device.map(|d| rate(d.read_bytes)),
-            device_write_rate: device.map(|d| rate(d.write_bytes)),
-            device_request_rate: device.map(|d| rate(d.read_ios + d.write_ios)),
-        }
-    }
-}
-
-fn busy_ticks_now(proc: &Path) -> Option<u64> {
+fn busy_ticks(proc: &Path) -> Option<u64> {
     Some(CpuTicks::parse(&fs::read_to_string(proc.join("stat")).ok()?)?.busy)
 }
 

@@ -38,8 +38,8 @@ use iolab_workload::{Error, Result};
 
 pub use device_requests::{DiskRequest, disk_requests};
 pub use event::{
-    DiskNumber, Edge, Event, Step, TraceEventKind, TracedPlaces, TracedThreads, Transfer,
-    kernel_number,
+    DiskNumber, Edge, Event, Step, ThreadMoment, TraceEventKind, TracedPlaces, TracedThreads,
+    Transfer, kernel_number,
 };
 pub use join::TracedRequest;
 
@@ -139,7 +139,7 @@ impl Tracer {
         instance.write("buffer_percent", &READ_FROM_PERCENT.to_string())?;
         let mut decoder = Decoder::default();
         let of_syncs = SYNC_SOURCES.into_iter().chain(SYNC_CALL_SOURCES);
-        let of_syncs = of_syncs.filter(|(path, _)| instance.knows(path));
+        let of_syncs = of_syncs.filter(|(path, _)| has_event(&instance.tracefs, path));
         let of_threads = THREAD_SOURCES.into_iter().chain([BEGAN_SOURCE]);
         for source in BLOCK_SOURCES.into_iter().chain(of_threads).chain(of_syncs) {
             let (path, kind) = source;
@@ -302,6 +302,12 @@ const PREFIX: &str = "iolab-";
 /// Number of instances that this process has made.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
+/// Whether the kernel has an event.
+fn has_event(tracefs: &OwnedFd, event: &str) -> bool {
+    let path = format!("events/{event}");
+    accessat(tracefs, path, Access::EXISTS, AtFlags::empty()).is_ok()
+}
+
 /// An instance, removed when dropped.
 struct Instance {
     tracefs: OwnedFd,
@@ -328,33 +334,16 @@ impl Instance {
         )
         .map_err(|errno| refused("tracefs cannot be written", errno))?;
         for event in events {
-            accessat(
-                &tracefs,
-                format!("events/{event}"),
-                Access::EXISTS,
-                AtFlags::empty(),
-            )
-            .map_err(|_| {
-                Error::usage(format!(
+            if !has_event(&tracefs, event) {
+                return Err(Error::usage(format!(
                     "cannot record trace events: this kernel has no {event}"
                 ))
                 .hint(
                     "it needs Linux 6.5 with CONFIG_BLK_DEV_IO_TRACE; measure without trace events",
-                )
-            })?;
+                ));
+            }
         }
         Ok(())
-    }
-
-    /// Whether the kernel has an event.
-    fn knows(&self, event: &str) -> bool {
-        accessat(
-            &self.tracefs,
-            format!("events/{event}"),
-            Access::EXISTS,
-            AtFlags::empty(),
-        )
-        .is_ok()
     }
 
     /// Makes an instance. Instances left by killed processes are removed.

@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::event::{Event, Source, SourceKind, TraceEventKind, Transfer};
+use super::event::{Event, Source, SourceKind, ThreadMoment, TraceEventKind, Transfer};
 use iolab_workload::{Error, Result};
 
 impl SourceKind {
@@ -53,9 +53,9 @@ impl Decoder {
         for page in pages.chunks(page_bytes.max(1)) {
             for record in Records::of(page) {
                 let kind = self.event(record.bytes);
-                let own = |kind: &TraceEventKind| {
-                    let scheduled = kind.scheduled();
-                    scheduled.is_none_or(|(thread, _)| threads.contains(&thread))
+                let own = |kind: &TraceEventKind| match kind {
+                    TraceEventKind::Scheduled(thread, _) => threads.contains(thread),
+                    _ => true,
                 };
                 let at = record.at;
                 events.extend(kind.filter(own).map(|kind| Event { at, kind }));
@@ -100,8 +100,8 @@ impl Decoder {
                 edge,
                 file_system: short(0)?,
             },
-            SourceKind::Wakeup => TraceEventKind::Woken(short(0)?),
-            SourceKind::Switch => TraceEventKind::Runs(short(0)?),
+            SourceKind::Wakeup => TraceEventKind::Scheduled(short(0)?, ThreadMoment::Woken),
+            SourceKind::Switch => TraceEventKind::Scheduled(short(0)?, ThreadMoment::Runs),
         })
     }
 }

@@ -72,34 +72,17 @@ pub enum TraceEventKind {
         /// Kernel's number of the file system's device.
         file_system: u32,
     },
-    /// A thread became ready to run.
-    Woken(u32),
-    /// A thread got a CPU.
-    Runs(u32),
+    /// The scheduler changed the state of a thread.
+    Scheduled(u32, ThreadMoment),
 }
 
 /// Change of a thread's state by the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ThreadMoment {
+pub enum ThreadMoment {
     /// Ready to run.
     Woken,
     /// Running on a CPU.
     Runs,
-}
-
-impl TraceEventKind {
-    /// Thread and state of a scheduler event; `None` for other events.
-    pub(super) fn scheduled(&self) -> Option<(u32, ThreadMoment)> {
-        match *self {
-            Self::Woken(thread) => Some((thread, ThreadMoment::Woken)),
-            Self::Runs(thread) => Some((thread, ThreadMoment::Runs)),
-            Self::Block { .. }
-            | Self::Began { .. }
-            | Self::Sync { .. }
-            | Self::SyncCall { .. }
-            | Self::Commit { .. } => None,
-        }
-    }
 }
 
 /// Steps of a request through the block layer.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::device_requests::{Activity, DeviceRequest, of_events};
-use super::event::{Event, ThreadMoment, Transfer};
+use super::event::{Event, ThreadMoment, TraceEventKind, Transfer};
 use super::syncs::{Background, JoinedSyncs, Span, TracedSync, join_syncs};
 use iolab_storage::sectors::Sectors;
 use iolab_workload::stages::{PerStage, TraceCounts};
@@ -243,7 +243,7 @@ impl Threads {
     fn of(events: &[Event]) -> Self {
         let mut threads = Self::default();
         for event in events {
-            let Some((thread, moment)) = event.kind.scheduled() else {
+            let TraceEventKind::Scheduled(thread, moment) = event.kind else {
                 continue;
             };
             threads

@@ -319,8 +319,7 @@ pub(super) fn calls(events: &[Event]) -> BTreeMap<FileKey, Vec<(Call, bool)>> {
             TraceEventKind::Block { .. }
             | TraceEventKind::Began { .. }
             | TraceEventKind::Commit { .. }
-            | TraceEventKind::Woken(_)
-            | TraceEventKind::Runs(_) => continue,
+            | TraceEventKind::Scheduled(..) => continue,
         };
         let calls = files.entry((file_system, inode)).or_default();
         let by = (file_system, inode, thread);

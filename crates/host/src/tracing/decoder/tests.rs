@@ -33,11 +33,6 @@ fn records_are_read_by_their_events_formats() {
     let mut decoder = Decoder::default();
     decoder.add(BLOCK_SOURCES[1], ISSUE).expect("a format");
     decoder.add(THREAD_SOURCES[1], SWITCH).expect("a format");
-    let seen = |record: &[u8]| {
-        let mut all = Vec::new();
-        all.extend(decoder.event(record));
-        all
-    };
     let disk = kernel_number((254, 0));
     let issue = record(
         2104,
@@ -57,11 +52,12 @@ fn records_are_read_by_their_events_formats() {
         metadata: true,
         thread: 0,
     };
-    assert_eq!(seen(&issue), [block]);
+    assert_eq!(decoder.event(&issue), Some(block));
     let switch = record(372, &[(56, &9u32.to_le_bytes())]);
-    assert_eq!(seen(&switch), [TraceEventKind::Runs(9)]);
-    assert_eq!(seen(&record(1, &[])), []);
-    assert_eq!(seen(&issue[..20]), []);
+    let runs = TraceEventKind::Scheduled(9, ThreadMoment::Runs);
+    assert_eq!(decoder.event(&switch), Some(runs));
+    assert_eq!(decoder.event(&record(1, &[])), None);
+    assert_eq!(decoder.event(&issue[..20]), None);
     // A kernel without a needed field is refused.
     let old = ISSUE.replace("nr_sector", "sectors");
     assert!(Decoder::default().add(BLOCK_SOURCES[1], &old).is_err());

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::tracing::event::{Step, TraceEventKind};
+use crate::tracing::event::{Step, ThreadMoment, TraceEventKind};
 use iolab_workload::stages::Stage;
 
 const DISK: u32 = 8 << 20;
@@ -43,6 +43,11 @@ fn events_of(first: u64, count: u32, [start, issue, complete]: [u64; 3]) -> [Eve
     ]
 }
 
+fn thread(at: u64, moment: ThreadMoment) -> Event {
+    let kind = TraceEventKind::Scheduled(7, moment);
+    Event { at, kind }
+}
+
 fn in_order(mut events: Vec<Event>) -> Vec<Event> {
     events.sort_by_key(|event| event.at);
     events
@@ -58,11 +63,10 @@ fn counts(joined: &Joined) -> TraceCounts {
 
 #[test]
 fn each_stage_is_between_two_events() {
-    let thread = |at, kind| Event { at, kind };
     let mut events = events_of(80, 8, [110, 120, 220]).to_vec();
     events.extend([
-        thread(230, TraceEventKind::Woken(7)),
-        thread(290, TraceEventKind::Runs(7)),
+        thread(230, ThreadMoment::Woken),
+        thread(290, ThreadMoment::Runs),
     ]);
     let joined = join(&[request(100, 300, 80, 8)], &[], &in_order(events));
     let expected = PerStage {
@@ -80,16 +84,15 @@ fn each_stage_is_between_two_events() {
 
 #[test]
 fn preempted_thread_waits_for_a_cpu_after_completion() {
-    let thread = |at, kind| Event { at, kind };
     for (before, expected) in [
         // A thread that never slept: it was preempted, and not running when the device was done.
         (vec![], (0, 70, 10)),
         // A thread asleep for another request, woken before the device is done, then waiting for a CPU.
-        (vec![thread(210, TraceEventKind::Woken(7))], (0, 70, 10)),
+        (vec![thread(210, ThreadMoment::Woken)], (0, 70, 10)),
     ] {
         let mut events = events_of(80, 8, [110, 120, 220]).to_vec();
         events.extend(before);
-        events.push(thread(290, TraceEventKind::Runs(7)));
+        events.push(thread(290, ThreadMoment::Runs));
         let joined = join(&[request(100, 300, 80, 8)], &[], &in_order(events));
         let seen = joined.stages[0].expect("joined");
         assert_eq!((seen.completion, seen.cpu_wait, seen.reaping), expected);
