@@ -89,7 +89,7 @@ pub(super) struct Users {
 }
 
 /// Reason to refuse.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Refusal {
     why: String,
     hint: &'static str,
@@ -151,9 +151,14 @@ impl Users {
     /// Of kind [`Refused`](iolab_workload::Kind::Refused): the user of the device, the chain to it, and a
     /// remedy; or the part that cannot be examined.
     pub(super) fn check_device(&mut self, found: &NamedObject, number: Number) -> Result<()> {
+        self.check(found, |users| users.look_at_device(number))
+    }
+
+    /// Looks again until what may disappear in a moment has done so.
+    fn check(&mut self, found: &NamedObject, look: impl Fn(&mut Self) -> Checked) -> Result<()> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            match self.look_at_device(number) {
+            match look(self) {
                 Err(refusal) if refusal.passing && Instant::now() < deadline => {}
                 done => return done.map_err(|refusal| refused(found, refusal)),
             }
@@ -255,19 +260,15 @@ impl Users {
 
     /// Refuses if a loop device does not report what it stands on: it may stand on the target.
     fn check_known(&mut self) -> Checked {
-        for device in self.inventory.graph.devices.values() {
-            let Below::Unknown(why) = &device.below else {
-                continue;
-            };
-            if self.is_root {
-                return Err(lasting(
-                    format!("cannot tell whether it is in use: {why}"),
-                    "run where the nodes of the loop devices are in /dev, or detach that one (`losetup -d`)",
-                ));
-            }
-            self.notes.insert(format!(
-                "{why}: only root can see whether it uses the target"
-            ));
+        let devices = self.inventory.graph.devices.values();
+        let unknown = devices.filter_map(|device| match &device.below {
+            Below::Unknown(why) => Some(why.clone()),
+            _ => None,
+        });
+        for why in unknown.collect::<Vec<_>>() {
+            let note = format!("{why}: only root can see whether it uses the target");
+            let hint = "run where the nodes of the loop devices are in /dev, or detach that one (`losetup -d`)";
+            self.cannot_tell(lasting(why, hint), note)?;
         }
         Ok(())
     }
@@ -374,12 +375,17 @@ impl Users {
     }
 
     fn cannot_look(&mut self, why: &str, hint: &'static str) -> Checked {
+        let note = format!("only root can see whether anything uses {why}");
+        self.cannot_tell(lasting(why.to_owned(), hint), note)
+    }
+
+    /// Refuses for root if something is not visible, or adds a note.
+    fn cannot_tell(&mut self, refusal: Refusal, note: String) -> Checked {
         if self.is_root {
-            let why = format!("cannot tell whether it is in use: {why}");
-            return Err(lasting(why, hint));
+            let why = format!("cannot tell whether it is in use: {}", refusal.why);
+            return Err(Refusal { why, ..refusal });
         }
-        self.notes
-            .insert(format!("only root can see whether anything uses {why}"));
+        self.notes.insert(note);
         Ok(())
     }
 
@@ -441,12 +447,7 @@ impl Users {
                 "run with the capability CAP_SYS_PTRACE, or mount /proc without hidepid",
             ),
         };
-        if self.is_root {
-            let why = format!("cannot tell whether it is in use: {why}");
-            return Err(lasting(why, hint));
-        }
-        self.notes.insert(why.to_owned());
-        Ok(())
+        self.cannot_tell(lasting(why.to_owned(), hint), why.to_owned())
     }
 
     /// If some processes hide their open files, refuses for root, or adds a note.
@@ -463,17 +464,12 @@ impl Users {
         if look.closed == 0 {
             return Ok(());
         }
-        if self.is_root {
-            let who = several(look.closed);
-            return Err(passing(
-                format!("cannot tell whether it is in use: {who} not show open files"),
-                "run with the capability CAP_SYS_PTRACE, or stop those processes",
-            ));
-        }
-        self.notes.insert(
-            "only root can see whether processes of other users have the target open".to_owned(),
+        let note = "only root can see whether processes of other users have the target open";
+        let refusal = passing(
+            format!("{} not show open files", several(look.closed)),
+            "run with the capability CAP_SYS_PTRACE, or stop those processes",
         );
-        Ok(())
+        self.cannot_tell(refusal, note.to_owned())
     }
 }
 

@@ -193,12 +193,7 @@ pub(super) fn join(graph: &mut Graph, ids: BTreeMap<Number, BTreeSet<DiskId>>) {
         });
         for (number, length) in devices {
             if let Some(device) = graph.devices.get_mut(&number) {
-                device.below = Below::Path(Piece {
-                    from: 0,
-                    length,
-                    below,
-                    to: 0,
-                });
+                device.below = Below::Path(Piece::whole(length, below, 0));
             }
         }
     }

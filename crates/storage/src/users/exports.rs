@@ -12,7 +12,7 @@ use super::super::errno::{of_std, reason};
 use super::super::sysfs;
 use super::disk_ids::DiskId;
 use super::storage_graph::{Below, FileId, Graph, Node, Piece, Way};
-use super::{Checked, Users, lasting};
+use super::{Checked, Refusal, Users, lasting};
 use crate::mounts::Mount;
 use crate::sysfs::{Number, number_of};
 
@@ -21,7 +21,7 @@ use crate::sysfs::{Number, number_of};
 pub(super) struct Exports {
     known: Vec<Export>,
     /// Reasons why there may be more.
-    pub(super) unknown: Vec<Unknown>,
+    pub(super) unknown: Vec<Refusal>,
 }
 
 /// An exported device or file.
@@ -45,13 +45,6 @@ impl Export {
     pub(super) fn is_shown_as(&self, devices: &BTreeSet<Number>) -> bool {
         !self.clients.is_disjoint(devices)
     }
-}
-
-/// Something that is not visible, and what makes it visible.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unknown {
-    pub(super) why: String,
-    pub(super) hint: &'static str,
 }
 
 /// A part of the kernel that exports devices and files.
@@ -108,10 +101,9 @@ impl Exports {
                     Some(_) => reason(of_std(&error)),
                     None => error.to_string(),
                 };
-                reader.found.unknown.push(Unknown {
-                    why: format!("what {} exports cannot be seen: {why}", exporter.name),
-                    hint: "run where configfs is mounted and can be read (`mount -t configfs none /sys/kernel/config`)",
-                });
+                let why = format!("what {} exports cannot be seen: {why}", exporter.name);
+                let hint = "run where configfs is mounted and can be read (`mount -t configfs none /sys/kernel/config`)";
+                reader.found.unknown.push(lasting(why, hint));
             }
         }
         reader.found
@@ -139,12 +131,7 @@ impl Exports {
                 let Some(device) = device.filter(|_| is_client) else {
                     continue;
                 };
-                let piece = |below: &Node| Piece {
-                    from: 0,
-                    length: device.bytes,
-                    below: *below,
-                    to: 0,
-                };
+                let piece = |below: &Node| Piece::whole(device.bytes, *below, 0);
                 // An ambiguous path, or an id of several exports, leaves several candidates: all are kept.
                 let mut all: Vec<Piece> = export.nodes.iter().map(piece).collect();
                 let mut all_claim = export.claims;
@@ -171,12 +158,9 @@ impl Exports {
 impl Users {
     /// Refuses if the kernel's exports are not visible: one may be the target.
     pub(super) fn check_exports(&mut self) -> Checked {
-        for Unknown { why, hint } in &self.inventory.exports.unknown {
-            if self.is_root {
-                let why = format!("cannot tell whether it is in use: {why}");
-                return Err(lasting(why, hint));
-            }
-            self.notes.insert(why.clone());
+        for refusal in self.inventory.exports.unknown.clone() {
+            let note = refusal.why.clone();
+            self.cannot_tell(refusal, note)?;
         }
         Ok(())
     }
@@ -319,13 +303,10 @@ impl Reader<'_> {
             }
         }
         if let (true, Some(path)) = (export.nodes.is_empty(), first) {
-            self.found.unknown.push(Unknown {
-                why: format!(
-                    "{path} is exported by {}, and leads nowhere from here",
-                    export.by
-                ),
-                hint: "run in the mount namespace where it was exported, or end that export",
-            });
+            let by = &export.by;
+            let why = format!("{path} is exported by {by}, and leads nowhere from here");
+            let hint = "run in the mount namespace where it was exported, or end that export";
+            self.found.unknown.push(lasting(why, hint));
         }
         self.found.known.push(export);
     }

@@ -10,19 +10,17 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::time::Instant;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::exports::Export;
-use super::inventory::Inventory;
 use super::openers::{self, Wanted};
 use super::overlay_aliases::Aliases;
 use super::storage_graph::{FileId, Node, Span};
 use super::{
-    Checked, NamedObject, Number, PAUSE, SEE_DEVICES, SEE_EXPORTS, SEE_OPENERS, TIMEOUT, Use,
-    Users, errno, in_layer, lasting, opened, passing, refused, signature,
+    Checked, NamedObject, Number, SEE_DEVICES, SEE_EXPORTS, SEE_OPENERS, Use, Users, errno,
+    in_layer, lasting, opened, passing, refused, signature,
 };
 use iolab_workload::Result;
 
@@ -38,15 +36,7 @@ impl Users {
             .try_clone()
             .map(File::from)
             .map_err(|error| errno::on_path("hold", &found.path, errno::of_std(&error)))?;
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            match self.look_at_file(&handle) {
-                Err(refusal) if refusal.passing && Instant::now() < deadline => {}
-                done => return done.map_err(|refusal| refused(found, refusal)),
-            }
-            std::thread::sleep(PAUSE);
-            self.inventory = Inventory::read()?;
-        }
+        self.check(found, |users| users.look_at_file(&handle))
     }
 
     fn look_at_file(&mut self, handle: &File) -> Checked {
@@ -423,16 +413,11 @@ impl Users {
             "{what} lies on an overlay whose upper layer {} cannot be reached from here",
             layer.display()
         );
-        if self.is_root {
-            // A file that is being written is not recognised by its size and time.
-            return Err(passing(
-                format!("cannot tell whether it is in use: {why}"),
-                "give a directory, where iolab makes its own scratch file; or run where the layers are",
-            ));
-        }
-        self.notes
-            .insert(format!("{why}: whether it is used there is not known"));
-        Ok(())
+        let note = format!("{why}: whether it is used there is not known");
+        let hint =
+            "give a directory, where iolab makes its own scratch file; or run where the layers are";
+        // A file that is being written is not recognised by its size and time.
+        self.cannot_tell(passing(why, hint), note)
     }
 }
 

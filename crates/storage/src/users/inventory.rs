@@ -87,22 +87,12 @@ impl Inventory {
 
     fn read_devices(&mut self, sys: &Path, ask: Ask) -> Result<()> {
         let all = sys.join("dev/block");
-        let entries = std::fs::read_dir(&all).map_err(|error| {
-            untold(
-                &format!("{}: {}", all.display(), reason(of_std(&error))),
-                "run where /sys is mounted and can be read",
-            )
-        })?;
+        let entries = std::fs::read_dir(&all)
+            .map_err(unread(&all, "run where /sys is mounted and can be read"))?;
         let mut ids = BTreeMap::new();
         for entry in entries {
-            let link = entry
-                .map_err(|error| {
-                    untold(
-                        &format!("{}: {}", all.display(), reason(of_std(&error))),
-                        "run where /sys can be read",
-                    )
-                })?
-                .path();
+            let link = entry.map_err(unread(&all, "run where /sys can be read"))?;
+            let link = link.path();
             let shown = std::fs::canonicalize(&link).ok().and_then(|dir| {
                 let number = sysfs::device_number(&dir)?;
                 Some((number, sysfs::value(&dir.join("size"))?, dir))
@@ -134,12 +124,6 @@ impl Inventory {
 
     fn device(&mut self, dir: &Path, number: Number, bytes: u64, ask: Ask) -> Result<Device> {
         let name = sysfs::name_of(dir);
-        let piece = |below, to| Piece {
-            from: 0,
-            length: bytes,
-            below,
-            to,
-        };
         let slaves = linked(&dir.join("slaves"))?;
         let below = if dir.join("partition").exists() {
             let disk = dir.parent().and_then(sysfs::device_number);
@@ -155,7 +139,8 @@ impl Inventory {
                     "run where all of /sys can be read",
                 )
             })?;
-            Below::Partition(piece(Node::Device(disk), start.saturating_mul(SECTOR)))
+            let start = start.saturating_mul(SECTOR);
+            Below::Partition(Piece::whole(bytes, Node::Device(disk), start))
         } else if dir.join("loop").exists() {
             self.loop_device(dir, number, &name, bytes, ask)
         } else if slaves.is_empty() {
@@ -194,12 +179,7 @@ impl Inventory {
                 if let (Node::File(file), Some(path)) = (backing.node, path) {
                     self.names.insert(file, path);
                 }
-                Below::Loop(Piece {
-                    from: 0,
-                    length: bytes,
-                    below: backing.node,
-                    to: backing.offset,
-                })
+                Below::Loop(Piece::whole(bytes, backing.node, backing.offset))
             }
             // Detached between the two looks.
             Err(Errno::NXIO) => Below::Nothing,
@@ -366,6 +346,14 @@ pub(in super::super) fn open_node(
     Err(last)
 }
 
+/// Makes an error of one on a directory.
+fn unread(dir: &Path, hint: &'static str) -> impl FnOnce(std::io::Error) -> Error {
+    move |error| {
+        let why = format!("{}: {}", dir.display(), reason(of_std(&error)));
+        untold(&why, hint)
+    }
+}
+
 fn untold(what: &str, hint: &str) -> Error {
     Error::refused(format!("cannot tell whether the target is in use: {what}")).hint(hint)
 }
@@ -407,12 +395,10 @@ pub(super) fn processes(proc: &Path) -> Vec<u32> {
 
 /// Numbers of the devices that a sysfs directory has links to.
 fn linked(dir: &Path) -> Result<Vec<Number>> {
-    sysfs::linked_devices(dir).map_err(|error| {
-        untold(
-            &format!("{}: {}", dir.display(), reason(of_std(&error))),
-            "run where /sys can be read, or choose another target",
-        )
-    })
+    sysfs::linked_devices(dir).map_err(unread(
+        dir,
+        "run where /sys can be read, or choose another target",
+    ))
 }
 
 /// Object at the name of a loop device's file.

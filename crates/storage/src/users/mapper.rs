@@ -30,8 +30,7 @@ pub(in super::super) struct PoolSpace {
 
 /// Space of a pool, from the device mapper; `None` where it does not report any.
 pub(super) fn pool_space(number: Number) -> Option<PoolSpace> {
-    let dir = format!("/sys/dev/block/{}:{}", number.0, number.1);
-    let table = table(Path::new(&dir), number)?;
+    let table = mapped_table(number)?;
     let (major, minor) = (number.0.to_string(), number.1.to_string());
     // Without a flush, which would make the kernel commit the pool's pending data: an unrequested write.
     let status = ["status", "--noflush", "-j", &major, "-m", &minor];

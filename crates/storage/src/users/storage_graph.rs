@@ -75,6 +75,18 @@ pub(super) struct Piece {
     pub(super) to: u64,
 }
 
+impl Piece {
+    /// All of a device, from `to` in `below`.
+    pub(super) fn whole(length: u64, below: Node, to: u64) -> Self {
+        Self {
+            from: 0,
+            length,
+            below,
+            to,
+        }
+    }
+}
+
 /// Origin of a device's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Below {
