@@ -99,7 +99,11 @@ pub(crate) struct WorkerMemory {
 /// The memory of all workers of a trial.
 #[derive(Debug)]
 pub(crate) struct TrialMemory {
-    buffers: TrialBuffers,
+    /// Layout that another trial needs in order to use the buffers again; `None` if no other trial may.
+    layouts: Option<Vec<Layout>>,
+    groups: Vec<GroupMemory>,
+    /// Whether an earlier trial has filled the buffers.
+    are_filled: bool,
     pub(crate) histograms: SpareHistograms,
     pub(crate) registration: Registration,
 }
@@ -107,28 +111,18 @@ pub(crate) struct TrialMemory {
 impl TrialMemory {
     /// The memory of one worker of a group.
     pub(crate) fn of(&self, group: usize, worker: u32) -> WorkerMemory {
-        let buffers = &self.buffers;
         WorkerMemory {
-            buffers: buffers.groups[group].of(worker, buffers.are_filled, &self.registration),
+            buffers: self.groups[group].of(worker, self.are_filled, &self.registration),
             histograms: self.histograms.clone(),
         }
     }
 }
 
-/// The memory of all buffers of a trial.
-#[derive(Debug)]
-struct TrialBuffers {
-    /// Layout that another trial needs in order to use this memory again; `None` if no other trial may.
-    layouts: Option<Vec<Layout>>,
-    groups: Vec<GroupMemory>,
-    /// Whether an earlier trial has filled the buffers.
-    are_filled: bool,
-}
-
 /// Memory that a trial leaves for the next one. Returned to the system on drop, or if the next trial needs other memory.
 #[derive(Debug, Default)]
 pub struct KeptMemory {
-    buffers: Option<TrialBuffers>,
+    /// The buffers of each group, with what a trial has to agree in to use them.
+    buffers: Option<(Vec<Layout>, Vec<GroupMemory>)>,
     histograms: SpareHistograms,
     /// The system's setting for huge pages during the trial that left this memory, which decides the size of its pages.
     huge_pages: Option<String>,
@@ -164,26 +158,22 @@ impl KeptMemory {
                 .sum(),
         );
         let layouts = Layout::of_all(specs);
-        let fits = |kept: &TrialBuffers| layouts.is_some() && kept.layouts == layouts;
-        let buffers = match buffers.filter(fits) {
-            Some(kept) => TrialBuffers {
-                are_filled: true,
-                ..kept
-            },
+        let kept = buffers.filter(|(kept, _)| layouts.as_ref() == Some(kept));
+        let are_filled = kept.is_some();
+        let groups = match kept {
+            Some((_, groups)) => groups,
             None => {
                 let groups = specs.iter().map(|spec| GroupMemory::new(spec));
                 let groups = groups.collect::<Result<_>>()?;
                 // The threads and logs have to fit alongside the buffers.
                 procfs::check(workers, logs)?;
-                TrialBuffers {
-                    layouts,
-                    groups,
-                    are_filled: false,
-                }
+                groups
             }
         };
         Ok(TrialMemory {
-            buffers,
+            layouts,
+            groups,
+            are_filled,
             histograms,
             registration: Registration::default(),
         })
@@ -192,14 +182,14 @@ impl KeptMemory {
     /// Keeps the memory of a trial whose workers are done, as far as another one may use them.
     pub(crate) fn keep(&mut self, memory: TrialMemory) {
         let TrialMemory {
-            mut buffers,
+            layouts,
+            mut groups,
             histograms,
-            registration: _,
+            ..
         } = memory;
-        let is_free = buffers.groups.iter_mut().all(GroupMemory::is_free);
-        let is_kept = is_free && buffers.layouts.is_some();
+        let is_free = groups.iter_mut().all(GroupMemory::is_free);
         *self = Self {
-            buffers: is_kept.then_some(buffers),
+            buffers: layouts.filter(|_| is_free).zip(Some(groups)),
             // On several nodes the memory of each worker lies on its own node.
             histograms: match histograms.bytes() >= KEPT_MIN && !placement::has_several_nodes() {
                 true => histograms,
@@ -242,7 +232,7 @@ mod tests {
         let mut kept = KeptMemory::default();
         let memory = kept.claim(first).expect("memory");
         kept.keep(memory);
-        let arenas = kept.buffers.iter().flat_map(|buffers| &buffers.groups);
+        let arenas = kept.buffers.iter().flat_map(|(_, groups)| groups);
         let arenas = arenas.flat_map(|group| &group.0).map(Arc::downgrade);
         let left: Vec<_> = arenas.collect();
         let _trial = kept.claim(second).expect("memory");
@@ -294,7 +284,7 @@ mod tests {
         kept.keep(first);
         assert_eq!(kept.huge_pages, huge_pages_in_force());
         kept.huge_pages = Some("another".to_owned());
-        let arena = Arc::downgrade(&kept.buffers.as_ref().expect("kept").groups[0].0[0]);
+        let arena = Arc::downgrade(&kept.buffers.as_ref().expect("kept").1[0].0[0]);
         let _second = kept.claim(&[&spec(1)]).expect("memory");
         assert_eq!(arena.strong_count(), 0);
     }

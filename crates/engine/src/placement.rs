@@ -183,15 +183,8 @@ fn become_realtime(priority: u8) -> Result<()> {
 }
 
 /// The CPUs that a thread was seen on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Seen([u64; (CPU_MAX as usize + 1) / u64::BITS as usize]);
-
-impl Default for Seen {
-    /// No CPU.
-    fn default() -> Self {
-        Self([0; (CPU_MAX as usize + 1) / u64::BITS as usize])
-    }
-}
 
 impl Seen {
     /// Notes the CPU that this thread runs on now.

@@ -30,6 +30,7 @@ use groups::run_side;
 pub(crate) use groups::{check_list, merge, merge_groups, outcome_of_group};
 pub use groups::{run_groups, run_list};
 use iolab_host::clock::Clock;
+use iolab_host::counters;
 use iolab_host::observation;
 use iolab_host::observation::Observation;
 use iolab_host::tracing::{THREAD_NAMES, Tracer};
@@ -335,19 +336,15 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> Option<f64> {
         },
         ..TrialSpec::default()
     };
-    let stop = AtomicBool::new(false);
-    let job = Job {
+    let side = Side {
         spec: &spec,
         files: None,
-        clock,
-        stop: &stop,
+        stop: &AtomicBool::new(false),
         identity: 0,
-        side: GroupRole::None,
-        list: None,
     };
     let time = || -> Result<f64> {
         let memory = KeptMemory::default().claim(&[&spec])?;
-        let mut carried = carry_out(&[job], &stop, &mut Alone, &memory)?;
+        let mut carried = carry_out(&[side.job(clock)], side.stop, &mut Alone, &memory)?;
         let workers = carried.workers.pop().unwrap_or_default();
         let spare = &memory.histograms;
         let outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
@@ -434,7 +431,7 @@ fn carry_out_once(
             tracer.stop();
         }
         // Counted before the wait for the other processes, which uses CPU time; shared counters are read after it.
-        let process = Observation::count_process();
+        let process = counters::of_this_process();
         let ended = meeting.ended();
         let seen = observation.after_all(&before, process);
         let drift_ppm = clock.drift_ppm(anchor);

@@ -127,8 +127,8 @@ fn cpus_v2(folder: &Path) -> Option<f64> {
 }
 
 fn cpus_v1(folder: &Path) -> Option<f64> {
-    let number = |file: &str| text_of(folder.join(file))?.parse().ok();
-    // A quota of -1 means no quota.
+    // A quota of -1, no number here, means no quota.
+    let number = |file| number(folder, file).map(|number| number as f64);
     share(number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?)
 }
 
@@ -137,17 +137,9 @@ fn share(quota: f64, period: f64) -> Option<f64> {
 }
 
 /// Limits in `io.max`: one line per device, `8:16 rbps=2097152 wbps=max riops=max wiops=120`.
-fn io_v2(folder: &Path, (major, minor): (u32, u32)) -> Vec<IoLimit> {
-    let Some(text) = text_of(folder.join("io.max")) else {
-        return Vec::new();
-    };
-    let device = format!("{major}:{minor}");
-    let line = text.lines().find_map(|line| {
-        let (name, rest) = line.split_once(' ')?;
-        (name == device).then_some(rest)
-    });
-    line.into_iter()
-        .flat_map(str::split_whitespace)
+fn io_v2(folder: &Path, device: (u32, u32)) -> Vec<IoLimit> {
+    let line = line_of(folder, "io.max", device).unwrap_or_default();
+    line.split_whitespace()
         .filter_map(|field| {
             let (name, value) = field.split_once('=')?;
             Some(IoLimit {
@@ -159,27 +151,25 @@ fn io_v2(folder: &Path, (major, minor): (u32, u32)) -> Vec<IoLimit> {
 }
 
 /// Limits in `blkio.throttle.*_device`: one line per device, `8:16 2097152`.
-fn io_v1(folder: &Path, (major, minor): (u32, u32)) -> Vec<IoLimit> {
+fn io_v1(folder: &Path, device: (u32, u32)) -> Vec<IoLimit> {
     const FILES: [(Traffic, &str); 4] = [
         (Traffic::ReadBytes, "blkio.throttle.read_bps_device"),
         (Traffic::WriteBytes, "blkio.throttle.write_bps_device"),
         (Traffic::Reads, "blkio.throttle.read_iops_device"),
         (Traffic::Writes, "blkio.throttle.write_iops_device"),
     ];
-    let device = format!("{major}:{minor}");
-    FILES
-        .into_iter()
-        .filter_map(|(what, file)| {
-            let text = text_of(folder.join(file))?;
-            let per_second = text.lines().find_map(|line| {
-                let (name, value) = line.split_once(' ')?;
-                (name == device)
-                    .then(|| value.trim().parse().ok())
-                    .flatten()
-            })?;
-            Some(IoLimit { what, per_second })
-        })
-        .collect()
+    let limits = FILES.into_iter().filter_map(|(what, file)| {
+        let per_second = line_of(folder, file, device)?.trim().parse().ok()?;
+        Some(IoLimit { what, per_second })
+    });
+    limits.collect()
+}
+
+/// Rest of the line of a device.
+fn line_of(folder: &Path, file: &str, (major, minor): (u32, u32)) -> Option<String> {
+    let (text, device) = (text_of(folder.join(file))?, format!("{major}:{minor} "));
+    let mut lines = text.lines();
+    lines.find_map(|line| line.strip_prefix(&device).map(str::to_owned))
 }
 
 /// Folders of this process's control groups, each with its ancestors.

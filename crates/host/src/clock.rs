@@ -65,22 +65,19 @@ impl Clock {
         };
         let mut clock = Self {
             source,
-            ns_per_tick_q32: (ns_per_tick * (1u64 << 32) as f64).round() as u64,
-            cost_ns: 0.0,
-            resolution_ns: 0.0,
             why,
-            set_to: Arc::default(),
+            ..Self::of_rate(ns_per_tick)
         };
         clock.cost_ns = clock.measure_cost_ns();
         clock.resolution_ns = clock.measure_resolution_ns();
         clock
     }
 
-    /// A clock with this many nanoseconds per tick, without calibration, for tests.
+    /// A clock with this many nanoseconds per tick, without calibration.
     pub fn of_rate(ns_per_tick: f64) -> Self {
         Self {
             source: ClockSource::MonotonicRaw,
-            ns_per_tick_q32: (ns_per_tick * (1u64 << 32) as f64) as u64,
+            ns_per_tick_q32: (ns_per_tick * (1u64 << 32) as f64).round() as u64,
             cost_ns: 0.0,
             resolution_ns: 0.0,
             why: String::new(),

@@ -34,7 +34,7 @@ use crate::pseudo_files::number_of;
 use device::Counted;
 use iolab_storage::Stack;
 use iolab_storage::procfs::{ControlGroup, CpuTicks, Hierarchy};
-use iolab_workload::counters::{Counters, DeviceStat, Hardware, Pressure, ProcessIo, ResourceUse};
+use iolab_workload::counters::{Counters, DeviceStat, Pressure, ProcessIo, ResourceUse};
 
 pub(crate) use device::{read_device, read_waits, thermometer};
 pub use extents::{FileRange, compressed_bytes, extents};
@@ -126,6 +126,18 @@ fn io_of(path: &str) -> Option<ProcessIo> {
     parse_process_io(&read_to_string(path).ok()?)
 }
 
+/// An I/O account, and the part of `write_bytes` that will never be written because the file was truncated or
+/// removed.
+pub(crate) type Account = (ProcessIo, u64);
+
+pub(crate) fn since_account(now: Account, before: Account) -> Account {
+    (now.0.since(before.0), now.1.saturating_sub(before.1))
+}
+
+pub(crate) fn plus(a: Account, b: Account) -> Account {
+    (a.0.plus(b.0), a.1.saturating_add(b.1))
+}
+
 /// I/O account of another process, opened while it runs. After the end of the process only root may open it,
 /// but any user can read an open one until the end is collected.
 #[derive(Debug)]
@@ -143,9 +155,8 @@ impl OpenAccount {
             .map(Self)
     }
 
-    /// The account, and the part of `write_bytes` that will never be written because the file was truncated or
-    /// removed.
-    pub(crate) fn read(&self) -> Option<(ProcessIo, u64)> {
+    /// The account now.
+    pub(crate) fn read(&self) -> Option<Account> {
         let mut text = [0; 512];
         let length = self.0.read_at(&mut text, 0).ok()?;
         parse_account(std::str::from_utf8(text.get(..length)?).ok()?)
@@ -153,20 +164,18 @@ impl OpenAccount {
 }
 
 /// I/O account of another process now.
-pub(crate) fn account_of(process: u32) -> Option<(ProcessIo, u64)> {
+pub(crate) fn account_of(process: u32) -> Option<Account> {
     OpenAccount::of(process)?.read()
 }
 
 /// I/O accounts of all collected children of this process, their collected children included: the process's
 /// account less its threads. No thread may have ended.
-pub(crate) fn account_of_collected() -> Option<(ProcessIo, u64)> {
-    let mut threads = (ProcessIo::default(), 0);
-    for thread in read_dir("/proc/self/task").ok()? {
-        let (io, cancelled) = account(&thread.ok()?.path().join("io"))?;
-        threads = (threads.0.plus(io), threads.1 + cancelled);
-    }
-    let all = account(Path::new("/proc/self/io"))?;
-    Some((all.0.since(threads.0), all.1.saturating_sub(threads.1)))
+pub(crate) fn account_of_collected() -> Option<Account> {
+    let mut threads = read_dir("/proc/self/task").ok()?;
+    let threads = threads.try_fold(Account::default(), |sum, thread| {
+        Some(plus(sum, account(&thread.ok()?.path().join("io"))?))
+    })?;
+    Some(since_account(account(Path::new("/proc/self/io"))?, threads))
 }
 
 /// Bytes counted as written that never will be, because a thread of this process released their file last.
@@ -177,11 +186,11 @@ pub(crate) fn cancelled_by_this_process() -> u64 {
     accounts.map(|(_, cancelled)| cancelled).sum()
 }
 
-fn account(path: &Path) -> Option<(ProcessIo, u64)> {
+fn account(path: &Path) -> Option<Account> {
     parse_account(&read_to_string(path).ok()?)
 }
 
-fn parse_account(text: &str) -> Option<(ProcessIo, u64)> {
+fn parse_account(text: &str) -> Option<Account> {
     let cancelled = field(text, "cancelled_write_bytes").unwrap_or(0);
     Some((parse_process_io(text)?, cancelled))
 }

@@ -102,12 +102,7 @@ impl<'a> Observation<'a> {
 
     /// First reading after the end: changes since `before`, and the state that the trial left.
     pub fn after(self, before: &Counters) -> (Counters, Region) {
-        self.after_all(before, Self::count_process())
-    }
-
-    /// Counters of this process at the end of its own part of a trial.
-    pub fn count_process() -> Counters {
-        counters::of_this_process()
+        self.after_all(before, counters::of_this_process())
     }
 
     /// As [`Observation::after`], with the counters of this process taken before other processes ended.

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use iolab_workload::system_settings::{SystemSetting, SystemSettings};
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, table};
 
 use crate::device::Device;
 use crate::pseudo_files::{chosen, text_of};
@@ -22,6 +22,11 @@ const PROC: &str = "/proc";
 const SYS: &str = "/sys";
 const JOURNAL: &str = "/run/iolab-system-settings";
 const HUGE_PAGES: &str = "kernel/mm/transparent_hugepage/enabled";
+/// Settings of each queue, with their files, and what a device without the file lacks.
+const OF_QUEUES: [(SystemSetting, &str, &str); 2] = table! {
+    (SystemSetting::RequestLimit, "max_sectors_kb", "a device has no limit of requests");
+    (SystemSetting::NoMerges, "nomerges", "a device has no switch of merges");
+};
 /// Files of a queue that the kernel resets with a change of scheduler, besides the scheduler's own files.
 const WITH_SCHEDULER: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
 
@@ -190,19 +195,16 @@ impl SystemControl {
             })?;
             let queues = queues(&self.sys, &device);
             for queue in &queues {
-                if let Some(limit) = settings.get(SystemSetting::RequestLimit) {
-                    let kib = match limit {
-                        "max" => text_of(self.sys.join(queue).join("max_hw_sectors_kb")),
-                        kib => Some(kib.to_owned()),
+                for (setting, file, lacks) in OF_QUEUES {
+                    let Some(value) = settings.get(setting) else {
+                        continue;
                     };
-                    let path = queue.join("max_sectors_kb");
-                    let lacks = "a device has no limit of requests";
-                    self.add(&mut entries, path, kib.unwrap_or_default(), lacks)?;
-                }
-                if let Some(some) = settings.get(SystemSetting::NoMerges) {
-                    let path = queue.join("nomerges");
-                    let lacks = "a device has no switch of merges";
-                    self.add(&mut entries, path, some.to_owned(), lacks)?;
+                    let value = match value {
+                        "max" => text_of(self.sys.join(queue).join("max_hw_sectors_kb")),
+                        value => Some(value.to_owned()),
+                    };
+                    let value = value.unwrap_or_default();
+                    self.add(&mut entries, queue.join(file), value, lacks)?;
                 }
             }
             if let Some(kib) = settings.get(SystemSetting::ReadAhead) {

@@ -183,7 +183,7 @@ impl Witness<'_> {
             group,
             tracer,
             pace: Pace::new(began),
-            recorder: Recorder::new(began, before.devices_of_target()),
+            recorder: before.recorder(began),
             began,
             end: self.time.and_then(|time| began.checked_add(time)),
             is_ended: false,

@@ -38,10 +38,7 @@ pub(crate) struct Files<'a> {
 /// A range of a file.
 pub(crate) struct TargetRange<'a> {
     target: Held<'a>,
-    /// Start of the range, bytes.
-    pub(crate) offset: u64,
-    /// Length of the range, bytes.
-    pub(crate) length: u64,
+    range: Range<u64>,
 }
 
 enum Held<'a> {
@@ -52,7 +49,7 @@ enum Held<'a> {
 
 impl TargetRange<'_> {
     pub(crate) fn range(&self) -> Range<u64> {
-        self.offset..self.offset + self.length
+        self.range.clone()
     }
 
     pub(crate) fn target(&self) -> &Target {
@@ -69,11 +66,7 @@ impl<'a> Files<'a> {
     /// # Errors
     /// When the target does not have them, or they cannot be made or opened.
     pub(crate) fn new(spec: &TrialSpec, target: &'a Target) -> Result<Self> {
-        let part = |target: Held<'a>, range: Range<u64>| TargetRange {
-            target,
-            offset: range.start,
-            length: range.end - range.start,
-        };
+        let part = |target: Held<'a>, range: Range<u64>| TargetRange { target, range };
         let parts: Vec<TargetRange<'_>> = match spec.starts_fresh() {
             true => ranges(spec)
                 .into_iter()

@@ -184,7 +184,9 @@ impl Stage<'_> {
             pieces,
             ..WorkerOutcome::begun(spec, timed, clock, effective, &self.histograms)
         };
-        Common::new(spec, self.number, begun, buffers, clock, stop).signed_by(signer)
+        let mut common = Common::new(spec, self.number, begun, buffers, clock, stop);
+        common.signer = signer.map(Box::new);
+        common
     }
 
     fn drive<'w, B: crate::request::Backend, T: Timing, R: Requests>(
@@ -243,28 +245,23 @@ impl Stage<'_> {
         if let Some(before) = started.before {
             outcome.thread = counters::of_this_thread().since(&before);
         }
-        take_hardware(started.hardware, outcome);
+        // Nothing waits for this worker any more.
+        outcome.hardware = match &started.hardware {
+            None => Hardware::default(),
+            Some(Err(missing)) => Hardware::Missing(*missing),
+            Some(Ok(group)) => {
+                if group.is_user_only() {
+                    let limited = "hardware events of user mode only (perf_event_paranoid)";
+                    outcome.account.effective.add_note(limited);
+                }
+                group.events()
+            }
+        };
     }
 
     fn report(&self, error: Error) -> Option<WorkerOutcome> {
         // The coordinator waits for this message; when it is gone nothing receives it.
         let _ = self.ready.send(Err(error));
         None
-    }
-}
-
-/// Notes the processor's counters, once nothing waits for this worker any more.
-fn take_hardware(
-    counting: Option<std::result::Result<EventGroup, NoHardware>>,
-    outcome: &mut WorkerOutcome,
-) {
-    outcome.hardware = match &counting {
-        None => Hardware::default(),
-        Some(Err(missing)) => Hardware::Missing(*missing),
-        Some(Ok(group)) => group.events(),
-    };
-    if counting.is_some_and(|group| group.is_ok_and(|group| group.is_user_only())) {
-        let limited = "hardware events of user mode only (perf_event_paranoid)";
-        outcome.account.effective.add_note(limited);
     }
 }

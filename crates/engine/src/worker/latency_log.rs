@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Request;
+use super::outcome::used_operations;
 use super::request_log::{Log, NotedRequests};
 use iolab_host::clock::Clock;
 use iolab_workload::histogram::over_time::{
@@ -32,12 +33,7 @@ pub(crate) fn bytes(spec: &TrialSpec) -> u64 {
 
 /// The operations whose latencies are kept over time.
 fn kept(spec: &TrialSpec) -> PerOperation<bool> {
-    PerOperation {
-        read: spec.latency_over_time && spec.reads(),
-        write: spec.latency_over_time && spec.writes(),
-        sync: spec.latency_over_time && spec.sync.follows_writes(),
-        trim: spec.latency_over_time && spec.trims(),
-    }
+    used_operations(spec).map(|is_used| is_used && spec.latency_over_time)
 }
 
 /// Intervals that a worker has room for: an even number, so that neighbours can be merged.
@@ -219,7 +215,7 @@ impl Log for Notes<'_> {
         synced: Option<u64>,
     ) {
         if let Some(requests) = &mut self.requests {
-            requests.note(request, begun, started, ended, synced);
+            requests.note(request, started, ended, synced);
         }
         if let Some(over_time) = &mut self.over_time {
             over_time.record(request.action.completes(), begun, ended);
@@ -230,9 +226,7 @@ impl Log for Notes<'_> {
     }
 
     fn take(&mut self) -> Option<NotedRequests> {
-        self.requests
-            .take()
-            .and_then(|mut requests| requests.take())
+        self.requests.take()
     }
 
     fn over_time(&self) -> Option<PerOperation<LatencyOverTime>> {

@@ -55,7 +55,7 @@ pub(crate) struct Common<'a> {
     pub(super) stamps: bool,
     pub(super) generation: u64,
     /// Makes verifiable stamps, instead of stamps that only differ.
-    pub(super) signer: Option<Box<Signer>>,
+    pub(crate) signer: Option<Box<Signer>>,
     /// Whether syncs follow writes.
     pub(super) syncs: bool,
     /// The syncs that follow writes; read only if there are some.
@@ -111,12 +111,6 @@ impl<'a> Common<'a> {
             clock,
             stop,
         }
-    }
-
-    /// Has every write signed, if there is a signer.
-    pub(crate) fn signed_by(mut self, signer: Option<Signer>) -> Self {
-        self.signer = signer.map(Box::new);
-        self
     }
 
     /// In virtual time: sleeps end exactly, and no data is written.
@@ -370,15 +364,12 @@ impl Common<'_> {
         self.syncs_at_end && account.operations.write.requests > 0 && account.ended.is_whole()
     }
 
-    /// Makes written data durable if that is part of the trial.
+    /// Makes written data durable if that is part of the trial: the final fsync of policy `end`, of each file in turn, without
+    /// outstanding requests.
     pub(super) fn sync_at_end<B: Backend>(&mut self, backend: &mut B, mut done: Vec<Completion>) {
-        if self.has_to_sync() {
-            self.final_sync(backend, &mut done);
+        if !self.has_to_sync() {
+            return;
         }
-    }
-
-    /// The final fsync of policy `end`, of each file in turn, without outstanding requests.
-    fn final_sync<B: Backend>(&mut self, backend: &mut B, done: &mut Vec<Completion>) {
         let before = self.outcome.end;
         for offset in backend.offset_in_each_file() {
             let request = Request {
@@ -388,9 +379,9 @@ impl Common<'_> {
                 len: 0,
             };
             let slot = self.buffers.take().expect("nothing is outstanding");
-            let Completion { slot, result } = match carry_out(backend, slot, request, done) {
+            let Completion { slot, result } = match carry_out(backend, slot, request, &mut done) {
                 Ok(completion) => completion,
-                Err(failure) => return self.mechanism_failed(backend, failure, done),
+                Err(failure) => return self.mechanism_failed(backend, failure, &mut done),
             };
             self.buffers.put(slot);
             self.outcome.end = self.clock.now();

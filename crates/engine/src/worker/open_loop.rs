@@ -163,11 +163,6 @@ impl<'a, L: Log, S: Starts> Open<'a, L, S> {
         *self.closed.get_or_insert(now)
     }
 
-    /// Whether requests due when the time is up are still made.
-    pub(crate) fn makes_up(&self, closing: Closing) -> bool {
-        closing.is_made_up(self.workers)
-    }
-
     /// Records how far a completed request kept to its intended start.
     #[inline(always)]
     pub(crate) fn record(&mut self, slot: u32, action: Action, started: u64, now: u64) {
@@ -183,21 +178,17 @@ impl<'a, L: Log, S: Starts> Open<'a, L, S> {
     /// Hands the records over; `at` is the latest stamp that counts.
     pub(crate) fn hand_over(&mut self, at: u64, outcome: &mut WorkerOutcome) {
         let closing = self.close(at);
-        outcome.account.rate_report = Some(self.rate_report(closing));
-        let tallies = outcome.account.operations.as_mut();
-        tallies.zip(self.waits.as_mut(), |tally, waits| {
-            tally.waits = waits.take();
-        });
-    }
-
-    fn rate_report(&self, closing: Closing) -> RateReport {
         let span = self.clock.ns_between(self.start, closing.at);
-        RateReport {
+        outcome.account.rate_report = Some(RateReport {
             rate_wanted: self.rate,
             rate_achieved: closing.issued as f64 * 1e9 / span.max(1) as f64,
             backlog_max: self.backlog_max.max(closing.backlog),
             backlog_end: closing.backlog,
-        }
+        });
+        let tallies = outcome.account.operations.as_mut();
+        tallies.zip(self.waits.as_mut(), |tally, waits| {
+            tally.waits = waits.take();
+        });
     }
 }
 
@@ -318,7 +309,7 @@ impl<B: Queue, L: Log, S: Starts, R: Requests> Worker<'_, B, Open<'_, L, S>, R> 
     fn time_is_up(&mut self, now: u64) {
         self.issue_due(now);
         let closing = self.timing.close(self.common.deadline);
-        let made_up = self.timing.makes_up(closing);
+        let made_up = closing.is_made_up(self.timing.workers);
         let was_stopping = self.common.stopping;
         self.common.end_with(Ended::Time);
         self.common.stopping = was_stopping || !made_up;

@@ -78,7 +78,7 @@ impl WorkerOutcome {
 }
 
 /// The operations of a trial that its workers count each for itself.
-fn used_operations(spec: &TrialSpec) -> PerOperation<bool> {
+pub(super) fn used_operations(spec: &TrialSpec) -> PerOperation<bool> {
     PerOperation {
         read: spec.reads(),
         write: spec.writes(),

@@ -18,29 +18,20 @@ pub(crate) fn bytes(spec: &TrialSpec) -> u64 {
         return 0;
     }
     let of = |worker| {
-        let room = Room::new(spec, quota(spec, worker));
-        room.requests * size_of::<NotedRequest>() as u64
-            + room.syncs * size_of::<NotedSync>() as u64
+        let (requests, syncs) = room(spec, worker);
+        requests * size_of::<NotedRequest>() as u64 + syncs * size_of::<NotedSync>() as u64
     };
     (0..spec.threads).map(of).sum()
 }
 
-/// Capacity of the log of one worker.
-struct Room {
-    requests: u64,
-    syncs: u64,
-}
-
-impl Room {
-    /// The room of a worker that has at most `quota` requests.
-    fn new(spec: &TrialSpec, quota: u64) -> Self {
-        let requests = quota.min(NOTED_MAX / u64::from(spec.threads.max(1)));
-        let syncs = match spec.sync.follows_writes() {
-            true => requests / u64::from(spec.sync_every.max(1)),
-            false => 0,
-        };
-        Self { requests, syncs }
-    }
+/// Requests and syncs that the log of a worker has room for.
+fn room(spec: &TrialSpec, worker: u32) -> (u64, u64) {
+    let requests = quota(spec, worker).min(NOTED_MAX / u64::from(spec.threads.max(1)));
+    let syncs = match spec.sync.follows_writes() {
+        true => requests / u64::from(spec.sync_every.max(1)),
+        false => 0,
+    };
+    (requests, syncs)
 }
 
 /// A request that was completed.
@@ -74,10 +65,13 @@ pub(crate) trait Log {
 
     /// Takes note of a completed request, whose latency counts from `begun`: the intended start at a rate, else `started`; and of the
     /// sync that followed it from the stamp `synced` on.
-    fn note(&mut self, request: Request, begun: u64, started: u64, ended: u64, synced: Option<u64>);
+    #[inline(always)]
+    fn note(&mut self, _: Request, _begun: u64, _started: u64, _ended: u64, _synced: Option<u64>) {}
 
     /// The log of single requests, if kept.
-    fn take(&mut self) -> Option<NotedRequests>;
+    fn take(&mut self) -> Option<NotedRequests> {
+        None
+    }
 
     /// The latencies over time, if kept.
     fn over_time(&self) -> Option<PerOperation<LatencyOverTime>> {
@@ -90,21 +84,6 @@ pub(crate) struct NoLog;
 
 impl Log for NoLog {
     const NOTES: bool = false;
-
-    #[inline(always)]
-    fn note(
-        &mut self,
-        _request: Request,
-        _begun: u64,
-        _started: u64,
-        _ended: u64,
-        _synced: Option<u64>,
-    ) {
-    }
-
-    fn take(&mut self) -> Option<NotedRequests> {
-        None
-    }
 }
 
 /// The first requests of one worker.
@@ -124,7 +103,7 @@ pub(crate) struct NotedRequests {
 impl NotedRequests {
     /// A log with room for the requests of worker number `worker`, which is the calling thread.
     pub(crate) fn new(spec: &TrialSpec, worker: u32) -> Self {
-        let room = Room::new(spec, quota(spec, worker));
+        let (room, room_of_syncs) = room(spec, worker);
         // Not zeros, whose memory would first be touched within the trial.
         let touched = NotedRequest {
             started: 1,
@@ -138,9 +117,9 @@ impl NotedRequests {
             ended: 1,
             offset: 1,
         };
-        let mut requests = vec![touched; room.requests as usize];
+        let mut requests = vec![touched; room as usize];
         requests.clear();
-        let mut syncs = vec![sync; room.syncs as usize];
+        let mut syncs = vec![sync; room_of_syncs as usize];
         syncs.clear();
         Self {
             worker,
@@ -150,20 +129,10 @@ impl NotedRequests {
             left_out_from: None,
         }
     }
-}
 
-impl Log for NotedRequests {
-    const NOTES: bool = true;
-
+    /// As [`Log::note`].
     #[inline(always)]
-    fn note(
-        &mut self,
-        request: Request,
-        _begun: u64,
-        started: u64,
-        ended: u64,
-        synced: Option<u64>,
-    ) {
+    pub(super) fn note(&mut self, request: Request, started: u64, ended: u64, synced: Option<u64>) {
         let is_full = self.requests.len() == self.requests.capacity()
             || (synced.is_some() && self.syncs.len() == self.syncs.capacity());
         if is_full {
@@ -185,14 +154,6 @@ impl Log for NotedRequests {
                 offset: request.offset,
             });
         }
-    }
-
-    fn take(&mut self) -> Option<NotedRequests> {
-        Some(Self {
-            requests: std::mem::take(&mut self.requests),
-            syncs: std::mem::take(&mut self.syncs),
-            ..*self
-        })
     }
 }
 
@@ -277,16 +238,15 @@ mod tests {
             len: 4096,
         };
         for number in 0..room {
-            log.note(request(), number, number, 100 + number, None);
+            log.note(request(), number, 100 + number, None);
         }
         assert_eq!(log.left_out_from, None);
         // Completed in another order than they were started.
-        log.note(request(), 70, 70, 300, None);
-        log.note(request(), 60, 60, 310, None);
-        log.note(request(), 80, 80, 320, None);
-        let noted = log.take().expect("a log");
-        assert_eq!(noted.requests.len() as u64, room);
-        assert_eq!(noted.left_out_from, Some(60));
+        log.note(request(), 70, 300, None);
+        log.note(request(), 60, 310, None);
+        log.note(request(), 80, 320, None);
+        assert_eq!(log.requests.len() as u64, room);
+        assert_eq!(log.left_out_from, Some(60));
     }
 
     #[test]
@@ -304,10 +264,9 @@ mod tests {
             action: Action::Fsync,
             ..write
         };
-        log.note(write, 10, 10, 20, None);
-        log.note(with_sync, 20, 20, 60, Some(35));
-        let noted = log.take().expect("a log");
-        let spans = noted
+        log.note(write, 10, 20, None);
+        log.note(with_sync, 20, 60, Some(35));
+        let spans = log
             .requests
             .iter()
             .map(|one| (one.started, one.ended, one.writes));
@@ -317,7 +276,7 @@ mod tests {
             ended: 60,
             offset: 4096,
         };
-        assert_eq!(noted.syncs, [sync]);
+        assert_eq!(log.syncs, [sync]);
         // There is room for as many syncs as writes have.
         assert_eq!(NotedRequests::new(&spec, 0).syncs.capacity(), 2);
         assert_eq!(bytes(&spec), 4 * 32 + 2 * 24);

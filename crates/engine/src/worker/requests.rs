@@ -15,25 +15,19 @@ use iolab_workload::outcome::{RequestSizes, SizeCount};
 use iolab_workload::pattern::{Mix, Offsets, derive};
 use iolab_workload::trial::{SizeMix, TrialSpec, share};
 
-/// Something that befalls a share of the requests, independently of each other.
-struct Chance {
-    rng: Xoshiro256PlusPlus,
-    percent: u64,
-}
+/// Random draws of a worker for one purpose.
+struct Draws(Xoshiro256PlusPlus);
 
-impl Chance {
-    /// An event with draws of its own for each purpose; `None` if it never happens.
-    fn of(percent: u8, spec: &TrialSpec, worker: u32, purpose: u64) -> Option<Self> {
+impl Draws {
+    fn of(spec: &TrialSpec, worker: u32, purpose: u64) -> Self {
         let key = derive(spec.seed, purpose | (u64::from(spec.number_of(worker)) + 1));
-        (percent > 0).then(|| Self {
-            rng: Xoshiro256PlusPlus::seed_from_u64(key),
-            percent: percent.into(),
-        })
+        Self(Xoshiro256PlusPlus::seed_from_u64(key))
     }
 
+    /// A number below `end`.
     #[inline]
-    fn comes(&mut self) -> bool {
-        ((self.rng.next_u64() >> 32) * 100) >> 32 < self.percent
+    fn below(&mut self, end: u64) -> u64 {
+        ((self.0.next_u64() >> 32) * end) >> 32
     }
 }
 
@@ -111,8 +105,12 @@ pub(crate) struct Varied {
     mix: Mix,
     bs: u32,
     sizes: Option<Drawn>,
-    trims: Option<Chance>,
-    pauses: Option<Pauses>,
+    /// Percentage of writes that are trims instead, with the draws that decide.
+    trims: Option<(u64, Draws)>,
+    /// Length of the pause after each request, ticks.
+    pause: Option<u64>,
+    /// Whether a request was issued since the last pause.
+    is_pause_due: bool,
 }
 
 impl Varied {
@@ -124,7 +122,7 @@ impl Varied {
     /// The requests of worker number `worker`.
     pub(crate) fn new(spec: &TrialSpec, worker: u32, clock: &Clock) -> Self {
         Self {
-            pauses: Pauses::of(spec, clock),
+            pause: spec.thinktime.map(|t| clock.ticks(t.as_nanos() as u64)),
             ..Self::again(spec, worker)
         }
     }
@@ -132,8 +130,11 @@ impl Varied {
     /// The requests of worker number `worker` once more, without pauses: their actions and offsets are the same.
     pub(crate) fn again(spec: &TrialSpec, worker: u32) -> Self {
         Self {
-            pauses: None,
-            trims: Chance::of(spec.trim_percent, spec, worker, TRIMS),
+            pause: None,
+            is_pause_due: false,
+            trims: spec
+                .trims()
+                .then(|| (spec.trim_percent.into(), Draws::of(spec, worker, TRIMS))),
             offsets: Offsets::new(spec, worker),
             mix: Mix::new(spec, worker),
             bs: spec.bs as u32,
@@ -150,13 +151,11 @@ impl Requests for Varied {
 
     #[inline]
     fn next(&mut self) -> Request {
-        if let Some(pauses) = &mut self.pauses {
-            pauses.issued();
-        }
+        self.is_pause_due = self.pause.is_some();
         let mut action = next_action(&mut self.mix);
-        if let Some(trims) = &mut self.trims
+        if let Some((percent, draws)) = &mut self.trims
             && action == Action::Write
-            && trims.comes()
+            && draws.below(100) < *percent
         {
             action = Action::Trim;
         }
@@ -191,11 +190,12 @@ impl Requests for Varied {
     }
 
     fn may_go_on(&self) -> bool {
-        self.pauses.as_ref().is_none_or(Pauses::allow)
+        !self.is_pause_due
     }
 
     fn rest(&mut self, now: u64) -> u64 {
-        self.pauses.as_mut().map_or(now, |pauses| pauses.begin(now))
+        self.is_pause_due = false;
+        now.saturating_add(self.pause.unwrap_or(0))
     }
 
     fn sizes(&self) -> RequestSizes {
@@ -217,7 +217,7 @@ fn next_action(mix: &mut Mix) -> Action {
 /// Sizes drawn from a mix.
 struct Drawn {
     mix: SizeMix,
-    rng: Xoshiro256PlusPlus,
+    draws: Draws,
     /// Requests of each multiple of each size: of reads, of writes.
     counts: [Vec<Vec<u64>>; 2],
     /// Bytes that the worker may still ask for; what the last request has beyond them is part of it.
@@ -226,11 +226,10 @@ struct Drawn {
 
 impl Drawn {
     fn new(spec: &TrialSpec, mix: &SizeMix, worker: u32) -> Self {
-        let key = derive(spec.seed, SIZES | (u64::from(spec.number_of(worker)) + 1));
         let own = |bytes| share(bytes, spec.number_of(worker), spec.workers()).1;
         Self {
             mix: mix.clone(),
-            rng: Xoshiro256PlusPlus::seed_from_u64(key),
+            draws: Draws::of(spec, worker, SIZES),
             counts: [true, false].map(|reads| {
                 let shares = mix.of(reads).shares().iter();
                 shares
@@ -243,13 +242,12 @@ impl Drawn {
 
     #[inline]
     fn draw(&mut self, reads: bool) -> u32 {
-        let draw = ((self.rng.next_u64() >> 32) * 100) >> 32;
         let sizes = self.mix.of(reads);
-        let place = sizes.place(draw as u32);
+        let place = sizes.place(self.draws.below(100) as u32);
         let share = sizes.shares()[place];
         let multiple = match share.multiples {
             1 => 0,
-            multiples => ((self.rng.next_u64() >> 32) * u64::from(multiples)) >> 32,
+            multiples => self.draws.below(multiples.into()),
         };
         self.counts[usize::from(!reads)][place][multiple as usize] += 1;
         let bytes = share.bytes * (multiple + 1);
@@ -280,40 +278,6 @@ pub(super) const LEAD_NS: u64 = 50_000;
 
 /// The longest sleep, so that a raised stop flag is seen.
 const NAP_NS: u64 = 100_000_000;
-
-/// When a worker pauses: after each request.
-pub(super) struct Pauses {
-    /// Whether one was issued since the last pause.
-    is_due: bool,
-    /// Their length, ticks.
-    length: u64,
-}
-
-impl Pauses {
-    /// The pauses that a trial asks for.
-    pub(super) fn of(spec: &TrialSpec, clock: &Clock) -> Option<Self> {
-        spec.thinktime.map(|time| Self {
-            is_due: false,
-            length: clock.ticks(time.as_nanos() as u64),
-        })
-    }
-
-    /// Whether a request may be issued.
-    pub(super) fn allow(&self) -> bool {
-        !self.is_due
-    }
-
-    /// A request was issued.
-    pub(super) fn issued(&mut self) {
-        self.is_due = true;
-    }
-
-    /// Begins a pause at `now`; gives its end, a stamp.
-    pub(super) fn begin(&mut self, now: u64) -> u64 {
-        self.is_due = false;
-        now.saturating_add(self.length)
-    }
-}
 
 /// Time to sleep until a stamp, at most [`NAP_NS`].
 pub(super) fn time_until(clock: &Clock, until: u64) -> Duration {

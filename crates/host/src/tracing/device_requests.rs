@@ -6,7 +6,7 @@ use super::event::{Event, Step, TraceEventKind, Transfer};
 use super::syncs::Span;
 
 /// Size of a sector, as the block layer counts, bytes.
-const SECTOR: u64 = 512;
+pub(super) const SECTOR: u64 = 512;
 
 /// Sectors that a device completed as one request, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

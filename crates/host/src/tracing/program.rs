@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::device_requests::{DeviceRequest, of_events};
+use super::device_requests::{DeviceRequest, SECTOR, of_events};
 use super::event::{Event, TraceEventKind, Transfer};
 use super::join::join;
 use super::syncs::{TracedSync, calls};
@@ -100,9 +100,6 @@ impl Found {
         }
     }
 }
-
-/// Size of a sector, as the block layer counts, bytes.
-const SECTOR: u64 = 512;
 
 fn disks(events: &[Event], threads: &Threads, clock: &Clock) -> BTreeMap<u32, TracedDisk> {
     let mut found: BTreeMap<u32, (Found, Found, u64)> = BTreeMap::new();

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use crate::counters::{Account, plus};
 use iolab_workload::counters::ProcessIo;
 use rustix::io::{Errno, ioctl_fionbio, read, write};
 use rustix::time::{ClockId, clock_gettime};
@@ -244,10 +245,11 @@ pub(super) fn family(exits: &[Exit], roots: &BTreeSet<u32>) -> Vec<Exit> {
 }
 
 /// Summed I/O of tasks, and the bytes that will never be written.
-pub(super) fn total(exits: &[Exit]) -> (ProcessIo, u64) {
-    exits.iter().fold((ProcessIo::default(), 0), |sum, exit| {
-        (sum.0.plus(exit.io), sum.1 + exit.cancelled_write_bytes)
-    })
+pub(super) fn total(exits: &[Exit]) -> Account {
+    let all = exits
+        .iter()
+        .map(|exit| (exit.io, exit.cancelled_write_bytes));
+    all.fold(Account::default(), plus)
 }
 
 /// A socket of generic netlink.

@@ -87,32 +87,27 @@ pub(super) struct Recorder {
 
 impl Recorder {
     /// Follows these devices, then all others with a size, as far as there is room.
-    pub(super) fn new(began: Instant, first: impl IntoIterator<Item = Number>) -> Self {
-        let sys = Path::new("/sys");
-        let entries = std::fs::read_dir(sys.join("dev/block"));
-        let entries = entries.into_iter().flatten().flatten();
-        let all = entries.filter_map(|entry| sysfs::parse_number(entry.file_name().to_str()?));
-        let folder = |number: &Number| sys.join(format!("dev/block/{}:{}", number.0, number.1));
-        let used = all.filter(|number| sysfs::value(&folder(number).join("size")) > Some(0));
-        let mut devices: Vec<Followed> = Vec::new();
-        for number in first.into_iter().chain(used) {
-            if devices.len() == DEVICES_MAX {
-                break;
-            }
-            let is_known = devices.iter().any(|known| known.number == number);
-            if let Some(counted) = read_device(sys, number).filter(|_| !is_known)
-                && let Ok(folder) = std::fs::canonicalize(folder(&number))
-            {
-                devices.push(Followed {
+    pub(super) fn new(
+        began: Instant,
+        first: impl IntoIterator<Item = Number>,
+        all: &AllDevices,
+    ) -> Self {
+        let mut seen = BTreeSet::new();
+        let used = all.sized().map(|(number, _)| *number);
+        let numbers = first.into_iter().chain(used);
+        let devices = numbers
+            .filter(|number| seen.insert(*number))
+            .filter_map(|number| {
+                let Counted { name, stat, .. } = all.devices.get(&number)?;
+                Some(Followed {
                     number,
-                    name: sysfs::name_of(&folder),
-                    counted,
-                });
-            }
-        }
+                    name: name.clone(),
+                    counted: *stat,
+                })
+            });
         Self {
             began,
-            devices,
+            devices: devices.take(DEVICES_MAX).collect(),
             moments: Course::default(),
             least_ns: LOOK_EVERY.as_nanos() as u64,
             recorded_ns: 0,
@@ -203,10 +198,7 @@ struct Counted {
 
 impl AllDevices {
     pub(super) fn read() -> Self {
-        Self::read_in(Path::new("/sys"))
-    }
-
-    fn read_in(sys: &Path) -> Self {
+        let sys = Path::new("/sys");
         let entries = std::fs::read_dir(sys.join("dev/block"));
         let entries = entries.into_iter().flatten().flatten();
         let devices = entries.filter_map(|entry| {
@@ -263,14 +255,18 @@ impl AllDevices {
         2 * read_ahead.max().unwrap_or(READ_AHEAD)
     }
 
-    /// Disks with a size, each with whether it has a request queue.
-    pub(super) fn disks(&self) -> Vec<(Number, bool)> {
-        let disks = self.devices.iter().filter(|(_, counted)| counted.is_disk);
-        let sized = disks.filter(|((major, minor), _)| {
+    /// Devices with a size.
+    fn sized(&self) -> impl Iterator<Item = (&Number, &Counted)> {
+        self.devices.iter().filter(|((major, minor), _)| {
             let size = Path::new("/sys/dev/block").join(format!("{major}:{minor}/size"));
             sysfs::value(&size) > Some(0)
-        });
-        sized
+        })
+    }
+
+    /// Disks with a size, each with whether it has a request queue.
+    pub(super) fn disks(&self) -> Vec<(Number, bool)> {
+        let disks = self.sized().filter(|(_, counted)| counted.is_disk);
+        disks
             .map(|(number, counted)| (*number, counted.has_requests))
             .collect()
     }
@@ -374,7 +370,7 @@ mod tests {
 
     #[test]
     fn course_keeps_all_traffic_in_bounded_memory() {
-        let mut recorder = Recorder::new(Instant::now(), []);
+        let mut recorder = Recorder::new(Instant::now(), [], &AllDevices::default());
         let looks = 3 * Course::MOMENTS_MAX as u64;
         for look in 1..=looks {
             // An account that is briefly missing takes nothing back.

@@ -17,7 +17,7 @@ use super::descriptors::Descriptors;
 use super::exits::{Exits, family, total};
 use super::over_time::Recorder;
 use super::{Followed, Milestone, Watch, lost, nanoseconds, wait};
-use crate::counters::{account_of, account_of_collected, reap};
+use crate::counters::{Account, account_of, account_of_collected, plus, reap, since_account};
 use iolab_workload::Result;
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::witness::{ObservedEnd, ProcessTotals, Subject};
@@ -27,7 +27,7 @@ pub(super) struct Tree {
     program: Pid,
     subject: Subject,
     /// Account of the children collected before.
-    before: Option<(ProcessIo, u64)>,
+    before: Option<Account>,
     end: ObservedEnd,
     ended_ns: Option<u64>,
     totals: ProcessTotals,
@@ -40,7 +40,7 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Tree of a child that has just been started.
-    pub(super) fn new(program: Pid, words: &[OsString], before: Option<(ProcessIo, u64)>) -> Self {
+    pub(super) fn new(program: Pid, words: &[OsString], before: Option<Account>) -> Self {
         let words = words.iter().map(|word| word.to_string_lossy().into_owned());
         Self {
             program,
@@ -150,32 +150,28 @@ impl Tree {
         let Some((before, now)) = self.before.zip(account_of_collected()) else {
             return;
         };
-        let mut io = now.0.since(before.0);
-        let mut cancelled = now.1.saturating_sub(before.1);
+        let mut account = since_account(now, before);
         let running = descendants();
         // The account of a running process includes ended children, so the two are not added.
         let ended = exits.filter(|_| running.is_empty()).and_then(Exits::all);
         if let Some(ended) = ended {
             // Children whose ends their parents ignore are in no other account.
-            let (all, all_cancelled) = total(&family(ended, &BTreeSet::from([std::process::id()])));
-            io = io.with(all, |a, b| a.max(b));
-            cancelled = cancelled.max(all_cancelled);
+            let all = total(&family(ended, &BTreeSet::from([std::process::id()])));
+            account.0 = account.0.with(all.0, |a, b| a.max(b));
+            account.1 = account.1.max(all.1);
             self.totals.is_complete = true;
         }
         for process in running {
             self.totals.running += 1;
             self.faults += major_faults(process).unwrap_or(0);
             match account_of(process) {
-                Some((own, own_cancelled)) => {
-                    io = io.plus(own);
-                    cancelled += own_cancelled;
-                }
+                Some(own) => account = plus(account, own),
                 None => self.totals.unread += 1,
             }
         }
         self.faults += self.totals.usage.map_or(0, |usage| usage.major_faults);
-        self.totals.io = Some(io);
-        self.totals.cancelled_write_bytes = cancelled;
+        self.totals.io = Some(account.0);
+        self.totals.cancelled_write_bytes = account.1;
     }
 }
 

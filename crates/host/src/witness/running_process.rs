@@ -12,7 +12,6 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 
-use iolab_workload::counters::ProcessIo;
 use iolab_workload::witness::{ObservedEnd, ProcessTotals, Subject};
 use iolab_workload::{Error, Result};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -25,19 +24,8 @@ use super::descriptors::Descriptors;
 use super::exits::{Exit, Exits, family};
 use super::over_time::Recorder;
 use super::{Followed, Watch, nanoseconds, wait};
-use crate::counters::{OpenAccount, account_of};
+use crate::counters::{Account, OpenAccount, account_of, plus, since_account as since};
 use crate::pseudo_files::lossy_text_of;
-
-/// An I/O account, and the bytes of its writes that were discarded.
-type Account = (ProcessIo, u64);
-
-fn since(now: Account, before: Account) -> Account {
-    (now.0.since(before.0), now.1.saturating_sub(before.1))
-}
-
-fn plus(a: Account, b: Account) -> Account {
-    (a.0.plus(b.0), a.1.saturating_add(b.1))
-}
 
 /// A value at the beginning and as of the last look.
 #[derive(Debug, Clone, Copy, Default)]

@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::accounts::{Others, tasks, with_descendants};
 use super::descriptors::{MAPPED_LEAST, Mapped};
 use super::exits::{Exit, Exits, family};
-use super::over_time::AllDevices;
+use super::over_time::{AllDevices, Recorder};
 use super::running_process::RunningProcess;
 use super::seen_file::{Target, file_at_end};
 use super::{Followed, Milestone, Number, Watch, Witness, WitnessOf};
@@ -81,9 +81,10 @@ impl Before {
         Ok((before, joined))
     }
 
-    /// Numbers of the devices below the target or the observed devices.
-    pub(super) fn devices_of_target(&self) -> impl Iterator<Item = Number> {
-        self.stacks.iter().filter_map(|stack| stack.device)
+    /// Recorder of a course from now on: first of the devices below the target, or the observed devices.
+    pub(super) fn recorder(&self, began: Instant) -> Recorder {
+        let first = self.stacks.iter().filter_map(|stack| stack.device);
+        Recorder::new(began, first, &self.devices)
     }
 
     /// Reads everything again, and returns the differences.

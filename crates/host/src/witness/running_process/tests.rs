@@ -3,6 +3,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use super::super::exits::tests::of;
 use super::*;
+use iolab_workload::counters::ProcessIo;
 
 /// A shell that says "ready" and then waits for a line to go on.
 struct Shell {
