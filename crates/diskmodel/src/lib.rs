@@ -11,6 +11,7 @@ pub mod disk;
 pub mod parts;
 pub mod ssd;
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -111,40 +112,28 @@ pub struct Request {
 }
 
 impl Request {
+    fn new(op: Op, offset: u64, len: u64) -> Self {
+        Self { op, offset, len }
+    }
+
     /// A read of `len` bytes at `offset`.
     pub fn read(offset: u64, len: u64) -> Self {
-        Self {
-            op: Op::Read,
-            offset,
-            len,
-        }
+        Self::new(Op::Read, offset, len)
     }
 
     /// A write of `len` bytes at `offset`.
     pub fn write(offset: u64, len: u64) -> Self {
-        Self {
-            op: Op::Write,
-            offset,
-            len,
-        }
+        Self::new(Op::Write, offset, len)
     }
 
     /// A flush.
     pub fn flush() -> Self {
-        Self {
-            op: Op::Flush,
-            offset: 0,
-            len: 0,
-        }
+        Self::new(Op::Flush, 0, 0)
     }
 
     /// A trim of `len` bytes at `offset`.
     pub fn trim(offset: u64, len: u64) -> Self {
-        Self {
-            op: Op::Trim,
-            offset,
-            len,
-        }
+        Self::new(Op::Trim, offset, len)
     }
 
     /// Whether the range lies within `capacity` bytes.
@@ -251,15 +240,14 @@ pub fn serve(model: &mut dyn Model, now: Ns, request: &Request) -> Completion {
 /// Completions with known times, in the order of time, then of insertion.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Done {
-    heap: std::collections::BinaryHeap<std::cmp::Reverse<(Ns, u64, u64, ServedFrom)>>,
+    heap: std::collections::BinaryHeap<Reverse<(Ns, u64, u64, ServedFrom)>>,
     added: u64,
 }
 
 impl Done {
     fn add(&mut self, tag: u64, finished: Ns, served: ServedFrom) {
         self.added += 1;
-        self.heap
-            .push(std::cmp::Reverse((finished, self.added, tag, served)));
+        self.heap.push(Reverse((finished, self.added, tag, served)));
     }
 
     fn next(&self) -> Option<Ns> {
@@ -268,7 +256,7 @@ impl Done {
 
     fn take(&mut self, until: Ns, out: &mut Vec<Completion>) {
         while self.next().is_some_and(|at| at <= until) {
-            if let Some(std::cmp::Reverse((finished, _, tag, served))) = self.heap.pop() {
+            if let Some(Reverse((finished, _, tag, served))) = self.heap.pop() {
                 out.push(Completion {
                     tag,
                     finished,
@@ -277,6 +265,11 @@ impl Done {
             }
         }
     }
+}
+
+/// The earlier of two optional times.
+fn earlier(a: Option<Ns>, b: Option<Ns>) -> Option<Ns> {
+    a.into_iter().chain(b).min()
 }
 
 /// Milliseconds as nanoseconds, rounded; negative ones as zero.

@@ -12,10 +12,8 @@ use crate::list::RequestList;
 use crate::trial::{check_list, merge, merge_groups, outcome_of_group};
 use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
-use iolab_workload::counters::Counters;
 use iolab_workload::group::GroupTrial;
 use iolab_workload::outcome::{Ended, GroupOutcome, Outcome};
-use iolab_workload::region_state::Region;
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::units::exact_size;
 use iolab_workload::{Error, Result};
@@ -132,7 +130,9 @@ fn run_workers(
         outcome_of_group(group, own.unwrap_or_default(), start, clock)
     };
     let apart: Vec<GroupOutcome> = groups.iter().map(of_group).collect();
-    let mut outcome = merge(all, clock, seen(), 0.0, &SpareHistograms::default());
+    // No kernel counts the traffic of a modelled disk.
+    let seen = Default::default();
+    let mut outcome = merge(all, clock, seen, 0.0, &SpareHistograms::default());
     if !apart.is_empty() {
         merge_groups(&mut outcome, &apart);
     }
@@ -191,11 +191,6 @@ fn check_in_flight<'a>(trials: impl IntoIterator<Item = &'a TrialSpec>) -> Resul
         .hint("choose a smaller bs, depth or number of threads")),
         false => Ok(()),
     }
-}
-
-/// Empty counters: no kernel counts the traffic of a modelled disk.
-fn seen() -> (Counters, Region) {
-    (Counters::default(), Region::default())
 }
 
 /// The workers of a group, of which the first gets this number.

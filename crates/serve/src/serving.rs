@@ -47,19 +47,15 @@ pub struct Options {
 pub struct Serving {
     mounted: Mounted,
     shared: Arc<Shared>,
-    timer: JoinHandle<TimerStatistics>,
+    timer: JoinHandle<Served>,
     speed: Speed,
     bytes: u64,
     path_ns: Ns,
     started: Instant,
 }
 
-/// Statistics that the timer thread has gathered.
-struct TimerStatistics {
-    tally: ServeStatistics,
-    most: usize,
-    ledger: Option<RequestLog>,
-}
+/// What the timer thread has gathered: statistics, the most requests at a time, and the ledger.
+type Served = (ServeStatistics, usize, Option<RequestLog>);
 
 /// Report of a disk that was served.
 #[derive(Debug)]
@@ -158,9 +154,9 @@ impl Serving {
         self.shared.timer.stop();
         self.mounted.unmount()?;
         let served = self.timer.join();
-        let served =
+        let (tally, most, ledger) =
             served.map_err(|_| Error::failed("the thread that answers requests panicked"))?;
-        if let Some(ledger) = served.ledger {
+        if let Some(ledger) = ledger {
             let whole = ledger.end();
             whole.map_err(|error| {
                 Error::failed(format!("the ledger is not complete: {error}"))
@@ -171,8 +167,8 @@ impl Serving {
             speed: self.speed,
             elapsed,
             path_ns: self.path_ns,
-            tally: served.tally,
-            most: served.most,
+            tally,
+            most,
             lost: self.shared.content().map_or(0, |content| content.lost()),
         })
     }
@@ -188,7 +184,7 @@ impl Drop for Guard {
 }
 
 /// Answers requests until the timer is stopped.
-fn serve(timer: &Timer<Answer>, ledger: Option<RequestLog>) -> TimerStatistics {
+fn serve(timer: &Timer<Answer>, ledger: Option<RequestLog>) -> Served {
     let mut tally = ServeStatistics::default();
     let most = timer.run(|one: Due<Answer>| {
         one.answer.give();
@@ -206,11 +202,7 @@ fn serve(timer: &Timer<Answer>, ledger: Option<RequestLog>) -> TimerStatistics {
             });
         }
     });
-    TimerStatistics {
-        tally,
-        most,
-        ledger,
-    }
+    (tally, most, ledger)
 }
 
 /// The median time of reads that are answered at once, ns.

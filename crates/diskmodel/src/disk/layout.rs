@@ -6,6 +6,7 @@
 //! end, and slips within the unit move the following slots towards its spares.
 
 use super::super::{MILLISECOND, Ns, from_ms};
+use super::media_stream::first_true;
 use crate::definition::parts::{Geometry, Mechanics, Seek, Sparing, Zone};
 
 /// The position of a sector on the disk.
@@ -308,16 +309,11 @@ impl ZoneMap {
 
 /// How far the slips, counted from `start`, move position `n`.
 fn shift(slips: &[u64], start: u64, n: u64) -> u64 {
-    let (mut low, mut high) = (0, slips.len());
-    while low < high {
-        let middle = (low + high) / 2;
-        if slips[middle] - start - middle as u64 <= n {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low as u64
+    let is_behind = |at: u64| {
+        let slip = slips.get(at as usize);
+        slip.is_none_or(|slip| slip - start - at > n)
+    };
+    first_true(0, slips.len() as u64, is_behind)
 }
 
 /// Tolerance for the rounding of times to 1 ns: the head may arrive this much after a sector's start and still read it.

@@ -348,7 +348,7 @@ impl Writing<'_> {
 }
 
 /// The least of `low..=high` that satisfies a condition, which must hold for `high` and be monotone.
-fn first_true(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
+pub(super) fn first_true(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while low < high {
         let middle = (low + high) / 2;
         if holds(middle) {

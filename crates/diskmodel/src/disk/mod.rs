@@ -14,7 +14,7 @@ mod segments;
 mod transfer;
 
 use crate::definition::parts::{Buffer, Bus, DiskDefinition, Overhead, Policy, WriteBack};
-use crate::{Completion, Done, Model, Ns, Op, Request, ServedFrom, from_ms};
+use crate::{Completion, Done, Model, Ns, Op, Request, ServedFrom, earlier, from_ms};
 use layout::Timetable;
 use media_stream::{Arrival, Stream, Writing};
 use segments::{Segments, WriteCache};
@@ -154,10 +154,7 @@ impl Drive {
             .map(|job| job.arrived)
             .min();
         let start = first.map(|arrived| self.busy_until.max(arrived));
-        match (start, self.cache.next_end()) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        earlier(start, self.cache.next_end())
     }
 
     fn run(&mut self, until: Ns) {
@@ -415,10 +412,7 @@ impl Model for Drive {
     }
 
     fn next_event(&self) -> Option<Ns> {
-        match (self.next_step(), self.done.next()) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        earlier(self.next_step(), self.done.next())
     }
 
     fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {

@@ -5,13 +5,13 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::super::{BlockMap, Completion, Done, Model, Ns, Op, Request, ServedFrom};
-use super::{Slab, earlier};
+use super::super::{BlockMap, Completion, Model, Ns, Op, Request, ServedFrom, earlier};
+use super::{Inner, Slab};
 use crate::definition::parts::{CacheDefinition, WriteBackDefinition};
 
 /// A cache for another model, with least-recently-used replacement.
 pub struct Cache {
-    inner: Box<dyn Model>,
+    inner: Inner,
     line: u64,
     lines: usize,
     hit: Ns,
@@ -20,8 +20,6 @@ pub struct Cache {
     order: BTreeMap<u64, u64>,
     clock: u64,
     flight: Slab<(u64, Op, u64, u64)>,
-    finished: Vec<Completion>,
-    done: Done,
 }
 
 impl Cache {
@@ -38,7 +36,7 @@ impl Cache {
             ));
         }
         Ok(Self {
-            inner,
+            inner: Inner::new(inner),
             line: definition.line,
             lines: (definition.bytes / definition.line) as usize,
             hit: (definition.hit_us * 1e3).round() as Ns,
@@ -46,8 +44,6 @@ impl Cache {
             order: BTreeMap::new(),
             clock: 0,
             flight: Slab::default(),
-            finished: Vec::new(),
-            done: Done::default(),
         })
     }
 
@@ -72,12 +68,12 @@ impl Cache {
 
 impl Model for Cache {
     fn capacity(&self) -> u64 {
-        self.inner.capacity()
+        self.inner.model.capacity()
     }
 
     fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        if !request.fits(self.capacity()) {
-            return self.done.add(tag, now, ServedFrom::Refused);
+        if self.inner.refuses(now, tag, request) {
+            return;
         }
         let inside = request.len > 0;
         let (first, end) = (
@@ -91,7 +87,7 @@ impl Model for Cache {
             for line in first..end {
                 self.use_line(line);
             }
-            return self.done.add(tag, now + self.hit, ServedFrom::Hit);
+            return self.inner.done.add(tag, now + self.hit, ServedFrom::Hit);
         }
         let own = self
             .flight
@@ -99,19 +95,21 @@ impl Model for Cache {
         if inside && request.op == Op::Read {
             let offset = first * self.line;
             let len = (end * self.line).min(self.capacity()) - offset;
-            self.inner.submit(now, own, &Request::read(offset, len));
+            self.inner
+                .model
+                .submit(now, own, &Request::read(offset, len));
         } else {
-            self.inner.submit(now, own, request);
+            self.inner.model.submit(now, own, request);
         }
     }
 
     fn next_event(&self) -> Option<Ns> {
-        earlier(self.inner.next_event(), self.done.next())
+        self.inner.next_event()
     }
 
     fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
-        let mut finished = std::mem::take(&mut self.finished);
-        self.inner.advance(until, &mut finished);
+        let mut finished = std::mem::take(&mut self.inner.finished);
+        self.inner.model.advance(until, &mut finished);
         for completion in finished.drain(..) {
             let Some((tag, op, first, end)) = self.flight.take(completion.tag) else {
                 continue;
@@ -123,10 +121,12 @@ impl Model for Cache {
                     Op::Flush => {}
                 }
             }
-            self.done.add(tag, completion.finished, completion.served);
+            self.inner
+                .done
+                .add(tag, completion.finished, completion.served);
         }
-        self.finished = finished;
-        self.done.take(until, out);
+        self.inner.finished = finished;
+        self.inner.done.take(until, out);
     }
 }
 
@@ -138,7 +138,7 @@ const TABLE_BLOCK: u64 = 4096;
 
 /// A cache for writes in front of another model.
 pub struct WriteBack {
-    inner: Box<dyn Model>,
+    inner: Inner,
     bytes: u64,
     hit: Ns,
     /// Nanoseconds per byte that is passed on.
@@ -162,15 +162,13 @@ pub struct WriteBack {
     flushes: usize,
     reads: Slab<u64>,
     reading: usize,
-    finished: Vec<Completion>,
-    done: Done,
 }
 
 impl WriteBack {
     /// Puts the cache of a definition in front of a model whose blocks have `block` bytes.
     pub fn new(definition: &WriteBackDefinition, block: u64, inner: Box<dyn Model>) -> Self {
         Self {
-            inner,
+            inner: Inner::new(inner),
             bytes: definition.bytes,
             hit: (definition.hit_us * 1e3).round() as Ns,
             per_byte: definition.drain_mb_s.map_or(0.0, |rate| 1e3 / rate),
@@ -185,8 +183,6 @@ impl WriteBack {
             flushes: 0,
             reads: Slab::default(),
             reading: 0,
-            finished: Vec::new(),
-            done: Done::default(),
         }
     }
 
@@ -214,7 +210,8 @@ impl WriteBack {
                 *self.cached.entry(block).or_insert(0) += 1;
             }
             self.queue.push_back((None, request));
-            self.done
+            self.inner
+                .done
                 .add(tag, at.saturating_add(self.hit), ServedFrom::Buffered);
         }
     }
@@ -237,7 +234,7 @@ impl WriteBack {
                 let paced = (request.len as f64 * self.per_byte).round() as Ns;
                 self.next = at.saturating_add(paced);
             }
-            self.inner.submit(at, PASSED_ON, request);
+            self.inner.model.submit(at, PASSED_ON, request);
         }
     }
 
@@ -245,7 +242,9 @@ impl WriteBack {
         if completion.tag != PASSED_ON {
             if let Some(tag) = self.reads.take(completion.tag) {
                 self.reading -= 1;
-                self.done.add(tag, completion.finished, completion.served);
+                self.inner
+                    .done
+                    .add(tag, completion.finished, completion.served);
             }
             return;
         }
@@ -266,26 +265,28 @@ impl WriteBack {
         }
         if let Some(tag) = tag {
             self.flushes -= 1;
-            self.done.add(tag, completion.finished, completion.served);
+            self.inner
+                .done
+                .add(tag, completion.finished, completion.served);
         }
     }
 
     /// Time of the next event inside.
     fn next_inside(&self) -> Option<Ns> {
         let ready = self.ready().map(|ready| ready.max(self.reached));
-        earlier(self.inner.next_event(), ready)
+        earlier(self.inner.model.next_event(), ready)
     }
 
     /// Handles all events up to a time.
     fn run(&mut self, until: Ns) {
         while let Some(at) = self.next_inside().filter(|&at| at <= until) {
             self.reached = at;
-            self.inner.advance(at, &mut self.finished);
-            let mut finished = std::mem::take(&mut self.finished);
+            let mut finished = std::mem::take(&mut self.inner.finished);
+            self.inner.model.advance(at, &mut finished);
             for completion in finished.drain(..) {
                 self.completed(&completion);
             }
-            self.finished = finished;
+            self.inner.finished = finished;
             self.take_in(at);
             if self.ready().is_some_and(|ready| ready <= at) {
                 self.pass_on(at);
@@ -297,27 +298,29 @@ impl WriteBack {
 
 impl Model for WriteBack {
     fn capacity(&self) -> u64 {
-        self.inner.capacity()
+        self.inner.model.capacity()
     }
 
     fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        if !request.fits(self.capacity()) {
-            return self.done.add(tag, now, ServedFrom::Refused);
+        if self.inner.refuses(now, tag, request) {
+            return;
         }
         self.run(now);
         match request.op {
             Op::Read if self.holds(request) => {
-                self.done.add(tag, now + self.hit, ServedFrom::Hit);
+                self.inner.done.add(tag, now + self.hit, ServedFrom::Hit);
             }
             Op::Read => {
                 let own = self.reads.add(tag);
                 self.reading += 1;
-                self.inner.submit(now, own, request);
+                self.inner.model.submit(now, own, request);
             }
             Op::Write => self.waiting.push_back((tag, *request)),
             Op::Trim => {
                 self.queue.push_back((None, *request));
-                self.done.add(tag, now + self.hit, ServedFrom::Control);
+                self.inner
+                    .done
+                    .add(tag, now + self.hit, ServedFrom::Control);
             }
             Op::Flush => {
                 self.flushes += 1;
@@ -332,11 +335,11 @@ impl Model for WriteBack {
         // Without a waiting request, passing on causes no event: the next call catches up on it.
         let asked = self.reading > 0 || self.flushes > 0 || !self.waiting.is_empty();
         let inside = self.next_inside().filter(|_| asked);
-        earlier(inside, self.done.next())
+        earlier(inside, self.inner.done.next())
     }
 
     fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
         self.run(until);
-        self.done.take(until, out);
+        self.inner.done.take(until, out);
     }
 }

@@ -12,19 +12,19 @@ use std::collections::VecDeque;
 use rand_core::Rng;
 
 use crate::definition::parts::LatencyDefinition;
-use crate::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
+use crate::{Completion, Done, Model, Ns, Op, Request, ServedFrom, earlier};
 
 pub use cache::{Cache, WriteBack};
 pub use timing::{Noise, RateLimit, Stall};
 
-/// A model whose clock differs from the host's, and the completions of the model in the host's time.
-struct OnOwnClock {
+/// The model inside a part, and the completions of the part in the host's time.
+struct Inner {
     model: Box<dyn Model>,
     finished: Vec<Completion>,
     done: Done,
 }
 
-impl OnOwnClock {
+impl Inner {
     fn new(model: Box<dyn Model>) -> Self {
         Self {
             model,
@@ -42,16 +42,24 @@ impl OnOwnClock {
         refuses
     }
 
-    /// Advances the model to `until` on its own clock; `to_host` turns a time of that clock into the host's.
-    fn run(&mut self, until: Ns, to_host: impl Fn(Ns) -> Ns) {
+    fn next_event(&self) -> Option<Ns> {
+        earlier(self.model.next_event(), self.done.next())
+    }
+
+    /// Advances the model to `until`; `told` adds what completes with each completion of it.
+    fn advance(&mut self, until: Ns, mut told: impl FnMut(Completion, &mut Done)) {
         self.model.advance(until, &mut self.finished);
         for completion in self.finished.drain(..) {
-            self.done.add(
-                completion.tag,
-                to_host(completion.finished),
-                completion.served,
-            );
+            told(completion, &mut self.done);
         }
+    }
+
+    /// Advances the model to `until` on its own clock; `to_host` turns a time of that clock into the host's.
+    fn run(&mut self, until: Ns, to_host: impl Fn(Ns) -> Ns) {
+        self.advance(until, |completion, done| {
+            let finished = to_host(completion.finished);
+            done.add(completion.tag, finished, completion.served);
+        });
     }
 }
 
@@ -103,14 +111,6 @@ fn unit(random: &mut impl Rng) -> f64 {
     ((random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
-/// The earlier of two optional times.
-fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
-}
-
 /// Storage without latency.
 #[derive(Clone, Debug)]
 pub struct Memory {
@@ -154,13 +154,11 @@ impl Model for Memory {
 
 /// Adds time to the requests of another model, which do not wait for each other.
 pub struct Latency {
-    inner: Box<dyn Model>,
+    inner: Inner,
     /// Time added to reads, and to everything else.
     added: [Ns; 2],
     /// Tag, and time to add.
     flight: Slab<(u64, Ns)>,
-    done: Done,
-    finished: Vec<Completion>,
 }
 
 impl Latency {
@@ -168,54 +166,49 @@ impl Latency {
     pub fn new(definition: &LatencyDefinition, inner: Box<dyn Model>) -> Self {
         let added = [definition.read_us, definition.write_us];
         Self {
-            inner,
+            inner: Inner::new(inner),
             added: added.map(|us| (us * 1e3).round() as Ns),
             flight: Slab::default(),
-            done: Done::default(),
-            finished: Vec::new(),
         }
     }
 }
 
 impl Model for Latency {
     fn capacity(&self) -> u64 {
-        self.inner.capacity()
+        self.inner.model.capacity()
     }
 
     fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
         let added = self.added[usize::from(request.op != Op::Read)];
         let own = self.flight.add((tag, added));
-        self.inner.submit(now, own, request);
+        self.inner.model.submit(now, own, request);
     }
 
     fn next_event(&self) -> Option<Ns> {
-        earlier(self.inner.next_event(), self.done.next())
+        self.inner.next_event()
     }
 
     fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
-        self.inner.advance(until, &mut self.finished);
-        for completion in self.finished.drain(..) {
+        self.inner.advance(until, |completion, done| {
             if let Some((tag, added)) = self.flight.take(completion.tag) {
                 let added = match completion.served {
                     ServedFrom::Refused => 0,
                     _ => added,
                 };
                 let finished = completion.finished.saturating_add(added);
-                self.done.add(tag, finished, completion.served);
+                done.add(tag, finished, completion.served);
             }
-        }
-        self.done.take(until, out);
+        });
+        self.inner.done.take(until, out);
     }
 }
 
 /// Limits the concurrency of a model. Further requests wait in order of arrival.
 pub struct Server {
-    inner: Box<dyn Model>,
+    inner: Inner,
     slots: usize,
     busy: usize,
     waiting: VecDeque<(u64, Request)>,
-    finished: Vec<Completion>,
-    done: Done,
 }
 
 impl Server {
@@ -229,29 +222,25 @@ impl Server {
             return Err("a server needs at least one slot".into());
         }
         Ok(Self {
-            inner,
+            inner: Inner::new(inner),
             slots: slots as usize,
             busy: 0,
             waiting: VecDeque::new(),
-            finished: Vec::new(),
-            done: Done::default(),
         })
     }
 
     fn run(&mut self, until: Ns) {
-        while let Some(at) = self.inner.next_event().filter(|&at| at <= until) {
-            self.inner.advance(at, &mut self.finished);
-            for completion in self.finished.drain(..) {
+        while let Some(at) = self.inner.model.next_event().filter(|&at| at <= until) {
+            self.inner.advance(at, |completion, done| {
                 self.busy -= 1;
-                self.done
-                    .add(completion.tag, completion.finished, completion.served);
-            }
+                done.add(completion.tag, completion.finished, completion.served);
+            });
             while self.busy < self.slots {
                 let Some((tag, request)) = self.waiting.pop_front() else {
                     break;
                 };
                 self.busy += 1;
-                self.inner.submit(at, tag, &request);
+                self.inner.model.submit(at, tag, &request);
             }
         }
     }
@@ -259,26 +248,26 @@ impl Server {
 
 impl Model for Server {
     fn capacity(&self) -> u64 {
-        self.inner.capacity()
+        self.inner.model.capacity()
     }
 
     fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
         self.run(now);
         if self.busy < self.slots {
             self.busy += 1;
-            self.inner.submit(now, tag, request);
+            self.inner.model.submit(now, tag, request);
         } else {
             self.waiting.push_back((tag, *request));
         }
     }
 
     fn next_event(&self) -> Option<Ns> {
-        earlier(self.inner.next_event(), self.done.next())
+        self.inner.next_event()
     }
 
     fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
         self.run(until);
-        self.done.take(until, out);
+        self.inner.done.take(until, out);
     }
 }
 
@@ -293,34 +282,30 @@ struct Parent {
 
 /// A bound on the length of the requests to a model.
 pub struct Split {
-    inner: Box<dyn Model>,
+    inner: Inner,
     bytes: u64,
     parents: Slab<Parent>,
-    finished: Vec<Completion>,
-    done: Done,
 }
 
 impl Split {
     /// Bounds each request to a model to `bytes` bytes, which are more than 0.
     pub fn new(bytes: u64, inner: Box<dyn Model>) -> Self {
         Self {
-            inner,
+            inner: Inner::new(inner),
             bytes,
             parents: Slab::default(),
-            finished: Vec::new(),
-            done: Done::default(),
         }
     }
 }
 
 impl Model for Split {
     fn capacity(&self) -> u64 {
-        self.inner.capacity()
+        self.inner.model.capacity()
     }
 
     fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        if !request.fits(self.capacity()) {
-            return self.done.add(tag, now, ServedFrom::Refused);
+        if self.inner.refuses(now, tag, request) {
+            return;
         }
         let piece = match request.op {
             Op::Read | Op::Write => self.bytes,
@@ -340,19 +325,18 @@ impl Model for Split {
                 offset: request.offset + begin,
                 len: piece.min(request.len - begin),
             };
-            self.inner.submit(now, parent, &piece);
+            self.inner.model.submit(now, parent, &piece);
         }
     }
 
     fn next_event(&self) -> Option<Ns> {
-        earlier(self.inner.next_event(), self.done.next())
+        self.inner.next_event()
     }
 
     fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
-        self.inner.advance(until, &mut self.finished);
-        for completion in self.finished.drain(..) {
+        self.inner.advance(until, |completion, done| {
             let Some(parent) = self.parents.get(completion.tag) else {
-                continue;
+                return;
             };
             parent.left -= 1;
             parent.finished = parent.finished.max(completion.finished);
@@ -360,9 +344,9 @@ impl Model for Split {
             if parent.left == 0
                 && let Some(parent) = self.parents.take(completion.tag)
             {
-                self.done.add(parent.tag, parent.finished, parent.served);
+                done.add(parent.tag, parent.finished, parent.served);
             }
-        }
-        self.done.take(until, out);
+        });
+        self.inner.done.take(until, out);
     }
 }

@@ -19,8 +19,8 @@ use std::collections::VecDeque;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::super::{Completion, Model, Ns, Op, Request, from_ms};
-use super::{OnOwnClock, earlier, unit};
+use super::super::{Completion, Model, Ns, Op, Request, earlier, from_ms};
+use super::{Inner, unit};
 use crate::definition::parts::{LimitDefinition, NoiseDefinition, Rate, StallDefinition};
 
 /// Parts of a factor: factors are whole numbers of them. Times are then whole numbers, too, and do not depend
@@ -32,7 +32,7 @@ const FACTORS: [f64; 2] = [1e-3, 1e3];
 
 /// Times that vary by chance in a model.
 pub struct Noise {
-    inner: OnOwnClock,
+    inner: Inner,
     sigma: f64,
     drift_sigma: f64,
     period: Ns,
@@ -74,7 +74,7 @@ impl Noise {
     pub fn new(definition: &NoiseDefinition, seed: u64, inner: Box<dyn Model>) -> Self {
         let period = from_ms(definition.drift_ms).max(1);
         let mut noise = Self {
-            inner: OnOwnClock::new(inner),
+            inner: Inner::new(inner),
             sigma: definition.sigma,
             drift_sigma: definition.drift_sigma,
             period,
@@ -329,7 +329,7 @@ impl Model for RateLimit {
 
 /// Stalls of a model.
 pub struct Stall {
-    inner: OnOwnClock,
+    inner: Inner,
     length: Ns,
     every: u64,
     requests: u64,
@@ -347,7 +347,7 @@ impl Stall {
     /// Lets a model stand still as a definition says.
     pub fn new(definition: &StallDefinition, seed: u64, inner: Box<dyn Model>) -> Self {
         let mut stall = Self {
-            inner: OnOwnClock::new(inner),
+            inner: Inner::new(inner),
             length: from_ms(definition.stall_ms),
             every: definition.every,
             requests: 0,

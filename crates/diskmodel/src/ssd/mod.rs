@@ -6,6 +6,7 @@
 
 mod ftl;
 
+use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -58,7 +59,7 @@ pub struct Ssd {
     core: Ns,
     /// Free bytes of the buffer, and when more are released: (when, bytes).
     room: u64,
-    giving_back: BinaryHeap<std::cmp::Reverse<(Ns, u64)>>,
+    giving_back: BinaryHeap<Reverse<(Ns, u64)>>,
     /// Slots in the buffer, and how long they stay.
     held: BlockMap<u32, Ns>,
     leaving: VecDeque<(Ns, Vec<u32>)>,
@@ -181,7 +182,7 @@ impl Ssd {
             .peek()
             .is_some_and(|first| first.0.0 <= now)
         {
-            if let Some(std::cmp::Reverse((_, bytes))) = self.giving_back.pop() {
+            if let Some(Reverse((_, bytes))) = self.giving_back.pop() {
                 self.room += bytes;
             }
         }
@@ -339,7 +340,7 @@ impl Ssd {
             // Without room, the data waits for a page to be programmed. An incomplete page is programmed too.
             while self.room < SLOT {
                 match self.giving_back.pop() {
-                    Some(std::cmp::Reverse((when, bytes))) => {
+                    Some(Reverse((when, bytes))) => {
                         at = at.max(when);
                         self.room += bytes;
                     }
@@ -409,7 +410,7 @@ impl Ssd {
             self.held.insert(*slot, end);
         }
         self.giving_back
-            .push(std::cmp::Reverse((end, page.slots.len() as u64 * SLOT)));
+            .push(Reverse((end, page.slots.len() as u64 * SLOT)));
         self.leaving.push_back((end, page.slots));
     }
 

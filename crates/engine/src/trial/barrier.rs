@@ -11,7 +11,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -72,6 +72,10 @@ impl StartBarrier {
         }
     }
 
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Worker: waits for the start; `None` when the trial was abandoned. It `leads` if it ends by itself.
     pub(crate) fn wait_for_start(&self, leads: bool) -> Option<Running<'_>> {
         let phase = self.wait_for_phase(|phase| phase != Phase::Closed);
@@ -89,39 +93,30 @@ impl StartBarrier {
 
     /// Coordinator: starts all workers at once, sends them home, or lets them tear down.
     pub(crate) fn enter(&self, phase: Phase) {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .phase = phase;
+        self.state().phase = phase;
         self.phase_changed.notify_all();
     }
 
     /// Worker: waits for a phase.
     fn wait_for_phase(&self, reached: impl Fn(Phase) -> bool) -> Phase {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.phase_changed
-            .wait_while(state, |state| !reached(state.phase))
+            .wait_while(self.state(), |state| !reached(state.phase))
             .unwrap_or_else(PoisonError::into_inner)
             .phase
     }
 
     /// Coordinator: waits until enough workers have finished.
     fn wait_until(&self, reached: impl Fn(&State) -> bool) {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let _finished = self
             .worker_finished
-            .wait_while(state, |state| !reached(state))
+            .wait_while(self.state(), |state| !reached(state))
             .unwrap_or_else(PoisonError::into_inner);
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        let mut state = self
-            .barrier
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.barrier.state();
         state.finished += 1;
         state.leading += u32::from(self.leads);
         drop(state);
@@ -131,9 +126,6 @@ impl Drop for Running<'_> {
 
 /// Time between two readings: sensors of drives have a new value about once a second.
 const EVERY: Duration = Duration::from_secs(1);
-
-/// The name of the thread that reads.
-const NAME: &str = "thermometer";
 
 /// Waits until all workers are done, and raises `halt` for the workers that end with others.
 pub(super) fn wait_for_end(jobs: &[Job<'_>], barrier: &StartBarrier, halt: &AtomicBool) {
@@ -179,7 +171,7 @@ impl Temperatures {
                 }
             }
         };
-        let thread = thread::Builder::new().name(NAME.to_owned());
+        let thread = thread::Builder::new().name("thermometer".to_owned());
         thread.spawn(look).ok()?;
         Some(Self {
             readings,
@@ -194,59 +186,49 @@ impl Temperatures {
 }
 
 /// A barrier that all ranks of a trial pass three times, and a moment that they agree on. Each method is called once per trial, in this
-/// order, by the thread that coordinates it.
+/// order, by the thread that coordinates it. A single process waits for none.
 pub trait RankBarrier {
     /// Reports that own workers are set up. Returns when the workers of all processes are.
     ///
     /// # Errors
     /// When another process cannot take part: the trial is given up.
-    fn ready(&mut self) -> Result<()>;
+    fn ready(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Reports that the page cache has been examined. Returns when the moment of the start is known, some time before it.
     ///
     /// # Errors
     /// As [`RankBarrier::ready`].
-    fn announced(&mut self) -> Result<()>;
+    fn announced(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Reports that own counters are read. Returns at the moment of the start.
     ///
     /// # Errors
     /// As [`RankBarrier::ready`].
-    fn start(&mut self) -> Result<()>;
+    fn start(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Reports that own workers have ended and own usage is counted. Returns when this holds for all processes, so that
     /// counters of the host cover all of them.
     ///
     /// # Errors
     /// When another process is lost.
-    fn ended(&mut self) -> Result<()>;
+    fn ended(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Reports when each own worker started and ended, in ticks of the trial's clock.
-    fn worked(&mut self, workers: Vec<(u64, u64)>);
+    fn worked(&mut self, _workers: Vec<(u64, u64)>) {}
 }
 
 /// Without other processes.
 pub(super) struct Alone;
 
-impl RankBarrier for Alone {
-    fn ready(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn announced(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn start(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn ended(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn worked(&mut self, _workers: Vec<(u64, u64)>) {}
-}
+impl RankBarrier for Alone {}
 
 #[cfg(test)]
 mod tests {

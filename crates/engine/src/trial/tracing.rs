@@ -319,16 +319,7 @@ fn tell(
         Stage::Queue => own.has_queue,
         Stage::SyncAdmission => entered,
         Stage::SyncJournal => journal != Some(Journal::Absent),
-        Stage::Admission
-        | Stage::Device
-        | Stage::Delivery
-        | Stage::Completion
-        | Stage::CpuWait
-        | Stage::Reaping
-        | Stage::SyncHost
-        | Stage::SyncWrite
-        | Stage::SyncFlush
-        | Stage::SyncDelivery => true,
+        _ => true,
     };
     let stages = requests.iter().filter_map(|own| joined.stages[*own]);
     let times: Vec<PerStage<u64>> = stages.map(|ticks| in_ns(&ticks, clock)).collect();
