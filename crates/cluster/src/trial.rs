@@ -18,7 +18,7 @@ use iolab_workload::counters::{
 };
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::{OperationSummary, Outcome};
-use iolab_workload::region_state::{Extents, Medium, Region, Residency};
+use iolab_workload::region_state::{Medium, Region, Residency};
 
 /// Parameters of clock comparison, and waiting times between ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -361,11 +361,7 @@ fn region(a: Region, b: Region, apart: bool) -> Region {
         before: both(a.before, b.before, |a, b| residency(a, b, apart)),
         after: both(a.after, b.after, |a, b| residency(a, b, apart)),
         extents: both(a.extents, b.extents, |a, b| match apart {
-            true => Extents {
-                looked_bytes: a.looked_bytes + b.looked_bytes,
-                hole_bytes: a.hole_bytes + b.hole_bytes,
-                unwritten_bytes: both(a.unwritten_bytes, b.unwritten_bytes, |a, b| a + b),
-            },
+            true => a.plus(b),
             false => a,
         }),
         owed_sync_ns: either(u64::max)(a.owed_sync_ns, b.owed_sync_ns),
@@ -375,12 +371,7 @@ fn region(a: Region, b: Region, apart: bool) -> Region {
 
 fn residency(a: Residency, b: Residency, apart: bool) -> Residency {
     match apart {
-        true => Residency {
-            looked_bytes: a.looked_bytes + b.looked_bytes,
-            resident_bytes: a.resident_bytes + b.resident_bytes,
-            dirty_bytes: both(a.dirty_bytes, b.dirty_bytes, |a, b| a + b),
-            writeback_bytes: both(a.writeback_bytes, b.writeback_bytes, |a, b| a + b),
-        },
+        true => a.plus(b),
         false if a.resident_bytes >= b.resident_bytes => a,
         false => b,
     }

@@ -255,24 +255,23 @@ fn of_file(target: &Target) -> TargetContent {
     let file = target.file();
     let attributes = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())
         .map_or(StatxAttributes::empty(), |statx| statx.stx_attributes);
-    let (looked_bytes, empty_bytes, written) =
-        written(target).unwrap_or((0, 0, Some((0, target.size()))));
+    let unknown = TargetContent {
+        written: Some((0, target.size())),
+        ..TargetContent::default()
+    };
     TargetContent {
-        looked_bytes,
-        empty_bytes,
-        written,
         length: file.metadata().ok().map(|data| data.len()),
         allocated_bytes: file.metadata().ok().map(|data| data.blocks() * 512),
         compressed_bytes: compressed_bytes(file, target.size(), TIME_MAX).unwrap_or(0),
         set_compressed: attributes.contains(StatxAttributes::COMPRESSED),
         set_encrypted: attributes.contains(StatxAttributes::ENCRYPTED),
-        ..TargetContent::default()
+        ..written(target).unwrap_or(unknown)
     }
 }
 
 /// Bytes of a file that were looked at and bytes among them that were never written, by lseek(2), which counts reserved space as a
 /// hole; and the longest written stretch. `None` where the file system does not report them.
-fn written(target: &Target) -> Option<(u64, u64, Option<(u64, u64)>)> {
+fn written(target: &Target) -> Option<TargetContent> {
     let (file, end, began) = (target.file(), target.size(), Instant::now());
     let (mut looked, mut empty, mut longest) = (0, 0, None);
     let length = |(from, to): (u64, u64)| to - from;
@@ -285,7 +284,12 @@ fn written(target: &Target) -> Option<(u64, u64, Option<(u64, u64)>)> {
             longest = Some(stretch);
         }
     }
-    Some((looked, empty, longest))
+    Some(TargetContent {
+        looked_bytes: looked,
+        empty_bytes: empty,
+        written: longest,
+        ..TargetContent::default()
+    })
 }
 
 #[cfg(test)]

@@ -220,6 +220,7 @@ impl CellSpec {
             return all;
         }
         let any = |of: fn(&TrialSpec) -> bool| trials.iter().any(|trial| of(trial));
+        let most = |of: fn(&TrialSpec) -> u64| trials.iter().map(|trial| of(trial)).max();
         if let Some(buffered) = trials
             .iter()
             .find(|trial| trial.cache != CacheState::Direct)
@@ -240,18 +241,11 @@ impl CellSpec {
                 false => 50,
             },
         };
-        let end = trials
-            .iter()
-            .map(|trial| trial.offset.saturating_add(trial.region))
-            .max();
+        let end = most(|trial| trial.offset.saturating_add(trial.region));
         all.offset = trials.iter().map(|trial| trial.offset).min().unwrap_or(0);
         all.region = end.unwrap_or(0).saturating_sub(all.offset);
         all.threads = trials.iter().map(|trial| trial.threads).sum();
-        all.bs = trials
-            .iter()
-            .map(|trial| trial.bs)
-            .max()
-            .unwrap_or(first.bs);
+        all.bs = most(|trial| trial.bs).unwrap_or(first.bs);
         all.depth = trials.iter().map(|trial| trial.depth).max().unwrap_or(1);
         all.layout = FileLayout::Overlapping;
         all.verify = any(|trial| trial.verify);
@@ -260,7 +254,7 @@ impl CellSpec {
         all.latency_over_time = any(|trial| trial.latency_over_time);
         all.trace = any(|trial| trial.trace);
         all.limit = merge_limits(&trials);
-        if trials.iter().any(|trial| trial.rate != first.rate) || trials.len() > 1 {
+        if trials.len() > 1 {
             all.rate = None;
         }
         all

@@ -1,7 +1,9 @@
 //! The operations of requests, and a container with a value for each: code that handles one handles all, or does not compile.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::counters::{Number, counter_set, known};
 use crate::names::named;
 
 /// Defines an enum of names, and a container with a value for each of them, from one list.
@@ -126,32 +128,27 @@ impl Operation {
     }
 }
 
-/// Completed requests and transferred bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Moved {
-    /// Number of completed requests.
-    pub requests: u64,
-    /// Bytes transferred, including the bytes of incomplete requests.
-    pub bytes: u64,
+counter_set! {
+    /// Completed requests and transferred bytes.
+    pub struct Moved: known {
+        /// Number of completed requests.
+        pub requests: u64,
+        /// Bytes transferred, including the bytes of incomplete requests.
+        pub bytes: u64,
+    }
 }
 
 impl PerOperation<Moved> {
     /// The sum, which saturates at 2^64 - 1.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        self.zip(other, |a, b| Moved {
-            requests: a.requests.saturating_add(b.requests),
-            bytes: a.bytes.saturating_add(b.bytes),
-        })
+        self.zip(other, Moved::plus)
     }
 
     /// The difference since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
-        self.zip(earlier, |now, then| Moved {
-            requests: now.requests - then.requests,
-            bytes: now.bytes - then.bytes,
-        })
+        self.zip(earlier, Moved::since)
     }
 
     /// Sum over all operations.

@@ -18,7 +18,7 @@ pub use random::Permutation;
 pub use random::derive;
 use random::{Law, Skewed};
 
-use crate::trial::{FileLayout, FirstOffset, Pattern, TrialSpec, Zone, Zones};
+use crate::trial::{FileLayout, FirstOffset, Pattern, TrialSpec, Zone};
 
 /// The purpose of the key that draws where an ordered pattern begins.
 const FIRST: u64 = 1 << 48;
@@ -109,7 +109,14 @@ impl Offsets {
     /// The stream of worker `worker` of `spec`, which must have passed [`TrialSpec::check`].
     pub fn new(spec: &TrialSpec, worker: u32) -> Self {
         if spec.files.is_some() {
-            return Self::in_files(spec, worker);
+            // Several files, each in a slot as large as the largest.
+            let visits = InFiles::new(spec, worker);
+            return Self {
+                bs: spec.bs,
+                base: 0,
+                length: visits.slots(),
+                kind: Order::InFiles(Box::new(visits)),
+            };
         }
         let worker = spec.number_of(worker);
         let own = derive(spec.seed, u64::from(worker) + 1);
@@ -143,28 +150,23 @@ impl Offsets {
             Pattern::Reverse => part.reverse(),
             Pattern::Strided => part.strided(spec.skip),
             Pattern::Rand => (0, Order::Rand(part.shuffled())),
-            Pattern::RandReplace => (0, part.replaced()),
+            Pattern::RandReplace => {
+                let (rng, blocks) = (part.rng(), part.blocks);
+                (0, Order::RandReplace { rng, blocks })
+            }
             Pattern::Zipf(theta) => (0, part.skewed(Law::zipf(part.blocks, theta))),
             Pattern::Pareto(h) => (0, part.skewed(Law::pareto(part.blocks, h))),
             Pattern::Normal(percent) => (0, part.skewed(Law::normal(part.blocks, percent))),
-            Pattern::Zoned(zones) => (0, Order::Zoned(Box::new(part.zoned(zones)))),
+            Pattern::Zoned(zones) => {
+                let (rng, zones) = (part.rng(), zones.of(part.blocks));
+                (0, Order::Zoned(Box::new(Zoned { rng, zones })))
+            }
         };
         Self {
             kind,
             bs: spec.bs,
             base: spec.offset + start,
             length: part.blocks * spec.bs,
-        }
-    }
-
-    /// An order over several files, each in a slot as large as the largest.
-    fn in_files(spec: &TrialSpec, worker: u32) -> Self {
-        let visits = InFiles::new(spec, worker);
-        Self {
-            bs: spec.bs,
-            base: 0,
-            length: visits.slots(),
-            kind: Order::InFiles(Box::new(visits)),
         }
     }
 
@@ -319,23 +321,13 @@ impl Share {
         }
     }
 
-    fn replaced(&self) -> Order {
-        Order::RandReplace {
-            rng: Xoshiro256PlusPlus::seed_from_u64(self.own),
-            blocks: self.blocks,
-        }
+    /// Draws of this worker alone.
+    fn rng(&self) -> Xoshiro256PlusPlus {
+        Xoshiro256PlusPlus::seed_from_u64(self.own)
     }
 
     fn skewed(&self, law: Law) -> Order {
-        let rng = Xoshiro256PlusPlus::seed_from_u64(self.own);
-        Order::Skewed(Box::new(Skewed::new(law, rng, self.permutation())))
-    }
-
-    fn zoned(&self, zones: Zones) -> Zoned {
-        Zoned {
-            rng: Xoshiro256PlusPlus::seed_from_u64(self.own),
-            zones: zones.of(self.blocks),
-        }
+        Order::Skewed(Box::new(Skewed::new(law, self.rng(), self.permutation())))
     }
 
     fn permutation(&self) -> Permutation {

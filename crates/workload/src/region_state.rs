@@ -4,19 +4,21 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::counters::{Number, counter_set, known};
 use crate::names::named;
 
-/// The part of a range that is in the page cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Residency {
-    /// Bytes of the range that were examined, evenly spread; the other counts are extrapolated to the whole range.
-    pub looked_bytes: u64,
-    /// Bytes in the page cache.
-    pub resident_bytes: u64,
-    /// Bytes in the page cache that are not yet written; `None` if only mincore is available.
-    pub dirty_bytes: Option<u64>,
-    /// Bytes being written at that moment; `None` if only mincore is available.
-    pub writeback_bytes: Option<u64>,
+counter_set! {
+    /// The part of a range that is in the page cache.
+    pub struct Residency: known {
+        /// Bytes of the range that were examined, evenly spread; the other counts are extrapolated to the whole range.
+        pub looked_bytes: u64,
+        /// Bytes in the page cache.
+        pub resident_bytes: u64,
+        /// Bytes in the page cache that are not yet written; `None` if only mincore is available.
+        pub dirty_bytes: Option<u64>,
+        /// Bytes being written at that moment; `None` if only mincore is available.
+        pub writeback_bytes: Option<u64>,
+    }
 }
 
 impl Residency {
@@ -26,15 +28,16 @@ impl Residency {
     }
 }
 
-/// The part of a range that was never written, and reads as zeros without storage I/O.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Extents {
-    /// Bytes of the range that were examined, evenly spread; the other counts are extrapolated to the whole range.
-    pub looked_bytes: u64,
-    /// Bytes in holes; includes unwritten extents if only SEEK_HOLE is available.
-    pub hole_bytes: u64,
-    /// Bytes allocated (`fallocate`) but never written; `None` if only SEEK_HOLE is available.
-    pub unwritten_bytes: Option<u64>,
+counter_set! {
+    /// The part of a range that was never written, and reads as zeros without storage I/O.
+    pub struct Extents: known {
+        /// Bytes of the range that were examined, evenly spread; the other counts are extrapolated to the whole range.
+        pub looked_bytes: u64,
+        /// Bytes in holes; includes unwritten extents if only SEEK_HOLE is available.
+        pub hole_bytes: u64,
+        /// Bytes allocated (`fallocate`) but never written; `None` if only SEEK_HOLE is available.
+        pub unwritten_bytes: Option<u64>,
+    }
 }
 
 impl Extents {
