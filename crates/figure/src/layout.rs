@@ -6,7 +6,7 @@ mod marks;
 
 use super::model::{Arrangement, FigureModel, Panel};
 use super::options::Options;
-use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};
+use super::scene::{Anchor, Frame, Item, Paint, Scene, Shape, Stroke, Text, polyline};
 use super::text;
 use axes::AxisTicks;
 use iolab_workload::{Error, Result};
@@ -47,28 +47,12 @@ struct Canvas {
 }
 
 impl Canvas {
-    /// A text in ink.
-    fn text(&mut self, at: (f64, f64), size: f64, anchor: Anchor, text: impl Into<String>) {
-        self.painted(at, size, anchor, Paint::Ink, text);
+    fn write(&mut self, text: Text) {
+        self.items.push(Item::Text(text));
     }
 
-    fn painted(
-        &mut self,
-        (x, y): (f64, f64),
-        size: f64,
-        anchor: Anchor,
-        paint: Paint,
-        text: impl Into<String>,
-    ) {
-        self.items.push(Item::Text(Text {
-            x,
-            y,
-            size,
-            anchor,
-            upwards: false,
-            paint,
-            text: text.into(),
-        }));
+    fn shape(&mut self, shape: Shape) {
+        self.items.push(Item::Shape(shape));
     }
 
     /// A line of an axis or a tick.
@@ -92,13 +76,9 @@ impl Canvas {
         dash: &'static str,
         paint: Paint,
     ) {
-        self.items.push(Item::Path {
-            class,
-            points: points.to_vec(),
-            width,
-            dash,
-            paint,
-        });
+        let mut shape = Shape::drawn(class, polyline(points), width, paint);
+        shape.stroke = shape.stroke.map(|stroke| Stroke { dash, ..stroke });
+        self.shape(shape);
     }
 
     fn open(&mut self, class: &'static str) {
@@ -141,12 +121,11 @@ pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
     let mut top = MARGIN;
     for line in text::wrapped(&model.title, sizes.label, room) {
         top += sizes.label * text::LINE_HEIGHT;
-        canvas.text(
+        canvas.write(Text::at(
             (MARGIN, top - sizes.label * 0.25),
             sizes.label,
-            Anchor::Start,
             line,
-        );
+        ));
     }
     let direct = legend::with_direct_names(model, &canvas);
     top = legend::draw(model, direct.is_some(), &mut canvas, top);
@@ -177,19 +156,13 @@ pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
     let mut bottom = grid.draw(model, &mut canvas);
     for line in notes {
         bottom += sizes.small * text::LINE_HEIGHT;
-        canvas.painted(
-            (MARGIN, bottom),
-            sizes.small,
-            Anchor::Start,
-            Paint::Muted,
-            line,
-        );
+        canvas.write(Text {
+            paint: Paint::Muted,
+            ..Text::at((MARGIN, bottom), sizes.small, line)
+        });
     }
-    Ok(Scene {
-        width: options.width_pt,
-        height: options.height_pt.unwrap_or(bottom + MARGIN + 1.0),
-        items: canvas.items,
-    })
+    let height = options.height_pt.unwrap_or(bottom + MARGIN + 1.0);
+    Ok(Scene::new((options.width_pt, height), canvas.items))
 }
 
 /// Height of a single panel over its width.
@@ -399,12 +372,7 @@ impl Grid {
         if !panel.title.is_empty() {
             let size = canvas.sizes.tick;
             let title = text::fitted_name(&panel.title, size, frame.width());
-            canvas.text(
-                (frame.left, frame.top - size * 0.5),
-                size,
-                Anchor::Start,
-                title,
-            );
+            canvas.write(Text::at((frame.left, frame.top - size * 0.5), size, title));
         }
         legend::draw_reference_lines(canvas, frame, panel, i < self.columns);
         marks::draw(canvas, frame, panel);
@@ -429,7 +397,10 @@ impl Grid {
         let half = text::width(&label, sizes.label) / 2.0;
         let centre = f64::midpoint(first.left, right);
         let centre = centre.min(most - half).max(least + half);
-        canvas.text((centre, baseline), sizes.label, Anchor::Middle, label);
+        canvas.write(Text {
+            anchor: Anchor::Middle,
+            ..Text::at((centre, baseline), sizes.label, label)
+        });
         let spans: Vec<(f64, f64, &str)> = match model.arrangement {
             Arrangement::Facets => vec![(first.top, last, &panel.y.label)],
             Arrangement::Stack => {
@@ -445,15 +416,12 @@ impl Grid {
             let (label, size) = text::fitted_label(label, sizes.label, bottom - top + below);
             let half = text::width(&label, size) / 2.0;
             let centre = f64::midpoint(top, bottom).max(top + half);
-            canvas.items.push(Item::Text(Text {
-                x: MARGIN + sizes.label * text::CAP_HEIGHT,
-                y: centre,
-                size,
+            let x = MARGIN + sizes.label * text::CAP_HEIGHT;
+            canvas.write(Text {
                 anchor: Anchor::Middle,
                 upwards: true,
-                paint: Paint::Ink,
-                text: label,
-            }));
+                ..Text::at((x, centre), size, label)
+            });
         }
     }
 }

@@ -9,7 +9,7 @@
 //! `data-unit` of the `<svg>`. [`style`] gives the colours as custom properties.
 //!
 //! Files to begin with: `options.rs` the kinds and their help, `kinds/` from rows to a model, `layout/` from the model to a scene,
-//! `svg.rs`; `shapes.rs` for `png.rs` and `pdf.rs`; `preview_image.rs` the picture for link previews.
+//! `svg.rs`, `png.rs`, `pdf.rs` the writers; `preview_image.rs` the picture for link previews.
 
 #![cfg_attr(test, allow(clippy::disallowed_fields))]
 
@@ -24,7 +24,6 @@ mod png;
 pub mod preview_image;
 mod scale;
 mod scene;
-mod shapes;
 mod svg;
 #[cfg(test)]
 mod tests;

@@ -11,8 +11,7 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
 use subsetter::{GlyphRemapper, subset};
 
-use super::scene::{Scene, Text};
-use super::shapes::{Colour, Drawn, Segment, Stroke, drawn};
+use super::scene::{self, Item, Scene, Segment, Shape, Text};
 use super::text;
 
 /// Numbers of the objects, in the order of the file.
@@ -33,14 +32,11 @@ const INFORMATION: usize = 10;
 /// Of kind [`Failed`](iolab_workload::Kind::Failed) when it cannot be made.
 pub(super) fn pdf(scene: &Scene, title: &str) -> Result<Vec<u8>> {
     let mut page = Page::new(scene.height);
-    for item in drawn(scene) {
+    for (item, series) in scene.drawn() {
         match item {
-            Drawn::Shape {
-                outline,
-                fill,
-                stroke,
-            } => page.shape(&outline, fill, stroke.as_ref()),
-            Drawn::Text(text, colour) => page.text(text, colour),
+            Item::Shape(shape) => page.shape(shape, series),
+            Item::Text(text) => page.text(text, series),
+            Item::Open { .. } | Item::Close => {}
         }
     }
     let font = subset(text::FONT, 0, &page.glyphs)
@@ -117,30 +113,30 @@ impl Page {
         format!("{} {}", number(x), number(self.height - y))
     }
 
-    fn shape(&mut self, outline: &[Segment], fill: Option<Colour>, stroke: Option<&Stroke>) {
-        let how = match (fill, stroke) {
+    fn shape(&mut self, shape: &Shape, series: &str) {
+        let how = match (shape.fill, &shape.stroke) {
             (None, None) => return,
             (Some(_), None) => "f",
             (None, Some(_)) => "S",
             (Some(_), Some(_)) => "B",
         };
         let mut ops = String::from("q ");
-        if let Some(fill) = fill {
-            let _ = write!(ops, "{} rg ", channels(fill));
-            let percent = (fill.opacity * 100.0).round() as u32;
-            if percent < 100 {
-                if !self.percents.contains(&percent) {
-                    self.percents.push(percent);
-                }
-                let _ = write!(ops, "/O{percent} gs ");
+        let percent = (shape.opacity * 100.0).round() as u32;
+        if percent < 100 {
+            if !self.percents.contains(&percent) {
+                self.percents.push(percent);
             }
+            let _ = write!(ops, "/O{percent} gs ");
         }
-        if let Some(stroke) = stroke {
-            let dashes: Vec<String> = stroke.dashes.iter().map(|length| number(*length)).collect();
-            let (colour, width) = (channels(stroke.colour), number(stroke.width));
-            let _ = write!(ops, "{colour} RG {width} w [{}] 0 d ", dashes.join(" "));
+        if let Some(paint) = shape.fill {
+            let _ = write!(ops, "{} rg ", channels(paint.colour(series)));
         }
-        for segment in outline {
+        if let Some(stroke) = &shape.stroke {
+            let colour = channels(stroke.paint.colour(series));
+            let (width, cap) = (number(stroke.width), u8::from(stroke.is_round));
+            let _ = write!(ops, "{colour} RG {width} w {cap} J [{}] 0 d ", stroke.dash);
+        }
+        for segment in &shape.outline {
             let _ = match segment {
                 Segment::Move(to) => write!(ops, "{} m ", self.place(*to)),
                 Segment::Line(to) => write!(ops, "{} l ", self.place(*to)),
@@ -153,7 +149,7 @@ impl Page {
         let _ = writeln!(self.content, "{ops}{how} Q");
     }
 
-    fn text(&mut self, text: &Text, colour: Colour) {
+    fn text(&mut self, text: &Text, series: &str) {
         let mut codes = String::new();
         for glyph in text::glyphs(&escape_control(&text.text)) {
             let code = self.glyphs.remap(glyph.id);
@@ -169,7 +165,7 @@ impl Page {
         let _ = writeln!(
             self.content,
             "BT {} rg /F {} Tf {turn} {} Tm <{codes}> Tj ET",
-            channels(colour),
+            channels(text.paint.colour(series)),
             number(text.size),
             self.place(text.start()),
         );
@@ -177,7 +173,10 @@ impl Page {
 
     /// States of graphics, one for each opacity (8.4.5).
     fn opacities(&self) -> String {
-        let state = |percent: &u32| format!("/O{percent}<</ca {}>>", f64::from(*percent) / 100.0);
+        let state = |percent: &u32| {
+            let share = f64::from(*percent) / 100.0;
+            format!("/O{percent}<</ca {share}/CA {share}>>")
+        };
         self.percents.iter().map(state).collect()
     }
 
@@ -288,9 +287,9 @@ fn utf16(text: &str) -> String {
         .collect()
 }
 
-/// Red, green and blue, 0 to 1.
-fn channels(colour: Colour) -> String {
-    let shares = colour.rgb.map(|channel| number(f64::from(channel) / 255.0));
+/// Red, green and blue, 0 to 1, of a colour written `#rrggbb`.
+fn channels(colour: &str) -> String {
+    let shares = scene::channels(colour).map(|channel| number(f64::from(channel) / 255.0));
     shares.join(" ")
 }
 

@@ -3,13 +3,12 @@
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
 use tiny_skia::{
-    Color, FillRule, LineJoin, Paint, Path, PathBuilder, Pixmap, PremultipliedColorU8, StrokeDash,
-    Transform,
+    Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, PremultipliedColorU8,
+    Stroke, StrokeDash, Transform,
 };
 use ttf_parser::OutlineBuilder;
 
-use super::scene::{Scene, Text};
-use super::shapes::{Colour, Drawn, Segment, Stroke, drawn};
+use super::scene::{self, Item, Scene, Segment, Shape, Text};
 use super::text;
 
 /// Most pixels of a picture: 400 MB in memory.
@@ -40,56 +39,51 @@ pub(super) fn png(scene: &Scene, dpi: f64) -> Result<Vec<u8>> {
     // Pixels beyond the figure's edge are paper.
     pixels.fill(Color::WHITE);
     let scale = Transform::from_scale(scale as f32, scale as f32);
-    for item in drawn(scene) {
+    for (item, series) in scene.drawn() {
         match item {
-            Drawn::Shape {
-                outline,
-                fill,
-                stroke,
-            } => {
-                let path = path(&outline);
-                paint(&mut pixels, path.as_ref(), fill, stroke.as_ref(), scale);
-            }
-            Drawn::Text(text, colour) => {
-                let path = letters(text);
-                paint(&mut pixels, path.as_ref(), Some(colour), None, scale);
-            }
+            Item::Shape(shape) => draw(&mut pixels, shape, series, scale),
+            Item::Text(text) => write(&mut pixels, text, series, scale),
+            Item::Open { .. } | Item::Close => {}
         }
     }
     encode(&pixels, dpi)
         .map_err(|error| Error::failed(format!("the figure cannot be written: {error}")))
 }
 
-/// Fills an outline and draws a line along it; does nothing for an empty one.
-fn paint(
-    pixels: &mut Pixmap,
-    path: Option<&Path>,
-    fill: Option<Colour>,
-    stroke: Option<&Stroke>,
-    scale: Transform,
-) {
-    let Some(path) = path else { return };
-    let ink = |colour: Colour| {
-        let [r, g, b] = colour.rgb;
-        let mut paint = Paint {
-            anti_alias: true,
-            ..Paint::default()
-        };
-        paint.set_color_rgba8(r, g, b, (colour.opacity * 255.0).round() as u8);
-        paint
+/// Ink of a colour written `#rrggbb`.
+fn ink(colour: &str, opacity: f64) -> Paint<'static> {
+    let [r, g, b] = scene::channels(colour);
+    let mut ink = Paint {
+        anti_alias: true,
+        ..Paint::default()
     };
-    if let Some(colour) = fill {
-        pixels.fill_path(path, &ink(colour), FillRule::Winding, scale, None);
+    ink.set_color_rgba8(r, g, b, (opacity * 255.0).round() as u8);
+    ink
+}
+
+fn draw(pixels: &mut Pixmap, shape: &Shape, series: &str, scale: Transform) {
+    let Some(path) = path(&shape.outline) else {
+        return;
+    };
+    if let Some(paint) = shape.fill {
+        let ink = ink(paint.colour(series), shape.opacity);
+        pixels.fill_path(&path, &ink, FillRule::Winding, scale, None);
     }
-    if let Some(stroke) = stroke {
-        let dashes = stroke.dashes.iter().map(|length| *length as f32).collect();
-        let line = tiny_skia::Stroke {
+    if let Some(stroke) = &shape.stroke {
+        let dashes = stroke.dash.split_whitespace();
+        let dashes = dashes.filter_map(|length| length.parse().ok()).collect();
+        let line = Stroke {
             width: stroke.width as f32,
             line_join: LineJoin::Round,
+            line_cap: match stroke.is_round {
+                true => LineCap::Round,
+                false => LineCap::Butt,
+            },
             dash: StrokeDash::new(dashes, 0.0),
-            ..tiny_skia::Stroke::default()
+            ..Stroke::default()
         };
-        pixels.stroke_path(path, &ink(stroke.colour), &line, scale, None);
+        let ink = ink(stroke.paint.colour(series), shape.opacity);
+        pixels.stroke_path(&path, &ink, &line, scale, None);
     }
 }
 
@@ -110,70 +104,52 @@ fn path(outline: &[Segment]) -> Option<Path> {
     path.finish()
 }
 
-/// The outlines of the letters of a text, in position.
-fn letters(text: &Text) -> Option<Path> {
-    let mut letters = Letters {
-        path: PathBuilder::new(),
-        start: text.start(),
-        upwards: text.upwards,
-        scale: text.size / text::units_per_em(),
-        advance: 0.0,
-    };
+fn write(pixels: &mut Pixmap, text: &Text, series: &str, scale: Transform) {
+    let ink = ink(text.paint.colour(series), 1.0);
+    let size = text.size / text::units_per_em();
+    let (mut x, mut y) = text.start();
     for glyph in text::glyphs(&escape_control(&text.text)) {
-        text::outline(glyph.id, &mut letters);
-        letters.advance += glyph.advance * text.size;
-    }
-    letters.path.finish()
-}
-
-/// Receives outlines in units of the font, upwards from the baseline.
-struct Letters {
-    path: PathBuilder,
-    start: (f64, f64),
-    upwards: bool,
-    /// Points per unit of the font.
-    scale: f64,
-    /// Distance of the letter from the start of the text, points.
-    advance: f64,
-}
-
-impl Letters {
-    fn place(&self, x: f32, y: f32) -> (f32, f32) {
-        let along = self.advance + f64::from(x) * self.scale;
-        let above = f64::from(y) * self.scale;
-        let (x, y) = self.start;
-        let (x, y) = match self.upwards {
-            true => (x - above, y - along),
-            false => (x + along, y - above),
+        let mut letter = Letter(PathBuilder::new());
+        text::outline(glyph.id, &mut letter);
+        let [size, at_x, at_y] = [size, x, y].map(|number| number as f32);
+        // The font's outlines go upwards from the baseline.
+        let place = match text.upwards {
+            true => Transform::from_row(0.0, -size, -size, 0.0, at_x, at_y),
+            false => Transform::from_row(size, 0.0, 0.0, -size, at_x, at_y),
         };
-        (x as f32, y as f32)
+        if let Some(path) = letter.0.finish() {
+            let place = place.post_concat(scale);
+            pixels.fill_path(&path, &ink, FillRule::Winding, place, None);
+        }
+        match text.upwards {
+            true => y -= glyph.advance * text.size,
+            false => x += glyph.advance * text.size,
+        }
     }
 }
 
-impl OutlineBuilder for Letters {
+/// The outline of a letter in units of the font.
+struct Letter(PathBuilder);
+
+impl OutlineBuilder for Letter {
     fn move_to(&mut self, x: f32, y: f32) {
-        let (x, y) = self.place(x, y);
-        self.path.move_to(x, y);
+        self.0.move_to(x, y);
     }
 
     fn line_to(&mut self, x: f32, y: f32) {
-        let (x, y) = self.place(x, y);
-        self.path.line_to(x, y);
+        self.0.line_to(x, y);
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        let ((x1, y1), (x, y)) = (self.place(x1, y1), self.place(x, y));
-        self.path.quad_to(x1, y1, x, y);
+        self.0.quad_to(x1, y1, x, y);
     }
 
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        let [(x1, y1), (x2, y2), (x, y)] =
-            [(x1, y1), (x2, y2), (x, y)].map(|(x, y)| self.place(x, y));
-        self.path.cubic_to(x1, y1, x2, y2, x, y);
+        self.0.cubic_to(x1, y1, x2, y2, x, y);
     }
 
     fn close(&mut self) {
-        self.path.close();
+        self.0.close();
     }
 }
 

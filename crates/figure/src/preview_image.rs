@@ -2,8 +2,8 @@
 
 use iolab_workload::Result;
 
-use super::scene::Hatch;
-use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};
+use super::scene::{Frame, Item, Paint, Scene, Shape, Text, lines as hatching, polyline};
+use super::scene::{Hatch, OUTLINE};
 use super::text::{fitted, fitted_name, width, wrapped};
 
 /// Width and height, pixels.
@@ -129,19 +129,13 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText) -> Scene {
         let at = (MARGIN + NAMES + column * i as f64, ROWS.0 - 14.0);
         items.push(text_at(at, 19.0, Paint::Muted, (*name).to_owned()));
     }
-    let line = (ROWS.1 - ROWS.0) / rows.len().max(1) as f64;
+    let height = (ROWS.1 - ROWS.0) / rows.len().max(1) as f64;
     let widest = shown().map(value_width).fold(1.0, f64::max);
-    let scale = (line / ROW).min(((column - GUTTER) / widest).clamp(1.0, SCALE_MAX));
+    let scale = (height / ROW).min(((column - GUTTER) / widest).clamp(1.0, SCALE_MAX));
     for (place, row) in rows.iter().enumerate() {
-        let top = ROWS.0 + line * place as f64;
-        items.push(Item::Path {
-            class: "",
-            points: vec![(MARGIN, top), (MARGIN + room, top)],
-            width: 2.0,
-            dash: "",
-            paint: Paint::Grid,
-        });
-        let middle = top + line / 2.0;
+        let top = ROWS.0 + height * place as f64;
+        items.push(line([(MARGIN, top), (MARGIN + room, top)], Paint::Grid));
+        let middle = top + height / 2.0;
         if let Some(first) = row.first() {
             items.extend(name_of(first, middle, scale));
         }
@@ -155,11 +149,7 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText) -> Scene {
             items.extend(drawn(number, (x, middle), (room, longest), scale));
         }
     }
-    Scene {
-        width: SIZE.0,
-        height: SIZE.1,
-        items,
-    }
+    Scene::new(SIZE, items)
 }
 
 /// The name of a row, with the text below it.
@@ -227,12 +217,7 @@ fn drawn(
     };
     let mut items = vec![
         text_at((x, middle), sizes[0], Paint::Ink, number.value.clone()),
-        text_at(
-            (unit_x, middle),
-            sizes[1],
-            Paint::Muted,
-            number.unit.to_owned(),
-        ),
+        text_at((unit_x, middle), sizes[1], Paint::Muted, number.unit),
         text_at((x, middle + 24.0 * scale), note_size, Paint::Muted, note),
         Item::Open {
             class: "series",
@@ -240,24 +225,18 @@ fn drawn(
             data: Vec::new(),
             words: String::new(),
         },
-        Item::Rectangle {
-            class: "",
-            frame: bar,
-            fill: match number.is_doubtful {
-                true => Paint::Paper,
-                false => Paint::Series,
-            },
-            outlined: number.is_doubtful,
-        },
     ];
     if number.is_doubtful {
-        items.push(Item::Hatch {
-            frame: bar,
-            hatch: Hatch::Rising,
-            apart: HATCH,
-            width: 1.5,
-            paint: Paint::Series,
-        });
+        let paper = Shape::filled("", bar.outline(), Paint::Paper);
+        let hatching = hatching(bar, Hatch::Rising, HATCH);
+        let hatching = hatching.iter().flat_map(|line| polyline(line)).collect();
+        items.extend([
+            Item::Shape(paper.outlined(OUTLINE, Paint::Series)),
+            Item::Shape(Shape::drawn("hatch", hatching, 1.5, Paint::Series)),
+        ]);
+    } else {
+        let bar = Shape::filled("", bar.outline(), Paint::Series);
+        items.push(Item::Shape(bar));
     }
     items.push(Item::Close);
     if let Some((low, high)) = number.interval {
@@ -269,15 +248,16 @@ fn drawn(
 /// An interval across the middle of a bar, with its ends.
 fn whisker((low, high): (f64, f64), bar: Frame) -> [Item; 3] {
     let middle = f64::midpoint(bar.top, bar.bottom);
-    let line = |points: [(f64, f64); 2]| Item::Path {
-        class: "whisker",
-        points: points.to_vec(),
-        width: 2.0,
-        dash: "",
-        paint: Paint::Ink,
-    };
-    let end = |x: f64| line([(x, bar.top - 1.0), (x, bar.bottom + 1.0)]);
-    [line([(low, middle), (high, middle)]), end(low), end(high)]
+    let end = |x: f64| line([(x, bar.top - 1.0), (x, bar.bottom + 1.0)], Paint::Ink);
+    [
+        line([(low, middle), (high, middle)], Paint::Ink),
+        end(low),
+        end(high),
+    ]
+}
+
+fn line(ends: [(f64, f64); 2], paint: Paint) -> Item {
+    Item::Shape(Shape::drawn("", polyline(&ends), 2.0, paint))
 }
 
 /// The rows that are shown, each with its numbers.
@@ -297,15 +277,10 @@ fn rows(numbers: &[PreviewNumber]) -> Vec<Vec<&PreviewNumber>> {
     rows
 }
 
-fn text_at((x, y): (f64, f64), size: f64, paint: Paint, text: String) -> Item {
+fn text_at(at: (f64, f64), size: f64, paint: Paint, text: impl Into<String>) -> Item {
     Item::Text(Text {
-        x,
-        y,
-        size,
-        anchor: Anchor::Start,
-        upwards: false,
         paint,
-        text,
+        ..Text::at(at, size, text)
     })
 }
 
@@ -410,7 +385,8 @@ mod tests {
     fn doubtful_number_is_hatched_with_a_legend() {
         for is_doubtful in [false, true] {
             let scene = of(&[number("SEQ 1MiB", "read", is_doubtful)]);
-            let is_hatch = |item: &Item| matches!(item, Item::Hatch { .. });
+            let is_hatch =
+                |item: &Item| matches!(item, Item::Shape(shape) if shape.class == "hatch");
             assert_eq!(scene.items.iter().any(is_hatch), is_doubtful);
             let legend = scene.texts().any(|text| text.text.contains("Hatched"));
             assert_eq!(legend, is_doubtful);

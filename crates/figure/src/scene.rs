@@ -18,6 +18,19 @@ pub(super) enum Paint {
     Series,
 }
 
+impl Paint {
+    /// The colour, written `#rrggbb`, within a series of this colour.
+    pub(super) fn colour(self, series: &str) -> &str {
+        match self {
+            Self::Ink => INK,
+            Self::Muted => MUTED,
+            Self::Grid => GRID,
+            Self::Paper => PAPER,
+            Self::Series => series,
+        }
+    }
+}
+
 /// Horizontal alignment of a text relative to its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
@@ -40,6 +53,19 @@ pub(super) struct Text {
 }
 
 impl Text {
+    /// A text in ink that starts at a position.
+    pub(super) fn at((x, y): (f64, f64), size: f64, text: impl Into<String>) -> Self {
+        Self {
+            x,
+            y,
+            size,
+            anchor: Anchor::Start,
+            upwards: false,
+            paint: Paint::Ink,
+            text: text.into(),
+        }
+    }
+
     /// Length of the text in points, by the metrics of the font.
     pub(super) fn length(&self) -> f64 {
         text::width(&self.text, self.size)
@@ -86,6 +112,108 @@ impl Text {
     }
 }
 
+/// Part of an outline; points are from the upper left corner.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Segment {
+    Move((f64, f64)),
+    Line((f64, f64)),
+    Curve([(f64, f64); 3]),
+    Close,
+}
+
+/// A line along an outline, with round joins.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Stroke {
+    pub(super) paint: Paint,
+    pub(super) width: f64,
+    /// Lengths of dashes and gaps alternately, points; empty for a solid line.
+    pub(super) dash: &'static str,
+    /// Whether lines end in half a circle, so that a line without length is a dot.
+    pub(super) is_round: bool,
+}
+
+/// An outline, filled, drawn, or both.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Shape {
+    pub(super) class: &'static str,
+    pub(super) outline: Vec<Segment>,
+    pub(super) fill: Option<Paint>,
+    pub(super) stroke: Option<Stroke>,
+    /// 0 to 1.
+    pub(super) opacity: f64,
+}
+
+impl Shape {
+    /// A filled area.
+    pub(super) fn filled(class: &'static str, outline: Vec<Segment>, paint: Paint) -> Self {
+        Self {
+            class,
+            outline,
+            fill: Some(paint),
+            stroke: None,
+            opacity: 1.0,
+        }
+    }
+
+    /// A solid line along an outline.
+    pub(super) fn drawn(
+        class: &'static str,
+        outline: Vec<Segment>,
+        width: f64,
+        paint: Paint,
+    ) -> Self {
+        Self {
+            fill: None,
+            ..Self::filled(class, outline, paint).outlined(width, paint)
+        }
+    }
+
+    /// The shape with a solid line along its outline.
+    pub(super) fn outlined(self, width: f64, paint: Paint) -> Self {
+        let stroke = Stroke {
+            paint,
+            width,
+            dash: "",
+            is_round: false,
+        };
+        Self {
+            stroke: Some(stroke),
+            ..self
+        }
+    }
+
+    /// Small equal dots in the colour of the series.
+    pub(super) fn dots(points: &[(f64, f64)], diameter: f64) -> Self {
+        let dots = points
+            .iter()
+            .flat_map(|at| [Segment::Move(*at), Segment::Line(*at)]);
+        let mut shape = Self::drawn("trials", dots.collect(), diameter, Paint::Series);
+        shape.stroke = shape.stroke.map(|stroke| Stroke {
+            is_round: true,
+            ..stroke
+        });
+        shape.opacity = DOTS_OPACITY;
+        shape
+    }
+
+    /// The marker of a point.
+    pub(super) fn marker((x, y): (f64, f64), radius: f64, marker: Marker, hollow: bool) -> Self {
+        let outline = match corners(marker) {
+            None => circle((x, y), radius),
+            Some(corners) => {
+                let place = |(dx, dy): &(f64, f64)| (x + dx * radius, y + dy * radius);
+                polygon(&corners.iter().map(place).collect::<Vec<_>>())
+            }
+        };
+        match hollow {
+            true => {
+                Self::filled("point hollow", outline, Paint::Paper).outlined(OUTLINE, Paint::Series)
+            }
+            false => Self::filled("point", outline, Paint::Series),
+        }
+    }
+}
+
 /// An item to draw.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Item {
@@ -98,50 +226,7 @@ pub(super) enum Item {
     },
     /// Ends the group.
     Close,
-    /// An open line through points.
-    Path {
-        class: &'static str,
-        points: Vec<(f64, f64)>,
-        width: f64,
-        dash: &'static str,
-        paint: Paint,
-    },
-    /// A closed area.
-    Area {
-        class: &'static str,
-        points: Vec<(f64, f64)>,
-        opacity: f64,
-        paint: Paint,
-    },
-    /// A rectangle, filled and perhaps outlined in the series' colour.
-    Rectangle {
-        class: &'static str,
-        frame: Frame,
-        fill: Paint,
-        outlined: bool,
-    },
-    /// Lines that fill a rectangle.
-    Hatch {
-        frame: Frame,
-        hatch: Hatch,
-        /// Distance of the lines along an edge, points.
-        apart: f64,
-        width: f64,
-        paint: Paint,
-    },
-    /// Small equal dots.
-    Dots {
-        points: Vec<(f64, f64)>,
-        diameter: f64,
-    },
-    /// The marker of a point.
-    Mark {
-        x: f64,
-        y: f64,
-        radius: f64,
-        marker: Marker,
-        hollow: bool,
-    },
+    Shape(Shape),
     Text(Text),
 }
 
@@ -152,7 +237,45 @@ pub(super) struct Scene {
     pub(super) width: f64,
     /// Height of the figure, points.
     pub(super) height: f64,
+    /// In drawing order, the paper first.
     pub(super) items: Vec<Item>,
+}
+
+impl Scene {
+    /// These items on paper.
+    pub(super) fn new((width, height): (f64, f64), mut items: Vec<Item>) -> Self {
+        let paper = Frame {
+            left: 0.0,
+            top: 0.0,
+            right: width,
+            bottom: height,
+        };
+        items.insert(
+            0,
+            Item::Shape(Shape::filled("", paper.outline(), Paint::Paper)),
+        );
+        Self {
+            width,
+            height,
+            items,
+        }
+    }
+
+    /// Its shapes and texts, each with the colour of the series around it, or of ink.
+    pub(super) fn drawn(&self) -> impl Iterator<Item = (&Item, &'static str)> {
+        let mut series: Vec<Option<usize>> = Vec::new();
+        self.items.iter().filter_map(move |item| {
+            match item {
+                Item::Open { series: own, .. } => series.push(*own),
+                Item::Close => _ = series.pop(),
+                Item::Shape(_) | Item::Text(_) => {
+                    let around = series.iter().rev().find_map(|series| *series);
+                    return Some((item, around.map_or(INK, |place| SERIES[colour(place)])));
+                }
+            }
+            None
+        })
+    }
 }
 
 #[cfg(test)]
@@ -184,6 +307,16 @@ impl Frame {
         self.bottom - self.top
     }
 
+    /// Its edges.
+    pub(super) fn outline(&self) -> Vec<Segment> {
+        polygon(&[
+            (self.left, self.top),
+            (self.right, self.top),
+            (self.right, self.bottom),
+            (self.left, self.bottom),
+        ])
+    }
+
     /// Whether two frames overlap by more than their edges.
     pub(crate) fn overlaps(&self, other: &Frame) -> bool {
         const TOUCH: f64 = 0.01;
@@ -192,6 +325,49 @@ impl Frame {
             && self.top < other.bottom - TOUCH
             && other.top < self.bottom - TOUCH
     }
+}
+
+/// Width of the outline of a marker, points.
+pub(crate) const OUTLINE: f64 = 0.8;
+/// Opacity of a dot, 0 to 1.
+const DOTS_OPACITY: f64 = 0.45;
+
+/// Lines from each point to the next.
+pub(super) fn polyline(points: &[(f64, f64)]) -> Vec<Segment> {
+    let mut outline: Vec<Segment> = points.iter().copied().map(Segment::Line).collect();
+    if let Some(first) = outline.first_mut() {
+        *first = Segment::Move(points[0]);
+    }
+    outline
+}
+
+/// A closed outline with these corners.
+pub(super) fn polygon(corners: &[(f64, f64)]) -> Vec<Segment> {
+    let mut outline = polyline(corners);
+    outline.push(Segment::Close);
+    outline
+}
+
+/// Distance of the control points of a quarter of a circle from its ends, in radii: the curve is within 0.03 % of the
+/// circle.
+const QUARTER: f64 = 0.552_284_75;
+
+fn circle((x, y): (f64, f64), radius: f64) -> Vec<Segment> {
+    let at = |dx: f64, dy: f64| (x + dx * radius, y + dy * radius);
+    let mut outline = vec![Segment::Move(at(1.0, 0.0))];
+    let (mut dx, mut dy) = (1.0, 0.0);
+    for _ in 0..4 {
+        // A quarter further: (1, 0) becomes (0, 1).
+        let (nx, ny) = (-dy, dx);
+        outline.push(Segment::Curve([
+            at(dx + QUARTER * nx, dy + QUARTER * ny),
+            at(nx + QUARTER * dx, ny + QUARTER * dy),
+            at(nx, ny),
+        ]));
+        (dx, dy) = (nx, ny);
+    }
+    outline.push(Segment::Close);
+    outline
 }
 
 /// Direction of the lines in a filled rectangle.
@@ -209,34 +385,25 @@ pub(crate) enum Hatch {
 
 /// The ends of the lines within a rectangle, `apart` points from each other along its edges.
 pub(crate) fn lines(frame: Frame, hatch: Hatch, apart: f64) -> Vec<[(f64, f64); 2]> {
-    match hatch {
-        Hatch::Plain => Vec::new(),
-        Hatch::Rising => rising(frame, apart),
-        Hatch::Falling => falling(frame, apart),
-        Hatch::Crossed => [rising(frame, apart), falling(frame, apart)].concat(),
+    // Lines along which the sum of both coordinates, or their difference, is constant.
+    let mut lines = Vec::new();
+    if matches!(hatch, Hatch::Rising | Hatch::Crossed) {
+        let sums = multiples(frame.left + frame.top, frame.right + frame.bottom, apart);
+        lines.extend(sums.map(|sum| {
+            let left = frame.left.max(sum - frame.bottom);
+            let right = frame.right.min(sum - frame.top);
+            [(left, sum - left), (right, sum - right)]
+        }));
     }
-}
-
-/// Lines along which the sum of both coordinates is constant.
-fn rising(frame: Frame, apart: f64) -> Vec<[(f64, f64); 2]> {
-    let sums = multiples(frame.left + frame.top, frame.right + frame.bottom, apart);
-    let line = |sum: f64| {
-        let left = frame.left.max(sum - frame.bottom);
-        let right = frame.right.min(sum - frame.top);
-        [(left, sum - left), (right, sum - right)]
-    };
-    sums.map(line).collect()
-}
-
-/// Lines along which the difference of both coordinates is constant.
-fn falling(frame: Frame, apart: f64) -> Vec<[(f64, f64); 2]> {
-    let differences = multiples(frame.left - frame.bottom, frame.right - frame.top, apart);
-    let line = |difference: f64| {
-        let left = frame.left.max(difference + frame.top);
-        let right = frame.right.min(difference + frame.bottom);
-        [(left, left - difference), (right, right - difference)]
-    };
-    differences.map(line).collect()
+    if matches!(hatch, Hatch::Falling | Hatch::Crossed) {
+        let differences = multiples(frame.left - frame.bottom, frame.right - frame.top, apart);
+        lines.extend(differences.map(|difference| {
+            let left = frame.left.max(difference + frame.top);
+            let right = frame.right.min(difference + frame.bottom);
+            [(left, left - difference), (right, right - difference)]
+        }));
+    }
+    lines
 }
 
 /// The multiples of a step strictly between two values.

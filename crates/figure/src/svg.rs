@@ -4,17 +4,10 @@
 use std::fmt::Write;
 
 use super::scene;
-use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};
-use super::scene::{
-    GRID, GRID_DARK, INK, INK_DARK, MUTED, MUTED_DARK, Marker, PAPER, PAPER_DARK, corners,
-};
+use super::scene::{Anchor, Item, Paint, Scene, Segment, Shape, Text};
+use super::scene::{GRID, GRID_DARK, INK, INK_DARK, MUTED, MUTED_DARK, PAPER, PAPER_DARK};
 use super::text;
 use iolab_workload::escape_control::escape_control;
-
-/// Width of the outline of a marker, points.
-pub(super) const OUTLINE: f64 = 0.8;
-/// Opacity of a dot, 0 to 1.
-pub(super) const DOTS_OPACITY: f64 = 0.45;
 
 /// Style sheet for pages with figures: the colours of all figures as custom properties, for light and dark. A page may override
 /// the properties afterwards.
@@ -63,15 +56,24 @@ pub(super) fn write(scene: &Scene, words: &Words<'_>) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"iolab-figure\" width=\"{width}pt\" height=\"{height}pt\" \
          viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{id}-title {id}-desc\" data-unit=\"{unit}\" \
          font-family=\"{families}\" fill=\"none\" stroke-linejoin=\"round\">\n\
-         <title id=\"{id}-title\">{title}</title>\n<desc id=\"{id}-desc\">{description}</desc>\n\
-         <rect class=\"paper\" width=\"{width}\" height=\"{height}\" fill=\"{PAPER}\"/>\n",
+         <title id=\"{id}-title\">{title}</title>\n<desc id=\"{id}-desc\">{description}</desc>\n",
         unit = escaped(words.unit),
         families = text::FAMILIES,
         title = escaped(words.title),
         description = escaped(words.description),
     );
     for item in &scene.items {
-        item_to(&mut out, item);
+        match item {
+            Item::Open {
+                class,
+                series,
+                data,
+                words,
+            } => open(&mut out, class, *series, data, words),
+            Item::Close => out.push_str("</g>\n"),
+            Item::Shape(shape) => shape_to(&mut out, shape),
+            Item::Text(text) => text_to(&mut out, text),
+        }
     }
     out.push_str("</svg>\n");
     out
@@ -90,135 +92,31 @@ fn identifier(text: &str) -> String {
     }
 }
 
-fn item_to(out: &mut String, item: &Item) {
-    match item {
-        Item::Open {
-            class,
-            series,
-            data,
-            words,
-        } => open(out, class, *series, data, words),
-        Item::Close => out.push_str("</g>\n"),
-        Item::Path {
-            class,
-            points,
-            width,
-            dash,
-            paint,
-        } => stroke(out, class, &outline(points), *paint, *width, dash),
-        Item::Area {
-            class,
-            points,
-            opacity,
-            paint,
-        } => {
-            let (_, colour) = painted(*paint);
-            let _ = writeln!(
-                out,
-                "<path{} d=\"{}z\" fill=\"{colour}\" fill-opacity=\"{}\"/>",
-                classes(&[class]),
-                outline(points),
-                number(*opacity),
-            );
-        }
-        Item::Rectangle {
-            class,
-            frame,
-            fill,
-            outlined,
-        } => rectangle(out, class, frame, *fill, *outlined),
-        Item::Hatch {
-            frame,
-            hatch,
-            apart,
-            width,
-            paint,
-        } => {
-            let lines = scene::lines(*frame, *hatch, *apart);
-            let lines: String = lines.iter().map(|line| outline(line)).collect();
-            stroke(out, "hatch", &lines, *paint, *width, "");
-        }
-        Item::Dots { points, diameter } => dots(out, points, *diameter),
-        Item::Mark {
-            x,
-            y,
-            radius,
-            marker,
-            hollow,
-        } => mark(out, (*x, *y), *radius, *marker, *hollow),
-        Item::Text(text) => text_to(out, text),
+fn shape_to(out: &mut String, shape: &Shape) {
+    // Other filled areas have a class of their own.
+    let fill = shape.fill.filter(|paint| *paint == Paint::Paper);
+    let stroke = shape.stroke.as_ref();
+    let paints = [fill, stroke.map(|stroke| stroke.paint)].map(|paint| paint.map_or("", class));
+    let classes = classes(&[shape.class, paints[0], paints[1]]);
+    let _ = write!(out, "<path{classes} d=\"{}\"", path(&shape.outline));
+    if let Some(paint) = shape.fill {
+        let _ = write!(out, " fill=\"{}\"", paint.colour("currentColor"));
     }
-}
-
-/// Lines along a path, as SVG's `d` has it.
-fn stroke(out: &mut String, class: &str, path: &str, paint: Paint, width: f64, dash: &str) {
-    let (name, colour) = painted(paint);
-    let dash = if dash.is_empty() {
-        String::new()
-    } else {
-        format!(" stroke-dasharray=\"{dash}\"")
-    };
-    let _ = writeln!(
-        out,
-        "<path{} d=\"{path}\" stroke=\"{colour}\" stroke-width=\"{}\"{dash}/>",
-        classes(&[class, name]),
-        number(width),
-    );
-}
-
-fn rectangle(out: &mut String, class: &str, frame: &Frame, fill: Paint, outlined: bool) {
-    let (name, colour) = painted(fill);
-    let stroke = if outlined {
-        format!(" stroke=\"currentColor\" stroke-width=\"{OUTLINE}\"")
-    } else {
-        String::new()
-    };
-    let _ = writeln!(
-        out,
-        "<rect{} x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{colour}\"{stroke}/>",
-        classes(&[class, name]),
-        number(frame.left),
-        number(frame.top),
-        number(frame.width()),
-        number(frame.height()),
-    );
-}
-
-fn dots(out: &mut String, points: &[(f64, f64)], diameter: f64) {
-    let mut path = String::new();
-    for (x, y) in points {
-        let _ = write!(path, "M{} {}h0", number(*x), number(*y));
-    }
-    let _ = writeln!(
-        out,
-        "<path class=\"trials\" d=\"{path}\" stroke=\"currentColor\" stroke-opacity=\"{DOTS_OPACITY}\" \
-         stroke-width=\"{}\" stroke-linecap=\"round\"/>",
-        number(diameter)
-    );
-}
-
-fn mark(out: &mut String, (x, y): (f64, f64), radius: f64, marker: Marker, hollow: bool) {
-    let paint = if hollow {
-        format!(
-            "class=\"point hollow paper\" fill=\"{PAPER}\" stroke=\"currentColor\" stroke-width=\"{OUTLINE}\""
-        )
-    } else {
-        "class=\"point\" fill=\"currentColor\"".to_owned()
-    };
-    let _ = match corners(marker) {
-        None => writeln!(
-            out,
-            "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" {paint}/>",
-            number(x),
-            number(y),
-            number(radius)
-        ),
-        Some(corners) => {
-            let place = |(dx, dy): &(f64, f64)| (x + dx * radius, y + dy * radius);
-            let points: Vec<(f64, f64)> = corners.iter().map(place).collect();
-            writeln!(out, "<path d=\"{}z\" {paint}/>", outline(&points))
+    if let Some(stroke) = stroke {
+        let colour = stroke.paint.colour("currentColor");
+        let width = number(stroke.width);
+        let _ = write!(out, " stroke=\"{colour}\" stroke-width=\"{width}\"");
+        if !stroke.dash.is_empty() {
+            let _ = write!(out, " stroke-dasharray=\"{}\"", stroke.dash);
         }
-    };
+        if stroke.is_round {
+            out.push_str(" stroke-linecap=\"round\"");
+        }
+    }
+    if shape.opacity < 1.0 {
+        let _ = write!(out, " opacity=\"{}\"", number(shape.opacity));
+    }
+    out.push_str("/>\n");
 }
 
 fn open(
@@ -250,7 +148,6 @@ fn open(
 }
 
 fn text_to(out: &mut String, text: &Text) {
-    let (name, colour) = painted(text.paint);
     let anchor = match text.anchor {
         Anchor::Start => "",
         Anchor::Middle => " text-anchor=\"middle\"",
@@ -266,22 +163,23 @@ fn text_to(out: &mut String, text: &Text) {
     let _ = writeln!(
         out,
         "<text{} x=\"{x}\" y=\"{y}\" font-size=\"{}\" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"{anchor}{turn} \
-         fill=\"{colour}\">{}</text>",
-        classes(&[name]),
+         fill=\"{}\">{}</text>",
+        classes(&[class(text.paint)]),
         number(text.size),
         number(text.length()),
+        text.paint.colour("currentColor"),
         escaped(&text.text)
     );
 }
 
-/// The class and the colour of a paint.
-pub(super) fn painted(paint: Paint) -> (&'static str, &'static str) {
+/// The class of a paint.
+fn class(paint: Paint) -> &'static str {
     match paint {
-        Paint::Ink => ("ink", INK),
-        Paint::Muted => ("muted", MUTED),
-        Paint::Grid => ("grid", GRID),
-        Paint::Paper => ("paper", PAPER),
-        Paint::Series => ("", "currentColor"),
+        Paint::Ink => "ink",
+        Paint::Muted => "muted",
+        Paint::Grid => "grid",
+        Paint::Paper => "paper",
+        Paint::Series => "",
     }
 }
 
@@ -298,18 +196,16 @@ fn classes(names: &[&str]) -> String {
     }
 }
 
-fn outline(points: &[(f64, f64)]) -> String {
-    let mut path = String::new();
-    for (i, (x, y)) in points.iter().enumerate() {
-        let _ = write!(
-            path,
-            "{}{} {}",
-            if i == 0 { 'M' } else { 'L' },
-            number(*x),
-            number(*y)
-        );
-    }
-    path
+/// An outline as `d` has it.
+fn path(outline: &[Segment]) -> String {
+    let place = |(x, y): (f64, f64)| format!("{} {}", number(x), number(y));
+    let segment = |segment: &Segment| match segment {
+        Segment::Move(to) => format!("M{}", place(*to)),
+        Segment::Line(to) => format!("L{}", place(*to)),
+        Segment::Curve(points) => format!("C{}", points.map(place).join(" ")),
+        Segment::Close => "z".to_owned(),
+    };
+    outline.iter().map(segment).collect()
 }
 
 /// A number with at most two decimals, a fortieth of a millimetre.

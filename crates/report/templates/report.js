@@ -203,7 +203,7 @@
     // A symbol is at its centre; a bar is all of its area.
     const toPoint = (mark, x, y) => {
       const point = mark.querySelector(".point") || mark;
-      if (point === mark || point.tagName === "rect") return distance(point, x, y);
+      if (point === mark || point.classList.contains("bar")) return distance(point, x, y);
       const at = point.getBoundingClientRect();
       return Math.hypot(at.left + at.width / 2 - x, at.top + at.height / 2 - y);
     };

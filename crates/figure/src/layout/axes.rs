@@ -2,7 +2,7 @@
 
 use super::super::model::{Axis, Ticks};
 use super::super::scale::{self, Scale};
-use super::super::scene::{Anchor, Frame, Item, Paint, Text};
+use super::super::scene::{Anchor, Frame, Text};
 use super::super::{labels, text};
 use super::Canvas;
 
@@ -276,41 +276,30 @@ pub(super) fn draw(
 ) {
     let across = |value: f64| x.scale.share(value).map(|s| frame.left + s * frame.width());
     let up = |value: f64| {
-        y.scale
-            .share(value)
-            .map(|s| frame.bottom - s * frame.height())
+        let share = y.scale.share(value);
+        share.map(|s| frame.bottom - s * frame.height())
     };
     let named = |axis: &Axis| matches!(axis.ticks, Ticks::Named(_));
+    let to_left = |y: f64, length: f64| [(frame.left - length, y), (frame.left, y)];
+    let down = |x: f64, length: f64| [(x, frame.bottom), (x, frame.bottom + length)];
     canvas.open("axes");
     for place in y_ticks.ticks.iter().filter_map(|tick| up(tick.at)) {
         if !named(y) {
             canvas.grid(&[(frame.left, place), (frame.right, place)]);
         }
-        canvas.ink(
-            &[(frame.left - TICK, place), (frame.left, place)],
-            AXIS_WIDTH,
-        );
+        canvas.ink(&to_left(place, TICK), AXIS_WIDTH);
     }
     for place in x_ticks.ticks.iter().filter_map(|tick| across(tick.at)) {
         if !named(x) {
             canvas.grid(&[(place, frame.top), (place, frame.bottom)]);
         }
-        canvas.ink(
-            &[(place, frame.bottom), (place, frame.bottom + TICK)],
-            AXIS_WIDTH,
-        );
+        canvas.ink(&down(place, TICK), AXIS_WIDTH);
     }
     for place in y_ticks.minor.iter().filter_map(|value| up(*value)) {
-        canvas.ink(
-            &[(frame.left - TICK_MINOR, place), (frame.left, place)],
-            0.4,
-        );
+        canvas.ink(&to_left(place, TICK_MINOR), 0.4);
     }
     for place in x_ticks.minor.iter().filter_map(|value| across(*value)) {
-        canvas.ink(
-            &[(place, frame.bottom), (place, frame.bottom + TICK_MINOR)],
-            0.4,
-        );
+        canvas.ink(&down(place, TICK_MINOR), 0.4);
     }
     let corner = [
         (frame.left, frame.top),
@@ -319,48 +308,29 @@ pub(super) fn draw(
     ];
     canvas.ink(&corner, AXIS_WIDTH);
     let size = canvas.sizes.tick;
-    if y_labels {
-        for tick in &y_ticks.ticks {
-            if let Some(place) = up(tick.at) {
-                let baseline = place + size * text::CAP_HEIGHT / 2.0;
-                canvas.text(
-                    (frame.left - TICK - GAP, baseline),
-                    size,
-                    Anchor::End,
-                    &*tick.label,
-                );
-            }
+    let cap = size * text::CAP_HEIGHT;
+    for tick in y_ticks.ticks.iter().filter(|_| y_labels) {
+        if let Some(place) = up(tick.at) {
+            let at = (frame.left - TICK - GAP, place + cap / 2.0);
+            canvas.write(Text {
+                anchor: Anchor::End,
+                ..Text::at(at, size, &*tick.label)
+            });
         }
     }
-    if x_labels {
-        for tick in &x_ticks.ticks {
-            if let Some(place) = across(tick.at) {
-                x_label(canvas, x_ticks.upwards, place, frame.bottom, &tick.label);
-            }
+    let top = frame.bottom + below(size);
+    for tick in x_ticks.ticks.iter().filter(|_| x_labels) {
+        if let Some(place) = across(tick.at) {
+            let (at, anchor) = match x_ticks.upwards {
+                true => ((place + cap / 2.0, top), Anchor::End),
+                false => ((place, top + cap), Anchor::Middle),
+            };
+            canvas.write(Text {
+                anchor,
+                upwards: x_ticks.upwards,
+                ..Text::at(at, size, &*tick.label)
+            });
         }
     }
     canvas.close();
-}
-
-fn x_label(canvas: &mut Canvas, upwards: bool, x: f64, bottom: f64, label: &str) {
-    let size = canvas.sizes.tick;
-    let top = bottom + below(size);
-    if !upwards {
-        canvas.text(
-            (x, top + size * text::CAP_HEIGHT),
-            size,
-            Anchor::Middle,
-            label,
-        );
-        return;
-    }
-    canvas.items.push(Item::Text(Text {
-        x: x + size * text::CAP_HEIGHT / 2.0,
-        y: top,
-        size,
-        anchor: Anchor::End,
-        upwards: true,
-        paint: Paint::Ink,
-        text: label.to_owned(),
-    }));
 }

@@ -1,11 +1,11 @@
 //! Names at lines: of series, and of the vertical lines through a panel.
 
 use super::super::model::{Arrangement, FigureModel, Look, Panel, Series};
-use super::super::scene::{Anchor, Frame, Item, Paint};
+use super::super::scene::{Frame, Marker, Paint, Shape, Text};
 use super::super::text;
 use super::{Canvas, MARGIN, marks};
 use crate::model::Along;
-use crate::scene::{self, Text};
+use crate::scene;
 
 /// Most lines labelled at their ends.
 const DIRECT_MAX: usize = 4;
@@ -85,13 +85,11 @@ pub(super) fn draw_direct(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
         let left = frame.right + DIRECT_GAP;
         entry(canvas, &series.name, series.place);
         sample(canvas, series, (left, left + size * SAMPLE), place);
-        canvas.painted(
-            (left + sample_width(canvas), place + half),
-            size,
-            Anchor::Start,
-            Paint::Series,
-            &*series.name,
-        );
+        let at = (left + sample_width(canvas), place + half);
+        canvas.write(Text {
+            paint: Paint::Series,
+            ..Text::at(at, size, &*series.name)
+        });
         canvas.close();
     }
 }
@@ -199,8 +197,11 @@ fn draw_entry(
     let end = x + size * SAMPLE;
     let write = |canvas: &mut Canvas, left: f64, paint: Paint| {
         for (number, text) in lines.iter().enumerate() {
-            let at = baseline + line * number as f64;
-            canvas.painted((left, at), size, Anchor::Start, paint, text.as_str());
+            let at = (left, baseline + line * number as f64);
+            canvas.write(Text {
+                paint,
+                ..Text::at(at, size, text.as_str())
+            });
         }
     };
     match of {
@@ -214,7 +215,8 @@ fn draw_entry(
             if *bars {
                 box_sample(canvas, centre, middle, None);
             } else {
-                marks::hollow_sample(canvas, centre, middle);
+                let at = (centre, middle);
+                canvas.shape(Shape::marker(at, marks::RADIUS, Marker::Circle, true));
             }
         }
         LegendEntry::Series(series) => {
@@ -243,13 +245,8 @@ fn sample(canvas: &mut Canvas, series: &Series, (from, to): (f64, f64), y: f64) 
         );
     }
     if series.look != Look::Curve {
-        canvas.items.push(Item::Mark {
-            x: centre,
-            y,
-            radius: marks::RADIUS,
-            marker: scene::marker(series.place),
-            hollow: false,
-        });
+        let marker = scene::marker(series.place);
+        canvas.shape(Shape::marker((centre, y), marks::RADIUS, marker, false));
     }
 }
 
@@ -397,15 +394,15 @@ pub(super) fn draw_reference_lines(canvas: &mut Canvas, frame: Frame, panel: &Pa
                 0.5,
                 paint,
             );
-            canvas.items.push(Item::Text(Text {
-                x: place + size * text::CAP_HEIGHT / 2.0,
-                y: frame.top - LEADER - 1.0,
-                size,
-                anchor: Anchor::Start,
+            let at = (
+                place + size * text::CAP_HEIGHT / 2.0,
+                frame.top - LEADER - 1.0,
+            );
+            canvas.write(Text {
                 upwards: true,
                 paint,
-                text: text::fitted(upright.name, size, size * NAME_MAX),
-            }));
+                ..Text::at(at, size, text::fitted(upright.name, size, size * NAME_MAX))
+            });
         }
         canvas.close();
     }

@@ -1,11 +1,10 @@
 //! The data of a panel: bands, lines, points with intervals, bars, and reference lines.
 
 use super::super::model::{Along, Look, Mark, Panel, Series};
-use super::super::scene::{Anchor, Frame, Item, Paint, Text};
+use super::super::scene::{Anchor, Frame, Item, Paint, Shape, Text, polygon, polyline};
 use super::super::text;
 use super::Canvas;
 use crate::scene;
-use crate::scene::Hatch;
 
 /// Width of the lines of series, points.
 pub(super) const LINE_WIDTH: f64 = 1.1;
@@ -95,17 +94,14 @@ pub(super) fn draw(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
     let places = MarkPositions { frame, panel };
     for band in &panel.bands {
         if let (Some(top), Some(bottom)) = (places.y(band.high), places.y(band.low)) {
-            let corners = [
-                (frame.left, top),
-                (frame.right, top),
-                (frame.right, bottom),
-                (frame.left, bottom),
-            ];
-            canvas.items.push(Item::Area {
-                class: "shade",
-                points: corners.to_vec(),
+            let shaded = Frame {
+                top,
+                bottom,
+                ..frame
+            };
+            canvas.shape(Shape {
                 opacity: 0.14,
-                paint: Paint::Muted,
+                ..Shape::filled("shade", shaded.outline(), Paint::Muted)
             });
         }
     }
@@ -160,14 +156,11 @@ fn lines(canvas: &mut Canvas, places: &MarkPositions<'_>) {
         if line.label.is_empty() {
             continue;
         }
+        let words = text::fitted(&line.label, size, frame.width() * 0.8);
         let label = |(x, anchor): (f64, Anchor), y: f64| Text {
-            x,
-            y,
-            size,
             anchor,
-            upwards: false,
             paint: Paint::Muted,
-            text: text::fitted(&line.label, size, frame.width() * 0.8),
+            ..Text::at((x, y), size, words.as_str())
         };
         let heights = [y - size * 0.3, y + size * 0.95];
         let free = |text: &Text| {
@@ -248,10 +241,7 @@ fn draw_series(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series,
     match series.look {
         Look::Line | Look::Dots if crowded => {
             let points = series.points.iter().filter_map(|p| places.at(p.x, p.y));
-            canvas.items.push(Item::Dots {
-                points: points.collect(),
-                diameter: RADIUS_MIN * 2.0,
-            });
+            canvas.shape(Shape::dots(&points.collect::<Vec<_>>(), RADIUS_MIN * 2.0));
         }
         Look::Line | Look::Dots | Look::Beside { .. } => {
             let radius = radius(places, series);
@@ -301,11 +291,10 @@ fn band(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series) {
         .iter()
         .rev()
         .filter_map(|(x, low, _)| places.at(*x, *low));
-    canvas.items.push(Item::Area {
-        class: "band",
-        points: upper.chain(lower).collect(),
+    let edge: Vec<(f64, f64)> = upper.chain(lower).collect();
+    canvas.shape(Shape {
         opacity: 0.16,
-        paint: Paint::Series,
+        ..Shape::filled("band", polygon(&edge), Paint::Series)
     });
 }
 
@@ -321,10 +310,7 @@ fn trials(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series) {
         }
     }
     if !points.is_empty() {
-        canvas.items.push(Item::Dots {
-            points,
-            diameter: 1.2,
-        });
+        canvas.shape(Shape::dots(&points, 1.2));
     }
 }
 
@@ -379,13 +365,8 @@ fn draw_point(
     };
     open_mark(canvas, point);
     interval(canvas, places, point, x, Paint::Series);
-    canvas.items.push(Item::Mark {
-        x,
-        y,
-        radius,
-        marker: scene::marker(series.place),
-        hollow: point.hollow,
-    });
+    let marker = scene::marker(series.place);
+    canvas.shape(Shape::marker((x, y), radius, marker, point.hollow));
     canvas.close();
 }
 
@@ -426,35 +407,15 @@ fn bar(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series, point: 
 
 /// A bar of a series, of its colour and with its hatching; hollow where the device did not serve it.
 pub(super) fn filled(canvas: &mut Canvas, frame: Frame, series: usize, hollow: bool) {
-    let (fill, lines) = match hollow {
+    let (fill, paint) = match hollow {
         true => (Paint::Paper, Paint::Series),
         false => (Paint::Series, Paint::Paper),
     };
-    canvas.items.push(Item::Rectangle {
-        class: "point",
-        frame,
-        fill,
-        outlined: true,
-    });
-    match scene::hatch(series) {
-        Hatch::Plain => {}
-        hatch => canvas.items.push(Item::Hatch {
-            frame,
-            hatch,
-            apart: HATCH_APART,
-            width: HATCH_WIDTH,
-            paint: lines,
-        }),
+    let bar = Shape::filled("point bar", frame.outline(), fill);
+    canvas.shape(bar.outlined(scene::OUTLINE, Paint::Series));
+    let lines = scene::lines(frame, scene::hatch(series), HATCH_APART);
+    if !lines.is_empty() {
+        let outline = lines.iter().flat_map(|line| polyline(line)).collect();
+        canvas.shape(Shape::drawn("hatch", outline, HATCH_WIDTH, paint));
     }
-}
-
-/// The mark that explains hollow ones in a legend.
-pub(super) fn hollow_sample(canvas: &mut Canvas, x: f64, y: f64) {
-    canvas.items.push(Item::Mark {
-        x,
-        y,
-        radius: RADIUS,
-        marker: scene::Marker::Circle,
-        hollow: true,
-    });
 }
