@@ -10,7 +10,9 @@ mod stages;
 pub(super) mod witness;
 
 use super::data::{CellValues, Data, Parts, Values, verdict};
-use super::model::{Along, Axis, FigureModel, Look, Mark, Origin, Panel, ReferenceLine, Series};
+use super::model::{
+    Along, Axis, FigureModel, Look, Mark, Origin, Panel, ReferenceLine, Series, all_marks,
+};
 use super::options::{FigureKind, Options};
 use super::{FigureRun, labels};
 use iolab_analysis::analysed_run::AnalysedRun;
@@ -113,21 +115,41 @@ fn quantity(runs: &[FigureRun<'_>], options: &Options) -> Response {
     options.y.or_else(response).unwrap_or(Response::Throughput)
 }
 
-/// A panel for each combination of levels of the facets, filled with its rows.
+/// A panel for each combination of levels of the facets, filled with its rows; still without axes.
 fn facets<'a>(
     data: &Data<'a>,
     parts: &Parts,
-    (x, y): (&Axis, &Axis),
-    mut fill: impl FnMut(&mut Panel, &[&CellValues<'a>]),
+    mut fill: impl FnMut(&mut Panel, Vec<&CellValues<'a>>),
 ) -> Vec<Panel> {
     let panels = parts.panels(data).into_iter().map(|key| {
         let rows = data.rows.iter().filter(|row| parts.panel(row) == key);
-        let mut panel = Panel::new(x.clone(), y.clone());
+        let mut panel = without_axes();
         panel.title = panel_title(data, &parts.facets, &key);
-        fill(&mut panel, &rows.collect::<Vec<_>>());
+        fill(&mut panel, rows.collect());
         panel
     });
     panels.collect()
+}
+
+fn without_axes() -> Panel {
+    Panel::new(axis::counts("", 0.0), axis::counts("", 0.0))
+}
+
+/// The highest x of all marks; at least 0.
+fn most_x(panels: &[Panel]) -> f64 {
+    all_marks(panels).map(|mark| mark.x).fold(0.0, f64::max)
+}
+
+/// The values of all marks.
+fn values(panels: &[Panel]) -> Vec<f64> {
+    all_marks(panels).map(|mark| mark.y).collect()
+}
+
+/// Gives the panels these axes.
+fn set_axes(panels: &mut [Panel], x: &Axis, y: &Axis) {
+    for panel in panels {
+        (panel.x, panel.y) = (x.clone(), y.clone());
+    }
 }
 
 /// Place and name of the series of a row.
@@ -158,7 +180,7 @@ fn panels_of_runs<'a>(
         );
     }
     let panels = runs.iter().filter_map(|run| {
-        let mut panel = Panel::new(axis::counts("", 0.0), axis::counts("", 0.0));
+        let mut panel = without_axes();
         if runs.len() > 1 {
             panel.title = escape_control(run.name).into_owned();
         }
@@ -191,9 +213,9 @@ fn mark(
     Mark {
         x,
         y,
-        interval: None,
         hollow: !cell.is_target(),
         origin: origin(cell, n, written_x, text),
+        ..Mark::default()
     }
 }
 

@@ -72,6 +72,12 @@ pub struct Mark {
     pub interval: Option<(f64, f64)>,
     /// Whether it is drawn hollow, as the model's `hollow` explains.
     pub hollow: bool,
+    /// Quartiles; if all marks of a line have them, they are drawn as a band around it.
+    pub quartiles: Option<(f64, f64)>,
+    /// Single trials, drawn under it.
+    pub trials: Vec<f64>,
+    /// Whether it is a lower bound.
+    pub is_bound: bool,
     /// Run and cell that it comes from.
     pub origin: Origin,
 }
@@ -111,28 +117,19 @@ pub struct Series {
     pub look: Look,
     /// Marks in the order of x.
     pub points: Vec<Mark>,
-    /// Lower and upper edge of a band around the line: x, low, high.
-    pub band: Vec<(f64, f64, f64)>,
-    /// Single trials, drawn under the points: x, y.
-    pub trials: Vec<(f64, f64)>,
     /// Places at which the curve bends.
     pub bends: Vec<Bend>,
-    /// Points that are lower bounds: x, y.
-    pub bounds: Vec<(f64, f64)>,
 }
 
 impl Series {
-    /// A series of points alone, without band, single trials, bends and bounds.
+    /// A series without bends.
     pub fn of_points(name: String, place: usize, look: Look, points: Vec<Mark>) -> Self {
         Self {
             name,
             place,
             look,
             points,
-            band: Vec::new(),
-            trials: Vec::new(),
             bends: Vec::new(),
-            bounds: Vec::new(),
         }
     }
 }

@@ -141,7 +141,8 @@ fn search_shows_what_its_trials_decide_or_not() {
     assert_eq!(panel.y.label, "Sync time, p95");
     let places: Vec<f64> = panel.series[0].points.iter().map(|point| point.y).collect();
     assert_eq!(places, [3e6, 4e6, 6.5e6]);
-    assert_eq!(panel.series[0].bounds.len(), 1);
+    let bounds: Vec<bool> = panel.series[0].points.iter().map(|p| p.is_bound).collect();
+    assert_eq!(bounds, [false, false, true]);
     let told = figure.svg();
     assert!(told.contains(": at least 6.50 ms; n = 2") && !told.contains("at least 3.00"));
     insta::assert_snapshot!(figure.model.note, @"Median of n = 1 to 6 trials; bars: 95 % interval. Arrows: at least; requests that were due and never issued count as long as their trial. 2 of 3 rates: trials of fewer than 72 requests, syncs.p95 is uncertain. Not drawn: 1 rate of fewer than 20 requests per trial.");

@@ -108,7 +108,6 @@ fn series(
                 .interval
                 .filter(|_| !relative)
                 .map(|(low, high)| (low / centre, high / centre)),
-            hollow: false,
             origin: Origin {
                 cell: None,
                 n: Some(point.trials),
@@ -123,6 +122,7 @@ fn series(
                     ),
                 },
             },
+            ..Mark::default()
         })
     };
     let points: Vec<Mark> = trajectory

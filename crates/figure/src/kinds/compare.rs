@@ -207,8 +207,8 @@ fn sides_panel(cells: &Cells<'_>, quantity: Response, options: &Options) -> Pane
                 x: row.x,
                 y,
                 interval: side.interval,
-                hollow: false,
                 origin: row.origin(Some(side.values.len()), &told),
+                ..Mark::default()
             })
         });
         cells.series(name.to_owned(), place, points.collect())
@@ -250,6 +250,7 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
                 interval,
                 hollow: ratio.bound.is_some(),
                 origin: row.origin(Some(n), &told),
+                ..Mark::default()
             })
         });
         let name = if single { String::new() } else { name.clone() };

@@ -53,8 +53,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let trials_of: Vec<_> = runs.iter().map(by_cell).collect();
     let mut warmth = Vec::new();
     let mut without = 0;
-    let none = axis::times("", 1.0);
-    let mut panels = super::facets(&data, &parts, (&none, &none), |panel, rows| {
+    let mut panels = super::facets(&data, &parts, |panel, rows| {
         for row in rows {
             let (place, name) = super::series_of(&data, &parts, row);
             let curve = |points| Series::of_points(name.clone(), place, Look::Curve, points);
@@ -86,17 +85,14 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             false => "measure with a longer --time, or see the order of the trials: --kind order",
         }));
     }
-    let end = all_marks(&panels).map(|point| point.x).fold(0.0, f64::max);
-    let x = axis::times("Time in the trial", end);
-    let values: Vec<f64> = all_marks(&panels).map(|point| point.y).collect();
+    let x = axis::times("Time in the trial", super::most_x(&panels));
+    let values = super::values(&panels);
     let mut y = axis::of_quantity(quantity, &values, true, options);
     if values.contains(&0.0) && options.log_y.is_none() {
         // A stall is what such a figure is made to show, and zero has no place on a log axis.
         y.scale = Scale::linear(values.iter().copied(), true);
     }
-    for panel in &mut panels {
-        (panel.x, panel.y) = (x.clone(), y.clone());
-    }
+    super::set_axes(&mut panels, &x, &y);
     let arrangement = match warmth.is_empty() {
         true => Arrangement::Facets,
         false => {

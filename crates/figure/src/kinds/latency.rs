@@ -44,15 +44,15 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         return Err(Error::usage("no latency of single requests was recorded")
             .hint("set latency=true in the experiment, or choose another figure with --kind"));
     }
-    let (x, y) = axes(&cells, options);
-    let panels = super::facets(&data, &parts, (&x, &y), |panel, rows| {
-        let key = rows.first().map(|row| parts.panel(row));
+    let mut panels = super::facets(&data, &parts, |panel, rows| {
         let own = cells
             .iter()
-            .filter(|cell| key.as_ref() == Some(&parts.panel(cell.row)));
+            .filter(|cell| parts.panel(cell.row) == parts.panel(rows[0]));
         let curves = own.map(|cell| curve(cell, super::series_of(&data, &parts, cell.row)));
         panel.series = curves.collect();
     });
+    let (x, y) = axes(&cells, options);
+    super::set_axes(&mut panels, &x, &y);
     let requests: u64 = cells.iter().map(|cell| cell.histogram.len()).sum();
     let shown = course::requests_of(runs);
     Ok(FigureModel {
@@ -156,9 +156,9 @@ fn curve(cell: &Distribution<'_>, (place, name): (usize, String)) -> Series {
         Mark {
             x: 1.0 / (1.0 - q).max(1.0 / requests),
             y: ns,
-            interval: None,
             hollow: !cell.row.cell.is_target(),
             origin,
+            ..Mark::default()
         }
     });
     let points: Vec<Mark> = points.collect();
@@ -206,13 +206,11 @@ pub(crate) fn model_of_load(runs: &[FigureRun<'_>], options: &Options) -> Result
     let shown: Vec<&Data<'_>> = [&data].into_iter().chain(&tail).collect();
     let rates = runs.iter().map(|run| Values::of(run, Response::Iops));
     let rates: Vec<Values> = rates.collect();
-    let none = axis::counts("", 0.0);
-    let mut panels = super::facets(&data, &parts, (&none, &none), |panel, rows| {
+    let mut panels = super::facets(&data, &parts, |panel, rows| {
         panel.free_x = true;
-        let key = rows.first().map(|row| parts.panel(row));
         for data in &shown {
             let own = data.rows.iter();
-            let own = own.filter(|row| key.as_ref() == Some(&parts.panel(row)));
+            let own = own.filter(|row| parts.panel(row) == parts.panel(rows[0]));
             // A search for a rate measures the rates in another order.
             let mut own: Vec<&CellValues<'_>> = own.collect();
             own.sort_by(|a, b| of_load(data, load, a).total_cmp(&of_load(data, load, b)));
@@ -241,9 +239,9 @@ pub(crate) fn model_of_load(runs: &[FigureRun<'_>], options: &Options) -> Result
     if single {
         y.label = y.label.replace("Median latency", "Latency");
     }
+    super::set_axes(&mut panels, &x, &y);
     for panel in &mut panels {
         panel.lines.clone_from(&bounds);
-        (panel.x, panel.y) = (x.clone(), y.clone());
     }
     let noun = labels::noun(data.factors[load]);
     let mut subject = super::subject(runs, quantity);

@@ -31,16 +31,17 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         return Err(nothing_measured(runs));
     }
     let relative = runs.iter().any(|run| run.analysis().cells.len() > 1);
-    let values: Vec<f64> = all_marks(&panels).map(|point| point.y).collect();
-    let most = all_marks(&panels).map(|point| point.x).fold(1.0, f64::max);
     let noun = super::measured(runs, quantity);
-    let y = y_axis((quantity, &noun), &values, relative, options);
-    for panel in &mut panels {
-        panel.x = axis::counts("Trial, in the order of time", most);
-        panel.y = y.clone();
-        if relative {
-            panel.lines.push(super::line_across(1.0, ""));
-        }
+    let y = y_axis(
+        (quantity, &noun),
+        &super::values(&panels),
+        relative,
+        options,
+    );
+    let x = axis::counts("Trial, in the order of time", super::most_x(&panels));
+    super::set_axes(&mut panels, &x, &y);
+    for panel in panels.iter_mut().filter(|_| relative) {
+        panel.lines.push(super::line_across(1.0, ""));
     }
     let cells = runs.iter().flat_map(|run| &run.analysis().cells);
     let coloured = panels.iter().all(|panel| panel.series.len() > 1);
@@ -142,8 +143,7 @@ pub(crate) fn model_of_rounds(runs: &[FigureRun<'_>], options: &Options) -> Resu
         Some(own.collect())
     };
     let mut panels = super::panels_of_runs(runs, of_run)?;
-    let values: Vec<f64> = all_marks(&panels).map(|point| point.y).collect();
-    let most = all_marks(&panels).map(|point| point.x).fold(0.0, f64::max);
+    let values = super::values(&panels);
     if values.is_empty() {
         return Err(Error::usage("there are no rounds to draw").hint(
             "repeat rounds until they are steady: --precondition steady:round=cells, or iolab run pts-iops",
@@ -156,9 +156,9 @@ pub(crate) fn model_of_rounds(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let shown: Vec<f64> = values.iter().copied().chain(limits).collect();
     let label = "Value / mean of the last window".to_owned();
     let y = axis::of_ratio(label, &values, &shown, options);
+    let x = axis::counts("Round", super::most_x(&panels));
+    super::set_axes(&mut panels, &x, &y);
     for (panel, steady) in panels.iter_mut().zip(steady()) {
-        panel.x = axis::counts("Round", most);
-        panel.y = y.clone();
         let half = steady.asked.range / 2.0;
         let text = format_percent(half);
         panel.lines = vec![
@@ -233,7 +233,6 @@ fn series_of_rounds(
     let point = |(round, value): (usize, &f64)| Mark {
         x: round as f64,
         y: value / mean,
-        interval: None,
         hollow: cell.is_some_and(|cell| !cell.is_target()),
         origin: Origin {
             cell: cell.map(|cell| cell.cell.id),
@@ -245,6 +244,7 @@ fn series_of_rounds(
                 significant(value / mean)
             ),
         },
+        ..Mark::default()
     };
     let points: Vec<Mark> = (1..).zip(&tracked.values).map(point).collect();
     Some(Series::of_points(

@@ -4,7 +4,7 @@ use super::super::data::{CellValues, Data, Parts};
 use super::super::model::{FigureModel, Look, Mark, ReferenceLine, Series, all_marks};
 use super::super::options::{Center, Options};
 use super::super::{FigureRun, labels};
-use super::axis::{self, FactorAxis};
+use super::axis;
 use crate::model::{Along, Bend};
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::bends::{Bend as CurveBend, Bends, bendable};
@@ -33,48 +33,49 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let parts = Parts::of(&data, options)?;
     let along = axis::along(&data, parts.x, options);
     let lines = bounds(options);
-    let values: Vec<f64> = data
-        .rows
-        .iter()
-        .flat_map(|row| shown(row, along.is_names, options))
-        .chain(lines.iter().map(|line| line.at))
+    let mut panels = super::facets(&data, &parts, |panel, mut rows| {
+        panel.lines.clone_from(&lines);
+        panel.lines.extend(ceilings(&rows, quantity));
+        let x = |row: &CellValues<'_>| along.place(level_of(row, &parts));
+        rows.sort_by(|a, b| x(a).total_cmp(&x(b)));
+        for row in rows {
+            let mut mark = point(x(row), row, level_of(row, &parts), quantity, options);
+            mark.quartiles = row.summary.quartiles().filter(|_| !along.is_names);
+            let series = super::series_of(&data, &parts, row);
+            super::add_mark(&mut panel.series, series, Look::Line, mark);
+        }
+        panel.series.sort_by_key(|series| series.place);
+    });
+    let ceilings = ceilings(&data.rows.iter().collect::<Vec<_>>(), quantity);
+    let values: Vec<f64> = all_marks(&panels)
+        .flat_map(|mark| mark.reach().into_iter().chain(mark.trials.iter().copied()))
         .chain(
-            data.rows
-                .iter()
-                .filter_map(|row| ceiling(row, quantity))
-                .map(|ceiling| ceiling * HEADROOM),
+            all_marks(&panels)
+                .flat_map(|mark| mark.quartiles.into_iter().flat_map(<[f64; 2]>::from)),
         )
+        .chain(lines.iter().map(|line| line.at))
+        .chain(ceilings.iter().map(|line| line.at * HEADROOM))
         .collect();
     let level = runs.first().and_then(|run| run.level);
     let noun = super::measured(runs, quantity);
     let y = axis::named((quantity, &noun), &values, true, options);
-    let is_log = y.scale.is_log();
-    let names = series_levels(&data, &parts);
-    let mut panels = super::facets(&data, &parts, (&along.axis, &y), |panel, rows| {
-        panel.lines.clone_from(&lines);
-        panel.lines.extend(ceilings(rows, quantity));
-        for (place, level) in names.iter().enumerate() {
-            let of_series =
-                |row: &&&CellValues<'_>| parts.series.is_none_or(|i| row.levels[i] == *level);
-            let own: Vec<&CellValues<'_>> = rows.iter().filter(of_series).copied().collect();
-            let Some(first) = own.first() else { continue };
-            let of = names.len();
-            let look = match (along.is_names, is_log) {
-                (false, _) => Look::Line,
-                (true, true) => Look::Beside { place, of },
-                (true, false) => Look::Bars { place, of },
-            };
-            let mut series = series(&data, &own, &along, parts.x, options);
-            series.name = super::series_of(&data, &parts, first).1;
-            series.place = place;
-            series.look = look;
-            panel.series.push(series);
-        }
-    });
+    super::set_axes(&mut panels, &along.axis, &y);
+    let of = parts.series.map_or(1, |i| data.levels(i).len());
     let few = panels.iter().all(|panel| panel.series.len() <= BANDS_MAX);
     for series in panels.iter_mut().flat_map(|panel| &mut panel.series) {
-        if !few || series.look != Look::Line {
-            series.band.clear();
+        let place = series.place;
+        series.look = match (along.is_names, y.scale.is_log()) {
+            (false, _) => Look::Line,
+            (true, true) => Look::Beside { place, of },
+            (true, false) => Look::Bars { place, of },
+        };
+        // A band goes from one cell to the next, through all of them.
+        let has_all = series.points.iter().all(|mark| mark.quartiles.is_some());
+        if !few || !has_all || options.center != Center::Median {
+            series
+                .points
+                .iter_mut()
+                .for_each(|mark| mark.quartiles = None);
         }
     }
     let mut model = FigureModel {
@@ -114,9 +115,9 @@ fn of_few_requests(level: &LevelValues) -> String {
     text
 }
 
-/// The levels of the series in order; a single one without a name where there is no such factor.
-fn series_levels<'a>(data: &Data<'a>, parts: &Parts) -> Vec<&'a str> {
-    parts.series.map_or_else(|| vec![""], |i| data.levels(i))
+/// The level of a row along x; empty if nothing varies.
+fn level_of<'a>(row: &CellValues<'a>, parts: &Parts) -> &'a str {
+    parts.x.map_or("", |i| row.levels[i])
 }
 
 /// A line at the bound of each service level.
@@ -132,80 +133,15 @@ pub(super) fn interval(summary: &Summary) -> Option<(f64, f64)> {
     summary.median_interval.map(|ends| (ends.low, ends.high))
 }
 
-/// All values of a row that are drawn.
-fn shown(row: &CellValues<'_>, over_names: bool, options: &Options) -> Vec<f64> {
-    let mut shown = vec![options.center.of(&row.summary)];
-    let ends = options.center.bar(&row.summary).into_iter();
-    let quartiles = row.summary.quartiles().into_iter();
-    let ends = ends.chain(quartiles.filter(|_| !over_names));
-    shown.extend(ends.flat_map(|(low, high)| [low, high]));
-    if options.points {
-        shown.extend(&row.values);
-    }
-    shown
-}
-
-fn series(
-    data: &Data<'_>,
-    rows: &[&CellValues<'_>],
-    along: &FactorAxis<'_>,
-    x: Option<usize>,
-    options: &Options,
-) -> Series {
-    let level = |row: &CellValues<'_>| x.map_or("", |i| row.levels[i]).to_owned();
-    let mut rows: Vec<(f64, &CellValues<'_>)> = rows
-        .iter()
-        .map(|row| (along.place(&level(row)), *row))
-        .collect();
-    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let of_row = |(x, row): &(f64, &CellValues<'_>)| {
-        let (q1, q3) = row.summary.quartiles()?;
-        Some((*x, q1, q3))
-    };
-    let band: Option<Vec<_>> = rows.iter().map(of_row).collect();
-    let trials = |(x, row): &(f64, &CellValues<'_>)| {
-        let x = *x;
-        row.values
-            .iter()
-            .map(move |value| (x, *value))
-            .collect::<Vec<_>>()
-    };
-    Series {
-        name: String::new(),
-        place: 0,
-        look: Look::Line,
-        points: rows
-            .iter()
-            .map(|(x, row)| point(*x, row, &level(row), data.quantity, options.center))
-            .collect(),
-        // A band goes from one cell to the next, through all of them.
-        band: match options.center {
-            Center::Median => band.unwrap_or_default(),
-            _ => Vec::new(),
-        },
-        trials: if options.points {
-            rows.iter().flat_map(trials).collect()
-        } else {
-            Vec::new()
-        },
-        bends: Vec::new(),
-        bounds: rows
-            .iter()
-            .filter(|(_, row)| row.is_bound)
-            .map(|(x, row)| (*x, options.center.of(&row.summary)))
-            .collect(),
-    }
-}
-
 /// A value in words, with "at least" if it is a lower bound.
 fn told(row: &CellValues<'_>, value: f64, quantity: Response) -> String {
     let is = if row.is_bound { "at least " } else { "" };
     format!("{is}{}", quantity.format(value))
 }
 
-fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, center: Center) -> Mark {
-    let value = center.of(&row.summary);
-    let interval = center.bar(&row.summary);
+fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, options: &Options) -> Mark {
+    let value = options.center.of(&row.summary);
+    let interval = options.center.bar(&row.summary);
     let between = interval.map_or_else(String::new, |(low, high)| {
         format!(", {} to {}", quantity.format(low), quantity.format(high))
     });
@@ -214,6 +150,11 @@ fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, center: 
     let text = format!("{}: {told}{between}; n = {n}", super::cell_name(row));
     Mark {
         interval,
+        trials: match options.points {
+            true => row.values.clone(),
+            false => Vec::new(),
+        },
+        is_bound: row.is_bound,
         ..super::mark(row.cell, Some(n), (x, value), level, &text)
     }
 }
@@ -227,18 +168,16 @@ fn note(model: &FigureModel, data: &Data<'_>, options: &Options) -> String {
     } else {
         format!("{least} to {most}")
     };
-    let marks = all_marks(&model.panels);
+    let marks = || all_marks(&model.panels);
     let (center, bar) = options.center.words();
-    let bars = match marks.into_iter().all(|point| point.interval.is_none()) {
+    let bars = match marks().all(|point| point.interval.is_none()) {
         true => ", too few for an interval".to_owned(),
         false => format!("; bars: {bar}"),
     };
-    let banded = model
-        .panels
-        .iter()
-        .flat_map(|p| &p.series)
-        .any(|s| !s.band.is_empty());
-    let band = if banded { "; band: quartiles" } else { "" };
+    let band = match marks().any(|point| point.quartiles.is_some()) {
+        true => "; band: quartiles",
+        false => "",
+    };
     let trials = if options.points { "; dots: trials" } else { "" };
     let bounds = match data.rows.iter().any(|row| row.is_bound) {
         true => {

@@ -303,7 +303,6 @@ fn mark_of_remainder((place, bar): (usize, &Remainder)) -> Mark {
         x: place as f64,
         y: percent(bar.left.share),
         interval: interval.map(|(low, high)| (percent(low), percent(high))),
-        hollow: false,
         origin: Origin {
             x: name_of_remainder(bar),
             text: match bar.what() {
@@ -312,5 +311,6 @@ fn mark_of_remainder((place, bar): (usize, &Remainder)) -> Mark {
             },
             ..Origin::default()
         },
+        ..Mark::default()
     }
 }

@@ -84,6 +84,11 @@ impl MarkPositions<'_> {
         place as f64 - (all.len() as f64 - 1.0) / 2.0
     }
 
+    /// The position of a value of a series.
+    fn of(&self, series: &Series, x: f64, y: f64) -> Option<(f64, f64)> {
+        Some((self.across(series, x)?, self.y(y)?))
+    }
+
     fn at(&self, x: f64, y: f64) -> Option<(f64, f64)> {
         Some((self.x(x)?, self.y(y)?))
     }
@@ -233,41 +238,48 @@ fn traced(places: &MarkPositions<'_>) -> Vec<(f64, f64)> {
 fn draw_series(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series, crowded: bool) {
     let name = vec![("series", series.name.clone())];
     canvas.group("series", Some(series.place), name, "");
-    band(canvas, places, series);
-    trials(canvas, places, series);
+    let points = series.points.iter();
+    let band = points.clone().filter_map(|p| Some((p.x, p.quartiles?)));
+    let upper = band.clone().filter_map(|(x, (_, high))| places.at(x, high));
+    let lower = band.rev().filter_map(|(x, (low, _))| places.at(x, low));
+    let edge: Vec<(f64, f64)> = upper.chain(lower).collect();
+    if edge.len() > 2 {
+        canvas.shape(Shape {
+            opacity: 0.16,
+            ..Shape::filled("band", polygon(&edge), Paint::Series)
+        });
+    }
+    // In the order of time, spread around the position of their cell.
+    let mut trials = Vec::new();
+    for point in points.clone() {
+        let step = TRIALS_WIDTH / point.trials.len() as f64;
+        for (i, y) in point.trials.iter().enumerate() {
+            if let Some((x, y)) = places.of(series, point.x, *y) {
+                trials.push((x + (i as f64 + 0.5) * step - TRIALS_WIDTH / 2.0, y));
+            }
+        }
+    }
+    if !trials.is_empty() {
+        canvas.shape(Shape::dots(&trials, 1.2));
+    }
+    let centres = points.clone();
+    let centres = centres.filter_map(|p| places.of(series, p.x, p.y));
+    let centres: Vec<(f64, f64)> = centres.collect();
     if matches!(series.look, Look::Line | Look::Curve) {
-        line(canvas, places, series);
+        let dash = scene::dash(series.place);
+        canvas.dashed("line", &centres, LINE_WIDTH, dash, Paint::Series);
     }
-    match series.look {
-        Look::Line | Look::Dots if crowded => {
-            let points = series.points.iter().filter_map(|p| places.at(p.x, p.y));
-            canvas.shape(Shape::dots(&points.collect::<Vec<_>>(), RADIUS_MIN * 2.0));
-        }
-        Look::Line | Look::Dots | Look::Beside { .. } => {
-            let radius = radius(places, series);
-            for point in &series.points {
-                draw_point(canvas, places, series, point, radius);
-            }
-        }
-        Look::Bars { of, .. } => {
-            for point in &series.points {
-                bar(canvas, places, series, point, of);
-            }
-        }
-        Look::Curve => {
-            for point in series.points.iter().filter(|p| !p.origin.text.is_empty()) {
-                draw_point(canvas, places, series, point, RADIUS);
+    if crowded && matches!(series.look, Look::Line | Look::Dots) {
+        canvas.shape(Shape::dots(&centres, RADIUS_MIN * 2.0));
+    } else {
+        for point in points.clone() {
+            if series.look != Look::Curve || !point.origin.text.is_empty() {
+                draw_mark(canvas, places, series, point);
             }
         }
     }
-    arrows(canvas, places, series);
-    canvas.close();
-}
-
-/// An arrow up from each point that is a lower bound.
-fn arrows(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series) {
-    for (x, y) in &series.bounds {
-        let (Some(x), Some(y)) = (places.across(series, *x), places.y(*y)) else {
+    for point in points.filter(|point| point.is_bound) {
+        let Some((x, y)) = places.of(series, point.x, point.y) else {
             continue;
         };
         let top = y - ARROW;
@@ -276,54 +288,7 @@ fn arrows(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series) {
             canvas.line("interval", points, INTERVAL_WIDTH, Paint::Series);
         }
     }
-}
-
-fn band(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series) {
-    if series.band.len() < 2 {
-        return;
-    }
-    let upper = series
-        .band
-        .iter()
-        .filter_map(|(x, _, high)| places.at(*x, *high));
-    let lower = series
-        .band
-        .iter()
-        .rev()
-        .filter_map(|(x, low, _)| places.at(*x, *low));
-    let edge: Vec<(f64, f64)> = upper.chain(lower).collect();
-    canvas.shape(Shape {
-        opacity: 0.16,
-        ..Shape::filled("band", polygon(&edge), Paint::Series)
-    });
-}
-
-/// Single trials in the order of time, spread around the position of their cell.
-fn trials(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series) {
-    let mut points = Vec::with_capacity(series.trials.len());
-    for chunk in series.trials.chunk_by(|a, b| a.0 == b.0) {
-        let step = TRIALS_WIDTH / chunk.len() as f64;
-        for (i, (x, y)) in chunk.iter().enumerate() {
-            if let (Some(x), Some(y)) = (places.across(series, *x), places.y(*y)) {
-                points.push((x + (i as f64 + 0.5) * step - TRIALS_WIDTH / 2.0, y));
-            }
-        }
-    }
-    if !points.is_empty() {
-        canvas.shape(Shape::dots(&points, 1.2));
-    }
-}
-
-fn line(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series) {
-    let at = |p: &Mark| Some((places.across(series, p.x)?, places.y(p.y)?));
-    let points: Vec<(f64, f64)> = series.points.iter().filter_map(at).collect();
-    canvas.dashed(
-        "line",
-        &points,
-        LINE_WIDTH,
-        scene::dash(series.place),
-        Paint::Series,
-    );
+    canvas.close();
 }
 
 /// Smaller markers where points are closer than two of them.
@@ -332,77 +297,64 @@ fn radius(places: &MarkPositions<'_>, series: &Series) -> f64 {
     (places.frame.width() / count * 0.32).clamp(RADIUS_MIN, RADIUS)
 }
 
-/// The description of a mark.
-fn open_mark(canvas: &mut Canvas, point: &Mark) {
+/// A marker or a bar, with its interval and its description.
+fn draw_mark(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series, point: &Mark) {
+    let Some((x, y)) = places.of(series, point.x, point.y) else {
+        return;
+    };
     let origin = &point.origin;
-    let known = |name, value: Option<String>| value.map(|value| (name, value));
     let (low, high) = point.interval.unzip();
+    let verdict = Some(&origin.verdict).filter(|verdict| !verdict.is_empty());
     let data = [
-        known("cell", origin.cell.map(|cell| cell.to_string())),
-        known("x", Some(origin.x.clone())),
-        known("value", Some(point.y.to_string())),
-        known("lo", low.map(|v| v.to_string())),
-        known("hi", high.map(|v| v.to_string())),
-        known("n", origin.n.map(|n| n.to_string())),
-        known(
-            "verdict",
-            Some(origin.verdict.clone()).filter(|v| !v.is_empty()),
-        ),
+        ("cell", origin.cell.map(|cell| cell.to_string())),
+        ("x", Some(origin.x.clone())),
+        ("value", Some(point.y.to_string())),
+        ("lo", low.map(|v| v.to_string())),
+        ("hi", high.map(|v| v.to_string())),
+        ("n", origin.n.map(|n| n.to_string())),
+        ("verdict", verdict.cloned()),
     ];
-    let data = data.into_iter().flatten().collect();
-    canvas.group("mark", None, data, &origin.text);
-}
-
-fn draw_point(
-    canvas: &mut Canvas,
-    places: &MarkPositions<'_>,
-    series: &Series,
-    point: &Mark,
-    radius: f64,
-) {
-    let (Some(x), Some(y)) = (places.across(series, point.x), places.y(point.y)) else {
-        return;
+    let known = data
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    canvas.group("mark", None, known.collect(), &origin.text);
+    let bottom = places.frame.bottom;
+    let interval = point.interval.and_then(|(low, high)| {
+        // Clip to the axis an end without a place, such as zero on a log axis.
+        Some([(x, places.y(low).unwrap_or(bottom)), (x, places.y(high)?)])
+    });
+    let draw_interval = |canvas: &mut Canvas, paint: Paint| {
+        if let Some(ends) = interval {
+            canvas.line("interval", &ends, INTERVAL_WIDTH, paint);
+        }
     };
-    open_mark(canvas, point);
-    interval(canvas, places, point, x, Paint::Series);
-    let marker = scene::marker(series.place);
-    canvas.shape(Shape::marker((x, y), radius, marker, point.hollow));
-    canvas.close();
-}
-
-fn interval(canvas: &mut Canvas, places: &MarkPositions<'_>, point: &Mark, x: f64, paint: Paint) {
-    let Some((low, high)) = point.interval else {
-        return;
-    };
-    // Clip to the axis an end without a place, such as zero on a log axis.
-    let low = places.y(low).unwrap_or(places.frame.bottom);
-    if let Some(high) = places.y(high) {
-        canvas.line("interval", &[(x, low), (x, high)], INTERVAL_WIDTH, paint);
+    if let Look::Bars { of, .. } = series.look {
+        let half = bar_width(places, of) * 0.46;
+        let zero = places.y(0.0).unwrap_or(bottom);
+        let bar = Frame {
+            left: x - half,
+            top: y.min(zero),
+            right: x + half,
+            bottom: y.max(zero),
+        };
+        filled(canvas, bar, series.place, point.hollow);
+        draw_interval(canvas, Paint::Ink);
+    } else {
+        let radius = match series.look {
+            Look::Curve => RADIUS,
+            _ => radius(places, series),
+        };
+        draw_interval(canvas, Paint::Series);
+        let marker = scene::marker(series.place);
+        canvas.shape(Shape::marker((x, y), radius, marker, point.hollow));
     }
+    canvas.close();
 }
 
 fn bar_width(places: &MarkPositions<'_>, of: usize) -> f64 {
     let (low, high) = places.panel.x.scale.ends();
     let step = places.frame.width() / (high - low);
     (step * BARS_SHARE / of as f64).min(BAR_WIDTH_MAX)
-}
-
-fn bar(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series, point: &Mark, of: usize) {
-    let (Some(centre), Some(top)) = (places.across(series, point.x), places.y(point.y)) else {
-        return;
-    };
-    let half = bar_width(places, of) * 0.46;
-    let zero = places.y(0.0).unwrap_or(places.frame.bottom);
-    let frame = Frame {
-        left: centre - half,
-        top: top.min(zero),
-        right: centre + half,
-        bottom: top.max(zero),
-    };
-    open_mark(canvas, point);
-    filled(canvas, frame, series.place, point.hollow);
-    interval(canvas, places, point, centre, Paint::Ink);
-    canvas.close();
 }
 
 /// A bar of a series, of its colour and with its hatching; hollow where the device did not serve it.
