@@ -14,7 +14,7 @@ use super::column::{Column, Null, Table};
 use super::{ClockDomain, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind};
 use crate::column::COUNT_MAX;
 use crate::witness::Witnessed;
-use crate::{Interval, Operation, PartId, PerOperation, RequestTime, ServedBy};
+use crate::{Interval, LatencyOf, Operation, PartId, PerOperation, RequestTime, ServedBy};
 use iolab_workload::response::Response;
 use iolab_workload::{Error, launchers, table};
 
@@ -216,10 +216,8 @@ pub struct LatencyRow {
     pub sample: i64,
     /// The part of the sample.
     pub part: PartId,
-    /// The operation of the requests.
-    pub operation: Operation,
-    /// Kind of time: service, response or lateness.
-    pub quantity: RequestTime,
+    /// The operation, and which time.
+    pub of: LatencyOf,
     /// HdrHistogram, V2 encoding.
     pub histogram: Vec<u8>,
 }
@@ -237,8 +235,8 @@ pub static LATENCY: LazyLock<Table<LatencyRow>> = LazyLock::new(|| {
             whole!("group_id", LatencyRow, part.group as u32).doc(PART);
             whole!("rank_id", LatencyRow, part.rank as u32).doc(PART);
             whole!("target_id", LatencyRow, part.target as u32).doc(PART);
-            word!("operation", LatencyRow, operation, Operation).doc("what the requests did: `read`, `write`, `sync`, `trim`, `metadata`");
-            word!("quantity", LatencyRow, quantity, RequestTime)
+            word!("operation", LatencyRow, of.operation, Operation).doc("what the requests did: `read`, `write`, `sync`, `trim`, `metadata`");
+            word!("quantity", LatencyRow, of.quantity, RequestTime)
                 .doc("`service`: service times; with a rate also `response`: response times, and `lateness`: how late requests were submitted");
             Column::bytes("histogram", |row: &LatencyRow| &row.histogram, |row, bytes| row.histogram = bytes.to_vec())
                 .doc("in ns: HdrHistogram, V2 encoding without compression, 3 significant digits, 1 ns to 1 h");

@@ -280,8 +280,7 @@ impl RunFile {
                         let row = LatencyRow {
                             sample: id,
                             part: *part,
-                            operation: of.operation,
-                            quantity: of.quantity,
+                            of: *of,
                             histogram: histogram::encode(histogram).map_err(not_encoded)?,
                         };
                         rows::insert(connection, &path, &LATENCY, &row, true)?;

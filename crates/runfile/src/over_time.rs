@@ -1,21 +1,19 @@
 //! The course of trials over time, and other rows too large to read at once, one after another.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
 
 use rusqlite::{Connection, Params, params, params_from_iter};
 
 use super::error::{damaged, fault, invalid, too_large};
 use super::layout::ROWS_MAX;
 use super::opening::open_to_read;
-use super::rows::{self, Reader};
+use super::rows;
 use super::table_reader::Tables;
 use iolab_record::tables::{
     IntervalRow, LATENCY, LATENCY_OVER_TIME, LatencyOverTimeRow, LatencyRow, SERIES,
 };
 use iolab_record::{
-    LatencyOf, Operation, RequestTime, Sample, SampleLatency, SampleLatencyOverTime, SampleSeries,
-    Series,
+    Operation, RequestTime, Sample, SampleLatency, SampleLatencyOverTime, SampleSeries, Series,
 };
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::series::{INTERVALS_MAX, Interval};
@@ -79,8 +77,8 @@ pub type LatenciesOverTime = OneByOne<LatencyOverTimeRow, SampleLatencyOverTime>
 /// Errors of [`super::read`].
 pub fn read_latency_over_time(path: &Path) -> Result<LatenciesOverTime> {
     let keys = |tables: &Tables<'_>| {
-        let order = "sample_id, group_id, operation";
-        tables.all_but(&LATENCY_OVER_TIME, "intervals", order, ROWS_MAX)
+        let select = ("intervals", "ORDER BY sample_id, group_id, operation");
+        tables.rows(&LATENCY_OVER_TIME, select, [], ROWS_MAX)
     };
     OneByOne::open(path, keys, latency)
 }
@@ -116,19 +114,15 @@ impl LatenciesOverTime {
     }
 }
 
-fn latency(
-    connection: &Connection,
-    path: &Path,
-    row: LatencyOverTimeRow,
-) -> Result<SampleLatencyOverTime> {
+fn latency(tables: &Tables<'_>, row: LatencyOverTimeRow) -> Result<SampleLatencyOverTime> {
     let sql = "SELECT intervals FROM latency_over_time
                WHERE sample_id = ? AND group_id = ? AND operation = ?";
     let key = params![row.sample, row.group, row.operation.name()];
-    let intervals = large_value(connection, path, sql, key)?;
+    let intervals = large_value(tables, sql, key)?;
     let latency = LatencyOverTime::decode(&intervals, row.interval_ns, row.span_ns);
     let latency = latency.map_err(|what| {
         let what = format!("the latency of sample {} over time: {what}", row.sample);
-        damaged(path, what)
+        damaged(tables.path, what)
     })?;
     Ok(SampleLatencyOverTime {
         sample: row.sample,
@@ -143,74 +137,50 @@ fn latency(
 const INTERVALS_MIN: usize = 16;
 
 /// The time series of a record's trials. Neighbouring intervals are merged if all would take too much memory.
-pub(crate) fn of_record(
-    connection: &Connection,
-    path: &Path,
-    samples: &[Sample],
-) -> Result<Vec<SampleSeries>> {
+pub(crate) fn of_record(tables: &Tables<'_>, samples: &[Sample]) -> Result<Vec<SampleSeries>> {
     let most = (ROWS_MAX / samples.len().max(1)).clamp(INTERVALS_MIN, INTERVALS_MAX);
     let known = |sample: i64| samples.binary_search_by_key(&sample, |s| s.id).is_ok();
     let mut all: Vec<SampleSeries> = Vec::new();
-    let sql = "SELECT * FROM series ORDER BY sample_id, start_ns";
-    each(connection, path, sql, None, |sample, series| {
-        if known(sample) {
-            let series = series.folded(most);
-            all.push(SampleSeries { sample, series });
-        }
-    })?;
+    each(
+        tables,
+        "ORDER BY sample_id, start_ns",
+        None,
+        |sample, series| {
+            if known(sample) {
+                let series = series.folded(most);
+                all.push(SampleSeries { sample, series });
+            }
+        },
+    )?;
     Ok(all)
-}
-
-/// The numbers of all samples with a series, in order.
-pub(crate) fn keys(connection: &Connection, path: &Path) -> Result<Vec<i64>> {
-    let sql = "SELECT DISTINCT sample_id FROM series ORDER BY sample_id";
-    let most = (ROWS_MAX, "series");
-    rows::keys(connection, path, sql, most, |row| {
-        row.get(0).map_err(|error| fault(path, &error))
-    })
-}
-
-/// The series of one trial; without intervals if none were recorded.
-pub(crate) fn of_sample(connection: &Connection, path: &Path, sample: i64) -> Result<Series> {
-    let mut found = Series::default();
-    let sql = "SELECT * FROM series WHERE sample_id = ? ORDER BY start_ns";
-    each(connection, path, sql, Some(sample), |_, series| {
-        found = series;
-    })?;
-    Ok(found)
 }
 
 /// Passes on the series of one sample after another, from rows in order.
 fn each(
-    connection: &Connection,
-    path: &Path,
-    sql: &str,
+    tables: &Tables<'_>,
+    rest: &str,
     only: Option<i64>,
     mut take: impl FnMut(i64, Series),
 ) -> Result<()> {
-    let wrong = |error| fault(path, &error);
-    let mut statement = connection.prepare_cached(sql).map_err(wrong)?;
-    let reader = Reader::new(&SERIES, &statement, path)?;
-    let mut rows = statement.query(params_from_iter(only)).map_err(wrong)?;
     let mut of = None;
     let mut intervals: Vec<Interval> = Vec::new();
-    while let Some(row) = rows.next().map_err(wrong)? {
-        let mut read = IntervalRow::default();
-        reader.read(row, &mut read)?;
-        if of != Some(read.sample)
-            && let Some(sample) = of.replace(read.sample)
+    let only = params_from_iter(only);
+    tables.each(&SERIES, ("", rest), only, usize::MAX, |row: IntervalRow| {
+        let sample = row.sample;
+        if of != Some(sample)
+            && let Some(before) = of.replace(sample)
         {
             let intervals = std::mem::take(&mut intervals);
-            take(sample, Series { intervals });
+            take(before, Series { intervals });
         }
         let expected = intervals.last().map_or(0, Interval::end_ns);
-        if read.interval.start_ns != expected || intervals.len() == INTERVALS_MAX {
-            let sample = read.sample;
+        if row.interval.start_ns != expected || intervals.len() == INTERVALS_MAX {
             let what = format!("the intervals of sample {sample} do not follow each other");
-            return Err(damaged(path, what));
+            return Err(damaged(tables.path, what));
         }
-        intervals.push(read.interval);
-    }
+        intervals.push(row.interval);
+        Ok(())
+    })?;
     if let Some(sample) = of {
         take(sample, Series { intervals });
     }
@@ -226,24 +196,18 @@ pub struct OneByOne<K, T> {
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
     pub(crate) left: std::vec::IntoIter<K>,
-    read: fn(&Connection, &Path, K) -> Result<T>,
+    read: fn(&Tables<'_>, K) -> Result<T>,
 }
 
 impl<K, T> OneByOne<K, T> {
     pub(crate) fn open(
         path: &Path,
         keys: fn(&Tables<'_>) -> Result<Vec<K>>,
-        read: fn(&Connection, &Path, K) -> Result<T>,
+        read: fn(&Tables<'_>, K) -> Result<T>,
     ) -> Result<Self> {
         let connection = open_to_read(path)?;
-        let tables = Tables {
-            connection: &connection,
-            path,
-            file: None,
-            text: &AtomicU64::new(0),
-        };
         Ok(Self {
-            left: keys(&tables)?.into_iter(),
+            left: keys(&Tables::new(&connection, path))?.into_iter(),
             connection,
             path: path.to_owned(),
             read,
@@ -252,13 +216,10 @@ impl<K, T> OneByOne<K, T> {
 }
 
 /// The value of a large column in the row that a statement selects.
-fn large_value(
-    connection: &Connection,
-    path: &Path,
-    sql: &str,
-    key: impl Params,
-) -> Result<Vec<u8>> {
-    let read = connection
+fn large_value(tables: &Tables<'_>, sql: &str, key: impl Params) -> Result<Vec<u8>> {
+    let path = tables.path;
+    let read = tables
+        .connection
         .prepare_cached(sql)
         .and_then(|mut statement| statement.query_row(key, |row| row.get(0)));
     read.map_err(|error| match error {
@@ -274,7 +235,8 @@ impl<K, T> Iterator for OneByOne<K, T> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let key = self.left.next()?;
-        Some((self.read)(&self.connection, &self.path, key))
+        let tables = Tables::new(&self.connection, &self.path);
+        Some((self.read)(&tables, key))
     }
 }
 
@@ -289,32 +251,28 @@ pub type Latencies = OneByOne<LatencyRow, SampleLatency>;
 pub fn read_latency(path: &Path) -> Result<Latencies> {
     let keys = |tables: &Tables<'_>| {
         let most = ROWS_MAX * HISTOGRAMS_MAX;
-        let mut rows = tables.all_but(&LATENCY, "histogram", "sample_id", most)?;
-        rows.sort_by_cached_key(|row: &LatencyRow| (row.sample, row.part, of(row).to_string()));
+        let mut rows = tables.rows(&LATENCY, ("histogram", "ORDER BY sample_id"), [], most)?;
+        rows.sort_by_cached_key(|row: &LatencyRow| (row.sample, row.part, row.of.to_string()));
         Ok(rows)
     };
     OneByOne::open(path, keys, histogram)
 }
 
-fn of(row: &LatencyRow) -> LatencyOf {
-    LatencyOf {
-        operation: row.operation,
-        quantity: row.quantity,
-    }
-}
-
-fn histogram(connection: &Connection, path: &Path, row: LatencyRow) -> Result<SampleLatency> {
-    let LatencyRow { sample, part, .. } = row;
-    let of = of(&row);
+fn histogram(tables: &Tables<'_>, row: LatencyRow) -> Result<SampleLatency> {
+    let LatencyRow {
+        sample, part, of, ..
+    } = row;
     let sql = "SELECT histogram FROM latency WHERE sample_id = ? AND group_id = ? AND rank_id = ?
              AND target_id = ? AND operation = ? AND quantity = ?";
     let (operation, quantity) = (of.operation.name(), of.quantity.name());
     let key = params![
         sample, part.group, part.rank, part.target, operation, quantity
     ];
-    let bytes = large_value(connection, path, sql, key)?;
-    let histogram = histogram::decode(&bytes)
-        .map_err(|what| damaged(path, format!("the histogram of sample {sample}: {what}")))?;
+    let bytes = large_value(tables, sql, key)?;
+    let histogram = histogram::decode(&bytes).map_err(|what| {
+        let what = format!("the histogram of sample {sample}: {what}");
+        damaged(tables.path, what)
+    })?;
     Ok(SampleLatency {
         sample,
         part,
@@ -332,9 +290,30 @@ pub type AllSeries = OneByOne<i64, SampleSeries>;
 ///
 /// Errors of [`read`](super::read()).
 pub fn read_series(path: &Path) -> Result<AllSeries> {
-    let keys = |tables: &Tables<'_>| keys(tables.connection, tables.path);
-    OneByOne::open(path, keys, |connection, path, sample| {
-        let series = of_sample(connection, path, sample)?;
-        Ok(SampleSeries { sample, series })
+    let keys = |tables: &Tables<'_>| {
+        let wrong = |error| fault(tables.path, &error);
+        let sql = "SELECT DISTINCT sample_id FROM series ORDER BY sample_id";
+        let mut statement = tables.connection.prepare(sql).map_err(wrong)?;
+        let keys = statement.query_map([], |row| row.get(0)).map_err(wrong)?;
+        let keys: Vec<i64> = keys
+            .take(ROWS_MAX + 1)
+            .collect::<rusqlite::Result<_>>()
+            .map_err(wrong)?;
+        match keys.len() > ROWS_MAX {
+            true => Err(too_large(
+                tables.path,
+                "it holds too many series".to_owned(),
+            )),
+            false => Ok(keys),
+        }
+    };
+    OneByOne::open(path, keys, |tables, sample| {
+        let mut found = Series::default();
+        let of_sample = "WHERE sample_id = ? ORDER BY start_ns";
+        each(tables, of_sample, Some(sample), |_, series| found = series)?;
+        Ok(SampleSeries {
+            sample,
+            series: found,
+        })
     })
 }

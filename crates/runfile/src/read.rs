@@ -2,17 +2,16 @@
 //! threads.
 
 use std::io;
+use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, Builder, Scope};
+use std::sync::Arc;
+use std::thread::{self, Builder};
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::Connection;
 
 use super::error::{damaged, fault, no_trials, too_large};
 use super::layout::ROWS_MAX;
 use super::opening::{FileIdentity, read_checked, snapshot};
-use super::rows::Reader;
 use super::table_reader::Tables;
 use super::{over_time, question, witness};
 use iolab_record::tables::{
@@ -76,10 +75,8 @@ fn content_of_snapshot(
     file: Option<FileIdentity>,
 ) -> Result<Content> {
     let tables = Tables {
-        connection,
-        path,
         file,
-        text: &AtomicU64::new(0),
+        ..Tables::new(connection, path)
     };
     if let Some(witnessed) = witness::read(&tables)? {
         return Ok(Content::Witness(Box::new(witnessed)));
@@ -89,7 +86,7 @@ fn content_of_snapshot(
 
 /// The run in a file.
 fn record(tables: &Tables<'_>) -> Result<RunRecord> {
-    let (connection, path) = (tables.connection, tables.path);
+    let path = tables.path;
     let mut experiment: ExperimentRecord = tables.only(&EXPERIMENT)?;
     experiment.asked = question::of_rows(
         path,
@@ -101,7 +98,25 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
     let mut cells = cells(tables, &experiment)?;
     groups(tables, &mut cells)?;
     let in_plan = |cell: i64| usize::try_from(cell).is_ok_and(|cell| cell < cells.len());
-    let mut samples = read_trials(tables, cells.len())?;
+    let mut samples = match shared_trials(tables)? {
+        Some(samples) => samples,
+        None => tables.all(&SAMPLE, "id")?,
+    };
+    for Sample {
+        id, cell, verified, ..
+    } in &samples
+    {
+        if !in_plan(*cell) {
+            let what = format!("sample {id} is of an unknown cell {cell}");
+            return Err(damaged(path, what));
+        }
+        let verified = verified.unwrap_or_default();
+        let mut faults = verified.faults.iter();
+        if faults.any(|faults| faults.blocks > verified.blocks) {
+            let what = format!("sample {id} has more faulty blocks than were read back");
+            return Err(damaged(path, what));
+        }
+    }
     drives(tables, &mut samples)?;
     let levels = experiment.asked.as_ref().map_or(0, |q| q.needs.len());
     if samples.len().saturating_mul(levels) > JUDGED_MAX {
@@ -128,7 +143,7 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
         further_targets: tables.all(&TARGET, "id")?,
         ranks: tables.all(&RANK, "id")?,
         parts: tables.all(&PART, "sample_id, group_id, rank_id, target_id")?,
-        series: over_time::of_record(connection, path, &samples)?,
+        series: over_time::of_record(tables, &samples)?,
         experiment,
         cells,
         samples,
@@ -144,12 +159,7 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
 /// All cells, in the order of their ids.
 fn cells(tables: &Tables<'_>, experiment: &ExperimentRecord) -> Result<Vec<Cell>> {
     let mut cells: Vec<Cell> = Vec::new();
-    tables.each(&CELL, "id", |reader, row| {
-        let mut read = CellRow {
-            cell: Cell::default(),
-            levels: String::new(),
-        };
-        reader.read(row, &mut read)?;
+    for read in tables.all::<CellRow>(&CELL, "id")? {
         let mut cell = read.cell;
         let wrong = |what: String| damaged(tables.path, what);
         cell.levels = levels(&read.levels, &experiment.factors)
@@ -163,8 +173,7 @@ fn cells(tables: &Tables<'_>, experiment: &ExperimentRecord) -> Result<Vec<Cell>
             )));
         }
         cells.push(cell);
-        Ok(())
-    })?;
+    }
     Ok(cells)
 }
 
@@ -248,163 +257,61 @@ fn levels(text: &str, factors: &[String]) -> Option<Vec<String>> {
         .collect()
 }
 
-/// Numbers of trials that a thread reads before it hands them on.
-const ROWS_AT_ONCE: i64 = 500;
-
-/// Fewer numbers are read by one thread, before others would have opened the file.
-const SHARED_MIN: i64 = 8 * ROWS_AT_ONCE;
+/// Fewer trials are read by one thread, before others would have opened the file.
+const SHARED_MIN: i64 = 4000;
 
 /// Most threads: collecting takes a tenth of the time of reading.
 const THREADS_MAX: usize = 8;
 
-/// Parts that a thread may be ahead of the collecting one.
-const AHEAD: usize = 2;
-
-/// The samples that a thread has read of one part.
-type Part = Result<Vec<Sample>>;
-
-/// All trials, in the order of their numbers; each must belong to one of `cells` cells.
-fn read_trials(tables: &Tables<'_>, cells: usize) -> Result<Vec<Sample>> {
-    if let Some(numbers) = numbers_to_share(tables)?
-        && let Some(samples) = read_shared(tables, cells, numbers)
-    {
-        return samples;
-    }
-    let mut samples = Vec::new();
-    tables.each(&SAMPLE, "id", |reader, row| {
-        read_into(tables, reader, row, cells, &mut samples)
-    })?;
-    Ok(samples)
-}
-
-/// Adds one trial.
-fn read_into(
-    tables: &Tables<'_>,
-    reader: &Reader<'_, Sample>,
-    row: &Row<'_>,
-    cells: usize,
-    samples: &mut Vec<Sample>,
-) -> Result<()> {
-    // Read where it stays: a sample is large, and there may be many.
-    let sample = samples.push_mut(Sample::default());
-    reader.read(row, sample)?;
-    let (id, path) = (sample.id, tables.path);
-    let place = usize::try_from(sample.cell).ok();
-    if place.is_none_or(|place| place >= cells) {
-        let cell = sample.cell;
-        let what = format!("sample {id} is of an unknown cell {cell}");
-        return Err(damaged(path, what));
-    }
-    let verified = sample.verified.unwrap_or_default();
-    if verified
-        .faults
-        .iter()
-        .any(|faults| faults.blocks > verified.blocks)
-    {
-        let what = format!("sample {id} has more faulty blocks than were read back");
-        return Err(damaged(path, what));
-    }
-    Ok(())
-}
-
-/// The least and the greatest number of a trial if several threads are to read them: many, close to each other, in an
-/// unchanging file. With the lock of a reader, which is held here, nothing is written to it.
-fn numbers_to_share(tables: &Tables<'_>) -> Result<Option<(i64, i64)>> {
-    let query = |sql: &str| {
-        let row = tables.connection.query_row(sql, [], |row| row.get(0));
-        row.optional().map_err(|error| fault(tables.path, &error))
-    };
-    let least: Option<i64> = query("SELECT id FROM sample ORDER BY id LIMIT 1")?;
-    let greatest: Option<i64> = query("SELECT id FROM sample ORDER BY id DESC LIMIT 1")?;
-    let close = least.zip(greatest).filter(|(least, greatest)| {
-        let span = greatest.checked_sub(*least);
-        span.is_some_and(|span| (SHARED_MIN..ROWS_MAX as i64).contains(&span))
+/// All trials, in the order of their numbers, read in several threads if they are many, close to each other, in an unchanging
+/// file; else `None`. With the lock of a reader, which is held here, nothing is written to the file.
+fn shared_trials(tables: &Tables<'_>) -> Result<Option<Vec<Sample>>> {
+    let ends = "SELECT (SELECT id FROM sample ORDER BY id LIMIT 1),
+                (SELECT id FROM sample ORDER BY id DESC LIMIT 1)";
+    let ends = tables.connection.query_row(ends, [], |row| {
+        let (least, greatest): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
+        Ok(least.zip(greatest))
     });
-    Ok(close)
-}
-
-/// Reads the trials with these numbers in several threads; `None` if there cannot be several.
-fn read_shared(
-    tables: &Tables<'_>,
-    cells: usize,
-    (least, greatest): (i64, i64),
-) -> Option<Result<Vec<Sample>>> {
-    let threads = thread::available_parallelism().map_or(1, |n| n.get().min(THREADS_MAX));
-    let file = tables.file?;
-    let connections = (0..threads).map(|_| file.opened_again(tables.path));
-    let connections: Vec<Connection> = connections.collect::<Option<_>>()?;
-    if connections.len() < 2 {
-        return None;
-    }
-    let parts = || (least..=greatest).step_by(ROWS_AT_ONCE as usize);
-    thread::scope(|scope| {
-        let starts = (0..).zip(connections);
-        let received = starts.map(|(number, connection)| {
-            let own = parts().skip(number).step_by(threads);
-            start(scope, connection, tables, cells, own)
-        });
-        let received: Vec<Receiver<Part>> = received.collect::<io::Result<_>>().ok()?;
-        let mut samples = Vec::new();
-        for (_, from) in parts().zip(received.iter().cycle()) {
-            // A thread ends early with an error alone, which came first.
-            match from.recv().ok()? {
-                Ok(mut part) => samples.append(&mut part),
-                Err(error) => return Some(Err(error)),
-            }
-        }
-        Some(Ok(samples))
-    })
-}
-
-/// Starts a thread that reads the parts that begin with these numbers.
-fn start<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    connection: Connection,
-    tables: &'scope Tables<'_>,
-    cells: usize,
-    parts: impl Iterator<Item = i64> + Send + 'scope,
-) -> io::Result<Receiver<Part>> {
-    let (sent, received) = sync_channel(AHEAD);
-    let (path, text) = (tables.path, tables.text);
-    let work = move || {
-        let own = Tables {
-            connection: &connection,
-            path,
-            file: None,
-            text,
-        };
-        if let Err(error) = send_parts(&own, cells, parts, &sent) {
-            // A receiver that is gone has another error already.
-            let _ = sent.send(Err(error));
-        }
+    let ends = ends.map_err(|error| fault(tables.path, &error))?;
+    let (Some(file), Some((least, greatest))) = (tables.file, ends) else {
+        return Ok(None);
     };
-    Builder::new().spawn_scoped(scope, work)?;
-    Ok(received)
-}
-
-/// Sends the samples of each part, as long as they are received.
-fn send_parts(
-    tables: &Tables<'_>,
-    cells: usize,
-    parts: impl Iterator<Item = i64>,
-    to: &SyncSender<Part>,
-) -> Result<()> {
-    let wrong = |error| fault(tables.path, &error);
-    let sql = "SELECT * FROM sample WHERE id >= ?1 AND id < ?2 ORDER BY id";
-    let mut statement = tables.connection.prepare(sql).map_err(wrong)?;
-    let reader = Reader::new(&SAMPLE, &statement, tables.path)?;
-    for first in parts {
-        let rows = statement.query([first, first.saturating_add(ROWS_AT_ONCE)]);
-        let mut samples = Vec::with_capacity(ROWS_AT_ONCE as usize);
-        tables.each_row(
-            &reader,
-            rows.map_err(wrong)?,
-            ROWS_AT_ONCE as usize,
-            |row| read_into(tables, &reader, row, cells, &mut samples),
-        )?;
-        if to.send(Ok(samples)).is_err() {
-            break;
+    let most = ROWS_MAX as i64;
+    let span = greatest
+        .checked_sub(least)
+        .filter(|span| (SHARED_MIN..most).contains(span));
+    let threads = thread::available_parallelism().map_or(1, |n| n.get().min(THREADS_MAX));
+    let connections = (0..threads).map(|_| file.opened_again(tables.path));
+    let (Some(span), Some(connections), Some(_)) = (
+        span.filter(|_| threads > 1),
+        connections.collect::<Option<Vec<Connection>>>(),
+        greatest.checked_add(most),
+    ) else {
+        return Ok(None);
+    };
+    let each = span / threads as i64 + 1;
+    thread::scope(|scope| {
+        let parts = (0..).zip(connections).map(|(number, connection)| {
+            let (path, text) = (tables.path, Arc::clone(&tables.text));
+            let first = least + number * each;
+            let read = move || {
+                let own = Tables {
+                    text,
+                    ..Tables::new(&connection, path)
+                };
+                let select = ("", "WHERE id >= ? AND id < ? ORDER BY id");
+                own.rows(&SAMPLE, select, [first, first + each], each as usize)
+            };
+            Builder::new().spawn_scoped(scope, read)
+        });
+        let Ok(parts) = parts.collect::<io::Result<Vec<_>>>() else {
+            return Ok(None);
+        };
+        let mut samples = Vec::new();
+        for part in parts {
+            let part = part.join().unwrap_or_else(|panic| resume_unwind(panic));
+            samples.append(&mut part?);
         }
-    }
-    Ok(())
+        Ok(Some(samples))
+    })
 }

@@ -1,17 +1,18 @@
 //! Reads the rows of tables into plain values. The file may come from elsewhere: rows and text are limited.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use iolab_record::column::Table;
+use iolab_record::column::{Access, Column, Null, Table};
 use iolab_workload::Result;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, Rows};
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{Connection, Params, Row};
 
 use super::error::{damaged, fault, too_large};
 use super::layout::ROWS_MAX;
 use super::opening::FileIdentity;
-use super::rows::Reader;
+use super::rows::{put, value, wrong};
 
 /// Most further targets: as many as levels of a factor.
 const TARGETS_MAX: usize = 1000;
@@ -27,89 +28,85 @@ pub(super) struct Tables<'a> {
     /// The file that further threads may open to read it too; `None` if only this thread reads.
     pub(super) file: Option<FileIdentity>,
     /// Bytes of text read so far, by all threads.
-    pub(super) text: &'a AtomicU64,
+    pub(super) text: Arc<AtomicU64>,
 }
 
-impl Tables<'_> {
-    /// Calls a function for each row of a table.
-    pub(super) fn each<T>(
-        &self,
-        table: &Table<T>,
-        order: &str,
-        mut take: impl FnMut(&Reader<'_, T>, &Row<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let most = match table.name {
-            "cell" => CELLS_MAX,
-            "target" => TARGETS_MAX,
-            _ => ROWS_MAX,
-        };
-        self.each_of(table, ("*", order), most, &mut take)
+impl<'a> Tables<'a> {
+    /// The tables of a file that this thread reads.
+    pub(super) fn new(connection: &'a Connection, path: &'a Path) -> Self {
+        Self {
+            connection,
+            path,
+            file: None,
+            text: Arc::default(),
+        }
     }
 
-    /// Calls a function for each row of a table, with some of its columns and others as SQL names them.
-    fn each_of<T>(
+    /// Calls a function for each row of a table that the rest of a statement selects, without the values of the column
+    /// `large`, which are read one by one. More than `most` rows are an error.
+    pub(super) fn each<T: Default>(
         &self,
         table: &Table<T>,
-        (columns, order): (&str, &str),
+        (large, rest): (&str, &str),
+        parameters: impl Params,
         most: usize,
-        take: &mut dyn FnMut(&Reader<'_, T>, &Row<'_>) -> Result<()>,
+        mut take: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
-        let wrong = |error| fault(self.path, &error);
-        let sql = format!("SELECT {columns} FROM {} ORDER BY {order}", table.name);
-        let mut statement = self.connection.prepare(&sql).map_err(wrong)?;
-        let reader = Reader::new(table, &statement, self.path)?;
-        let rows = statement.query([]).map_err(wrong)?;
-        self.each_row(&reader, rows, most, |row| take(&reader, row))
-    }
-
-    /// All rows of a table without the values of one column, which are read one by one.
-    pub(super) fn all_but<T: Default>(
-        &self,
-        table: &Table<T>,
-        large: &str,
-        order: &str,
-        most: usize,
-    ) -> Result<Vec<T>> {
-        let columns = table.stored().map(|column| match column.name == large {
-            true => format!("x'' AS {large}"),
-            false => column.name.to_owned(),
+        let fault = |error| fault(self.path, &error);
+        let columns: Vec<&Column<T>> = table.stored().collect();
+        let names = columns.iter().map(|column| match column.name == large {
+            true => "x''",
+            false => column.name,
         });
-        let columns = columns.collect::<Vec<String>>().join(", ");
-        let mut values = Vec::new();
-        self.each_of(table, (&columns, order), most, &mut |reader, row| {
-            reader.read(row, values.push_mut(T::default()))
+        let names = names.collect::<Vec<_>>().join(", ");
+        let sql = format!("SELECT {names} FROM {} {rest}", table.name);
+        let prepared = self.connection.prepare_cached(&sql);
+        let mut statement = prepared.map_err(|error| match &error {
+            rusqlite::Error::SqlInputError { msg, .. } if msg.contains("no such column") => {
+                let column = msg.rsplit(' ').next().unwrap_or_default();
+                let table = table.name;
+                let what = format!("table {table} has no column {column} of this schema");
+                damaged(self.path, what)
+            }
+            _ => fault(error),
         })?;
-        Ok(values)
-    }
-
-    /// Calls a function for each of these rows; more than `most` rows are an error.
-    pub(super) fn each_row<T>(
-        &self,
-        reader: &Reader<'_, T>,
-        mut rows: Rows<'_>,
-        most: usize,
-        mut take: impl FnMut(&Row<'_>) -> Result<()>,
-    ) -> Result<()> {
+        let mut rows = statement.query(parameters).map_err(fault)?;
         let mut count = 0;
-        while let Some(row) = rows.next().map_err(|error| fault(self.path, &error))? {
-            self.weigh(reader, row)?;
+        while let Some(row) = rows.next().map_err(fault)? {
             if count == most {
-                let what = format!("table {} has more than {most} rows", reader.name());
+                let what = format!("table {} has more than {most} rows", table.name);
                 return Err(too_large(self.path, what));
             }
-            take(row)?;
+            take(self.row(table, &columns, row)?)?;
             count += 1;
         }
         Ok(())
     }
 
+    /// The rows of a table that the rest of a statement selects.
+    pub(super) fn rows<T: Default>(
+        &self,
+        table: &Table<T>,
+        select: (&str, &str),
+        parameters: impl Params,
+        most: usize,
+    ) -> Result<Vec<T>> {
+        let mut rows = Vec::new();
+        self.each(table, select, parameters, most, |row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
     /// All rows of a table.
     pub(super) fn all<T: Default>(&self, table: &Table<T>, order: &str) -> Result<Vec<T>> {
-        let mut values = Vec::new();
-        self.each(table, order, |reader, row| {
-            reader.read(row, values.push_mut(T::default()))
-        })?;
-        Ok(values)
+        let most = match table.name {
+            "cell" => CELLS_MAX,
+            "target" => TARGETS_MAX,
+            _ => ROWS_MAX,
+        };
+        self.rows(table, ("", &format!("ORDER BY {order}")), [], most)
     }
 
     /// The only row of a table.
@@ -124,21 +121,48 @@ impl Tables<'_> {
         }
     }
 
-    /// Counts the text of a row before storing any of it.
-    fn weigh<T>(&self, reader: &Reader<'_, T>, row: &Row<'_>) -> Result<()> {
-        let columns = reader
-            .texts
-            .iter()
-            .filter_map(|place| row.get_ref(*place).ok());
-        let bytes = columns.map(|value| match value {
-            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() as u64,
-            _ => 0,
-        });
-        let bytes = bytes.sum::<u64>();
-        if self.text.fetch_add(bytes, Ordering::Relaxed) + bytes > TEXT_MAX {
-            let what = format!("it holds more than {} MiB of text", TEXT_MAX >> 20);
-            return Err(too_large(self.path, what));
+    /// The values of a row, each checked; also whether columns that are NULL together are so in the whole row.
+    fn row<T: Default>(
+        &self,
+        table: &Table<T>,
+        columns: &[&Column<T>],
+        row: &Row<'_>,
+    ) -> Result<T> {
+        let mut into = T::default();
+        let mut missing = Vec::new();
+        for (index, column) in columns.iter().enumerate() {
+            let value = row
+                .get_ref(index)
+                .map_err(|error| fault(self.path, &error))?;
+            if value == ValueRef::Null && !matches!(column.access, Access::Setting(..)) {
+                if column.null != Null::Free {
+                    missing.push(*column);
+                }
+                continue;
+            }
+            if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = value {
+                self.weigh(bytes.len() as u64)?;
+            }
+            if !put(column, value, &mut into) {
+                return Err(wrong(self.path, table, column, value));
+            }
         }
-        Ok(())
+        for column in missing {
+            if !matches!(value(column, &into), Ok(ToSqlOutput::Owned(Value::Null))) {
+                return Err(wrong(self.path, table, column, ValueRef::Null));
+            }
+        }
+        Ok(into)
+    }
+
+    /// Counts text before it is stored.
+    fn weigh(&self, bytes: u64) -> Result<()> {
+        match self.text.fetch_add(bytes, Ordering::Relaxed) + bytes > TEXT_MAX {
+            false => Ok(()),
+            true => {
+                let what = format!("it holds more than {} MiB of text", TEXT_MAX >> 20);
+                Err(too_large(self.path, what))
+            }
+        }
     }
 }

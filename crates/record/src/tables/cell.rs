@@ -28,7 +28,7 @@ macro_rules! byte_rate {
 }
 
 /// A row of table `cell`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct CellRow {
     /// The cell; its levels are in the row.
     pub cell: Cell,
