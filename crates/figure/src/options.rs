@@ -1,8 +1,6 @@
 //! Options of figures: their kinds, and which choices each of these uses.
 
-use FigureKind::{Course, Load, Order, PValues, Percentiles, Ratio, Rounds};
-
-use std::str::FromStr;
+use FigureKind::{Course, Load, Order, PValues, Percentiles, Ratio, Response as Cells, Rounds};
 
 use iolab_analysis::analysis::Response;
 use iolab_stats::{Interval, Summary};
@@ -49,29 +47,23 @@ fn response_of(level: &ServiceLevel) -> Option<Response> {
     of_time.filter(|_| level.of != Requests::Syncs)
 }
 
-/// Centre of the trials of a cell, with its bar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Center {
-    /// The median and its 95 % interval, with the quartiles as a band if there is room.
-    #[default]
-    Median,
-    /// The mean and its 95 % interval.
-    Mean,
-    /// The median and the quartiles.
-    Quartiles,
-    /// The mean and one standard deviation on each side.
-    Deviation,
+iolab_workload::named! {
+    /// Centre of the trials of a cell, with its bar.
+    #[derive(Default)]
+    pub enum Center: "centre" {
+        /// The median and its 95 % interval, with the quartiles as a band if there is room.
+        #[default]
+        Median = "median",
+        /// The mean and its 95 % interval.
+        Mean = "mean",
+        /// The median and the quartiles.
+        Quartiles = "quartiles",
+        /// The mean and one standard deviation on each side.
+        Deviation = "sd",
+    }
 }
 
 impl Center {
-    /// All, with their names.
-    pub const ALL: [(&str, Self); 4] = [
-        ("median", Self::Median),
-        ("mean", Self::Mean),
-        ("quartiles", Self::Quartiles),
-        ("sd", Self::Deviation),
-    ];
-
     /// The words of the note below a figure: the centre, and its bars.
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
@@ -102,17 +94,6 @@ impl Center {
                 Some((mean - sd, mean + sd))
             }
         }
-    }
-}
-
-impl FromStr for Center {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let known = Self::ALL.iter().find(|(own, _)| *own == name);
-        known.map(|(_, center)| *center).ok_or_else(|| {
-            iolab_workload::names::unknown_word("centre", name, &Self::ALL.map(|(own, _)| own))
-        })
     }
 }
 
@@ -210,88 +191,68 @@ pub fn parse_length(text: &str) -> Result<f64> {
     Ok(points)
 }
 
-/// The data of a figure besides the cells of its runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Needs {
-    /// No data besides the cells.
-    Cells,
-    /// The latency histograms ([`super::FigureRun::latencies`]).
-    Latencies,
-    /// The trials over time ([`super::FigureRun::series`]).
-    Series,
-}
-
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident = $name:literal, $needs:expr, $words:literal;)+) => {
-        iolab_workload::named! {
-            /// The kind of a figure. The variants are in the order of the help.
-            pub enum FigureKind: "kind of figure" {
-                $($(#[$doc])* $kind = $name,)+
-            }
-        }
-
-        impl FigureKind {
-            /// A description for the help, one line.
-            pub fn words(self) -> &'static str {
-                match self {
-                    $(Self::$kind => $words,)+
-                }
-            }
-
-            fn needs(self) -> Needs {
-                match self {
-                    $(Self::$kind => $needs,)+
-                }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// The response against a factor.
-    Response = "response", Needs::Cells,
-        "the response against a factor: lines over numbers, bars over names";
-    /// Latency against percentiles.
-    Percentiles = "percentiles", Needs::Latencies,
-        "latency against its percentile, with a stretched tail";
-    /// Latency against throughput.
-    Load = "load", Needs::Cells,
-        "latency against throughput as the load grows";
-    /// Both sides above, the ratio below.
-    Ratio = "ratio", Needs::Cells,
-        "two runs (two FILEs) or two levels (--by): both, and their ratio with its interval";
-    /// p values of a comparison for several numbers of trials.
-    PValues = "p-values", Needs::Cells,
-        "p of their difference, with the first 10, the first 20 and all trials";
-    /// Trials in order.
-    Order = "order", Needs::Cells,
-        "every trial in the order of time";
-    /// Rounds until they are steady.
-    Rounds = "rounds", Needs::Cells,
-        "the tracked quantity over the rounds of a run until they are steady (pts-iops, --precondition steady)";
-    /// Throughput within trials.
-    Course = "course", Needs::Series,
-        "throughput within the trials over time; with --y p99, latency (--soak, --set latency_over_time=true)";
-    /// Stages of requests.
-    Stages = "stages", Needs::Cells,
-        "time of requests by layer, and of the slowest 1 %, for traced cells (--set trace=true)";
-    /// The part of a difference that remains without each suspect.
-    Why = "why", Needs::Cells,
-        "the rest of a difference without each suspect, for a run of iolab why";
+iolab_workload::named! {
+    /// The kind of a figure. The variants are in the order of the help.
+    pub enum FigureKind: "kind of figure" {
+        /// The response against a factor.
+        Response = "response",
+        /// Latency against percentiles.
+        Percentiles = "percentiles",
+        /// Latency against throughput.
+        Load = "load",
+        /// Both sides above, the ratio below.
+        Ratio = "ratio",
+        /// p values of a comparison for several numbers of trials.
+        PValues = "p-values",
+        /// Trials in order.
+        Order = "order",
+        /// Rounds until they are steady.
+        Rounds = "rounds",
+        /// Throughput within trials.
+        Course = "course",
+        /// Stages of requests.
+        Stages = "stages",
+        /// The part of a difference that remains without each suspect.
+        Why = "why",
+    }
 }
 
 /// The kinds with lines at service levels.
-const WITH_LINES: &[FigureKind] = &[FigureKind::Response, Load];
+const WITH_LINES: &[FigureKind] = &[Cells, Load];
 
 impl FigureKind {
+    /// A description for the help, one line.
+    pub fn words(self) -> &'static str {
+        match self {
+            Cells => "the response against a factor: lines over numbers, bars over names",
+            Percentiles => "latency against its percentile, with a stretched tail",
+            Load => "latency against throughput as the load grows",
+            Ratio => {
+                "two runs (two FILEs) or two levels (--by): both, and their ratio with its interval"
+            }
+            PValues => "p of their difference, with the first 10, the first 20 and all trials",
+            Order => "every trial in the order of time",
+            Rounds => {
+                "the tracked quantity over the rounds of a run until they are steady (pts-iops, --precondition steady)"
+            }
+            Course => {
+                "throughput within the trials over time; with --y p99, latency (--soak, --set latency_over_time=true)"
+            }
+            Self::Stages => {
+                "time of requests by layer, and of the slowest 1 %, for traced cells (--set trace=true)"
+            }
+            Self::Why => "the rest of a difference without each suspect, for a run of iolab why",
+        }
+    }
+
     /// Whether the kind needs the latency histograms ([`super::FigureRun::latencies`]).
     pub fn needs_latencies(self) -> bool {
-        self.needs() == Needs::Latencies
+        self == Percentiles
     }
 
     /// Whether the kind needs the time series of trials ([`super::FigureRun::series`]).
     pub fn needs_series(self) -> bool {
-        self.needs() == Needs::Series
+        self == Course
     }
 
     /// Whether the kind needs the latencies of trials over time ([`super::FigureRun::over_time`]) to show this
@@ -312,67 +273,39 @@ pub(crate) struct Choice {
 }
 
 /// All choices.
-pub(crate) const CHOICES: [Choice; 10] = [
-    Choice {
-        flag: "--x",
-        kinds: &[FigureKind::Response, Load, Ratio, PValues],
-        is_asked: |o| o.x.is_some(),
-    },
-    Choice {
-        flag: "--y",
-        kinds: &[FigureKind::Response, Load, Ratio, PValues, Order, Course],
-        is_asked: |o| o.y.is_some(),
-    },
-    Choice {
-        flag: "--series",
-        kinds: &[FigureKind::Response, Percentiles, Load, Course],
-        is_asked: |o| o.series.is_some(),
-    },
-    Choice {
-        flag: "--facet",
-        kinds: &[FigureKind::Response, Percentiles, Load, Course],
-        is_asked: |o| o.facet.is_some(),
-    },
-    Choice {
-        flag: "--log-x or --linear-x",
-        kinds: &[FigureKind::Response, Load, Ratio, PValues],
-        is_asked: |o| o.log_x.is_some(),
-    },
-    Choice {
-        flag: "--log-y or --linear-y",
-        kinds: &[
-            FigureKind::Response,
-            Percentiles,
-            Load,
-            Ratio,
-            Order,
-            Rounds,
-            Course,
-        ],
-        is_asked: |o| o.log_y.is_some(),
-    },
-    Choice {
-        flag: "--center",
-        kinds: &[FigureKind::Response],
-        is_asked: |o| o.center != Center::default(),
-    },
-    Choice {
-        flag: "--points",
-        kinds: &[FigureKind::Response],
-        is_asked: |o| o.points,
-    },
-    Choice {
-        flag: "--by",
-        kinds: &[Ratio, PValues],
-        is_asked: |o| o.by.is_some(),
-    },
-    Choice {
+pub(crate) const CHOICES: [Choice; 10] = {
+    const fn choice(
+        flag: &'static str,
+        kinds: &'static [FigureKind],
+        is_asked: fn(&Options) -> bool,
+    ) -> Choice {
+        Choice {
+            flag,
+            kinds,
+            is_asked,
+        }
+    }
+    const ALONG_X: &[FigureKind] = &[Cells, Load, Ratio, PValues];
+    const Y: &[FigureKind] = &[Cells, Load, Ratio, PValues, Order, Course];
+    const PARTS: &[FigureKind] = &[Cells, Percentiles, Load, Course];
+    const LOG_Y: &[FigureKind] = &[Cells, Percentiles, Load, Ratio, Order, Rounds, Course];
+    const SIDES: &[FigureKind] = &[Ratio, PValues];
+    [
+        choice("--x", ALONG_X, |o| o.x.is_some()),
+        choice("--y", Y, |o| o.y.is_some()),
+        choice("--series", PARTS, |o| o.series.is_some()),
+        choice("--facet", PARTS, |o| o.facet.is_some()),
+        choice("--log-x or --linear-x", ALONG_X, |o| o.log_x.is_some()),
+        choice("--log-y or --linear-y", LOG_Y, |o| o.log_y.is_some()),
+        choice("--center", &[Cells], |o| o.center != Center::default()),
+        choice("--points", &[Cells], |o| o.points),
+        choice("--by", SIDES, |o| o.by.is_some()),
         // The margin decides the verdict of a mark.
-        flag: "--margin",
-        kinds: &[Ratio, PValues],
-        is_asked: |o| o.margin.total_cmp(&Options::default().margin).is_ne(),
-    },
-];
+        choice("--margin", SIDES, |o| {
+            o.margin.total_cmp(&Options::default().margin).is_ne()
+        }),
+    ]
+};
 
 impl Choice {
     /// Whether a kind uses the choice.
