@@ -98,17 +98,19 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// The cells of one line.
-    fn line(&self, others: &[&str]) -> impl Iterator<Item = &Row<'a>> {
-        self.rows.iter().filter(move |row| row.others == others)
-    }
-
-    fn series(&self, name: String, place: usize, points: Vec<Mark>) -> Series {
+    /// The marks of one line.
+    fn series(
+        &self,
+        (place, name): (usize, String),
+        others: &[&str],
+        mark: impl Fn(&Row<'a>) -> Option<Mark>,
+    ) -> Series {
         let look = match self.along.is_names {
             true => Look::Dots,
             false => Look::Line,
         };
-        Series::of_points(name, place, look, points)
+        let rows = self.rows.iter().filter(|row| row.others == others);
+        Series::of_points(name, place, look, rows.filter_map(mark).collect())
     }
 
     fn description(&self, what: &str) -> String {
@@ -118,18 +120,23 @@ impl<'a> Cells<'a> {
 }
 
 impl Row<'_> {
-    fn origin(&self, n: Option<usize>, what: &str) -> Origin {
+    fn mark(&self, y: f64, n: Option<usize>, what: &str) -> Mark {
         let place = match self.cell.levels.is_empty() {
             true => "all trials".to_owned(),
             false => self.cell.levels.join(", "),
         };
         let verdict = self.cell.verdict.to_string();
-        Origin {
-            cell: None,
-            n,
-            x: self.level.to_owned(),
-            text: format!("{place}: {what}; {verdict}"),
-            verdict,
+        Mark {
+            x: self.x,
+            y,
+            origin: Origin {
+                cell: None,
+                n,
+                x: self.level.to_owned(),
+                text: format!("{place}: {what}; {verdict}"),
+                verdict,
+            },
+            ..Mark::default()
         }
     }
 }
@@ -199,19 +206,15 @@ fn is_programs(comparison: &Comparison) -> bool {
 fn sides_panel(cells: &Cells<'_>, quantity: Response, options: &Options) -> Panel {
     let comparison = cells.comparison;
     let side = |place: usize, name: &str, of: fn(&CellComparison) -> &Side| {
-        let points = cells.rows.iter().filter_map(|row| {
+        cells.series((place, name.to_owned()), &cells.lines[0].0, |row| {
             let side = of(row.cell);
             let y = side.centre?;
             let told = format!("{name}, {}", quantity.format(y));
             Some(Mark {
-                x: row.x,
-                y,
                 interval: side.interval,
-                origin: row.origin(Some(side.values.len()), &told),
-                ..Mark::default()
+                ..row.mark(y, Some(side.values.len()), &told)
             })
-        });
-        cells.series(name.to_owned(), place, points.collect())
+        })
     };
     let series = vec![
         side(0, &comparison.base.name, |cell| &cell.base),
@@ -227,9 +230,13 @@ fn sides_panel(cells: &Cells<'_>, quantity: Response, options: &Options) -> Pane
 fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
     let comparison = cells.comparison;
     let single = cells.lines.len() == 1;
-    let mut series = Vec::new();
-    for (i, (others, name)) in cells.lines.iter().enumerate() {
-        let points = cells.line(others).filter_map(|row| {
+    let lines = cells.lines.iter().enumerate().map(|(i, (others, name))| {
+        // The ratio has a third colour besides the two sides.
+        let line = match single {
+            true => (2, String::new()),
+            false => (i, name.clone()),
+        };
+        cells.series(line, others, |row| {
             let cell = row.cell;
             let ratio = cell.estimate?;
             // Where one side did not hold its rate, the place of the mark is a bound.
@@ -245,22 +252,13 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
             let n = cell.base.values.len().min(cell.new.values.len());
             let told = format!("ratio {is}{}{between}", significant(y));
             Some(Mark {
-                x: row.x,
-                y,
                 interval,
                 hollow: ratio.bound.is_some(),
-                origin: row.origin(Some(n), &told),
-                ..Mark::default()
+                ..row.mark(y, Some(n), &told)
             })
-        });
-        let name = if single { String::new() } else { name.clone() };
-        // The ratio has a third colour besides the two sides.
-        let place = if single { 2 } else { i };
-        let points: Vec<Mark> = points.collect();
-        if !points.is_empty() {
-            series.push(cells.series(name, place, points));
-        }
-    }
+        })
+    });
+    let series: Vec<Series> = lines.filter(|line| !line.points.is_empty()).collect();
     if series.is_empty() {
         return Err(Error::usage("no cell has a ratio")
             .hint("a ratio needs positive values on both sides; try --kind response"));
@@ -315,20 +313,14 @@ pub(in super::super) fn p_values(
         };
         panel.lines.push(line_across(ALPHA, "0.05"));
         let mut add = |name: String, of: &dyn Fn(&CellComparison) -> Option<f64>| {
-            let points = cells.line(others).filter_map(|row| {
+            let line = (panel.series.len(), name.clone());
+            let line = cells.series(line, others, |row| {
                 let p = of(row.cell)?;
                 let told = format!("{test}'s test, {name}, p {}", format_p(p));
-                Some(Mark {
-                    x: row.x,
-                    y: p.max(P_MIN),
-                    origin: row.origin(None, &told),
-                    ..Mark::default()
-                })
+                Some(row.mark(p.max(P_MIN), None, &told))
             });
-            let points: Vec<Mark> = points.collect();
-            let place = panel.series.len();
-            if !points.is_empty() {
-                panel.series.push(cells.series(name, place, points));
+            if !line.points.is_empty() {
+                panel.series.push(line);
             }
         };
         for (i, n) in comparison.terms.repeats.iter().enumerate() {

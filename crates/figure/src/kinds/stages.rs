@@ -61,20 +61,20 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     };
     let whole = Scale::linear([100.0].into_iter(), true);
     let share = Axis::new("Share (%)", whole, Ticks::Number);
-    let panel = |title: &str, y: Axis, timed, shown| {
+    let panel = |title: &str, y: Axis, timed, is_slowest| {
         let mut panel = Panel::new(along.axis.clone(), y);
         panel.title = title.to_owned();
-        panel.series = series(&cells, &along, timed, shown);
+        panel.series = series(&cells, &along, timed, is_slowest);
         panel
     };
     let of_request = time(Timed::Requests, "Mean time of a request");
     let mut panels = vec![
-        panel("all requests", of_request, Timed::Requests, Shown::Means),
-        panel("slowest 1 %", share, Timed::Requests, Shown::Slowest),
+        panel("all requests", of_request, Timed::Requests, false),
+        panel("slowest 1 %", share, Timed::Requests, true),
     ];
     if cells.iter().any(|cell| cell.stages.syncs_min > 0) {
         let of_sync = time(Timed::Syncs, "Mean time of a sync");
-        panels.push(panel("syncs", of_sync, Timed::Syncs, Shown::Means));
+        panels.push(panel("syncs", of_sync, Timed::Syncs, false));
     }
     Ok(FigureModel {
         description: format!("{}: mean time of requests by layer", super::experiments(runs)),
@@ -102,91 +102,57 @@ fn traced<'a>(run: &FigureRun<'a>, several: bool) -> Vec<TracedCell<'a>> {
     cells.collect()
 }
 
-/// Quantity of the bars of a panel.
-#[derive(Clone, Copy)]
-enum Shown {
-    /// The mean time, ns.
-    Means,
-    /// Shares of the time of the slowest ones, %.
-    Slowest,
-}
-
-impl Shown {
-    /// The heights of the stages, one above the other, up to each of [`Timed::parts`]: their shares add up to the whole.
-    fn stacked(self, cell: &TracedCell<'_>, timed: Timed) -> Vec<f64> {
-        let (whole, share): (f64, fn(&StageNumbers) -> Option<f64>) = match self {
-            Self::Means => (
-                cell.stages.mean_ns(timed).unwrap_or(0.0),
-                StageNumbers::mean_share,
-            ),
-            Self::Slowest => (100.0, StageNumbers::mean_tail_share),
-        };
-        let own = timed.parts().iter().map(|stage| {
-            let numbers = cell.stages.stages[*stage].as_ref();
-            whole * numbers.and_then(share).unwrap_or(0.0)
-        });
-        own.scan(0.0, |sum, one| {
-            *sum += one;
-            Some(*sum)
-        })
-        .collect()
-    }
-
-    /// A part of the bar of a cell in words: `71.0 µs, 44 % (median share 42 %)`.
-    fn written(self, own: f64, numbers: Option<&StageNumbers>) -> String {
-        let (height, mean, median) = match self {
-            Self::Means => (
-                format!("{}, ", format_ns(own)),
-                numbers.and_then(StageNumbers::mean_share),
-                numbers.and_then(StageNumbers::share),
-            ),
-            Self::Slowest => (
-                String::new(),
-                numbers.and_then(StageNumbers::mean_tail_share),
-                numbers.and_then(StageNumbers::tail_share),
-            ),
-        };
-        let [mean, median] = [mean, median].map(|share| format_percent(share.unwrap_or(0.0)));
-        match mean == median {
-            true => format!("{height}{mean}"),
-            false => format!("{height}{mean} (median share {median})"),
-        }
-    }
-}
-
-/// Bars that cover each other's lower part. The last stage comes first, so that each bar shows only its own
-/// part.
+/// A bar for each stage, up to the stages before it, in ns or % of the time of the slowest: the last stage comes first, so that
+/// each bar covers all but the own part of the one before.
 fn series(
     cells: &[TracedCell<'_>],
     along: &FactorAxis<'_>,
     timed: Timed,
-    shown: Shown,
+    is_slowest: bool,
 ) -> Vec<Series> {
-    let heights: Vec<Vec<f64>> = cells
-        .iter()
-        .map(|cell| shown.stacked(cell, timed))
-        .collect();
+    let shares: [fn(&StageNumbers) -> Option<f64>; 2] = match is_slowest {
+        false => [StageNumbers::mean_share, StageNumbers::share],
+        true => [StageNumbers::mean_tail_share, StageNumbers::tail_share],
+    };
     // Each stage has a name of its own in the legend.
     let before = match timed {
         Timed::Requests => 0,
         Timed::Syncs => Timed::Requests.parts().len(),
     };
-    let mut all = Vec::with_capacity(timed.parts().len());
-    for (number, stage) in timed.parts().iter().enumerate().rev() {
-        let points = cells.iter().zip(&heights).map(|(cell, heights)| {
-            let own = heights[number] - number.checked_sub(1).map_or(0.0, |below| heights[below]);
-            let part = shown.written(own, cell.stages.stages[*stage].as_ref());
-            let text = format!("{}: {stage} {part}", cell.name);
-            let at = (along.place(&cell.name), heights[number]);
-            super::mark(cell.cell, Some(cell.stages.known), at, &*cell.name, &text)
-        });
-        all.push(Series::of_points(
-            stage.name().to_owned(),
-            before + number,
-            Look::Bars { place: 0, of: 1 },
-            points.collect(),
-        ));
+    let stages = timed.parts().iter().zip(before..);
+    let mut all: Vec<Series> = stages
+        .map(|(stage, place)| {
+            let look = Look::Bars { place: 0, of: 1 };
+            Series::of_points(stage.name().to_owned(), place, look, Vec::new())
+        })
+        .collect();
+    for cell in cells {
+        let whole = match is_slowest {
+            false => cell.stages.mean_ns(timed).unwrap_or(0.0),
+            true => 100.0,
+        };
+        let mut top = 0.0;
+        for (series, stage) in all.iter_mut().zip(timed.parts()) {
+            let numbers = cell.stages.stages[*stage].as_ref();
+            let shares = shares.map(|share| numbers.and_then(share).unwrap_or(0.0));
+            let own = whole * shares[0];
+            top += own;
+            let time = match is_slowest {
+                false => format!("{}, ", format_ns(own)),
+                true => String::new(),
+            };
+            let [mean, median] = shares.map(format_percent);
+            let median = match mean == median {
+                true => String::new(),
+                false => format!(" (median share {median})"),
+            };
+            let text = format!("{}: {stage} {time}{mean}{median}", cell.name);
+            let (at, n) = ((along.place(&cell.name), top), Some(cell.stages.known));
+            let mark = super::mark(cell.cell, n, at, &*cell.name, &text);
+            series.points.push(mark);
+        }
     }
+    all.reverse();
     all
 }
 
@@ -206,29 +172,17 @@ pub(crate) fn model_of_why(runs: &[FigureRun<'_>], _: &Options) -> Result<Figure
         return Err(Error::usage("the run explains no difference")
             .hint("make one that does: iolab why FILE; or choose another figure with --kind"));
     }
-    let names = bars
-        .iter()
-        .enumerate()
-        .map(|(place, bar)| (place as f64, name_of_remainder(bar)));
-    let values = bars.iter().flat_map(|bar| {
-        let (low, high) = bar
-            .left
-            .interval
-            .unwrap_or((bar.left.share, bar.left.share));
-        [100.0, percent(low), percent(high)]
-    });
+    let marks: Vec<Mark> = bars.iter().enumerate().map(mark_of_remainder).collect();
+    let names = marks.iter().map(|mark| (mark.x, mark.origin.x.clone()));
     let width = axis::steps((1.0 + LABEL) * bars.len() as f64);
     let x = Axis::new("Without", width, Ticks::Named(names.collect()));
-    let scale = Scale::linear(values, true);
+    let scale = Scale::linear(marks.iter().flat_map(Mark::reach).chain([100.0]), true);
     let y = Axis::new("Remaining difference (%)", scale, Ticks::Number);
     let mut panel = Panel::new(x, y);
     panel.lines.push(super::line_across(50.0, "cause"));
-    panel.series.push(Series::of_points(
-        String::new(),
-        0,
-        Look::Bars { place: 0, of: 1 },
-        bars.iter().enumerate().map(mark_of_remainder).collect(),
-    ));
+    let look = Look::Bars { place: 0, of: 1 };
+    let series = Series::of_points(String::new(), 0, look, marks);
+    panel.series.push(series);
     let phenomenon = run
         .analysis()
         .inquiry
@@ -250,14 +204,6 @@ const LABEL: f64 = 0.08;
 
 fn percent(share: f64) -> f64 {
     100.0 * share.max(0.0)
-}
-
-/// The remaining part without a suspect, in words: a bar does not show that a difference is reversed.
-fn left(bar: &Remainder) -> String {
-    match bar.is_reversed {
-        true => "the difference is reversed".to_owned(),
-        false => format!("{} % left", significant(percent(bar.left.share))),
-    }
 }
 
 /// The bars of a reversed difference, which have no height.
@@ -299,16 +245,23 @@ fn name_of_remainder(bar: &Remainder) -> String {
 
 fn mark_of_remainder((place, bar): (usize, &Remainder)) -> Mark {
     let interval = bar.left.interval.filter(|_| !bar.without.is_empty());
+    let name = name_of_remainder(bar);
+    // A bar does not show that a difference is reversed.
+    let left = match bar.is_reversed {
+        true => "the difference is reversed".to_owned(),
+        false => format!("{} % left", significant(percent(bar.left.share))),
+    };
+    let what = match bar.what() {
+        "" => &name,
+        what => what,
+    };
     Mark {
         x: place as f64,
         y: percent(bar.left.share),
         interval: interval.map(|(low, high)| (percent(low), percent(high))),
         origin: Origin {
-            x: name_of_remainder(bar),
-            text: match bar.what() {
-                "" => format!("without {}: {}", name_of_remainder(bar), left(bar)),
-                what => format!("without {what}: {}", left(bar)),
-            },
+            text: format!("without {what}: {left}"),
+            x: name,
             ..Origin::default()
         },
         ..Mark::default()
