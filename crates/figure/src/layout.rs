@@ -134,26 +134,26 @@ pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
         0 => 0.0,
         n => n as f64 * sizes.small * text::LINE_HEIGHT + 2.0,
     };
-    let height = options
-        .height_pt
-        .map(|height| height - top - below - MARGIN);
-    let place = PanelArea {
-        top,
-        height,
-        direct,
-    };
-    let grid = Grid::new(model, &canvas, &place);
-    if grid.panel_height_min() < PANEL_HEIGHT_MIN || grid.panel_width() < PANEL_HEIGHT_MIN {
+    let height = options.height_pt;
+    let grid = Grid::new(
+        model,
+        &canvas,
+        (top, height.map(|height| height - top - below - MARGIN)),
+        direct.map_or(0.0, |panel| legend::direct_width(panel, sizes)),
+    );
+    let heights = grid.frames.iter().map(Frame::height);
+    if heights
+        .chain([grid.panel_width()])
+        .any(|length| length < PANEL_HEIGHT_MIN)
+    {
         return Err(Error::usage(format!(
             "there is no room for the figure on {:.0}pt by {}",
             options.width_pt,
-            options
-                .height_pt
-                .map_or("any height".to_owned(), |h| format!("{h:.0}pt"))
+            height.map_or("any height".to_owned(), |h| format!("{h:.0}pt"))
         ))
         .hint("choose a greater --width or --height, or fewer panels with --facet"));
     }
-    let mut bottom = grid.draw(model, &mut canvas);
+    let mut bottom = grid.draw(&mut canvas);
     for line in notes {
         bottom += sizes.small * text::LINE_HEIGHT;
         canvas.write(Text {
@@ -186,72 +186,71 @@ const ROW_GAP: f64 = 7.0;
 /// Ticks depend on lengths, and lengths on tick labels: this many iterations suffice.
 const ROUNDS: usize = 4;
 
-/// The area for the panels.
-#[derive(Debug, Clone, Copy)]
-struct PanelArea<'a> {
-    /// Upper edge of the panels.
-    top: f64,
-    /// Height including axes and titles; `None`: follows from the width.
-    height: Option<f64>,
-    /// The panel with names at the ends of its lines, right of it.
-    direct: Option<&'a Panel>,
-}
-
 /// Positioned panels.
 #[derive(Debug)]
-struct Grid {
+struct Grid<'a> {
+    model: &'a FigureModel,
+    sizes: Sizes,
+    /// Width of the figure.
+    width: f64,
+    /// Upper edge of the panels, and height including axes and titles; `None`: follows from the width.
+    room: (f64, Option<f64>),
+    /// Width of the names at the ends of lines, right of the panel; 0 without.
+    names: f64,
     columns: usize,
+    margins: Margins,
     frames: Vec<Frame>,
     x_ticks: Vec<AxisTicks>,
     y_ticks: Vec<AxisTicks>,
-    /// Height of everything below the last row.
-    below: f64,
     bottom: f64,
-    has_direct_names: bool,
 }
 
 /// Space around each panel.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug)]
 struct Margins {
     left: f64,
     right: f64,
+    /// Below the last row.
     below: f64,
     /// Between two columns.
     gap: f64,
 }
 
-impl Grid {
-    fn new(model: &FigureModel, canvas: &Canvas, place: &PanelArea<'_>) -> Self {
+impl<'a> Grid<'a> {
+    fn new(model: &'a FigureModel, canvas: &Canvas, room: (f64, Option<f64>), names: f64) -> Self {
         let sizes = canvas.sizes;
-        let columns = columns(model, canvas);
-        // Starts with the smallest margins and only increases them, so that the iteration converges.
-        let mut margins = Margins {
-            left: MARGIN + sizes.label * 1.45,
-            right: MARGIN + side(canvas, place),
-            below: axes::below(sizes.tick) + sizes.label * 1.5 + 2.0,
-            gap: COLUMN_GAP,
-        };
+        let inner = canvas.width - sizes.tick * 5.0;
+        let most = (inner / (sizes.tick * PANEL_WIDTH)).floor().max(1.0) as usize;
+        let panels = model.panels.len().max(1);
         let mut grid = Self {
-            columns,
+            model,
+            sizes,
+            width: canvas.width,
+            room,
+            names,
+            columns: match model.arrangement {
+                Arrangement::Stack => 1,
+                // Uses no more columns than the number of rows requires.
+                Arrangement::Facets => panels.div_ceil(panels.div_ceil(most)),
+            },
+            // Starts with the smallest margins and only increases them, so that the iteration converges.
+            margins: Margins {
+                left: MARGIN + sizes.label * 1.45,
+                right: MARGIN + names,
+                below: axes::below(sizes.tick) + sizes.label * 1.5 + 2.0,
+                gap: COLUMN_GAP,
+            },
             frames: Vec::new(),
             x_ticks: Vec::new(),
             y_ticks: Vec::new(),
-            below: 0.0,
             bottom: 0.0,
-            has_direct_names: place.direct.is_some(),
         };
         for _ in 0..ROUNDS {
-            grid.arrange(model, canvas, place, margins);
-            margins = grid.margins(model, canvas, place, margins);
+            grid.arrange();
+            grid.widen_margins();
         }
-        grid.arrange(model, canvas, place, margins);
+        grid.arrange();
         grid
-    }
-
-    /// Least height of a panel.
-    fn panel_height_min(&self) -> f64 {
-        let heights = self.frames.iter().map(Frame::height);
-        heights.fold(f64::INFINITY, f64::min)
     }
 
     /// Width of the panels.
@@ -259,106 +258,103 @@ impl Grid {
         self.frames.first().map_or(f64::INFINITY, Frame::width)
     }
 
-    fn rows(&self, model: &FigureModel) -> usize {
-        model.panels.len().div_ceil(self.columns)
-    }
-
     /// Computes the frame and the ticks of every panel.
-    fn arrange(
-        &mut self,
-        model: &FigureModel,
-        canvas: &Canvas,
-        place: &PanelArea<'_>,
-        margins: Margins,
-    ) {
+    fn arrange(&mut self) {
+        let (size, margins) = (self.sizes.tick, &self.margins);
         let gaps = (self.columns - 1) as f64 * margins.gap;
-        let inner = canvas.width - margins.left - margins.right - gaps;
+        let inner = self.width - margins.left - margins.right - gaps;
         let width = inner / self.columns as f64;
-        let heads: Vec<f64> = (0..self.rows(model))
-            .map(|row| head(self.row(model, row), canvas, width, row == 0))
+        let rows = || self.model.panels.chunks(self.columns);
+        let heads: Vec<f64> = rows()
+            .enumerate()
+            .map(|(row, panels)| self.head(panels, width, row == 0))
             .collect();
-        let heights = heights(self, model, place, &heads, margins.below, width);
-        self.frames.clear();
-        let mut top = place.top;
-        for (row, (head, height)) in heads.iter().zip(&heights).enumerate() {
+        let weights: f64 = rows().map(|row| row[0].weight).sum();
+        let unit = match self.room.1 {
+            Some(height) => {
+                let gaps = heads.len().saturating_sub(1) as f64 * ROW_GAP;
+                (height - heads.iter().sum::<f64>() - gaps - margins.below) / weights
+            }
+            None if self.columns > 1 => width * ASPECT_FACET,
+            None => width * ASPECT,
+        };
+        let mut frames = Vec::new();
+        let mut top = self.room.0;
+        for (panels, head) in rows().zip(heads) {
             top += head;
-            for column in 0..self.row(model, row).len() {
+            let bottom = top + panels[0].weight * unit;
+            for column in 0..panels.len() {
                 let left = margins.left + column as f64 * (width + margins.gap);
-                self.frames.push(Frame {
+                frames.push(Frame {
                     left,
                     top,
                     right: left + width,
-                    bottom: top + height,
+                    bottom,
                 });
             }
-            top += height + ROW_GAP;
+            top = bottom + ROW_GAP;
         }
-        self.below = margins.below;
         self.bottom = top - ROW_GAP + margins.below;
-        let size = canvas.sizes.tick;
-        let panels = || model.panels.iter().zip(&self.frames);
-        self.x_ticks = panels()
-            .map(|(panel, frame)| axes::horizontal(&panel.x, frame.width(), size))
-            .collect();
-        self.y_ticks = panels()
-            .map(|(panel, frame)| axes::vertical(&panel.y, frame.height(), size))
-            .collect();
+        self.frames = frames;
+        let panels = || self.model.panels.iter().zip(&self.frames);
+        let across = panels().map(|(panel, frame)| axes::horizontal(&panel.x, frame.width(), size));
+        let up = panels().map(|(panel, frame)| axes::vertical(&panel.y, frame.height(), size));
+        (self.x_ticks, self.y_ticks) = (across.collect(), up.collect());
     }
 
-    /// The panels of a row.
-    fn row<'m>(&self, model: &'m FigureModel, row: usize) -> &'m [Panel] {
-        let from = row * self.columns;
-        &model.panels[from..(from + self.columns).min(model.panels.len())]
+    /// Height of the items above a row of panels.
+    fn head(&self, panels: &[Panel], width: f64, is_first: bool) -> f64 {
+        let size = self.sizes.tick;
+        let titled = panels.iter().any(|panel| !panel.title.is_empty());
+        let title = if titled { size * 1.4 } else { 0.0 };
+        let named = panels.iter().filter(|_| is_first);
+        let uprights = named.map(|panel| legend::height(self.sizes, panel, width));
+        // Half a tick label extends above the highest tick.
+        (title + uprights.fold(0.0, f64::max)).max(size * 0.5)
     }
 
-    /// The margins that the ticks chosen need.
-    fn margins(
-        &self,
-        model: &FigureModel,
-        canvas: &Canvas,
-        place: &PanelArea<'_>,
-        before: Margins,
-    ) -> Margins {
-        let sizes = canvas.sizes;
+    /// Increases the margins to what the ticks chosen need.
+    fn widen_margins(&mut self) {
+        let Sizes { tick, label, .. } = self.sizes;
         let widest = |ticks: &[AxisTicks]| {
-            let widths = ticks.iter().map(|chosen| chosen.width(sizes.tick));
+            let widths = ticks.iter().map(|chosen| chosen.width(tick));
             widths.fold(0.0, f64::max)
         };
-        let labels = if self.x_ticks.iter().any(|chosen| chosen.upwards) {
-            widest(&self.x_ticks)
-        } else {
-            sizes.tick * text::CAP_HEIGHT
+        let labels = match self.x_ticks.iter().any(|chosen| chosen.upwards) {
+            true => widest(&self.x_ticks),
+            false => tick * text::CAP_HEIGHT,
         };
         let width = self.panel_width();
-        let overhangs = model.panels.iter().zip(&self.x_ticks);
+        let overhangs = self.model.panels.iter().zip(&self.x_ticks);
         let (before_first, overhang) = overhangs
-            .map(|(panel, chosen)| chosen.overhangs(panel.x.scale, width, sizes.tick))
+            .map(|(panel, chosen)| chosen.overhangs(panel.x.scale, width, tick))
             .fold((0.0f64, 0.0f64), |most, own| {
                 (most.0.max(own.0), most.1.max(own.1))
             });
-        let gap = before_first + overhang + sizes.tick * LABEL_GAP;
-        let left = MARGIN + sizes.label * 1.45 + widest(&self.y_ticks) + axes::GAP + axes::TICK;
-        let below = axes::below(sizes.tick) + labels + sizes.label * 1.5 + 2.0;
-        let right = MARGIN + side(canvas, place).max(overhang);
-        Margins {
+        let gap = before_first + overhang + tick * LABEL_GAP;
+        let left = MARGIN + label * 1.45 + widest(&self.y_ticks) + axes::GAP + axes::TICK;
+        let below = axes::below(tick) + labels + label * 1.5 + 2.0;
+        let right = MARGIN + self.names.max(overhang);
+        let before = &self.margins;
+        self.margins = Margins {
             left: left.max(before.left),
             right: right.max(before.right),
             below: below.max(before.below),
             gap: gap.max(before.gap),
-        }
+        };
     }
 
     /// Draws all panels; returns their lower edge, including labels.
-    fn draw(&self, model: &FigureModel, canvas: &mut Canvas) -> f64 {
-        for (i, panel) in model.panels.iter().enumerate() {
-            self.panel(model, i, panel, canvas);
+    fn draw(&self, canvas: &mut Canvas) -> f64 {
+        for (i, panel) in self.model.panels.iter().enumerate() {
+            self.panel(i, panel, canvas);
         }
-        self.axis_labels(model, canvas);
+        self.axis_labels(canvas);
         self.bottom
     }
 
-    fn panel(&self, model: &FigureModel, i: usize, panel: &Panel, canvas: &mut Canvas) {
-        let frame = self.frames[i];
+    fn panel(&self, i: usize, panel: &Panel, canvas: &mut Canvas) {
+        let (frame, model) = (self.frames[i], self.model);
         let facets = model.arrangement == Arrangement::Facets;
         let is_last = i + self.columns >= model.panels.len();
         let is_left = i.is_multiple_of(self.columns);
@@ -376,21 +372,22 @@ impl Grid {
         }
         legend::draw_reference_lines(canvas, frame, panel, i < self.columns);
         marks::draw(canvas, frame, panel);
-        if self.has_direct_names {
+        if self.names > 0.0 {
             legend::draw_direct(canvas, frame, panel);
         }
         canvas.close();
     }
 
     /// The labels of the axes: once for facets, for each panel of a stack.
-    fn axis_labels(&self, model: &FigureModel, canvas: &mut Canvas) {
+    fn axis_labels(&self, canvas: &mut Canvas) {
+        let model = self.model;
         let (Some(first), Some(panel)) = (self.frames.first(), model.panels.last()) else {
             return;
         };
         let sizes = canvas.sizes;
         let right = self.frames.iter().map(|f| f.right).fold(0.0, f64::max);
         let last = self.frames.iter().map(|f| f.bottom).fold(0.0, f64::max);
-        let baseline = last + self.below - sizes.label * 0.3;
+        let baseline = last + self.margins.below - sizes.label * 0.3;
         // The label may extend below the vertical axis.
         let (least, most) = (MARGIN + sizes.label * 1.4, canvas.width - MARGIN);
         let label = text::fitted(&panel.x.label, sizes.label, most - least);
@@ -412,7 +409,11 @@ impl Grid {
         };
         for (top, bottom, label) in spans {
             // A label longer than its axis extends downwards where no axis follows.
-            let below = if bottom >= last { self.below } else { ROW_GAP };
+            let below = if bottom >= last {
+                self.margins.below
+            } else {
+                ROW_GAP
+            };
             let (label, size) = text::fitted_label(label, sizes.label, bottom - top + below);
             let half = text::width(&label, size) / 2.0;
             let centre = f64::midpoint(top, bottom).max(top + half);
@@ -424,63 +425,4 @@ impl Grid {
             });
         }
     }
-}
-
-/// Width of the labels of lines, right of the panels.
-fn side(canvas: &Canvas, place: &PanelArea<'_>) -> f64 {
-    place
-        .direct
-        .map_or(0.0, |panel| legend::direct_width(panel, canvas))
-}
-
-/// Height of the items above a row of panels.
-fn head(panels: &[Panel], canvas: &Canvas, width: f64, first: bool) -> f64 {
-    let titled = panels.iter().any(|panel| !panel.title.is_empty());
-    let title = if titled { canvas.sizes.tick * 1.4 } else { 0.0 };
-    let named = |panel: &Panel| legend::height(canvas, panel, width);
-    let uprights = if first {
-        panels.iter().map(named).fold(0.0, f64::max)
-    } else {
-        0.0
-    };
-    // Half a tick label extends above the highest tick.
-    (title + uprights).max(canvas.sizes.tick * 0.5)
-}
-
-fn columns(model: &FigureModel, canvas: &Canvas) -> usize {
-    let panels = model.panels.len().max(1);
-    if model.arrangement == Arrangement::Stack {
-        return 1;
-    }
-    let inner = canvas.width - canvas.sizes.tick * 5.0;
-    let most = (inner / (canvas.sizes.tick * PANEL_WIDTH)).floor().max(1.0) as usize;
-    // Uses no more columns than the number of rows requires.
-    panels.div_ceil(panels.div_ceil(most))
-}
-
-fn heights(
-    grid: &Grid,
-    model: &FigureModel,
-    place: &PanelArea<'_>,
-    heads: &[f64],
-    below: f64,
-    width: f64,
-) -> Vec<f64> {
-    let weights: Vec<f64> = (0..heads.len())
-        .map(|row| {
-            grid.row(model, row)
-                .first()
-                .map_or(1.0, |panel| panel.weight)
-        })
-        .collect();
-    let total: f64 = weights.iter().sum();
-    let unit = match place.height {
-        Some(height) => {
-            let gaps = heads.len().saturating_sub(1) as f64 * ROW_GAP;
-            (height - heads.iter().sum::<f64>() - gaps - below) / total
-        }
-        None if grid.columns > 1 => width * ASPECT_FACET,
-        None => width * ASPECT,
-    };
-    weights.iter().map(|weight| weight * unit).collect()
 }

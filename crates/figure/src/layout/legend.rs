@@ -3,7 +3,7 @@
 use super::super::model::{Arrangement, FigureModel, Look, Panel, Series};
 use super::super::scene::{Frame, Marker, Paint, Shape, Text};
 use super::super::text;
-use super::{Canvas, MARGIN, marks};
+use super::{Canvas, MARGIN, Sizes, marks};
 use crate::model::Along;
 use crate::scene;
 
@@ -35,7 +35,7 @@ pub(super) fn with_direct_names<'a>(model: &'a FigureModel, canvas: &Canvas) -> 
     let suits = series.all(|series| !series.name.is_empty() && is_line(series))
         && (2..=DIRECT_MAX).contains(&panel.series.len())
         && end_together(panel)
-        && direct_width(panel, canvas) <= canvas.width * DIRECT_SHARE;
+        && direct_width(panel, canvas.sizes) <= canvas.width * DIRECT_SHARE;
     suits.then_some(panel)
 }
 
@@ -51,15 +51,15 @@ fn end_together(panel: &Panel) -> bool {
 }
 
 /// Width that the names take right of the panel.
-pub(super) fn direct_width(panel: &Panel, canvas: &Canvas) -> f64 {
+pub(super) fn direct_width(panel: &Panel, sizes: Sizes) -> f64 {
     let names = panel.series.iter().map(|series| &series.name);
-    let widths = names.map(|name| text::width(name, canvas.sizes.tick));
-    widths.fold(0.0, f64::max) + DIRECT_GAP + sample_width(canvas) + 1.0
+    let widths = names.map(|name| text::width(name, sizes.tick));
+    widths.fold(0.0, f64::max) + DIRECT_GAP + sample_width(sizes.tick) + 1.0
 }
 
 /// Width of the sample of a line with the space after it, points.
-fn sample_width(canvas: &Canvas) -> f64 {
-    canvas.sizes.tick * (SAMPLE + 0.4)
+fn sample_width(size: f64) -> f64 {
+    size * (SAMPLE + 0.4)
 }
 
 /// Writes the names at the ends of the lines, each with dash and marker, since colours cannot be distinguished
@@ -85,7 +85,7 @@ pub(super) fn draw_direct(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
         let left = frame.right + DIRECT_GAP;
         entry(canvas, &series.name, series.place);
         sample(canvas, series, (left, left + size * SAMPLE), place);
-        let at = (left + sample_width(canvas), place + half);
+        let at = (left + sample_width(size), place + half);
         canvas.write(Text {
             paint: Paint::Series,
             ..Text::at(at, size, &*series.name)
@@ -346,17 +346,16 @@ fn uprights(panel: &Panel) -> Vec<Upright<'_>> {
     all
 }
 
-fn is_named(canvas: &Canvas, uprights: &[Upright<'_>], width: f64) -> bool {
-    let size = canvas.sizes.small;
+fn is_named(size: f64, uprights: &[Upright<'_>], width: f64) -> bool {
     let room = width >= uprights.len() as f64 * size * text::LINE_HEIGHT;
     room && uprights.len() <= NAMES_MAX
 }
 
 /// Height that the names of a panel take above it.
-pub(super) fn height(canvas: &Canvas, panel: &Panel, width: f64) -> f64 {
-    let size = canvas.sizes.small;
+pub(super) fn height(sizes: Sizes, panel: &Panel, width: f64) -> f64 {
+    let size = sizes.small;
     let uprights = uprights(panel);
-    if uprights.is_empty() || !is_named(canvas, &uprights, width) {
+    if uprights.is_empty() || !is_named(size, &uprights, width) {
         return 0.0;
     }
     let name = |u: &Upright<'_>| text::width(u.name, size).min(size * NAME_MAX);
@@ -372,7 +371,7 @@ pub(super) fn draw_reference_lines(canvas: &mut Canvas, frame: Frame, panel: &Pa
     let size = canvas.sizes.small;
     let across = |x: f64| frame.left + panel.x.scale.share(x).unwrap_or(0.0) * frame.width();
     let up = |y: f64| frame.bottom - panel.y.scale.share(y).unwrap_or(0.0) * frame.height();
-    let named = named && is_named(canvas, &uprights, frame.width());
+    let named = named && is_named(size, &uprights, frame.width());
     let wanted: Vec<f64> = uprights.iter().map(|u| across(u.x)).collect();
     let half = size * text::LINE_HEIGHT / 2.0;
     let places = spread(&wanted, 2.0 * half, frame.left + half, frame.right - half);
