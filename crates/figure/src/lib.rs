@@ -248,13 +248,7 @@ impl Figure {
 
     /// The figure as SVG in its physical size.
     pub fn svg(&self) -> String {
-        let words = svg::Words {
-            id: &self.id,
-            title: self.title(),
-            description: &self.model.description,
-            unit: &self.model.unit,
-        };
-        svg::write(&self.scene, &words)
+        svg::write(&self.scene, &self.id, self.title(), &self.model)
     }
 
     /// The figure as PNG with this resolution, pixels per inch, which is stored in the file.

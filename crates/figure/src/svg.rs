@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::model::FigureModel;
 use super::scene;
 use super::scene::{Anchor, Item, Paint, Scene, Segment, Shape, Text};
 use super::scene::{GRID, GRID_DARK, INK, INK_DARK, MUTED, MUTED_DARK, PAPER, PAPER_DARK};
@@ -39,28 +40,19 @@ pub fn style() -> String {
     )
 }
 
-/// Metadata of an SVG.
-pub(super) struct Words<'a> {
-    /// Prefix of its ids, which must differ between the figures of one page.
-    pub(super) id: &'a str,
-    pub(super) title: &'a str,
-    pub(super) description: &'a str,
-    pub(super) unit: &'a str,
-}
-
-/// Writes a scene. Deterministic.
-pub(super) fn write(scene: &Scene, words: &Words<'_>) -> String {
-    let id = identifier(words.id);
+/// Writes the scene of a model. Deterministic. The ids begin with `id`, which must differ between the figures of one page.
+pub(super) fn write(scene: &Scene, id: &str, title: &str, model: &FigureModel) -> String {
+    let id = identifier(id);
     let (width, height) = (number(scene.width), number(scene.height));
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"iolab-figure\" width=\"{width}pt\" height=\"{height}pt\" \
          viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{id}-title {id}-desc\" data-unit=\"{unit}\" \
          font-family=\"{families}\" fill=\"none\" stroke-linejoin=\"round\">\n\
          <title id=\"{id}-title\">{title}</title>\n<desc id=\"{id}-desc\">{description}</desc>\n",
-        unit = escaped(words.unit),
+        unit = escaped(&model.unit),
         families = text::FAMILIES,
-        title = escaped(words.title),
-        description = escaped(words.description),
+        title = escaped(title),
+        description = escaped(&model.description),
     );
     for item in &scene.items {
         match item {
