@@ -6,7 +6,6 @@ mod tests;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -59,15 +58,9 @@ impl FileName<'_> {
     }
 }
 
-impl<'a> From<&'a Path> for NewFile<'a> {
-    fn from(path: &'a Path) -> Self {
-        Self::At(path)
-    }
-}
-
-impl<'a> From<&'a PathBuf> for NewFile<'a> {
-    fn from(path: &'a PathBuf) -> Self {
-        Self::At(path)
+impl<'a, P: AsRef<Path> + ?Sized> From<&'a P> for NewFile<'a> {
+    fn from(path: &'a P) -> Self {
+        Self::At(path.as_ref())
     }
 }
 
@@ -76,7 +69,7 @@ impl<'a> NewFile<'a> {
     pub(super) fn folder(&self) -> &Path {
         match self {
             Self::In { folder, .. } => folder,
-            Self::Within(folder, _) => folder.path(),
+            Self::Within(folder, _) => &folder.path,
             Self::At(path) => match path.parent() {
                 Some(folder) if !folder.as_os_str().is_empty() => folder,
                 _ => Path::new("."),
@@ -117,50 +110,37 @@ pub(super) struct Created {
 /// Of kind [`Refused`](iolab_workload::Kind::Refused) if the path exists; also if it cannot be written. Leaves no file
 /// then.
 pub(super) fn create(place: NewFile<'_>, content: &[u8]) -> Result<(PathBuf, File)> {
-    let folder = HeldFolder::of(place)?;
-    let created = attempt(&folder, place, content);
-    let created = created.map_err(|error| fault(place, &place.name(1), &error))?;
-    Ok((created.path, created.file))
+    in_folder(place, |folder| {
+        let created = attempt(folder, place, content);
+        let created = created.map_err(|error| fault(place, &place.name(1), &error))?;
+        Ok((created.path, created.file))
+    })
 }
 
-/// The folder of a place, which was opened before or is opened for it.
-pub(super) enum HeldFolder<'a> {
-    Before(&'a Folder),
-    Now(Folder),
-}
-
-impl<'a> HeldFolder<'a> {
-    /// # Errors
-    ///
-    /// As [`Folder::of`].
-    pub(super) fn of(place: NewFile<'a>) -> Result<Self> {
-        match place {
-            NewFile::Within(folder, _) => Ok(Self::Before(folder)),
-            NewFile::At(_) | NewFile::In { .. } => Folder::of(place).map(Self::Now),
-        }
-    }
-}
-
-impl Deref for HeldFolder<'_> {
-    type Target = Folder;
-
-    fn deref(&self) -> &Folder {
-        match self {
-            Self::Before(folder) => folder,
-            Self::Now(folder) => folder,
-        }
+/// Calls a function with the folder of a place, which was opened before or is opened for it.
+///
+/// # Errors
+///
+/// As [`Folder::of`]; errors of the function.
+pub(super) fn in_folder<T>(
+    place: NewFile<'_>,
+    make: impl FnOnce(&Folder) -> Result<T>,
+) -> Result<T> {
+    match place {
+        NewFile::Within(folder, _) => make(folder),
+        NewFile::At(_) | NewFile::In { .. } => make(&Folder::of(place)?),
     }
 }
 
 /// Creates the file in an open folder, the folder of the place, with errors of the file system.
 pub(super) fn attempt(folder: &Folder, place: NewFile<'_>, content: &[u8]) -> io::Result<Created> {
     // Some file systems lack unnamed files; other errors are reported better by the ordinary way.
-    let made = unnamed(folder.open(), content).and_then(|file| {
-        let (number, ()) = first_free(folder, place, |name| folder.open().link(&file, name))?;
+    let made = unnamed(&folder.open, content).and_then(|file| {
+        let (number, ()) = first_free(folder, place, |name| folder.open.link(&file, name))?;
         // Nothing may fail after this, since the file has its name.
         Ok((number, file))
     });
-    let named = |name: &OsStr| named(folder.open(), name, content);
+    let named = |name: &OsStr| named(&folder.open, name, content);
     let (number, file) = made.or_else(|_| first_free(folder, place, named))?;
     Ok(Created {
         name: place.own_name().numbered(number),
@@ -182,7 +162,7 @@ fn first_free<T>(
     let mut number = 1;
     loop {
         let name = place.own_name().numbered(number);
-        let is_taken = companions(&name).any(|name| folder.open().has(&name));
+        let is_taken = companions(&name).any(|name| folder.open.has(&name));
         let made = match is_taken {
             true => Err(io::ErrorKind::AlreadyExists.into()),
             false => make(&name),
@@ -340,14 +320,6 @@ impl Folder {
     /// A new file in this folder, which is the folder of the place.
     pub fn place<'a>(&'a self, place: NewFile<'a>) -> NewFile<'a> {
         NewFile::Within(self, place.own_name())
-    }
-
-    fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn open(&self) -> &OpenFolder {
-        &self.open
     }
 
     /// Removes a file created by iolab with everything that SQLite put next to it. The file itself comes last, since its name is

@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 use rusqlite::Connection;
 
 use super::error::fault;
-use super::{logged, question, rows};
+use super::table_reader::Tables;
+use super::{logged, question};
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
@@ -26,15 +27,21 @@ pub(super) fn laid_out(
     experiment: &ExperimentRecord,
     cells: &[Cell],
 ) -> Result<Vec<u8>> {
-    let mut content = with_tables(|connection, path| {
-        write_plan(connection, path, run, environment, experiment, cells)
+    let mut content = with_tables(|tables| {
+        tables.insert(&RUN, run)?;
+        write_environment(tables, environment)?;
+        tables.insert(&EXPERIMENT, experiment)?;
+        if let Some(asked) = &experiment.asked {
+            question::write(tables, asked)?;
+        }
+        write_cells(tables, experiment, cells)
     })?;
     logged::set_mode(&mut content, logged::WITH_LOG);
     Ok(content)
 }
 
 /// The bytes of a file with all tables and what `write` writes to them.
-pub(super) fn with_tables(write: impl FnOnce(&Connection, &Path) -> Result<()>) -> Result<Vec<u8>> {
+pub(super) fn with_tables(write: impl FnOnce(&Tables<'_>) -> Result<()>) -> Result<Vec<u8>> {
     // Errors here have no file.
     let nowhere = Path::new("the new run file");
     let wrong = |error| fault(nowhere, &error);
@@ -46,17 +53,13 @@ pub(super) fn with_tables(write: impl FnOnce(&Connection, &Path) -> Result<()>) 
     for sql in [identity.as_str(), &CREATE] {
         memory.execute_batch(sql).map_err(wrong)?;
     }
-    write(&memory, nowhere)?;
+    write(&Tables::new(&memory, nowhere))?;
     memory.execute_batch("COMMIT").map_err(wrong)?;
     let content = memory.serialize("main").map_err(wrong)?;
     Ok(content.to_vec())
 }
 
-pub(super) fn write_environment(
-    connection: &Connection,
-    path: &Path,
-    environment: &Environment,
-) -> Result<()> {
+pub(super) fn write_environment(tables: &Tables<'_>, environment: &Environment) -> Result<()> {
     for (position, (key, value)) in environment.iter().enumerate() {
         let fact = Fact {
             host: 0,
@@ -64,14 +67,13 @@ pub(super) fn write_environment(
             key: key.to_owned(),
             value: value.to_owned(),
         };
-        rows::insert(connection, path, &ENVIRONMENT, &fact, true)?;
+        tables.insert(&ENVIRONMENT, &fact)?;
     }
     Ok(())
 }
 
 pub(super) fn write_cells(
-    connection: &Connection,
-    path: &Path,
+    tables: &Tables<'_>,
     experiment: &ExperimentRecord,
     cells: &[Cell],
 ) -> Result<()> {
@@ -86,7 +88,7 @@ pub(super) fn write_cells(
             cell: cell.clone(),
             levels: serde_json::Value::Object(levels).to_string(),
         };
-        rows::insert(connection, path, &CELL, &row, true)?;
+        tables.insert(&CELL, &row)?;
         for (id, group) in (1..).zip(&cell.spec.groups) {
             let row = GroupRow {
                 cell: cell.id,
@@ -95,28 +97,10 @@ pub(super) fn write_cells(
                 target: 0,
                 spec: group.spec.clone(),
             };
-            rows::insert(connection, path, &CELL_GROUP, &row, true)?;
+            tables.insert(&CELL_GROUP, &row)?;
         }
     }
     Ok(())
-}
-
-/// Writes the initial content of a run file.
-fn write_plan(
-    connection: &Connection,
-    path: &Path,
-    run: &Run,
-    environment: &Environment,
-    experiment: &ExperimentRecord,
-    cells: &[Cell],
-) -> Result<()> {
-    rows::insert(connection, path, &RUN, run, true)?;
-    write_environment(connection, path, environment)?;
-    rows::insert(connection, path, &EXPERIMENT, experiment, true)?;
-    if let Some(asked) = &experiment.asked {
-        question::write(connection, path, asked)?;
-    }
-    write_cells(connection, path, experiment, cells)
 }
 
 /// Marks a SQLite file as a run file: `IOLB`.

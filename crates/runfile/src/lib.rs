@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use iolab_workload::histogram::{self, LatencyHistogram};
 use iolab_workload::trial::Batch;
 use iolab_workload::{Error, Result};
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, OpenFlags, Params, params};
 
 pub use create::{FileName, Folder, NewFile, unmade_folder};
 use error::{damaged, fault, file_fault, no_trials, not_merged, too_large, while_writing};
@@ -52,6 +52,7 @@ pub use over_time::{LatenciesOverTime, TrialCourse, read_latency_over_time};
 pub use question::asked_by;
 pub use read::{Content, read, read_content};
 use system::{SIDE_FILES, beside, check_side_files, has_wal};
+use table_reader::Tables;
 pub use witness::create_witness;
 
 /// A run file open for writing. Dropping it keeps everything written so far.
@@ -96,19 +97,20 @@ impl RunFile {
         let place = place.into();
         opening::check_length(&place.name(1))?;
         let content = laid_out(run, environment, experiment, cells)?;
-        let folder = create::HeldFolder::of(place)?;
-        let created = create::attempt(&folder, place, &content)
-            .map_err(|error| create::fault(place, &place.name(1), &error))?;
-        let opened = Self::locked(&created.path, created.file).and_then(|mut opened| {
-            opened.marked_running = run.status == RunStatus::Running;
-            opened.enter_wal()?;
-            Ok(opened)
-        });
-        if opened.is_err() {
-            // This process has just created the file, without samples.
-            folder.remove(&created.name);
-        }
-        opened
+        create::in_folder(place, |folder| {
+            let created = create::attempt(folder, place, &content)
+                .map_err(|error| create::fault(place, &place.name(1), &error))?;
+            let opened = Self::locked(&created.path, created.file).and_then(|mut opened| {
+                opened.marked_running = run.status == RunStatus::Running;
+                opened.enter_wal()?;
+                Ok(opened)
+            });
+            if opened.is_err() {
+                // This process has just created the file, without samples.
+                folder.remove(&created.name);
+            }
+            opened
+        })
     }
 
     /// Opens the file of a run to be finished, with its content.
@@ -246,57 +248,53 @@ impl RunFile {
         latencies: &[(PartId, LatencyOf, &LatencyHistogram)],
         course: TrialCourse<'_>,
     ) -> Result<i64> {
-        let path = self.path.clone();
         let mark = !self.marked_running;
-        let id = self
-            .transaction(|connection| {
-                let id = rows::insert(connection, &path, &SAMPLE, sample, false)?;
-                if id > layout::ROWS_MAX as i64 {
-                    let what = format!("it has {} samples", layout::ROWS_MAX);
-                    return Err(too_large(&path, what));
+        let id = self.transaction(|tables| {
+            let id = tables.insert(&SAMPLE, sample)?;
+            if id > layout::ROWS_MAX as i64 {
+                let what = format!("it has {} samples", layout::ROWS_MAX);
+                return Err(too_large(tables.path, what));
+            }
+            for (table, own) in [(&GROUP_SAMPLE, groups), (&CLIENT_SAMPLE, clients)] {
+                for own in own {
+                    let own = Sample { id, ..own.clone() };
+                    tables.insert(table, &own)?;
                 }
-                for (table, own) in [(&GROUP_SAMPLE, groups), (&CLIENT_SAMPLE, clients)] {
-                    for own in own {
-                        let own = Sample { id, ..own.clone() };
-                        rows::insert(connection, &path, table, &own, true)?;
-                    }
-                }
-                for drive in &sample.drives {
-                    let drive = DriveLog {
-                        sample: id,
-                        ..drive.clone()
-                    };
-                    rows::insert(connection, &path, &DRIVE_LOG, &drive, true)?;
-                }
-                for part in parts {
-                    let part = Part {
-                        sample: id,
-                        ..*part
-                    };
-                    rows::insert(connection, &path, &PART, &part, true)?;
-                }
-                for (part, of, histogram) in latencies {
-                    if !histogram.is_empty() {
-                        let row = LatencyRow {
-                            sample: id,
-                            part: *part,
-                            of: *of,
-                            histogram: histogram::encode(histogram).map_err(not_encoded)?,
-                        };
-                        rows::insert(connection, &path, &LATENCY, &row, true)?;
-                    }
-                }
-                course.insert(connection, &path, id)?;
-                if mark {
-                    let status = RunStatus::Running.name();
-                    connection
-                        .execute("UPDATE run SET status = ?, ended_utc = NULL", [status])
-                        .and_then(|_| connection.execute("UPDATE question SET answer = NULL", []))
-                        .map_err(|error| fault(&path, &error))?;
-                }
-                Ok(id)
-            })
-            .map_err(while_writing)?;
+            }
+            for drive in &sample.drives {
+                let drive = DriveLog {
+                    sample: id,
+                    ..drive.clone()
+                };
+                tables.insert(&DRIVE_LOG, &drive)?;
+            }
+            for part in parts {
+                let part = Part {
+                    sample: id,
+                    ..*part
+                };
+                tables.insert(&PART, &part)?;
+            }
+            for (part, of, histogram) in latencies.iter().filter(|(_, _, own)| !own.is_empty()) {
+                let histogram = histogram::encode(histogram).map_err(|why| {
+                    Error::failed(format!("a latency histogram cannot be encoded: {why}"))
+                })?;
+                let row = LatencyRow {
+                    sample: id,
+                    part: *part,
+                    of: *of,
+                    histogram,
+                };
+                tables.insert(&LATENCY, &row)?;
+            }
+            course.insert(tables, id)?;
+            if mark {
+                let status = RunStatus::Running.name();
+                tables.execute("UPDATE run SET status = ?, ended_utc = NULL", [status])?;
+                tables.execute("UPDATE question SET answer = NULL", [])?;
+            }
+            Ok(id)
+        })?;
         self.marked_running = true;
         Ok(id)
     }
@@ -306,9 +304,7 @@ impl RunFile {
     /// # Errors
     /// When they cannot be written.
     pub fn add_targets(&mut self, targets: &[FurtherTarget]) -> Result<()> {
-        let path = self.path.clone();
-        self.transaction(|connection| rows::insert_all(connection, &path, &TARGET, targets, false))
-            .map_err(while_writing)
+        self.transaction(|tables| tables.insert_all(&TARGET, targets))
     }
 
     /// Adds the processes of a run that has several.
@@ -316,9 +312,7 @@ impl RunFile {
     /// # Errors
     /// When they cannot be written.
     pub fn add_ranks(&mut self, ranks: &[Rank]) -> Result<()> {
-        let path = self.path.clone();
-        self.transaction(|connection| rows::insert_all(connection, &path, &RANK, ranks, true))
-            .map_err(while_writing)
+        self.transaction(|tables| tables.insert_all(&RANK, ranks))
     }
 
     /// Adds an event.
@@ -326,9 +320,8 @@ impl RunFile {
     /// # Errors
     /// When it cannot be written.
     pub fn add_event(&mut self, event: &Event) -> Result<()> {
-        rows::insert(&self.connection, &self.path, &EVENT, event, false)
+        self.transaction(|tables| tables.insert(&EVENT, event))
             .map(drop)
-            .map_err(while_writing)
     }
 
     /// Adds a preparation step on a target before the first trial.
@@ -336,9 +329,8 @@ impl RunFile {
     /// # Errors
     /// When it cannot be written.
     pub fn add_preparation(&mut self, step: &PreparationStep) -> Result<()> {
-        rows::insert(&self.connection, &self.path, &PREPARATION, step, false)
+        self.transaction(|tables| tables.insert(&PREPARATION, step))
             .map(drop)
-            .map_err(while_writing)
     }
 
     /// Stores the completion strategy chosen for a cell.
@@ -349,7 +341,7 @@ impl RunFile {
     pub fn set_batch(&mut self, cell: i64, batch: Batch) -> Result<()> {
         let sql = "UPDATE cell SET batch = ? WHERE id = ?";
         let batch = batch.to_string();
-        self.changed(cell, self.connection.execute(sql, params![batch, cell]))
+        self.change_cell(cell, sql, params![batch, cell])
     }
 
     /// Stores what ended the repetition of a cell; `None` if it continues.
@@ -360,7 +352,7 @@ impl RunFile {
     pub fn set_ended_by(&mut self, cell: i64, ended_by: Option<EndedBy>) -> Result<()> {
         let sql = "UPDATE cell SET ended_by = ? WHERE id = ?";
         let name = ended_by.map(EndedBy::name);
-        self.changed(cell, self.connection.execute(sql, params![name, cell]))
+        self.change_cell(cell, sql, params![name, cell])
     }
 
     /// Adds cells to the plan of a running run, with the definition that includes them.
@@ -369,12 +361,9 @@ impl RunFile {
     ///
     /// When it cannot be written; the plan is then unchanged.
     pub fn add_cells(&mut self, experiment: &ExperimentRecord, cells: &[Cell]) -> Result<()> {
-        let path = self.path.clone();
-        self.transaction(|connection| {
-            connection
-                .execute("UPDATE experiment SET toml = ?", [&experiment.toml])
-                .map_err(|error| fault(&path, &error))?;
-            write_cells(connection, &path, experiment, cells)
+        self.transaction(|tables| {
+            tables.execute("UPDATE experiment SET toml = ?", [&experiment.toml])?;
+            write_cells(tables, experiment, cells)
         })
     }
 
@@ -384,10 +373,8 @@ impl RunFile {
     ///
     /// When it cannot be written.
     pub fn leave_out_before(&mut self, block: u32) -> Result<()> {
-        self.connection
-            .execute("UPDATE sample SET warmup = 1 WHERE block < ?", [block])
-            .map(drop)
-            .map_err(|error| fault(&self.path, &error))
+        let sql = "UPDATE sample SET warmup = 1 WHERE block < ?";
+        self.tables().execute(sql, [block]).map(drop)
     }
 
     /// Whether the run has a question.
@@ -417,15 +404,11 @@ impl RunFile {
         ended_utc: &str,
         answer: Option<&str>,
     ) -> Result<()> {
-        let path = self.path.clone();
-        let written = self.transaction(|connection| {
+        self.transaction(|tables| {
             let sql = "UPDATE run SET status = ?, ended_utc = ?";
-            connection
-                .execute(sql, params![status.name(), ended_utc])
-                .and_then(|_| connection.execute("UPDATE question SET answer = ?", [answer]))
-                .map_err(|error| fault(&path, &error))
-        });
-        written.map_err(while_writing)?;
+            tables.execute(sql, params![status.name(), ended_utc])?;
+            tables.execute("UPDATE question SET answer = ?", [answer])
+        })?;
         self.merge()
     }
 
@@ -442,9 +425,13 @@ impl RunFile {
         merged.map_err(|error| not_merged(&self.path, &error))
     }
 
-    /// Checks that exactly one row was changed.
-    fn changed(&self, cell: i64, changed: rusqlite::Result<usize>) -> Result<()> {
-        match changed.map_err(|error| fault(&self.path, &error))? {
+    fn tables(&self) -> Tables<'_> {
+        Tables::new(&self.connection, &self.path)
+    }
+
+    /// Changes the row of a cell.
+    fn change_cell(&self, cell: i64, sql: &str, parameters: impl Params) -> Result<()> {
+        match self.tables().execute(sql, parameters)? {
             1 => Ok(()),
             _ => Err(damaged(&self.path, format!("there is no cell {cell}"))),
         }
@@ -456,10 +443,10 @@ impl RunFile {
             .map_err(|error| fault(&self.path, &error))
     }
 
-    fn transaction<T>(&mut self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let wrong = |error| fault(&self.path, &error);
+    fn transaction<T>(&mut self, work: impl FnOnce(&Tables<'_>) -> Result<T>) -> Result<T> {
+        let wrong = |error| while_writing(fault(&self.path, &error));
         let transaction = self.connection.transaction().map_err(wrong)?;
-        let value = work(&transaction)?;
+        let value = work(&Tables::new(&transaction, &self.path)).map_err(while_writing)?;
         transaction.commit().map_err(wrong)?;
         Ok(value)
     }
@@ -473,10 +460,6 @@ impl Drop for RunFile {
         }
         let _ = self.leave_wal();
     }
-}
-
-fn not_encoded(why: String) -> Error {
-    Error::failed(format!("a latency histogram cannot be encoded: {why}"))
 }
 
 /// Merges the files that a killed process has left next to a run file into it; does nothing without such files.

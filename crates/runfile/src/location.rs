@@ -9,7 +9,7 @@ use iolab_workload::{Error, Result};
 use rusqlite::Connection;
 
 use super::RunFile;
-use super::create::{self, FileName, Folder, HeldFolder, NewFile};
+use super::create::{self, FileName, Folder, NewFile};
 use super::error::{fault, file_fault};
 use super::opening::check_length;
 use super::system::beside;
@@ -39,15 +39,16 @@ pub fn check_place(place: NewFile<'_>) -> Result<()> {
         }
         _ => {}
     }
-    let folder = HeldFolder::of(place)?;
-    remove_left(&folder, place.folder());
-    let name = format!("{PROBE}{}", std::process::id());
-    let probe = NewFile::Within(&folder, FileName::First(&name));
-    let made = create::attempt(&folder, probe, &[]);
-    let made = made.map_err(|error| create::fault(probe, &path, &error))?;
-    let written = write_probe(made.file, &made.path, &path);
-    folder.remove(&made.name);
-    written
+    create::in_folder(place, |folder| {
+        remove_left(folder, place.folder());
+        let name = format!("{PROBE}{}", std::process::id());
+        let probe = NewFile::Within(folder, FileName::First(&name));
+        let made = create::attempt(folder, probe, &[]);
+        let made = made.map_err(|error| create::fault(probe, &path, &error))?;
+        let written = write_probe(made.file, &made.path, &path);
+        folder.remove(&made.name);
+        written
+    })
 }
 
 fn write_probe(file: File, made: &Path, path: &Path) -> Result<()> {

@@ -7,7 +7,6 @@ use rusqlite::{Connection, Params, params, params_from_iter};
 use super::error::{damaged, fault, invalid, too_large};
 use super::layout::ROWS_MAX;
 use super::opening::open_to_read;
-use super::rows;
 use super::table_reader::Tables;
 use iolab_record::tables::{
     IntervalRow, LATENCY, LATENCY_OVER_TIME, LatencyOverTimeRow, LatencyRow, SERIES,
@@ -42,14 +41,14 @@ impl<'a> From<&'a Series> for TrialCourse<'a> {
 
 impl TrialCourse<'_> {
     /// Stores it with a sample.
-    pub(super) fn insert(&self, connection: &Connection, path: &Path, sample: i64) -> Result<()> {
+    pub(super) fn insert(&self, tables: &Tables<'_>, sample: i64) -> Result<()> {
         let Self { series, latency } = self;
         for interval in &series.intervals {
             let row = IntervalRow {
                 sample,
                 interval: *interval,
             };
-            rows::insert(connection, path, &SERIES, &row, true)?;
+            tables.insert(&SERIES, &row)?;
         }
         for (group, operation, quantity, own) in latency.iter().copied() {
             let row = LatencyOverTimeRow {
@@ -61,7 +60,7 @@ impl TrialCourse<'_> {
                 span_ns: own.span_ns,
                 intervals: own.encode(),
             };
-            rows::insert(connection, path, &LATENCY_OVER_TIME, &row, true)?;
+            tables.insert(&LATENCY_OVER_TIME, &row)?;
         }
         Ok(())
     }

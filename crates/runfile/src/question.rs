@@ -8,10 +8,9 @@ use iolab_record::tables::{LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow};
 use iolab_workload::Result;
 use iolab_workload::names::check_file_name;
 use iolab_workload::response::{LEVELS_MAX, Need};
-use rusqlite::Connection;
 
 use super::error::damaged;
-use super::rows;
+use super::table_reader::Tables;
 
 /// Most workloads of a requirement, and most remarks about its limits.
 const TEXTS_MAX: usize = 100;
@@ -26,19 +25,9 @@ pub fn asked_by(experiment: &Experiment) -> Option<Question> {
     Some(Question::of_levels(of, levels))
 }
 
-pub(super) fn write(connection: &Connection, path: &Path, question: &Question) -> Result<()> {
-    let fit = match &question.of {
-        Asked::Fit(fit) => Some(fit.clone()),
-        Asked::Cells | Asked::Limit => None,
-    };
-    let kind = question.kind();
-    rows::insert(
-        connection,
-        path,
-        &QUESTION,
-        &QuestionRow { kind, fit },
-        true,
-    )?;
+pub(super) fn write(tables: &Tables<'_>, question: &Question) -> Result<()> {
+    let (kind, fit) = (question.kind(), question.clone().into_fit());
+    tables.insert(&QUESTION, &QuestionRow { kind, fit })?;
     for (id, need) in (0..).zip(&question.needs) {
         let row = LevelRow {
             id,
@@ -47,7 +36,7 @@ pub(super) fn write(connection: &Connection, path: &Path, question: &Question) -
             wording: need.wording.clone(),
             remedy: need.remedy.clone(),
         };
-        rows::insert(connection, path, &QUESTION_LEVEL, &row, true)?;
+        tables.insert(&QUESTION_LEVEL, &row)?;
     }
     Ok(())
 }

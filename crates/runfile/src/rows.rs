@@ -4,69 +4,22 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use iolab_workload::{Error, Result};
-use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
-use super::error::{fault, invalid};
+use super::error::invalid;
 use iolab_record::column::{Access, Column, Table};
 use iolab_workload::settings::{self, CellSpec, Setting};
 
-/// A number of 2^63 or more.
-pub(super) struct Beyond;
-
-/// Inserts rows; see [`insert`].
-pub(super) fn insert_all<T>(
-    connection: &Connection,
-    path: &Path,
-    table: &Table<T>,
-    rows: &[T],
-    with_key: bool,
-) -> Result<()> {
-    rows.iter()
-        .try_for_each(|row| insert(connection, path, table, row, with_key).map(drop))
-}
-
-/// Inserts a row into the run file at `path`; returns its number. SQLite numbers rows unless `with_key`.
-pub(super) fn insert<T>(
-    connection: &Connection,
-    path: &Path,
-    table: &Table<T>,
-    row: &T,
-    with_key: bool,
-) -> Result<i64> {
-    let columns = || table.stored().filter(|column| with_key || !column.key);
-    let (mut names, mut marks) = (String::new(), String::new());
-    for column in columns() {
-        let separator = if names.is_empty() { "" } else { "," };
-        names.extend([separator, column.name]);
-        marks.extend([separator, "?"]);
-    }
-    let sql = format!("INSERT INTO {} ({names}) VALUES ({marks})", table.name);
-    let wrong = |error| fault(path, &error);
-    let mut statement = connection.prepare_cached(&sql).map_err(wrong)?;
-    for (index, column) in columns().enumerate() {
-        let value = value(column, row).map_err(|Beyond| {
+/// The value of a column in a row, for SQLite.
+pub(super) fn value<'a, T>(column: &'a Column<T>, row: &'a T) -> Result<ToSqlOutput<'a>> {
+    let int = |number: u64| {
+        let number = i64::try_from(number).map_err(|_| {
+            let name = column.name;
             Error::failed(format!(
-                "{} is 2^63 or more and does not fit a run file",
-                column.name
+                "{name} is 2^63 or more and does not fit a run file"
             ))
             .hint("choose a seed below 2^63; for any other number please report this")
         })?;
-        statement
-            .raw_bind_parameter(index + 1, value)
-            .map_err(wrong)?;
-    }
-    statement.raw_execute().map_err(wrong)?;
-    Ok(connection.last_insert_rowid())
-}
-
-/// The value of a column in a row, for SQLite.
-pub(super) fn value<'a, T>(
-    column: &'a Column<T>,
-    row: &'a T,
-) -> std::result::Result<ToSqlOutput<'a>, Beyond> {
-    let int = |number: u64| {
-        let number = i64::try_from(number).map_err(|_| Beyond)?;
         Ok(Some(Value::Integer(number)))
     };
     let value = match &column.access {

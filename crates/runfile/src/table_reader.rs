@@ -1,4 +1,4 @@
-//! Reads the rows of tables into plain values. The file may come from elsewhere: rows and text are limited.
+//! Writes plain values to the rows of tables, and reads them. The file may come from elsewhere: rows and text are limited.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,6 +40,37 @@ impl<'a> Tables<'a> {
             file: None,
             text: Arc::default(),
         }
+    }
+
+    /// Executes a statement; returns how many rows it changed.
+    pub(super) fn execute(&self, sql: &str, parameters: impl Params) -> Result<usize> {
+        let changed = self.connection.execute(sql, parameters);
+        changed.map_err(|error| fault(self.path, &error))
+    }
+
+    /// Inserts a row; returns its number, which SQLite gives to a row without one.
+    pub(super) fn insert<T>(&self, table: &Table<T>, row: &T) -> Result<i64> {
+        let names: Vec<&str> = table.stored().map(|column| column.name).collect();
+        let marks = vec!["?"; names.len()].join(",");
+        let sql = format!(
+            "INSERT INTO {} ({}) VALUES ({marks})",
+            table.name,
+            names.join(",")
+        );
+        let wrong = |error| fault(self.path, &error);
+        let mut statement = self.connection.prepare_cached(&sql).map_err(wrong)?;
+        for (index, column) in (1..).zip(table.stored()) {
+            let value = value(column, row)?;
+            statement.raw_bind_parameter(index, value).map_err(wrong)?;
+        }
+        statement.raw_execute().map_err(wrong)?;
+        Ok(self.connection.last_insert_rowid())
+    }
+
+    /// Inserts rows.
+    pub(super) fn insert_all<T>(&self, table: &Table<T>, rows: &[T]) -> Result<()> {
+        let mut rows = rows.iter();
+        rows.try_for_each(|row| self.insert(table, row).map(drop))
     }
 
     /// Calls a function for each row of a table that the rest of a statement selects, without the values of the column

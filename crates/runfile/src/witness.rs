@@ -10,7 +10,7 @@ use iolab_workload::witness::Course;
 use super::error::damaged;
 use super::layout::{with_tables, write_environment};
 use super::table_reader::Tables;
-use super::{NewFile, create, opening, rows};
+use super::{NewFile, create, opening};
 
 /// Writes an observation to a new file, atomically; returns its path.
 ///
@@ -20,9 +20,9 @@ use super::{NewFile, create, opening, rows};
 pub fn create_witness<'a>(place: impl Into<NewFile<'a>>, witnessed: &Witnessed) -> Result<PathBuf> {
     let place = place.into();
     opening::check_length(&place.name(1))?;
-    let content = with_tables(|connection, path| {
-        rows::insert(connection, path, &WITNESS, witnessed, true)?;
-        write_environment(connection, path, &witnessed.environment)
+    let content = with_tables(|tables| {
+        tables.insert(&WITNESS, witnessed)?;
+        write_environment(tables, &witnessed.environment)
     })?;
     create::create(place, &content).map(|(path, _)| path)
 }

@@ -168,7 +168,7 @@ pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
 
 fn place() -> Columns {
     Vec::from(table! {
-        Column::number("id", |s: &Sample| Some(s.id as u64), |s, n| s.id = n as i64).key().hidden().doc("in the order of time");
+        Column::number("id", |_: &Sample| None, |s, n| s.id = n as i64).null(Null::Free).key().hidden().doc("in the order of time");
         Column::number("cell_id", |s: &Sample| Some(s.cell as u64), |s, n| s.cell = n as i64).hidden().doc("the cell");
         whole!("block", Sample, block as u32)
             .doc("the block; block 0 is the warm-up. There is one `ok` sample at most per cell and block");

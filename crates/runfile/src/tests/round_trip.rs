@@ -183,7 +183,8 @@ pub(super) fn write(path: &Path, record: &RunRecord) {
     // A run on several hosts writes their facts with its plan.
     for fact in &record.further_hosts {
         let connection = Connection::open(path).unwrap();
-        crate::rows::insert(&connection, path, &ENVIRONMENT, fact, true).unwrap();
+        let tables = Tables::new(&connection, path);
+        tables.insert(&ENVIRONMENT, fact).unwrap();
     }
 }
 
