@@ -1,6 +1,7 @@
 //! The cells of one or several runs as rows, and the role of each factor in a figure.
 
 use std::collections::{BTreeMap, HashSet};
+use std::hash::Hash;
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_record::{Sample, TargetKind};
@@ -10,6 +11,12 @@ use iolab_workload::{Error, Result};
 use super::labels;
 use super::options::Options;
 use super::{FigureRun, RUN};
+
+/// The values, each where it occurs first.
+pub(super) fn distinct<T: Hash + Eq + Clone>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    values.filter(|value| seen.insert(value.clone())).collect()
+}
 
 /// Most panels of one figure.
 const PANELS_MAX: usize = 30;
@@ -78,12 +85,8 @@ impl<'a> Data<'a> {
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage) when no cell has a value.
     pub(super) fn new(runs: &'a [FigureRun<'a>], quantity: Response) -> Result<Self> {
-        let mut factors: Vec<&str> = Vec::new();
-        for factor in runs.iter().flat_map(|run| &run.analysis().factors) {
-            if !factors.contains(&factor.as_str()) {
-                factors.push(factor);
-            }
-        }
+        let factors = runs.iter().flat_map(|run| &run.analysis().factors);
+        let mut factors = distinct(factors.map(String::as_str));
         if runs.len() > 1 {
             factors.push(RUN);
         }
@@ -125,22 +128,19 @@ impl<'a> Data<'a> {
 
     /// Removes the factors that have a single level.
     fn drop_constant(&mut self) {
-        let varies: Vec<bool> = (0..self.factors.len())
-            .map(|i| self.levels(i).len() > 1)
-            .collect();
-        let kept = |i: &usize| varies.get(*i).copied().unwrap_or(false);
-        let keep: Vec<usize> = (0..self.factors.len()).filter(kept).collect();
-        self.factors = keep.iter().map(|i| self.factors[*i]).collect();
-        for row in &mut self.rows {
-            row.levels = keep.iter().map(|i| row.levels[*i]).collect();
-        }
+        let factors = 0..self.factors.len();
+        let varies: Vec<bool> = factors.map(|i| self.levels(i).len() > 1).collect();
+        let keep = |all: &mut Vec<&'a str>| {
+            let mut varies = varies.iter();
+            all.retain(|_| varies.next() == Some(&true));
+        };
+        keep(&mut self.factors);
+        self.rows.iter_mut().for_each(|row| keep(&mut row.levels));
     }
 
     /// The levels of a factor, in order.
     pub(super) fn levels(&self, factor: usize) -> Vec<&'a str> {
-        let mut seen = HashSet::new();
-        let levels = self.rows.iter().map(|row| row.levels[factor]);
-        levels.filter(|level| seen.insert(*level)).collect()
+        distinct(self.rows.iter().map(|row| row.levels[factor]))
     }
 
     /// The number for each level of a factor; `None` where a level has none.
@@ -236,34 +236,20 @@ pub(super) struct Parts {
 impl Parts {
     /// Assigns the factors as requested. Otherwise x is the numeric factor with the most levels, the series are
     /// the remaining factor with the most levels, and the rest are panels. Tools, targets and runs are series.
-    /// Workloads are panels if another factor can be the series.
+    /// Workloads are panels if another factor can be the series. No factor is along x unless `with_x`.
     ///
     /// # Errors
     ///
     /// Of kind [`Usage`](iolab_workload::Kind::Usage) when a requested factor does not exist, or has too many
     /// levels.
-    pub(super) fn of(data: &Data<'_>, options: &Options) -> Result<Self> {
-        Self::share_out(data, options, true)
-    }
-
-    /// Shares out the data without a factor along x.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Parts::of`].
-    pub(super) fn without_x(data: &Data<'_>, options: &Options) -> Result<Self> {
-        Self::share_out(data, options, false)
-    }
-
-    fn share_out(data: &Data<'_>, options: &Options, with_x: bool) -> Result<Self> {
+    pub(super) fn of(data: &Data<'_>, options: &Options, with_x: bool) -> Result<Self> {
         let asked = |name: &Option<String>| name.as_deref().map(|n| data.find(n)).transpose();
         let x = if with_x { asked(&options.x)? } else { None };
         let facet = asked(&options.facet)?;
         let no_series = options.series.as_deref() == Some("none");
-        let series = if no_series {
-            None
-        } else {
-            asked(&options.series)?
+        let series = match no_series {
+            true => None,
+            false => asked(&options.series)?,
         };
         let mut left: Vec<usize> = (0..data.factors.len())
             .filter(|i| ![x, series, facet].contains(&Some(*i)))
@@ -314,9 +300,7 @@ impl Parts {
 
     /// The combinations of the facets' levels that occur, in their order.
     pub(super) fn panels<'a>(&self, data: &Data<'a>) -> Vec<Vec<&'a str>> {
-        let mut seen = HashSet::new();
-        let panels = data.rows.iter().map(|row| self.panel(row));
-        panels.filter(|key| seen.insert(key.clone())).collect()
+        distinct(data.rows.iter().map(|row| self.panel(row)))
     }
 
     /// The panel that a row belongs to.

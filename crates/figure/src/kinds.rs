@@ -9,7 +9,7 @@ mod response;
 mod stages;
 pub(super) mod witness;
 
-use super::data::{CellValues, Data, Parts, Values, verdict};
+use super::data::{CellValues, Data, Parts, Values, distinct, verdict};
 use super::model::{
     Along, Axis, FigureModel, Look, Mark, Origin, Panel, ReferenceLine, Series, all_marks,
 };
@@ -286,17 +286,6 @@ fn subject(runs: &[FigureRun<'_>], quantity: Response) -> String {
     let group = group.map_or_else(String::new, |group| format!(" of {group}"));
     let quantity = measured(runs, quantity);
     format!("{}: {quantity}{group}", experiments(runs))
-}
-
-/// The values, each where it occurs first.
-fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut all = Vec::new();
-    for value in values {
-        if !all.contains(&value) {
-            all.push(value);
-        }
-    }
-    all
 }
 
 /// The names of the experiments of the runs.

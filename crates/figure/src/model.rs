@@ -165,15 +165,6 @@ pub struct ReferenceLine {
     pub label: String,
 }
 
-/// A horizontal band that data is held against: a margin.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Band {
-    /// Lower edge.
-    pub low: f64,
-    /// Upper edge.
-    pub high: f64,
-}
-
 /// A frame with its axes and what is drawn in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
@@ -187,8 +178,8 @@ pub struct Panel {
     pub series: Vec<Series>,
     /// Reference lines for the data.
     pub lines: Vec<ReferenceLine>,
-    /// Reference bands for the data.
-    pub bands: Vec<Band>,
+    /// Lower and upper edge of a band that data is held against: a margin.
+    pub band: Option<(f64, f64)>,
     /// Whether the points of its lines stand at values of x that were measured, and not at levels that they share.
     pub free_x: bool,
     /// Height in proportion to the other rows.
@@ -204,7 +195,7 @@ impl Panel {
             y,
             series: Vec::new(),
             lines: Vec::new(),
-            bands: Vec::new(),
+            band: None,
             free_x: false,
             weight: 1.0,
         }

@@ -147,24 +147,15 @@ struct Unnamed {
     places: [String; 3],
 }
 
-/// Choices of the [`Unnamed::places`] that follow a path, the shortest first.
-const CHOICES: [[bool; 3]; 8] = [
-    [false, false, false],
-    [true, false, false],
-    [false, true, false],
-    [true, true, false],
-    [false, false, true],
-    [true, false, true],
-    [false, true, true],
-    [true, true, true],
-];
+/// Number of choices of the [`Unnamed::places`] that follow a path: each is a set of bits, one for each place.
+const CHOICES: usize = 8;
 
 impl Unnamed {
     /// The path with some facts about its place: `/data on alpha/X1`.
-    fn name(&self, choice: [bool; 3]) -> String {
-        let chosen = self.places.iter().zip(choice);
-        let chosen = chosen.filter(|(place, is_chosen)| *is_chosen && !place.is_empty());
-        let places: Vec<&str> = chosen.map(|(place, _)| place.as_str()).collect();
+    fn name(&self, choice: usize) -> String {
+        let places = self.places.iter().enumerate();
+        let chosen = places.filter(|(bit, place)| choice >> bit & 1 == 1 && !place.is_empty());
+        let places: Vec<&str> = chosen.map(|(_, place)| place.as_str()).collect();
         match places.is_empty() {
             true => self.path.clone(),
             false => format!("{} on {}", self.path, places.join("/")),
@@ -221,14 +212,14 @@ pub fn tell_targets_apart<'a>(records: impl IntoIterator<Item = &'a mut RunRecor
 }
 
 /// The first choice with which different storage of a path has different names, or else one with the most names.
-fn choice(of_path: &[Unnamed]) -> [bool; 3] {
+fn choice(of_path: &[Unnamed]) -> usize {
     let storage: BTreeSet<&str> = of_path.iter().map(|one| one.storage.as_str()).collect();
-    let names = |choice: &[bool; 3]| {
+    let names = |choice: &usize| {
         let names: BTreeSet<String> = of_path.iter().map(|one| one.name(*choice)).collect();
         names.len()
     };
-    let all_differ = CHOICES.iter().find(|choice| names(choice) >= storage.len());
+    let all_differ = (0..CHOICES).find(|choice| names(choice) >= storage.len());
     // Among equally good choices, `max_by_key` returns the last one.
-    let best = || CHOICES.iter().rev().max_by_key(|choice| names(choice));
-    all_differ.or_else(best).copied().unwrap_or_default()
+    let best = || (0..CHOICES).rev().max_by_key(names);
+    all_differ.or_else(best).unwrap_or_default()
 }

@@ -43,7 +43,11 @@ pub(super) fn merged(path: &Path) -> io::Result<Vec<u8>> {
         // with the same header.
         let (pages, frames) = (whole(path)?, whole(&log)?);
         if (begin(path, HEADER)?, begin(&log, LOG_HEADER)?) == before {
-            return apply(pages, &frames);
+            let mut file = pages;
+            apply(&mut file, &frames)?;
+            // A file in memory has no log.
+            set_mode(&mut file, PLAIN);
+            return Ok(file);
         }
     }
     Err(io::Error::new(
@@ -75,45 +79,57 @@ fn too_large() -> io::Error {
     io::ErrorKind::FileTooLarge.into()
 }
 
-/// Writes the committed pages of a log over the pages of the file.
-fn apply(mut file: Vec<u8>, log: &[u8]) -> io::Result<Vec<u8>> {
-    let Some(log) = Log::read(log) else {
-        return Ok(plain(file));
+/// Writes the committed pages of a log over the pages of the file; none if the log is empty or was never complete.
+fn apply(file: &mut Vec<u8>, log: &[u8]) -> io::Result<()> {
+    let Some((header, frames)) = log.split_at_checked(LOG_HEADER) else {
+        return Ok(());
     };
-    if file.get(PAGE_SIZE..PAGE_SIZE + 2) != Some(&log.stored_page_size()[..]) {
+    let (magic, page) = (word(header, 0), word(header, 8) as usize);
+    let is_size = page.is_power_of_two() && (512..=65_536).contains(&page);
+    let is_big_endian = magic & 1 == 1;
+    let mut sum = checksum((0, 0), &header[..24], is_big_endian);
+    let is_whole = sum == (word(header, 24), word(header, 28));
+    if magic & !1 != LOG_MAGIC || !is_size || !is_whole {
+        return Ok(());
+    }
+    // The header of the file has a size of 65536 as 1.
+    let stored = u16::try_from(page).unwrap_or(1).to_be_bytes();
+    if file.get(PAGE_SIZE..PAGE_SIZE + 2) != Some(&stored[..]) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
             "its log has pages of another size",
         ));
     }
-    let page = log.page as u64;
     let mut open = Vec::new();
-    for frame in log {
-        let pages = frame.pages_after;
-        open.push(frame);
-        if pages == 0 {
+    for frame in frames.chunks_exact(FRAME_HEADER + page) {
+        let (head, content) = frame.split_at(FRAME_HEADER);
+        sum = checksum(sum, &head[..8], is_big_endian);
+        sum = checksum(sum, content, is_big_endian);
+        if head[8..16] != header[16..24] || sum != (word(head, 16), word(head, 20)) {
+            break;
+        }
+        open.push((word(head, 0), content));
+        // Pages of the file after the transaction that this frame ends; 0 within one.
+        let bytes = u64::from(word(head, 4)) * page as u64;
+        if bytes == 0 {
             continue;
         }
-        let bytes = u64::from(pages) * page;
         if bytes > BYTES_MAX {
             return Err(too_large());
         }
         file.resize(bytes as usize, 0);
-        for frame in open.drain(..) {
-            let at = (u64::from(frame.number).wrapping_sub(1)).saturating_mul(page) as usize;
+        for (number, content) in open.drain(..) {
+            // Numbers are from 1.
+            let at = u64::from(number)
+                .wrapping_sub(1)
+                .saturating_mul(page as u64) as usize;
             // A page that a later part of the transaction cut off has no place.
-            if let Some(place) = file.get_mut(at..at.saturating_add(page as usize)) {
-                place.copy_from_slice(frame.page);
+            if let Some(place) = file.get_mut(at..at.saturating_add(page)) {
+                place.copy_from_slice(content);
             }
         }
     }
-    Ok(plain(file))
-}
-
-/// A file in memory has no log.
-fn plain(mut file: Vec<u8>) -> Vec<u8> {
-    set_mode(&mut file, PLAIN);
-    file
+    Ok(())
 }
 
 /// Changes the mode in a header of SQLite that has one of the two.
@@ -128,91 +144,19 @@ pub(super) fn set_mode(file: &mut [u8], to: u8) {
     }
 }
 
-/// The frames of a log that are whole, in order.
-struct Log<'a> {
-    /// Bytes of a page.
-    page: usize,
-    frames: std::slice::ChunksExact<'a, u8>,
-    salt: &'a [u8],
-    sum: Checksum,
-}
-
-/// A page in a log.
-struct Frame<'a> {
-    /// From 1.
-    number: u32,
-    /// Pages of the file after the transaction that this frame ends; 0 within one.
-    pages_after: u32,
-    page: &'a [u8],
-}
-
-impl<'a> Log<'a> {
-    /// Reads the header; `None` if the log is empty or was never complete.
-    fn read(log: &'a [u8]) -> Option<Self> {
-        let (header, frames) = log.split_at_checked(LOG_HEADER)?;
-        let magic = word(header, 0);
-        let page = word(header, 8) as usize;
-        let is_size = page.is_power_of_two() && (512..=65_536).contains(&page);
-        if magic & !1 != LOG_MAGIC || !is_size {
-            return None;
-        }
-        let mut sum = Checksum {
-            is_big_endian: magic & 1 == 1,
-            value: (0, 0),
-        };
-        sum.add(&header[..24]);
-        (sum.value == (word(header, 24), word(header, 28))).then_some(Self {
-            page,
-            frames: frames.chunks_exact(FRAME_HEADER + page),
-            salt: &header[16..24],
-            sum,
-        })
-    }
-
-    /// The size of a page as the header of the file has it: 65536 as 1.
-    fn stored_page_size(&self) -> [u8; 2] {
-        u16::try_from(self.page).unwrap_or(1).to_be_bytes()
-    }
-}
-
-impl<'a> Iterator for Log<'a> {
-    type Item = Frame<'a>;
-
-    fn next(&mut self) -> Option<Frame<'a>> {
-        let (header, page) = self.frames.next()?.split_at(FRAME_HEADER);
-        self.sum.add(&header[..8]);
-        self.sum.add(page);
-        let is_whole =
-            header[8..16] == *self.salt && self.sum.value == (word(header, 16), word(header, 20));
-        is_whole.then_some(Frame {
-            number: word(header, 0),
-            pages_after: word(header, 4),
-            page,
-        })
-    }
-}
-
 fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// The running checksum of a log.
-struct Checksum {
-    is_big_endian: bool,
-    value: (u32, u32),
-}
-
-impl Checksum {
-    fn add(&mut self, bytes: &[u8]) {
-        let (mut a, mut b) = self.value;
-        for at in (0..bytes.len()).step_by(8) {
-            let read = |at| match self.is_big_endian {
-                true => word(bytes, at),
-                false => word(bytes, at).swap_bytes(),
-            };
-            a = a.wrapping_add(read(at)).wrapping_add(b);
-            b = b.wrapping_add(read(at + 4)).wrapping_add(a);
-        }
-        self.value = (a, b);
+/// The running checksum of a log after further bytes.
+fn checksum((mut a, mut b): (u32, u32), bytes: &[u8], is_big_endian: bool) -> (u32, u32) {
+    let read = |at| match is_big_endian {
+        true => word(bytes, at),
+        false => word(bytes, at).swap_bytes(),
+    };
+    for at in (0..bytes.len()).step_by(8) {
+        a = a.wrapping_add(read(at)).wrapping_add(b);
+        b = b.wrapping_add(read(at + 4)).wrapping_add(a);
     }
+    (a, b)
 }

@@ -6,10 +6,10 @@ use iolab_analysis::equivalence::MARGINS;
 use iolab_workload::units::{format_p, significant};
 use iolab_workload::{Error, Result};
 
+use super::super::data::distinct;
 use super::super::labels;
 use super::super::model::{
-    Arrangement, Axis, Band, FigureModel, Look, Mark, Origin, Panel, Series, Ticks, all_marks,
-    marks,
+    Arrangement, Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks, all_marks, marks,
 };
 use super::super::options::Options;
 use super::super::scale::Scale;
@@ -51,7 +51,7 @@ impl<'a> Cells<'a> {
             let level = cell.levels.get(i);
             level.map_or("", String::as_str)
         };
-        let levels = |i: usize| super::distinct(comparison.cells.iter().map(|cell| level(cell, i)));
+        let levels = |i: usize| distinct(comparison.cells.iter().map(|cell| level(cell, i)));
         let worth = |i: &usize| {
             let numeric = labels::number_kind(&factors[*i]).is_some();
             (numeric, levels(*i).len())
@@ -78,7 +78,7 @@ impl<'a> Cells<'a> {
             }
         };
         let mut rows: Vec<Row<'_>> = comparison.cells.iter().map(row).collect();
-        let others = super::distinct(rows.iter().map(|row| row.others.clone()));
+        let others = distinct(rows.iter().map(|row| row.others.clone()));
         rows.sort_by(|a, b| a.x.total_cmp(&b.x));
         if others.len() > LINES_MAX {
             return Err(Error::usage(format!("{} lines are too many", others.len()))
@@ -278,10 +278,7 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
         let line = |margin: &f64| line_across(1.0 + margin, &labels::share(*margin));
         panel.lines.extend(MARGINS.iter().map(line));
     } else {
-        panel.bands.push(Band {
-            low: 1.0 / (1.0 + margin),
-            high: 1.0 + margin,
-        });
+        panel.band = Some((1.0 / (1.0 + margin), 1.0 + margin));
     }
     panel.series = series;
     Ok(panel)

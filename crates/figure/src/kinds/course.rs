@@ -47,7 +47,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         return Err(none_kept());
     }
     let data = Data::new(runs, Response::Throughput)?;
-    let parts = Parts::without_x(&data, options)?;
+    let parts = Parts::of(&data, options, false)?;
     let trials: usize = runs.iter().map(|run| run.series.len()).sum();
     let most = (POINTS_MAX / trials.max(1)).clamp(INTERVALS_MIN, INTERVALS_MAX);
     let trials_of: Vec<_> = runs.iter().map(by_cell).collect();

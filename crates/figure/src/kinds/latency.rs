@@ -33,7 +33,7 @@ struct Distribution<'a> {
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): no latencies in the run files, or more cells than can be distinguished.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let data = Data::new(runs, Response::Latency)?;
-    let parts = Parts::without_x(&data, options)?;
+    let parts = Parts::of(&data, options, false)?;
     let mut cells = Vec::new();
     for row in &data.rows {
         if let Some(histogram) = together(runs, row.run, row.cell.cell.id) {
@@ -199,6 +199,7 @@ pub(crate) fn model_of_load(runs: &[FigureRun<'_>], options: &Options) -> Result
             x: Some(data.factors[load].to_owned()),
             ..options.clone()
         },
+        true,
     )?;
     let single = parts.series.is_none() && options.y.is_none();
     // The tail is a line of its own.

@@ -30,7 +30,7 @@ const HEADROOM: f64 = 1.12;
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = super::quantity(runs, options);
     let data = Data::new(runs, quantity)?;
-    let parts = Parts::of(&data, options)?;
+    let parts = Parts::of(&data, options, true)?;
     let along = axis::along(&data, parts.x, options);
     let lines = bounds(options);
     let mut panels = super::facets(&data, &parts, |panel, mut rows| {

@@ -97,18 +97,19 @@ impl MarkPositions<'_> {
 /// Draws the marks of all series.
 pub(super) fn draw(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
     let places = MarkPositions { frame, panel };
-    for band in &panel.bands {
-        if let (Some(top), Some(bottom)) = (places.y(band.high), places.y(band.low)) {
-            let shaded = Frame {
-                top,
-                bottom,
-                ..frame
-            };
-            canvas.shape(Shape {
-                opacity: 0.14,
-                ..Shape::filled("shade", shaded.outline(), Paint::Muted)
-            });
-        }
+    let band = panel
+        .band
+        .and_then(|(low, high)| Some((places.y(high)?, places.y(low)?)));
+    if let Some((top, bottom)) = band {
+        let shaded = Frame {
+            top,
+            bottom,
+            ..frame
+        };
+        canvas.shape(Shape {
+            opacity: 0.14,
+            ..Shape::filled("shade", shaded.outline(), Paint::Muted)
+        });
     }
     lines(canvas, &places);
     let crowded = panel.series.iter().map(|s| s.points.len()).sum::<usize>() > MARKS_MAX;

@@ -37,8 +37,8 @@ macro_rules! keys {
 
         /// The keys.
         pub static KEYS: Keys = Keys {
-            $($name: Key::new(stringify!($name)),)*
-            $($family: Family::new($before, $after),)*
+            $($name: Key { name: Cow::Borrowed(stringify!($name)), kind: PhantomData },)*
+            $($family: Family { before: $before, after: $after, kind: PhantomData },)*
         };
 
         /// All keys, then all families.
@@ -306,10 +306,11 @@ fn finite(text: &str) -> Option<f64> {
 }
 
 fn bit(text: &str) -> Option<bool> {
-    ["0", "1"]
-        .iter()
-        .position(|digit| *digit == text)
-        .map(|place| place == 1)
+    match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    }
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
@@ -333,13 +334,6 @@ pub struct Key<K> {
 }
 
 impl<K: ValueType> Key<K> {
-    pub(super) const fn new(name: &'static str) -> Self {
-        Self {
-            name: Cow::Borrowed(name),
-            kind: PhantomData,
-        }
-    }
-
     /// Its name, including the unit.
     pub fn name(&self) -> &str {
         &self.name
@@ -355,14 +349,6 @@ pub struct Family<A, K> {
 }
 
 impl<A: Display, K: ValueType> Family<A, K> {
-    pub(super) const fn new(before: &'static str, after: &'static str) -> Self {
-        Self {
-            before,
-            after,
-            kind: PhantomData,
-        }
-    }
-
     /// The key for one value of that part.
     pub fn of(&self, part: A) -> Key<K> {
         Key {
@@ -372,24 +358,15 @@ impl<A: Display, K: ValueType> Family<A, K> {
     }
 }
 
-/// The source of a device's ceiling.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PeakSource {
-    /// The user's `--peak`.
-    Stated,
-    /// A probe before the run (`--peak measure`).
-    Measured,
-    /// The rate of the device's link.
-    Link,
-}
-
-impl Display for PeakSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Stated => "stated",
-            Self::Measured => "measured",
-            Self::Link => "link",
-        })
+iolab_workload::named! {
+    /// The source of a device's ceiling.
+    pub enum PeakSource: "source of a ceiling" {
+        /// The user's `--peak`.
+        Stated = "stated",
+        /// A probe before the run (`--peak measure`).
+        Measured = "measured",
+        /// The rate of the device's link.
+        Link = "link",
     }
 }
 
