@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::FigureRun;
-use super::super::data::{CellValues, Data, Parts, measured};
+use super::super::data::{Data, Parts, measured};
 use super::super::model::{
     Arrangement, Axis, FigureModel, Look, Mark, Panel, Series, Ticks, all_marks, marks,
 };
@@ -11,7 +11,7 @@ use super::super::options::Options;
 use super::super::scale::Scale;
 use super::axis;
 use iolab_analysis::analysis::Response;
-use iolab_record::{Interval, Sample, SampleSeries, ShownLatency};
+use iolab_record::{Interval, SampleSeries, ShownLatency};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::units::counted;
@@ -44,7 +44,9 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         );
     }
     if shows_latency && runs.iter().all(|run| run.over_time.is_empty()) {
-        return Err(none_kept());
+        return Err(Error::usage("no trial keeps its latency over time").hint(
+            "measure with --soak TIME, or with --set latency_over_time=true; --kind course shows throughput",
+        ));
     }
     let data = Data::new(runs, Response::Throughput)?;
     let parts = Parts::of(&data, options, false)?;
@@ -56,14 +58,28 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let mut panels = super::facets(&data, &parts, |panel, rows| {
         for row in rows {
             let (place, name) = super::series_of(&data, &parts, row);
-            let curve = |points| Series::of_points(name.clone(), place, Look::Curve, points);
+            let curve = |points: Vec<(f64, f64)>| {
+                let marks = points.into_iter().map(|(x, y)| Mark {
+                    x,
+                    y,
+                    hollow: !row.cell.is_target(),
+                    ..Mark::default()
+                });
+                Series::of_points(name.clone(), place, Look::Curve, marks.collect())
+            };
             let own = trials_of[row.run].get(&row.cell.cell.id);
             for trial in own.into_iter().flatten() {
                 let points = match shows_latency {
-                    true => latencies(runs, trial.sample, row, (quantity, most)),
-                    false => points(trial, row, most),
+                    true => latencies(runs, row.run, trial.sample, (quantity, most)),
+                    false => {
+                        // Neighbours are taken together until they have enough requests.
+                        let folded = trial.series.of_requests(REQUESTS_MIN, most);
+                        in_the_middle(&folded, |interval| Some(interval.throughput_mb_s()))
+                    }
                 };
-                let readings = temperatures(trial, row, most);
+                let readings = in_the_middle(&trial.series.clone().folded(most), |interval| {
+                    Some(interval.drive_millidegrees? as f64 / 1e3)
+                });
                 if readings.len() >= INTERVALS_MIN {
                     warmth.push(curve(readings));
                 }
@@ -137,30 +153,16 @@ fn of_temperature(x: Axis, curves: Vec<Series>) -> Panel {
     panel
 }
 
-/// Temperature of the drive in °C in the intervals in which it was read, in their middle.
-fn temperatures(trial: &SampleSeries, row: &CellValues<'_>, most: usize) -> Vec<Mark> {
-    let folded = trial.series.clone().folded(most);
-    let intervals = folded.intervals.iter();
-    let marks = intervals.filter_map(|interval| {
-        let millidegrees = interval.drive_millidegrees?;
-        Some(mark(interval, millidegrees as f64 / 1e3, row))
-    });
-    marks.collect()
-}
-
-/// A value of an interval, in its middle.
-fn mark(interval: &Interval, y: f64, row: &CellValues<'_>) -> Mark {
-    let middle = interval.start_ns as f64 + interval.length_ns as f64 / 2.0;
-    at(middle, y, row)
-}
-
-fn at(x: f64, y: f64, row: &CellValues<'_>) -> Mark {
-    Mark {
-        x,
-        y,
-        hollow: !row.cell.is_target(),
-        ..Mark::default()
-    }
+/// The values of intervals, each in the middle of its interval.
+fn in_the_middle(
+    series: &iolab_record::Series,
+    of: impl Fn(&Interval) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    let value = |interval: &Interval| {
+        let middle = interval.start_ns as f64 + interval.length_ns as f64 / 2.0;
+        Some((middle, of(interval)?))
+    };
+    series.intervals.iter().filter_map(value).collect()
 }
 
 /// The measured trials of each cell that have a course.
@@ -175,33 +177,28 @@ fn by_cell<'a>(run: &FigureRun<'a>) -> HashMap<i64, Vec<&'a SampleSeries>> {
     all
 }
 
-/// A quantile of the latency of each interval, in its middle.
+/// A quantile of the latency of each interval of a measured trial, in its middle, of the requests that all runs show; of the group
+/// asked about, or of all. Empty where the trial keeps none of them.
 fn latencies(
     runs: &[FigureRun<'_>],
+    run: usize,
     sample: i64,
-    row: &CellValues<'_>,
     (quantity, most): (Response, usize),
-) -> Vec<Mark> {
-    let sample = measured(&runs[row.run]).find(|own| own.id == sample);
-    let kept = sample.and_then(|sample| of_sample(runs, row.run, sample));
-    let points = kept.map_or_else(Vec::new, |kept| quantiles(kept, quantity, most));
-    points.into_iter().map(|(x, y)| at(x, y, row)).collect()
-}
-
-/// Throughput of each interval, in its middle, with neighbours taken together until they have enough requests.
-fn points(trial: &SampleSeries, row: &CellValues<'_>, most: usize) -> Vec<Mark> {
-    let folded = trial.series.of_requests(REQUESTS_MIN, most);
-    let intervals = folded.intervals.iter();
-    intervals
-        .map(|interval| mark(interval, interval.throughput_mb_s(), row))
-        .collect()
-}
-
-/// The error where no trial keeps its latency over time.
-fn none_kept() -> Error {
-    Error::usage("no trial keeps its latency over time").hint(
-        "measure with --soak TIME, or with --set latency_over_time=true; --kind course shows throughput",
-    )
+) -> Vec<(f64, f64)> {
+    let Some(sample) = measured(&runs[run]).find(|own| own.id == sample) else {
+        return Vec::new();
+    };
+    let (shown, run) = (timed(runs).operation(sample), &runs[run]);
+    let group = run.record().asked_group();
+    let own = run.over_time.iter().filter(|one| {
+        one.sample == sample.id
+            && one.operation == shown
+            && group.is_none_or(|group| one.group == group)
+    });
+    let latency = own
+        .map(|one| one.latency.clone())
+        .reduce(LatencyOverTime::plus);
+    latency.map_or_else(Vec::new, |latency| quantiles(latency, quantity, most))
 }
 
 /// The operation whose latency the runs show. If trials of any run were asked for several operations, the first
@@ -236,21 +233,6 @@ pub(super) fn requests_of(runs: &[FigureRun<'_>]) -> String {
         None => operation.to_owned(),
         Some(group) => format!("{operation} of {}", escape_control(group)),
     }
-}
-
-/// The latencies over time of a measured trial of one of the runs, of the requests that all runs show; of the group asked about, or of
-/// all. `None` where it has none of them.
-fn of_sample(runs: &[FigureRun<'_>], run: usize, sample: &Sample) -> Option<LatencyOverTime> {
-    let shown = timed(runs).operation(sample);
-    let run = &runs[run];
-    let group = run.record().asked_group();
-    let own = run.over_time.iter().filter(|one| {
-        one.sample == sample.id
-            && one.operation == shown
-            && group.is_none_or(|group| one.group == group)
-    });
-    own.map(|one| one.latency.clone())
-        .reduce(LatencyOverTime::plus)
 }
 
 /// Quantiles of a trial over time: the middle of each interval and its quantile, ns, with neighbours taken together until nearly all

@@ -75,16 +75,10 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
 
 /// Response time where a rate was set, else service time.
 fn what(runs: &[FigureRun<'_>]) -> &'static str {
-    let open = |run: &FigureRun<'_>| {
-        run.analysis()
-            .cells
-            .iter()
-            .any(|cell| cell.rate_report.is_some())
-    };
-    if runs.iter().any(open) {
-        "response time"
-    } else {
-        "service time"
+    let mut cells = runs.iter().flat_map(|run| &run.analysis().cells);
+    match cells.any(|cell| cell.rate_report.is_some()) {
+        true => "response time",
+        false => "service time",
     }
 }
 
@@ -109,20 +103,10 @@ pub(super) fn together<'a>(
 }
 
 fn axes(cells: &[Distribution<'_>], options: &Options) -> (Axis, Axis) {
-    let values: Vec<f64> = cells
-        .iter()
-        .flat_map(|cell| {
-            [
-                cell.histogram.min().max(1) as f64,
-                cell.histogram.max() as f64,
-            ]
-        })
-        .collect();
-    let most = cells
-        .iter()
-        .map(|cell| cell.histogram.len())
-        .max()
-        .unwrap_or(1);
+    let all = || cells.iter().map(|cell| cell.histogram);
+    let ends = all().flat_map(|own| [own.min().max(1), own.max()]);
+    let values: Vec<f64> = ends.map(|ns| ns as f64).collect();
+    let most = all().map(LatencyHistogram::len).max().unwrap_or(1);
     let asked = Options {
         log_y: Some(options.log_y.unwrap_or(true)),
         ..options.clone()
@@ -148,10 +132,9 @@ fn curve(cell: &Distribution<'_>, (place, name): (usize, String)) -> Series {
     quantiles.dedup();
     let points = quantiles.into_iter().map(|q| {
         let ns = cell.histogram.value_at_quantile(q).max(1) as f64;
-        let origin = if marked.contains(&q) {
-            origin(cell, q, ns, &name)
-        } else {
-            Origin::default()
+        let origin = match marked.contains(&q) {
+            true => origin(cell, q, ns, &name),
+            false => Origin::default(),
         };
         Mark {
             x: 1.0 / (1.0 - q).max(1.0 / requests),
@@ -166,19 +149,14 @@ fn curve(cell: &Distribution<'_>, (place, name): (usize, String)) -> Series {
 }
 
 fn origin(cell: &Distribution<'_>, quantile: f64, ns: f64, name: &str) -> Origin {
-    let percentile = percentile(quantile);
-    let of = if name.is_empty() {
-        String::new()
-    } else {
-        format!("{name}, ")
+    // As people write it: `p99.9`.
+    let percentile = format!("p{}", labels::number((quantile * 1e8).round() / 1e6));
+    let of = match name {
+        "" => String::new(),
+        name => format!("{name}, "),
     };
     let text = format!("{of}{percentile}: {}", format_ns(ns));
     super::origin(cell.row.cell, Some(cell.row.summary.n), percentile, &text)
-}
-
-/// A percentile as people write it: `p99.9`.
-fn percentile(quantile: f64) -> String {
-    format!("p{}", labels::number((quantile * 1e8).round() / 1e6))
 }
 
 /// Factors that change the load; the first one that varies is used.
@@ -214,7 +192,8 @@ pub(crate) fn model_of_load(runs: &[FigureRun<'_>], options: &Options) -> Result
             let own = own.filter(|row| parts.panel(row) == parts.panel(rows[0]));
             // A search for a rate measures the rates in another order.
             let mut own: Vec<&CellValues<'_>> = own.collect();
-            own.sort_by(|a, b| of_load(data, load, a).total_cmp(&of_load(data, load, b)));
+            let at = |row: &CellValues<'_>| position(data, load, row.levels[load]);
+            own.sort_by(|a, b| at(a).total_cmp(&at(b)));
             for row in own {
                 let line = match single {
                     true => {
@@ -234,7 +213,11 @@ pub(crate) fn model_of_load(runs: &[FigureRun<'_>], options: &Options) -> Result
     let up = all_marks(&panels).flat_map(Mark::reach);
     let bounds = bounds(options);
     let up: Vec<f64> = up.chain(bounds.iter().map(|line| line.at)).collect();
-    let x = x_axis(&across, options);
+    let scale = match options.log_x {
+        Some(true) => Scale::log(across.into_iter()),
+        _ => Scale::linear(across.into_iter(), true),
+    };
+    let x = Axis::new("Requests per second", scale, Ticks::Number);
     let noun = super::measured(runs, quantity);
     let mut y = axis::named((quantity, &noun), &up, true, options);
     if single {
@@ -278,27 +261,18 @@ fn load(data: &Data<'_>, options: &Options) -> Result<usize> {
     })
 }
 
-/// Position of a cell's level of the load.
-fn of_load(data: &Data<'_>, load: usize, row: &CellValues<'_>) -> f64 {
-    labels::position(data.factors[load], row.levels[load]).unwrap_or(f64::INFINITY)
+/// Position of a level of the load.
+fn position(data: &Data<'_>, load: usize, level: &str) -> f64 {
+    labels::position(data.factors[load], level).unwrap_or(f64::INFINITY)
 }
 
 fn ends(data: &Data<'_>, load: usize) -> String {
     let mut levels = data.levels(load);
-    let place = |level: &&str| labels::position(data.factors[load], level).unwrap_or(f64::INFINITY);
-    levels.sort_by(|a, b| place(a).total_cmp(&place(b)));
+    levels.sort_by(|a, b| position(data, load, a).total_cmp(&position(data, load, b)));
     match levels.as_slice() {
         [first, .., last] => format!("{first} to {last}"),
         _ => levels.concat(),
     }
-}
-
-fn x_axis(values: &[f64], options: &Options) -> Axis {
-    let scale = match options.log_x {
-        Some(true) => Scale::log(values.iter().copied()),
-        _ => Scale::linear(values.iter().copied(), true),
-    };
-    Axis::new("Requests per second", scale, Ticks::Number)
 }
 
 fn point(iops: &[f64], data: &Data<'_>, row: &CellValues<'_>, load: usize) -> Option<Mark> {

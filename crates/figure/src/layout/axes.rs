@@ -63,49 +63,44 @@ impl AxisTicks {
     }
 }
 
-/// Ticks along a horizontal axis of `length` points.
+/// Ticks along a horizontal axis of `length` points. Names that do not fit side by side are rotated: all of them, or as many as fit.
 pub(super) fn horizontal(axis: &Axis, length: f64, size: f64) -> AxisTicks {
-    let fits = |ticks: &[Tick]| {
-        let mut end = f64::NEG_INFINITY;
-        ticks.iter().all(|tick| {
-            let half = text::width(&tick.label, size) / 2.0;
-            let centre = axis.scale.share(tick.at).unwrap_or(0.0) * length;
-            let free = centre - half >= end + size * 0.6;
-            end = centre + half;
-            free
-        })
+    let ends = |tick: &Tick| {
+        let half = text::width(&tick.label, size) / 2.0;
+        let centre = axis.scale.share(tick.at).unwrap_or(0.0) * length;
+        (centre - half, centre + half)
     };
-    if let Ticks::Named(names) = &axis.ticks {
-        let level = labelled(axis, names.iter().map(|(at, _)| *at).collect());
-        let last = level.last().map_or(0.0, |tick| {
-            let centre = axis.scale.share(tick.at).unwrap_or(0.0) * length;
-            centre + text::width(&tick.label, size) / 2.0
-        });
-        if fits(&level) && last <= length {
-            return AxisTicks {
-                ticks: level,
-                ..AxisTicks::default()
-            };
-        }
-        return upright(axis, level, length, size);
-    }
-    choose(axis, fits)
-}
-
-/// Rotated names: all of them, or as many as fit.
-fn upright(axis: &Axis, mut names: Vec<Tick>, length: f64, size: f64) -> AxisTicks {
-    let (low, high) = axis.scale.ends();
-    let room = length / (high - low).max(1.0);
-    let every = (size * text::LINE_HEIGHT / room).ceil().max(1.0) as usize;
-    names = names.into_iter().step_by(every).collect();
-    for name in &mut names {
-        name.label = text::fitted_name(&name.label, size, size * NAME_MAX);
+    let fits = |ticks: &[Tick]| {
+        let ends = ticks.iter().map(ends);
+        let mut pairs = ends.clone().zip(ends.skip(1));
+        pairs.all(|((_, before), (after, _))| after >= before + size * 0.6)
+    };
+    let Ticks::Named(names) = &axis.ticks else {
+        return choose(axis, fits);
+    };
+    let mut ticks = labelled(axis, names.iter().map(|(at, _)| *at).collect());
+    let last = ticks.last().map_or(0.0, |tick| ends(tick).1);
+    let upwards = !fits(&ticks) || last > length;
+    if upwards {
+        let (low, high) = axis.scale.ends();
+        let room = length / (high - low).max(1.0);
+        let every = (size * text::LINE_HEIGHT / room).ceil().max(1.0) as usize;
+        ticks = shortened(ticks, size, every);
     }
     AxisTicks {
-        ticks: names,
+        ticks,
         minor: Vec::new(),
-        upwards: true,
+        upwards,
     }
+}
+
+/// Every so many of these names, none longer than a rotated one.
+fn shortened(names: Vec<Tick>, size: f64, every: usize) -> Vec<Tick> {
+    let shortened = names.into_iter().step_by(every).map(|tick| Tick {
+        label: text::fitted_name(&tick.label, size, size * NAME_MAX),
+        ..tick
+    });
+    shortened.collect()
 }
 
 /// Ticks along a vertical axis of `length` points.
@@ -123,23 +118,19 @@ pub(super) fn vertical(axis: &Axis, length: f64, size: f64) -> AxisTicks {
             .windows(2)
             .all(|pair| (pair[1] - pair[0]).abs() >= least)
     };
-    if let Ticks::Named(names) = &axis.ticks {
-        let mut ticks = labelled(axis, names.iter().map(|(at, _)| *at).collect());
-        for tick in &mut ticks {
-            tick.label = text::fitted_name(&tick.label, size, size * NAME_MAX);
-        }
-        let mut every = 1;
-        while !fits(&ticks.iter().cloned().step_by(every).collect::<Vec<_>>())
-            && every < ticks.len()
-        {
-            every += 1;
-        }
-        return AxisTicks {
-            ticks: ticks.into_iter().step_by(every).collect(),
-            ..AxisTicks::default()
-        };
+    let Ticks::Named(names) = &axis.ticks else {
+        return choose(axis, fits);
+    };
+    let ticks = labelled(axis, names.iter().map(|(at, _)| *at).collect());
+    let every = (1..ticks.len()).find(|every| {
+        let some: Vec<Tick> = ticks.iter().cloned().step_by(*every).collect();
+        fits(&some)
+    });
+    let every = every.unwrap_or(ticks.len().max(1));
+    AxisTicks {
+        ticks: shortened(ticks, size, every),
+        ..AxisTicks::default()
     }
-    choose(axis, fits)
 }
 
 /// The densest set of values whose labels fit.
