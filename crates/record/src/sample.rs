@@ -1,9 +1,7 @@
 //! The result of one trial and of each of its parts, the settings in force, and the latency that is shown.
 
 use std::fmt;
-use std::str::FromStr;
 
-use super::RingFlag;
 use crate::{DriveLog, Ended, Operation, RequestTime, RunRecord, ServedVerdict};
 use iolab_workload::counters::{Counters, SharedAccounts};
 use iolab_workload::cpus::Cpus;
@@ -369,18 +367,6 @@ impl Sample {
     pub fn command(&self) -> Option<String> {
         self.effective.command.as_ref()?;
         self.command_and_note()
-    }
-
-    pub(crate) fn effective_ring(&self) -> String {
-        let flags = self.effective.ring.iter();
-        let names: Vec<String> = flags.map(ToString::to_string).collect();
-        names.join(",")
-    }
-
-    pub(crate) fn put_effective_ring(&mut self, text: &str) -> bool {
-        let flags = text.split(',').filter(|name| !name.is_empty());
-        let flags = flags.map(RingFlag::from_str).collect::<Result<Vec<_>, _>>();
-        flags.map(|flags| self.effective.ring = flags).is_ok()
     }
 }
 

@@ -150,13 +150,10 @@ pub(super) fn file_fault(path: &Path, doing: &str, error: &std::io::Error) -> Er
 }
 
 fn with_kind(error: &std::io::Error, message: String) -> Error {
-    let kind = match error.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Kind::Failed,
-        _ => Kind::Usage,
-    };
-    if kind == Kind::Failed {
-        Error::failed(message)
-    } else {
-        Error::usage(message)
+    match error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+            Error::failed(message)
+        }
+        _ => Error::usage(message),
     }
 }

@@ -276,14 +276,11 @@ pub(crate) fn distrust(connection: &mut Connection, path: &Path) -> Result<()> {
     }
     drop(rows);
     drop(statement);
-    install(connection).map_err(wrong)
-}
-
-fn install(connection: &mut Connection) -> rusqlite::Result<()> {
-    connection.authorizer(Some(|step: AuthContext<'_>| match is_needed(&step) {
+    let authorizer = |step: AuthContext<'_>| match is_needed(&step) {
         true => Authorization::Allow,
         false => Authorization::Deny,
-    }))
+    };
+    connection.authorizer(Some(authorizer)).map_err(wrong)
 }
 
 fn is_needed(step: &AuthContext<'_>) -> bool {

@@ -331,8 +331,15 @@ fn effective() -> Columns {
         flag!("fixed_buffers", Sample, effective.fixed_buffers).doc(REGISTERED),
         Column::text(
             "ring_flags",
-            |s: &Sample| Some(s.effective_ring().into()),
-            |s, text| s.put_effective_ring(text),
+            |s: &Sample| {
+                let names: Vec<&str> = s.effective.ring.iter().map(|flag| flag.name()).collect();
+                Some(names.join(",").into())
+            },
+            |s, text| {
+                let flags = text.split(',').filter(|name| !name.is_empty());
+                let flags = flags.map(str::parse).collect::<Result<_, _>>();
+                flags.map(|flags| s.effective.ring = flags).is_ok()
+            },
         )
         .doc("how the ring of io_uring was set up: `sqpoll`, `single_issuer`, `defer_taskrun`, `coop_taskrun`, `iopoll`, `spin`, with commas between"),
         flag!("polled", Sample, effective.polled).doc("1: submissions or completions were polled for"),
