@@ -172,44 +172,36 @@ fn rows<'a>(
     quantity: Response,
 ) -> Vec<CellValues<'a>> {
     let own = &run.analysis().factors;
-    let level = |cell: &'a CellAnalysis, factor: &str| -> &'a str {
-        if factor == RUN {
-            return run.name;
+    let level = |cell: &'a CellAnalysis, factor: &str| match factor {
+        RUN => run.name,
+        _ => {
+            let found = own.iter().position(|name| name == factor);
+            found.map_or("", |i| cell.cell.levels.get(i).map_or("", String::as_str))
         }
-        let found = own.iter().position(|name| name == factor);
-        found
-            .and_then(|i| cell.cell.levels.get(i))
-            .map_or("", String::as_str)
     };
     let all = Values::of(run, quantity);
-    run.analysis()
-        .cells
-        .iter()
-        .filter_map(|cell| {
-            let values = all.of_cell(cell.cell.id);
-            Some(CellValues {
-                run: place,
-                cell,
-                levels: factors.iter().map(|factor| level(cell, factor)).collect(),
-                summary: summary(values)?,
-                values: values.to_vec(),
-                is_bound: run
-                    .level
-                    .is_some_and(|level| level.bounds.contains(&cell.cell.id)),
-            })
+    let row = |cell: &'a CellAnalysis| {
+        let id = cell.cell.id;
+        let values = all.of_cell(id);
+        Some(CellValues {
+            run: place,
+            cell,
+            levels: factors.iter().map(|factor| level(cell, factor)).collect(),
+            summary: summary(values)?,
+            values: values.to_vec(),
+            is_bound: run.level.is_some_and(|level| level.bounds.contains(&id)),
         })
-        .collect()
+    };
+    run.analysis().cells.iter().filter_map(row).collect()
 }
 
 fn no_values(runs: &[FigureRun<'_>], quantity: Response) -> Error {
-    let trials = runs.iter().any(|run| measured(run).next().is_some());
-    let what = labels::of_response(quantity);
-    if trials {
-        Error::usage(format!("no trial has a value of the {what}"))
-            .hint("choose another quantity with --y: throughput, elapsed")
-    } else {
-        nothing_measured(runs)
+    if runs.iter().all(|run| measured(run).next().is_none()) {
+        return nothing_measured(runs);
     }
+    let what = labels::of_response(quantity);
+    Error::usage(format!("no trial has a value of the {what}"))
+        .hint("choose another quantity with --y: throughput, elapsed")
 }
 
 /// Error for runs without a measured trial. Runs on a model cannot be finished.

@@ -192,6 +192,7 @@ pub fn default_kind(runs: &[FigureRun<'_>]) -> FigureKind {
 
 /// The kind of figure for what cells are as a whole.
 fn kind_of_cells(runs: &[FigureRun<'_>]) -> FigureKind {
+    let asked = |one: &Analysis| (one.experiment.clone(), one.factors.clone(), one.response);
     match runs {
         [run] if kinds::programs(runs).is_some() && !run.analysis().cells.is_empty() => {
             FigureKind::Ratio
@@ -202,7 +203,7 @@ fn kind_of_cells(runs: &[FigureRun<'_>]) -> FigureKind {
             Some(steady) if steady.is_of_cells() => FigureKind::Rounds,
             _ => FigureKind::Order,
         },
-        [a, b] if same_experiment(a.analysis(), b.analysis()) => FigureKind::Ratio,
+        [a, b] if asked(a.analysis()) == asked(b.analysis()) => FigureKind::Ratio,
         _ => FigureKind::Response,
     }
 }
@@ -215,10 +216,6 @@ fn is_soak(analysis: &Analysis) -> bool {
         trials.into_iter().any(|trial| trial.latency_over_time)
     };
     measured.peek().is_some() && measured.all(|cell| cell.n == 1 && keeps(cell))
-}
-
-fn same_experiment(a: &Analysis, b: &Analysis) -> bool {
-    a.experiment == b.experiment && a.factors == b.factors && a.response == b.response
 }
 
 impl Figure {

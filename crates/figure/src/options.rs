@@ -262,57 +262,33 @@ impl FigureKind {
     }
 }
 
-/// An option that changes what a figure shows. Titles and lengths suit every figure.
-pub(crate) struct Choice {
-    /// The option of the command line.
-    pub(crate) flag: &'static str,
-    /// The kinds that use the choice.
-    pub(crate) kinds: &'static [FigureKind],
-    /// Whether the choice differs from its default.
-    is_asked: fn(&Options) -> bool,
-}
+/// An option that changes what a figure shows: its name on the command line, the kinds that use it, and whether it differs from its
+/// default. Titles and lengths suit every figure.
+pub(crate) type Choice = (&'static str, &'static [FigureKind], fn(&Options) -> bool);
 
 /// All choices.
 pub(crate) const CHOICES: [Choice; 10] = {
-    const fn choice(
-        flag: &'static str,
-        kinds: &'static [FigureKind],
-        is_asked: fn(&Options) -> bool,
-    ) -> Choice {
-        Choice {
-            flag,
-            kinds,
-            is_asked,
-        }
-    }
     const ALONG_X: &[FigureKind] = &[Cells, Load, Ratio, PValues];
     const Y: &[FigureKind] = &[Cells, Load, Ratio, PValues, Order, Course];
     const PARTS: &[FigureKind] = &[Cells, Percentiles, Load, Course];
     const LOG_Y: &[FigureKind] = &[Cells, Percentiles, Load, Ratio, Order, Rounds, Course];
     const SIDES: &[FigureKind] = &[Ratio, PValues];
     [
-        choice("--x", ALONG_X, |o| o.x.is_some()),
-        choice("--y", Y, |o| o.y.is_some()),
-        choice("--series", PARTS, |o| o.series.is_some()),
-        choice("--facet", PARTS, |o| o.facet.is_some()),
-        choice("--log-x or --linear-x", ALONG_X, |o| o.log_x.is_some()),
-        choice("--log-y or --linear-y", LOG_Y, |o| o.log_y.is_some()),
-        choice("--center", &[Cells], |o| o.center != Center::default()),
-        choice("--points", &[Cells], |o| o.points),
-        choice("--by", SIDES, |o| o.by.is_some()),
+        ("--x", ALONG_X, |o| o.x.is_some()),
+        ("--y", Y, |o| o.y.is_some()),
+        ("--series", PARTS, |o| o.series.is_some()),
+        ("--facet", PARTS, |o| o.facet.is_some()),
+        ("--log-x or --linear-x", ALONG_X, |o| o.log_x.is_some()),
+        ("--log-y or --linear-y", LOG_Y, |o| o.log_y.is_some()),
+        ("--center", &[Cells], |o| o.center != Center::default()),
+        ("--points", &[Cells], |o| o.points),
+        ("--by", SIDES, |o| o.by.is_some()),
         // The margin decides the verdict of a mark.
-        choice("--margin", SIDES, |o| {
+        ("--margin", SIDES, |o| {
             o.margin.total_cmp(&Options::default().margin).is_ne()
         }),
     ]
 };
-
-impl Choice {
-    /// Whether a kind uses the choice.
-    pub(crate) fn suits(&self, kind: FigureKind) -> bool {
-        self.kinds.contains(&kind)
-    }
-}
 
 impl Options {
     /// Refuses a choice that a figure of this kind would ignore; `None` for the figure of an observation.
@@ -320,14 +296,14 @@ impl Options {
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the option and what suits.
     pub(crate) fn check(&self, kind: Option<FigureKind>) -> Result<()> {
-        let mut choices = CHOICES.iter().filter(|choice| (choice.is_asked)(self));
-        let ignored = choices.find(|choice| kind.is_none_or(|kind| !choice.suits(kind)));
-        let Some(choice) = ignored else {
+        let mut choices = CHOICES.iter().filter(|(_, _, is_asked)| is_asked(self));
+        let ignored = choices.find(|(_, kinds, _)| kind.is_none_or(|kind| !kinds.contains(&kind)));
+        let Some((flag, kinds, _)) = ignored else {
             return Ok(());
         };
         let (figure, suits) = match kind {
             Some(kind) => {
-                let kinds: Vec<String> = choice.kinds.iter().map(ToString::to_string).collect();
+                let kinds: Vec<String> = kinds.iter().map(ToString::to_string).collect();
                 let suits = format!("it suits --kind {}", kinds.join(", "));
                 (format!("a figure of the kind {kind}"), suits)
             }
@@ -336,7 +312,7 @@ impl Options {
                 "--title, --width and --height suit it".to_owned(),
             ),
         };
-        let what = format!("{figure} does not use {}", choice.flag);
+        let what = format!("{figure} does not use {}", flag);
         Err(Error::usage(what).hint(format!("leave it out; {suits}")))
     }
 }

@@ -2,6 +2,7 @@
 
 use iolab_workload::Result;
 
+use super::data::distinct;
 use super::scene::{Frame, Item, Paint, Scene, Shape, Text, lines as hatching, polyline};
 use super::scene::{Hatch, OUTLINE};
 use super::text::{fitted, fitted_name, width, wrapped};
@@ -100,9 +101,7 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText) -> Scene {
     if shown().any(|number| number.is_doubtful) {
         source.push_str(" Hatched: disturbed, suspended, or not served as asked.");
     }
-    let mut targets = shown().map(|number| number.target);
-    let first = targets.next();
-    if targets.any(|target| Some(target) != first) {
+    if distinct(shown().map(|number| number.target)).len() > 1 {
         source.push_str(" One colour per target.");
     }
     for (text, y, size, paint) in [
@@ -118,12 +117,7 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText) -> Scene {
         let y = TRUST_AT + TRUST * 1.35 * number as f64;
         items.push(text_at((MARGIN, y), TRUST, Paint::Ink, text));
     }
-    let mut columns: Vec<&str> = Vec::new();
-    for number in shown() {
-        if !columns.contains(&number.column.as_str()) {
-            columns.push(&number.column);
-        }
-    }
+    let columns = distinct(shown().map(|number| number.column.as_str()));
     let column = (room - NAMES) / columns.len().max(1) as f64;
     for (i, name) in columns.iter().enumerate() {
         let at = (MARGIN + NAMES + column * i as f64, ROWS.0 - 14.0);
@@ -262,19 +256,10 @@ fn line(ends: [(f64, f64); 2], paint: Paint) -> Item {
 
 /// The rows that are shown, each with its numbers.
 fn rows(numbers: &[PreviewNumber]) -> Vec<Vec<&PreviewNumber>> {
-    let mut rows: Vec<Vec<&PreviewNumber>> = Vec::new();
-    for number in numbers {
-        let is_its = |row: &&mut Vec<&PreviewNumber>| {
-            let key = |number: &'_ PreviewNumber| (number.row.clone(), number.row_note.clone());
-            row.first().is_some_and(|first| key(first) == key(number))
-        };
-        match rows.iter_mut().find(is_its) {
-            Some(row) => row.push(number),
-            None => rows.push(vec![number]),
-        }
-    }
-    rows.truncate(ROWS_MAX);
-    rows
+    let key = |number: &&PreviewNumber| (number.row.clone(), number.row_note.clone());
+    let keys = distinct(numbers.iter().map(|number| key(&number)));
+    let row = |own| numbers.iter().filter(|number| key(number) == own).collect();
+    keys.into_iter().take(ROWS_MAX).map(row).collect()
 }
 
 fn text_at(at: (f64, f64), size: f64, paint: Paint, text: impl Into<String>) -> Item {

@@ -71,18 +71,13 @@ impl Text {
         text::width(&self.text, self.size)
     }
 
-    /// The part of its length before its position, points.
-    fn before(&self, length: f64) -> f64 {
-        match self.anchor {
-            Anchor::Start => 0.0,
-            Anchor::Middle => length / 2.0,
-            Anchor::End => length,
-        }
-    }
-
     /// Start of its baseline.
     pub(super) fn start(&self) -> (f64, f64) {
-        let before = self.before(self.length());
+        let before = match self.anchor {
+            Anchor::Start => 0.0,
+            Anchor::Middle => self.length() / 2.0,
+            Anchor::End => self.length(),
+        };
         match self.upwards {
             true => (self.x, self.y + before),
             false => (self.x - before, self.y),
@@ -91,23 +86,17 @@ impl Text {
 
     /// The rectangle that it occupies, by the metrics of the font.
     pub(super) fn frame(&self) -> Frame {
-        let length = self.length();
-        let before = self.before(length);
+        let ((x, y), length) = (self.start(), self.length());
         let (up, down) = (self.size * text::CAP_HEIGHT, self.size * text::DESCENT);
-        if self.upwards {
-            Frame {
-                left: self.x - up,
-                top: self.y + before - length,
-                right: self.x + down,
-                bottom: self.y + before,
-            }
-        } else {
-            Frame {
-                left: self.x - before,
-                top: self.y - up,
-                right: self.x - before + length,
-                bottom: self.y + down,
-            }
+        let (left, top, right, bottom) = match self.upwards {
+            true => (x - up, y - length, x + down, y),
+            false => (x, y - up, x + length, y + down),
+        };
+        Frame {
+            left,
+            top,
+            right,
+            bottom,
         }
     }
 }
@@ -198,12 +187,10 @@ impl Shape {
 
     /// The marker of a point.
     pub(super) fn marker((x, y): (f64, f64), radius: f64, marker: Marker, hollow: bool) -> Self {
-        let outline = match corners(marker) {
-            None => circle((x, y), radius),
-            Some(corners) => {
-                let place = |(dx, dy): &(f64, f64)| (x + dx * radius, y + dy * radius);
-                polygon(&corners.iter().map(place).collect::<Vec<_>>())
-            }
+        let place = |(dx, dy): &(f64, f64)| (x + dx * radius, y + dy * radius);
+        let outline = match marker {
+            CIRCLE => circle((x, y), radius),
+            corners => polygon(&corners.iter().map(place).collect::<Vec<_>>()),
         };
         match hollow {
             true => {
@@ -447,64 +434,14 @@ pub(crate) const PAPER_DARK: &str = "#15171a";
 /// Dashes of the lines, in points. Together with the markers they distinguish the first twelve series even in grey.
 const DASHES: [&str; 4] = ["", "4 1.6", "1.2 1.6", "6 1.6 1.2 1.6"];
 
-/// Shape of a point. Each encloses an area, so that it can be hollow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Marker {
-    Circle,
-    Square,
-    Triangle,
-    Diamond,
-    TriangleDown,
-    Cross,
-    Plus,
-}
+/// Shape of a point: its corners around its centre, in units of its radius. Each encloses an area, so that it can be hollow. The
+/// areas are about equal, so that no series looks more important than another.
+pub(crate) type Marker = &'static [(f64, f64)];
 
-const MARKERS: [Marker; 7] = [
-    Marker::Circle,
-    Marker::Square,
-    Marker::Triangle,
-    Marker::Diamond,
-    Marker::TriangleDown,
-    Marker::Cross,
-    Marker::Plus,
-];
+/// The shape without corners.
+pub(crate) const CIRCLE: Marker = &[];
 
-const HATCHES: [Hatch; 4] = [Hatch::Plain, Hatch::Rising, Hatch::Falling, Hatch::Crossed];
-
-/// Index of the colour of a series.
-pub(crate) fn colour(place: usize) -> usize {
-    place % SERIES.len()
-}
-
-/// Dash of the line of a series; empty for a solid one. Consecutive series differ, so that their lines are distinguishable
-/// without colour.
-pub(crate) fn dash(place: usize) -> &'static str {
-    DASHES[place % DASHES.len()]
-}
-
-/// Hatching of the bars of a series. Consecutive series differ, and so do series of the same or of a similar
-/// colour.
-pub(crate) fn hatch(place: usize) -> Hatch {
-    HATCHES[place % HATCHES.len()]
-}
-
-/// Marker of a series: shifted by one in each round through the colours, so that points without a line differ.
-pub(crate) fn marker(place: usize) -> Marker {
-    MARKERS[(place + place / SERIES.len()) % MARKERS.len()]
-}
-
-/// Red, green and blue of a colour written `#rrggbb`.
-pub(crate) fn channels(colour: &str) -> [u8; 3] {
-    [1, 3, 5].map(|at| {
-        let hex = colour.get(at..at + 2);
-        hex.and_then(|hex| u8::from_str_radix(hex, 16).ok())
-            .unwrap_or(0)
-    })
-}
-
-/// Corners of a marker around its centre, in units of its radius; `None` for the circle. The areas are about equal, so
-/// that no series looks more important than another.
-pub(crate) fn corners(marker: Marker) -> Option<&'static [(f64, f64)]> {
+const MARKERS: [Marker; 7] = {
     const SQUARE: [(f64, f64); 4] = [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)];
     const TRIANGLE: [(f64, f64); 3] = [(0.0, -1.25), (1.15, 0.8), (-1.15, 0.8)];
     const TRIANGLE_DOWN: [(f64, f64); 3] = [(0.0, 1.25), (1.15, -0.8), (-1.15, -0.8)];
@@ -538,15 +475,42 @@ pub(crate) fn corners(marker: Marker) -> Option<&'static [(f64, f64)]> {
         (-0.57, -1.13),
         (0.0, -0.57),
     ];
-    match marker {
-        Marker::Circle => None,
-        Marker::Square => Some(&SQUARE),
-        Marker::Triangle => Some(&TRIANGLE),
-        Marker::Diamond => Some(&DIAMOND),
-        Marker::TriangleDown => Some(&TRIANGLE_DOWN),
-        Marker::Cross => Some(&CROSS),
-        Marker::Plus => Some(&PLUS),
-    }
+    [
+        CIRCLE, &SQUARE, &TRIANGLE, &DIAMOND, &TRIANGLE_DOWN, &CROSS, &PLUS,
+    ]
+};
+
+const HATCHES: [Hatch; 4] = [Hatch::Plain, Hatch::Rising, Hatch::Falling, Hatch::Crossed];
+
+/// Index of the colour of a series.
+pub(crate) fn colour(place: usize) -> usize {
+    place % SERIES.len()
+}
+
+/// Dash of the line of a series; empty for a solid one. Consecutive series differ, so that their lines are distinguishable
+/// without colour.
+pub(crate) fn dash(place: usize) -> &'static str {
+    DASHES[place % DASHES.len()]
+}
+
+/// Hatching of the bars of a series. Consecutive series differ, and so do series of the same or of a similar
+/// colour.
+pub(crate) fn hatch(place: usize) -> Hatch {
+    HATCHES[place % HATCHES.len()]
+}
+
+/// Marker of a series: shifted by one in each round through the colours, so that points without a line differ.
+pub(crate) fn marker(place: usize) -> Marker {
+    MARKERS[(place + place / SERIES.len()) % MARKERS.len()]
+}
+
+/// Red, green and blue of a colour written `#rrggbb`.
+pub(crate) fn channels(colour: &str) -> [u8; 3] {
+    [1, 3, 5].map(|at| {
+        let hex = colour.get(at..at + 2);
+        hex.and_then(|hex| u8::from_str_radix(hex, 16).ok())
+            .unwrap_or(0)
+    })
 }
 
 #[cfg(test)]

@@ -87,14 +87,10 @@ pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
     }
-    let mut cut: Vec<char> = text.chars().collect();
-    while cut.pop().is_some() {
-        let shortened = format!("{}…", cut.iter().collect::<String>().trim_end());
-        if width(&shortened, size) <= room {
-            return shortened;
-        }
-    }
-    String::new()
+    let shortened = |(end, _)| format!("{}…", text[..end].trim_end());
+    let mut fitting = text.char_indices().rev().map(shortened);
+    let fitting = fitting.find(|shortened| width(shortened, size) <= room);
+    fitting.unwrap_or_default()
 }
 
 /// The label of an axis, with the size at which it is written: smaller where it is wider than `room` points; where that is not

@@ -188,16 +188,6 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
     })
 }
 
-/// The label of the ratio, with the names of its sides where they are short.
-fn ratio_label(comparison: &Comparison) -> String {
-    let sides = format!("{} / {}", comparison.new, comparison.base);
-    if sides.chars().count() <= RATIO_LABEL_MAX {
-        sides
-    } else {
-        "Ratio, new / base".to_owned()
-    }
-}
-
 /// Whether the sides are two programs, for which the margins of the linkage study are drawn.
 fn is_programs(comparison: &Comparison) -> bool {
     comparison.response == Some(Response::Elapsed)
@@ -270,7 +260,12 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
         .iter()
         .any(|v| *v > RATIO_LINEAR_MAX || *v < 1.0 / RATIO_LINEAR_MAX);
     let scale = Scale::either(options.log_y.unwrap_or(far), &values);
-    let y = Axis::new(ratio_label(comparison), scale, Ticks::Number);
+    let sides = format!("{} / {}", comparison.new, comparison.base);
+    let label = match sides.chars().count() <= RATIO_LABEL_MAX {
+        true => sides,
+        false => "Ratio, new / base".to_owned(),
+    };
+    let y = Axis::new(label, scale, Ticks::Number);
     let mut panel = Panel::new(cells.along.axis.clone(), y);
     panel.weight = if single { 0.7 } else { 1.0 };
     panel.lines.push(line_across(1.0, ""));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::data::{Values, measured, nothing_measured};
-use super::super::model::{Axis, FigureModel, Look, Series, all_marks};
+use super::super::model::{FigureModel, Look, Series, all_marks};
 use super::super::options::Options;
 use super::super::{FigureRun, labels};
 use super::axis;
@@ -32,12 +32,16 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     }
     let relative = runs.iter().any(|run| run.analysis().cells.len() > 1);
     let noun = super::measured(runs, quantity);
-    let y = y_axis(
-        (quantity, &noun),
-        &super::values(&panels),
-        relative,
-        options,
-    );
+    let values = super::values(&panels);
+    let y = if relative {
+        let label = format!("{} / median of its cell", labels::capital(&noun));
+        axis::of_ratio(label, &values, &values, options)
+    } else {
+        let most = values.iter().copied().fold(0.0, f64::max);
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        // A drift of a few percent would not show on an axis from zero.
+        axis::named((quantity, &noun), &values, least < most / 2.0, options)
+    };
     let x = axis::counts("Trial, in the order of time", super::most_x(&panels));
     super::set_axes(&mut panels, &x, &y);
     for panel in panels.iter_mut().filter(|_| relative) {
@@ -65,23 +69,6 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         },
         ..FigureModel::of(panels)
     })
-}
-
-fn y_axis(
-    (quantity, noun): (Response, &str),
-    values: &[f64],
-    relative: bool,
-    options: &Options,
-) -> Axis {
-    if !relative {
-        let most = values.iter().copied().fold(0.0, f64::max);
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        // A drift of a few percent would not show on an axis from zero.
-        let from_zero = least < most / 2.0;
-        return axis::named((quantity, noun), values, from_zero, options);
-    }
-    let label = format!("{} / median of its cell", labels::capital(noun));
-    axis::of_ratio(label, values, values, options)
 }
 
 /// The trials of a run: a series per cell if there are few, otherwise one for all.

@@ -1,7 +1,9 @@
 //! Names at lines: of series, and of the vertical lines through a panel.
 
+use std::collections::BTreeMap;
+
 use super::super::model::{Arrangement, FigureModel, Look, Panel, Series};
-use super::super::scene::{Frame, Marker, Paint, Shape, Text};
+use super::super::scene::{Frame, Paint, Shape, Text};
 use super::super::text;
 use super::{Canvas, MARGIN, Sizes, marks};
 use crate::model::Along;
@@ -32,22 +34,16 @@ pub(super) fn with_direct_names<'a>(model: &'a FigureModel, canvas: &Canvas) -> 
     };
     let is_line = |series: &Series| matches!(series.look, Look::Line | Look::Curve);
     let mut series = panel.series.iter();
-    let suits = series.all(|series| !series.name.is_empty() && is_line(series))
+    // All lines end near the right edge.
+    let ends_right = |series: &Series| {
+        let end = series.points.last();
+        let share = end.and_then(|point| panel.x.scale.share(point.x));
+        share.is_some_and(|share| share > 0.9)
+    };
+    let suits = series.all(|own| !own.name.is_empty() && is_line(own) && ends_right(own))
         && (2..=DIRECT_MAX).contains(&panel.series.len())
-        && end_together(panel)
         && direct_width(panel, canvas.sizes) <= canvas.width * DIRECT_SHARE;
     suits.then_some(panel)
-}
-
-/// Whether all lines end near the right edge of the panel.
-fn end_together(panel: &Panel) -> bool {
-    panel.series.iter().all(|series| {
-        let end = series
-            .points
-            .last()
-            .and_then(|point| panel.x.scale.share(point.x));
-        end.is_some_and(|share| share > 0.9)
-    })
 }
 
 /// Width that the names take right of the panel.
@@ -124,18 +120,23 @@ impl LegendEntry<'_> {
 /// Draws the legend from `top` on; returns its end. Omits names that are at the lines.
 pub(super) fn draw(model: &FigureModel, direct: bool, canvas: &mut Canvas, top: f64) -> f64 {
     let mut entries: Vec<LegendEntry<'_>> = Vec::new();
-    let series = distinct(model);
+    let all = || model.panels.iter().flat_map(|panel| &panel.series);
+    let mut series: BTreeMap<usize, &Series> = BTreeMap::new();
+    for one in all() {
+        series.entry(one.place).or_insert(one);
+    }
     let needed = series.len() > 1 || model.arrangement == Arrangement::Stack;
-    if !direct && needed && series.iter().any(|series| !series.name.is_empty()) {
+    if !direct && needed && series.values().any(|series| !series.name.is_empty()) {
         if !model.legend.is_empty() {
             entries.push(LegendEntry::Heading(&model.legend));
         }
-        let named = series.into_iter().filter(|series| !series.name.is_empty());
+        let named = series
+            .into_values()
+            .filter(|series| !series.name.is_empty());
         entries.extend(named.map(LegendEntry::Series));
     }
     if !model.hollow.is_empty() {
-        let mut all = model.panels.iter().flat_map(|panel| &panel.series);
-        let bars = all.any(|series| matches!(series.look, Look::Bars { .. }));
+        let bars = all().any(|series| matches!(series.look, Look::Bars { .. }));
         entries.push(LegendEntry::Hollow(&model.hollow, bars));
     }
     if entries.is_empty() {
@@ -150,10 +151,15 @@ pub(super) fn draw(model: &FigureModel, direct: bool, canvas: &mut Canvas, top: 
             LegendEntry::Heading(_) => 0.0,
             _ => size * (SAMPLE + 0.5),
         };
-        let lines = name_lines(&entry.text(), size, room - sample);
+        let (name, room) = (entry.text(), room - sample);
+        let mut lines = text::wrapped(&name, size, room);
+        if lines.len() > LINES_MAX {
+            // Such as a path.
+            lines = vec![text::fitted_name(&name, size, room)];
+        }
         let widths = lines.iter().map(|line| text::width(line, size));
         let width = sample + widths.fold(0.0, f64::max);
-        if x > MARGIN && x + width > MARGIN + room {
+        if x > MARGIN && x + width > canvas.width - MARGIN {
             (x, y) = (MARGIN, y + line);
         }
         draw_entry(canvas, entry, &lines, (x, y), line);
@@ -161,27 +167,6 @@ pub(super) fn draw(model: &FigureModel, direct: bool, canvas: &mut Canvas, top: 
         y += line * lines.len().saturating_sub(1) as f64;
     }
     y + size * 0.6
-}
-
-/// A name in at most [`LINES_MAX`] lines. Longer names, such as paths, are shortened.
-fn name_lines(name: &str, size: f64, room: f64) -> Vec<String> {
-    let lines = text::wrapped(name, size, room);
-    match lines.len() <= LINES_MAX {
-        true => lines,
-        false => vec![text::fitted_name(name, size, room)],
-    }
-}
-
-/// The distinct series of all panels, in order.
-fn distinct(model: &FigureModel) -> Vec<&Series> {
-    let mut series: Vec<&Series> = Vec::new();
-    for one in model.panels.iter().flat_map(|panel| &panel.series) {
-        if !series.iter().any(|other| other.place == one.place) {
-            series.push(one);
-        }
-    }
-    series.sort_by_key(|series| series.place);
-    series
 }
 
 /// Draws an entry from the baseline of its first line on.
@@ -216,7 +201,7 @@ fn draw_entry(
                 box_sample(canvas, centre, middle, None);
             } else {
                 let at = (centre, middle);
-                canvas.shape(Shape::marker(at, marks::RADIUS, Marker::Circle, true));
+                canvas.shape(Shape::marker(at, marks::RADIUS, scene::CIRCLE, true));
             }
         }
         LegendEntry::Series(series) => {

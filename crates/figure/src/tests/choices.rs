@@ -35,14 +35,13 @@ fn options_that_a_figure_would_ignore_are_refused() {
         };
         let drawn = draw_as_asked(&runs, &plain).expect("drawn");
         let factor = records[0].experiment.factors.last().expect("a factor");
-        for choice in CHOICES {
-            let asked = with(choice.flag, &plain, factor);
-            let suits = choice.suits(plain.kind.expect("just set"));
-            if suits {
+        for (flag, kinds, _) in CHOICES {
+            let asked = with(flag, &plain, factor);
+            if kinds.contains(&plain.kind.expect("just set")) {
                 continue;
             }
             let ignored = draw(&runs, &asked).expect("drawn");
-            assert_eq!(ignored.scene, drawn.scene, "{name} uses {}", choice.flag);
+            assert_eq!(ignored.scene, drawn.scene, "{name} uses {flag}");
             let error = draw_as_asked(&runs, &asked).unwrap_err();
             assert!(error.to_string().contains("does not use"), "{error}");
         }
