@@ -84,22 +84,18 @@ impl AnalysedRun {
             if !is_of_one || !self.analysis.response.is_latency() {
                 return Vec::new();
             }
-            let asks = |operation: &Operation| {
+            let asked = Operation::ALL.iter().filter(|operation| {
                 let mut cells = self.analysis.cells.iter();
-                cells.any(|cell| self.analysis.asks(cell, *operation))
-            };
-            let by = |operation: &Operation| {
+                cells.any(|cell| self.analysis.asks(cell, **operation))
+            });
+            let each = asked.map(|operation| {
                 let timed = |number| match self.record.timed(number) {
                     ShownLatency::Own => ShownLatency::Own,
                     ShownLatency::Of(_) => ShownLatency::Of(*operation),
                 };
                 (*operation, analyse_timed(&self.record, timed))
-            };
-            Operation::ALL
-                .iter()
-                .filter(|one| asks(one))
-                .map(by)
-                .collect()
+            });
+            each.collect()
         })
     }
 }

@@ -40,7 +40,8 @@ use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::KEYS;
 use iolab_record::{
-    Cell, Ended, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, ShownLatency, TargetKind,
+    Cell, Ended, ExperimentRecord, LatencySummary, RunRecord, RunStatus, Sample, ServedBy,
+    ShownLatency, TargetKind,
 };
 
 /// Fewest requests of a trial whose 99th percentile is reported: with fewer, its 95 % interval has no upper end (see
@@ -150,23 +151,18 @@ impl CellAnalysis {
         self.of[of].map(|summary| summary.median)
     }
 
-    /// Whether enough trials for an interval were measured, but too few of them with enough requests for a value.
-    pub fn lacks_requests(&self) -> bool {
-        self.n >= TRIALS_MIN && self.values.len() < TRIALS_MIN
+    /// Whether it has a requested rate, and no trial missed it.
+    pub fn keeps_rate(&self) -> bool {
+        let report = self.rate_report.as_ref();
+        report.is_some_and(|report| report.not_held == 0)
     }
-
     /// Whether a requested rate decides throughput and IOPS: all workers have one, and no trial missed it.
     pub fn is_paced(&self) -> bool {
-        let paced = |cell: &Self| {
-            cell.rate_report
-                .as_ref()
-                .is_some_and(|rate| rate.not_held == 0)
-        };
         match self.groups.as_slice() {
             [own @ .., _all] if self.rate_report.is_none() => {
-                own.iter().all(|group| paced(&group.cell))
+                own.iter().all(|group| group.cell.keeps_rate())
             }
-            _ => paced(self),
+            _ => self.keeps_rate(),
         }
     }
 
@@ -346,7 +342,7 @@ pub(crate) fn analyse_timed(
         }),
         experiment: record.experiment.name.clone(),
         question: record.experiment.question.clone(),
-        response: context.response,
+        response: record.experiment.response,
         response_group: record.experiment.response_group.clone(),
         timed: timed(record.asked_group().unwrap_or(0)),
         factors: record.experiment.factors.clone(),
@@ -390,17 +386,11 @@ pub(crate) fn analyse_timed(
 /// Properties of the run that the analysis of each cell needs.
 struct Context<'a> {
     record: &'a RunRecord,
-    response: Response,
     /// The latency that whole trials show; groups have their own.
     timed: ShownLatency,
-    trials_min: usize,
     seeks_precision: bool,
     /// Whether a budget of writes ends trials.
     caps_writes: bool,
-    precision_goal: f64,
-    floor_ns: Option<f64>,
-    clock_cost_ns: Option<f64>,
-    clock_resolution_ns: Option<f64>,
     cpus: Option<u32>,
     /// Number of hosts on which the processes of the run were.
     hosts: u32,
@@ -411,19 +401,19 @@ impl<'a> Context<'a> {
     fn of(record: &'a RunRecord, definition: Option<&Experiment>, timed: ShownLatency) -> Self {
         Self {
             record,
-            response: record.experiment.response,
             timed,
-            trials_min: record.experiment.trials_min as usize,
-            precision_goal: record.experiment.precision,
             seeks_precision: definition
                 .is_none_or(|experiment| experiment.design.seeks_precision()),
             caps_writes: definition.is_some_and(|experiment| experiment.design.writes.is_some()),
-            floor_ns: record.run.floor_ns,
-            clock_cost_ns: record.run.clock_cost_ns,
-            clock_resolution_ns: record.run.clock_resolution_ns,
             cpus: Surroundings::of(&record.environment).cpus,
             hosts: groups::hosts(record),
         }
+    }
+    fn experiment(&self) -> &'a ExperimentRecord {
+        &self.record.experiment
+    }
+    fn trials_min(&self) -> usize {
+        self.experiment().trials_min as usize
     }
 
     fn cell(
@@ -450,10 +440,11 @@ impl<'a> Context<'a> {
                 tail_blocks.push(trial.block);
             }
         }
-        let (measured, blocks) = values[self.response].clone();
+        let shown = self.experiment().response;
+        let (measured, blocks) = values[shown].clone();
         let (iops_values, iops_blocks) = values[Response::Iops].clone();
         let of = values.map(|(values, _)| summary(&values));
-        let response = of[self.response];
+        let response = of[shown];
         CellAnalysis {
             cell: cell.clone(),
             n: ok.len(),
@@ -472,10 +463,7 @@ impl<'a> Context<'a> {
             tail: summary(&tail_ratios),
             tail_ratios,
             tail_blocks,
-            rate_report: cell
-                .spec
-                .only_trial()
-                .and_then(|trial| CellRate::of(&ok, trial, timed)),
+            rate_report: CellRate::of(cell, &ok, timed),
             concurrency: Concurrency::of(cell, &ok, &accounting),
             efficiency: None,
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
@@ -489,7 +477,11 @@ impl<'a> Context<'a> {
             drives: CellDrives::of(&ok),
             disturbance: CellDisturbance::of(&accounting, &ok),
             overwritten: None,
-            clock_resolution_ns: self.clock_resolution_ns.filter(|_| !is_peer(cell)),
+            clock_resolution_ns: self
+                .record
+                .run
+                .clock_resolution_ns
+                .filter(|_| !is_peer(cell)),
             precision: response.as_ref().and_then(Summary::precision),
             gap: gap.map(str::to_owned),
             peer_command: peer_command(cell, &ok),

@@ -10,7 +10,7 @@ use crate::claim::effect::{confidence, median_within};
 use crate::curve::{Curve, Point, by_size};
 use crate::in_threads;
 use crate::io_limit::MachineThreshold;
-use iolab_stats::{Interval, LatencyBandwidth, fit_latency_bandwidth, fit_piecewise};
+use iolab_stats::{Breakpoint, Interval, LatencyBandwidth, fit_latency_bandwidth, fit_piecewise};
 
 /// Fewest sizes of a curve for which a bend can be distinguished from scatter.
 const POINTS_MIN: usize = 8;
@@ -47,12 +47,9 @@ pub struct Bend {
     pub thresholds: Vec<MachineThreshold>,
 }
 
-impl Bend {
-    /// Whether the ends of its interval are within a factor of 4.
-    fn is_placed(&self) -> bool {
-        let narrow = |interval: Interval| interval.high <= INTERVAL_RATIO_MAX * interval.low;
-        self.interval.is_some_and(narrow)
-    }
+/// Whether the ends of an interval are within a factor of 4.
+fn is_placed(interval: &Interval) -> bool {
+    interval.high <= INTERVAL_RATIO_MAX * interval.low
 }
 
 /// The curves over `bs` with enough sizes for bends, in the order of the definition.
@@ -66,21 +63,13 @@ pub fn bendable(analysis: &Analysis) -> Vec<Curve<'_>> {
 /// compute it once and pass it on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bends(Vec<OfCurve>);
-
-/// The bends of one curve, identified by its fixed levels.
-#[derive(Debug, Clone, PartialEq)]
-struct OfCurve {
-    held: Vec<String>,
-    bends: Vec<Bend>,
-}
+/// The fixed levels of one curve, which identify it, and its bends.
+type OfCurve = (Vec<String>, Vec<Bend>);
 
 impl Bends {
     /// Finds the bends with [`iolab_stats::fit_piecewise`], seeded by the run's seed so that the result is deterministic.
     pub fn of(analysis: &Analysis) -> Self {
-        let of_curve = |curve: &Curve<'_>| OfCurve {
-            bends: find(analysis, curve),
-            held: curve.held.clone(),
-        };
+        let of_curve = |curve: &Curve<'_>| (curve.held.clone(), find(analysis, curve));
         let curves = bendable(analysis);
         let points = curves.iter().map(|curve| curve.points.len());
         let fitted = points.sum::<usize>() * RESAMPLES;
@@ -90,48 +79,42 @@ impl Bends {
     /// The bends of one of the [`bendable`] curves that are shown, in ascending order: those whose interval
     /// spans at most a factor of 4. Empty for other curves.
     pub fn placed_on(&self, curve: &Curve<'_>) -> impl Iterator<Item = &Bend> {
-        let own = self.0.iter().find(|of| of.held == curve.held);
-        let bends = own.into_iter().flat_map(|of| &of.bends);
-        bends.filter(|bend| bend.is_placed())
+        let own = self.0.iter().find(|(held, _)| *held == curve.held);
+        let bends = own.into_iter().flat_map(|(_, bends)| bends);
+        bends.filter(|bend| bend.interval.as_ref().is_some_and(is_placed))
     }
 
     /// The bends of all curves, curve by curve.
     pub fn iter(&self) -> impl Iterator<Item = &Bend> {
-        self.0.iter().flat_map(|of| &of.bends)
+        self.0.iter().flat_map(|(_, bends)| bends)
     }
 }
 
 fn find(analysis: &Analysis, curve: &Curve<'_>) -> Vec<Bend> {
-    let trials: Vec<(f64, Vec<f64>)> = curve
-        .points
-        .iter()
-        .map(|point| (point.size as f64, point.cell.values.clone()))
-        .collect();
+    let trials = curve.points.iter();
+    let trials = trials.map(|point| (point.size as f64, point.cell.values.clone()));
+    let trials: Vec<(f64, Vec<f64>)> = trials.collect();
     let bends = fit_piecewise(&trials, BENDS_MAX, RESAMPLES, analysis.seed).unwrap_or_default();
-    bends
-        .into_iter()
-        .map(|breakpoint| Bend {
-            size: breakpoint.x,
-            interval: breakpoint.interval,
-            slope_before: breakpoint.slope_before,
-            slope_after: breakpoint.slope_after,
-            thresholds: breakpoint.interval.map_or_else(Vec::new, |interval| {
-                within(&interval, &analysis.machine_thresholds)
-            }),
-        })
-        .collect()
-}
-
-fn within(interval: &Interval, thresholds: &[MachineThreshold]) -> Vec<MachineThreshold> {
-    if interval.high > INTERVAL_RATIO_MAX * interval.low {
-        return Vec::new();
-    }
-    let holds = |bytes: u64| (interval.low..=interval.high).contains(&(bytes as f64));
-    thresholds
-        .iter()
-        .filter(|threshold| holds(threshold.bytes))
-        .copied()
-        .collect()
+    let bend = |found: Breakpoint| {
+        let placed = found.interval.filter(is_placed);
+        let holds = |threshold: &&MachineThreshold| {
+            let bytes = threshold.bytes as f64;
+            placed.is_some_and(|ends| (ends.low..=ends.high).contains(&bytes))
+        };
+        Bend {
+            size: found.x,
+            interval: found.interval,
+            slope_before: found.slope_before,
+            slope_after: found.slope_after,
+            thresholds: analysis
+                .machine_thresholds
+                .iter()
+                .filter(holds)
+                .copied()
+                .collect(),
+        }
+    };
+    bends.into_iter().map(bend).collect()
 }
 
 /// Time of a request as `t0 + size / bandwidth`, in ns and bytes, fitted to the medians of a curve of
@@ -140,19 +123,16 @@ fn within(interval: &Interval, thresholds: &[MachineThreshold]) -> Vec<MachineTh
 /// `None` with more than one request in flight (times overlap), with too few trials for an interval, or if the
 /// error at any size exceeds a quarter of the time.
 pub fn fixed_cost(analysis: &Analysis, curve: &Curve<'_>) -> Option<LatencyBandwidth> {
-    let one_at_a_time = curve
-        .points
-        .iter()
-        .all(|point| point.cell.cell.trial().in_flight_of_all() == 1);
+    let in_flight = |point: &Point<'_>| point.cell.cell.trial().in_flight_of_all();
+    let one_at_a_time = curve.points.iter().all(|point| in_flight(point) == 1);
     if analysis.response != Response::Throughput || !one_at_a_time {
         return None;
     }
-    let sizes: Vec<f64> = curve.points.iter().map(|point| point.size as f64).collect();
-    let times: Vec<f64> = curve
-        .points
-        .iter()
-        .map(|point| point.size as f64 * 1e3 / point.summary.median)
-        .collect();
+    let points = curve.points.iter().map(|point| {
+        let size = point.size as f64;
+        (size, size * 1e3 / point.summary.median)
+    });
+    let (sizes, times): (Vec<f64>, Vec<f64>) = points.unzip();
     let fit = fit_latency_bandwidth(&sizes, &times)?;
     let confidence = confidence(curve.points.len());
     let error = |point: &Point<'_>| {
@@ -184,10 +164,8 @@ const LARGE: u64 = 64 << 10;
 /// bytes, or 1. Duplicates after rounding are dropped.
 pub fn finer_sizes(analysis: &Analysis, finer: u32, unit: u64) -> Vec<u64> {
     let curves = by_size(analysis, "bs");
-    let grid: BTreeSet<u64> = curves
-        .iter()
-        .flat_map(|curve| curve.points.iter().map(|point| point.size))
-        .collect();
+    let points = curves.iter().flat_map(|curve| &curve.points);
+    let grid: BTreeSet<u64> = points.map(|point| point.size).collect();
     let grid: Vec<u64> = grid.into_iter().collect();
     let mut gaps = Gaps {
         grid: &grid,

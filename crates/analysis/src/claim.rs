@@ -47,6 +47,7 @@ use comparison::{random_across_runs, targets_across_runs};
 use iolab_workload::json;
 use iolab_workload::region_state::FaultKind;
 use iolab_workload::response::Response;
+pub(crate) use series::id;
 
 pub use answers::{Aspect, Programs};
 pub use best::choices;
@@ -143,7 +144,7 @@ impl Claim {
         let cells = analysis.cells.iter().filter(|cell| shows(cell));
         Self {
             is_of_run: true,
-            ..Self::new(kind, cells.map(|cell| series::id(run, cell)).collect())
+            ..Self::new(kind, cells.map(|cell| id(run, cell)).collect())
         }
     }
 
@@ -247,9 +248,9 @@ pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
         .iter()
         .enumerate()
         .map(|(place, run)| of_run(run, place));
-    let mut each: Vec<Vec<Claim>> = each.collect();
+    let each: Vec<Vec<Claim>> = each.collect();
     let lengths: Vec<usize> = each.iter().map(Vec::len).collect();
-    let mut all: Vec<Claim> = each.drain(..).flatten().collect();
+    let mut all: Vec<Claim> = each.into_iter().flatten().collect();
     // Both write out all settings of every cell, to find pairs in different runs.
     if runs.len() > 1 {
         all.extend(random_across_runs(runs).into_iter().map(Claim::from));
@@ -258,11 +259,11 @@ pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
     contradictions::reconcile(&mut all, runs);
     best::among_settings(&mut all);
     let mut all = all.into_iter();
+    let each = lengths
+        .into_iter()
+        .map(|length| all.by_ref().take(length).collect());
     OfRuns {
-        each: lengths
-            .into_iter()
-            .map(|length| all.by_ref().take(length).collect())
-            .collect(),
+        each: each.collect(),
         across: all.collect(),
     }
 }
@@ -276,7 +277,7 @@ pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
 fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     // Its cells are variants of two: what else tells them apart was chosen, and is not the question.
     if let Some((again, suspects)) = causes::causes(run) {
-        let cells = run.cells.iter().map(|cell| series::id(place, cell));
+        let cells = run.cells.iter().map(|cell| id(place, cell));
         return of_causes(again, suspects, &cells.collect::<Vec<_>>());
     }
     let mut all = Vec::new();

@@ -67,10 +67,9 @@ impl Better {
 
 impl From<Response> for Better {
     fn from(response: Response) -> Self {
-        if response.is_time() {
-            Better::Lower
-        } else {
-            Better::Higher
+        match response.is_time() {
+            true => Self::Lower,
+            false => Self::Higher,
         }
     }
 }
@@ -96,8 +95,6 @@ pub struct Criteria {
     pub tests: Vec<HypothesisTest>,
     /// Direction in which values are better, if the response does not say.
     pub better: Better,
-    /// Numbers of trials for which p values are also computed, from the first ones of each side.
-    pub repeats: Vec<usize>,
     /// Whether to judge two runs by the scatter of the trials within them. Runs of an unchanged machine differ by more.
     pub within_run: bool,
 }
@@ -179,8 +176,6 @@ pub struct TestResult {
     pub test: HypothesisTest,
     /// p of all values of both sides.
     pub p: Option<f64>,
-    /// p of the first values of both sides, for each number in [`Criteria::repeats`].
-    pub p_first: Vec<Option<f64>>,
 }
 
 /// One cell, compared.
@@ -343,10 +338,8 @@ impl Comparison {
             ReplicationUnit::OneRunEach
         };
         let pairs = matched.pairs(is_one_run);
-        let blocks: Vec<_> = pairs
-            .iter()
-            .filter_map(|pair| pair.within_blocks.as_ref())
-            .collect();
+        let blocks = pairs.iter().filter_map(|pair| pair.within_blocks.as_ref());
+        let blocks: Vec<_> = blocks.collect();
         let together = Pair {
             within_blocks: Some(matching::merge_blocks(&blocks)),
             against: SideDoubts::of_any(pairs.iter().map(|pair| &pair.against)),
@@ -410,15 +403,15 @@ impl Comparison {
         new: Vec<f64>,
         terms: Criteria,
     ) -> Self {
-        let pairs = vec![Pair {
+        let pairs = [Pair {
             base,
             new,
             ..Pair::default()
         }];
-        let [base_name, new_name] = names;
+        let [base, new] = names;
         Self {
-            base: base_name,
-            new: new_name,
+            base,
+            new,
             cells: judge::compare(&pairs, &terms, ReplicationUnit::Numbers),
             intervals: judge::intervals(&pairs),
             terms,
@@ -446,10 +439,8 @@ impl Comparison {
 
     /// Number of cells with this verdict.
     pub fn count(&self, verdict: CellVerdict) -> usize {
-        self.cells
-            .iter()
-            .filter(|cell| cell.verdict == verdict)
-            .count()
+        let cells = self.cells.iter();
+        cells.filter(|cell| cell.verdict == verdict).count()
     }
 
     /// The conclusion over all cells.
@@ -466,10 +457,8 @@ impl Comparison {
 
     /// Number of cells with drift on a side, where the tests of all cells and sides are one family.
     pub fn drifting(&self) -> usize {
-        let sides = self
-            .cells
-            .iter()
-            .flat_map(|c| [c.base.drift_p, c.new.drift_p]);
+        let cells = self.cells.iter();
+        let sides = cells.flat_map(|c| [c.base.drift_p, c.new.drift_p]);
         let p: Vec<f64> = sides.map(|p| p.unwrap_or(1.0)).collect();
         let adjusted = holm(&p).unwrap_or_default();
         let drifts = |pair: &&[f64]| pair.iter().any(|p| *p < ALPHA);

@@ -13,13 +13,14 @@ use iolab_workload::trial::TrialSpec;
 fn needs_consent(record: &RunRecord) -> bool {
     let kinds: Vec<TargetKind> = record.target_kinds().collect();
     let is_existing = |kind: &TargetKind| kind.is_existing();
-    let any: &dyn Fn(Option<&TargetName>) -> bool = &|_| true;
     let writes = |cell: &Cell| {
-        let on = match record.target_of(cell) {
-            Some(number) => kinds.get(number).is_some_and(is_existing),
-            None => true,
-        };
-        on && cell.spec.trials_on(any).into_iter().any(TrialSpec::writes)
+        let target = record.target_of(cell);
+        target.is_none_or(|number| kinds.get(number).is_some_and(is_existing))
+            && cell
+                .spec
+                .trials_on(&|_: Option<&TargetName>| true)
+                .into_iter()
+                .any(TrialSpec::writes)
     };
     let is_prepared =
         || definition(record).is_ok_and(|definition| definition.design.precondition.writes());
@@ -76,13 +77,8 @@ impl NeededConsent {
             ranks => ["mpirun -n ", &ranks.to_string(), " "].concat(),
         };
         let files: Vec<_> = files.iter().map(|file| shell_word(file)).collect();
-        [
-            &launcher,
-            "iolab resume ",
-            &files.join(" "),
-            &self.to_string(),
-        ]
-        .concat()
+        let files = files.join(" ");
+        [&launcher, "iolab resume ", &files, &self.to_string()].concat()
     }
 
     /// Consent that two runs need together.
@@ -99,15 +95,10 @@ impl NeededConsent {
 /// Options of a command, with a space before each.
 impl fmt::Display for NeededConsent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            destroys_data,
-            changes_system,
-            runs_programs,
-        } = *self;
         for (is_needed, option) in [
-            (destroys_data, " --destroy-data"),
-            (changes_system, " --change-system"),
-            (runs_programs, " --run-programs"),
+            (self.destroys_data, " --destroy-data"),
+            (self.changes_system, " --change-system"),
+            (self.runs_programs, " --run-programs"),
         ] {
             if is_needed {
                 f.write_str(option)?;

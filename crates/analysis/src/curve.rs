@@ -41,12 +41,10 @@ pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a
     let mut places: HashMap<Vec<String>, usize> = HashMap::new();
     for cell in &analysis.cells {
         let spec = &cell.cell.spec;
-        let Some(summary) = cell.response.filter(|_| spec.is_comparable(spec)) else {
+        let is_known = spec.is_comparable(spec) && !spec.unknown.contains(factor);
+        let Some(summary) = cell.response.filter(|_| is_known) else {
             continue;
         };
-        if spec.unknown.contains(factor) {
-            continue;
-        }
         let held = held_levels(analysis, cell, |i, _| i == swept);
         let point = Point {
             size: match factor {
@@ -83,13 +81,9 @@ pub fn held_levels(
     cell: &CellAnalysis,
     left_out: impl Fn(usize, &str) -> bool,
 ) -> Vec<String> {
-    analysis
-        .factors
-        .iter()
-        .zip(&cell.cell.levels)
-        .enumerate()
-        .filter(|(i, (factor, _))| !left_out(*i, factor))
-        .map(|(_, (factor, level))| level_label(factor, level))
+    let levels = analysis.factors.iter().zip(&cell.cell.levels).enumerate();
+    let held = levels.filter(|(i, (factor, _))| !left_out(*i, factor));
+    held.map(|(_, (factor, level))| level_label(factor, level))
         .collect()
 }
 

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::analysis::DoubtKind;
+use crate::trial_values::median_of;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_stats::median;
-use iolab_workload::counters::{Bottom, DeviceStat, amplifies_writes};
+use iolab_workload::counters::{Bottom, DeviceStat, Pressure, amplifies_writes};
 use iolab_workload::trial::{CacheState, TrialSpec};
 
 use iolab_record::{Cell, DriveLog, Residency, RunRecord, Sample, ServedBy};
@@ -39,7 +40,7 @@ const CONTENDED_WAIT_MAX: f64 = 0.05;
 /// Largest share of a trial's bytes that storage may have carried if memory served the trial.
 const CARRIED_MAX: f64 = 0.05;
 /// Limit of the share of the CPU time spent waiting for the next period of a quota.
-const QUOTA_WAIT_MAX: f64 = 0.01;
+pub(crate) const QUOTA_WAIT_MAX: f64 = 0.01;
 /// Limit of preemptions per second and worker, where the kernel does not report pressure.
 const PREEMPTIONS_MAX: f64 = 100.0;
 /// A preempted worker waits for about one time slice of the others, s (`base_slice_ns` of the kernel's scheduler).
@@ -47,7 +48,7 @@ const SLICE_S: f64 = 3e-3;
 /// Fewest preemptions for a rate.
 const PREEMPTIONS_MIN: u64 = 100;
 /// Limit of the time of outstanding write-back, over the timed span.
-const OWED_MAX: f64 = 0.05;
+pub(crate) const OWED_MAX: f64 = 0.05;
 /// Limit of owed time for direct writes, as a share: a sync takes a file system some time by itself.
 const OWED_BY_STORAGE_MAX: f64 = 0.25;
 /// Smaller differences between the two clocks are jitter, ns.
@@ -152,14 +153,14 @@ pub(crate) fn of_trials(record: &RunRecord) -> impl Fn(&Sample) -> bool {
 impl CellDisturbance {
     /// Whether others used the device or the CPUs, a quota held iolab back, or the machine slept.
     pub fn is_from_outside(&self) -> bool {
-        let found = [
-            self.traffic_of_others(),
-            self.cpus_taken(),
-            self.stolen(),
-            self.held_by_quota(),
-            self.slept(),
+        let outside = [
+            DoubtKind::OtherTraffic,
+            DoubtKind::CpuContended,
+            DoubtKind::Steal,
+            DoubtKind::CpuQuota,
+            DoubtKind::Suspended,
         ];
-        found.iter().any(Option::is_some)
+        outside.iter().any(|what| what.extent(self).is_some())
     }
 
     /// Time that the machine was suspended, or iolab stopped, ns; `None` for none.
@@ -170,16 +171,6 @@ impl CellDisturbance {
     /// The share of others in the device's traffic, if it gets a flag.
     pub fn traffic_of_others(&self) -> Option<f64> {
         self.others.filter(|share| *share > BEYOND_OURS)
-    }
-
-    /// The share of the time in which a drive throttled itself, if it gets a flag.
-    pub(crate) fn throttled_itself(&self) -> Option<f64> {
-        self.throttled.filter(|share| *share > BEYOND_OURS)
-    }
-
-    /// Bytes fetched over bytes requested, if the read-ahead of the kernel gets a flag.
-    pub(crate) fn fetched_ahead(&self) -> Option<f64> {
-        self.read_ahead.filter(|ratio| *ratio > 1.0 + BEYOND_OURS)
     }
 
     /// Whether requests reach the device in pieces.
@@ -193,18 +184,8 @@ impl CellDisturbance {
         // The sync may have waited for others that used the device.
         let owed = self
             .owed_by_storage
-            .filter(|_| self.traffic_of_others().is_none());
-        owed.filter(|share| *share > OWED_BY_STORAGE_MAX)
-    }
-
-    /// Owed time of buffered writes as a share of the timed span, if it gets a flag.
-    pub(crate) fn write_back_owed(&self) -> Option<f64> {
-        self.owed.filter(|share| *share > OWED_MAX)
-    }
-
-    /// Share of the time in which workers waited for a CPU, or, where that is not known, tasks of the machine.
-    pub(crate) fn waited_for_cpus(&self) -> Option<f64> {
-        self.worker_wait.or(self.cpu_stall)
+            .filter(|share| *share > OWED_BY_STORAGE_MAX);
+        owed.filter(|_| self.traffic_of_others().is_none())
     }
 
     /// The share of the time that other programs took from the workers on the CPUs, if it gets a flag: what workers
@@ -232,11 +213,6 @@ impl CellDisturbance {
     /// The share of the CPU time used by other guests, if it gets a flag.
     pub fn stolen(&self) -> Option<f64> {
         self.steal.filter(|share| *share > STEAL_MAX)
-    }
-
-    /// The share of the time of all CPUs in which the CPU quota was used up, if it gets a flag.
-    pub fn held_by_quota(&self) -> Option<f64> {
-        self.quota_wait.filter(|share| *share > QUOTA_WAIT_MAX)
     }
 }
 
@@ -292,80 +268,49 @@ impl CellDisturbance {
     /// The conditions around the measured trials of a cell.
     pub(crate) fn of(cell: &Accounting, trials: &[&Sample]) -> Self {
         let preempted = |s: &Sample| s.counters.usage.involuntary_switches;
-        let [
-            others,
-            read_ahead,
-            steal,
-            cpu_stall,
-            io_stall,
-            memory_stall,
-            quota_wait,
-            throttled,
-            worker_wait,
-            wait_for_others,
-            preemptions,
-        ] = pooled(trials, |s| {
-            let elapsed = s.elapsed_ns as f64;
-            let of_time = |part: Option<u64>| Some((part? as f64, elapsed));
-            let pressure = &s.counters.pressure;
-            [
-                cell.others(s),
-                cell.fetched(s),
-                of_time(pressure.steal_ns),
-                of_time(pressure.cpu_stall_ns),
-                of_time(pressure.io_stall_ns),
-                of_time(pressure.memory_stall_ns),
-                of_time(pressure.throttled_ns),
-                of_time(throttled_ns(s)),
-                s.run_delay_ns
-                    .map(|waited| (waited as f64, elapsed * cell.threads)),
-                cell.wait_for_others(s),
-                Some((preempted(s) as f64 * 1e9, elapsed * cell.workers)),
-            ]
-        });
-        let [
-            ios_per_request,
-            device_mean_ns,
-            buffer_pieces,
-            owed_sync_ns,
-            owed,
-            empty,
-        ] = medians(trials, |s| {
-            let ios = cell.ios_per_request(s);
-            let owed = s.region.owed_sync_ns.map(|ns| ns as f64);
-            [
-                ios,
-                ios.and_then(|_| device_mean_ns(s)),
-                cell.buffer_pieces(s),
-                owed,
-                owed.filter(|_| s.elapsed_ns > 0)
-                    .map(|ns| ns / s.elapsed_ns as f64),
-                s.region.empty_share(cell.region),
-            ]
+        let of_time = |part: &dyn Fn(&Sample) -> Option<u64>| {
+            pooled(trials, |s| Some((part(s)? as f64, s.elapsed_ns as f64)))
+        };
+        let of_pressure =
+            |part: fn(&Pressure) -> Option<u64>| of_time(&|s| part(&s.counters.pressure));
+        let worker_wait = |s: &Sample| {
+            let whole = s.elapsed_ns as f64 * cell.threads;
+            Some((s.run_delay_ns? as f64, whole))
+        };
+        let preemptions = |s: &Sample| {
+            let whole = s.elapsed_ns as f64 * cell.workers;
+            Some((preempted(s) as f64 * 1e9, whole))
+        };
+        let device_mean_ns = |s: &Sample| cell.ios_per_request(s).and_then(|_| device_mean_ns(s));
+        let owed_ns = |s: &Sample| s.region.owed_sync_ns.map(|ns| ns as f64);
+        let owed = median_of(trials, |s| {
+            let owed = owed_ns(s).filter(|_| s.elapsed_ns > 0);
+            owed.map(|ns| ns / s.elapsed_ns as f64)
         });
         let of_cpus = f64::from(cell.around.cpus.unwrap_or(1).max(1));
         // What the cache of a drive still holds is not write-back: the kernel has written it.
         let by_storage = !cell.writes_buffered && !cell.around.amplifies_writes;
         Self {
-            others,
-            read_ahead,
-            ios_per_request,
-            device_mean_ns,
-            buffer_pieces,
-            steal: steal.map(|share| of_all_time(share / of_cpus)),
-            cpu_stall: cpu_stall.map(of_all_time),
-            io_stall: io_stall.map(of_all_time),
-            memory_stall: memory_stall.map(of_all_time),
-            quota_wait: quota_wait.map(|share| share / of_cpus),
-            throttled: throttled.map(of_all_time),
-            worker_wait: worker_wait.map(of_all_time),
-            wait_for_others: wait_for_others.map(of_all_time),
-            preemptions: preemptions.filter(|_| sum(trials, preempted) >= PREEMPTIONS_MIN),
+            others: pooled(trials, |s| cell.others(s)),
+            read_ahead: pooled(trials, |s| cell.fetched(s)),
+            ios_per_request: median_of(trials, |s| cell.ios_per_request(s)),
+            device_mean_ns: median_of(trials, device_mean_ns),
+            buffer_pieces: median_of(trials, |s| cell.buffer_pieces(s)),
+            steal: of_pressure(|all| all.steal_ns).map(|share| of_all_time(share / of_cpus)),
+            cpu_stall: of_pressure(|all| all.cpu_stall_ns).map(of_all_time),
+            io_stall: of_pressure(|all| all.io_stall_ns).map(of_all_time),
+            memory_stall: of_pressure(|all| all.memory_stall_ns).map(of_all_time),
+            quota_wait: of_pressure(|all| all.throttled_ns).map(|share| share / of_cpus),
+            throttled: of_time(&throttled_ns).map(of_all_time),
+            worker_wait: pooled(trials, worker_wait).map(of_all_time),
+            wait_for_others: pooled(trials, |s| cell.wait_for_others(s)).map(of_all_time),
+            preemptions: pooled(trials, preemptions)
+                .filter(|_| sum(trials, preempted) >= PREEMPTIONS_MIN),
             suspended_ns: sum(trials, slept_ns),
-            owed_sync_ns,
+            owed_sync_ns: median_of(trials, owed_ns),
             owed: owed.filter(|_| cell.writes_buffered),
             owed_by_storage: owed.filter(|_| by_storage),
-            empty,
+            empty: median_of(trials, |s| s.region.empty_share(cell.region)),
         }
     }
 }
@@ -375,34 +320,11 @@ fn of_all_time(share: f64) -> f64 {
     share.min(1.0)
 }
 
-/// Ratios of two sums over the trials that have both parts of a ratio.
-fn pooled<const N: usize>(
-    trials: &[&Sample],
-    of: impl Fn(&Sample) -> [Option<(f64, f64)>; N],
-) -> [Option<f64>; N] {
-    let mut sums = [(0.0, 0.0); N];
-    for sample in trials {
-        for (sum, parts) in sums.iter_mut().zip(of(sample)) {
-            if let Some((part, whole)) = parts {
-                *sum = (sum.0 + part, sum.1 + whole);
-            }
-        }
-    }
-    sums.map(|(part, whole)| (whole > 0.0).then(|| part / whole))
-}
-
-/// Medians over the trials that have a value.
-fn medians<const N: usize>(
-    trials: &[&Sample],
-    of: impl Fn(&Sample) -> [Option<f64>; N],
-) -> [Option<f64>; N] {
-    let mut values = [const { Vec::new() }; N];
-    for sample in trials {
-        for (values, value) in values.iter_mut().zip(of(sample)) {
-            values.extend(value);
-        }
-    }
-    values.map(|values| median(&values))
+/// Ratio of two sums over the trials that have both parts of it.
+fn pooled(trials: &[&Sample], of: impl Fn(&Sample) -> Option<(f64, f64)>) -> Option<f64> {
+    let parts = trials.iter().filter_map(|s| of(s));
+    let (part, whole) = parts.fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+    (whole > 0.0).then(|| part / whole)
 }
 
 /// The sum over all trials, saturating, since a foreign file may have any numbers.
@@ -444,8 +366,7 @@ impl Accounting {
 
     /// The share of others in the device's traffic during a trial.
     pub(crate) fn share_of_others(&self, sample: &Sample) -> Option<f64> {
-        let [share] = pooled(&[sample], |sample| [self.others(sample)]);
-        share
+        pooled(&[sample], |sample| self.others(sample))
     }
 
     /// Bytes that the device and the disks below it transferred for others, and the largest of their totals and the
@@ -484,13 +405,11 @@ impl Accounting {
             true => u64::MAX,
             false => journal,
         };
-        let beyond = device.read_bytes.saturating_sub(ours.read_bytes);
-        let beyond = beyond.saturating_add(
-            device
-                .write_bytes
-                .saturating_sub(written)
-                .saturating_sub(added),
-        );
+        let beyond = device
+            .write_bytes
+            .saturating_sub(written)
+            .saturating_sub(added);
+        let beyond = beyond.saturating_add(device.read_bytes.saturating_sub(ours.read_bytes));
         let carried = device.read_bytes.saturating_add(device.write_bytes);
         let (below, carried_below) = sample.counters.bottom.map_or((0, 0), |disks| {
             let all = disks.stat.read_bytes.saturating_add(disks.stat.write_bytes);
@@ -540,10 +459,8 @@ impl Accounting {
 
     /// Physically contiguous pieces in the buffer of a request; `None` where unknown, and where no device received it.
     fn buffer_pieces(&self, sample: &Sample) -> Option<f64> {
-        let piece = sample
-            .counters
-            .buffer_piece_bytes
-            .filter(|bytes| *bytes > 0)?;
+        let piece = sample.counters.buffer_piece_bytes;
+        let piece = piece.filter(|bytes| *bytes > 0)?;
         // With several sizes of requests it is unknown whose buffers have such pieces.
         let bs = self.bs.filter(|_| self.is_direct)?;
         Some((bs as f64 / piece as f64).max(1.0))
@@ -552,11 +469,8 @@ impl Accounting {
 
 /// Whether memory served a trial, whose process read and wrote `carried` bytes of storage.
 fn is_of_memory(sample: &Sample, carried: u64) -> bool {
-    let served_by = sample.verdict.served_by;
-    let is_memory = matches!(
-        served_by,
-        ServedBy::PageCache | ServedBy::Hole | ServedBy::NotStorage
-    );
+    let memory = [ServedBy::PageCache, ServedBy::Hole, ServedBy::NotStorage];
+    let is_memory = memory.contains(&sample.verdict.served_by);
     is_memory && carried as f64 <= CARRIED_MAX * sample.bytes() as f64
 }
 

@@ -172,19 +172,16 @@ impl Doubts {
                 let is_open = is_open(cell, &sample.verdict);
                 let verdict = &sample.verdict;
                 let source = is_open.then(|| Doubt::of_source(verdict.served_by, &verdict.reason));
-                let all = not_synced(cell)
-                    .chain(unsynced(cell, sample))
+                let of_writes = not_synced(cell).chain(unsynced(cell, sample));
+                let all = of_writes
                     .chain(source)
                     .chain(disturbances(cell, sample, &accounting));
                 all.for_each(|doubt| found.add(sample.id, doubt));
             }
         }
-        let all = unflushed.iter().flat_map(|samples| samples.iter());
-        if all
-            .clone()
-            .any(|sample| sample.operations.sync.requests > 0)
-        {
-            all.for_each(|sample| found.add(sample.id, DoubtKind::NeverFlushed.into()));
+        let all = || unflushed.iter().flat_map(|samples| samples.iter());
+        if all().any(|sample| sample.operations.sync.requests > 0) {
+            all().for_each(|sample| found.add(sample.id, DoubtKind::NeverFlushed.into()));
         }
         found
     }
@@ -230,10 +227,8 @@ impl Doubts {
         without: impl FnOnce(&BTreeSet<i64>) -> bool,
     ) -> Vec<&Doubt> {
         let against = self.against(direction);
-        let concerned: BTreeSet<i64> = against
-            .iter()
-            .flat_map(|doubt| doubt.samples.iter().copied())
-            .collect();
+        let concerned = against.iter().flat_map(|doubt| &doubt.samples);
+        let concerned: BTreeSet<i64> = concerned.copied().collect();
         match !against.is_empty() && concerned.len() < self.trials && without(&concerned) {
             true => Vec::new(),
             false => against,

@@ -9,9 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
-use crate::claim::effect::{
-    Difference, Estimate, MARGIN_UP, confidence, difference, judge, within_run,
-};
+use crate::claim::effect::{Difference, Estimate, MARGIN_UP, confidence, judge, within_run};
 use crate::curve::{self, held_levels};
 use crate::doubt::{Direction, Doubt, SideDoubts};
 use crate::gaps::MoreTrials;
@@ -103,23 +101,12 @@ pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
         return Vec::new();
     }
     let comparisons = of_level(analysis, factor, base).count() * others.len();
-    let family = Family {
-        confidence: confidence(comparisons),
-        pairs: others.len(),
-    };
+    let confidence = confidence(comparisons);
+    let of = |base: &CellAnalysis, new: &CellAnalysis| point((base, new), confidence, others.len());
     let pairs = others
         .iter()
-        .flat_map(|new| pairs_of(analysis, factor, (base, new), family));
+        .flat_map(|new| pairs_of(analysis, factor, (base, new), &of));
     pairs.collect()
-}
-
-/// Comparisons that share an error rate.
-#[derive(Debug, Clone, Copy)]
-struct Family {
-    /// The confidence of each interval.
-    confidence: f64,
-    /// Pairs of programs.
-    pairs: usize,
 }
 
 /// Levels of other factors, the sizes that have them, and the cells of these.
@@ -130,7 +117,7 @@ fn pairs_of(
     analysis: &Analysis,
     factor: &str,
     (base, new): (&str, &str),
-    family: Family,
+    point: &dyn Fn(&CellAnalysis, &CellAnalysis) -> SizePoint,
 ) -> Vec<ProgramPair> {
     let mut alike: Vec<Alike<'_>> = Vec::new();
     for cell in of_level(analysis, factor, base) {
@@ -140,7 +127,7 @@ fn pairs_of(
             continue;
         };
         let held = held_levels(analysis, cell, |_, name| name == factor || name == "region");
-        let point = point(cell, partner, family);
+        let point = point(cell, partner);
         match alike.iter_mut().find(|(other, ..)| *other == held) {
             Some((_, points, cells)) => {
                 points.push(point);
@@ -222,19 +209,11 @@ impl SizePoint {
     /// The answer at this size. A difference shown to be within the least margin counts as none; the other margins count
     /// only where no difference is shown.
     pub fn answer(&self) -> ProgramAnswer {
-        let mut within = (0..MARGINS.len())
-            .rev()
-            .filter(|margin| self.is_equivalent(*margin));
-        let tightest = within.next();
+        let tightest = (0..MARGINS.len()).rfind(|margin| self.is_equivalent(*margin));
         match self.difference {
-            _ if tightest == Some(MARGINS.len() - 1) => {
-                ProgramAnswer::Equivalent(MARGINS.len() - 1)
-            }
-            Difference::Higher => ProgramAnswer::Slower,
-            Difference::Lower => ProgramAnswer::Faster,
-            Difference::Equivalent | Difference::NotFound | Difference::CannotTell => {
-                tightest.map_or(ProgramAnswer::CannotTell, ProgramAnswer::Equivalent)
-            }
+            Difference::Higher if tightest != Some(MARGINS.len() - 1) => ProgramAnswer::Slower,
+            Difference::Lower if tightest != Some(MARGINS.len() - 1) => ProgramAnswer::Faster,
+            _ => tightest.map_or(ProgramAnswer::CannotTell, ProgramAnswer::Equivalent),
         }
     }
 
@@ -270,13 +249,13 @@ fn of_level<'a>(
     level: &'a str,
 ) -> impl Iterator<Item = &'a CellAnalysis> {
     let at = analysis.factors.iter().position(|name| name == factor);
-    analysis
-        .cells
-        .iter()
-        .filter(move |c| at.is_some_and(|at| c.cell.levels.get(at).is_some_and(|l| l == level)))
+    let is_at = move |cell: &&CellAnalysis| Some(cell.cell.levels.get(at?)? == level);
+    let cells = analysis.cells.iter();
+    cells.filter(move |cell| is_at(cell) == Some(true))
 }
 
-fn point(base: &CellAnalysis, new: &CellAnalysis, family: Family) -> SizePoint {
+/// The comparison at one size, at this confidence of its interval, of one of some pairs of programs.
+fn point((base, new): (&CellAnalysis, &CellAnalysis), confidence: f64, pairs: usize) -> SizePoint {
     let (a, b) = (base.values.as_slice(), new.values.as_slice());
     let first = |count: usize| {
         let (a, b) = (a.get(..count)?, b.get(..count)?);
@@ -286,15 +265,12 @@ fn point(base: &CellAnalysis, new: &CellAnalysis, family: Family) -> SizePoint {
         })
     };
     let medians = base.response.zip(new.response);
-    let ratio = within_run(base, new, family.confidence);
+    let ratio = within_run(base, new, confidence);
     // Each pair has its own sequence of tests.
-    let of_all = |p: f64| (p * family.pairs as f64).min(1.0);
+    let of_all = |p: f64| (p * pairs as f64).min(1.0);
     let against = SideDoubts::of_cells(base, new, Response::Elapsed);
-    let (difference, doubts) = ratio
-        .as_ref()
-        .map_or((Difference::CannotTell, Vec::new()), |ratio| {
-            judge(ratio, 0.0, &against, false)
-        });
+    let judged = ratio.map(|ratio| judge(&ratio, 0.0, &against, false));
+    let (difference, doubts) = judged.unwrap_or((Difference::CannotTell, Vec::new()));
     SizePoint {
         size: base.cell.trial().region,
         medians_ns: medians.map(|(a, b)| (a.median, b.median)),
@@ -347,11 +323,8 @@ pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
     };
     // Uses the family of the comparisons of all preparations, so that both give the same intervals.
     let first = analysis.cells.first().and_then(init_of);
-    let others = analysis
-        .cells
-        .iter()
-        .filter(|cell| !cell.values.is_empty() && init_of(cell) != first);
-    let confidence = confidence(others.count());
+    let is_other = |cell: &&CellAnalysis| !cell.values.is_empty() && init_of(cell) != first;
+    let confidence = confidence(analysis.cells.iter().filter(is_other).count());
     let point = |untouched: &CellAnalysis| {
         let held = curve::held(analysis, untouched, is_compared);
         let mut zeroed = with(BufferInit::Zeroed);
@@ -383,20 +356,18 @@ fn prepared_point(
     held: Vec<(String, String)>,
     confidence: f64,
 ) -> Option<PreparationPoint> {
-    let p = |n: usize| {
-        let (a, b) = (untouched.values.get(..n)?, zeroed.values.get(..n)?);
-        welch(a, b)
-    };
+    let p = |n: usize| welch(untouched.values.get(..n)?, zeroed.values.get(..n)?);
     let faults = (untouched.minor_faults?, zeroed.minor_faults?);
     let elapsed = |cell: &CellAnalysis| cell.median(Response::Elapsed);
     let slower = elapsed(untouched)? - elapsed(zeroed)?;
     let more = faults.0 - faults.1;
     let ratio = within_run(zeroed, untouched, confidence)?;
+    let against = SideDoubts::of_cells(zeroed, untouched, Response::Throughput);
     Some(PreparationPoint {
         bs: untouched.cell.trial().bs,
         held,
         medians: (untouched.response?.median, zeroed.response?.median),
-        difference: difference(&ratio, MARGIN_UP, (zeroed, untouched), Response::Throughput).0,
+        difference: judge(&ratio, MARGIN_UP, &against, true).0,
         ratio,
         p: FIRST_TRIALS.map(p),
         faults,

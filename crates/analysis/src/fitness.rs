@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::doubt::{Direction, Doubt, DoubtKind, Doubts};
 use crate::io_limit::ReachedLimit;
+use crate::trial_values::distinct;
 use iolab_record::environment::Environment;
 use iolab_record::{Cell, RunRecord, SampleLatency};
 use iolab_stats::{CLUSTERS_MIN, CONFIDENCE, share_bounds};
@@ -117,12 +118,11 @@ impl UnseenStalls {
 impl Judged {
     /// Whether the level holds, before doubts.
     pub fn reasoned(&self) -> ReasonedAnswer {
-        match (self.answer, self.open) {
-            (Answer::Yes, _) => ReasonedAnswer::Yes,
-            (Answer::No, _) => ReasonedAnswer::No,
-            (Answer::CannotTell, open) => {
-                let kind = open.unwrap_or(DoubtKind::NoTrial);
-                ReasonedAnswer::CannotTell(vec![kind])
+        match self.answer {
+            Answer::Yes => ReasonedAnswer::Yes,
+            Answer::No => ReasonedAnswer::No,
+            Answer::CannotTell => {
+                ReasonedAnswer::CannotTell(vec![self.open.unwrap_or(DoubtKind::NoTrial)])
             }
         }
     }
@@ -196,13 +196,8 @@ impl ReasonedAnswer {
             (Self::No, _) | (_, Self::No) => Self::No,
             (Self::Yes, other) => other,
             (open, Self::Yes) => open,
-            (Self::CannotTell(mut reasons), Self::CannotTell(others)) => {
-                for reason in others {
-                    if !reasons.contains(&reason) {
-                        reasons.push(reason);
-                    }
-                }
-                Self::CannotTell(reasons)
+            (Self::CannotTell(reasons), Self::CannotTell(others)) => {
+                Self::CannotTell(distinct(reasons.into_iter().chain(others)))
             }
         }
     }
@@ -386,20 +381,24 @@ impl Verdicts {
         latencies: impl IntoIterator<Item = Result<SampleLatency>>,
     ) -> Result<Self> {
         let evidence = Evidence::of_cells(record, latencies)?;
-        let measured = record
-            .cells
-            .iter()
-            .filter_map(|cell| Some((cell, evidence.get(&cell.id)?)));
-        let cells = measured.map(|(cell, evidence)| {
+        let cells = record.cells.iter().filter_map(|cell| {
+            let evidence = evidence.get(&cell.id)?;
+            let rate = cell
+                .trial()
+                .rate()
+                .map(|rate| level_label("rate", &rate.to_string()));
             let name = match record.experiment.factors.as_slice() {
-                [] => cell
-                    .trial()
-                    .rate()
-                    .map_or_else(String::new, |rate| level_label("rate", &rate.to_string())),
+                [] => rate.unwrap_or_default(),
                 factors => cell_label(factors, &cell.levels),
             };
             let environment = record.environment_of(cell);
-            CellAnswer::of(name, cell, evidence, &environment, levels.all())
+            Some(CellAnswer::of(
+                name,
+                cell,
+                evidence,
+                &environment,
+                levels.all(),
+            ))
         });
         Ok(Self {
             cells: cells.collect(),

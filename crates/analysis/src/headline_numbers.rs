@@ -1,32 +1,37 @@
 //! The most commonly compared numbers: sequential access in large blocks and random access in small ones, reads and writes, from
 //! all given runs.
 
+use iolab_workload::named;
 use iolab_workload::trial::{Backend, Pattern, SyncPolicy, TrialSpec};
 
 use iolab_record::Operation;
 
 use crate::analysis::{Analysis, CellAnalysis, Latency, OperationNumbers, Response};
-use crate::claim::CellId;
+use crate::claim::{CellId, id};
 use crate::timeline::{Gradual, TrialShift};
+use crate::trial_values::distinct;
 
-/// The order of the accesses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AccessOrder {
-    /// One block after the other.
-    Sequential,
-    /// In random order.
-    Random,
+named! {
+    /// The order of the accesses.
+    #[derive(PartialOrd, Ord)]
+    pub enum AccessOrder: "order" {
+        /// One block after the other.
+        Sequential = "Sequential",
+        /// In random order.
+        Random = "Random",
+    }
 }
-
-/// The operation of the accesses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AccessOperation {
-    /// Reads.
-    Read,
-    /// Writes that complete when the device has accepted them.
-    Write,
-    /// Writes that complete when they are durable.
-    DurableWrite,
+named! {
+    /// The operation of the accesses.
+    #[derive(PartialOrd, Ord)]
+    pub enum AccessOperation: "operation" {
+        /// Reads.
+        Read = "read",
+        /// Writes that complete when the device has accepted them.
+        Write = "write",
+        /// Writes that complete when they are durable.
+        DurableWrite = "durable write",
+    }
 }
 
 /// A cell that represents one kind of access.
@@ -74,9 +79,6 @@ pub struct HeadlineRate {
 const IOPS_UP_TO: u64 = 64 << 10;
 
 impl AccessOrder {
-    /// Both orders of access.
-    pub const ALL: [Self; 2] = [Self::Sequential, Self::Random];
-
     /// The I/O size commonly compared, bytes. The nearest measured size represents it.
     fn size(self) -> u64 {
         match self {
@@ -84,37 +86,12 @@ impl AccessOrder {
             Self::Random => 4 << 10,
         }
     }
-
-    /// Name of the order in a heading.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sequential => "Sequential",
-            Self::Random => "Random",
-        }
-    }
-}
-
-impl AccessOperation {
-    /// All operations.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::DurableWrite];
-
-    /// Name of the operation in a heading.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::DurableWrite => "durable write",
-        }
-    }
 }
 
 impl HeadlineCell<'_> {
     /// Identifies its cell among the runs.
     pub fn id(&self) -> CellId {
-        CellId {
-            run: self.run,
-            cell: self.cell.cell.id,
-        }
+        id(self.run, self.cell)
     }
 
     /// Throughput for large blocks, IOPS for small ones.
@@ -141,10 +118,8 @@ impl HeadlineCell<'_> {
         let gradual = self
             .gradual
             .map(|found| (found.first_mb_s, found.last_mb_s));
-        let shift = self.shift;
-        shift
-            .map(|shift| (shift.first_mb_s(), shift.last().throughput_mb_s))
-            .or(gradual)
+        let ends = |shift: &TrialShift| (shift.first_mb_s(), shift.last().throughput_mb_s);
+        self.shift.map(ends).or(gradual)
     }
 
     /// Requests in flight.
@@ -192,28 +167,20 @@ impl<'a> HeadlineNumbers<'a> {
                 rows.filter_map(move |cell| candidate(run, analysis, cell))
             })
             .collect();
-        let mut targets: Vec<&str> = Vec::new();
-        for row in &all {
-            if !targets.contains(&row.target) {
-                targets.push(row.target);
-            }
-        }
         let mut rows = Vec::new();
-        for (target, order) in targets
-            .iter()
-            .flat_map(|t| AccessOrder::ALL.map(|order| (*t, order)))
-        {
-            let mut of_order = Vec::new();
-            for operation in AccessOperation::ALL {
-                let kind = |row: &&HeadlineCell<'a>| {
-                    (row.target, row.order, row.operation) == (target, order, operation)
+        for target in distinct(all.iter().map(|row| row.target)) {
+            for order in AccessOrder::ALL {
+                let of_operation = |operation: &AccessOperation| {
+                    let own = all.iter().copied().filter(|row| {
+                        (row.target, &row.order, &row.operation) == (target, order, operation)
+                    });
+                    chosen(&own.collect::<Vec<_>>())
                 };
-                of_order.extend(chosen(
-                    &all.iter().filter(kind).copied().collect::<Vec<_>>(),
-                ));
+                let mut of_order: Vec<_> =
+                    AccessOperation::ALL.iter().flat_map(of_operation).collect();
+                of_order.sort_by_key(|row| std::cmp::Reverse(row.in_flight()));
+                rows.extend(of_order);
             }
-            of_order.sort_by_key(|row| std::cmp::Reverse(row.in_flight()));
-            rows.extend(of_order);
         }
         Self { rows }
     }
@@ -273,23 +240,16 @@ fn chosen<'a>(candidates: &[HeadlineCell<'a>]) -> Vec<HeadlineCell<'a>> {
         let ratio = row.cell.cell.trial().bs as f64 / row.order.size() as f64;
         ratio.log2().abs()
     };
-    let Some(nearest) = candidates
-        .iter()
-        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
-    else {
-        return Vec::new();
-    };
-    let bs = nearest.cell.cell.trial().bs;
+    let bs = |row: &HeadlineCell<'_>| row.cell.cell.trial().bs;
+    let all = candidates.iter();
+    let nearest = all
+        .clone()
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)));
     let mut rows: Vec<HeadlineCell<'a>> = Vec::new();
-    for row in candidates
-        .iter()
-        .filter(|row| row.cell.cell.trial().bs == bs)
-    {
+    for row in all.filter(|row| Some(bs(row)) == nearest.map(bs)) {
         let rank = |row: &HeadlineCell<'_>| (row.cell.is_device(), row.run);
-        match rows
-            .iter_mut()
-            .find(|other| other.in_flight() == row.in_flight())
-        {
+        let mut known = rows.iter_mut();
+        match known.find(|other| other.in_flight() == row.in_flight()) {
             Some(other) if rank(row) > rank(other) => *other = *row,
             Some(_) => {}
             None => rows.push(*row),
@@ -297,14 +257,10 @@ fn chosen<'a>(candidates: &[HeadlineCell<'a>]) -> Vec<HeadlineCell<'a>> {
     }
     if rows.len() > 2 {
         let value = |row: &&HeadlineCell<'_>| row.rate().map_or(0.0, |rate| rate.value);
-        let least = rows.iter().min_by_key(|row| row.in_flight()).copied();
-        let fastest = rows
-            .iter()
-            .max_by(|a, b| value(a).total_cmp(&value(b)))
-            .copied();
-        let ends = [least, fastest].into_iter().flatten();
-        let kept: Vec<u64> = ends.map(|row| row.in_flight()).collect();
-        rows.retain(|row| kept.contains(&row.in_flight()));
+        let least = rows.iter().map(HeadlineCell::in_flight).min();
+        let fastest = rows.iter().max_by(|a, b| value(a).total_cmp(&value(b)));
+        let kept = [least, fastest.map(HeadlineCell::in_flight)];
+        rows.retain(|row| kept.contains(&Some(row.in_flight())));
     }
     rows
 }

@@ -46,19 +46,9 @@ impl FiledRun<'_> {
 pub struct RunCriteria {
     /// The smallest change that matters, a share; equivalence is shown within it.
     pub margin: f64,
-    /// Kind of changes to report.
-    pub looks_for: ReportedChanges,
-    /// Fewest runs of the base that a cell is judged by.
-    pub base_min: usize,
-}
-
-/// Kind of changes that a comparison reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReportedChanges {
-    /// Changes in both directions that exceed the margin, or equivalence.
-    Changes,
-    /// Changes of any size: a gate.
-    AnyChange,
+    /// For a gate, which reports changes of any size: the fewest runs of the base that a cell is judged by. Otherwise
+    /// changes that exceed the margin are reported, or equivalence.
+    pub gate: Option<usize>,
 }
 
 impl Comparison {
@@ -133,19 +123,17 @@ fn known<'a>(side: &[Option<&'a CellAnalysis>]) -> Vec<&'a CellAnalysis> {
 
 /// The median of each run; `None` for a run without one.
 fn medians(side: &[Option<&CellAnalysis>]) -> Vec<Option<f64>> {
-    let median = |cell: &Option<&CellAnalysis>| Some(cell.as_ref()?.response?.median);
-    side.iter()
-        .map(|cell| median(cell).filter(|median| *median > 0.0))
+    let median = |cell: &Option<&CellAnalysis>| Some((*cell)?.response?.median);
+    let medians = side.iter().map(median);
+    medians
+        .map(|median| median.filter(|median| *median > 0.0))
         .collect()
 }
 
 /// The most frequent origin of the bytes, over the trials of all runs.
 fn served_of(cells: &[Option<&CellAnalysis>]) -> Option<ServedBy> {
     let mut places: BTreeMap<ServedBy, usize> = BTreeMap::new();
-    let of_runs = cells
-        .iter()
-        .flatten()
-        .filter_map(|cell| cell.served.as_ref());
+    let of_runs = cells.iter().flatten().flat_map(|cell| &cell.served);
     for (place, trials) in of_runs.flat_map(|served| &served.trials) {
         *places.entry(*place).or_default() += trials;
     }
@@ -187,18 +175,19 @@ pub fn judge(
     better: Better,
     terms: &RunCriteria,
 ) -> (Vec<CellComparison>, Option<CellComparison>) {
-    let contrast = |cell: &RunCell| cell.contrast(terms.base_min);
+    let contrast = |cell: &RunCell| cell.contrast(terms.gate.unwrap_or(1));
     let contrasts: Vec<Option<Contrast>> = cells.iter().map(contrast).collect();
     let together = merge_cells(cells);
     let overall = together.as_ref().map(contrast);
     let known = contrasts.iter().flatten().count() as f64;
     // All cells together have the weight of the single cells together: a change of a machine affects most of its
     // cells.
-    let weights = if overall.flatten().is_some() {
-        2.0 * known
-    } else {
-        known
-    };
+    let weights = known
+        * if overall.flatten().is_some() {
+            2.0
+        } else {
+            1.0
+        };
     let judged = |cell: &RunCell, contrast: Option<Contrast>, share: f64| {
         let level = ALPHA * share;
         let interval = contrast.and_then(|c| c.interval(1.0 - level));
@@ -223,9 +212,9 @@ pub fn judge(
             )
         }
     };
-    let of_cells = cells.iter().zip(&contrasts);
+    let of_cells = cells.iter().zip(contrasts);
     let of_cells = of_cells
-        .map(|(cell, contrast)| judged(cell, *contrast, 1.0 / weights))
+        .map(|(cell, contrast)| judged(cell, contrast, 1.0 / weights))
         .collect();
     let overall = together.as_ref().zip(overall);
     let overall = overall.map(|(cell, contrast)| judged(cell, contrast, known / weights));
@@ -270,18 +259,16 @@ fn merge_cells(cells: &[RunCell]) -> Option<RunCell> {
     if whole.len() < 2 {
         return None;
     }
-    let mean = |run: usize, side: fn(&RunCell) -> &[Option<f64>]| {
-        let sum: Option<f64> = whole.iter().map(|cell| Some(side(cell)[run]?.ln())).sum();
-        sum.map(|sum| (sum / whole.len() as f64).exp())
+    let means = |side: fn(&RunCell) -> &[Option<f64>]| {
+        let mean = |run: usize| {
+            let sum: Option<f64> = whole.iter().map(|cell| Some(side(cell)[run]?.ln())).sum();
+            sum.map(|sum| (sum / whole.len() as f64).exp())
+        };
+        (0..side(whole[0]).len()).map(mean).collect()
     };
-    let first = whole[0];
     Some(RunCell {
-        base: (0..first.base.len())
-            .map(|run| mean(run, |c| &c.base))
-            .collect(),
-        new: (0..first.new.len())
-            .map(|run| mean(run, |c| &c.new))
-            .collect(),
+        base: means(|cell| &cell.base),
+        new: means(|cell| &cell.new),
         ..RunCell::default()
     })
 }
@@ -304,10 +291,10 @@ impl RunCriteria {
         let matters = contrast.difference.abs() > margin;
         let equivalent = low.ln() >= -margin && high.ln() <= margin;
         let direction = better.verdict(is_higher);
-        let claim = match self.looks_for {
-            ReportedChanges::Changes if equivalent => Some(CellVerdict::Equivalent),
-            ReportedChanges::Changes => (matters && differs).then_some(direction),
-            ReportedChanges::AnyChange => differs.then_some(direction),
+        let is_gate = self.gate.is_some();
+        let claim = match equivalent && !is_gate {
+            true => Some(CellVerdict::Equivalent),
+            false => (differs && (matters || is_gate)).then_some(direction),
         };
         let doubts = match claim {
             Some(CellVerdict::Equivalent) => against.turning([Direction::Equal; 2], 1.0),
@@ -318,11 +305,10 @@ impl RunCriteria {
             // A lack of change has no meaning for cells that were not measured.
             None => against.foreign(),
         };
-        let shown = match (claim, self.looks_for) {
-            (Some(verdict), _) => verdict,
-            (None, ReportedChanges::AnyChange) => CellVerdict::NoChange,
-            (None, _) => CellVerdict::CannotTell(DoubtKind::WideInterval),
-        };
+        let shown = claim.unwrap_or(match is_gate {
+            true => CellVerdict::NoChange,
+            false => CellVerdict::CannotTell(DoubtKind::WideInterval),
+        });
         (CellVerdict::doubted(&doubts).unwrap_or(shown), doubts)
     }
 }

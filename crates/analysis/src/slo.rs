@@ -113,10 +113,8 @@ impl Visits {
     /// Whether all levels hold, before doubts, by the trials at a rate and at rates not far below together.
     fn with_lower(&self, rate: u64) -> Answer {
         let near = self.by_rate.range(rate / BELOW + 1..=rate);
-        let near: Vec<Evidence<'_>> = near
-            .map(|(_, trials)| Evidence::of_trials(trials, self.seed))
-            .collect();
-        answer_of(&self.levels, &Evidence::joined(&near))
+        let near = near.flat_map(|(_, trials)| trials);
+        answer_of(&self.levels, &Evidence::of_trials(near, self.seed))
     }
 
     /// Number of trials that miss a level.
@@ -264,10 +262,8 @@ impl RateAnswer {
 
     /// The limit of control groups that explains the failing level.
     pub fn cause(&self) -> Option<ReachedLimit> {
-        self.found
-            .levels
-            .iter()
-            .find_map(|level| self.found.cause(level))
+        let mut levels = self.found.levels.iter();
+        levels.find_map(|level| self.found.cause(level))
     }
 }
 
@@ -286,14 +282,10 @@ impl SearchAnswer {
         let recall = |rate, kept| search.recall(rate, kept);
         let visits = Visits::of_run(levels, record, latencies, recall)?;
         let cells = record.cells.iter();
-        let mut cells: Vec<(u64, &Cell)> = cells
-            .filter_map(|cell| Some((cell.trial().rate()?.requests()?, cell)))
-            .collect();
+        let with_rate = cells.filter_map(|cell| Some((cell.trial().rate()?.requests()?, cell)));
+        let mut cells: Vec<(u64, &Cell)> = with_rate.collect();
         cells.sort_by_key(|(rate, _)| *rate);
-        let times = cells.iter().filter_map(|(_, cell)| cell.trial().limit.time);
-        let times: Vec<Duration> = times.collect();
-        let missed = levels.all().iter().map(|level| visits.missed(level));
-        let missed: Vec<usize> = missed.collect();
+        let times = || cells.iter().filter_map(|(_, cell)| cell.trial().limit.time);
         let answered = cells.iter().map(|(rate, cell)| {
             let environment = record.environment_of(cell);
             let evidence = visits.evidence(*rate);
@@ -327,8 +319,8 @@ impl SearchAnswer {
             limit,
             holds,
             fails,
-            binding: most_missed(levels, &missed),
-            times: times.iter().min().copied().zip(times.iter().max().copied()),
+            binding: most_missed(levels, &visits),
+            times: times().min().zip(times().max()),
             doubts,
         })
     }
@@ -345,10 +337,11 @@ impl SearchAnswer {
             of_end(&self.holds, DoubtKind::NoRateHolds),
             of_end(&self.fails, DoubtKind::NoRateFails),
         ];
-        let doubts = self.doubts.iter();
-        let doubts = doubts.map(|doubt| open(doubt.what));
-        let contradicts = self.limit.contradicts;
-        let contradicts = contradicts.then(|| open(DoubtKind::RatesContradict));
+        let doubts = self.doubts.iter().map(|doubt| open(doubt.what));
+        let contradicts = self
+            .limit
+            .contradicts
+            .then(|| open(DoubtKind::RatesContradict));
         ReasonedAnswer::merge(ends.into_iter().chain(contradicts).chain(doubts))
     }
 
@@ -367,10 +360,10 @@ impl SearchAnswer {
 /// Doubts that could reverse an answer at any rate, each kind once.
 fn doubts_of(rates: &[RateAnswer]) -> Vec<Doubt> {
     let mut found: Vec<Doubt> = Vec::new();
-    let doubts = rates
+    for doubt in rates
         .iter()
-        .flat_map(|rate| rate.found.doubts.against(Direction::Equal));
-    for doubt in doubts {
+        .flat_map(|rate| rate.found.doubts.against(Direction::Equal))
+    {
         if !found.iter().any(|one| one.what == doubt.what) {
             found.push(doubt.clone());
         }
@@ -401,13 +394,15 @@ fn at_level<'a>(
     furthest.filter(|rate| rate.is_at_level())
 }
 
-fn most_missed(levels: &ServiceLevels, missed: &[usize]) -> Vec<ServiceLevel> {
-    let most = missed.iter().copied().max().unwrap_or(0);
-    let missed = levels.all().iter().zip(missed);
-    missed
-        .filter(|(_, n)| **n == most && most > 0)
-        .map(|(level, _)| *level)
-        .collect()
+fn most_missed(levels: &ServiceLevels, visits: &Visits) -> Vec<ServiceLevel> {
+    let missed = levels
+        .all()
+        .iter()
+        .map(|level| (*level, visits.missed(level)));
+    let missed: Vec<(ServiceLevel, usize)> = missed.filter(|(_, n)| *n > 0).collect();
+    let most = missed.iter().map(|(_, n)| *n).max();
+    let binding = missed.into_iter().filter(|(_, n)| Some(*n) == most);
+    binding.map(|(level, _)| level).collect()
 }
 
 /// Whether a rate fails below one that holds. A single trial shows this for a maximum, and no later trial can
@@ -427,20 +422,15 @@ fn last_that_holds(rates: &[RateAnswer]) -> Option<&RateAnswer> {
     let fails = rates.iter().find(is(Answer::No)).map(|rate| rate.rate);
     let below = |rate: &&RateAnswer| fails.is_none_or(|fails| rate.rate < fails);
     let mut holds = rates.iter().filter(is(Answer::Yes)).filter(below);
-    holds
-        .clone()
-        .rfind(|rate| rate.stands())
-        .or_else(|| holds.next_back())
+    let sure = holds.clone().rfind(|rate| rate.stands());
+    sure.or_else(|| holds.next_back())
 }
 
 /// The lowest rate that fails, above [`last_that_holds`]; prefers rates without a doubt.
 fn first_that_fails(rates: &[RateAnswer]) -> Option<&RateAnswer> {
-    let fails = rates.iter();
-    let mut fails = fails.filter(|rate| rate.measured() == Answer::No);
-    fails
-        .clone()
-        .find(|rate| rate.stands())
-        .or_else(|| fails.next())
+    let mut fails = rates.iter().filter(|rate| rate.measured() == Answer::No);
+    let sure = fails.clone().find(|rate| rate.stands());
+    sure.or_else(|| fails.next())
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@ mod changes_over_run;
 mod gradual;
 mod recurring_changes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::disturbance::slept_ns;
-use iolab_record::{Cell, Interval, Moved, PerOperation, RunRecord, Sample, Series};
+use iolab_record::{Cell, Interval, Moved, PerOperation, RunRecord, Sample};
 use iolab_stats::Lasting;
 
 pub use changes_over_run::over_run;
@@ -121,11 +121,7 @@ impl Moment {
 
 /// The whole run in the order of time, including warm-ups and failed trials.
 pub fn moments(record: &RunRecord) -> Vec<Moment> {
-    let known: BTreeMap<i64, &Series> = record
-        .series
-        .iter()
-        .map(|one| (one.sample, &one.series))
-        .collect();
+    let known = courses(record);
     let (mut start_ns, mut written_bytes, mut read_bytes) = (0_u64, 0_u64, 0_u64);
     let mut all = Vec::new();
     for sample in &record.samples {
@@ -135,8 +131,7 @@ pub fn moments(record: &RunRecord) -> Vec<Moment> {
             done: sample.operations.moved(),
             drive_millidegrees: None,
         }];
-        let intervals = known.get(&sample.id).map(|s| s.intervals.as_slice());
-        for interval in intervals.unwrap_or(&whole) {
+        for interval in known.get(&sample.id).copied().unwrap_or(&whole) {
             all.push(Moment {
                 sample: sample.id,
                 cell: sample.cell,
@@ -155,6 +150,12 @@ pub fn moments(record: &RunRecord) -> Vec<Moment> {
     all
 }
 
+/// The intervals of the samples whose course is known, by sample.
+fn courses(record: &RunRecord) -> HashMap<i64, &[Interval]> {
+    let all = record.series.iter();
+    all.map(|one| (one.sample, &*one.series.intervals))
+        .collect()
+}
 /// Whether iolab issues a cell's requests as fast as they complete, in all of its groups at once. Then the
 /// course of the throughput shows the storage.
 fn is_free(cell: &Cell) -> bool {
@@ -226,19 +227,13 @@ pub struct DisturbedTrials {
 
 impl DisturbedTrials {
     fn of<'a>(trials: impl IntoIterator<Item = &'a Sample>, is_disturbed: IsDisturbed<'_>) -> Self {
-        let none = Self {
-            disturbed: 0,
-            suspended: 0,
-            all: 0,
-        };
-        trials.into_iter().fold(none, |sum, sample| {
-            let is_disturbed = is_disturbed(sample);
-            Self {
-                disturbed: sum.disturbed + usize::from(is_disturbed),
-                suspended: sum.suspended + usize::from(is_disturbed && slept_ns(sample) > 0),
-                all: sum.all + 1,
-            }
-        })
+        let all: Vec<&Sample> = trials.into_iter().collect();
+        let disturbed = all.iter().filter(|sample| is_disturbed(sample));
+        Self {
+            disturbed: disturbed.clone().count(),
+            suspended: disturbed.filter(|sample| slept_ns(sample) > 0).count(),
+            all: all.len(),
+        }
     }
 
     /// Share of disturbed trials; 0 without trials.

@@ -27,6 +27,16 @@ pub(crate) fn median_of(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f6
     median(&values(trials, value))
 }
 
+/// The distinct ones of these, in their order.
+pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for one in all {
+        if !distinct.contains(&one) {
+            distinct.push(one);
+        }
+    }
+    distinct
+}
 /// A total of a trial divided by its requests; `None` without requests.
 pub(crate) fn per_request(total: f64, sample: &Sample) -> Option<f64> {
     (sample.requests() > 0).then(|| total / sample.requests() as f64)

@@ -15,7 +15,7 @@ use iolab_workload::named;
 
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Analysis, CellAnalysis};
-use crate::claim::{self, CellId, Claim};
+use crate::claim::{self, CellId, Claim, id};
 use crate::doubt::{self, DoubtClass, DoubtKind};
 
 named! {
@@ -116,18 +116,13 @@ impl Trust {
         }
         let claims = || shown.findings.iter().flatten();
         for claim in claims() {
-            let Some(doubt) = claim.kind.unsettled else {
-                continue;
-            };
-            concerned.add(doubt, claim.cells.iter().copied());
+            if let Some(doubt) = claim.kind.unsettled {
+                concerned.add(doubt, claim.cells.iter().copied());
+            }
         }
         let sought = || {
-            let seeking = runs.iter();
-            let seeking = seeking.filter(|own| own.run.analysis().seeks_precision);
-            seeking.flat_map(|own| {
-                let run = own.run.analysis();
-                own.measured().map(move |cell| (run, cell))
-            })
+            let seeking = runs.iter().filter(|own| own.run.analysis().seeks_precision);
+            seeking.flat_map(|own| own.measured().map(move |cell| (own.run.analysis(), cell)))
         };
         let widest = |least: fn(&Analysis) -> f64| {
             let all = sought().filter_map(|(run, cell)| Some((least(run), cell.precision?)));
@@ -159,9 +154,7 @@ impl Trust {
     /// The verdict from the doubts about cells and claims.
     fn judged(self, shown: &Shown<'_>, concerned: &Concerned) -> Self {
         let is_most = |n: usize| 2 * n > self.cells;
-        let imprecise =
-            [DoubtKind::FewTrials, DoubtKind::Imprecise].map(|doubt| concerned.of(doubt));
-        let imprecise: usize = imprecise.into_iter().sum();
+        let imprecise = concerned.of(DoubtKind::FewTrials) + concerned.of(DoubtKind::Imprecise);
         let is_imprecise = imprecise as f64 > IMPRECISE_MAX * self.cells as f64;
         let invalid = self.invalid > 0;
         let sources = is_most(concerned.of_class(DoubtClass::Source));
@@ -190,16 +183,9 @@ impl Trust {
             });
         let nothing = (self.cells == 0).then_some((DoubtKind::NoTrial, 0, None));
         let all: Vec<_> = of_cells.chain(of_findings).chain(nothing).collect();
-        let rank = |doubt: DoubtKind| {
-            (
-                !(is_poor(doubt) || doubt.class() == DoubtClass::Invalid),
-                doubt,
-            )
-        };
-        let first = all
-            .iter()
-            .map(|(doubt, ..)| *doubt)
-            .min_by_key(|doubt| rank(*doubt));
+        let is_limited = |doubt: DoubtKind| !is_poor(doubt) && doubt.class() != DoubtClass::Invalid;
+        let kinds = all.iter().map(|(doubt, ..)| *doubt);
+        let first = kinds.min_by_key(|doubt| (is_limited(*doubt), *doubt));
         let Some(first) = first else { return self };
         // Of several doubts of the class, the one about most cells.
         let is_alike = |doubt: DoubtKind| match first.class() {
@@ -209,9 +195,8 @@ impl Trust {
         let alike = all.into_iter().filter(|(doubt, ..)| is_alike(*doubt));
         let most = alike.min_by_key(|(doubt, n, place)| (std::cmp::Reverse(*n), *doubt, *place));
         let (doubt, concerned, finding) = most.unwrap_or((first, 0, None));
-        let (is_most_poor, _) = rank(doubt);
         Self {
-            level: match is_most_poor {
+            level: match is_limited(doubt) {
                 true => TrustLevel::Limited,
                 false => TrustLevel::Poor,
             },
@@ -244,13 +229,8 @@ impl<'a> OfRun<'a> {
             let own = own.filter(|doubt| lowers_trust(*doubt));
             let of_trials = unsettled.iter().filter(|(_, id)| *id == cell.cell.id);
             let of_trials = of_trials.map(|(doubt, _)| *doubt);
-            let id = CellId {
-                run: self.place,
-                cell: cell.cell.id,
-            };
-            own.chain(of_trials)
-                .chain(imprecision(analysis, cell))
-                .for_each(|doubt| concerned.add(doubt, [id]));
+            let all = own.chain(of_trials).chain(imprecision(analysis, cell));
+            all.for_each(|doubt| concerned.add(doubt, [id(self.place, cell)]));
         }
     }
 }
@@ -268,15 +248,10 @@ fn imprecision(analysis: &Analysis, cell: &CellAnalysis) -> impl Iterator<Item =
     let is_sought = analysis.seeks_precision;
     let width = cell.precision.filter(|_| is_sought);
     let is_without = is_sought && cell.precision.is_none() && analysis.has_response(cell);
+    let exceeds = |most: f64| width.is_some_and(|width| width > most);
     let found = [
-        (
-            width.is_some_and(|width| width > 1.0),
-            DoubtKind::AboveMedian,
-        ),
-        (
-            width.is_some_and(|width| width > analysis.precision_goal),
-            DoubtKind::Imprecise,
-        ),
+        (exceeds(1.0), DoubtKind::AboveMedian),
+        (exceeds(analysis.precision_goal), DoubtKind::Imprecise),
         (is_without, DoubtKind::FewTrials),
     ];
     let found = found.into_iter().filter(|(holds, _)| *holds);
@@ -289,22 +264,12 @@ fn of_runs<'a>(shown: &Shown<'a>) -> Vec<OfRun<'a>> {
         .findings
         .iter()
         .flatten()
-        .flat_map(|claim| claim.cells.iter().copied());
-    let rests: BTreeSet<CellId> = of_claims.chain(shown.numbers.iter().copied()).collect();
+        .flat_map(|claim| &claim.cells);
+    let rests: BTreeSet<CellId> = of_claims.chain(shown.numbers).copied().collect();
     let own = shown.runs.iter().enumerate().map(|(place, run)| {
-        let is_own = |cell: &&CellAnalysis| {
-            rests.is_empty()
-                || rests.contains(&CellId {
-                    run: place,
-                    cell: cell.cell.id,
-                })
-        };
-        let cells = run.analysis().cells.iter().filter(is_own);
-        OfRun {
-            place,
-            run,
-            cells: cells.collect(),
-        }
+        let is_own = |cell: &&CellAnalysis| rests.is_empty() || rests.contains(&id(place, cell));
+        let cells = run.analysis().cells.iter().filter(is_own).collect();
+        OfRun { place, run, cells }
     });
     own.filter(|own| rests.is_empty() || !own.cells.is_empty())
         .collect()
@@ -334,18 +299,14 @@ fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<(DoubtKind, i64)
         drifting.contains(&cell.cell.id) && is_wide(cell) || shifted.contains(&cell.cell.id)
     };
     let found = own.iter().flat_map(|cell| {
-        [
+        let is_dependent = dependent.contains(&cell.cell.id) && is_wide(cell);
+        let has_groups = claim::groups(analysis, cell).is_some();
+        let found = [
             (is_changed(cell), DoubtKind::LevelChanged),
-            (
-                claim::groups(analysis, cell).is_some(),
-                DoubtKind::TwoGroups,
-            ),
-            (
-                dependent.contains(&cell.cell.id) && is_wide(cell),
-                DoubtKind::Dependent,
-            ),
-        ]
-        .map(|(holds, reason)| holds.then_some((reason, cell.cell.id)))
+            (has_groups, DoubtKind::TwoGroups),
+            (is_dependent, DoubtKind::Dependent),
+        ];
+        found.map(|(holds, reason)| holds.then_some((reason, cell.cell.id)))
     });
     found.flatten().collect()
 }

@@ -352,11 +352,8 @@ impl<'a> Reading<'a> {
         if io.rchar < NOTEWORTHY && io.read_bytes < NOTEWORTHY {
             return Asked::Nothing;
         }
-        let is_named = self
-            .observed
-            .target
-            .as_ref()
-            .is_some_and(|target| target.bytes.is_some());
+        let target = self.observed.target.as_ref();
+        let is_named = target.is_some_and(|target| target.bytes.is_some());
         let medium = self.medium(Transfer::Read);
         if medium == Medium::Storage && !self.sees_source() {
             // It is chance whether a look saw the source (such as /dev/zero), but it is known that storage
@@ -458,16 +455,9 @@ impl<'a> Reading<'a> {
     /// Names of the devices in question: the target's, else the devices of the files that were seen, or the only disk
     /// that was used.
     pub fn devices(&self) -> Vec<String> {
-        let known: Vec<String> = self
-            .observed
-            .devices
-            .iter()
-            .map(|one| one.name.clone())
-            .collect();
-        match self.only_disk() {
-            Some(only) => vec![only.name.clone()],
-            None => known,
-        }
+        let known = self.observed.devices.iter().map(|one| &one.name);
+        let only = self.only_disk().map(|only| &only.name);
+        known.chain(only).cloned().collect()
     }
 
     /// The only disk that was used, if the program's files lie on storage and no device of them is known.
@@ -490,14 +480,13 @@ impl<'a> Reading<'a> {
         let devices = self.devices_for(Transfer::Read);
         let only = self.only_disk().map(|only| &only.name);
         let names = devices.iter().map(|one| &one.name).chain(only);
-        let own: BTreeSet<&str> = devices
+        let own: BTreeSet<&String> = devices
             .iter()
             .flat_map(|one| &one.disks)
             .chain(names)
-            .map(String::as_str)
             .collect();
         let others = self.observed.disks.iter();
-        let others = others.filter(|disk| !own.contains(disk.name.as_str()));
+        let others = others.filter(|disk| !own.contains(&disk.name));
         let others = others.map(|disk| disk.traffic.read_bytes);
         let past = devices.iter().filter_map(|device| {
             let below = device.below?.read_bytes;
@@ -511,16 +500,14 @@ impl<'a> Reading<'a> {
     /// left out.
     fn by_others(&self) -> Option<(u64, u64)> {
         let others = &self.observed.others;
-        let sum = |of: fn(&iolab_workload::witness::OtherProcess) -> u64, kernel: bool| {
-            let counted = others.active.iter().filter(|one| kernel || !one.is_kernel);
-            counted.map(of).fold(0, u64::saturating_add)
-        };
-        (others.unread == 0).then(|| {
-            (
-                sum(|one| one.read_bytes, true),
-                sum(|one| one.write_bytes, false),
-            )
-        })
+        let read = others.active.iter().map(|one| one.read_bytes);
+        let written = others.active.iter().filter(|one| !one.is_kernel);
+        let written = written.map(|one| one.write_bytes);
+        let both = (
+            read.fold(0, u64::saturating_add),
+            written.fold(0, u64::saturating_add),
+        );
+        (others.unread == 0).then_some(both)
     }
 
     /// Bytes of the program's reads that the devices in question carried.
@@ -542,26 +529,20 @@ impl<'a> Reading<'a> {
             .saturating_sub(self.network_reads());
         let others = self.by_others().filter(|_| !self.in_flight().reads);
         let by_processes = others.map_or(0, |(read, _)| device.saturating_sub(read));
-        let counted = self.counted_reads(fetched);
+        let (counted, group) = self.counted(Transfer::Read, fetched);
         let most = match self.observed.processes.lack_some() {
             true => device,
-            false => fetched.min(device).min(counted.most),
+            false => fetched.min(device).min(group.unwrap_or(u64::MAX)),
         };
-        Some(Bounds::between(
-            by_disks.max(by_processes).max(counted.least),
-            most,
-        ))
+        let least = by_disks.max(by_processes).max(counted);
+        Some(Bounds::between(least, most))
     }
 
     /// Whether all files that it was seen to read lie on the devices in question, and are large enough for
     /// `fetched`. The page cache fetches each byte at least once, and direct I/O any number of times.
     fn reads_only_there(&self, fetched: u64) -> bool {
-        let read: Vec<_> = self
-            .observed
-            .files
-            .iter()
-            .filter(|file| file.is_read)
-            .collect();
+        let read = self.observed.files.iter().filter(|file| file.is_read);
+        let read: Vec<_> = read.collect();
         let held = read.iter().map(|file| file.bytes);
         let held = held.fold(NOTEWORTHY, u64::saturating_add);
         let can_be = self.observed.ways.reads.is_direct() || fetched <= held;

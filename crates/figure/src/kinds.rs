@@ -18,7 +18,6 @@ use super::{FigureRun, labels};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{CellAnalysis, Response, SteadyAnalysis};
 use iolab_analysis::compare::{Comparison, Criteria, HypothesisTest, RunSide, SideName};
-use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_record::ServedBy;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::response::Metric;
@@ -54,7 +53,6 @@ fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
     let terms = Criteria {
         margin: options.margin,
         tests: vec![HypothesisTest::Welch, HypothesisTest::Student],
-        repeats: FIRST_TRIALS.to_vec(),
         ..Criteria::default()
     };
     let by = options.by.as_deref().or_else(|| programs(runs));

@@ -4,7 +4,7 @@
 use iolab_analysis::compare::{CellComparison, Comparison, Conclusion};
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::runs::comparable_runs::{Comparability, ExcludedRun};
-use iolab_analysis::runs::{FiledRun, ReportedChanges, RunCriteria};
+use iolab_analysis::runs::{FiledRun, RunCriteria};
 use iolab_record::RunStatus;
 use iolab_workload::{Error, Result};
 use schemars::JsonSchema;
@@ -70,8 +70,7 @@ impl Gate {
         } else {
             let any = RunCriteria {
                 margin: MARGIN,
-                looks_for: ReportedChanges::AnyChange,
-                base_min: HISTORY_MIN,
+                gate: Some(HISTORY_MIN),
             };
             Some(Comparison::of_several(&history, &[new], any)?)
         };

@@ -10,7 +10,7 @@ use crate::disturbance::Accounting;
 use crate::trial_values::median_of;
 use iolab_record::environment::{Environment, KEYS, PeakSource};
 use iolab_record::peaks::{Peaks, above_zero};
-use iolab_record::{Cell, Sample, ServedBy, ShownLatency};
+use iolab_record::{Cell, Sample, ShownLatency};
 use iolab_stats::median;
 use iolab_workload::trial::{Arrivals, Backend, CacheState, TrialSpec};
 
@@ -118,12 +118,7 @@ fn at_device(sample: &Sample, accounting: &Accounting) -> Option<f64> {
 
 /// Compares each cell with the one that differs only in threads and depth, and has one of each.
 pub(super) fn judge(cells: &mut [CellAnalysis], factors: &[String]) {
-    let others = |cell: &CellAnalysis| {
-        let levels = factors.iter().zip(&cell.cell.levels);
-        let kept = levels.filter(|(factor, _)| !["threads", "depth"].contains(&factor.as_str()));
-        kept.map(|(_, level)| level.clone())
-            .collect::<Vec<String>>()
-    };
+    let others = |cell: &CellAnalysis| levels_but(cell, factors, &["threads", "depth"]);
     let mut lone: HashMap<Vec<String>, &CellAnalysis> = HashMap::new();
     let mut by_levels: HashMap<&[String], &CellAnalysis> = HashMap::new();
     for cell in cells.iter() {
@@ -177,23 +172,19 @@ fn compared(
 ) -> Concurrency {
     let asked = concurrency.asked as f64;
     let too_few = |n: f64| n < SHARE_MIN * asked;
-    let alone = lone
-        .and_then(|lone| lone.concurrency)
-        .and_then(|c| c.at_device);
+    let alone = lone.and_then(|lone| lone.concurrency?.at_device);
     let outside = alone.map_or(1.0, |share| (1.0 / share).clamp(1.0, OUTSIDE_MAX));
     let rate = |cell: &CellAnalysis| cell.median(Response::Iops);
     let rates = rate(cell).zip(lone.and_then(rate));
     // A lone request is always in service, so that its rate is the inverse of its time.
     let served = rates.map(|(all, one)| all / one);
     let judged = concurrency.asked > 1 && (lone.is_some() || concurrency.asked >= ASKED_MIN);
-    let not_issued = concurrency.in_flight.is_some_and(too_few);
     // Requests served in parallel were not waiting.
     let waited = served.is_none_or(too_few)
         && (relief.is_some() || concurrency.at_device.is_some_and(|n| too_few(n * outside)));
-    let shortfall = match (not_issued, waited) {
-        (true, _) => Some(Shortfall::Issued),
-        (false, true) => Some(Shortfall::ReachedDevice),
-        (false, false) => None,
+    let shortfall = match concurrency.in_flight.is_some_and(too_few) {
+        true => Some(Shortfall::Issued),
+        false => waited.then_some(Shortfall::ReachedDevice),
     };
     Concurrency {
         served: served.filter(|n| n.is_finite()),
@@ -240,22 +231,21 @@ pub struct CellRate {
 
 impl CellRate {
     /// Rate over the trials of one cell; `None` in the closed loop.
-    pub(super) fn of(trials: &[&Sample], spec: &TrialSpec, timed: ShownLatency) -> Option<Self> {
+    pub(super) fn of(cell: &Cell, trials: &[&Sample], timed: ShownLatency) -> Option<Self> {
+        let spec = cell.spec.only_trial()?;
         let reports: Vec<_> = trials.iter().filter_map(|s| s.rate_report).collect();
-        let achieved: Vec<f64> = reports.iter().map(|p| p.rate_achieved).collect();
-        let schedules: Vec<Schedule> = trials
+        let schedules = trials
             .iter()
-            .filter_map(|sample| Schedule::of(sample, spec))
-            .collect();
+            .filter_map(|sample| Schedule::of(sample, spec));
+        let schedules: Vec<Schedule> = schedules.collect();
         let medians = |value: fn(&Schedule) -> f64| {
             median(&schedules.iter().map(value).collect::<Vec<f64>>())
         };
-        let greatest = |values: &mut dyn Iterator<Item = u64>| values.max().unwrap_or(0);
         Some(Self {
             rate_wanted: reports.first()?.rate_wanted,
-            rate_achieved: median(&achieved)?,
-            backlog_max: greatest(&mut reports.iter().map(|p| p.backlog_max)),
-            backlog_end: greatest(&mut reports.iter().map(|p| p.backlog_end)),
+            rate_achieved: median_of(trials, |s| Some(s.rate_report?.rate_achieved))?,
+            backlog_max: reports.iter().map(|p| p.backlog_max).max()?,
+            backlog_end: reports.iter().map(|p| p.backlog_end).max()?,
             not_held: schedules.iter().filter(|one| !one.held).count(),
             hidden: medians(Schedule::hidden)?,
             span_ns: medians(|one| one.span_ns)?,
@@ -288,11 +278,7 @@ impl Schedule {
         let (made, left) = (sample.requests(), report.backlog_end);
         let is_made = is_held(made, left, spec.workers());
         // Requests due at the end were made up for, unless there were too many.
-        let in_time = if is_made {
-            made.saturating_sub(left)
-        } else {
-            made
-        };
+        let in_time = made.saturating_sub(if is_made { left } else { 0 });
         let reached = report.rate_achieved >= HELD_FROM * report.rate_wanted;
         let whole_ns = sample.elapsed_ns.saturating_sub(sample.end_sync_ns) as f64;
         let span_ns = match report.rate_achieved > 0.0 {
@@ -330,31 +316,29 @@ impl Schedule {
 /// long after the schedule's end. The unloaded latency is the service time at the lowest rate that differs in
 /// nothing else. A single trial may end with a slow request, so most trials of a cell decide.
 pub(super) fn judge_rate(cells: &mut [CellAnalysis], factors: &[String]) {
-    let others = |cell: &CellAnalysis| -> Vec<String> {
-        let levels = factors.iter().zip(&cell.cell.levels);
-        let kept = levels.filter(|(factor, _)| *factor != "rate");
-        kept.map(|(_, level)| level.clone()).collect()
-    };
+    let others = |cell: &CellAnalysis| levels_but(cell, factors, &["rate"]);
     let mut least: HashMap<Vec<String>, (f64, f64)> = HashMap::new();
     for cell in cells.iter() {
-        let Some(report) = &cell.rate_report else {
-            continue;
-        };
-        let Some(service) = report.service else {
-            continue;
-        };
-        let own = (report.rate_wanted, service.p99_ns);
+        let report = cell.rate_report.as_ref();
+        let served = report.and_then(|report| Some((report.rate_wanted, report.service?.p99_ns)));
+        let Some(own) = served else { continue };
         let known = least.entry(others(cell)).or_insert(own);
         if own.0 < known.0 {
             *known = own;
         }
     }
     for cell in cells {
-        let latency = least.get(&others(cell)).map(|(_, latency_ns)| *latency_ns);
-        if let Some((report, latency_ns)) = cell.rate_report.as_mut().zip(latency) {
-            report.judge(latency_ns);
+        let latency = least.get(&others(cell));
+        if let Some((report, (_, latency_ns))) = cell.rate_report.as_mut().zip(latency) {
+            report.judge(*latency_ns);
         }
     }
+}
+/// The levels of a cell for all factors but some.
+fn levels_but(cell: &CellAnalysis, factors: &[String], but: &[&str]) -> Vec<String> {
+    let levels = factors.iter().zip(&cell.cell.levels);
+    let kept = levels.filter(|(factor, _)| !but.contains(&factor.as_str()));
+    kept.map(|(_, level)| level.clone()).collect()
 }
 
 impl CellRate {
@@ -462,24 +446,18 @@ impl Ceilings {
     }
 
     fn cause(&self, cell: &CellAnalysis, share: f64, source: PeakSource) -> Option<DoubtKind> {
-        let served = cell.served.as_ref();
-        let sources = served.into_iter().flat_map(|served| &served.trials);
-        let is_elsewhere = |verdict: ServedBy| {
-            let is_target = [ServedBy::Device, ServedBy::Network, ServedBy::Model];
-            !is_target.contains(&verdict)
-        };
-        let sources = sources.filter(|(verdict, _)| is_elsewhere(*verdict));
-        let of_source = sources.map(|(verdict, _)| DoubtKind::of_source(*verdict));
+        let served = cell.served.iter().flat_map(|served| &served.trials);
+        let sources = served.map(|(verdict, _)| DoubtKind::of_source(*verdict));
+        // The target itself is a source like another one.
+        let of_source = sources
+            .filter(|doubt| *doubt != DoubtKind::OtherSource)
+            .min();
         let is_noise = source == PeakSource::Measured && share <= MEASURED_SLACK;
-        let of_ceiling = [
-            (is_noise, DoubtKind::ProbeNoise),
-            (self.is_virtual, DoubtKind::HostCache),
-        ];
-        let of_ceiling = of_ceiling.into_iter().filter(|(holds, _)| *holds);
-        let first = of_source
-            .min()
-            .or(of_ceiling.map(|(_, cause)| cause).next());
-        first.filter(|_| share > 1.0)
+        let of_ceiling = match is_noise {
+            true => Some(DoubtKind::ProbeNoise),
+            false => self.is_virtual.then_some(DoubtKind::HostCache),
+        };
+        of_source.or(of_ceiling).filter(|_| share > 1.0)
     }
 }
 

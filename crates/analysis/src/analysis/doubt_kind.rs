@@ -10,8 +10,8 @@ use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CellAnalysis, Context, Shortfall, is_peer};
-use crate::disturbance::CellDisturbance;
+use super::{CellAnalysis, Context, Shortfall, TRIALS_MIN, is_peer};
+use crate::disturbance::{BEYOND_OURS, CellDisturbance, OWED_MAX, QUOTA_WAIT_MAX};
 use crate::trial_values::{median_of, per_request};
 
 /// Share of a latency from which the cost of a time stamp, or the step of the clock, is flagged.
@@ -180,13 +180,13 @@ doubts! {
         whole "its traffic", extent CellDisturbance::traffic_of_others, compared |around| around.others => Apart::By(0.05);
     CpuContended = "cpu-contended", Others, Worse, "other programs used the CPUs",
         remedy "stop the processes that use the CPUs ('top -b -n 1 -o %CPU' lists them), then repeat the run",
-        whole "the time", extent CellDisturbance::cpus_taken, compared CellDisturbance::waited_for_cpus => Apart::By(0.25);
+        whole "the time", extent CellDisturbance::cpus_taken, compared |around| around.worker_wait.or(around.cpu_stall) => Apart::By(0.25);
     Steal = "steal", Others, Worse, "other guests of the hypervisor used the CPUs",
         remedy "repeat the run while the host is less busy, or on a dedicated host",
         whole "the CPU time", extent CellDisturbance::stolen, compared |around| around.steal => Apart::By(0.05);
     CpuQuota = "cpu-quota", Others, Worse, "a CPU quota held iolab back",
         remedy "raise the CPU quota of the control group (cpu.max), then repeat the run",
-        whole "the CPU time", extent CellDisturbance::held_by_quota, compared |around| around.quota_wait => Apart::By(0.05);
+        whole "the CPU time", extent |around| around.quota_wait.filter(|share| *share > QUOTA_WAIT_MAX), compared |around| around.quota_wait => Apart::By(0.05);
     MemoryStall = "memory-stall", Others, Worse, "tasks waited for memory",
         remedy "free memory, then repeat the run",
         whole "the time", compared |around| around.memory_stall => Apart::By(0.05);
@@ -195,7 +195,7 @@ doubts! {
         unit Count, compared |around| around.ios_per_request => Apart::Times(1.2);
     Throttled = "throttled", Others, Worse, "the drive throttled itself because of its temperature",
         remedy "cool the drive, then repeat the run",
-        extent CellDisturbance::throttled_itself, compared |around| around.throttled => Apart::By(0.05);
+        extent |around| around.throttled.filter(|share| *share > BEYOND_OURS), compared |around| around.throttled => Apart::By(0.05);
     // Smaller ratios have no effect.
     Fragmentation = "fragmentation", Others, Worse, "buffers were in several pieces of memory",
         remedy "free memory, so that the kernel has huge pages again ('echo 1 > /proc/sys/vm/compact_memory' as root), then repeat the run",
@@ -212,14 +212,14 @@ doubts! {
     TimeLimit = "time-limit", Conditions, Better, "a time limit ended trials",
         remedy "compare throughput or IOPS, or end trials by their bytes (--set bytes=SIZE --set time=none)";
     WriteBackOwed = "write-back-owed", Conditions, Better, "results exclude the time to store what was left in the page cache",
-        remedy "set sync=end to include that time", unit OfTrial, extent CellDisturbance::write_back_owed;
+        remedy "set sync=end to include that time", unit OfTrial, extent |around| around.owed.filter(|share| *share > OWED_MAX);
     StorageCache = "cached", Conditions, Better, "results exclude the time to store what was left in a cache of the storage",
         remedy "set sync=end to include that time", unit OfTrial, extent CellDisturbance::left_in_storage_cache;
     CappedWrites = "capped-writes", Conditions, Better, "a cache can hold what a trial writes, because a budget of writes ends it",
         remedy "set writes=none to measure lasting rates", raised |seen| seen.may_fit_a_cache();
     ReadAhead = "read-ahead", Conditions, Worse, "the kernel read ahead, and fetched more bytes than were requested",
         remedy "set cache=direct to measure the device without the page cache",
-        unit Times, extent CellDisturbance::fetched_ahead;
+        unit Times, extent |around| around.read_ahead.filter(|ratio| *ratio > 1.0 + BEYOND_OURS);
     ClockCost = "clock-cost", Conditions, Either, "a time stamp costs more than 1 % of a request",
         raised |seen| seen.clock_shows();
     ClockResolution = "clock-resolution", Conditions, Either, "the steps of the clock exceed 1 % of a request",
@@ -388,38 +388,31 @@ impl Seen<'_> {
 
     fn has_few_trials(&self) -> bool {
         let Self { cell, context, .. } = self;
+        // A cell that reached a precision goal that was asked for needs no more trials.
+        let is_precise = |precision: f64| precision <= context.experiment().precision;
+        let is_precise = context.seeks_precision && cell.precision.is_some_and(is_precise);
+        let lacks_interval = cell
+            .response
+            .is_none_or(|r| context.seeks_precision && r.median_interval.is_none());
         (cell.n > 0 || cell.gap.is_none())
-            && ((cell.n < context.trials_min && !self.is_precise())
-                || cell
-                    .response
-                    .is_none_or(|r| context.seeks_precision && r.median_interval.is_none()))
+            && (cell.n < context.trials_min() && !is_precise || lacks_interval)
             && !self.has_few_requests()
-    }
-
-    /// Whether it reached a precision goal that was asked for: then more trials are not needed.
-    fn is_precise(&self) -> bool {
-        let Context {
-            seeks_precision,
-            precision_goal,
-            ..
-        } = self.context;
-        let precision = self.cell.precision;
-        *seeks_precision && precision.is_some_and(|precision| precision <= *precision_goal)
     }
 
     fn has_few_requests(&self) -> bool {
         let Self { cell, context, .. } = self;
         // A cell without requests of the operation whose latency is shown does not lack anything.
-        let is_asked = !context.response.is_latency() || {
+        let is_asked = !context.experiment().response.is_latency() || {
             let only = cell.cell.spec.only_trial();
             only.is_none_or(|trial| context.timed.is_asked(trial))
         };
-        cell.n >= context.trials_min && is_asked && cell.lacks_requests()
+        let lacks_values = cell.n >= TRIALS_MIN && cell.values.len() < TRIALS_MIN;
+        cell.n >= context.trials_min() && is_asked && lacks_values
     }
 
     /// One time stamp, the cost of a request at depth 1, is visible in its latency.
     fn clock_shows(&self) -> bool {
-        !is_peer(&self.cell.cell) && self.shows_in_latency(self.context.clock_cost_ns)
+        !is_peer(&self.cell.cell) && self.shows_in_latency(self.context.record.run.clock_cost_ns)
     }
 
     /// The step of the clock shows in the latency of a request, which is a multiple of it.
@@ -429,12 +422,11 @@ impl Seen<'_> {
 
     /// Whether a part of that many ns is more than 1 % of the median request; no where one is unknown.
     fn shows_in_latency(&self, part_ns: Option<f64>) -> bool {
-        let cell = self.cell;
-        let service = cell
-            .rate_report
-            .as_ref()
-            .and_then(|rate_report| rate_report.service);
-        let median = service.or(cell.latency).map(|quantiles| quantiles.p50_ns);
+        let report = self.cell.rate_report.as_ref();
+        let service = report.and_then(|report| report.service);
+        let median = service
+            .or(self.cell.latency)
+            .map(|quantiles| quantiles.p50_ns);
         part_ns
             .zip(median)
             .is_some_and(|(part, whole)| part > CLOCK_SHOWS * whole)
@@ -466,14 +458,10 @@ impl Seen<'_> {
         let time_per_request = median_of(ok, |s| {
             per_request(s.elapsed_ns as f64 * f64::from(workers), s)
         });
-        let floor = self.context.floor_ns.zip(time_per_request);
+        let floor = self.context.record.run.floor_ns.zip(time_per_request);
         let near_floor = floor.is_some_and(|(floor, time)| floor >= 0.25 * time);
         let cores = self.cpus().map_or(workers, |cpus| cpus.min(workers));
-        let waits = cell
-            .rate_report
-            .as_ref()
-            .is_some_and(|rate_report| rate_report.not_held == 0);
-        let polls = waits || ok.iter().any(|s| s.effective.polled);
+        let polls = cell.keeps_rate() || ok.iter().any(|s| s.effective.polled);
         let cpu_share = median_of(ok, |s| {
             let cpu = s.cpu_ns() as f64;
             (s.elapsed_ns > 0).then(|| cpu / (s.elapsed_ns as f64 * f64::from(cores)))

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Analysis, CellAnalysis, Context, DoubtKind, Latency, Response, TAIL_REQUESTS_MIN, doubt_kind,
-    quantiles,
+    Analysis, CellAnalysis, CellServed, Context, DoubtKind, Latency, Response, TAIL_REQUESTS_MIN,
+    doubt_kind, quantiles,
 };
-use crate::trial_values::summarise;
+use crate::trial_values::{summarise, values};
 use iolab_record::{
     Cell, LatencySummary, Operation, OperationSummary, Part, PerOperation, Rank, RunRecord, Sample,
     ShownLatency,
@@ -90,29 +90,26 @@ impl Context<'_> {
         if !cell.spec.has_groups() {
             return whole;
         }
-        let whole = merge_groups(whole, self.response);
-        let running = cell.spec.groups.iter().filter(|group| !group.is_idle());
-        let run_together = running.count() > 1;
-        let of_group = |number: u32, group: &GroupSpec| {
+        let whole = merge_groups(whole, self.experiment().response);
+        let numbered = (1..)
+            .zip(&cell.spec.groups)
+            .filter(|(_, group)| !group.is_idle());
+        let run_together = numbered.clone().count() > 1;
+        let of_group = |(number, group): (u32, &GroupSpec)| {
             let own = Cell {
                 spec: group.spec.clone(),
                 ..cell.clone()
             };
-            let own = self.cell(&own, samples(number), None, timed(number));
-            let served = own.served.map(|served| match run_together {
-                true => served.of_one_group(),
-                false => served,
-            });
+            let mut own = self.cell(&own, samples(number), None, timed(number));
+            if run_together {
+                own.served = own.served.map(CellServed::of_one_group);
+            }
             GroupAnalysis {
                 name: group.name.clone(),
-                cell: CellAnalysis { served, ..own },
+                cell: own,
             }
         };
-        let numbered = (1..).zip(&cell.spec.groups);
-        let mut groups: Vec<GroupAnalysis> = numbered
-            .filter(|(_, group)| !group.is_idle())
-            .map(|(number, group)| of_group(number, group))
-            .collect();
+        let mut groups: Vec<GroupAnalysis> = numbered.map(of_group).collect();
         let is_asked = |group: &&GroupAnalysis| Some(group.name.as_str()) == asked;
         let mut told: CellAnalysis = match groups.iter().find(is_asked) {
             Some(GroupAnalysis { cell: own, .. }) => CellAnalysis {
@@ -356,48 +353,47 @@ impl<'a> PartsByRank<'a> {
                     .push((sample.block, value));
             }
         }
-        let by_rank: Vec<RankThroughput> = by_number
-            .into_iter()
-            .map(|(rank, trials)| {
-                let place = self.ranks.iter().find(|row| row.id == rank);
-                RankThroughput {
-                    rank,
-                    host: place.map_or(0, |row| row.host),
-                    host_name: place.map_or_else(String::new, |row| row.name.clone()),
-                    trials,
-                }
-            })
-            .collect();
-        let mut hosts: Vec<u32> = by_rank.iter().map(|series| series.host).collect();
-        hosts.sort_unstable();
-        hosts.dedup();
-        let together = || ok().filter_map(|sample| Some((sample, sample.together?)));
-        let active = together().filter(|(sample, _)| sample.all_active_ns > 0);
-        let active: Vec<(f64, f64)> = active
-            .map(|(sample, all)| {
-                let [least, most] = [all.all_active_least_bytes, all.all_active_most_bytes]
-                    .map(|bytes| rate(bytes, sample.all_active_ns));
-                (f64::midpoint(least, most), (most - least) / 2.0)
-            })
-            .collect();
-        let values: Vec<f64> = active.iter().map(|(value, _)| *value).collect();
-        let bounds = active.iter().filter(|(value, _)| *value > 0.0);
-        let greatest = |shares: &mut dyn Iterator<Item = f64>| shares.fold(0.0, f64::max);
-        (!by_rank.is_empty()).then(|| CellRanks {
+        let of_rank = |(rank, trials)| {
+            let place = self.ranks.iter().find(|row| row.id == rank);
+            RankThroughput {
+                rank,
+                host: place.map_or(0, |row| row.host),
+                host_name: place.map_or_else(String::new, |row| row.name.clone()),
+                trials,
+            }
+        };
+        let by_rank: Vec<RankThroughput> = by_number.into_iter().map(of_rank).collect();
+        if by_rank.is_empty() {
+            return None;
+        }
+        let hosts: BTreeSet<u32> = by_rank.iter().map(|series| series.host).collect();
+        let mut ranks = CellRanks {
             ranks: by_rank.len(),
             hosts: hosts.len(),
-            all_active: summary(&values),
-            clock_bound: greatest(&mut together().map(|(sample, all)| {
-                all.elapsed_error_ns as f64 / sample.elapsed_ns.max(1) as f64
-            })),
-            all_active_bound: greatest(&mut bounds.map(|(value, error)| error / value)),
-            start_skew_ns: together()
-                .map(|(_, all)| all.start_skew_ns.saturating_add(all.start_skew_error_ns))
-                .max()
-                .unwrap_or(0),
+            all_active: None,
+            clock_bound: 0.0,
+            all_active_bound: 0.0,
+            start_skew_ns: 0,
             clients: self.clients_of(context, cell, trials, &by_rank),
             by_rank,
-        })
+        };
+        let mut active = Vec::new();
+        for (sample, all) in ok().filter_map(|sample| Some((sample, sample.together?))) {
+            let error = all.elapsed_error_ns as f64 / sample.elapsed_ns.max(1) as f64;
+            ranks.clock_bound = ranks.clock_bound.max(error);
+            let skew_ns = all.start_skew_ns.saturating_add(all.start_skew_error_ns);
+            ranks.start_skew_ns = ranks.start_skew_ns.max(skew_ns);
+            let bytes = [all.all_active_least_bytes, all.all_active_most_bytes];
+            let [least, most] = bytes.map(|bytes| rate(bytes, sample.all_active_ns));
+            let value = f64::midpoint(least, most);
+            if sample.all_active_ns > 0 {
+                active.push(value);
+                let error = (most - least) / 2.0 / value;
+                ranks.all_active_bound = ranks.all_active_bound.max(error);
+            }
+        }
+        ranks.all_active = summary(&active);
+        Some(ranks)
     }
 
     fn clients_of(
@@ -408,34 +404,24 @@ impl<'a> PartsByRank<'a> {
         by_rank: &[RankThroughput],
     ) -> Vec<ClientAnalysis> {
         let mut clients: BTreeMap<u32, Vec<&Sample>> = BTreeMap::new();
-        for own in trials
+        let own = trials
             .iter()
-            .filter_map(|sample| self.clients.get(&sample.id))
-        {
-            for sample in own {
-                clients.entry(sample.client).or_default().push(sample);
-            }
+            .filter_map(|sample| self.clients.get(&sample.id));
+        for sample in own.flatten() {
+            clients.entry(sample.client).or_default().push(sample);
         }
         let place = |rank: u32| by_rank.iter().find(|series| series.rank == rank);
         let host = |rank: u32| place(rank).map_or(0, |series| series.host);
         let all: Vec<u32> = clients.keys().copied().collect();
-        let is_alone = |rank: u32| {
-            all.iter()
-                .filter(|other| host(**other) == host(rank))
-                .count()
-                == 1
-        };
+        let is_alone = |rank: u32| all.iter().filter(|one| host(**one) == host(rank)).count() == 1;
         let analyse = |(rank, samples): (u32, Vec<&Sample>)| {
-            let host_name = place(rank).map_or("", |series| &*series.host_name);
+            let own = by_rank.iter().filter(|series| series.host == host(rank));
             let (only, ranks) = match is_alone(rank) {
-                true => {
-                    let own = by_rank.iter().filter(|series| series.host == host(rank));
-                    (None, own.count())
-                }
+                true => (None, own.count()),
                 false => (Some(rank), 1),
             };
             let name = ClientName {
-                host: host_name.to_owned(),
+                host: place(rank).map_or_else(String::new, |series| series.host_name.clone()),
                 rank: only,
             };
             let region = cell.trial().region as f64;
@@ -443,32 +429,22 @@ impl<'a> PartsByRank<'a> {
                 true => region * ranks as f64 / by_rank.len() as f64,
                 false => region,
             };
+            let latency =
+                |sample: &&Sample| Some((sample.block, context.timed.requests(sample).waited()?));
+            // The cell as its ranks would run it.
+            let mut own = cell.clone();
+            own.spec.span(ranks as u32);
             ClientAnalysis {
                 rank,
                 ranks,
                 name,
-                cell: context.cell(&of_ranks(cell, ranks), &samples, None, context.timed),
-                latencies: samples
-                    .iter()
-                    .filter_map(|sample| {
-                        Some((sample.block, context.timed.requests(sample).waited()?))
-                    })
-                    .collect(),
-                cached: samples
-                    .iter()
-                    .filter_map(|sample| cached(sample, bytes))
-                    .collect(),
+                cell: context.cell(&own, &samples, None, context.timed),
+                latencies: samples.iter().filter_map(latency).collect(),
+                cached: values(&samples, |sample| cached(sample, bytes)),
             }
         };
         clients.into_iter().map(analyse).collect()
     }
-}
-
-/// The cell as `ranks` of its ranks would run it.
-fn of_ranks(cell: &Cell, ranks: usize) -> Cell {
-    let mut cell = cell.clone();
-    cell.spec.span(ranks as u32);
-    cell
 }
 
 /// Number of hosts on which the processes of a run were.

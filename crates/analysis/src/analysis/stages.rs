@@ -19,10 +19,8 @@ pub struct CellStages {
     pub traced: usize,
     /// Traced trials whose stages are known.
     pub known: usize,
-    /// Fewest joined requests of a trial with known stages.
-    pub requests_min: u64,
-    /// Fewest joined syncs after writes of a trial with known stages.
-    pub syncs_min: u64,
+    /// Fewest joined requests, and syncs after writes, of a trial with known stages.
+    pub least: [u64; Timed::ALL.len()],
     /// Counts of syncs, over all trials with known stages.
     pub syncs: SyncCounts,
     /// Layers or devices that carried the requests out.
@@ -33,10 +31,8 @@ pub struct CellStages {
     pub unjoined_share: f64,
     /// The last note that explains missing stages.
     pub note: Option<String>,
-    /// Median over the trials of the mean time of a request, all its stages together, ns.
-    pub request_ns: Option<f64>,
-    /// Median over the trials of the mean time of a sync, all its stages together, ns.
-    pub sync_ns: Option<f64>,
+    /// Median over the trials of the mean time of a request, and of a sync, all its stages together, ns.
+    pub mean_ns: [Option<f64>; Timed::ALL.len()],
     /// Each stage; `None` for one that no trial knows.
     pub stages: PerStage<Option<StageNumbers>>,
 }
@@ -105,32 +101,24 @@ impl StageNumbers {
 impl CellStages {
     /// Stages over these trials; `None` if none was traced.
     pub(super) fn of(trials: &[&Sample]) -> Option<Self> {
-        let traced: Vec<&TraceSummary> = trials
+        let traced = trials.iter().filter_map(|sample| sample.traced.as_deref());
+        let traced: Vec<&TraceSummary> = traced.collect();
+        let (known, missing): (Vec<&TraceSummary>, Vec<&TraceSummary>) = traced
             .iter()
-            .filter_map(|sample| sample.traced.as_deref())
-            .collect();
-        let known: Vec<&TraceSummary> = traced
-            .iter()
-            .copied()
-            .filter(|trial| trial.stages.device.is_some())
-            .collect();
-        let is_missing =
-            |trial: &&&TraceSummary| trial.stages.device.is_none() && !trial.note.is_empty();
-        let missing = traced.iter().rev().find(is_missing);
+            .partition(|trial| trial.stages.device.is_some());
+        let missing = missing.iter().rfind(|trial| !trial.note.is_empty());
+        let least = |timed: Timed| {
+            let counts = known.iter().map(|trial| match timed {
+                Timed::Requests => trial.counts.joined,
+                Timed::Syncs => trial.counts.syncs.syncs,
+            });
+            counts.min().unwrap_or(0)
+        };
         let shares = traced.iter().map(|trial| trial.counts.unjoined_share());
         (!traced.is_empty()).then(|| Self {
             traced: traced.len(),
             known: known.len(),
-            requests_min: known
-                .iter()
-                .map(|trial| trial.counts.joined)
-                .min()
-                .unwrap_or(0),
-            syncs_min: known
-                .iter()
-                .map(|trial| trial.counts.syncs.syncs)
-                .min()
-                .unwrap_or(0),
+            least: Timed::ALL.map(least),
             syncs: known.iter().fold(SyncCounts::default(), |sum, trial| {
                 sum.plus(trial.counts.syncs)
             }),
@@ -138,8 +126,7 @@ impl CellStages {
             journal: known.iter().filter_map(|trial| trial.journal).max(),
             unjoined_share: shares.fold(0.0, f64::max),
             note: missing.map(|trial| trial.note.clone()),
-            request_ns: whole_ns(&known, &Stage::WHOLE),
-            sync_ns: whole_ns(&known, &Stage::SYNC),
+            mean_ns: [&Stage::WHOLE[..], &Stage::SYNC[..]].map(|parts| whole_ns(&known, parts)),
             stages: PerStage::from_fn(|stage| numbers(&known, stage)),
         })
     }
@@ -147,18 +134,12 @@ impl CellStages {
     /// Median over the trials of their mean time over all stages, ns. The medians of the stages do not add up to
     /// it.
     pub fn mean_ns(&self, timed: Timed) -> Option<f64> {
-        match timed {
-            Timed::Requests => self.request_ns,
-            Timed::Syncs => self.sync_ns,
-        }
+        self.mean_ns[timed as usize]
     }
 
     /// Fewest requests, or syncs, of a trial whose stages are known.
     pub fn least(&self, timed: Timed) -> u64 {
-        match timed {
-            Timed::Requests => self.requests_min,
-            Timed::Syncs => self.syncs_min,
-        }
+        self.least[timed as usize]
     }
 
     /// Median over the trials of the share of a request's mean time that the host takes: all stages but the
@@ -185,22 +166,21 @@ fn whole_ns(trials: &[&TraceSummary], stages: &[Stage]) -> Option<f64> {
 }
 
 fn numbers(trials: &[&TraceSummary], stage: Stage) -> Option<StageNumbers> {
-    let own: Vec<(&TraceSummary, StageSummary)> = trials
+    let own = trials
         .iter()
-        .filter_map(|trial| Some((*trial, trial.stages[stage]?)))
-        .collect();
+        .filter_map(|trial| Some((*trial, trial.stages[stage]?)));
+    let own: Vec<(&TraceSummary, StageSummary)> = own.collect();
     let of = |value: fn(&StageSummary) -> f64| {
         median(&own.iter().map(|(_, one)| value(one)).collect::<Vec<f64>>())
     };
     let shares = |value: fn(&StageSummary) -> f64| {
-        own.iter()
-            .filter_map(|(trial, one)| {
-                let whole = stage.whole().iter();
-                let whole = whole.filter_map(|stage| trial.stages[*stage]);
-                let whole: f64 = whole.map(|stage| value(&stage)).sum();
-                (whole > 0.0).then(|| value(one) / whole)
-            })
-            .collect()
+        let shares = own.iter().filter_map(|(trial, one)| {
+            let whole = stage.whole().iter();
+            let whole = whole.filter_map(|stage| Some(value(trial.stages[*stage].as_ref()?)));
+            let whole: f64 = whole.sum();
+            (whole > 0.0).then(|| value(one) / whole)
+        });
+        shares.collect()
     };
     Some(StageNumbers {
         mean_ns: of(|stage| stage.mean_ns)?,
@@ -321,11 +301,11 @@ pub(super) fn times(cell: &Cell, bytes: f64) -> Option<f64> {
 
 /// Bytes that the run had written to the target of each sample's cell before it, by its preparation and by trials, by sample id.
 pub(super) fn written_before(record: &RunRecord) -> BTreeMap<i64, f64> {
-    let targets: BTreeMap<i64, Vec<usize>> = record
+    let targets = record
         .cells
         .iter()
-        .map(|cell| (cell.id, record.targets_of(cell)))
-        .collect();
+        .map(|cell| (cell.id, record.targets_of(cell)));
+    let targets: BTreeMap<i64, Vec<usize>> = targets.collect();
     let number = |name: &str| record.targets().position(|target| target == name);
     let mut steps = writing(record).peekable();
     // By target: targets that are written together share the bytes of their trials, and are prepared one by one.

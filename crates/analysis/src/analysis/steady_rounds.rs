@@ -72,11 +72,10 @@ impl Tracked {
     /// Ascending order of unsteadiness: series that are not judged, those within the limits, those outside; each
     /// by range.
     pub fn by_unsteadiness(&self, other: &Self) -> Ordering {
-        let key = |one: &Self| {
+        let [own, other] = [self, other].map(|one| {
             let found = one.steadiness;
             found.map_or((false, 0.0), |found| (!found.reached, found.range))
-        };
-        let (own, other) = (key(self), key(other));
+        });
         own.0.cmp(&other.0).then(own.1.total_cmp(&other.1))
     }
 
@@ -159,11 +158,8 @@ impl SteadyAnalysis {
         let done = || record.samples.iter().filter(|sample| sample.ok);
         let prepared = prepared_at(record);
         let is_earlier = |sample: &&Sample| sample.started_utc.as_str() < prepared;
-        let judged_from = done()
-            .filter(is_earlier)
-            .map(|sample| sample.block + 1)
-            .max()
-            .unwrap_or(0);
+        let earlier = done().filter(is_earlier).map(|sample| sample.block + 1);
+        let judged_from = earlier.max().unwrap_or(0);
         let mut by_round: BTreeMap<u32, BTreeSet<i64>> = BTreeMap::new();
         for sample in done().filter(|sample| open.contains(&sample.cell)) {
             by_round
@@ -188,28 +184,23 @@ impl SteadyAnalysis {
             }
         };
         let tracked: Vec<Tracked> = ids.filter(|id| open.contains(id)).map(of_cell).collect();
-        let ended_by: Vec<Option<EndedBy>> = record
-            .cells
-            .iter()
-            .filter(|cell| open.contains(&cell.id))
-            .map(|cell| cell.ended_by)
-            .collect();
-        let by_user = |end: &Option<EndedBy>| matches!(end, None | Some(EndedBy::User));
+        let ended = record.cells.iter().filter(|cell| open.contains(&cell.id));
+        let mut ended_by = ended.map(|cell| cell.ended_by);
+        let by_user = |end: Option<EndedBy>| matches!(end, None | Some(EndedBy::User));
+        let first = ended_by.clone().next().flatten();
         let end = match () {
-            () if ended_by.is_empty() || ended_by.iter().any(by_user) => RoundsEnd::Unended,
-            () if ended_by.iter().all(|end| *end == Some(EndedBy::Steady)) => RoundsEnd::Steady,
+            () if first.is_none() || ended_by.clone().any(by_user) => RoundsEnd::Unended,
+            () if ended_by.all(|end| end == Some(EndedBy::Steady)) => RoundsEnd::Steady,
             () => end_without_steady_state(judged, &tracked, limits),
         };
-        let window = rounds.len().saturating_sub(limits.window);
+        let window = rounds.get(rounds.len().saturating_sub(limits.window));
         Self {
             asked,
-            overwritten: rounds
-                .get(window)
-                .and_then(|first| least_overwritten(record, &open, *first)),
+            overwritten: window.and_then(|first| least_overwritten(record, &open, *first)),
             rounds: rounds.len(),
             judged,
             end,
-            ended_by: ended_by.first().copied().flatten(),
+            ended_by: first,
             tracked,
         }
     }
@@ -217,14 +208,14 @@ impl SteadyAnalysis {
     /// Rounds of writes before the first trial; `None` before the first round.
     fn of_writes(record: &RunRecord, asked: SteadyRounds) -> Option<Self> {
         let limits = limits(&asked);
-        let tracked: Vec<Tracked> = of_writes(record)
+        let tracked = of_writes(record)
             .into_iter()
-            .map(|(of, values)| Tracked {
-                of,
+            .map(|(target, values)| Tracked {
+                of: TrackedOf::Target(target.map(str::to_owned)),
                 steadiness: steady_state(&values, limits),
                 values,
-            })
-            .collect();
+            });
+        let tracked: Vec<Tracked> = tracked.collect();
         let rounds = tracked.iter().map(|one| one.values.len()).max()?;
         let reached = |one: &Tracked| one.steadiness.is_some_and(|steady| steady.reached);
         Some(Self {
@@ -286,16 +277,15 @@ fn since_prepared(
 /// target was prepared and by the preparation; the least over the cells.
 fn least_overwritten(record: &RunRecord, open: &BTreeSet<i64>, first: u32) -> Option<f64> {
     let (steps, trials) = since_prepared(record);
-    let target: BTreeMap<i64, Option<usize>> = record
+    let target = record
         .cells
         .iter()
-        .map(|cell| (cell.id, record.target_of(cell)))
-        .collect();
+        .map(|cell| (cell.id, record.target_of(cell)));
+    let target: BTreeMap<i64, Option<usize>> = target.collect();
     let of_cell = |cell: &Cell| {
         let own = cell.spec.target.as_ref().map(|name| name.as_str());
-        let steps = steps
-            .clone()
-            .filter(|step| step.target.is_none() || own.is_none() || step.target.as_deref() == own);
+        let is_own = |target: Option<&str>| target.is_none() || own.is_none() || target == own;
+        let steps = steps.clone().filter(|step| is_own(step.target.as_deref()));
         let trials = trials.clone().filter(|sample| {
             sample.block < first && target.get(&sample.cell) == target.get(&cell.id)
         });
@@ -308,7 +298,7 @@ fn least_overwritten(record: &RunRecord, open: &BTreeSet<i64>, first: u32) -> Op
 }
 
 /// The requests per second of each round of writes, on each target, in the last session.
-fn of_writes(record: &RunRecord) -> Vec<(TrackedOf, Vec<f64>)> {
+fn of_writes(record: &RunRecord) -> BTreeMap<Option<&str>, Vec<f64>> {
     let mut rounds: BTreeMap<Option<&str>, Vec<f64>> = BTreeMap::new();
     let steps = record.preparation.iter();
     for step in steps.filter(|step| step.kind == PreparationKind::Round && step.ok) {
@@ -319,10 +309,7 @@ fn of_writes(record: &RunRecord) -> Vec<(TrackedOf, Vec<f64>)> {
         }
         own.push(step.iops());
     }
-    let rounds = rounds.into_iter();
     rounds
-        .map(|(target, values)| (TrackedOf::Target(target.map(str::to_owned)), values))
-        .collect()
 }
 
 /// The test of a standard that a run follows.
@@ -354,10 +341,8 @@ impl StandardFollowed {
         let cells: Vec<&CellSpec> = record.cells.iter().map(|cell| &cell.spec).collect();
         let ended_steady = steady.is_some_and(SteadyAnalysis::is_reached);
         let mut found = Self::of(experiment, &cells, facts(record, ended_steady))?;
-        if cells_analysed
-            .iter()
-            .any(|cell| cell.disturbance.left_in_storage_cache().is_some())
-        {
+        let mut around = cells_analysed.iter().map(|cell| &cell.disturbance);
+        if around.any(|around| around.left_in_storage_cache().is_some()) {
             found.deviations.push(Deviation::WrittenOut);
         }
         Some(found)
@@ -374,34 +359,33 @@ fn facts(record: &RunRecord, ended_steady: bool) -> TargetFacts {
     let medium = match record.run.target_kind {
         TargetKind::Model => Medium::Model,
         TargetKind::BlockDevice => Medium::Device,
-        TargetKind::Scratch
-        | TargetKind::File
-        | TargetKind::CharDevice
-        | TargetKind::Imported
-        | TargetKind::Commands => Medium::File,
+        _ => Medium::File,
     };
     let write_cache = record.environment.get(&KEYS.device_write_cache);
-    let passes = record.preparation.iter();
-    let passes = passes.filter(|step| step.kind == PreparationKind::Sequential);
+    let steps = |kind: PreparationKind| {
+        let steps = record.preparation.iter();
+        steps.filter(move |step| step.kind == kind)
+    };
     // The last preparation of each target counts: a resumed run prepares its targets again.
     let all_took = |kind: PreparationKind| {
-        let steps = record.preparation.iter();
-        let steps = steps.filter(|step| step.kind == kind);
-        let last: BTreeMap<_, bool> = steps.map(|step| (&step.target, step.ok)).collect();
+        let last: BTreeMap<_, bool> = steps(kind).map(|step| (&step.target, step.ok)).collect();
         (!last.is_empty()).then(|| last.into_values().all(|ok| ok))
     };
     // The whole device counts, whatever part of it the run was given.
     let of_disk = record.environment.get(&KEYS.device_bytes);
     let of_disk = of_disk.filter(|_| medium == Medium::Device);
-    let bytes = of_disk.unwrap_or(record.run.target_bytes);
-    let bytes = Some(bytes).filter(|bytes| *bytes > 0);
+    let bytes = of_disk
+        .or(Some(record.run.target_bytes))
+        .filter(|bytes| *bytes > 0);
     TargetFacts {
         medium: Some(medium),
         bytes,
         write_cache: write_cache.map(|state| state.trim() == "write back"),
         purged: all_took(PreparationKind::Purge),
         trimmed: all_took(PreparationKind::Trim),
-        pass_bs: passes.filter_map(|step| step.bs).min(),
+        pass_bs: steps(PreparationKind::Sequential)
+            .filter_map(|step| step.bs)
+            .min(),
         written: bytes.map(|bytes| written(record, bytes, ended_steady)),
     }
 }
@@ -410,10 +394,10 @@ fn facts(record: &RunRecord, ended_steady: bool) -> TargetFacts {
 fn written(record: &RunRecord, target_bytes: u64, ended_steady: bool) -> Written {
     let (steps, trials) = since_prepared(record);
     let of_steps: f64 = steps.map(|step| step.bytes as f64).sum();
-    let of_trials = trials.clone();
-    let of_trials: f64 = of_trials
-        .map(|sample| sample.operations.write.bytes as f64)
-        .sum();
+    let of_trials = trials
+        .clone()
+        .map(|sample| sample.operations.write.bytes as f64);
+    let of_trials: f64 = of_trials.sum();
     let elapsed = trials.map(|sample| sample.elapsed_ns);
     Written {
         fills: (of_steps + of_trials) / target_bytes as f64,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::concurrency::{self, Ceilings};
 use super::{Analysis, CellAnalysis, Context, doubt_kind, groups, stages};
 use crate::disturbance::throttled_ns;
-use crate::trial_values::median_of;
+use crate::trial_values::{distinct, median_of};
 use crate::{in_threads, io_limit};
 use iolab_plan::carry_over;
 use iolab_plan::experiment::Experiment;
@@ -50,9 +50,8 @@ impl<'a> Trials<'a> {
     }
 
     pub(super) fn of_group(&self, cell: i64, group: u32) -> &[&'a Sample] {
-        self.of_groups
-            .get(&(cell, group))
-            .map_or(&[], Vec::as_slice)
+        let own = self.of_groups.get(&(cell, group));
+        own.map_or(&[], Vec::as_slice)
     }
 }
 
@@ -78,12 +77,8 @@ pub(super) fn summaries(
         .filter(|cell| !is_unvisited(record, cell));
     let visited: Vec<&Cell> = visited.collect();
     in_threads::map(&visited, record.samples.len(), |cell| {
-        let whole = context.cell(
-            &called(cell),
-            trials.of_cell(cell.id),
-            gaps.get(&cell.id).copied(),
-            context.timed,
-        );
+        let (samples, gap) = (trials.of_cell(cell.id), gaps.get(&cell.id).copied());
+        let whole = context.cell(&called(cell), samples, gap, context.timed);
         let own = |number| trials.of_group(cell.id, number);
         let mut analysed = context.with_groups(whole, group, timed, own);
         analysed.warm_ups = trials.warm_ups.get(&cell.id).copied().unwrap_or(0);
@@ -138,15 +133,10 @@ fn is_unvisited(record: &RunRecord, cell: &Cell) -> bool {
 /// Writes that are written out between trials do not count.
 pub(super) fn mark_reads_after_writes(record: &RunRecord, cells: &mut [CellAnalysis]) {
     // Requests to memory or a file server do not involve the disk's cache.
-    let is_elsewhere = |served: &ServedBy| {
-        matches!(
-            served,
-            ServedBy::NotStorage | ServedBy::PageCache | ServedBy::Network
-        )
-    };
+    let elsewhere = [ServedBy::NotStorage, ServedBy::PageCache, ServedBy::Network];
     let reaches_storage = |cell: &&mut CellAnalysis| {
         let served = cell.served.as_ref();
-        served.is_some_and(|served| !served.trials.iter().all(|(one, _)| is_elsewhere(one)))
+        served.is_some_and(|served| !served.trials.iter().all(|(one, _)| elsewhere.contains(one)))
     };
     let may_hold = |target: Option<&TargetName>| {
         let number = record.target_number(target);
@@ -170,18 +160,15 @@ pub(super) fn mark_reads_after_writes(record: &RunRecord, cells: &mut [CellAnaly
         let Some(cell) = open.get_mut(&sample.cell) else {
             continue;
         };
-        let spec = &cell.cell.spec;
-        let mut targets = spec.targets().into_iter();
+        let mut targets = cell.cell.spec.targets().into_iter();
         let leaves = leaves(cell);
-        let finds = !leaves
-            && spec.writing_trials().is_empty()
-            && targets.any(|target| left.contains(&target.cloned()));
         if leaves {
-            let held = targets.filter(|target| may_hold(*target));
+            let held = targets.by_ref().filter(|target| may_hold(*target));
             left.extend(held.map(|target| target.cloned()));
+        } else if cell.cell.spec.writing_trials().is_empty() {
+            cell.reads_after_writes = targets.any(|target| left.contains(&target.cloned()));
         }
-        cell.reads_after_writes = finds;
-        if leaves || finds {
+        if leaves || cell.reads_after_writes {
             open.remove(&sample.cell);
         }
     }
@@ -219,31 +206,21 @@ impl TrialOrder {
 /// Sorts sizes and rates that a run has added, whose cells come last, into the grid. Other factors keep the order of their
 /// levels.
 pub(super) fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
+    let levels = |factor| {
+        cells
+            .iter()
+            .filter_map(move |c| c.cell.levels.get(factor).cloned())
+    };
     let ranks: Vec<Vec<String>> = (0..factors.len())
-        .map(|factor| {
-            let mut seen = Vec::new();
-            for level in cells.iter().filter_map(|c| c.cell.levels.get(factor)) {
-                if !seen.contains(level) {
-                    seen.push(level.clone());
-                }
-            }
-            seen
-        })
+        .map(|factor| distinct(levels(factor)))
         .collect();
     cells.sort_by_cached_key(|cell| {
+        let trial = cell.cell.trial();
         let levels = factors.iter().zip(&ranks).zip(&cell.cell.levels);
-        let places = levels.map(|((factor, seen), level)| {
-            if factor == "bs" {
-                cell.cell.trial().bs
-            } else if factor == "rate" {
-                cell.cell
-                    .trial()
-                    .rate()
-                    .and_then(Rate::requests)
-                    .unwrap_or(0)
-            } else {
-                seen.iter().position(|other| other == level).unwrap_or(0) as u64
-            }
+        let places = levels.map(|((factor, seen), level)| match factor.as_str() {
+            "bs" => trial.bs,
+            "rate" => trial.rate().and_then(Rate::requests).unwrap_or(0),
+            _ => seen.iter().position(|other| other == level).unwrap_or(0) as u64,
         });
         places.collect::<Vec<u64>>()
     });
@@ -265,8 +242,7 @@ impl Analysis {
     pub fn levels(&self, factor: usize) -> Vec<&str> {
         let mut seen = HashSet::new();
         let cells = self.cells.iter();
-        let levels = cells.filter_map(|cell| cell.cell.levels.get(factor));
-        let levels = levels.map(String::as_str);
+        let levels = cells.filter_map(|cell| Some(cell.cell.levels.get(factor)?.as_str()));
         levels.filter(|level| seen.insert(*level)).collect()
     }
 }
@@ -306,10 +282,11 @@ pub(super) fn all(record: &RunRecord) -> Vec<MeasuredTarget> {
             kind,
             device: text(&KEYS.device),
             disk: text(&KEYS.device_disk),
-            model: match is_model {
-                true => text(&KEYS.model_title),
-                false => text(&KEYS.device_model),
-            },
+            model: text(if is_model {
+                &KEYS.model_title
+            } else {
+                &KEYS.device_model
+            }),
             bytes: match is_model {
                 true => Some(bytes),
                 false => record.environment.get_of(number, &KEYS.device_bytes),
@@ -423,9 +400,8 @@ impl CellServed {
     /// The verdict for one of several groups, whose origin of bytes is known only for all together.
     #[must_use]
     pub(super) fn of_one_group(self) -> Self {
-        let is_of_each = self.unanimous().is_some_and(ServedBy::holds_for_parts);
         Self {
-            is_shared: !is_of_each,
+            is_shared: !self.unanimous().is_some_and(ServedBy::holds_for_parts),
             ..self
         }
     }
@@ -447,13 +423,11 @@ pub(super) fn served(trials: &[&Sample]) -> Option<CellServed> {
         *reasons.entry(&sample.verdict.reason).or_default() += 1;
     }
     let reason = reasons.iter().max_by_key(|(_, n)| **n)?.0;
+    let counts = ServedBy::ALL
+        .iter()
+        .map(|verdict| (*verdict, count(*verdict)));
     Some(CellServed {
-        trials: ServedBy::ALL
-            .iter()
-            .copied()
-            .map(|verdict| (verdict, count(verdict)))
-            .filter(|(_, n)| *n > 0)
-            .collect(),
+        trials: counts.filter(|(_, n)| *n > 0).collect(),
         device_fraction: median_of(trials, |s| s.verdict.device_fraction),
         reason: (*reason).to_owned(),
         is_shared: false,

@@ -40,11 +40,9 @@ pub(super) fn verified(analysis: &Analysis, run: usize) -> Option<Claim> {
     let cells = analysis.cells.iter().filter_map(|c| c.verified.as_ref());
     let all = cells.fold(CellVerified::default(), CellVerified::plus);
     let is_wrong = |cell: &&CellAnalysis| cell.flags.contains(&DoubtKind::VerifyFailed);
-    let writing = analysis
-        .cells
-        .iter()
-        .filter(|cell| cell.cell.trial().writes() && !cell.cell.spec.runs_program());
-    let unread = writing.map(|cell| {
+    let writes =
+        |cell: &&CellAnalysis| cell.cell.trial().writes() && !cell.cell.spec.runs_program();
+    let unread = analysis.cells.iter().filter(writes).map(|cell| {
         let read = cell.verified.map_or(0, |verified| verified.trials);
         ((cell.n + cell.failed) as u64).saturating_sub(read)
     });
@@ -83,6 +81,8 @@ pub(super) fn verified(analysis: &Analysis, run: usize) -> Option<Claim> {
     (all.blocks > 0).then(|| claim.with_points(points))
 }
 
+/// A length of time, ns.
+const ELAPSED: Quantity = Quantity::Of(Response::Elapsed);
 /// The response times at the lowest and the highest rate that was reached.
 pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Claim> {
     if analysis.factors != ["rate"] || analysis.response != Response::Latency {
@@ -120,21 +120,13 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Claim> {
             };
             let hidden = [
                 Point::new(Standing::Hidden, Quantity::Share, report.hidden),
-                Point::new(
-                    Standing::Hidden,
-                    Quantity::Of(Response::Elapsed),
-                    report.span_ns,
-                ),
+                Point::new(Standing::Hidden, ELAPSED, report.span_ns),
             ];
             let stored = last.disturbance.left_in_storage_cache();
             let stored = stored.map(|share| Point::new(Standing::Stored, Quantity::Share, share));
-            let points = times(Standing::Main, *least)
-                .into_iter()
-                .chain(
-                    most.map(|most| times(standing, *most))
-                        .into_iter()
-                        .flatten(),
-                )
+            let of_most = most.into_iter().flat_map(|most| times(standing, *most));
+            let points = times(Standing::Main, *least).into_iter().chain(of_most);
+            let points = points
                 .chain(hidden.into_iter().filter(|_| hides))
                 .chain(stored);
             let named = [least, most.unwrap_or(least)].map(|(cell, _)| *cell);
@@ -143,15 +135,15 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Claim> {
     };
     // The claim is a value: a disturbance that can have changed it by more than the margin is a doubt.
     let doubts = SideDoubts::of_values(named).turning([Direction::Equal; 2], MARGIN_UP);
+    let role = if doubts.is_empty() {
+        kind.role
+    } else {
+        Role::Nothing
+    };
     let claim = Claim::of_run(kind, (analysis, run), |cell| cell.rate_report.is_some());
     Some(Claim {
-        role: if doubts.is_empty() {
-            kind.role
-        } else {
-            Role::Nothing
-        },
         doubts,
-        ..claim.with_points(points)
+        ..claim.in_role(role).with_points(points)
     })
 }
 
@@ -173,40 +165,48 @@ fn times(standing: Standing, (cell, report): (&CellAnalysis, &CellRate)) -> Vec<
 
 /// All claims about the programs of a run.
 pub(super) fn programs(analysis: &Analysis, run: usize) -> Vec<Claim> {
-    let aspects = [Aspect::Ratio, Aspect::Significance]
-        .into_iter()
-        .chain((0..MARGINS.len()).map(Aspect::Equivalence));
     let of_pair = |pair: ProgramPair| {
-        let claim = |aspect: Aspect| {
-            let (is_made, kind, is_shown) = match aspect {
-                Aspect::Ratio => (
-                    pair.points
-                        .first()
-                        .is_some_and(|point| point.ratio.is_some()),
-                    &kind::PROGRAMS_DIFFER,
-                    pair.differs(),
-                ),
-                Aspect::Significance => {
-                    let mut tests = pair.points.iter().flat_map(|point| point.first_trials);
-                    let is_made = tests.any(|test| test.is_some());
-                    (is_made, &kind::PROGRAMS_SIGNIFICANCE, true)
-                }
-                Aspect::Equivalence(margin) => (
-                    true,
-                    &kind::PROGRAMS_EQUIVALENT,
-                    pair.equivalent_from(margin).is_some(),
-                ),
-            };
-            let programs = Box::new(Programs {
-                pair: pair.clone(),
-                aspect,
-            });
-            let claim = Claim::of_run(kind, (analysis, run), |_| true);
+        let has_ratio = pair
+            .points
+            .first()
+            .is_some_and(|point| point.ratio.is_some());
+        let mut tests = pair.points.iter().flat_map(|point| point.first_trials);
+        let has_test = tests.any(|test| test.is_some());
+        let equivalent = (0..MARGINS.len()).map(|margin| {
+            let is_shown = pair.equivalent_from(margin).is_some();
+            (
+                Aspect::Equivalence(margin),
+                true,
+                &kind::PROGRAMS_EQUIVALENT,
+                is_shown,
+            )
+        });
+        let aspects = [
+            (
+                Aspect::Ratio,
+                has_ratio,
+                &kind::PROGRAMS_DIFFER,
+                pair.differs(),
+            ),
+            (
+                Aspect::Significance,
+                has_test,
+                &kind::PROGRAMS_SIGNIFICANCE,
+                true,
+            ),
+        ];
+        let made = aspects
+            .into_iter()
+            .chain(equivalent)
+            .filter(|(_, is_made, ..)| *is_made);
+        let claims = made.map(|(aspect, _, kind, is_shown)| {
+            let pair = pair.clone();
+            let programs = Payload::Programs(Box::new(Programs { pair, aspect }));
             let role = if is_shown { kind.role } else { Role::Nothing };
-            let claim = claim.in_role(role);
-            is_made.then(|| claim.with_payload(Payload::Programs(programs)))
-        };
-        aspects.clone().filter_map(claim).collect::<Vec<_>>()
+            let claim = Claim::of_run(kind, (analysis, run), |_| true);
+            claim.in_role(role).with_payload(programs)
+        });
+        claims.collect::<Vec<_>>()
     };
     program_pairs(analysis)
         .into_iter()

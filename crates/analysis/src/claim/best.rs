@@ -25,14 +25,9 @@ const OPEN_MAX: usize = 40;
 /// of fio, need not be.
 const WAYS: [&str; 3] = ["backend", "threads", "depth"];
 
-/// Comparison of one size with another.
-struct Judged {
-    estimate: Estimate,
-    /// Doubts that could reverse a difference.
-    doubts: Vec<Doubt>,
-    /// Whether it is shown to be within the margin of the other, or better.
-    is_near: bool,
-}
+/// Comparison of one size with another: the ratio, the doubts that could reverse a difference, and whether the size is shown
+/// to be within the margin of the other, or better.
+type Judged = (Estimate, Vec<Doubt>, bool);
 
 impl Claim {
     /// The cells of which it states the best one, that one first; empty for other kinds.
@@ -136,12 +131,9 @@ fn ranking(
     of: (&Analysis, usize),
     family: usize,
 ) -> Claim {
-    let mut points: Vec<(usize, Point)> = candidates(cells, best, of, family)
-        .into_iter()
-        .enumerate()
-        .map(|(place, point)| (place.abs_diff(best), point))
-        .collect();
-    points.sort_by_key(|(distance, _)| *distance);
+    let points = candidates(cells, best, of, family).into_iter().enumerate();
+    let mut points: Vec<(usize, Point)> = points.collect();
+    points.sort_by_key(|(place, _)| place.abs_diff(best));
     let mut points: Vec<Point> = points.into_iter().map(|(_, point)| point).collect();
     let in_each = points
         .iter()
@@ -182,32 +174,29 @@ fn candidates(
         estimate.interval?;
         let against = SideDoubts::of_cells(cells[j], cells[i], response);
         let more_is_better = response.more_is_better();
-        Some(Judged {
-            is_near: is_no_worse(&estimate, &against, more_is_better),
-            doubts: judge(&estimate, MARGIN_UP, &against, more_is_better).1,
-            estimate: estimate.bounded(&against),
-        })
+        let (_, doubts) = judge(&estimate, MARGIN_UP, &against, more_is_better);
+        let is_near = is_no_worse(&estimate, &against, more_is_better);
+        Some((estimate.bounded(&against), doubts, is_near))
     };
     let of_best: Vec<Option<Judged>> = (0..cells.len())
         .map(|i| (i != best).then(|| against(i, best)).flatten())
         .collect();
     // A loss within the margin also counts as a loss.
-    let is_lower = |estimate: &Estimate| {
-        let (low, high) = estimate.interval.unwrap_or((0.0, f64::INFINITY));
-        match response.more_is_better() {
-            true => high < 1.0,
-            false => low > 1.0,
-        }
-    };
     let is_worse = |i: usize| {
-        let judged = of_best[i].as_ref();
-        judged.is_some_and(|one| is_lower(&one.estimate) && one.doubts.is_empty())
+        of_best[i].as_ref().is_some_and(|(estimate, doubts, _)| {
+            let (low, high) = estimate.interval.unwrap_or((0.0, f64::INFINITY));
+            let is_lower = match response.more_is_better() {
+                true => high < 1.0,
+                false => low > 1.0,
+            };
+            is_lower && doubts.is_empty()
+        })
     };
     // Any cell that is not worse than the one with the best median may be the best.
     let open: Vec<usize> = (0..cells.len()).filter(|i| !is_worse(*i)).collect();
     let is_near = |i: usize| {
         let mut others = open.iter().filter(|j| **j != i);
-        let near = |j: &usize| against(i, *j).is_some_and(|judged| judged.is_near);
+        let near = |j: &usize| against(i, *j).is_some_and(|(.., is_near)| is_near);
         open.len() <= OPEN_MAX && others.all(near)
     };
     // With fewer blocks than an exact interval needs, one odd trial of the best cell can hide a result that all
@@ -222,9 +211,11 @@ fn candidates(
         few.contains(&logs.len()) && logs.values().all(is_worse)
     };
     let all = cells.iter().enumerate().map(|(i, cell)| {
-        let judged = of_best[i].as_ref();
-        let doubts = judged.map_or(Vec::new(), |one| one.doubts.clone());
-        let standing = match judged {
+        let (ratio, doubts) = match &of_best[i] {
+            Some((estimate, doubts, _)) => (Some(*estimate), doubts.clone()),
+            None => (None, Vec::new()),
+        };
+        let standing = match ratio {
             _ if i == best => Standing::Best,
             None => Standing::Unknown,
             _ if is_near(i) => Standing::Near,
@@ -235,7 +226,7 @@ fn candidates(
         };
         Point {
             cell: Some(id(run, cell)),
-            ratio: judged.map(|one| one.estimate),
+            ratio,
             doubts,
             ..Point::new(standing, Quantity::Of(response), median(cell))
         }
@@ -258,12 +249,8 @@ pub fn choices(runs: &[&Analysis]) -> Vec<Claim> {
     // A path of the same name may be another disk.
     let mut accesses: Vec<((&str, Access), Vec<Candidate<'_>>)> = Vec::new();
     let is_meant = |run: &&&Analysis| run.response == Response::Throughput;
-    for (run, analysis) in runs.iter().enumerate() {
-        for cell in analysis
-            .cells
-            .iter()
-            .filter(|cell| is_candidate(cell) && is_meant(&analysis))
-        {
+    for (run, analysis) in runs.iter().enumerate().filter(|(_, run)| is_meant(run)) {
+        for cell in analysis.cells.iter().filter(|cell| is_candidate(cell)) {
             let Some(access) = access(analysis, cell) else {
                 continue;
             };
@@ -274,10 +261,9 @@ pub fn choices(runs: &[&Analysis]) -> Vec<Claim> {
             }
         }
     }
-    let chosen = accesses.into_iter().filter(|(_, own)| own.len() > 1);
-    chosen
-        .filter_map(|((_, access), own)| choice(access, &own))
-        .collect()
+    let several = accesses.into_iter().filter(|(_, own)| own.len() > 1);
+    let chosen = several.filter_map(|((_, access), own)| choice(access, &own));
+    chosen.collect()
 }
 
 fn is_candidate(cell: &CellAnalysis) -> bool {
@@ -300,9 +286,8 @@ fn access(run: &Analysis, cell: &CellAnalysis) -> Option<Access> {
         ("sync", trial.sync.to_string()),
     ];
     // Reads are never synced.
-    let told = all
-        .into_iter()
-        .filter(|(name, _)| *name != "sync" || trial.read_percent < 100);
+    let is_told = |name: &str| name != "sync" || trial.read_percent < 100;
+    let told = all.into_iter().filter(|(name, _)| is_told(name));
     Some(told.map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
@@ -313,7 +298,7 @@ fn choice(access: Access, candidates: &[Candidate<'_>]) -> Option<Claim> {
         let by_worth = median(a).total_cmp(&median(b));
         by_worth.then_with(|| effort(b).cmp(&effort(a)))
     })?;
-    let confidence = confidence(candidates.len() * (candidates.len() - 1) / 2);
+    let confidence = confidence(pairs(candidates.len()));
     let is_near = |one: &&Candidate<'_>| {
         let estimate = match one.0 == best.0 {
             true => within_run(best.1, one.1, confidence),
@@ -329,9 +314,10 @@ fn choice(access: Access, candidates: &[Candidate<'_>]) -> Option<Claim> {
         ..Point::new(standing, Quantity::Of(Response::Throughput), median(one))
     };
     let trials = Point::count(Standing::MedianOf, "trial", best.1.values.len());
+    let simplest = simplest.map(|one| point(Standing::Near, one));
     let points = [point(Standing::Main, best), trials]
         .into_iter()
-        .chain(simplest.map(|one| point(Standing::Near, one)));
+        .chain(simplest);
     let cells: Vec<CellId> = candidates.iter().map(|one| id(one.0, one.1)).collect();
     Some(Claim {
         held: access,

@@ -24,6 +24,7 @@ use super::signs::fell;
 use super::{Claim, Payload};
 use crate::analysis::{Analysis, CellAnalysis, CellServed, Response};
 use crate::doubt::Doubt;
+use variants::differences;
 pub use variants::{Remainder, remainders};
 use verdict::judge;
 
@@ -245,9 +246,13 @@ pub fn is_answered(claims: &[Claim]) -> bool {
             .filter_map(Claim::suspects)
             .map(|found| found.verdict)
     };
-    let has_part = |verdict: CauseVerdict| match verdict {
-        CauseVerdict::Cause | CauseVerdict::Joint | CauseVerdict::Contributes => true,
-        CauseVerdict::Cleared | CauseVerdict::CannotTell | CauseVerdict::NotTried => false,
+    let has_part = |verdict: CauseVerdict| {
+        let parts = [
+            CauseVerdict::Cause,
+            CauseVerdict::Joint,
+            CauseVerdict::Contributes,
+        ];
+        parts.contains(&verdict)
     };
     match again.map(|found| found.again) {
         None | Some(Again::CannotTell) => false,
@@ -338,10 +343,8 @@ fn level_changed(analysis: &Analysis, inquiry: &Inquiry, own: &[&CellAnalysis]) 
 /// Whether a side counts as served by storage.
 fn is_from_storage(cell: &CellAnalysis) -> bool {
     let verdict = cell.served.as_ref().and_then(CellServed::unanimous);
-    matches!(
-        verdict,
-        Some(ServedBy::Device | ServedBy::Network | ServedBy::Model)
-    )
+    let storage = [ServedBy::Device, ServedBy::Network, ServedBy::Model];
+    verdict.is_some_and(|verdict| storage.contains(&verdict))
 }
 
 /// Reason why two loads do not count without a suspect. The longer one moves less than with the suspect and may
@@ -375,13 +378,12 @@ fn other_volume(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option
 /// Number of requests in flight, if it is less than half of the requested one.
 fn few_in_flight(cell: &CellAnalysis) -> Option<WhyUntried> {
     let check = Check::InFlight;
-    let Some((left, seen)) = cell
+    let counts = cell
         .concurrency
-        .and_then(|seen| Some((seen.in_flight?, seen)))
-    else {
+        .and_then(|seen| Some((seen.in_flight?, seen.asked as f64)));
+    let Some((left, before)) = counts else {
         return Some(WhyUntried::Unchecked(check));
     };
-    let before = seen.asked as f64;
     let failed = WhyUntried::NotRemoved {
         check,
         before,
@@ -398,10 +400,8 @@ fn sides<'a>(
 ) -> Option<[&'a CellAnalysis; 2]> {
     let mut variants = inquiry.variants.iter();
     let variant = variants.find(|one| one.without == without)?;
-    Some([
-        cell(analysis, &variant.base)?,
-        cell(analysis, &variant.other)?,
-    ])
+    let sides = cell(analysis, &variant.base).zip(cell(analysis, &variant.other))?;
+    Some(sides.into())
 }
 
 /// The cell of these levels.
@@ -426,9 +426,10 @@ fn measured(analysis: &Analysis) -> Option<(&Inquiry, Vec<Deviations>)> {
         }
         let sides = cell(analysis, &variant.base).zip(cell(analysis, &variant.other));
         sides.map_or_else(Deviations::new, |(base, other)| {
-            let logs = log_ratios(base.trials(), other.trials()).into_iter();
-            logs.map(|(block, log)| (block, sign * (log - inquiry.expected.ln())))
-                .collect()
+            let mut logs = log_ratios(base.trials(), other.trials());
+            logs.values_mut()
+                .for_each(|log| *log = sign * (*log - inquiry.expected.ln()));
+            logs
         })
     };
     let deviations = inquiry.variants.iter().map(of_variant);
@@ -440,12 +441,7 @@ fn measured(analysis: &Analysis) -> Option<(&Inquiry, Vec<Deviations>)> {
 /// became slower, nor because all became faster.
 fn tails(unchanged: &CellAnalysis, own: &CellAnalysis) -> Deviations {
     let ratios = |cell: &CellAnalysis| log_means((&cell.tail_ratios, &cell.tail_blocks));
-    let medians = |cell: &CellAnalysis| -> Deviations {
-        let (slow, ratios) = (log_means(cell.trials()), ratios(cell));
-        let both = slow.into_iter();
-        both.filter_map(|(block, slow)| Some((block, slow - ratios.get(&block)?)))
-            .collect()
-    };
+    let medians = |cell: &CellAnalysis| differences(&log_means(cell.trials()), &ratios(cell));
     let (before, now) = (medians(unchanged), medians(own));
     let of_block = |(block, slow): (u32, f64)| {
         let median = before.get(&block)?.min(*now.get(&block)?);

@@ -54,10 +54,10 @@ impl Claim {
     }
 }
 
-/// The claim of a change of a cell between two levels, MB/s.
+/// The claim of a change of a cell of a run between two levels, MB/s.
 fn level_change(
     kind: &'static Kind,
-    cell: CellId,
+    (run, cell): (usize, i64),
     [before, after]: [f64; 2],
     since: Since,
 ) -> Claim {
@@ -65,9 +65,8 @@ fn level_change(
         level(Standing::Main, before, None),
         level(Standing::Main, after, Some(since)),
     ];
-    Claim::new(kind, vec![cell])
-        .with_ratio(after / before, None)
-        .with_points(levels)
+    let claim = Claim::new(kind, vec![CellId { run, cell }]).with_points(levels);
+    claim.with_ratio(after / before, None)
 }
 
 fn level(standing: Standing, mb_s: f64, since: Option<Since>) -> Point {
@@ -115,10 +114,11 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Claim> {
     let in_warm_up = greatest(&timeline.in_warm_ups)
         .map(|shift| in_trials(shift, run, None, &kind::LEVEL_IN_WARM_UP));
     let of_steps = over_run.chain(within).chain(in_warm_up);
-    let without = gradual(analysis, run)
-        .into_iter()
-        .chain(no_change(analysis, run));
-    of_steps.chain(without).collect()
+    let without = gradual(analysis, run).into_iter();
+    of_steps
+        .chain(without)
+        .chain(no_change(analysis, run))
+        .collect()
 }
 
 fn greatest(shifts: &[TrialShift]) -> Option<&TrialShift> {
@@ -144,12 +144,8 @@ fn over_run(shift: &RunShift, run: usize) -> Claim {
             Point::new(Standing::Seen, elapsed, ns as f64)
         }),
     };
-    let cell = CellId {
-        run,
-        cell: shift.cell,
-    };
     let levels = [shift.before_mb_s, shift.after_mb_s];
-    let mut claim = level_change(&kind::LEVEL_OVER_RUN, cell, levels, since);
+    let mut claim = level_change(&kind::LEVEL_OVER_RUN, (run, shift.cell), levels, since);
     claim.points.extend(seen);
     claim.points.extend(others(shift.cells));
     claim.points.extend(disturbed(shift).map(disturbed_point));
@@ -167,21 +163,16 @@ fn in_trials(
         bytes,
         access: shift.of,
     };
-    let cell = CellId {
-        run,
-        cell: shift.cell,
-    };
     let both = [shift.before_mb_s, shift.after_mb_s];
     let first = since(shift.after_ns, shift.moved_bytes);
-    let mut claim = level_change(kind, cell, both, first);
+    let mut claim = level_change(kind, (run, shift.cell), both, first);
     let levels = shift.levels.iter().filter(|_| shift.levels.len() > 2);
     claim.points.extend(levels.map(|one| {
         let since = (one.from_ns > 0).then(|| since(one.from_ns, one.from_bytes));
         level(Standing::Level, one.throughput_mb_s, since)
     }));
-    let trials = (shift.trials > 1).then_some(shift.trials);
-    let trials = trials.map(|trials| Point::count(Standing::MedianOf, "trial", trials));
-    claim.points.extend(trials);
+    let trials = Point::count(Standing::MedianOf, "trial", shift.trials);
+    claim.points.extend((shift.trials > 1).then_some(trials));
     claim.points.extend(disturbed.map(disturbed_point));
     claim
 }
@@ -215,22 +206,15 @@ fn gradual(analysis: &Analysis, run: usize) -> Option<Claim> {
     let all = &analysis.timeline.gradual;
     let size = |of: &Gradual| (of.highest_mb_s / of.lowest_mb_s).ln();
     let (cell, found) = all.iter().max_by(|a, b| size(a.1).total_cmp(&size(b.1)))?;
+    let first = (Standing::First, found.first_mb_s);
+    let last = (Standing::Last, found.last_mb_s);
+    let lowest = (Standing::Lowest, found.lowest_mb_s);
+    let highest = (Standing::Highest, found.highest_mb_s);
     let (kind, ends) = match found.direction {
-        Direction::Falls | Direction::Rises => (
-            &kind::GRADUAL_CHANGE,
-            [
-                level(Standing::First, found.first_mb_s, None),
-                level(Standing::Last, found.last_mb_s, None),
-            ],
-        ),
-        Direction::Neither => (
-            &kind::UNEVEN,
-            [
-                level(Standing::Lowest, found.lowest_mb_s, None),
-                level(Standing::Highest, found.highest_mb_s, None),
-            ],
-        ),
+        Direction::Falls | Direction::Rises => (&kind::GRADUAL_CHANGE, [first, last]),
+        Direction::Neither => (&kind::UNEVEN, [lowest, highest]),
     };
+    let ends = ends.map(|(standing, mb_s)| level(standing, mb_s, None));
     let disturbed = disturbed_trial(analysis, *cell).map(disturbed_point);
     let points = ends.into_iter().chain(others(all.len())).chain(disturbed);
     let claim = Claim::new(kind, vec![CellId { run, cell: *cell }]);

@@ -16,6 +16,7 @@ use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubts;
 use crate::in_threads;
+use crate::trial_values::distinct;
 
 /// Factors that other kinds of claims cover: curves over sizes and rates, other tools, programs.
 const OTHERWISE: [&str; 5] = ["bs", "rate", "tool", "program", "size"];
@@ -77,11 +78,8 @@ type Cell<'a> = &'a CellAnalysis;
 /// The comparisons of one run, factor by factor. `run` is its index.
 pub fn comparisons(analysis: &Analysis, run: usize) -> Vec<Comparison> {
     // Programs are compared size by size; see `equivalence.rs`.
-    if analysis
-        .cells
-        .iter()
-        .any(|cell| cell.cell.spec.runs_program())
-    {
+    let mut cells = analysis.cells.iter();
+    if cells.any(|cell| cell.cell.spec.runs_program()) {
         return Vec::new();
     }
     let factors = analysis.factors.iter().enumerate();
@@ -148,23 +146,20 @@ fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Option<Com
         };
         pairs(analysis, of(false), of(true), |name| name == "workload")
     });
-    let by_direction = [Pattern::Seq, Pattern::Rand]
-        .into_iter()
-        .flat_map(|pattern| {
-            let of = |reads: u8| {
-                let own = measured().filter(move |c| reads_of(c) == Some(reads));
-                own.filter(move |c| is_random(c) == Some(pattern == Pattern::Rand))
-            };
-            // The sync policy does not affect reads, which are measured with one policy only.
-            let free = |name: &str| name == "workload" || name == "sync";
-            pairs(analysis, of(100), of(0), free)
-        });
-    let all: [(Contrast, Pairs<'_>); 2] = [
-        (Contrast::Pattern, by_pattern.collect()),
-        (Contrast::Direction, by_direction.collect()),
-    ];
-    let compare = |(contrast, pairs)| comparison(analysis, (run, factor), contrast, pairs);
-    all.into_iter().map(compare).collect()
+    let by_direction = [false, true].into_iter().flat_map(|random| {
+        let of = |reads: u8| {
+            let own = measured().filter(move |c| reads_of(c) == Some(reads));
+            own.filter(move |c| is_random(c) == Some(random))
+        };
+        // The sync policy does not affect reads, which are measured with one policy only.
+        let free = |name: &str| name == "workload" || name == "sync";
+        pairs(analysis, of(100), of(0), free)
+    });
+    let compare = |contrast, pairs| comparison(analysis, (run, factor), contrast, pairs);
+    vec![
+        compare(Contrast::Pattern, by_pattern.collect()),
+        compare(Contrast::Direction, by_direction.collect()),
+    ]
 }
 
 /// Place of a level in the order of comparison: for most factors the order of definition.
@@ -256,10 +251,9 @@ fn comparison(
         levels.any(|level| Some(level) != first)
     };
     let held: Vec<(usize, &String)> = others.filter(varies).collect();
-    let comparable = pairs
-        .iter()
-        .filter(|(base, other)| is_comparable(analysis, base, other));
-    let comparable: Vec<(Cell<'_>, Cell<'_>)> = comparable.copied().collect();
+    let is_comparable = |(base, other): &(Cell<'_>, Cell<'_>)| is_comparable(analysis, base, other);
+    let comparable = pairs.iter().copied().filter(is_comparable);
+    let comparable: Vec<(Cell<'_>, Cell<'_>)> = comparable.collect();
     let confidence = confidence(comparable.len());
     let others = comparable.iter().map(|(_, other)| contrast.access(other));
     let accesses: BTreeSet<Option<(String, String)>> = others.collect();
@@ -282,20 +276,32 @@ fn comparison(
             estimate,
         )
     });
-    let effects: Vec<Effect> = effects.into_iter().flatten().collect();
-    (!effects.is_empty()).then(|| Comparison {
+    let leads = leading_factor(analysis) == Some(factor);
+    Comparison::of_effects(
         contrast,
-        response: analysis.response,
-        leads: leading_factor(analysis) == Some(factor),
-        held: names(&effects),
-        effects,
-    })
+        analysis.response,
+        leads,
+        effects.into_iter().flatten(),
+    )
 }
-
-/// Names of the factors that distinguish the effects of a comparison.
-fn names(effects: &[Effect]) -> Vec<String> {
-    let held = effects.first().map_or(&[][..], |effect| &effect.held);
-    held.iter().map(|(factor, _)| factor.clone()).collect()
+impl Comparison {
+    /// The comparison with these effects; `None` where there are none.
+    pub(super) fn of_effects(
+        contrast: Contrast,
+        response: Response,
+        leads: bool,
+        effects: impl Iterator<Item = Effect>,
+    ) -> Option<Self> {
+        let effects: Vec<Effect> = effects.collect();
+        let held = effects.first()?.held.iter();
+        Some(Self {
+            contrast,
+            response,
+            leads,
+            held: held.map(|(factor, _)| factor.clone()).collect(),
+            effects,
+        })
+    }
 }
 
 impl Contrast {
@@ -385,13 +391,10 @@ pub(super) fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
 /// Comparisons of one experiment on several targets, each measured by a run of its own: the first target with
 /// all others. The last of several runs on a target counts. A run that has both targets compares them itself.
 pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
-    let mut kinds: Vec<(&str, Response)> = Vec::new();
-    for run in runs {
-        let kind = (run.experiment.as_str(), run.response);
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
+    let kinds = distinct(
+        runs.iter()
+            .map(|run| (run.experiment.as_str(), run.response)),
+    );
     let of_kind = |(experiment, response): &(&str, Response)| {
         let alike = runs.iter().enumerate();
         let alike = alike.filter(|(_, run)| {
@@ -409,25 +412,17 @@ pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
                 last.push((place_of, settings, (place, *run, cell)));
             }
         }
-        let mut targets: Vec<(&str, &str)> = Vec::new();
-        for (target, ..) in &last {
-            if !targets.contains(target) {
-                targets.push(*target);
-            }
-        }
+        let targets = distinct(last.iter().map(|(target, ..)| *target));
         let (first, others) = targets.split_first()?;
         let pairs_with = |other: &(&str, &str)| {
-            let mut pairs = Vec::new();
-            for (_, settings, one) in last.iter().filter(|(its, ..)| its == other) {
+            let own = last.iter().filter(|(its, ..)| its == other);
+            let pairs = own.filter_map(|(_, settings, one)| {
                 let mut base = last.iter().filter(|(its, ..)| its == first);
-                let base = base.find(|(_, own, _)| own == settings);
+                let (.., base) = base.find(|(_, own, _)| own == settings)?;
                 // One run compares its targets itself.
-                pairs.extend(
-                    base.filter(|base| base.2.0 != one.0)
-                        .map(|base| (base.2, *one)),
-                );
-            }
-            pairs
+                (base.0 != one.0).then_some((*base, *one))
+            });
+            pairs.collect::<Vec<_>>()
         };
         let pairs: Vec<Found<'_>> = others.iter().flat_map(pairs_with).collect();
         let contrast = Contrast::Levels {
@@ -508,18 +503,11 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
             estimate,
         )
     });
-    let effects: Vec<Effect> = effects.collect();
-    (!effects.is_empty()).then(|| Comparison {
-        contrast,
-        response,
-        leads: true,
-        held: names(&effects),
-        effects,
-    })
+    Comparison::of_effects(contrast.clone(), response, true, effects)
 }
 
 /// The settings of a cell but for some, as text.
-fn settings_but(cell: &CellAnalysis, but: &[&str]) -> String {
+pub(super) fn settings_but(cell: &CellAnalysis, but: &[&str]) -> String {
     let own = SETTINGS
         .iter()
         .filter(|setting| !but.contains(&setting.name));

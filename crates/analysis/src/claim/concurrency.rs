@@ -8,9 +8,8 @@ use super::effect::{CellId, Effect, MARGIN_UP, confidence, judge, log_ratios_to_
 use super::series::id;
 use super::{Claim, Payload, kind};
 use super::{Point, Quantity, Standing};
-use crate::analysis::{
-    Analysis, CellAnalysis, Concurrency, DoubtKind, FasterCell, Response, Shortfall,
-};
+use crate::analysis::{Analysis, CellAnalysis, DoubtKind, FasterCell, Response, Shortfall};
+use crate::curve::held;
 use crate::doubt::SideDoubts;
 use crate::io_limit::ReachedLimit;
 use iolab_workload::group::ALL;
@@ -65,50 +64,42 @@ pub enum Cause {
 
 /// The cells with fewer requests in flight than requested, and those whose requests were serialised before the device.
 pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<Claim> {
-    [Shortfall::Issued, Shortfall::ReachedDevice]
-        .into_iter()
-        .filter_map(|shortfall| {
-            let seen = |concurrency: Concurrency| match shortfall {
-                Shortfall::Issued => concurrency.in_flight,
-                Shortfall::ReachedDevice => concurrency.at_device.or(concurrency.served),
-            };
-            let short = analysis.cells.iter().filter_map(|cell| {
-                let concurrency = cell.concurrency?;
-                let seen = seen(concurrency)?;
-                // Without the device's own count only rates tell, and a disturbance lowers these.
-                let is_told =
-                    concurrency.at_device.is_some() || !cell.disturbance.is_from_outside();
-                let is_short = concurrency.shortfall == Some(shortfall)
-                    && (is_told || shortfall == Shortfall::Issued);
-                is_short.then_some((cell, concurrency, seen))
-            });
-            let short: Vec<(&CellAnalysis, Concurrency, f64)> = short.collect();
-            let share =
-                |(_, concurrency, seen): &(_, Concurrency, f64)| seen / concurrency.asked as f64;
-            let least = short.iter().min_by(|a, b| share(a).total_cmp(&share(b)));
-            let (worst, _, seen) = least?;
-            // Cells with groups are not judged.
-            let trial = worst.cell.spec.only_trial()?;
-            let (kind, cause) = match shortfall {
-                Shortfall::Issued => (&kind::FEW_IN_FLIGHT, why_few(worst, trial)),
-                Shortfall::ReachedDevice => {
-                    (&kind::FEW_AT_DEVICE, why_serialised(analysis, worst, trial))
-                }
-            };
-            let asked = worst.cell.trial().in_flight_of_all() as f64;
-            let requests = Point::main(Quantity::Count("request"), *seen).of(asked);
-            let cells: Vec<CellId> = std::iter::once(*worst)
-                .chain(short.iter().map(|(cell, ..)| *cell))
-                .map(|cell| id(run, cell))
-                .collect();
-            let all = analysis.cells.len() as f64;
-            let alike = (short.len() > 1)
-                .then(|| Point::count(Standing::Alike, "cell", short.len()).of(all));
-            let claim = Claim::new(kind, cells);
-            let claim = claim.with_points(std::iter::once(requests).chain(alike));
-            Some(claim.with_payload(Payload::TooFew(cause)))
-        })
+    let both = [Shortfall::Issued, Shortfall::ReachedDevice].into_iter();
+    both.filter_map(|shortfall| of_shortfall(analysis, run, shortfall))
         .collect()
+}
+fn of_shortfall(analysis: &Analysis, run: usize, shortfall: Shortfall) -> Option<Claim> {
+    let short = analysis.cells.iter().filter_map(|cell| {
+        let concurrency = cell.concurrency?;
+        let (seen, is_told) = match shortfall {
+            Shortfall::Issued => (concurrency.in_flight, true),
+            Shortfall::ReachedDevice => (
+                concurrency.at_device.or(concurrency.served),
+                // Without the device's own count only rates tell, and a disturbance lowers these.
+                concurrency.at_device.is_some() || !cell.disturbance.is_from_outside(),
+            ),
+        };
+        let is_short = concurrency.shortfall == Some(shortfall) && is_told;
+        is_short.then_some((cell, concurrency.asked as f64, seen?))
+    });
+    let short: Vec<(&CellAnalysis, f64, f64)> = short.collect();
+    let share = |(_, asked, seen): &(_, f64, f64)| seen / asked;
+    let least = short.iter().min_by(|a, b| share(a).total_cmp(&share(b)));
+    let (worst, asked, seen) = least?;
+    // Cells with groups are not judged.
+    let trial = worst.cell.spec.only_trial()?;
+    let (kind, cause) = match shortfall {
+        Shortfall::Issued => (&kind::FEW_IN_FLIGHT, why_few(worst, trial)),
+        Shortfall::ReachedDevice => (&kind::FEW_AT_DEVICE, why_serialised(analysis, worst, trial)),
+    };
+    let requests = Point::main(Quantity::Count("request"), *seen).of(*asked);
+    let cells = std::iter::once(worst).chain(short.iter().map(|(cell, ..)| cell));
+    let cells: Vec<CellId> = cells.map(|cell| id(run, cell)).collect();
+    let all = analysis.cells.len() as f64;
+    let alike = Point::count(Standing::Alike, "cell", short.len()).of(all);
+    let alike = (short.len() > 1).then_some(alike);
+    let claim = Claim::new(kind, cells).with_points([requests].into_iter().chain(alike));
+    Some(claim.with_payload(Payload::TooFew(cause)))
 }
 
 fn why_few(cell: &CellAnalysis, trial: &TrialSpec) -> Cause {
@@ -163,33 +154,22 @@ fn why_serialised(analysis: &Analysis, cell: &CellAnalysis, trial: &TrialSpec) -
 /// The factor that selects the active groups.
 const ACTIVE: &str = "active";
 
-/// A cell in which all groups are active, and the cells of each group alone at the same levels of the other
-/// factors.
-struct Company<'a> {
-    whole: &'a CellAnalysis,
-    held: Vec<(String, String)>,
-    alone: Vec<&'a CellAnalysis>,
-}
-
 /// The comparison of all groups at once with each alone; `None` for runs without these cells.
 pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Comparison> {
+    let is_active = |factor: &str| factor == ACTIVE;
     let place = analysis
         .factors
         .iter()
-        .position(|factor| factor == ACTIVE)?;
-    if analysis.response.is_time() || analysis.response_group.is_some() {
+        .position(|factor| is_active(factor))?;
+    let response = analysis.response;
+    if response.is_time() || analysis.response_group.is_some() {
         return None;
     }
     let level = |cell: &CellAnalysis| cell.cell.levels.get(place).cloned().unwrap_or_default();
-    let held = |cell: &CellAnalysis| -> Vec<(String, String)> {
-        let levels = analysis.factors.iter().zip(&cell.cell.levels);
-        let others = levels.filter(|(factor, _)| *factor != ACTIVE);
-        others
-            .map(|(factor, level)| (factor.clone(), level.clone()))
-            .collect()
-    };
-    // `None` if a group was not measured alone, or has a rate, which limits it whatever the storage can do.
-    let of = |whole: &'_ CellAnalysis| -> Option<Vec<&CellAnalysis>> {
+    let held = |cell: &CellAnalysis| held(analysis, cell, is_active);
+    // The cells of each group alone at the same levels of the other factors. `None` if a group was not measured alone, or
+    // has a rate, which limits it whatever the storage can do.
+    let alone = |whole: &'_ CellAnalysis| -> Option<Vec<&CellAnalysis>> {
         let groups = whole.cell.spec.groups.iter();
         groups
             .map(|group| {
@@ -202,61 +182,39 @@ pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Comparison> {
             .collect()
     };
     let all = analysis.cells.iter().filter(|cell| level(cell) == ALL);
-    let all: Vec<Company<'_>> = all
-        .filter_map(|whole| {
-            Some(Company {
-                whole,
-                held: held(whole),
-                alone: of(whole)?,
-            })
-        })
+    let all: Vec<(&CellAnalysis, Vec<&CellAnalysis>)> = all
+        .filter_map(|whole| Some((whole, alone(whole)?)))
         .collect();
     let confidence = confidence(all.len());
-    let effects = all
-        .iter()
-        .filter_map(|one| one.effect(analysis, run, confidence));
-    let effects: Vec<Effect> = effects.collect();
-    let alone = all.iter().flat_map(|one| &one.alone);
-    (!effects.is_empty()).then(|| Comparison {
-        contrast: Contrast::Company {
-            alone: alone.map(|cell| id(run, cell)).collect(),
-        },
-        response: analysis.response,
-        leads: true,
-        held: effects[0]
-            .held
-            .iter()
-            .map(|(name, _)| name.clone())
-            .collect(),
-        effects,
-    })
-}
-
-impl Company<'_> {
-    /// The effect of having all groups active; `None` below six shared blocks.
-    fn effect(&self, analysis: &Analysis, run: usize, confidence: f64) -> Option<Effect> {
-        let response = analysis.response;
+    // `None` below six shared blocks.
+    let effect = |(whole, alone): &(&CellAnalysis, Vec<&CellAnalysis>)| {
         let median = |cell: &CellAnalysis| cell.response.map(|response| response.median);
-        let medians = self.alone.iter().map(|cell| median(cell));
-        let parts: Vec<_> = self.alone.iter().map(|cell| cell.trials()).collect();
-        let logs = log_ratios_to_sum(&parts, self.whole.trials());
+        let parts: Vec<_> = alone.iter().map(|cell| cell.trials()).collect();
+        let logs = log_ratios_to_sum(&parts, whole.trials());
         let estimate = of_blocks(&logs.into_values().collect::<Vec<f64>>(), confidence)?;
-        let against = self
-            .alone
+        let against = alone
             .iter()
-            .map(|cell| SideDoubts::of_cells(cell, self.whole, response));
+            .map(|cell| SideDoubts::of_cells(cell, whole, response));
         let against = SideDoubts::of_any(against.collect::<Vec<_>>().iter());
         let (difference, doubts) = judge(&estimate, MARGIN_UP, &against, response.more_is_better());
-        let base: CellId = id(run, self.alone.first()?);
+        let of_alone = alone.iter().map(|cell| median(cell));
         Some(Effect {
-            base,
-            other: id(run, self.whole),
+            base: id(run, alone.first()?),
+            other: id(run, whole),
             levels: ("alone".to_owned(), ALL.to_owned()),
-            held: self.held.clone(),
-            medians: (medians.sum::<Option<f64>>()?, median(self.whole)?),
+            held: held(whole),
+            medians: (of_alone.sum::<Option<f64>>()?, median(whole)?),
             estimate,
             difference,
             doubts,
         })
-    }
+    };
+    let alone = all.iter().flat_map(|(_, alone)| alone);
+    let alone = alone.map(|cell| id(run, cell)).collect();
+    Comparison::of_effects(
+        Contrast::Company { alone },
+        response,
+        true,
+        all.iter().filter_map(effect),
+    )
 }

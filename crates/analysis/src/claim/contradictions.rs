@@ -3,25 +3,20 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use iolab_workload::settings::SETTINGS;
+use super::comparison::settings_but;
 
 use super::effect::{CellId, Difference, Estimate, shown};
 use super::{Claim, MARGIN, Payload, Standing};
 use crate::analysis::Analysis;
 use crate::doubt::{Doubt, DoubtKind};
 
-/// Location of a comparison of two cells: the index of its claim, and its index in that claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Source {
-    claim: usize,
-    /// Index of the effect in a comparison, or of the point.
-    part: usize,
-}
+/// Location of a comparison of two cells: the index of its claim, and in that claim of the effect or the point.
+type Place = (usize, usize);
 
 /// Statement of one claim about two settings: the ratio of the second to the first, ordered by their text.
 #[derive(Debug, Clone, Copy)]
 struct Said {
-    source: Source,
+    place: Place,
     interval: (f64, f64),
     relation: Difference,
 }
@@ -38,29 +33,20 @@ struct Key {
 
 /// Sets every pair of comparisons of the same settings and target that cannot both be true to [`Difference::CannotTell`].
 pub(super) fn reconcile(claims: &mut [Claim], runs: &[&Analysis]) {
-    for (one, other) in contradictions(claims, runs) {
-        doubt(claims, one.source);
-        doubt(claims, other.source);
-    }
-}
-
-/// Pairs of comparisons that cannot both be true: their intervals do not overlap, and their conclusions differ.
-fn contradictions(claims: &[Claim], runs: &[&Analysis]) -> Vec<(Said, Said)> {
-    let mut found = Vec::new();
+    let mut doubted = Vec::new();
     for all in said(claims, runs).values() {
         for (i, one) in all.iter().enumerate() {
-            let later = all.iter().skip(i + 1);
-            found.extend(
-                later
-                    .filter(|other| one.contradicts(other))
-                    .map(|o| (*one, *o)),
-            );
+            let others = all[i + 1..].iter().filter(|other| one.contradicts(other));
+            doubted.extend(others.flat_map(|other| [one.place, other.place]));
         }
     }
-    found
+    for place in doubted {
+        doubt(claims, place);
+    }
 }
 
 impl Said {
+    /// Whether both cannot be true: their intervals do not overlap, and their conclusions differ.
     fn contradicts(&self, other: &Self) -> bool {
         let is_apart = self.interval.0 > other.interval.1 || other.interval.0 > self.interval.1;
         is_apart && self.relation != other.relation
@@ -75,18 +61,19 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
         return all;
     }
     let mut settings: BTreeMap<CellId, String> = BTreeMap::new();
-    let mut note = |base: CellId, other: CellId, estimate: &Estimate, relation, source| {
+    let mut note = |[base, other]: [CellId; 2], estimate: &Estimate, relation, place| {
         let (Some(run), Some(interval)) = (runs.get(other.run), estimate.interval) else {
             return;
         };
         let mut text = |id: CellId| {
-            let of = || cell_settings(runs, id);
+            let cell = runs.get(id.run).and_then(|run| run.cell(id.cell));
+            let of = || cell.map_or_else(String::new, |cell| settings_but(cell, &[]));
             settings.entry(id).or_insert_with(of).clone()
         };
         let (base_text, other_text) = (text(base), text(other));
         let turned = other_text < base_text;
         let said = Said {
-            source,
+            place,
             interval: match turned {
                 false => interval,
                 true => (1.0 / interval.1, 1.0 / interval.0),
@@ -112,13 +99,10 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
     };
     for (claim, one) in claims.iter().enumerate() {
         let effects = one.comparison().map_or(&[][..], |found| &found.effects);
-        for (place, effect) in effects.iter().enumerate() {
-            let relation = effect.difference;
+        for (part, effect) in effects.iter().enumerate() {
+            let (cells, relation) = ([effect.base, effect.other], effect.difference);
             if !matches!(relation, Difference::NotFound | Difference::CannotTell) {
-                let source = Source { claim, part: place };
-                note(
-                    effect.base, effect.other, &effect.estimate, relation, source,
-                );
+                note(cells, &effect.estimate, relation, (claim, part));
             }
         }
         let top = one.ranked().next().and_then(|top| top.cell);
@@ -132,7 +116,7 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
                 Standing::Near if is_alike(&estimate) => Difference::Equivalent,
                 _ => continue,
             };
-            note(top, own, &estimate, relation, Source { claim, part });
+            note([top, own], &estimate, relation, (claim, part));
         }
     }
     all
@@ -144,36 +128,27 @@ fn is_alike(estimate: &Estimate) -> bool {
     estimate.interval.is_some_and(within)
 }
 
-/// All settings of a cell, as one text, so that cells of different runs can be matched.
-fn cell_settings(runs: &[&Analysis], id: CellId) -> String {
-    let run = runs.get(id.run);
-    let cell = run.and_then(|run| run.cell(id.cell));
-    let values = cell.map(|cell| SETTINGS.iter().map(|setting| setting.get(&cell.cell.spec)));
-    let values: Vec<String> = values.into_iter().flatten().collect();
-    values.join("\n")
-}
-
-/// Adds a doubt unless it is already listed: several runs may contradict the same claim.
-fn note_once(doubts: &mut Vec<Doubt>, because: Doubt) {
+/// Replaces a claim's statement about one comparison by "cannot tell".
+fn doubt(claims: &mut [Claim], (claim, part): Place) {
+    let claim = &mut claims[claim];
+    let doubts = match &mut claim.payload {
+        Some(Payload::Comparison(comparison)) => {
+            let effect = &mut comparison.effects[part];
+            effect.difference = Difference::CannotTell;
+            &mut effect.doubts
+        }
+        _ => {
+            let point = &mut claim.points[part];
+            point.standing = Standing::Doubtful;
+            &mut point.doubts
+        }
+    };
+    // Several runs may contradict the same claim.
+    let because = Doubt::from(DoubtKind::Contradicted);
     if !doubts.contains(&because) {
         doubts.push(because);
     }
-}
-
-/// Replaces a claim's statement about one comparison by "cannot tell".
-fn doubt(claims: &mut [Claim], source: Source) {
-    let because = Doubt::from(DoubtKind::Contradicted);
-    let Some(claim) = claims.get_mut(source.claim) else {
-        return;
-    };
-    if let Some(Payload::Comparison(comparison)) = &mut claim.payload {
-        if let Some(effect) = comparison.effects.get_mut(source.part) {
-            effect.difference = Difference::CannotTell;
-            note_once(&mut effect.doubts, because);
-        }
-    } else if let Some(point) = claim.points.get_mut(source.part) {
-        point.standing = Standing::Doubtful;
-        note_once(&mut point.doubts, because);
+    if claim.comparison().is_none() {
         claim.settle();
     }
 }

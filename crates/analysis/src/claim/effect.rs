@@ -4,15 +4,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+use crate::analysis::{CellAnalysis, TRIALS_MIN};
+use crate::doubt::{Direction, Doubt, DoubtKind, RatioBound, SideDoubts};
+use crate::trial_values::two_groups;
 use iolab_stats::{
     MedianEnds, effective_sample_size, has_wide_gap, mean_interval, median, median_difference,
     median_interval, median_interval_interpolated, two_levels,
 };
-use iolab_workload::response::Response;
-
-use crate::analysis::{CellAnalysis, TRIALS_MIN};
-use crate::doubt::{Direction, Doubt, DoubtKind, RatioBound, SideDoubts};
-use crate::trial_values::two_groups;
 use iolab_workload::json;
 
 /// Differences within this margin do not matter: one side is at most 5 % lower than the other.
@@ -145,16 +143,9 @@ pub(crate) fn of_blocks(logs: &[f64], confidence: f64) -> Option<Estimate> {
         return None;
     }
     let groups = two_groups(logs).map(|groups| (groups.low_median, groups.high_median));
-    let median = Median::of(median(logs)?, logs, interval(logs, confidence), groups);
     Some(Estimate {
         blocks: Some(logs.len()),
-        ..Estimate::from_logs(
-            median.centre,
-            median.interval,
-            median.dependent,
-            median.groups,
-            &[median],
-        )
+        ..Median::of(median(logs)?, logs, interval(logs, confidence), groups).into()
     })
 }
 
@@ -208,13 +199,13 @@ fn of_medians(
         let ((base_low, base_high), (low, high)) = (of(&base), of(&other));
         (low - base_high, high - base_low)
     });
-    let estimate = Estimate::from_logs(
-        other.centre - base.centre,
-        between(|median| median.interval),
-        between(|median| median.dependent),
+    let estimate = Estimate::from(Median {
+        centre: other.centre - base.centre,
+        interval: between(|median| median.interval),
+        dependent: between(|median| median.dependent),
+        independence: base.independence.min(other.independence),
         groups,
-        &[base, other],
-    );
+    });
     (estimate.ratio > 0.0 && estimate.ratio.is_finite()).then_some(estimate)
 }
 
@@ -270,21 +261,16 @@ impl Estimate {
             bound: None,
         }
     }
-
-    fn from_logs(
-        ratio: f64,
-        interval: Option<(f64, f64)>,
-        dependent: Option<(f64, f64)>,
-        groups: Option<(f64, f64)>,
-        sides: &[Median],
-    ) -> Self {
+}
+impl From<Median> for Estimate {
+    /// The ratio whose logarithm it is.
+    fn from(log: Median) -> Self {
         let exp = |(low, high): (f64, f64)| (low.exp(), high.exp());
-        let independence = sides.iter().map(|side| side.independence);
         Self {
-            groups: groups.map(exp),
-            dependent_interval: dependent.map(exp),
-            independence: independence.fold(1.0, f64::min),
-            ..Self::of(ratio.exp(), interval.map(exp))
+            groups: log.groups.map(exp),
+            dependent_interval: log.dependent.map(exp),
+            independence: log.independence,
+            ..Self::of(log.centre.exp(), log.interval.map(exp))
         }
     }
 }
@@ -335,17 +321,10 @@ fn few(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
     };
     let low = mean_interval(&mirrored(|x, centre| x < centre), confidence)?.low;
     let high = mean_interval(&mirrored(|x, centre| x > centre), confidence)?.high;
-    let (least, greatest) = ends(logs);
+    let least = logs.iter().copied().reduce(f64::min)?;
+    let greatest = logs.iter().copied().reduce(f64::max)?;
     let beyond = BEYOND_FEW * (greatest - least);
     Some((low.min(least - beyond), high.max(greatest + beyond)))
-}
-
-/// The lowest and the highest value.
-fn ends(values: &[f64]) -> (f64, f64) {
-    let none = (f64::INFINITY, f64::NEG_INFINITY);
-    values.iter().fold(none, |(low, high), value| {
-        (low.min(*value), high.max(*value))
-    })
 }
 
 /// The logarithm of the ratio in each shared block, by block number.
@@ -429,47 +408,22 @@ pub(super) fn shown((low, high): (f64, f64), margin: f64) -> Difference {
     }
 }
 
-/// The conclusion about two cells of one run from their ratio, and what in their evidence could reverse it.
-pub(crate) fn difference(
-    estimate: &Estimate,
-    margin: f64,
-    (base, other): (&CellAnalysis, &CellAnalysis),
-    response: Response,
-) -> (Difference, Vec<Doubt>) {
-    let against = SideDoubts::of_cells(base, other, response);
-    judge(estimate, margin, &against, response.more_is_better())
-}
-
-/// Whether a side is shown to be no worse than the base by more than [`MARGIN`], and nothing in the evidence could reverse that.
+/// Whether a side is shown to be no worse than the base by more than [`MARGIN`], and nothing in the evidence could reverse
+/// that: neither trials that depend on each other, nor one of two groups, nor a disturbance.
 pub(super) fn is_no_worse(estimate: &Estimate, against: &SideDoubts, more_is_better: bool) -> bool {
     // By which factor the worst ratio lies on the good side of the limit.
-    has_room(
-        estimate,
-        against,
-        Direction::of_sides(true),
-        |(low, high)| match more_is_better {
-            true => low / (1.0 - MARGIN),
-            false => (1.0 + MARGIN) / high,
-        },
-    )
-}
-
-/// Whether every ratio that is possible lies on one side of a limit, and nothing in the evidence could reverse that: neither trials that depend on
-/// each other, nor one of two groups, nor a disturbance. `room` is the factor by which the worst ratio of an interval lies on that side;
-/// `sides` says in which direction a doubt about the base, and about the other one, could reverse the claim.
-fn has_room(
-    estimate: &Estimate,
-    against: &SideDoubts,
-    sides: [Direction; 2],
-    room: impl Fn((f64, f64)) -> f64,
-) -> bool {
+    let room = |(low, high): (f64, f64)| match more_is_better {
+        true => low / (1.0 - MARGIN),
+        false => (1.0 + MARGIN) / high,
+    };
     let ratios = [
         estimate.interval, estimate.dependent_interval, estimate.groups,
     ];
-    let mut known = ratios.into_iter().flatten().map(&room);
-    estimate.interval.is_some_and(|interval| {
-        known.all(|room| room >= 1.0) && against.turning(sides, room(interval)).is_empty()
-    })
+    let turning = |size: f64| against.turning(Direction::of_sides(true), size);
+    let mut known = ratios.into_iter().flatten().map(room);
+    estimate
+        .interval
+        .is_some_and(|interval| known.all(|room| room >= 1.0) && turning(room(interval)).is_empty())
 }
 
 /// The conclusion from an estimate, and the doubts that could reverse it. Ratios from `1 / (1 + margin)` to `1 + margin` are
@@ -497,13 +451,8 @@ pub(crate) fn judge(
         }
         Difference::CannotTell => return (difference, Vec::new()),
     };
-    let mut doubts = reversing(
-        estimate,
-        margin,
-        against,
-        more_is_better,
-        (difference, size),
-    );
+    let about = (difference, size);
+    let mut doubts = reversing(estimate, margin, against, more_is_better, about);
     let wider = estimate.dependent_interval;
     if wider.is_some_and(|wider| shown(wider, margin) != difference) {
         doubts.push(Doubt::of(DoubtKind::Dependent, estimate.independence));
@@ -526,9 +475,7 @@ pub(crate) fn against_suggested(
     let suggested = shown((ratio, ratio), margin);
     let size = match suggested {
         Difference::Equivalent => 1.0 + margin,
-        Difference::Higher | Difference::Lower | Difference::NotFound | Difference::CannotTell => {
-            ratio.max(1.0 / ratio)
-        }
+        _ => ratio.max(1.0 / ratio),
     };
     reversing(estimate, margin, against, more_is_better, (suggested, size))
 }
@@ -545,9 +492,7 @@ fn reversing(
     let sides = match difference {
         Difference::Higher => Direction::of_sides(more_is_better),
         Difference::Lower => Direction::of_sides(!more_is_better),
-        Difference::Equivalent | Difference::NotFound | Difference::CannotTell => {
-            [Direction::Equal; 2]
-        }
+        _ => [Direction::Equal; 2],
     };
     let mut doubts = against.turning(sides, size);
     // What holds between one group and another may not hold between the rest: which of them comes next is not known.

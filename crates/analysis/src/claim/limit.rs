@@ -83,7 +83,7 @@ fn is_alike(base: &CellAnalysis, other: &CellAnalysis, of: Response, confidence:
     };
     let bytes = other.cell.trial().bs as f64 / base.cell.trial().bs as f64;
     let factor = if of == Response::Iops { 1.0 } else { bytes };
-    let scaled = |ends: (f64, f64)| (ends.0 * factor, ends.1 * factor);
+    let scaled = |(low, high): (f64, f64)| (low * factor, high * factor);
     let estimate = Estimate {
         ratio: iops.ratio * factor,
         interval: iops.interval.map(scaled),
@@ -112,13 +112,11 @@ fn limit(
         .map(from)
         .max_by_key(|cells| cells.len())?;
     let (first, last) = (longest.first()?, longest.last()?);
-    let value = |cell: &&CellAnalysis| {
-        let iops = cell.median(Response::Iops)?;
-        Some(match of {
-            Response::Iops => iops,
-            _ => iops * size(cell) as f64 / 1e6,
-        })
+    let (kind, bytes): (_, fn(u64) -> f64) = match of {
+        Response::Iops => (&kind::REQUEST_LIMIT, |_| 1.0),
+        _ => (&kind::THROUGHPUT_LIMIT, |size| size as f64 / 1e6),
     };
+    let value = |cell: &&CellAnalysis| Some(cell.median(Response::Iops)? * bytes(size(cell)));
     let values: Vec<f64> = longest.iter().filter_map(value).collect();
     let bytes = |cell| Point::main(Quantity::Bytes, size(cell) as f64);
     let points = [
@@ -126,10 +124,6 @@ fn limit(
         bytes(first),
         bytes(last),
     ];
-    let kind = match of {
-        Response::Iops => &kind::REQUEST_LIMIT,
-        _ => &kind::THROUGHPUT_LIMIT,
-    };
     let cells = longest.iter().map(|cell| id(run, cell));
     (size(first) * SPAN_MIN <= size(last)).then(|| Claim {
         held: held.to_vec(),
@@ -147,9 +141,8 @@ pub(super) fn of_faults(analysis: &Analysis, run: usize) -> Option<Claim> {
     let settings = points.len();
     let is_told = |point: &&PreparationPoint| point.is_slower() && point.has_more_faults();
     let slower: Vec<&PreparationPoint> = points.iter().filter(is_told).collect();
-    let by_ratio =
-        |a: &&&PreparationPoint, b: &&&PreparationPoint| a.ratio.ratio.total_cmp(&b.ratio.ratio);
-    let most = slower.iter().min_by(by_ratio)?;
+    let ratio = |point: &PreparationPoint| point.ratio.ratio;
+    let most = slower.iter().min_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
     let median = |value| Point::main(Quantity::Of(analysis.response), value);
     let faults = |value| Point::new(Standing::Faults, Quantity::Count("page fault"), value);
     let cost = most

@@ -4,6 +4,7 @@ use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{CellId, Difference, Effect, Estimate, MARGIN};
 use super::kind::Role;
 use super::{Claim, Payload, Standing, kind};
+use crate::trial_values::distinct;
 
 /// Most claims at the beginning of a page.
 pub const HEADLINES_MAX: usize = 5;
@@ -11,8 +12,7 @@ pub const HEADLINES_MAX: usize = 5;
 impl Claim {
     /// Meaning of this claim for the reader.
     pub fn role(&self) -> Role {
-        self.comparison()
-            .map_or(self.role, |comparison| comparison.role())
+        self.comparison().map_or(self.role, Comparison::role)
     }
 
     /// Whether it compares targets and shows nothing of them: neither a difference, nor equivalence, nor how large a difference can be.
@@ -99,13 +99,7 @@ impl Comparison {
 
     /// The levels that are compared with the base, in the order of the definition.
     pub fn others(&self) -> Vec<&str> {
-        let mut levels: Vec<&str> = Vec::new();
-        for effect in &self.effects {
-            if !levels.contains(&effect.levels.1.as_str()) {
-                levels.push(&effect.levels.1);
-            }
-        }
-        levels
+        distinct(self.effects.iter().map(|effect| effect.levels.1.as_str()))
     }
 
     /// Effects with this conclusion.

@@ -109,44 +109,38 @@ fn sides_of(run: &Analysis, [base, other]: [CellSpec; 2]) -> Sides {
 /// The difference of an effect, or the gain that it lacks.
 fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Effect) -> Option<Phenomenon> {
     let unclaimed = unclaimed(run, effect);
-    let phenomenon = |expected: f64, size: f64| {
-        let (cells, seen) = ([effect.base, effect.other], effect.estimate.ratio);
-        Phenomenon {
+    let (cells, seen) = ([effect.base, effect.other], effect.estimate.ratio);
+    let in_flight = gained(comparison, effect);
+    if let Some(expected) = in_flight.filter(|most| seen <= GAIN * most) {
+        let (_, high) = effect.estimate.interval?;
+        let size = (expected / high).ln();
+        return Some(Phenomenon {
             expected,
             ..Phenomenon::of_cells(cells, seen, size, unclaimed)
-        }
-    };
-    let in_flight = gained(comparison, effect);
-    if let Some(expected) = in_flight.filter(|most| effect.estimate.ratio <= GAIN * most) {
-        let (_, high) = effect.estimate.interval?;
-        return Some(phenomenon(expected, (expected / high).ln()));
+        });
     }
-    // A proportional gain of more requests in flight is expected.
-    if in_flight.is_some_and(|most| most > 1.0 && effect.estimate.ratio >= 1.0) {
-        return None;
-    }
-    match effect.difference {
-        Difference::Higher | Difference::Lower => Some(phenomenon(1.0, effect.size())),
+    let size = match effect.difference {
+        // A proportional gain of more requests in flight is expected.
+        _ if in_flight.is_some_and(|most| most > 1.0 && seen >= 1.0) => return None,
+        Difference::Higher | Difference::Lower => effect.size(),
         Difference::CannotTell if unclaimed.is_some() => {
             let (low, high) = effect.estimate.interval?;
-            Some(phenomenon(1.0, low.ln().max(-high.ln())))
+            low.ln().max(-high.ln())
         }
-        Difference::CannotTell | Difference::Equivalent | Difference::NotFound => None,
-    }
+        _ => return None,
+    };
+    Some(Phenomenon::of_cells(cells, seen, size, unclaimed))
 }
 
 /// Reason why an effect is not claimed although trying suspects can still explain it.
 fn unclaimed(run: &Analysis, effect: &Effect) -> Option<Unclaimed> {
     let is_source = |doubt: &Doubt| doubt.what.class() == DoubtClass::Source;
-    let others: Vec<&Doubt> = effect.doubts.iter().filter(|one| !is_source(one)).collect();
-    if !others
-        .iter()
-        .all(|doubt| doubt.what.class() == DoubtClass::Others)
-    {
+    let others = || effect.doubts.iter().filter(|one| !is_source(one));
+    if !others().all(|doubt| doubt.what.class() == DoubtClass::Others) {
         return None;
     }
-    if others.len() == effect.doubts.len() {
-        return (!others.is_empty()).then_some(Unclaimed::Disturbed);
+    if others().count() == effect.doubts.len() {
+        return (!effect.doubts.is_empty()).then_some(Unclaimed::Disturbed);
     }
     let spec = |id: CellId| Some(run.cell(id.cell)?.cell.spec.clone());
     let sides = sides_of(run, [spec(effect.base)?, spec(effect.other)?]);
@@ -157,10 +151,8 @@ fn unclaimed(run: &Analysis, effect: &Effect) -> Option<Unclaimed> {
 
 /// Whether there are doubts, and all are about disturbances by others.
 fn are_disturbances(doubts: &[Doubt]) -> bool {
-    !doubts.is_empty()
-        && doubts
-            .iter()
-            .all(|doubt| doubt.what.class() == DoubtClass::Others)
+    let is_other = |doubt: &Doubt| doubt.what.class() == DoubtClass::Others;
+    !doubts.is_empty() && doubts.iter().all(is_other)
 }
 
 /// Ratio of the requests in flight, if it could raise the response by as much.
@@ -246,10 +238,8 @@ fn dip(curve: &[&Point]) -> Option<Phenomenon> {
         let (one, after) = rest.split_first()?;
         is_sound(&one).then_some(())?;
         let shoulder = |side: &[&Point]| {
-            let known = side
-                .iter()
-                .filter(is_sound)
-                .filter_map(|one| Some((one.cell?, far(one)?)));
+            let sound = side.iter().filter(is_sound);
+            let known = sound.filter_map(|one| Some((one.cell?, far(one)?)));
             known.min_by(|a, b| a.1.2.total_cmp(&b.1.2))
         };
         let (left, right) = (shoulder(before)?, shoulder(after)?);
@@ -329,10 +319,8 @@ fn fall(run: &Analysis, change: &LevelChange) -> Option<Result<Phenomenon, WhyUn
     let seconds = change.since.bytes / 1e6 / change.before_mb_s;
     // The time is a setting and appears on pages: whole milliseconds.
     let time = |part: f64| {
-        let ms = Duration::try_from_secs_f64(part * seconds)
-            .ok()?
-            .as_millis();
-        Some(Duration::from_millis(ms.max(1) as u64))
+        let time = Duration::try_from_secs_f64(part * seconds).ok()?;
+        Some(Duration::from_millis(time.as_millis().max(1) as u64))
     };
     let bytes =
         |part: f64| (part * change.since.bytes / UNIT as f64).round().max(1.0) as u64 * UNIT;

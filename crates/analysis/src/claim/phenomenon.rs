@@ -98,7 +98,7 @@ impl Phenomenon {
     pub fn iops(&self) -> Option<f64> {
         match &self.kind {
             PhenomenonKind::Quantiles(tail) => Some(tail.iops),
-            PhenomenonKind::Cells | PhenomenonKind::Loads(_) => None,
+            _ => None,
         }
     }
 
@@ -106,7 +106,7 @@ impl Phenomenon {
     pub fn fall(&self) -> Option<&Fall> {
         match &self.kind {
             PhenomenonKind::Loads(fall) => Some(fall),
-            PhenomenonKind::Cells | PhenomenonKind::Quantiles(_) => None,
+            _ => None,
         }
     }
 }
@@ -209,11 +209,8 @@ fn obstacle(cell: &CellAnalysis) -> Option<TailObstacle> {
 
 /// Reason why a long tail cannot be explained; `None` if it can, and for other claims.
 pub(super) fn unexplainable(claim: &Claim, run: &Analysis) -> Option<TailObstacle> {
-    let cell = claim
-        .cells
-        .first()
-        .filter(|_| claim.kind == &kind::LONG_TAIL)?;
-    obstacle(run.cell(cell.cell)?)
+    let is_tail = claim.kind == &kind::LONG_TAIL;
+    obstacle(run.cell(claim.cells.first().filter(|_| is_tail)?.cell)?)
 }
 
 /// A tail as a difference between two quantiles of its cell; `None` if the cell is missing, or was not
@@ -308,10 +305,6 @@ fn longest(
         count(Standing::NotJudged, unjudged),
     ];
     let points = quantiles.into_iter().chain(counts.into_iter().flatten());
-    let claim = Claim::new(&kind::LONG_TAIL, vec![id(run, cell)]);
-    Some(
-        claim
-            .with_ratio(*ratio, Some(*interval))
-            .with_points(points),
-    )
+    let claim = Claim::new(&kind::LONG_TAIL, vec![id(run, cell)]).with_points(points);
+    Some(claim.with_ratio(*ratio, Some(*interval)))
 }

@@ -48,10 +48,8 @@ impl RoundsDoubts {
         };
         let shifts = analysis.timeline.within.iter();
         let count = |is: fn(&CellAnalysis) -> bool| {
-            let cells = analysis.cells.iter();
-            cells
-                .filter(|cell| tracked(cell.cell.id) && is(cell))
-                .count()
+            let cells = analysis.cells.iter().filter(|cell| is(cell));
+            cells.filter(|cell| tracked(cell.cell.id)).count()
         };
         Self {
             written: steady.overwritten.filter(|times| *times < 1.0),

@@ -3,7 +3,7 @@
 use iolab_stats::{SteadyLimits, TwoLevels, holm, two_levels_among, window_slopes};
 
 use super::effect::{CellId, MARGIN};
-use super::kind::{self, Kind};
+use super::kind;
 use super::{Claim, Point, Quantity, Standing};
 use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis};
 use crate::trial_values::SeriesTests;
@@ -29,7 +29,7 @@ pub struct Groups {
     pub levels: TwoLevels,
 }
 
-pub(super) fn id(run: usize, cell: &CellAnalysis) -> CellId {
+pub(crate) fn id(run: usize, cell: &CellAnalysis) -> CellId {
     CellId {
         run,
         cell: cell.cell.id,
@@ -45,10 +45,8 @@ pub fn two_groups(
     let own = analysis.cells.iter().filter(|cell| is_meant(cell));
     let groups = own.filter_map(|cell| Some((cell, groups(analysis, cell)?)));
     let all: Vec<(&CellAnalysis, TwoLevels)> = groups.collect();
-    let apart = |levels: &TwoLevels| levels.high_median / levels.low_median;
-    let (most, levels) = all
-        .iter()
-        .max_by(|(_, a), (_, b)| apart(a).total_cmp(&apart(b)))?;
+    let apart = |(_, levels): &(_, TwoLevels)| levels.high_median / levels.low_median;
+    let (most, levels) = all.iter().max_by(|a, b| apart(a).total_cmp(&apart(b)))?;
     Some(Groups {
         cells: all.iter().map(|(cell, _)| id(run, cell)).collect(),
         most: id(run, most),
@@ -60,10 +58,11 @@ pub fn two_groups(
 /// so the test is corrected for their number.
 pub fn groups(analysis: &Analysis, cell: &CellAnalysis) -> Option<TwoLevels> {
     let cells = analysis.cells.len();
-    let modes = cell.series_tests.modes;
-    let by_shape = modes
-        .filter(|modes| modes.stands_among(cells))
-        .map(TwoLevels::from);
+    let modes = cell
+        .series_tests
+        .modes
+        .filter(|modes| modes.stands_among(cells));
+    let by_shape = modes.map(TwoLevels::from);
     let levels = by_shape.or_else(|| two_levels_among(&cell.values, cells))?;
     (levels.low_median < (1.0 - MARGIN) * levels.high_median).then_some(levels)
 }
@@ -106,18 +105,14 @@ fn significant(
     level: f64,
     p: impl Fn(&SeriesTests) -> Option<f64>,
 ) -> Vec<&CellAnalysis> {
-    let tested: Vec<(&CellAnalysis, f64)> = analysis
+    let tested = analysis
         .cells
         .iter()
-        .filter_map(|cell| Some((cell, p(&cell.series_tests)?)))
-        .collect();
-    let p: Vec<f64> = tested.iter().map(|(_, p)| *p).collect();
-    let adjusted = holm(&p).unwrap_or_default();
-    let cells = tested.into_iter().zip(adjusted);
-    cells
-        .filter(|(_, adjusted)| *adjusted < level)
-        .map(|((cell, _), _)| cell)
-        .collect()
+        .filter_map(|cell| Some((cell, p(&cell.series_tests)?)));
+    let (cells, p): (Vec<&CellAnalysis>, Vec<f64>) = tested.unzip();
+    let adjusted = cells.into_iter().zip(holm(&p).unwrap_or_default());
+    let found = adjusted.filter(|(_, adjusted)| *adjusted < level);
+    found.map(|(cell, _)| cell).collect()
 }
 
 /// The steady states of the cells that write: one claim for each state. Reads are left out, since they hardly change the state of
@@ -128,11 +123,8 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Claim> {
         return Vec::new();
     }
     // Rounds of all cells have a claim of their own.
-    if analysis
-        .steady
-        .as_ref()
-        .is_some_and(SteadyAnalysis::is_of_cells)
-    {
+    let rounds = analysis.steady.as_ref();
+    if rounds.is_some_and(SteadyAnalysis::is_of_cells) {
         return Vec::new();
     }
     // The standard covers the throughput of the device, not times or a group's latency.
@@ -142,6 +134,7 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Claim> {
     let drifting = drifting_cells(analysis);
     let drifts = |cell: &CellAnalysis| drifting.iter().any(|other| other.cell.id == cell.cell.id);
     let writes = |cell: &&CellAnalysis| cell.cell.program().is_none() && cell.cell.trial().writes();
+    let share = |value| Point::main(Quantity::Share, value);
     let (mut early, mut not) = (Vec::new(), Vec::new());
     let (mut judged, mut slopes) = (0, false);
     for cell in analysis.cells.iter().filter(writes) {
@@ -158,43 +151,28 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Claim> {
             // A disturbed cell does not show whether the storage is steady.
             (false, _) if cell.is_disturbed() => {}
             (false, _) => {
-                not.push((cell, [steady.range, steady.slope]));
+                let range = share(steady.range).of(SteadyLimits::SNIA.range);
+                let slope = share(steady.slope).of(SteadyLimits::SNIA.slope);
+                not.push((cell, vec![range, slope]));
                 slopes |= window_slopes(&cell.values, SteadyLimits::SNIA).unwrap_or(false);
             }
-            (true, Some(share)) => early.push((cell, share)),
+            (true, Some(least)) => early.push((cell, vec![share(least)])),
             (true, None) => {}
         }
     }
-    // The first cell is the one whose numbers are given.
-    early.sort_by(|a, b| a.1.total_cmp(&b.1));
-    not.sort_by(|a, b| b.1[0].total_cmp(&a.1[0]));
-    let share = |value| Point::main(Quantity::Share, value);
-    let early = claim(&early, (run, judged), &kind::NOT_WRITTEN_OVER, |least| {
-        vec![share(*least)]
-    });
+    early.sort_by(|a, b| a.1[0].value.total_cmp(&b.1[0].value));
+    not.sort_by(|a, b| b.1[0].value.total_cmp(&a.1[0].value));
     let kind = match slopes {
         true => &kind::NOT_STEADY,
         false => &kind::SCATTERED,
     };
-    let not = claim(&not, (run, judged), kind, |[range, slope]| {
-        vec![
-            share(*range).of(SteadyLimits::SNIA.range),
-            share(*slope).of(SteadyLimits::SNIA.slope),
-        ]
+    let both = [(early, &kind::NOT_WRITTEN_OVER), (not, kind)].into_iter();
+    // The first cell is the one whose numbers are given.
+    let claims = both.filter_map(|(cells, kind)| {
+        let count = Point::count(Standing::Main, "writing cell", cells.len()).of(judged as f64);
+        let ids = cells.iter().map(|(cell, _)| id(run, cell)).collect();
+        let (_, numbers) = cells.into_iter().next()?;
+        Some(Claim::new(kind, ids).with_points([count].into_iter().chain(numbers)))
     });
-    early.into_iter().chain(not).collect()
-}
-
-/// The claim about these cells with the numbers of the first one; `None` without cells.
-fn claim<N>(
-    cells: &[(&CellAnalysis, N)],
-    (run, judged): (usize, usize),
-    kind: &'static Kind,
-    numbers: impl Fn(&N) -> Vec<Point>,
-) -> Option<Claim> {
-    let (_, first) = cells.first()?;
-    let count = Point::count(Standing::Main, "writing cell", cells.len()).of(judged as f64);
-    let ids = cells.iter().map(|(cell, _)| id(run, cell));
-    let points = std::iter::once(count).chain(numbers(first));
-    Some(Claim::new(kind, ids.collect()).with_points(points))
+    claims.collect()
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::effect::CellId;
 use super::phenomenon::Phenomenon;
 use super::series::drifting_cells;
 use crate::analysed_run::AnalysedRun;
@@ -29,13 +30,9 @@ const STAGE: f64 = 0.05;
 /// cell, and show no signs.
 pub fn signs(run: &Analysis, phenomenon: &Phenomenon) -> Signs {
     let response = run.response;
-    let sides = || {
-        Some((
-            run.cell(phenomenon.base.cell)?,
-            run.cell(phenomenon.other.cell)?,
-        ))
-    };
-    let Some((base, other)) = sides().filter(|_| phenomenon.compared() == Compared::Cells) else {
+    let is_of_cells = phenomenon.compared() == Compared::Cells;
+    let side = |id: CellId| run.cell(id.cell).filter(|_| is_of_cells);
+    let Some((base, other)) = side(phenomenon.base).zip(side(phenomenon.other)) else {
         return Signs::default();
     };
     let is_other_worse = (phenomenon.seen < phenomenon.expected) == response.more_is_better();
@@ -50,9 +47,10 @@ pub fn signs(run: &Analysis, phenomenon: &Phenomenon) -> Signs {
         scaled(better).zip(scaled(worse))
     };
     let of = |of: &dyn Fn(&CellAnalysis) -> Option<f64>| of(better).zip(of(worse));
+    let in_flight = worse.cell.trial().in_flight_of_all() as f64;
     let time = worse
         .median(Response::Iops)
-        .map(|iops| 1e9 * worse.cell.trial().in_flight_of_all() as f64 / iops);
+        .map(|iops| 1e9 * in_flight / iops);
     Signs {
         page_faults: sign(of_bytes(&faults_of_request), Some(FAULTS)),
         device_ios: sign(
@@ -79,11 +77,8 @@ fn sign(counted: Option<(f64, f64)>, least: Option<f64>) -> Sign {
 
 /// Bytes of a request, on average.
 fn bytes_of_request(cell: &CellAnalysis) -> Option<f64> {
-    let (throughput, iops) = (
-        cell.median(Response::Throughput)?,
-        cell.median(Response::Iops)?,
-    );
-    Some(1e6 * throughput / iops).filter(|bytes| *bytes > 0.0 && bytes.is_finite())
+    let bytes = 1e6 * cell.median(Response::Throughput)? / cell.median(Response::Iops)?;
+    Some(bytes).filter(|bytes| *bytes > 0.0 && bytes.is_finite())
 }
 
 /// Page faults for each request.
@@ -95,10 +90,8 @@ fn faults_of_request(cell: &CellAnalysis) -> Option<f64> {
 /// Whether throughput of a side changes its level within its trials.
 pub fn changes_inside(run: &Analysis, phenomenon: &Phenomenon) -> bool {
     let own = [phenomenon.base.cell, phenomenon.other.cell];
-    run.timeline
-        .within
-        .iter()
-        .any(|shift| own.contains(&shift.cell))
+    let mut shifts = run.timeline.within.iter();
+    shifts.any(|shift| own.contains(&shift.cell))
 }
 
 /// Effect that trials of both sides have on later ones.
@@ -111,11 +104,8 @@ pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
     let writes = |id: i64| run.cell(id).is_some_and(|cell| cell.cell.trial().writes());
     let timeline = &run.timeline;
     // The first trial used up the credit or cache, and it never recovered.
-    if timeline
-        .in_warm_ups
-        .iter()
-        .any(|shift| own.contains(&shift.cell))
-    {
+    let is_own = |shift: &&TrialShift| own.contains(&shift.cell);
+    if timeline.in_warm_ups.iter().any(|shift| is_own(&shift)) {
         return Leftover::Lasting;
     }
     let concerns = |of: Access| own.iter().any(|id| writes(*id) == (of == Access::Writes));
@@ -133,16 +123,12 @@ pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
     let within = timeline
         .within
         .iter()
-        .filter(|shift| own.contains(&shift.cell));
-    let within = within
-        .map(TrialShift::factor)
-        .filter(|factor| *factor < 1.0);
-    let fell = over_run
-        .chain(within)
-        .map(|factor| 1.0 / factor)
-        .chain(by_itself);
-    fell.max_by(f64::total_cmp)
-        .map_or(Leftover::Nothing, Leftover::Drained)
+        .filter(is_own)
+        .map(TrialShift::factor);
+    let falls = over_run.chain(within.filter(|factor| *factor < 1.0));
+    let fell = falls.map(|factor| 1.0 / factor).chain(by_itself);
+    let most = fell.max_by(f64::total_cmp);
+    most.map_or(Leftover::Nothing, Leftover::Drained)
 }
 
 /// The greatest factor by which the response of one of these cells became worse over the run, if its trials
@@ -161,9 +147,10 @@ pub(super) fn fell(run: &Analysis, cells: &[i64]) -> Option<f64> {
     };
     let drifting = drifting_cells(run).into_iter();
     let own = drifting.filter(|cell| cells.contains(&cell.cell.id));
-    own.filter_map(of_cell)
-        .filter(|factor| *factor >= FACTOR_MIN)
-        .max_by(f64::total_cmp)
+    let falls = own
+        .filter_map(of_cell)
+        .filter(|factor| *factor >= FACTOR_MIN);
+    falls.max_by(f64::total_cmp)
 }
 
 /// Time of a trial apart from its I/O.
@@ -196,18 +183,14 @@ pub fn overhead(run: &AnalysedRun, phenomenon: &Phenomenon) -> Overhead {
     let written_out = |sample: &Sample| sample.region.owed_sync_ns.filter(|ns| *ns > 0);
     let around = |sample: &Sample| {
         let idle = run.analysis().cell(sample.cell)?.cell.spec.idle.as_nanos() as u64;
-        let own = [
-            sample.elapsed_ns,
-            idle,
-            sample.region.owed_sync_ns.unwrap_or(0),
-        ];
-        Some(own.into_iter().fold(sample.wall_ns, u64::saturating_sub))
+        let owed = sample.region.owed_sync_ns.unwrap_or(0);
+        let own = [sample.elapsed_ns, idle, owed].into_iter();
+        Some(own.fold(sample.wall_ns, u64::saturating_sub))
     };
     let write_out = most(&mut sides.into_iter(), &written_out);
+    let write_out = write_out.or_else(|| most(&mut all(), &written_out));
     Overhead {
         around: most(&mut sides.into_iter(), &around).unwrap_or_default(),
-        write_out: write_out
-            .or_else(|| most(&mut all(), &written_out))
-            .unwrap_or_default(),
+        write_out: write_out.unwrap_or_default(),
     }
 }

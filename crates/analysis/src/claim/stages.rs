@@ -76,19 +76,17 @@ pub(super) fn time_by_layer(analysis: &Analysis, run: usize) -> impl Iterator<It
     let traced: Vec<(&CellAnalysis, &CellStages)> = cells
         .filter_map(|cell| Some((cell, cell.stages.as_ref()?)))
         .collect();
-    let with_syncs = traced.iter().filter(|(_, stages)| stages.syncs_min > 0);
+    let with_syncs = traced
+        .iter()
+        .filter(|(_, stages)| stages.least(Timed::Syncs) > 0);
     // Each cell has two statements.
     let confidence = confidence(2 * (traced.len() + with_syncs.count()));
-    Timed::ALL
-        .into_iter()
-        .filter_map(move |timed| longest(&traced, timed, run, confidence))
-        .map(|time| {
-            let kind = match time.timed {
-                Timed::Requests => &kind::TIME_BY_LAYER,
-                Timed::Syncs => &kind::SYNCS_BY_LAYER,
-            };
-            Claim::new(kind, vec![time.cell]).with_payload(Payload::TimeByLayer(time))
-        })
+    let kinds = [&kind::TIME_BY_LAYER, &kind::SYNCS_BY_LAYER];
+    let claim = move |(timed, kind)| {
+        let time = longest(&traced, timed, run, confidence)?;
+        Some(Claim::new(kind, vec![time.cell]).with_payload(Payload::TimeByLayer(time)))
+    };
+    Timed::ALL.into_iter().zip(kinds).filter_map(claim)
 }
 
 /// Time by layer of the traced cell with the longest requests, or syncs.
@@ -191,21 +189,15 @@ pub(super) fn throttled(analysis: &Analysis, run: usize) -> Option<Claim> {
 pub(super) fn amplifications(analysis: &Analysis, run: usize) -> impl Iterator<Item = Claim> {
     let is_soak = analysis.timeline.is_of_beginning;
     let cells = drives(analysis).filter(move |(cell, _)| is_soak && cell.cell.trial().writes());
-    cells.filter_map(move |(cell, drives)| {
-        amplification(
-            drives,
-            Claim::new(&kind::WRITE_AMPLIFICATION, vec![id(run, cell)]),
-        )
-    })
+    cells.filter_map(move |(cell, drives)| amplification(drives, id(run, cell)))
 }
-
 /// The claim with the bytes written to flash memory and by hosts, and their ratio; `None` if drives do not count both.
-fn amplification(drives: CellDrives, claim: Claim) -> Option<Claim> {
+fn amplification(drives: CellDrives, cell: CellId) -> Option<Claim> {
     let bytes = |standing, bytes: u64| Point::new(standing, Quantity::Bytes, bytes as f64);
     let both = drives.host_write_bytes.zip(drives.media_write_bytes);
     let grown = both.filter(|(host, media)| *host >= HOST_BYTES_MIN && *media > 0);
     let Some((host, media)) = grown else {
-        let open = Claim::new(&kind::UNKNOWN_AMPLIFICATION, claim.cells);
+        let open = Claim::new(&kind::UNKNOWN_AMPLIFICATION, vec![cell]);
         let is_open = both.is_some() || drives.lacks_writes;
         return is_open.then(|| open.with_points([bytes(Standing::Main, HOST_BYTES_MIN)]));
     };
@@ -213,5 +205,6 @@ fn amplification(drives: CellDrives, claim: Claim) -> Option<Claim> {
     let ratio = Point::main(Quantity::Times, media as f64 / host as f64);
     let own = bytes(Standing::Own, drives.written_bytes);
     let own = (own.value < OWN_FROM * host as f64).then_some(own);
+    let claim = Claim::new(&kind::WRITE_AMPLIFICATION, vec![cell]);
     Some(claim.with_points([ratio].into_iter().chain(both).chain(own)))
 }

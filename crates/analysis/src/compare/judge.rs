@@ -25,8 +25,7 @@ const TRIALS_ADVISED_MAX: usize = 1000;
 impl Pair {
     /// The logarithms of new over base in shared blocks, in order.
     fn logs(&self) -> Option<Vec<f64>> {
-        let blocks = self.within_blocks.as_ref()?;
-        Some(blocks.values().copied().collect())
+        Some(self.within_blocks.as_ref()?.values().copied().collect())
     }
 }
 
@@ -87,18 +86,12 @@ fn allowed(shown: CellVerdict, doubts: &[Doubt], unit: ReplicationUnit) -> CellV
 
 fn measure(pair: &Pair, terms: &Criteria, confidence: f64) -> CellComparison {
     let (base, new) = (pair.base.as_slice(), pair.new.as_slice());
-    let blocks = pair.logs();
-    let estimate = blocks.and_then(|logs| of_blocks(&logs, confidence));
+    let estimate = pair.logs().and_then(|logs| of_blocks(&logs, confidence));
     let estimate = estimate.or_else(|| ratio_of_samples(base, new, confidence));
     let [base_served, new_served] = pair.served;
     let tests = terms.tests.iter().map(|test| TestResult {
         test: *test,
-        p: p(*test, base, new),
-        p_first: terms
-            .repeats
-            .iter()
-            .map(|n| p(*test, base.get(..*n)?, new.get(..*n)?))
-            .collect(),
+        p: test.p(base, new),
     });
     CellComparison {
         estimate: estimate.map(|estimate| estimate.bounded(&pair.against)),
@@ -123,11 +116,14 @@ fn side(values: &[f64], served_by: Option<ServedBy>) -> Side {
     }
 }
 
-fn p(test: HypothesisTest, base: &[f64], new: &[f64]) -> Option<f64> {
-    match test {
-        HypothesisTest::Welch => welch(base, new),
-        HypothesisTest::Student => student(base, new),
-        HypothesisTest::MannWhitney => mann_whitney(base, new),
+impl HypothesisTest {
+    /// The p value of the values of both sides.
+    pub fn p(self, base: &[f64], new: &[f64]) -> Option<f64> {
+        match self {
+            Self::Welch => welch(base, new),
+            Self::Student => student(base, new),
+            Self::MannWhitney => mann_whitney(base, new),
+        }
     }
 }
 
@@ -161,7 +157,7 @@ fn shown(
     let is_told = match estimate.shows(terms.margin) {
         Difference::Equivalent => true,
         Difference::Higher | Difference::Lower => !is_inside(estimate.ratio, terms.margin),
-        Difference::NotFound | Difference::CannotTell => false,
+        _ => false,
     };
     if !is_told {
         let suggested = against_suggested(estimate, terms.margin, &pair.against, more_is_better);
@@ -175,13 +171,10 @@ fn shown(
     }
     let (difference, doubts) = judge(estimate, terms.margin, &pair.against, more_is_better);
     let verdict = match difference {
-        Difference::Higher | Difference::Lower => {
-            terms.better.verdict(difference == Difference::Higher)
-        }
+        Difference::Higher => terms.better.verdict(true),
+        Difference::Lower => terms.better.verdict(false),
         Difference::Equivalent => CellVerdict::Equivalent,
-        Difference::NotFound | Difference::CannotTell => {
-            CellVerdict::doubted(&doubts).unwrap_or(open(DoubtKind::WideInterval))
-        }
+        _ => CellVerdict::doubted(&doubts).unwrap_or(open(DoubtKind::WideInterval)),
     };
     (verdict, doubts)
 }
@@ -232,10 +225,9 @@ fn further(
     confidence: f64,
 ) -> Option<Further> {
     let estimate = cell.estimate?;
-    let there = match (&pair.within_blocks, estimate.blocks) {
-        (_, Some(blocks)) => blocks,
-        _ => pair.base.len().min(pair.new.len()),
-    };
+    let there = estimate
+        .blocks
+        .unwrap_or(pair.base.len().min(pair.new.len()));
     let sd = spreads(&estimate, pair)?;
     let shift = estimate.ratio.ln();
     let wanted = match is_inside(estimate.ratio, terms.margin) {
@@ -286,13 +278,7 @@ impl CellVerdict {
     pub fn why_open(self) -> Option<DoubtKind> {
         match self {
             Self::CannotTell(why) => Some(why),
-            Self::Slower
-            | Self::Faster
-            | Self::Lower
-            | Self::Higher
-            | Self::Equivalent
-            | Self::NoChange
-            | Self::Identical => None,
+            _ => None,
         }
     }
 }

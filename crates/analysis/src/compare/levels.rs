@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{Comparison, Criteria, RunSide, SideName};
 use crate::analysed_run::AnalysedRun;
 use crate::refusal;
+use crate::trial_values::distinct;
 use iolab_record::RunRecord;
 use iolab_workload::Result;
 use iolab_workload::settings::{Setting, Tool, level_label};
@@ -43,23 +44,20 @@ fn two_levels<'a>(record: &RunRecord, by: &'a str) -> Result<(&'a str, [String; 
     let Some(index) = factors.iter().position(|f| f == factor) else {
         return Err(refusal::no_such_factor(factor, factors));
     };
-    let mut levels: Vec<String> = Vec::new();
-    for level in record
+    let levels = record
         .cells
         .iter()
-        .filter_map(|cell| cell.levels.get(index))
-    {
-        if !levels.contains(level) {
-            levels.push(level.clone());
-        }
-    }
-    let wanted: Vec<String> = match named {
-        Some(named) => named
-            .split(',')
-            .map(|level| canonical(factor, level))
-            .collect(),
-        None => levels.clone(),
-    };
+        .filter_map(|cell| cell.levels.get(index).cloned());
+    let levels: Vec<String> = distinct(levels);
+    let wanted = named.map_or_else(
+        || levels.clone(),
+        |named| {
+            named
+                .split(',')
+                .map(|level| canonical(factor, level))
+                .collect()
+        },
+    );
     if let Some(strange) = wanted.iter().find(|level| !levels.contains(level)) {
         return Err(refusal::no_such_level(factor, strange, &levels));
     }
@@ -71,10 +69,8 @@ fn two_levels<'a>(record: &RunRecord, by: &'a str) -> Result<(&'a str, [String; 
 
 /// A level in canonical form: `4k` is `4KiB`.
 fn canonical(factor: &str, level: &str) -> String {
-    let known = Setting::find(factor);
-    known
-        .and_then(|setting| setting.canonical(level).ok())
-        .unwrap_or_else(|| level.trim().to_owned())
+    let known = Setting::find(factor).and_then(|setting| setting.canonical(level).ok());
+    known.unwrap_or_else(|| level.trim().to_owned())
 }
 
 /// The smallest difference between tools that matters; unavoidable differences between tools are smaller.
@@ -88,26 +84,18 @@ pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
     let cells = run.analysis().cells.iter();
     let tools = cells.map(|cell| cell.cell.spec.tool);
     let peers: BTreeSet<Tool> = tools.filter(|tool| tool.is_peer()).collect();
-    let terms = || Criteria {
-        margin: PEER_MARGIN,
-        ..Criteria::default()
-    };
-    // A peer without a cell in common was not requested, or could not carry out any.
-    peers
-        .iter()
-        .filter_map(|peer| {
-            let tools = [&Tool::IOLAB, peer];
-            let [base, new] = tools.map(|tool| RunSide {
-                run,
-                held: Some(("tool", tool.name())),
-            });
-            Comparison::of_runs(
-                tools.map(|tool| tool.to_string().into()),
-                base,
-                new,
-                terms(),
-            )
-            .ok()
-        })
-        .collect()
+    let compared = peers.iter().filter_map(|peer| {
+        let tools = [&Tool::IOLAB, peer];
+        let [base, new] = tools.map(|tool| RunSide {
+            run,
+            held: Some(("tool", tool.name())),
+        });
+        let terms = Criteria {
+            margin: PEER_MARGIN,
+            ..Criteria::default()
+        };
+        // A peer without a cell in common was not requested, or could not carry out any.
+        Comparison::of_runs(tools.map(|tool| tool.to_string().into()), base, new, terms).ok()
+    });
+    compared.collect()
 }

@@ -12,6 +12,7 @@ use crate::claim::effect::log_ratios;
 use crate::doubt::SideDoubts;
 use crate::refusal;
 use crate::run_definition::definition;
+use crate::trial_values::distinct;
 use iolab_plan::cells::cells;
 use iolab_record::environment::{self, KEYS};
 use iolab_record::{Cell, RunRecord, ServedBy, TargetKind, UNKNOWN_TARGET};
@@ -77,13 +78,7 @@ impl<'a> Side<'a> {
 
     /// The distinct levels of all cells, in the order of the last run, which has the latest definition.
     pub fn levels(&self) -> Vec<&Vec<String>> {
-        let mut levels: Vec<&Vec<String>> = Vec::new();
-        for cell in self.cells.iter().rev().flatten() {
-            if !levels.contains(&&cell.levels) {
-                levels.push(&cell.levels);
-            }
-        }
-        levels
+        distinct(self.cells.iter().rev().flatten().map(|cell| &cell.levels))
     }
 
     /// The cell with these levels in each run.
@@ -138,7 +133,12 @@ pub(crate) fn match_sides<'a>(base: &[RunSide<'a>], new: &[RunSide<'a>]) -> Resu
     let mut cells: Vec<MatchedCell<'_>> = both.collect();
     let matched = cells.len();
     cells.retain(|cell| {
-        let mut specs = cell.all().map(|own| &own.cell.spec);
+        let mut specs = cell
+            .base
+            .iter()
+            .chain(&cell.new)
+            .flatten()
+            .map(|own| &own.cell.spec);
         let first = specs.next();
         specs.all(|spec| first.is_some_and(|first| first.is_comparable(spec)))
     });
@@ -181,13 +181,6 @@ pub(crate) fn match_sides<'a>(base: &[RunSide<'a>], new: &[RunSide<'a>]) -> Resu
     })
 }
 
-impl<'a> MatchedCell<'a> {
-    /// The cells of all runs that have one.
-    fn all(&self) -> impl Iterator<Item = &'a CellAnalysis> {
-        self.base.iter().chain(&self.new).copied().flatten()
-    }
-}
-
 impl Matched<'_> {
     /// The cells of two single runs, or of two levels of one run, whose trials share blocks.
     pub(super) fn pairs(&self, is_one_run: bool) -> Vec<Pair> {
@@ -221,13 +214,13 @@ fn served_by(cell: &CellAnalysis) -> Option<ServedBy> {
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) where they differ.
 fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
-    let response = sources.first().map(|source| source.run.analysis().response);
-    let mut all = sources
-        .iter()
-        .map(|source| source.run.analysis().response_name());
+    let analyses = || sources.iter().map(|source| source.run.analysis());
+    let mut all = analyses().map(Analysis::response_name);
     let first = all.next().unwrap_or_default();
     match all.find(|asked| *asked != first) {
-        None => Ok(response.unwrap_or_default()),
+        None => Ok(analyses()
+            .next()
+            .map_or_else(Response::default, |one| one.response)),
         Some(new) => Err(refusal::other_response(&first, &new)),
     }
 }
@@ -239,19 +232,15 @@ const OPERATION: &str = "operation";
 /// The factors of the first source, then the further ones of later sources, without fixed factors. The operation comes last,
 /// if latencies of several are compared.
 pub fn common_factors(sources: &[RunSide<'_>]) -> Vec<String> {
-    let mut factors: Vec<String> = Vec::new();
-    for source in sources {
+    let free = sources.iter().flat_map(|source| {
         let held = source.held.map(|(factor, _)| factor);
-        for factor in &source.run.record().experiment.factors {
-            if Some(factor.as_str()) != held && !factors.contains(factor) {
-                factors.push(factor.clone());
-            }
-        }
-    }
-    if sources
-        .iter()
-        .any(|source| !source.run.by_operation().is_empty())
-    {
+        let own = source.run.record().experiment.factors.iter();
+        own.filter(move |factor| Some(factor.as_str()) != held)
+            .cloned()
+    });
+    let mut factors: Vec<String> = distinct(free);
+    let mut runs = sources.iter().map(|source| source.run);
+    if runs.any(|run| !run.by_operation().is_empty()) {
         factors.push(OPERATION.to_owned());
     }
     factors
@@ -266,14 +255,10 @@ fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> 
     let own = &source.run.record().experiment.factors;
     let place = |name: &str| own.iter().position(|factor| factor == name);
     // The definition is needed only for a factor of another side.
-    let planned = if factors
-        .iter()
-        .any(|factor| factor != OPERATION && place(factor).is_none())
-    {
-        let experiment = definition(source.run.record())?;
-        Some(cells(&experiment)?)
-    } else {
-        None
+    let is_foreign = |factor: &String| factor != OPERATION && place(factor).is_none();
+    let planned = match factors.iter().any(is_foreign) {
+        true => Some(cells(definition(source.run.record())?.as_ref())?),
+        false => None,
     };
     let level = |index: usize, cell: &CellAnalysis, factor: &str| -> Option<String> {
         match place(factor) {
@@ -296,9 +281,8 @@ fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> 
     };
     let is_held = |cell: &CellAnalysis| {
         source.held.is_none_or(|(factor, held)| {
-            place(factor)
-                .and_then(|at| cell.cell.levels.get(at))
-                .is_some_and(|l| l == held)
+            let level = place(factor).and_then(|at| cell.cell.levels.get(at));
+            level.is_some_and(|level| level == held)
         })
     };
     let of = |analysis: &'a Analysis, operation: Option<Operation>| -> Vec<Keyed<'a>> {
@@ -324,14 +308,12 @@ fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> 
             })
             .collect()
     };
-    let by_operation = source.run.by_operation();
-    if by_operation.is_empty() {
-        return Ok(of(source.run.analysis(), None));
-    }
-    let each = by_operation.iter();
-    Ok(each
-        .flat_map(|(operation, analysis)| of(analysis, Some(*operation)))
-        .collect())
+    let each = match source.run.by_operation() {
+        [] => return Ok(of(source.run.analysis(), None)),
+        each => each.iter(),
+    };
+    let each = each.flat_map(|(operation, analysis)| of(analysis, Some(*operation)));
+    Ok(each.collect())
 }
 
 /// Two sides have no cell in common; `held` is the factor whose levels they are, where both are of one run.
@@ -342,24 +324,21 @@ fn no_common_cell(
     held: Option<&str>,
 ) -> Error {
     let first = |cells: &[Keyed<'_>]| Some(cell_label(factors, &cells.first()?.levels));
-    let level = |cell: &Keyed<'_>, at: usize| cell.levels.get(at).cloned();
     let is_shared = |at: usize| {
+        let level = |cell: &Keyed<'_>| cell.levels.get(at).cloned();
         base.iter()
-            .any(|cell| new.iter().any(|other| level(cell, at) == level(other, at)))
+            .any(|cell| new.iter().any(|other| level(cell) == level(other)))
     };
-    let apart: Vec<&str> = factors
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| !is_shared(*at))
-        .map(|(_, factor)| factor.as_str())
-        .collect();
-    let apart = match (base.is_empty() || new.is_empty(), apart.is_empty()) {
+    let all = factors.iter().map(String::as_str);
+    let apart = all.clone().enumerate().filter(|(at, _)| !is_shared(*at));
+    let mut apart: Vec<&str> = apart.map(|(_, factor)| factor).collect();
+    if base.is_empty() || new.is_empty() {
         // Nothing was measured on one side.
-        (true, _) => Vec::new(),
+        apart.clear();
+    } else if apart.is_empty() {
         // Each level alone may be on both sides, while no combination is.
-        (false, true) => factors.iter().map(String::as_str).collect(),
-        (false, false) => apart,
-    };
+        apart.extend(all);
+    }
     refusal::no_cell_in_common(first(base), first(new), held.map(|held| (held, apart)))
 }
 
@@ -424,32 +403,20 @@ pub(crate) fn setting_differences(
     let mut found: Vec<Difference> = Vec::new();
     let default = CellSpec::of(TrialSpec::default());
     for (a, b) in both {
-        let own = |cell: &CellAnalysis| -> Vec<(String, Cell)> {
+        let own = |cell: &CellAnalysis| -> (Vec<String>, Vec<Cell>) {
             let groups = cell.cell.groups();
-            groups.map(|(name, cell)| (name.to_owned(), cell)).collect()
+            groups.map(|(name, cell)| (name.to_owned(), cell)).unzip()
         };
-        let (groups, others) = (own(a), own(b));
+        let ((groups, of_base), (others, of_new)) = (own(a), own(b));
         let mut sides = Vec::new();
         if groups.is_empty() && others.is_empty() {
             sides.push((None, &a.cell, &b.cell));
-        } else if !groups
-            .iter()
-            .map(|(name, _)| name)
-            .eq(others.iter().map(|(name, _)| name))
-        {
-            let names = |groups: &[(String, Cell)]| {
-                let names = groups.iter().map(|(name, _)| name.as_str());
-                SideValue::Known(names.collect::<Vec<_>>().join(", "))
-            };
-            note(
-                &mut found,
-                DiffersIn::Groups,
-                names(&groups),
-                names(&others),
-            );
+        } else if groups != others {
+            let [base, new] = [groups, others].map(|names| SideValue::Known(names.join(", ")));
+            note(&mut found, DiffersIn::Groups, base, new);
         } else {
-            let pairs = groups.iter().zip(&others);
-            sides.extend(pairs.map(|((name, a), (_, b))| (Some(name.clone()), a, b)));
+            let pairs = groups.into_iter().zip(of_base.iter().zip(&of_new));
+            sides.extend(pairs.map(|(name, (a, b))| (Some(name), a, b)));
         }
         for (group, a, b) in sides {
             for ((setting, base), (_, new)) in a.in_force().zip(b.in_force()) {
@@ -486,17 +453,10 @@ fn note(found: &mut Vec<Difference>, what: DiffersIn, base: SideValue, new: Side
 /// Whether a difference with this name belongs to a factor: of all groups, or of the one that it names.
 fn is_of(factor: &str, name: &str) -> bool {
     let (group, setting) = split_group(factor);
-    let column = column_of(setting);
-    match (group, split_group(name)) {
-        (Some(group), (of, rest)) => of == Some(group) && rest == column,
-        (None, (_, rest)) => rest == column,
-    }
-}
-
-/// The column with a setting of a cell.
-fn column_of(setting: &str) -> &str {
-    match setting {
+    let column = match setting {
         "linkage" => "command",
         name => Setting::find(name).map_or(name, |setting| setting.column),
-    }
+    };
+    let (of, rest) = split_group(name);
+    rest == column && (group.is_none() || of == group)
 }

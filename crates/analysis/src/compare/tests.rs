@@ -14,7 +14,6 @@ fn terms() -> Criteria {
         margin: 0.05,
         tests: vec![HypothesisTest::Welch],
         better: Better::Higher,
-        repeats: Vec::new(),
         within_run: false,
     }
 }
@@ -119,7 +118,7 @@ fn more_trials_are_offered_only_for_precision() {
     let around = |median: f64| scores.map(|z| median * (0.2_f64 * z).exp());
     let (fast, slow) = (around(100.0), around(85.0));
     let disturbed = |side| {
-        SideDoubts::made_of([Doubt {
+        SideDoubts(vec![Doubt {
             side: Some(side),
             ..Doubt::of(DoubtKind::OtherTraffic, 0.4)
         }])
@@ -149,7 +148,7 @@ fn more_trials_are_offered_only_for_precision() {
         assert_eq!((cell.further, cell.doubts.len()), (undisturbed.further, 0));
     }
     // This disturbance is too small for the difference that the ratio suggests.
-    let slight = SideDoubts::made_of([Doubt {
+    let slight = SideDoubts(vec![Doubt {
         side: Some(ComparedSide::New),
         ..Doubt::of(DoubtKind::OtherTraffic, 0.06)
     }]);
@@ -295,29 +294,6 @@ fn degenerate_sides_have_a_verdict_and_no_panic() {
     let cell = one(&below, &above, terms());
     assert_eq!(cell.estimate, None);
     assert_eq!(cell.verdict, CellVerdict::Faster);
-}
-
-#[test]
-fn p_values_of_first_trials_use_only_these() {
-    let mut machine = Machine::new(4);
-    let (base, new) = (
-        machine.trials(20, 100.0, 0.05),
-        machine.trials(20, 103.0, 0.05),
-    );
-    for test in [
-        HypothesisTest::Welch,
-        HypothesisTest::Student,
-        HypothesisTest::MannWhitney,
-    ] {
-        let terms = Criteria {
-            repeats: vec![10, 20, 21],
-            tests: vec![test],
-            ..terms()
-        };
-        let cell = one(&base, &new, terms.clone());
-        let first = one(&base[..10], &new[..10], terms);
-        assert_eq!(cell.tests[0].p_first, [first.p(test), cell.p(test), None]);
-    }
 }
 
 /// Trials that depend on earlier ones would raise far too many alarms if they were assumed to be independent.

@@ -44,7 +44,7 @@ impl RatioBound {
 
 /// All evidence against a comparison of two sides.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct SideDoubts(Vec<Doubt>);
+pub struct SideDoubts(pub(crate) Vec<Doubt>);
 
 impl SideDoubts {
     /// Doubts about two cells of one run. A disturbance explains at most the share that it took, since cells of
@@ -122,12 +122,6 @@ impl SideDoubts {
                 None => self.0.push(doubt),
             }
         }
-    }
-
-    /// Doubts of these sides, for tests.
-    #[cfg(test)]
-    pub(crate) fn made_of(doubts: impl IntoIterator<Item = Doubt>) -> Self {
-        Self(doubts.into_iter().collect())
     }
 
     /// Whether there is no doubt.
@@ -213,32 +207,24 @@ fn foreign(
         let not_as_asked =
             |cell: &&&CellAnalysis| !cell.cell.spec.runs_program() && !cell.is_as_asked();
         let served = side.iter().find(not_as_asked).filter(|_| differ);
-        let served = served.and_then(|cell| {
-            Some(Doubt::of_source(
-                verdict(cell)?,
-                &cell.served.as_ref()?.reason,
-            ))
-        });
-        let slept = |cell: &&CellAnalysis| cell.is_suspended();
-        let slept = !side.is_empty() && side.iter().all(slept);
+        let of_source = |cell: &&CellAnalysis| {
+            let reason = &cell.served.as_ref()?.reason;
+            Some(Doubt::of_source(verdict(cell)?, reason))
+        };
+        let slept = !side.is_empty() && side.iter().all(|cell| cell.is_suspended());
         let is_set = response == Response::Elapsed && side.iter().any(|cell| cell.ended_by_time);
-        served
-            .into_iter()
-            .chain(slept.then(|| DoubtKind::Suspended.into()))
-            .chain(is_set.then(|| DoubtKind::TimeLimit.into()))
-            .collect::<Vec<_>>()
+        let slept = slept.then(|| DoubtKind::Suspended.into());
+        let is_set = is_set.then(|| DoubtKind::TimeLimit.into());
+        [served.and_then(of_source), slept, is_set]
     };
     let sides = [(ComparedSide::Base, base), (ComparedSide::New, new)];
-    let all = sides.map(|(side, cells)| {
-        let own = reasons(cells).into_iter();
-        own.map(move |doubt| doubt.on(side)).collect::<Vec<_>>()
-    });
+    let all = sides.map(|(side, cells)| reasons(cells).map(|doubt| Some(doubt?.on(side))));
     let behind = side_behind(base, new).filter(|_| response.is_time());
     let behind = behind.map(|side| Doubt {
         side,
         ..DoubtKind::RateNotHeld.into()
     });
-    all.into_iter().flatten().chain(behind)
+    all.into_iter().flatten().flatten().chain(behind)
 }
 
 /// The side that did not hold its rate; `Some(None)` for both.

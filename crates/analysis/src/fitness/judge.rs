@@ -69,35 +69,19 @@ impl<'a> Evidence<'a> {
         Ok(cells.collect())
     }
 
-    /// Evidence of these trials, in the order of time; `seed` is for resampling.
-    pub(crate) fn of_trials(trials: &'a [(Sample, Times)], seed: u64) -> Self {
-        let trials = trials.iter().map(|(sample, times)| Trial {
+    /// Evidence of these trials; `seed` is for resampling.
+    pub(crate) fn of_trials(
+        trials: impl IntoIterator<Item = &'a (Sample, Times)>,
+        seed: u64,
+    ) -> Self {
+        let trials = trials.into_iter().map(|(sample, times)| Trial {
             sample,
             times: times.clone(),
         });
-        Self {
-            trials: trials.collect(),
-            seed,
-        }
+        let mut trials: Vec<Trial<'_>> = trials.collect();
+        trials.sort_by_key(|trial| trial.sample.id);
+        Self { trials, seed }
     }
-
-    /// All trials of several cells, in the order of time.
-    pub(crate) fn joined<'b>(parts: impl IntoIterator<Item = &'b Self>) -> Self
-    where
-        'a: 'b,
-    {
-        let mut all = Self {
-            trials: Vec::new(),
-            seed: 0,
-        };
-        for part in parts {
-            all.trials.extend(part.trials.iter().cloned());
-            all.seed = part.seed;
-        }
-        all.trials.sort_by_key(|trial| trial.sample.id);
-        all
-    }
-
     /// The evidence without some trials, given by the ids of their samples.
     #[must_use]
     pub fn without(&self, samples: &BTreeSet<i64>) -> Self {
@@ -202,28 +186,22 @@ impl Trial<'_> {
         report.map_or(0, |report| report.abandoned(self.sample.requests()))
     }
 
-    /// Number of requests of a kind.
-    fn requests(&self, of: Requests) -> u64 {
-        match of {
-            Requests::All => self.sample.requests(),
-            Requests::Reads => self.sample.operations.read.requests,
-            Requests::Writes => self.sample.operations.write.requests,
-            Requests::Syncs => self.sample.operations.sync.requests,
-        }
+    /// Number of requests of a kind, and of their bytes.
+    fn done(&self, of: Requests) -> (u64, u64) {
+        let operations = &self.sample.operations;
+        let own = match of {
+            Requests::All => return (self.sample.requests(), self.sample.bytes()),
+            Requests::Reads => &operations.read,
+            Requests::Writes => &operations.write,
+            Requests::Syncs => return (operations.sync.requests, 0),
+        };
+        (own.requests, own.bytes)
     }
-
     /// The rate of a kind of requests, per second or in MB/s.
     fn rate(&self, level: &ServiceLevel) -> f64 {
-        let amount = match (level.quantity, level.of) {
-            (LevelQuantity::Throughput, Requests::All) => self.sample.bytes() as f64 / 1e6,
-            (LevelQuantity::Throughput, Requests::Reads) => {
-                self.sample.operations.read.bytes as f64 / 1e6
-            }
-            (LevelQuantity::Throughput, Requests::Writes) => {
-                self.sample.operations.write.bytes as f64 / 1e6
-            }
-            (LevelQuantity::Throughput, Requests::Syncs) => 0.0,
-            (_, of) => self.requests(of) as f64,
+        let amount = match (level.quantity, self.done(level.of)) {
+            (LevelQuantity::Throughput, (_, bytes)) => bytes as f64 / 1e6,
+            (_, (requests, _)) => requests as f64,
         };
         amount * 1e9 / self.sample.elapsed_ns.max(1) as f64
     }
@@ -248,44 +226,23 @@ fn is_within(level: &ServiceLevel, value: f64) -> bool {
 /// Judges a level by the trials of a cell. If the limited quantity changes permanently, the level must hold
 /// before and after.
 pub fn judge(level: &ServiceLevel, evidence: &Evidence<'_>) -> Judged {
-    let counts: Vec<Vec<(f64, u64)>> = evidence
-        .trials
-        .iter()
-        .map(|trial| trial.counts(level.of))
+    let trials = evidence.trials.iter();
+    let trials: Vec<Counted<'_>> = trials
+        .map(|trial| {
+            let counts = trial.counts(level.of);
+            let value = of_trial(level, trial, &counts);
+            (trial, counts, value)
+        })
         .collect();
-    let values: Vec<f64> = evidence
-        .trials
-        .iter()
-        .zip(&counts)
-        .map(|(trial, counts)| of_trial(level, trial, counts))
-        .collect();
+    let values: Vec<f64> = trials.iter().map(|(.., value)| *value).collect();
     let changes = changes(&values);
-    let mut bounds = vec![0];
-    bounds.extend(&changes);
-    bounds.push(values.len());
-    let parts = bounds.windows(2).map(|ends| {
-        let part = ends[0]..ends[1];
-        of_part(
-            level,
-            &evidence.trials[part.clone()],
-            &counts[part.clone()],
-            &values[part],
-            evidence.seed,
-        )
-    });
-    let parts: Vec<Judged> = parts.collect();
-    let all = of_part(level, &evidence.trials, &counts, &values, evidence.seed);
-    let mut judged = match parts.len() {
-        1 => all,
-        _ => {
-            let worst = parts.into_iter().max_by_key(|part| severity(part.answer));
-            match worst {
-                // Reports all trials together if every part holds, otherwise the part that does not.
-                Some(part) if part.answer != Answer::Yes => part,
-                _ => all,
-            }
-        }
-    };
+    let bounds = [&[0], &*changes, &[trials.len()]].concat();
+    let of = |part: &[Counted<'_>]| of_part(level, part, evidence.seed);
+    let parts = bounds.windows(2).map(|ends| of(&trials[ends[0]..ends[1]]));
+    let worst = parts.max_by_key(|part| severity(part.answer));
+    // Reports all trials together if every part holds, otherwise the part that does not.
+    let worst = worst.filter(|part| part.answer != Answer::Yes && !changes.is_empty());
+    let mut judged = worst.unwrap_or_else(|| of(&trials));
     judged.change = changes.last().and_then(|at| {
         let before = &evidence.trials[..*at];
         Some(Change {
@@ -355,21 +312,18 @@ fn changes(values: &[f64]) -> Vec<usize> {
     lasting_shifts(&logs, &Lasting { length, ..CHANGE }).unwrap_or_default()
 }
 
-/// Judges a level by trials without a change among them; `values` are the limited quantity of each trial.
-fn of_part(
-    level: &ServiceLevel,
-    trials: &[Trial<'_>],
-    counts: &[Vec<(f64, u64)>],
-    values: &[f64],
-    seed: u64,
-) -> Judged {
-    let clusters: Vec<&[(f64, u64)]> = counts.iter().map(Vec::as_slice).collect();
-    let requests = sum(trials.iter().map(|trial| trial.requests(level.of)));
+/// A trial with its limited times, and its limited quantity.
+type Counted<'a> = (&'a Trial<'a>, Vec<(f64, u64)>, f64);
+/// Judges a level by trials without a change among them.
+fn of_part(level: &ServiceLevel, trials: &[Counted<'_>], seed: u64) -> Judged {
+    let clusters: Vec<&[(f64, u64)]> = trials.iter().map(|(_, counts, _)| &**counts).collect();
+    let values: Vec<f64> = trials.iter().map(|(.., value)| *value).collect();
+    let requests = sum(trials.iter().map(|(trial, ..)| trial.done(level.of).0));
     let found = match level.quantity {
         LevelQuantity::Quantile(q) => pooled_quantile(&clusters, q, CONFIDENCE, RESAMPLES, seed),
         LevelQuantity::Mean => pooled_mean(&clusters, CONFIDENCE, RESAMPLES, seed),
         LevelQuantity::Max => greatest(&clusters),
-        LevelQuantity::Iops | LevelQuantity::Throughput => rate(values),
+        LevelQuantity::Iops | LevelQuantity::Throughput => rate(&values),
     };
     let mut judged = Judged {
         level: *level,

@@ -10,7 +10,7 @@ use crate::analysed_run::AnalysedRun;
 use crate::analysis::CellAnalysis;
 use crate::compare::RunSide;
 use crate::compare::matching::{Side, common_factors, setting_differences};
-use iolab_record::environment::{Environment, KEYS, Key, ValueType};
+use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{RunRecord, RunStatus, TargetKind, UNKNOWN_TARGET};
 use iolab_workload::group::split_group;
 
@@ -146,26 +146,27 @@ fn is_named_alike(a: &RunRecord, b: &RunRecord) -> bool {
         && x.factors == y.factors
 }
 
-/// Whether a fact known on both sides differs.
-fn differs<K: ValueType>(
+/// The first of these facts that is known on both sides and differs.
+fn differing(
     a: &Environment,
     b: &Environment,
-    key: &'static Key<K>,
+    facts: impl IntoIterator<Item = &'static str>,
 ) -> Option<&'static str> {
-    let (x, y) = (a.text(key.name())?, b.text(key.name())?);
-    (x != y).then(|| key.name())
+    let differs = |fact: &&str| a.text(fact).zip(b.text(fact)).is_some_and(|(x, y)| x != y);
+    facts.into_iter().find(differs)
 }
 
 fn machine(a: &RunRecord, b: &RunRecord, kinship: Comparability) -> Option<&'static str> {
     let (x, y) = (&a.environment, &b.environment);
-    let host = || differs(x, y, &KEYS.host_name).filter(|_| !kinship.any_host);
-    host()
-        .or_else(|| differs(x, y, &KEYS.machine_vendor))
-        .or_else(|| differs(x, y, &KEYS.machine_product))
-        .or_else(|| differs(x, y, &KEYS.architecture))
-        .or_else(|| differs(x, y, &KEYS.cpu_model))
-        .or_else(|| differs(x, y, &KEYS.cpu_usable_count))
-        .or_else(|| memory(x, y))
+    let host = (!kinship.any_host).then_some(KEYS.host_name.name());
+    let facts = [
+        KEYS.machine_vendor.name(),
+        KEYS.machine_product.name(),
+        KEYS.architecture.name(),
+        KEYS.cpu_model.name(),
+        KEYS.cpu_usable_count.name(),
+    ];
+    differing(x, y, host.into_iter().chain(facts)).or_else(|| memory(x, y))
 }
 
 /// Compares with a tolerance, since kernel versions reserve different amounts of the same memory.
@@ -221,14 +222,16 @@ fn one_target(
     if !by_mount && path != other_path || path == UNKNOWN_TARGET {
         return Some("path");
     }
-    differs(x, y, &KEYS.mount_point)
-        .filter(|_| by_mount)
-        .or_else(|| differs(x, y, &KEYS.file_system))
-        .or_else(|| differs(x, y, &KEYS.device_vendor))
-        .or_else(|| differs(x, y, &KEYS.device_model))
-        .or_else(|| differs(x, y, &KEYS.device_bytes))
-        .or_else(|| differs(x, y, &KEYS.device_transport))
-        .or_else(|| differs(x, y, &KEYS.model_digest))
+    let mount = by_mount.then_some(KEYS.mount_point.name());
+    let facts = [
+        KEYS.file_system.name(),
+        KEYS.device_vendor.name(),
+        KEYS.device_model.name(),
+        KEYS.device_bytes.name(),
+        KEYS.device_transport.name(),
+        KEYS.model_digest.name(),
+    ];
+    differing(x, y, mount.into_iter().chain(facts))
 }
 
 /// The duration and number of trials affect how much runs differ.
@@ -240,9 +243,7 @@ fn design(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
         ("trials_min", x.trials_min == y.trials_min),
         ("trials_max", x.trials_max == y.trials_max),
     ];
-    parts
-        .into_iter()
-        .find_map(|(name, same)| (!same).then_some(name))
+    Some(parts.into_iter().find(|(_, same)| !same)?.0)
 }
 
 /// The first setting in which cells with equal levels differ, except those `expected` to; or the reason that

@@ -150,17 +150,11 @@ impl Search {
         }
         let [below, middle, above] = ROUND.map(|probability| known.quantile(probability));
         // Visits an end of the interval beyond the visited rates, to close it.
-        let is_left_out = |end: f64, place: Option<(&i32, &(u32, u32))>, sign: f64| {
-            place.is_some_and(|(place, _)| sign * (end - f64::from(*place)) > 0.0)
-        };
-        let below = match is_left_out(low, self.visits.first_key_value(), -1.0) {
-            true => low.floor(),
-            false => below,
-        };
-        let above = match is_left_out(high, self.visits.last_key_value(), 1.0) {
-            true => high.ceil(),
-            false => above,
-        };
+        let (is_low, is_high) = self
+            .visited_ends(low, high)
+            .map_or((true, true), |(low, high)| (low.is_some(), high.is_some()));
+        let below = if is_low { below } else { low.floor() };
+        let above = if is_high { above } else { high.ceil() };
         let mut places: Vec<i32> = [below, middle, above]
             .map(|place| settled((place.round() as i32).clamp(self.ends.0, self.ends.1)))
             .to_vec();
@@ -211,12 +205,17 @@ impl Search {
     /// The grid positions around the limit, as far as it is between visited rates.
     fn ends_of_limit(&self) -> Option<(Option<i32>, Option<i32>)> {
         let known = self.known();
-        let (low, high) = (known.quantile(TAIL), known.quantile(1.0 - TAIL));
+        let (low, high) = self.visited_ends(known.quantile(TAIL), known.quantile(1.0 - TAIL))?;
+        let (low, high) = (low.map(f64::floor), high.map(f64::ceil));
+        Some((low.map(|low| low as i32), high.map(|high| high as i32)))
+    }
+    /// The ends of an interval of the limit, as far as they lie between visited rates; `None` without any.
+    fn visited_ends(&self, low: f64, high: f64) -> Option<(Option<f64>, Option<f64>)> {
         let least = f64::from(*self.visits.first_key_value()?.0);
         let greatest = f64::from(*self.visits.last_key_value()?.0);
         Some((
-            (low >= least).then(|| low.min(greatest).floor() as i32),
-            (high <= greatest).then(|| high.max(least).ceil() as i32),
+            (low >= least).then(|| low.min(greatest)),
+            (high <= greatest).then(|| high.max(least)),
         ))
     }
 
@@ -251,18 +250,8 @@ impl Search {
             low = low.min(f64::from(below.unwrap_or(self.ends.0 - 1)));
             high = high.max(f64::from(above.unwrap_or(self.ends.1 + 1)));
         }
-        // Only visited rates can be ends.
-        let visited =
-            |place: Option<(&i32, &(u32, u32))>| place.map(|(place, _)| f64::from(*place));
-        let least = visited(self.visits.first_key_value());
-        let greatest = visited(self.visits.last_key_value());
-        let (holds, fails) = match (least, greatest) {
-            (Some(least), Some(greatest)) => (
-                (low >= least).then(|| floor(low.min(greatest))),
-                (high <= greatest).then(|| ceiling(high.max(least))),
-            ),
-            _ => (None, None),
-        };
+        let (holds, fails) = self.visited_ends(low, high).unwrap_or_default();
+        let (holds, fails) = (holds.map(floor), fails.map(ceiling));
         let points = self.visits.iter().map(|(place, (kept, trials))| RatePoint {
             rate: rate(*place),
             trials: *trials,

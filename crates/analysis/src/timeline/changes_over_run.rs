@@ -1,7 +1,7 @@
 //! Changes of the level over a run, between its trials or inside one of few long ones: the trials before and after that one show
 //! that the change does not happen in each trial.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::recurring_changes::{INTERVALS_MIN, rates};
 use super::{Access, DisturbedTrials, IsDisturbed, Levels, RunShift, VALUES_MAX};
@@ -15,9 +15,6 @@ const POLISHES: usize = 3;
 /// A trial of a cell.
 struct Trial<'a> {
     sample: &'a Sample,
-    cell: i64,
-    block: u32,
-    throughput: f64,
     /// The logarithm of its throughput relative to the usual one of its cell.
     value: f64,
 }
@@ -31,13 +28,11 @@ struct Trial<'a> {
 pub fn over_run(record: &RunRecord, is_disturbed: IsDisturbed<'_>) -> Vec<RunShift> {
     let both = [Access::Writes, Access::Reads].into_iter();
     let of = |access| {
-        let found = shifts(record, access, is_disturbed);
-        match found.is_empty() {
-            true => inside_trials(record, access, is_disturbed)
-                .into_iter()
-                .collect(),
-            false => found,
+        let mut found = shifts(record, access, is_disturbed);
+        if found.is_empty() {
+            found.extend(inside_trials(record, access, is_disturbed));
         }
+        found
     };
     both.flat_map(of).collect()
 }
@@ -55,20 +50,18 @@ fn shifts(record: &RunRecord, access: Access, is_disturbed: IsDisturbed<'_>) -> 
     let mut must = lasting(values.len(), 1);
     must.length = must.length.max(three_blocks(&trials).div_ceil(size));
     let changes = lasting_shifts(&values, &must).unwrap_or_default();
+    if changes.is_empty() {
+        return Vec::new();
+    }
     let mut ends = vec![0];
     ends.extend(changes.iter().map(|change| change * size));
     ends.push(trials.len());
-    let moments = if changes.is_empty() {
-        Vec::new()
-    } else {
-        moments(record)
-    };
-    ends.windows(3)
-        .filter_map(|at| {
-            let (before, after) = (&trials[at[0]..at[1]], &trials[at[1]..at[2]]);
-            shift(access, (before, after), &moments, is_disturbed)
-        })
-        .collect()
+    let moments = moments(record);
+    let shifts = ends.windows(3).filter_map(|at| {
+        let (before, after) = (&trials[at[0]..at[1]], &trials[at[1]..at[2]]);
+        shift(access, (before, after), &moments, is_disturbed)
+    });
+    shifts.collect()
 }
 
 fn trials(record: &RunRecord, access: Access) -> Vec<Trial<'_>> {
@@ -78,9 +71,6 @@ fn trials(record: &RunRecord, access: Access) -> Vec<Trial<'_>> {
         .filter(|s| own.contains(&s.cell) && s.bytes() > 0)
         .map(|s| Trial {
             sample: s,
-            cell: s.cell,
-            block: s.block,
-            throughput: s.throughput_mb_s(),
             value: s.throughput_mb_s().ln(),
         })
         .collect();
@@ -96,16 +86,17 @@ fn centre(trials: &mut [Trial<'_>]) {
     let mut of_cells = BTreeMap::new();
     let effect = |of: &BTreeMap<u32, f64>, block| of.get(&block).copied().unwrap_or_default();
     for _ in 0..POLISHES {
-        of_cells = medians(
-            trials,
-            |t| t.cell,
-            |t| t.value - effect(&of_blocks, t.block),
-        );
-        let off_cell = |t: &Trial<'_>| t.value - of_cells.get(&t.cell).copied().unwrap_or_default();
-        of_blocks = medians(trials, |t| t.block, off_cell);
+        let off_block = |t: &Trial<'_>| t.value - effect(&of_blocks, t.sample.block);
+        of_cells = medians(trials, |t| t.sample.cell, off_block);
+        let off_cell =
+            |t: &Trial<'_>| t.value - of_cells.get(&t.sample.cell).copied().unwrap_or_default();
+        of_blocks = medians(trials, |t| t.sample.block, off_cell);
     }
     for trial in trials {
-        trial.value -= of_cells.get(&trial.cell).copied().unwrap_or_default();
+        trial.value -= of_cells
+            .get(&trial.sample.cell)
+            .copied()
+            .unwrap_or_default();
     }
 }
 
@@ -130,7 +121,7 @@ fn medians<K: Ord>(
 fn three_blocks(trials: &[Trial<'_>]) -> usize {
     let mut blocks: BTreeMap<u32, usize> = BTreeMap::new();
     for trial in trials {
-        *blocks.entry(trial.block).or_default() += 1;
+        *blocks.entry(trial.sample.block).or_default() += 1;
     }
     match blocks.into_values().max().unwrap_or(0) {
         0 | 1 => 1,
@@ -144,10 +135,8 @@ fn shift(
     moments: &[Moment],
     is_disturbed: IsDisturbed<'_>,
 ) -> Option<RunShift> {
-    let (low, high) = (
-        medians(before, |t| t.cell, |t| t.throughput),
-        medians(after, |t| t.cell, |t| t.throughput),
-    );
+    let throughput = |t: &Trial<'_>| t.sample.throughput_mb_s();
+    let [low, high] = [before, after].map(|part| medians(part, |t| t.sample.cell, throughput));
     let both: Vec<(i64, f64, f64)> = low
         .iter()
         .filter_map(|(cell, before)| Some((*cell, *before, *high.get(cell)?)))
@@ -160,7 +149,8 @@ fn shift(
         .iter()
         .max_by(|a, b| f64::max(a.1, a.2).total_cmp(&f64::max(b.1, b.2)))?;
     let at = place(before, after, moments)?;
-    let of_fastest = |trials: &[Trial<'_>]| trials.iter().filter(|t| t.cell == fastest.0).count();
+    let of_fastest =
+        |trials: &[Trial<'_>]| trials.iter().filter(|t| t.sample.cell == fastest.0).count();
     let disturbed =
         |trials: &[Trial<'_>]| DisturbedTrials::of(trials.iter().map(|t| t.sample), is_disturbed);
     Some(RunShift {
@@ -200,9 +190,10 @@ fn place<'a>(
             let trial = around
                 .iter()
                 .find(|trial| trial.sample.id == moment.sample)?;
-            let centre = trial.throughput.ln() - trial.value;
+            let of_trial = trial.sample.throughput_mb_s();
+            let centre = of_trial.ln() - trial.value;
             // The logarithm of zero is undefined; a hundredth of the trial's throughput stands for it.
-            let throughput = moment.throughput_mb_s().max(0.01 * trial.throughput);
+            let throughput = moment.throughput_mb_s().max(0.01 * of_trial);
             Some((moment, throughput.ln() - centre))
         })
         .collect();
@@ -256,17 +247,16 @@ fn inside_trials(
 
 /// The trials of these cells whose course is known, cell by cell.
 fn courses(record: &RunRecord, access: Access) -> BTreeMap<i64, Vec<Course<'_>>> {
-    let series = record.series.iter();
-    let by_sample: HashMap<i64, &[Interval]> = series
-        .map(|one| (one.sample, one.series.intervals.as_slice()))
-        .collect();
-    let cells = access.cells(record).into_iter();
-    let mut courses: BTreeMap<i64, Vec<Course<'_>>> =
-        cells.map(|cell| (cell, Vec::new())).collect();
-    for sample in record.samples.iter().filter(|sample| sample.ok) {
-        let of_cell = courses.get_mut(&sample.cell);
-        if let Some((own, intervals)) = of_cell.zip(by_sample.get(&sample.id)) {
-            own.push((sample, *intervals));
+    let by_sample = super::courses(record);
+    let own = access.cells(record);
+    let samples = record.samples.iter();
+    let mut courses: BTreeMap<i64, Vec<Course<'_>>> = BTreeMap::new();
+    for sample in samples.filter(|sample| sample.ok && own.contains(&sample.cell)) {
+        if let Some(intervals) = by_sample.get(&sample.id) {
+            courses
+                .entry(sample.cell)
+                .or_default()
+                .push((sample, *intervals));
         }
     }
     courses

@@ -76,13 +76,10 @@ pub(super) fn gradual(values: &[f64], trials: usize) -> Option<Gradual> {
         return None;
     }
     let bounds = |part: usize| part * values.len() / PARTS;
-    let parts: Vec<&[f64]> = (0..PARTS)
-        .map(|part| &values[bounds(part)..bounds(part + 1)])
-        .collect();
-    let medians: Vec<f64> = parts
-        .iter()
-        .map(|part| median(part))
-        .collect::<Option<_>>()?;
+    let parts = (0..PARTS).map(|part| &values[bounds(part)..bounds(part + 1)]);
+    let parts: Vec<&[f64]> = parts.collect();
+    let medians: Option<Vec<f64>> = parts.iter().map(|part| median(part)).collect();
+    let medians = medians?;
     let (first, last) = (medians[0], medians[PARTS - 1]);
     let lowest = medians.iter().copied().reduce(f64::min)?;
     let highest = medians.iter().copied().reduce(f64::max)?;
@@ -174,12 +171,11 @@ fn found_from(course: &[f64], tested: usize) -> Option<f64> {
         let near = course.len() / 10;
         found.iter().any(|one| one.abs_diff(place) <= near) || gradual(&changed, tested).is_some()
     };
-    let is_seen = |factor: &f64| {
-        let by = factor.ln();
-        QUARTERS
-            .into_iter()
-            .all(|quarters| is_found(quarters, by) && is_found(quarters, -by))
-    };
+    least(|by| QUARTERS.into_iter().all(|quarters| is_found(quarters, by)))
+}
+/// The least factor that is found as a rise and as a fall, by its logarithm.
+fn least(is_found: impl Fn(f64) -> bool) -> Option<f64> {
+    let is_seen = |factor: &f64| is_found(factor.ln()) && is_found(-factor.ln());
     FACTORS.into_iter().find(is_seen)
 }
 
@@ -193,6 +189,5 @@ fn drift_found_from(course: &[f64], tested: usize) -> Option<f64> {
             || level_changes(&changed, &lasting(changed.len(), tested))
                 .is_some_and(|found| !found.is_empty())
     };
-    let is_seen = |factor: &f64| is_found(factor.ln()) && is_found(-factor.ln());
-    FACTORS.into_iter().find(is_seen)
+    least(is_found)
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Access, FACTOR_MIN, group_size, is_free, lasting};
+use super::{Access, FACTOR_MIN, courses, group_size, is_free, lasting};
 use iolab_record::{Interval, RunRecord, Series};
 use iolab_stats::{Lasting, lasting_shifts, median};
 
@@ -133,11 +133,8 @@ pub(super) fn only_trials(record: &RunRecord) -> BTreeMap<i64, Profile> {
 pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
     let own = record.cells.iter().filter(|cell| cell.program().is_none());
     // A missed rate shows the storage's own throughput; catching up does not.
-    let at_a_rate: BTreeSet<i64> = own
-        .clone()
-        .filter(|cell| !is_free(cell))
-        .map(|cell| cell.id)
-        .collect();
+    let at_a_rate = own.clone().filter(|cell| !is_free(cell));
+    let at_a_rate: BTreeSet<i64> = at_a_rate.map(|cell| cell.id).collect();
     let mut measured = measured(record);
     let tested: Vec<(i64, Vec<&[Interval]>, Profile)> = own
         .filter_map(|cell| {
@@ -168,22 +165,16 @@ pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
 
 /// The largest lasting change within the warm-up of each cell that writes, where the measured trials stay at the later level.
 pub fn in_warm_ups(record: &RunRecord) -> Vec<TrialShift> {
-    let writing = record
-        .cells
-        .iter()
-        .filter(|cell| is_free(cell) && cell.trial().writes());
+    let writing = record.cells.iter();
+    let writing = writing.filter(|cell| is_free(cell) && cell.trial().writes());
     let mut first: BTreeMap<i64, i64> = BTreeMap::new();
     for sample in record.samples.iter().filter(|one| one.warmup && one.ok) {
         first.entry(sample.cell).or_insert(sample.id);
     }
-    let series: BTreeMap<i64, &Series> = record
-        .series
-        .iter()
-        .map(|one| (one.sample, &one.series))
-        .collect();
+    let courses = courses(record);
     let warm_up = |cell: i64| {
-        let own = series.get(first.get(&cell)?)?;
-        let profile = of_trials(&[own.intervals.as_slice()]);
+        let own = courses.get(first.get(&cell)?)?;
+        let profile = of_trials(&[*own]);
         (profile.points.len() >= INTERVALS_MIN).then_some((cell, profile))
     };
     let tested: Vec<(i64, Profile)> = writing.filter_map(|cell| warm_up(cell.id)).collect();
@@ -195,14 +186,9 @@ pub fn in_warm_ups(record: &RunRecord) -> Vec<TrialShift> {
 
 /// Whether the measured trials of a cell have the level at the end of its warm-up, not the one at its beginning.
 fn stays(record: &RunRecord, shift: &TrialShift) -> bool {
-    let own = record
-        .samples
-        .iter()
-        .filter(|sample| sample.cell == shift.cell);
-    let measured: Vec<f64> = own
-        .filter(|sample| sample.is_measured())
-        .map(|sample| sample.throughput_mb_s())
-        .collect();
+    let own = record.samples.iter();
+    let own = own.filter(|sample| sample.cell == shift.cell && sample.is_measured());
+    let measured: Vec<f64> = own.map(|sample| sample.throughput_mb_s()).collect();
     median(&measured).is_some_and(|level| {
         let off = |from: f64| (level / from).ln().abs();
         off(shift.after_mb_s) < FACTOR_MIN.ln().min(off(shift.before_mb_s))
@@ -211,12 +197,8 @@ fn stays(record: &RunRecord, shift: &TrialShift) -> bool {
 
 /// The courses of the measured trials of each cell, in the order of time.
 fn measured(record: &RunRecord) -> BTreeMap<i64, Vec<&Series>> {
-    let measured: BTreeMap<i64, i64> = record
-        .samples
-        .iter()
-        .filter(|sample| sample.is_measured())
-        .map(|sample| (sample.id, sample.cell))
-        .collect();
+    let measured = record.samples.iter().filter(|sample| sample.is_measured());
+    let measured: BTreeMap<i64, i64> = measured.map(|sample| (sample.id, sample.cell)).collect();
     let mut trials: BTreeMap<i64, Vec<&Series>> = BTreeMap::new();
     for one in &record.series {
         if let Some(cell) = measured.get(&one.sample) {
@@ -236,39 +218,40 @@ fn alike<'a>(trials: &[&'a Series]) -> Vec<&'a [Interval]> {
 
 /// The profile of trials whose intervals are equally long.
 fn of_trials(alike: &[&[Interval]]) -> Profile {
-    let shortest = alike.iter().map(|intervals| intervals.len()).min();
-    let size = group_size(shortest.unwrap_or(0), POINTS_MAX);
+    let shortest = alike
+        .iter()
+        .map(|intervals| intervals.len())
+        .min()
+        .unwrap_or(0);
+    let size = group_size(shortest, POINTS_MAX);
+    // Bytes of each trial so far: all, and those written.
     let mut moved = vec![0.0; alike.len()];
     let mut written = vec![0.0; alike.len()];
-    let mut points = Vec::new();
-    for number in 0..shortest.unwrap_or(0) / size {
+    let point = |number: usize| {
         let groups = alike.iter().map(|i| &i[number * size..(number + 1) * size]);
-        let mut rates = Vec::with_capacity(alike.len());
-        let (before, written_before) = (moved.clone(), written.clone());
-        for ((group, moved), written) in groups.clone().zip(&mut moved).zip(&mut written) {
-            *written += group
-                .iter()
-                .map(|one| one.done.write.bytes as f64)
-                .sum::<f64>();
-            let (bytes, ns) = total(group);
-            rates.push(bytes * 1e3 / ns.max(1.0));
-            *moved += bytes;
+        let totals: Vec<(f64, f64)> = groups.clone().map(total).collect();
+        let lengths: Vec<f64> = totals.iter().map(|(_, ns)| *ns).collect();
+        let rates: Vec<f64> = totals
+            .iter()
+            .map(|(bytes, ns)| bytes * 1e3 / ns.max(1.0))
+            .collect();
+        let point = ThroughputPoint {
+            start_ns: groups.clone().next()?.first()?.start_ns,
+            length_ns: median(&lengths)? as u64,
+            moved_bytes: median(&moved)?,
+            written_bytes: median(&written)?,
+            throughput_mb_s: median(&rates)?,
+        };
+        for (place, (group, (bytes, _))) in groups.zip(totals).enumerate() {
+            moved[place] += bytes;
+            let own = group.iter().map(|one| one.done.write.bytes as f64);
+            written[place] += own.sum::<f64>();
         }
-        let first = groups.clone().next().and_then(|group| group.first());
-        let lengths: Vec<f64> = groups.map(|group| total(group).1).collect();
-        points.extend(first.and_then(|first| {
-            Some(ThroughputPoint {
-                start_ns: first.start_ns,
-                length_ns: median(&lengths)? as u64,
-                moved_bytes: median(&before)?,
-                written_bytes: median(&written_before)?,
-                throughput_mb_s: median(&rates)?,
-            })
-        }));
-    }
+        Some(point)
+    };
     Profile {
         trials: alike.len(),
-        points,
+        points: (0..shortest / size).filter_map(point).collect(),
     }
 }
 
@@ -305,9 +288,7 @@ fn shift(cell: i64, profile: &Profile, series: usize, find: FindChanges) -> Opti
         true => Access::Writes,
         false => Access::Reads,
     };
-    let mut ends = vec![0];
-    ends.extend(&changes);
-    ends.push(points.len());
+    let ends = [&[0], &changes[..], &[points.len()]].concat();
     let levels = ends.windows(2).map(|at| {
         let point = points[at[0]];
         Some(TrialLevel {
@@ -321,12 +302,11 @@ fn shift(cell: i64, profile: &Profile, series: usize, find: FindChanges) -> Opti
     });
     let levels: Vec<TrialLevel> = levels.collect::<Option<_>>()?;
     let size = |pair: &&[TrialLevel]| {
-        (pair[1].throughput_mb_s / pair[0].throughput_mb_s)
-            .ln()
-            .abs()
+        let factor = pair[1].throughput_mb_s / pair[0].throughput_mb_s;
+        factor.ln().abs()
     };
-    let greatest = levels.windows(2);
-    let greatest = greatest.max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    let pairs = levels.windows(2);
+    let greatest = pairs.max_by(|a, b| size(a).total_cmp(&size(b)))?;
     let [before, after] = [greatest[0], greatest[1]];
     Some(TrialShift {
         cell,

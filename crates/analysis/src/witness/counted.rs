@@ -18,8 +18,8 @@ use iolab_workload::counters::DeviceStat;
 use iolab_workload::named;
 use iolab_workload::region_state::Medium;
 use iolab_workload::witness::{
-    DiskTraffic, GroupHolds, GroupTraffic, NoStorage, ObservedDevice, ObservedFile, OtherProcess,
-    OtherProcesses, Subject, Times, TracedDisk, TracedProgram,
+    DiskTraffic, GroupHolds, NoStorage, ObservedDevice, ObservedFile, OtherProcess, OtherProcesses,
+    Subject, Times, TracedProgram,
 };
 
 /// The 99th percentile of times, ns; `None` if fewer than `TAIL_REQUESTS_MIN` requests or syncs were timed.
@@ -42,48 +42,37 @@ impl Reading<'_> {
         (own, are_disks)
     }
 
-    /// Bytes of the program's reads that the disks in question carried, of the `fetched` bytes that its accounts
-    /// have for all disks.
+    /// The fewest bytes that the disks in question carried for the program in this direction, by its traced threads or
+    /// its control group. Second, the bytes of the group if it counted the program alone.
     ///
-    /// Traces miss what kernel threads fetched for the program. A control group misses processes that left it,
-    /// and counts others that were in it for a while. Its count is used only if its total over all disks agrees
-    /// with the accounts.
-    pub(super) fn counted_reads(&self, fetched: u64) -> Bounds {
-        let (least, group) = self.counted(
-            fetched,
-            |traced| traced.reads.bytes,
-            |group| group.read_bytes,
-        );
-        Bounds {
-            least,
-            most: group.unwrap_or(u64::MAX),
-        }
-    }
-
-    /// Lower bound on bytes of the program's writes that the disks in question carried: those that its threads
-    /// sent, if they were traced. A control group counts write-back if it also counts memory. Its count is used
-    /// only if it agrees with the accounts.
-    pub(super) fn counted_writes(&self, dirtied: u64) -> u64 {
-        let counted = self.counted(
-            dirtied,
-            |traced| traced.writes.bytes,
-            |group| group.write_bytes,
-        );
-        counted.0
-    }
-
-    /// The fewest bytes that the disks in question carried for the program, by its traced threads or its control
-    /// group. Second, the bytes of the group if it counted the program alone.
-    fn counted(
-        &self,
-        by_accounts: u64,
-        by_threads: fn(&TracedDisk) -> u64,
-        by_group: fn(&GroupTraffic) -> u64,
-    ) -> (u64, Option<u64>) {
+    /// Traces miss what kernel threads fetched for the program. A control group counts write-back if it also counts
+    /// memory. It misses processes that left it, and counts others that were in it for a while: its count is used only
+    /// if its total over all disks agrees with the program's accounts.
+    pub(super) fn counted(&self, transfer: Transfer, by_accounts: u64) -> (u64, Option<u64>) {
         let (own, are_disks) = self.own_disks();
         let traced = own.iter().filter_map(|disk| disk.traced.as_ref());
-        let traced = traced.map(by_threads).fold(0, u64::saturating_add);
-        let group = self.of_program(&own, by_accounts, by_group);
+        let traced = traced.map(|traced| match transfer {
+            Transfer::Read => traced.reads.bytes,
+            Transfer::Write => traced.writes.bytes,
+        });
+        let traced = traced.fold(0, u64::saturating_add);
+        let of_group = |disks: &mut dyn Iterator<Item = &DiskTraffic>| {
+            let bytes = disks
+                .filter_map(|disk| disk.of_group)
+                .map(|group| match transfer {
+                    Transfer::Read => group.read_bytes,
+                    Transfer::Write => group.write_bytes,
+                });
+            bytes.fold(0, u64::saturating_add)
+        };
+        let everywhere = of_group(&mut self.observed.disks.iter());
+        let is_own = match self.observed.group {
+            Some(GroupHolds::Program | GroupHolds::ProgramAndObserver) => {
+                everywhere.abs_diff(by_accounts) <= slack(by_accounts)
+            }
+            Some(GroupHolds::Others) | None => false,
+        };
+        let group = is_own.then(|| of_group(&mut own.iter().copied()));
         // The share of a part in the traffic of its disk is unknown.
         let least = match are_disks {
             true => group.unwrap_or(0).max(traced),
@@ -91,36 +80,11 @@ impl Reading<'_> {
         };
         (least, group)
     }
-
-    /// Bytes that disks carried for the control group, if its total over all disks agrees with the program's
-    /// accounts.
-    fn of_program(
-        &self,
-        own: &[&DiskTraffic],
-        by_accounts: u64,
-        bytes: fn(&GroupTraffic) -> u64,
-    ) -> Option<u64> {
-        let everywhere = of_group(&self.observed.disks, bytes);
-        let slack = OWN_DATA.max((CLOSE * by_accounts as f64) as u64);
-        match self.observed.group? {
-            GroupHolds::Program | GroupHolds::ProgramAndObserver => {
-                let is_own = everywhere.abs_diff(by_accounts) <= slack;
-                is_own.then(|| of_group(own.iter().copied(), bytes))
-            }
-            GroupHolds::Others => None,
-        }
-    }
 }
 
-/// Bytes that disks carried for the control group of the program.
-fn of_group<'a>(
-    disks: impl IntoIterator<Item = &'a DiskTraffic>,
-    bytes: fn(&GroupTraffic) -> u64,
-) -> u64 {
-    let counted = disks.into_iter().filter_map(|disk| disk.of_group);
-    counted
-        .map(|group| bytes(&group))
-        .fold(0, u64::saturating_add)
+/// Difference of two numbers of bytes that file systems may make, or up to which they count as one.
+fn slack(whole: u64) -> u64 {
+    OWN_DATA.max((CLOSE * whole as f64) as u64)
 }
 
 impl Reading<'_> {
@@ -295,22 +259,19 @@ impl Evidence {
         let most = OtherCommand::all(&observed.others).into_iter().next();
         loads.chain(most.map(WitnessClaim::MostIo)).collect()
     }
-
     fn of_program(&self) -> Vec<WitnessClaim<'_>> {
-        let mut claims = Vec::new();
-        for (transfer, direction) in self.directions() {
-            claims.extend(
-                direction
-                    .verdict
-                    .as_ref()
-                    .map(|verdict| WitnessClaim::Served {
-                        transfer,
-                        devices: self.devices_of(transfer),
-                        direction,
-                        verdict,
-                    }),
-            );
-        }
+        let served = self
+            .directions()
+            .into_iter()
+            .filter_map(|(transfer, direction)| {
+                Some(WitnessClaim::Served {
+                    transfer,
+                    devices: self.devices_of(transfer),
+                    direction,
+                    verdict: direction.verdict.as_ref()?,
+                })
+            });
+        let mut claims: Vec<WitnessClaim<'_>> = served.collect();
         let has_bytes = !claims.is_empty();
         let trace = self.observed.trace.as_ref();
         match trace.filter(|trace| trace.syncs.syncs > 0) {
@@ -342,24 +303,22 @@ impl Evidence {
     }
 
     fn overstated(&self) -> impl Iterator<Item = WitnessClaim<'_>> {
-        self.claim.iter().flat_map(|claim| {
-            self.directions()
+        let claim = self.claim.iter();
+        claim.flat_map(|claim| {
+            let both = self
+                .directions()
                 .into_iter()
-                .filter_map(|(transfer, direction)| {
-                    let claimed = match transfer {
-                        Transfer::Read => claim.reads,
-                        Transfer::Write => claim.writes,
-                    }?;
-                    let carried = direction.carried?;
-                    carried
-                        .is_exceeded_by(claimed)
-                        .then_some(WitnessClaim::Overstated {
-                            tool: &claim.tool,
-                            transfer,
-                            claimed,
-                            carried,
-                        })
-                })
+                .zip([claim.reads, claim.writes]);
+            both.filter_map(|((transfer, direction), claimed)| {
+                let (claimed, carried) = (claimed?, direction.carried?);
+                let overstated = WitnessClaim::Overstated {
+                    tool: &claim.tool,
+                    transfer,
+                    claimed,
+                    carried,
+                };
+                carried.is_exceeded_by(claimed).then_some(overstated)
+            })
         })
     }
 }
@@ -409,11 +368,10 @@ impl Reading<'_> {
 
     /// Upper bound on bytes that file systems wrote to their journals for its syncs. A sync ends with a flush.
     fn journal_most(&self) -> u64 {
-        let asked = self.asked_writes();
         let flushes = self.flushes().map_or(0, |flushes| flushes.completed);
         let traced = self.observed.trace.as_ref();
         let syncs = flushes.max(traced.map_or(0, |trace| trace.syncs.syncs));
-        match asked {
+        match self.asked_writes() {
             Asked::Nothing => 0,
             Asked::Bytes(_) | Asked::Unknown { .. } => syncs.saturating_mul(JOURNAL_PER_SYNC),
         }
@@ -426,24 +384,19 @@ impl Reading<'_> {
         else {
             return OtherUse::Unknown;
         };
-        let rest = |all: u64, twice: u64, own: Bounds| Bounds {
-            least: all.saturating_sub(twice).saturating_sub(own.most),
-            most: all.saturating_sub(own.least),
+        let rest = |transfer: Transfer, own: Bounds| {
+            let (all, twice) = (transfer.of(&traffic), self.counted_twice(transfer));
+            Bounds {
+                least: all.saturating_sub(twice).saturating_sub(own.most),
+                most: all.saturating_sub(own.least),
+            }
         };
-        let read = rest(
-            traffic.read_bytes,
-            self.counted_twice(|stat| stat.read_bytes),
-            read,
-        );
+        let read = rest(Transfer::Read, read);
         // Kernel threads may write pages that were dirty before it started, together with its own bytes in these
         // pages.
         let before = self.observed.dirty_before_bytes.unwrap_or(u64::MAX);
         let before = before.min(self.overwritten_most());
-        let written = rest(
-            traffic.write_bytes,
-            self.counted_twice(|stat| stat.write_bytes),
-            written,
-        );
+        let written = rest(Transfer::Write, written);
         // No process's account includes the file system's own data.
         let early = before.saturating_add(self.journal_most());
         let least = match self.sees_other_writers() {
@@ -451,7 +404,6 @@ impl Reading<'_> {
             false => 0,
         };
         let written = Bounds { least, ..written };
-        let slack = |whole: u64| OWN_DATA.max((CLOSE * whole as f64) as u64);
         let is_little =
             read.most <= slack(traffic.read_bytes) && written.most <= slack(traffic.write_bytes);
         match read.most.saturating_add(written.most) {

@@ -12,10 +12,13 @@ use crate::disturbance::JOURNAL_PER_SYNC;
 impl Reading<'_> {
     /// Sum of the traffic that each device in question counted, of all processes.
     pub fn traffic(&self) -> Option<DeviceStat> {
-        let devices = &self.observed.devices;
-        match devices.is_empty() {
-            true => self.only_disk().map(|only| only.traffic),
-            false => devices.iter().try_fold(DeviceStat::default(), |sum, one| {
+        self.sum_of(&self.observed.devices.iter().collect::<Vec<_>>())
+    }
+    /// Sum of the traffic of these devices, or of the only disk where none is known.
+    fn sum_of(&self, devices: &[&ObservedDevice]) -> Option<DeviceStat> {
+        match devices {
+            [] => self.only_disk().map(|only| only.traffic),
+            some => some.iter().try_fold(DeviceStat::default(), |sum, one| {
                 Some(sum.plus(one.traffic?))
             }),
         }
@@ -37,15 +40,7 @@ impl Reading<'_> {
 
     /// Sum of the traffic of the devices that can serve this direction, of all processes.
     pub fn traffic_for(&self, transfer: Transfer) -> Option<DeviceStat> {
-        let devices = self.devices_for(transfer);
-        match devices.is_empty() {
-            true => self.traffic(),
-            false => devices
-                .into_iter()
-                .try_fold(DeviceStat::default(), |sum, one| {
-                    Some(sum.plus(one.traffic?))
-                }),
-        }
+        self.sum_of(&self.devices_for(transfer))
     }
 
     /// Requests of any of these devices that were in flight when the observation began.
@@ -58,25 +53,22 @@ impl Reading<'_> {
 
     /// Upper bound on bytes that the sum counts twice: for devices that share a disk, all but the busiest one's.
     /// One of them may lie on another, through a file for instance.
-    pub(super) fn counted_twice(&self, bytes: fn(&DeviceStat) -> u64) -> u64 {
+    pub(super) fn counted_twice(&self, transfer: Transfer) -> u64 {
         // The disks of each group, the sum of its devices, and the most of one.
         let mut groups: Vec<(BTreeSet<&str>, u64, u64)> = Vec::new();
         for device in &self.observed.devices {
-            let carried = device.traffic.as_ref().map_or(0, bytes);
+            let carried = device.traffic.map_or(0, |stat| transfer.of(&stat));
             let disks = device.disks.iter().chain([&device.name]);
             let own: BTreeSet<&str> = disks.map(String::as_str).collect();
             let (joined, mut apart): (Vec<_>, Vec<_>) = groups
                 .into_iter()
                 .partition(|(disks, ..)| !disks.is_disjoint(&own));
-            let alone = (own, carried, carried);
-            apart.push(
-                joined
-                    .into_iter()
-                    .fold(alone, |mut all, (disks, sum, most)| {
-                        all.0.extend(disks);
-                        (all.0, all.1.saturating_add(sum), all.2.max(most))
-                    }),
-            );
+            let mut all = (own, carried, carried);
+            for (disks, sum, most) in joined {
+                all.0.extend(disks);
+                (all.1, all.2) = (all.1.saturating_add(sum), all.2.max(most));
+            }
+            apart.push(all);
             groups = apart;
         }
         let twice = groups.into_iter().map(|(_, sum, most)| sum - most);
@@ -129,10 +121,8 @@ impl Reading<'_> {
     /// Bytes that other processes read, without kernel threads, as far as known.
     fn read_by_others(&self) -> u64 {
         let others = self.observed.others.active.iter();
-        let read = others
-            .filter(|one| !one.is_kernel)
-            .map(|one| one.read_bytes);
-        read.fold(0, u64::saturating_add)
+        let others = others.filter(|one| !one.is_kernel);
+        others.fold(0, |sum, one| sum.saturating_add(one.read_bytes))
     }
 
     /// Flushes that the devices in question completed, or the disks below if the devices pass flushes on.
@@ -152,11 +142,8 @@ impl Reading<'_> {
             .chain(only)
             .collect();
         let flushes = |name: &str| self.of_disk(name).map_or(0, |stat| stat.flush_ios);
-        let disks: Vec<String> = names
-            .into_iter()
-            .filter(|name| flushes(name) > 0)
-            .map(str::to_owned)
-            .collect();
+        let disks = names.into_iter().filter(|name| flushes(name) > 0);
+        let disks: Vec<String> = disks.map(str::to_owned).collect();
         let in_question = self.devices();
         Some(Flushes {
             completed: disks
@@ -169,13 +156,10 @@ impl Reading<'_> {
 
     /// Traffic of a device in question or of a disk; `None` if it is unknown.
     fn of_disk(&self, name: &str) -> Option<DeviceStat> {
-        let devices = self.observed.devices.iter();
-        let mut devices = devices.filter(|one| one.name == name);
-        let disks = self.observed.disks.iter();
-        let mut disks = disks.filter(|one| one.name == name);
-        match devices.next() {
+        let mut disks = self.observed.disks.iter();
+        match self.observed.devices.iter().find(|one| one.name == name) {
             Some(device) => device.traffic,
-            None => disks.next().map(|disk| disk.traffic),
+            None => Some(disks.find(|one| one.name == name)?.traffic),
         }
     }
 }
@@ -295,9 +279,8 @@ mod tests {
         let mut observed = writer();
         let volume = device("dm-0", "vda", false, stat(0, 32 * MIB, 0));
         observed.devices[1] = volume;
-        let twice = |observed: &Observed| {
-            Reading::of(observed).counted_twice(|stat| stat.write_bytes) / MIB
-        };
+        let twice =
+            |observed: &Observed| Reading::of(observed).counted_twice(Transfer::Write) / MIB;
         assert_eq!(twice(&observed), 32);
         let OtherUse::Some { written, .. } = Reading::of(&observed).others() else {
             panic!("the volume can have carried 32 MiB of others");

@@ -280,7 +280,7 @@ fn group_writes_beyond_accounts_are_not_counted() {
             read_bytes: 0,
             write_bytes: group * MIB,
         });
-        Reading::of(&observed).counted_writes(64 * MIB)
+        Reading::of(&observed).counted(Transfer::Write, 64 * MIB).0
     };
     assert_eq!(counted(64), 64 * MIB);
     assert_eq!(counted(90), 0);

@@ -169,11 +169,8 @@ impl Reading<'_> {
     /// were discarded.
     pub fn dirtied(&self) -> Option<u64> {
         let processes = &self.observed.processes;
-        let io = processes.io?;
-        Some(
-            io.write_bytes
-                .saturating_sub(processes.cancelled_write_bytes),
-        )
+        let written = processes.io?.write_bytes;
+        Some(written.saturating_sub(processes.cancelled_write_bytes))
     }
 
     /// Bytes of the program's writes that the devices in question had carried by the end of the observation.
@@ -187,13 +184,13 @@ impl Reading<'_> {
         };
         let by_others = self.by_others().filter(|_| !self.in_flight().writes);
         let by_others = by_others.zip(self.observed.dirty_before_bytes);
-        let once = device.saturating_sub(self.counted_twice(|stat| stat.write_bytes));
+        let once = device.saturating_sub(self.counted_twice(Transfer::Write));
         let by_others = by_others.map_or(0, |((_, written), before)| {
             once.saturating_sub(written).saturating_sub(before)
         });
         let least = by_others
             .max(self.written_back())
-            .max(self.counted_writes(dirtied));
+            .max(self.counted(Transfer::Write, dirtied).0);
         Some(Bounds::between(least, most))
     }
 
@@ -203,12 +200,9 @@ impl Reading<'_> {
     fn written_back(&self) -> u64 {
         let files = self.observed.files.iter().filter(|file| file.is_written);
         let of_files = files.map(|file| file.bytes).fold(0, u64::saturating_add);
-        let target = self
-            .observed
-            .target
-            .as_ref()
-            .and_then(|target| target.bytes);
-        let held = of_files.max(target.unwrap_or(0)).saturating_add(OWN_DATA);
+        let target = self.observed.target.as_ref();
+        let target = target.and_then(|target| target.bytes).unwrap_or(0);
+        let held = of_files.max(target).saturating_add(OWN_DATA);
         let dirtied = match self.counts_folios() {
             true => self.written().map(|written| written.least),
             false => self.dirtied(),

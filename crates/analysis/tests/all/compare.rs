@@ -21,7 +21,6 @@ fn terms() -> Criteria {
         margin: 0.05,
         tests: vec![HypothesisTest::Welch],
         better: Better::Unstated,
-        repeats: Vec::new(),
         within_run: true,
     }
 }

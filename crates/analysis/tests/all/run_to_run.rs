@@ -3,7 +3,7 @@
 //! with its tails, and the dependence between cells.
 
 use iolab_analysis::compare::{ALPHA, Better, CellComparison, CellVerdict};
-use iolab_analysis::runs::{GATE_POWER, ReportedChanges, RunCell, RunCriteria, judge};
+use iolab_analysis::runs::{GATE_POWER, RunCell, RunCriteria, judge};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -12,8 +12,7 @@ const GATES: usize = 1000;
 fn terms() -> RunCriteria {
     RunCriteria {
         margin: 0.05,
-        looks_for: ReportedChanges::AnyChange,
-        base_min: 5,
+        gate: Some(5),
     }
 }
 

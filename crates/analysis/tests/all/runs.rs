@@ -3,7 +3,7 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{CellVerdict, Comparison, Conclusion};
 use iolab_analysis::doubt::DoubtKind;
-use iolab_analysis::runs::{FiledRun, ReportedChanges, RunCriteria};
+use iolab_analysis::runs::{FiledRun, RunCriteria};
 use iolab_record::{Ended, RunRecord, Sample};
 use iolab_synthetic::{STEADY_MB_S as STEADY, daily_runs as runs, later_run as later};
 use iolab_workload::group::GroupSpec;
@@ -28,8 +28,7 @@ fn compared(base: &[RunRecord], new: &[RunRecord]) -> Result<Comparison> {
     let (base, new) = (analysed(base), analysed(new));
     let terms = RunCriteria {
         margin: 0.05,
-        looks_for: ReportedChanges::Changes,
-        base_min: 1,
+        gate: None,
     };
     Comparison::of_several(&filed(&base), &filed(&new), terms)
 }

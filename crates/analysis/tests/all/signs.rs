@@ -32,15 +32,13 @@ fn traced(device_ns: f64) -> CellStages {
     CellStages {
         traced: 10,
         known: 10,
-        requests_min: 1000,
-        syncs_min: 0,
+        least: [1000, 0],
         syncs: SyncCounts::default(),
         carried_by: CarriedBy::default(),
         journal: None,
         unjoined_share: 0.0,
         note: None,
-        request_ns: None,
-        sync_ns: None,
+        mean_ns: [None, None],
         stages,
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Comparison, Criteria, HypothesisTest, RunSide, SideName};
-use iolab_analysis::runs::{ReportedChanges, RunCriteria};
+use iolab_analysis::runs::RunCriteria;
 use iolab_report::{block, compare as report};
 use iolab_runfile::number_list;
 use iolab_workload::{Error, Result};
@@ -52,8 +52,7 @@ fn many_runs(options: &Compare) -> Result<Comparison> {
     let new = named_runs(&options.new_runs, options.metric.as_ref())?;
     let terms = RunCriteria {
         margin: options.margin,
-        looks_for: ReportedChanges::Changes,
-        base_min: 1,
+        gate: None,
     };
     Comparison::of_several(&filed(&base), &filed(&new), terms)
 }

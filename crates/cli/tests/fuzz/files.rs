@@ -166,7 +166,6 @@ pub(crate) fn show(run: &AnalysedRun) {
             HypothesisTest::MannWhitney,
         ],
         better: Better::Unstated,
-        repeats: vec![3],
         within_run: true,
     };
     let side = RunSide::whole(run);

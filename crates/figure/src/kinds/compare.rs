@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{CellComparison, Comparison, Side};
-use iolab_analysis::equivalence::MARGINS;
+use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS};
 use iolab_workload::units::{format_p, significant};
 use iolab_workload::{Error, Result};
 
@@ -315,9 +315,9 @@ pub(in super::super) fn p_values(
                 panel.series.push(line);
             }
         };
-        for (i, n) in comparison.terms.repeats.iter().enumerate() {
+        for n in FIRST_TRIALS {
             add(format!("first {n} trials"), &|cell| {
-                *cell.test(test)?.p_first.get(i)?
+                test.p(cell.base.values.get(..n)?, cell.new.values.get(..n)?)
             });
         }
         add("all trials".to_owned(), &|cell| cell.p(test));

@@ -72,7 +72,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         panel("all requests", of_request, Timed::Requests, false),
         panel("slowest 1 %", share, Timed::Requests, true),
     ];
-    if cells.iter().any(|cell| cell.stages.syncs_min > 0) {
+    if cells.iter().any(|cell| cell.stages.least(Timed::Syncs) > 0) {
         let of_sync = time(Timed::Syncs, "Mean time of a sync");
         panels.push(panel("syncs", of_sync, Timed::Syncs, false));
     }

@@ -153,7 +153,7 @@ impl Overview<'_> {
             row.and_then(own).unwrap_or_else(none)
         };
         if is_one {
-            let operations = AccessOperation::ALL.into_iter();
+            let operations = AccessOperation::ALL.iter().copied();
             let measured = operations.filter(|one| all.iter().any(|row| row.operation == *one));
             columns.extend(measured.map(|operation| {
                 let of = |wanted| {

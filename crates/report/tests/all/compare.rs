@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
-use iolab_analysis::runs::{FiledRun, ReportedChanges, RunCriteria};
+use iolab_analysis::runs::{FiledRun, RunCriteria};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
 use iolab_report::block::in_text;
@@ -46,7 +46,6 @@ fn compared(base: &RunRecord, new: &RunRecord) -> Comparison {
             HypothesisTest::MannWhitney,
         ],
         better: Better::Unstated,
-        repeats: vec![6],
         within_run: true,
     };
     let names = ["a.iolab", "b.iolab\u{1b}[31m"].map(|name| name.to_owned().into());
@@ -89,7 +88,6 @@ fn of_texts_more_values_are_advised() {
         margin: 0.05,
         tests: vec![HypothesisTest::Welch],
         better: Better::Unstated,
-        repeats: Vec::new(),
         within_run: true,
     };
     let compared = Comparison::of_numbers(names, numbers(1.0), numbers(1.5), terms);
@@ -133,8 +131,7 @@ fn of_sides(base: &[AnalysedRun], new: &[AnalysedRun]) -> Comparison {
     }
     let terms = RunCriteria {
         margin: 0.05,
-        looks_for: ReportedChanges::Changes,
-        base_min: 2,
+        gate: None,
     };
     Comparison::of_several(&side(base), &side(new), terms).expect("the same cells")
 }

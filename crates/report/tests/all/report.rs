@@ -192,7 +192,6 @@ fn markdown_has_no_markup_or_links_from_runs() {
                 margin: 0.05,
                 tests: vec![HypothesisTest::Welch],
                 better: Better::Unstated,
-                repeats: Vec::new(),
                 within_run: true,
             },
         )

@@ -24,7 +24,6 @@ fn terms() -> Criteria {
         margin: MARGIN,
         tests: vec![HypothesisTest::Welch],
         better: Better::Unstated,
-        repeats: Vec::new(),
         // Only the trials differ from run to run here.
         within_run: true,
     }

@@ -18,7 +18,6 @@ fn said(record: RunRecord) -> CellVerdict {
         margin: 0.05,
         tests: vec![HypothesisTest::Welch],
         better: Better::Unstated,
-        repeats: Vec::new(),
         within_run: false,
     };
     let names = ["4KiB", "1MiB"].map(|name| name.to_owned().into());

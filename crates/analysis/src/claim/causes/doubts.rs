@@ -26,11 +26,8 @@ pub(super) fn weigh(
     if again.again == Again::Reproduced {
         again.doubts = of_phenomenon(analysis, inquiry, again.ratio);
     }
-    if again
-        .doubts
-        .iter()
-        .any(|doubt| doubt.what.class() != DoubtClass::Others)
-    {
+    let is_foreign = |doubt: &Doubt| doubt.what.class() != DoubtClass::Others;
+    if again.doubts.iter().any(is_foreign) {
         again.again = Again::CannotTell;
         again.unexplained = None;
         // Difference not confirmed: keep only the suspects that were not tried.
@@ -39,28 +36,21 @@ pub(super) fn weigh(
     }
     let mut open: Vec<Suspected> = Vec::new();
     for group in found.iter_mut() {
-        match group.verdict {
-            CauseVerdict::Cause | CauseVerdict::Contributes => {
-                let (doubtful, sure) = parted(analysis, inquiry, &group.suspects);
-                let own = |one: &Suspected| comes_from_its_side(analysis, inquiry, one);
-                let (sure, of_other_side) = sure.into_iter().partition(own);
-                group.suspects = sure;
-                open.extend(doubtful);
-                open.extend(of_other_side);
-            }
-            // Joint causes that each suffice are only shown together.
-            CauseVerdict::Joint => {
-                let (doubtful, sure) = parted(analysis, inquiry, &group.suspects);
-                match doubtful.is_empty() {
-                    true => group.suspects = sure,
-                    false => {
-                        group.suspects.clear();
-                        open.extend(doubtful.into_iter().chain(sure));
-                    }
-                }
-            }
-            CauseVerdict::Cleared | CauseVerdict::CannotTell | CauseVerdict::NotTried => {}
+        if matches!(
+            group.verdict,
+            CauseVerdict::Cleared | CauseVerdict::CannotTell | CauseVerdict::NotTried
+        ) {
+            continue;
         }
+        let (doubtful, sure) = parted(analysis, inquiry, &group.suspects);
+        let stays = |one: &Suspected| match group.verdict {
+            // Joint causes that each suffice are only shown together.
+            CauseVerdict::Joint => doubtful.is_empty(),
+            _ => comes_from_its_side(analysis, inquiry, one),
+        };
+        let (sure, opened): (Vec<Suspected>, Vec<Suspected>) = sure.into_iter().partition(stays);
+        group.suspects = sure;
+        open.extend(doubtful.into_iter().chain(opened));
     }
     found.retain(|group| !group.suspects.is_empty());
     if open.is_empty() {
@@ -76,10 +66,8 @@ pub(super) fn weigh(
         one.is_reversed = false;
     }
     let blocks = again.blocks;
-    match found
-        .iter_mut()
-        .find(|group| group.verdict == CauseVerdict::CannotTell)
-    {
+    let mut known = found.iter_mut();
+    match known.find(|group| group.verdict == CauseVerdict::CannotTell) {
         Some(group) => group.suspects.extend(open),
         None => found.push(Suspects {
             verdict: CauseVerdict::CannotTell,
@@ -101,13 +89,13 @@ fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> 
     let size = least_size(inquiry, deviation);
     let mut doubts = all.turning(Direction::of_sides(is_better), size);
     // If waiting for a CPU is a suspect, it is tried, and not a doubt.
-    let tries_cpu = inquiry
-        .tried
-        .iter()
-        .any(|suspect| CPU.contains(&suspect.as_str()));
-    doubts.retain(|doubt| !(tries_cpu && doubt.what == DoubtKind::CpuContended));
-    let tries_source = inquiry.tried.iter().any(|suspect| is_the_source(suspect));
-    doubts.retain(|doubt| !(tries_source && doubt.what.class() == DoubtClass::Source));
+    let mut tried = inquiry.tried.iter().map(String::as_str);
+    let tries_cpu = tried.clone().any(|suspect| CPU.contains(&suspect));
+    let tries_source = tried.any(is_the_source);
+    doubts.retain(|doubt| {
+        !(tries_cpu && doubt.what == DoubtKind::CpuContended)
+            && !(tries_source && doubt.what.class() == DoubtClass::Source)
+    });
     doubts
 }
 
@@ -131,13 +119,12 @@ fn comes_from_its_side(analysis: &Analysis, inquiry: &Inquiry, suspected: &Suspe
     /// Least share of the part that disappears.
     const OWN: f64 = 0.5;
     let acts_on = Suspect::find(&suspected.suspect).map(|suspect| suspect.acts_on);
-    let others = inquiry.tried.iter().map(String::as_str);
-    let others: Vec<&str> = others.filter(|one| *one != suspected.suspect).collect();
     let all: Vec<&str> = inquiry.tried.iter().map(String::as_str).collect();
-    let (with, without) = match suspected.by_itself {
-        true => (others, all),
+    let (mut with, without) = match suspected.by_itself {
+        true => (all.clone(), all),
         false => (Vec::new(), vec![suspected.suspect.as_str()]),
     };
+    with.retain(|one| *one != suspected.suspect);
     let cells = sides(analysis, inquiry, &with).zip(sides(analysis, inquiry, &without));
     let (Some(acts_on), Some((with, without))) = (acts_on, cells) else {
         return true;
@@ -155,10 +142,7 @@ fn comes_from_its_side(analysis: &Analysis, inquiry: &Inquiry, suspected: &Suspe
         ActsOn::Better => is_other_better,
         ActsOn::Worse => !is_other_better,
     };
-    let own = match of_other {
-        true => -direction(inquiry) * other,
-        false => direction(inquiry) * base,
-    };
+    let own = direction(inquiry) * if of_other { -other } else { base };
     inquiry.compares_quantiles() || own >= OWN * gone
 }
 
@@ -181,16 +165,14 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Doub
     let Some((with, without)) = cells else {
         return Vec::new();
     };
-    let changed = with
-        .into_iter()
-        .zip(without)
-        .filter(|(with, without)| with.cell.id != without.cell.id);
+    let changed = with.into_iter().zip(without);
+    let changed = changed.filter(|(with, without)| with.cell.id != without.cell.id);
     let of_side = |(with, without): (&CellAnalysis, &CellAnalysis)| {
         let all = SideDoubts::of_runs(&[with], &[without], analysis.response);
-        let medians = [with, without].map(|cell| cell.response.as_ref().map(|one| one.median));
-        let [Some(before), Some(now)] = medians else {
+        let Some((before, now)) = with.response.zip(without.response) else {
             return Vec::new();
         };
+        let (before, now) = (before.median, now.median);
         // The better variant may have waited more: faster threads wait for CPUs.
         let is_better = (now > before) == analysis.response.more_is_better();
         let size = least_size(inquiry, now / before);

@@ -54,43 +54,34 @@ impl<'a> Variants<'a> {
     fn measured<T: AsRef<str>>(&self, without: &[T]) -> Deviations {
         let wanted: BTreeSet<&str> = without.iter().map(AsRef::as_ref).collect();
         let is_it = |variant: &Variant| {
-            variant
-                .without
-                .iter()
-                .map(String::as_str)
-                .collect::<BTreeSet<_>>()
-                == wanted
+            let own = variant.without.iter().map(String::as_str);
+            own.collect::<BTreeSet<_>>() == wanted
         };
-        let place = self.inquiry.variants.iter().position(is_it);
-        let found = place.and_then(|place| self.deviations.get(place));
-        found.cloned().unwrap_or_default()
+        let mut all = self.inquiry.variants.iter().zip(self.deviations);
+        let found = all.find(|(variant, _)| is_it(variant));
+        found.map_or_else(Deviations::new, |(_, own)| own.clone())
     }
 
     /// The share of the phenomenon that a deviation is: the value about which the signed ranks are balanced,
     /// block by block.
     pub(super) fn share(&self, part: &Deviations, whole: &Deviations) -> Option<Share> {
-        let pairs = paired(part, whole);
         let rest = |share: f64| -> Vec<f64> {
-            let values = pairs.iter().map(|(part, whole)| part - share * whole);
-            values.collect()
+            let both = part
+                .iter()
+                .filter_map(|(block, own)| Some((own, whole.get(block)?)));
+            both.map(|(part, whole)| part - share * whole).collect()
         };
         let test = |share: f64| signed_rank(&rest(share), 1.0 - ALPHA);
+        let interval = |share: f64| test(share)?.interval;
         test(0.0)?;
         let share = bisect(&|share| test(share).is_some_and(|test| test.centre > 0.0));
-        let has_interval = test(share).is_some_and(|test| test.interval.is_some());
-        let low = || bisect(&|share| ends(&test, share).is_some_and(|(low, _)| low > 0.0));
-        let high = || bisect(&|share| ends(&test, share).is_some_and(|(_, high)| high >= 0.0));
+        let low = || bisect(&|share| interval(share).is_some_and(|ends| ends.low > 0.0));
+        let high = || bisect(&|share| interval(share).is_some_and(|ends| ends.high >= 0.0));
         Some(Share {
             share,
-            interval: has_interval.then(|| (low(), high())),
+            interval: interval(share).map(|_| (low(), high())),
         })
     }
-}
-
-/// The ends of the interval of a test at a share.
-fn ends(test: &dyn Fn(f64) -> Option<SignedRank>, share: f64) -> Option<(f64, f64)> {
-    let interval = test(share)?.interval?;
-    Some((interval.low, interval.high))
 }
 
 /// The greatest share at which `holds` is true, if it is true up to there and false beyond.
@@ -106,14 +97,7 @@ fn bisect(holds: &dyn Fn(f64) -> bool) -> f64 {
     f64::midpoint(yes, no)
 }
 
-/// The values of the blocks that two variants share.
-pub(super) fn paired(one: &Deviations, other: &Deviations) -> Vec<(f64, f64)> {
-    let both = one
-        .iter()
-        .filter_map(|(block, value)| Some((*value, *other.get(block)?)));
-    both.collect()
-}
-
+/// The part that disappears between two variants, in the blocks that both share.
 pub(super) fn differences(with: &Deviations, without: &Deviations) -> Deviations {
     let both = with
         .iter()

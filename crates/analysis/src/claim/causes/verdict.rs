@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use iolab_plan::experiment::Inquiry;
-use iolab_stats::{SignedRank, holm, signed_rank, signed_rank_within};
+use iolab_stats::{Interval, SignedRank, holm, signed_rank, signed_rank_within};
 
-use super::variants::{Variants, differences, paired};
+use super::variants::{Variants, differences};
 use super::{
     ALPHA, Again, CauseVerdict, Deviations, Reproduction, Share, Suspected, Suspects, WhyUntried,
     direction,
@@ -36,8 +36,8 @@ pub(super) fn judge(
     let blocks = variants.of::<&str>(&[]).len();
     let test = variants.left::<&str>(&[]);
     let ratio = |deviation: f64| inquiry.expected * (direction(inquiry) * deviation).exp();
-    let ends = |low: f64, high: f64| {
-        let (one, other) = (ratio(low), ratio(high));
+    let ends = |interval: Interval| {
+        let (one, other) = (ratio(interval.low), ratio(interval.high));
         (one.min(other), one.max(other))
     };
     let seen = (inquiry.seen / inquiry.expected).ln().abs();
@@ -58,9 +58,7 @@ pub(super) fn judge(
         seen: inquiry.seen,
         expected: inquiry.expected,
         ratio: test.map(|test| ratio(test.centre)),
-        interval: test
-            .and_then(|test| test.interval)
-            .map(|interval| ends(interval.low, interval.high)),
+        interval: test.and_then(|test| test.interval).map(ends),
         blocks,
         shorter_ns: inquiry.shorter_ns,
         idle_ns: inquiry.idle_ns,
@@ -90,11 +88,7 @@ pub(super) fn judge(
         suspected.is_reversed = match verdict {
             CauseVerdict::Cause | CauseVerdict::Contributes if !suspected.by_itself => left,
             CauseVerdict::Joint => variants.left(&without_joint),
-            CauseVerdict::Cause
-            | CauseVerdict::Contributes
-            | CauseVerdict::Cleared
-            | CauseVerdict::CannotTell
-            | CauseVerdict::NotTried => None,
+            _ => None,
         }
         .is_some_and(|left| variants.is_reversed(&left));
     }
@@ -177,10 +171,7 @@ struct Removal {
 impl Variants<'_> {
     /// The part that disappears between two variants.
     fn removal(&self, with: &Deviations, without: &Deviations) -> Option<Removal> {
-        let values: Vec<f64> = paired(with, without)
-            .into_iter()
-            .map(|(with, without)| with - without)
-            .collect();
+        let values: Vec<f64> = differences(with, without).into_values().collect();
         let test = signed_rank(&values, 1.0 - ALPHA).filter(|_| values.len() >= TRIALS_MIN)?;
         Some(Removal {
             p: test.p,
@@ -195,18 +186,25 @@ impl Variants<'_> {
     fn removals(&self) -> Vec<[Option<Removal>; 2]> {
         let tried = &self.inquiry.tried;
         let (whole, nothing) = (self.of::<&str>(&[]), self.of(tried));
-        let mut removals: Vec<[Option<Removal>; 2]> = tried
-            .iter()
-            .map(|suspect| {
-                let others: Vec<&String> = tried.iter().filter(|one| *one != suspect).collect();
-                [
-                    self.removal(&whole, &self.of(&[suspect])),
-                    self.removal(&self.of(&others), &nothing),
-                ]
-            })
-            .collect();
-        adjust(&mut removals);
+        let removals = tried.iter().map(|suspect| {
+            [
+                self.removal(&whole, &self.of(&[suspect])),
+                self.removal(&self.of(&self.others(suspect)), &nothing),
+            ]
+        });
+        let mut removals: Vec<[Option<Removal>; 2]> = removals.collect();
+        // Holm's correction over all suspects, with two tests each.
+        let all: Vec<&mut Removal> = removals.iter_mut().flatten().flatten().collect();
+        let p: Vec<f64> = all.iter().map(|removal| removal.p).collect();
+        for (removal, p) in all.into_iter().zip(holm(&p).unwrap_or_default()) {
+            removal.p = p;
+        }
         removals
+    }
+    /// All suspects that were tried but for this one.
+    fn others(&self, suspect: &String) -> Vec<&String> {
+        let tried = self.inquiry.tried.iter();
+        tried.filter(|one| *one != suspect).collect()
     }
 
     /// The verdict on each suspect that was tried.
@@ -248,10 +246,8 @@ impl Variants<'_> {
         let verdict = |place: usize| {
             let [alone, only] = &removals[place];
             if is_needed[place] {
-                return match alone
-                    .as_ref()
-                    .is_some_and(|one| one.test.centre >= CAUSE * size)
-                {
+                let is_most = |one: &Removal| one.test.centre >= CAUSE * size;
+                return match alone.as_ref().is_some_and(is_most) {
                     true => CauseVerdict::Cause,
                     false => CauseVerdict::Contributes,
                 };
@@ -267,20 +263,19 @@ impl Variants<'_> {
         };
         let verdicts: Vec<CauseVerdict> = (0..tried.len()).map(verdict).collect();
         let places = verdicts.iter().enumerate();
-        let of_joint = places
+        let joint = places
             .clone()
             .filter(|(_, one)| **one == CauseVerdict::Joint);
-        let joint: Vec<&String> = of_joint.map(|(place, _)| &tried[place]).collect();
+        let joint: Vec<&String> = joint.map(|(place, _)| &tried[place]).collect();
         let taken = self.alone_or_all(joint.clone());
         let (with_others, without_joint) = (taken.len() > joint.len(), self.of(&taken));
         places
             .map(|(place, verdict)| {
                 let suspect = &tried[place];
-                let others: Vec<&String> = tried.iter().filter(|one| *one != suspect).collect();
                 let by_itself = is_enough[place] && !is_needed[place];
                 let gone = match verdict {
                     CauseVerdict::Joint => differences(&whole, &without_joint),
-                    _ if by_itself => differences(&self.of(&others), &nothing),
+                    _ if by_itself => differences(&self.of(&self.others(suspect)), &nothing),
                     _ => differences(&whole, &self.of(&[suspect])),
                 };
                 let needed = (*verdict == CauseVerdict::CannotTell)
@@ -330,15 +325,6 @@ impl Variants<'_> {
     fn is_reversed(&self, left: &SignedRank) -> bool {
         let least = (REVERSED * self.size).max(MARGIN_UP.ln_1p());
         left.interval.is_some_and(|interval| interval.high < -least)
-    }
-}
-
-/// Holm's correction over all suspects, with two tests each.
-fn adjust(removals: &mut [[Option<Removal>; 2]]) {
-    let mut all: Vec<&mut Removal> = removals.iter_mut().flatten().flatten().collect();
-    let p: Vec<f64> = all.iter().map(|removal| removal.p).collect();
-    for (removal, p) in all.iter_mut().zip(holm(&p).unwrap_or_default()) {
-        removal.p = p;
     }
 }
 
