@@ -101,17 +101,13 @@ fn find(analysis: &Analysis, curve: &Curve<'_>) -> Vec<Bend> {
             let bytes = threshold.bytes as f64;
             placed.is_some_and(|ends| (ends.low..=ends.high).contains(&bytes))
         };
+        let thresholds = analysis.machine_thresholds.iter().filter(holds);
         Bend {
             size: found.x,
             interval: found.interval,
             slope_before: found.slope_before,
             slope_after: found.slope_after,
-            thresholds: analysis
-                .machine_thresholds
-                .iter()
-                .filter(holds)
-                .copied()
-                .collect(),
+            thresholds: thresholds.copied().collect(),
         }
     };
     bends.into_iter().map(bend).collect()

@@ -190,14 +190,12 @@ impl Claim {
     /// The doubts that turned a part of it to "cannot tell".
     pub(crate) fn doubts(&self) -> impl Iterator<Item = &Doubt> {
         let all: Vec<&Doubt> = match &self.payload {
-            Some(Payload::Comparison(comparison)) => {
-                let effects = comparison.effects.iter();
-                effects.flat_map(|effect| &effect.doubts).collect()
+            Some(Payload::Comparison(found)) => {
+                found.effects.iter().flat_map(|one| &one.doubts).collect()
             }
             Some(Payload::Reproduced(found)) => found.doubts.iter().collect(),
             Some(Payload::Suspects(found)) => {
-                let suspects = found.suspects.iter();
-                suspects.flat_map(|one| &one.doubts).collect()
+                found.suspects.iter().flat_map(|one| &one.doubts).collect()
             }
             _ => {
                 let of_points = self.points.iter().flat_map(|point| &point.doubts);

@@ -296,19 +296,18 @@ impl LevelAnswer {
 
 impl CellAnswer {
     /// The answers from the trials of a cell.
-    pub fn of<'a>(
+    pub fn of(
         name: String,
         cell: &Cell,
         evidence: &Evidence<'_>,
         environment: &Environment,
-        levels: impl IntoIterator<Item = &'a ServiceLevel>,
+        levels: &[ServiceLevel],
     ) -> Self {
-        let levels: Vec<&ServiceLevel> = levels.into_iter().collect();
         let mut doubts = Doubts::of_cell(cell, evidence.samples(), environment);
         if levels.iter().all(|level| level.quantity.is_rate()) {
             doubts.leave_out_syncs_at_end();
         }
-        let levels = levels.into_iter().map(|level| {
+        let levels = levels.iter().map(|level| {
             let judged = judge(level, evidence);
             let turned_by = judged.answer.direction().map_or(Vec::new(), |direction| {
                 doubts.turning(direction, |concerned| {

@@ -80,23 +80,23 @@ fn traffic(what: Traffic, cell: &Cell, sample: &Sample, accounting: &Accounting)
     let reads_directly = is_known && cell.spec.reading_trials().into_iter().all(is_direct);
     let writes_through = is_known && cell.spec.writing_trials().into_iter().all(reaches);
     let (reads, writes) = (&sample.operations.read, &sample.operations.write);
-    match what {
-        Traffic::ReadBytes => {
-            own(|stat| stat.read_bytes).or(reads_directly.then_some(reads.bytes as f64))
+    let (counted, asked, reaches): (fn(&DeviceStat) -> u64, u64, bool) = match what {
+        Traffic::ReadBytes => (|stat| stat.read_bytes, reads.bytes, reads_directly),
+        Traffic::WriteBytes => (|stat| stat.write_bytes, writes.bytes, writes_through),
+        Traffic::Reads => {
+            let counted = |stat: &DeviceStat| stat.read_ios.saturating_add(stat.read_merges);
+            (counted, reads.requests, reads_directly)
         }
-        Traffic::WriteBytes => {
-            own(|stat| stat.write_bytes).or(writes_through.then_some(writes.bytes as f64))
-        }
-        Traffic::Reads => own(|stat| stat.read_ios.saturating_add(stat.read_merges))
-            .or(reads_directly.then_some(reads.requests as f64)),
         // A flush counts as a write of no bytes.
-        Traffic::Writes => own(|stat| {
-            stat.write_ios
-                .saturating_add(stat.write_merges)
-                .saturating_add(stat.flush_ios)
-        })
-        .or(writes_through.then_some(writes.requests as f64)),
-    }
+        Traffic::Writes => {
+            let counted = |stat: &DeviceStat| {
+                let merged = stat.write_ios.saturating_add(stat.write_merges);
+                merged.saturating_add(stat.flush_ios)
+            };
+            (counted, writes.requests, writes_through)
+        }
+    };
+    own(counted).or(reaches.then_some(asked as f64))
 }
 
 /// A size at which a machine changes its behaviour.

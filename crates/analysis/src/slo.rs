@@ -23,7 +23,7 @@ use iolab_workload::Result;
 use iolab_workload::response::{ServiceLevel, ServiceLevels};
 use iolab_workload::trial::RATE_MAX;
 
-pub use search::{RateLimit, RatePoint, Search, Step};
+pub use search::{RateLimit, RatePoint, Search};
 
 /// Factor down to which trials at lower rates count as evidence: storage that meets levels at a rate meets them
 /// at lower ones. Further down, times may be longer, for instance because a CPU has to wake up.
@@ -68,11 +68,8 @@ impl Visits {
         latencies: impl IntoIterator<Item = Result<SampleLatency>>,
         mut visited: impl FnMut(u64, bool),
     ) -> Result<Self> {
-        let rates: BTreeMap<i64, u64> = record
-            .cells
-            .iter()
-            .filter_map(|cell| Some((cell.id, cell.trial().rate()?.requests()?)))
-            .collect();
+        let of_cell = |cell: &Cell| Some((cell.id, cell.trial().rate()?.requests()?));
+        let rates: BTreeMap<i64, u64> = record.cells.iter().filter_map(of_cell).collect();
         let mut times = times_of_samples(latencies)?;
         let mut found = Self::new(levels, record.run.seed);
         for sample in record.samples.iter().filter(|sample| sample.is_measured()) {
@@ -174,11 +171,8 @@ pub fn level_values(
         without: 0,
     };
     for (cell, evidence) in Evidence::of_cells(record, latencies)? {
-        let trials: Vec<TrialValue> = evidence
-            .values(level)
-            .into_iter()
-            .filter(|trial| trial.requests >= level.requests_min())
-            .collect();
+        let mut trials: Vec<TrialValue> = evidence.values(level);
+        trials.retain(|trial| trial.requests >= level.requests_min());
         if trials.is_empty() {
             found.without += usize::from(evidence.samples().next().is_some());
             continue;
@@ -395,10 +389,8 @@ fn at_level<'a>(
 }
 
 fn most_missed(levels: &ServiceLevels, visits: &Visits) -> Vec<ServiceLevel> {
-    let missed = levels
-        .all()
-        .iter()
-        .map(|level| (*level, visits.missed(level)));
+    let all = levels.all().iter();
+    let missed = all.map(|level| (*level, visits.missed(level)));
     let missed: Vec<(ServiceLevel, usize)> = missed.filter(|(_, n)| *n > 0).collect();
     let most = missed.iter().map(|(_, n)| *n).max();
     let binding = missed.into_iter().filter(|(_, n)| Some(*n) == most);

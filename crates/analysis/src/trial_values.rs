@@ -91,9 +91,8 @@ fn sums<K: Ord>(
         let Some(cell) = cells.get(&latency.sample) else {
             continue;
         };
-        let sum = together
-            .entry(key(*cell, &latency))
-            .or_insert_with(new_latency_histogram);
+        let sum = together.entry(key(*cell, &latency));
+        let sum = sum.or_insert_with(new_latency_histogram);
         histogram::add(sum, &latency.histogram);
         // The library saturates the total, after which iterating would overflow.
         if sum.len() > i64::MAX as u64 {
@@ -118,8 +117,10 @@ pub struct SeriesTests {
 
 /// Tests values that are in the order of time.
 pub fn series_tests(values: &[f64]) -> SeriesTests {
+    // Hyndman and Athanasopoulos, Forecasting: principles and practice, 3rd ed. (2021), 5.4.
+    let lags = (values.len() / 5).clamp(1, 10);
     SeriesTests {
-        dependence_p: ljung_box(values, lags(values.len())),
+        dependence_p: ljung_box(values, lags),
         trend: mann_kendall(values),
         modes: two_modes(values),
         steady: steady_state(values, SteadyLimits::SNIA),
@@ -131,10 +132,4 @@ pub(crate) fn two_groups(values: &[f64]) -> Option<TwoLevels> {
     two_modes(values)
         .map(TwoLevels::from)
         .or_else(|| two_levels(values))
-}
-
-/// Lags of the Ljung-Box test: `min(10, n/5)`, at least one (Hyndman and Athanasopoulos, Forecasting: principles and
-/// practice, 3rd ed. (2021), 5.4).
-fn lags(n: usize) -> usize {
-    (n / 5).clamp(1, 10)
 }

@@ -343,16 +343,16 @@ fn levels_but(cell: &CellAnalysis, factors: &[String], but: &[&str]) -> Vec<Stri
 
 impl CellRate {
     fn judge(&mut self, latency_ns: f64) {
-        let outlasting = |one: &&Schedule| one.outlasts(latency_ns);
-        if 2 * self.schedules.iter().filter(outlasting).count() <= self.schedules.len() {
+        let all = self.schedules.iter();
+        let outlasting = all.clone().filter(|one| one.outlasts(latency_ns));
+        if 2 * outlasting.count() <= self.schedules.len() {
             return;
         }
         let missed = |one: &&Schedule| !one.held || one.outlasts(latency_ns);
-        self.not_held = self.schedules.iter().filter(missed).count();
-        let completed: Vec<f64> = self.schedules.iter().map(|one| one.completed).collect();
-        self.rate_achieved = median(&completed)
-            .unwrap_or(self.rate_achieved)
-            .min(self.rate_achieved);
+        self.not_held = all.clone().filter(missed).count();
+        let completed: Vec<f64> = all.map(|one| one.completed).collect();
+        let completed = median(&completed).unwrap_or(self.rate_achieved);
+        self.rate_achieved = self.rate_achieved.min(completed);
     }
 }
 
@@ -416,10 +416,9 @@ impl Ceilings {
     /// The efficiency of a cell that only reads or only writes: of the first source with a ceiling for it, the ceiling that
     /// limits it first.
     pub(super) fn efficiency(&self, cell: &CellAnalysis) -> Option<Efficiency> {
-        let (mb_s, iops) = (
-            cell.median(Response::Throughput)?,
-            cell.median(Response::Iops)?,
-        );
+        let (mb_s, iops) = cell
+            .median(Response::Throughput)
+            .zip(cell.median(Response::Iops))?;
         self.by_source.iter().find_map(|(source, peaks)| {
             let trial = cell.cell.trial();
             let (most_mb_s, most_iops) = match (trial.reads(), trial.writes()) {
@@ -438,10 +437,9 @@ impl Ceilings {
                     cause: self.cause(cell, share, *source),
                 })
             };
-            [of(mb_s, most_mb_s, false), of(iops, most_iops, true)]
-                .into_iter()
-                .flatten()
-                .max_by(|a, b| a.share.total_cmp(&b.share))
+            let both = [of(mb_s, most_mb_s, false), of(iops, most_iops, true)];
+            let known = both.into_iter().flatten();
+            known.max_by(|a, b| a.share.total_cmp(&b.share))
         })
     }
 

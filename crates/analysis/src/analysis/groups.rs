@@ -36,14 +36,9 @@ impl Analysis {
 
     /// The response, with the operation where latencies are of one of several: `median latency of reads`.
     pub fn quantity(&self) -> String {
-        self.quantity_of(self.response)
-    }
-
-    /// Any response, with the operation where latencies are of one of several.
-    pub fn quantity_of(&self, response: Response) -> String {
-        match response.is_latency() {
-            true => self.timed.subject(&response.to_string()),
-            false => response.to_string(),
+        match self.response.is_latency() {
+            true => self.timed.subject(&self.response.to_string()),
+            false => self.response.to_string(),
         }
     }
 
@@ -347,10 +342,8 @@ impl<'a> PartsByRank<'a> {
             for part in self.parts.get(&sample.id).into_iter().flatten() {
                 let bytes = part.done.bytes();
                 let value = rate(bytes, part.elapsed_ns);
-                by_number
-                    .entry(part.id.rank)
-                    .or_default()
-                    .push((sample.block, value));
+                let own = by_number.entry(part.id.rank).or_default();
+                own.push((sample.block, value));
             }
         }
         let of_rank = |(rank, trials)| {

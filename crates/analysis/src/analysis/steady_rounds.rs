@@ -162,10 +162,8 @@ impl SteadyAnalysis {
         let judged_from = earlier.max().unwrap_or(0);
         let mut by_round: BTreeMap<u32, BTreeSet<i64>> = BTreeMap::new();
         for sample in done().filter(|sample| open.contains(&sample.cell)) {
-            by_round
-                .entry(sample.block)
-                .or_default()
-                .insert(sample.cell);
+            let own = by_round.entry(sample.block).or_default();
+            own.insert(sample.cell);
         }
         by_round.retain(|_, cells| cells.len() == open.len());
         let rounds: Vec<u32> = by_round.into_keys().collect();

@@ -62,19 +62,14 @@ pub(super) fn summaries(
     trials: &Trials<'_>,
     timed: &(dyn Fn(u32) -> ShownLatency + Sync),
 ) -> Vec<CellAnalysis> {
-    let gaps = record
-        .events
-        .iter()
-        .filter(|event| event.kind == EventKind::Gap);
-    let gaps: BTreeMap<i64, &str> = gaps
-        .filter_map(|event| Some((event.cell?, event.message.as_str())))
-        .collect();
+    let gaps = record.events.iter();
+    let gaps = gaps.filter(|event| event.kind == EventKind::Gap);
+    let gaps = gaps.filter_map(|event| Some((event.cell?, event.message.as_str())));
+    let gaps: BTreeMap<i64, &str> = gaps.collect();
     let group = record.experiment.response_group.as_deref();
     let called = in_levels(record);
-    let visited = record
-        .cells
-        .iter()
-        .filter(|cell| !is_unvisited(record, cell));
+    let visited = record.cells.iter();
+    let visited = visited.filter(|cell| !is_unvisited(record, cell));
     let visited: Vec<&Cell> = visited.collect();
     in_threads::map(&visited, record.samples.len(), |cell| {
         let (samples, gap) = (trials.of_cell(cell.id), gaps.get(&cell.id).copied());
@@ -96,9 +91,8 @@ pub(super) fn judge(
     concurrency::judge(cells, &record.experiment.factors);
     concurrency::judge_rate(cells, &record.experiment.factors);
     let targets = 0..=record.further_targets.len();
-    let ceilings: Vec<Ceilings> = targets
-        .map(|number| Ceilings::of(&record.environment, number))
-        .collect();
+    let ceilings = targets.map(|number| Ceilings::of(&record.environment, number));
+    let ceilings: Vec<Ceilings> = ceilings.collect();
     let parts = groups::PartsByRank::of(record);
     let written = stages::written_before(record);
     let group = record.experiment.response_group.as_deref();
@@ -111,10 +105,9 @@ pub(super) fn judge(
         cell.io_limit = io_limit::reached_limit(record, &cell.cell, own);
         cell.flags = doubt_kind::flags(context, cell, own);
         cell.ranks = parts.of_cell(context, &cell.cell, own);
-        cell.overwritten = target
-            .is_none_or(|number| stages::matters(record, number))
-            .then(|| stages::before_window(&written, &cell.cell, own))
-            .flatten();
+        if target.is_none_or(|number| stages::matters(record, number)) {
+            cell.overwritten = stages::before_window(&written, &cell.cell, own);
+        }
         groups::flag(context, cell, group, own, |number| {
             trials.of_group(id, number)
         });

@@ -166,10 +166,8 @@ fn times(standing: Standing, (cell, report): (&CellAnalysis, &CellRate)) -> Vec<
 /// All claims about the programs of a run.
 pub(super) fn programs(analysis: &Analysis, run: usize) -> Vec<Claim> {
     let of_pair = |pair: ProgramPair| {
-        let has_ratio = pair
-            .points
-            .first()
-            .is_some_and(|point| point.ratio.is_some());
+        let first = pair.points.first();
+        let has_ratio = first.is_some_and(|point| point.ratio.is_some());
         let mut tests = pair.points.iter().flat_map(|point| point.first_trials);
         let has_test = tests.any(|test| test.is_some());
         let equivalent = (0..MARGINS.len()).map(|margin| {
@@ -195,10 +193,8 @@ pub(super) fn programs(analysis: &Analysis, run: usize) -> Vec<Claim> {
                 true,
             ),
         ];
-        let made = aspects
-            .into_iter()
-            .chain(equivalent)
-            .filter(|(_, is_made, ..)| *is_made);
+        let aspects = aspects.into_iter().chain(equivalent);
+        let made = aspects.filter(|(_, is_made, ..)| *is_made);
         let claims = made.map(|(aspect, _, kind, is_shown)| {
             let pair = pair.clone();
             let programs = Payload::Programs(Box::new(Programs { pair, aspect }));
@@ -208,8 +204,6 @@ pub(super) fn programs(analysis: &Analysis, run: usize) -> Vec<Claim> {
         });
         claims.collect::<Vec<_>>()
     };
-    program_pairs(analysis)
-        .into_iter()
-        .flat_map(of_pair)
-        .collect()
+    let pairs = program_pairs(analysis).into_iter();
+    pairs.flat_map(of_pair).collect()
 }

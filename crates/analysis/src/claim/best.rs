@@ -141,7 +141,7 @@ fn ranking(
     let blocks = in_each.filter_map(|one| one.ratio?.blocks).min();
     let needed = blocks.map(|blocks| {
         let all = Point::count(Standing::Measured, "block", blocks);
-        all.of(blocks_needed(family) as f64)
+        all.of(trials_to_compare(family).into())
     });
     let ids: Vec<CellId> = points.iter().filter_map(|one| one.cell).collect();
     points.extend(needed);
@@ -152,11 +152,6 @@ fn ranking(
     };
     claim.settle();
     claim
-}
-
-/// The fewest shared blocks with simultaneous exact intervals for `family` pairs.
-fn blocks_needed(family: usize) -> usize {
-    trials_to_compare(family) as usize
 }
 
 /// Comparison of each cell with the one at `best`, which has the best median. Intervals are simultaneous over
@@ -207,7 +202,7 @@ fn candidates(
             true => *log < 0.0,
             false => *log > 0.0,
         };
-        let few = TRIALS_MIN..blocks_needed(family);
+        let few = TRIALS_MIN..trials_to_compare(family) as usize;
         few.contains(&logs.len()) && logs.values().all(is_worse)
     };
     let all = cells.iter().enumerate().map(|(i, cell)| {

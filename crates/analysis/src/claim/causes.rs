@@ -240,12 +240,8 @@ pub fn of_causes(again: Reproduction, suspects: Vec<Suspects>, cells: &[CellId])
 /// while another one is untried or open.
 pub fn is_answered(claims: &[Claim]) -> bool {
     let again = claims.iter().find_map(Claim::reproduction);
-    let verdicts = || {
-        claims
-            .iter()
-            .filter_map(Claim::suspects)
-            .map(|found| found.verdict)
-    };
+    let found = claims.iter().filter_map(Claim::suspects);
+    let verdicts = || found.clone().map(|found| found.verdict);
     let has_part = |verdict: CauseVerdict| {
         let parts = [
             CauseVerdict::Cause,
@@ -414,10 +410,8 @@ fn cell<'a>(analysis: &'a Analysis, label: &str) -> Option<&'a CellAnalysis> {
 fn measured(analysis: &Analysis) -> Option<(&Inquiry, Vec<Deviations>)> {
     let inquiry = analysis.inquiry.as_ref()?;
     let sign = direction(inquiry);
-    let unchanged = inquiry
-        .variants
-        .first()
-        .filter(|_| inquiry.compares_quantiles());
+    let first = inquiry.variants.first();
+    let unchanged = first.filter(|_| inquiry.compares_quantiles());
     let unchanged = unchanged.and_then(|variant| cell(analysis, &variant.base));
     let of_variant = |variant: &Variant| {
         if let Some(unchanged) = unchanged {
@@ -447,10 +441,8 @@ fn tails(unchanged: &CellAnalysis, own: &CellAnalysis) -> Deviations {
         let median = before.get(&block)?.min(*now.get(&block)?);
         Some((block, slow - median))
     };
-    log_means(own.trials())
-        .into_iter()
-        .filter_map(of_block)
-        .collect()
+    let slow = log_means(own.trials()).into_iter();
+    slow.filter_map(of_block).collect()
 }
 
 /// 1 if the phenomenon makes the other side greater than expected, otherwise -1.

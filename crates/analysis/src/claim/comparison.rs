@@ -240,11 +240,8 @@ fn comparison(
     pairs: Pairs<'_>,
 ) -> Option<Comparison> {
     let level = |cell: Cell<'_>| cell.cell.levels.get(factor).cloned().unwrap_or_default();
-    let others = analysis
-        .factors
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| *i != factor);
+    let others = analysis.factors.iter().enumerate();
+    let others = others.filter(|(i, _)| *i != factor);
     let varies = |(i, _): &(usize, &String)| {
         let mut levels = pairs.iter().map(|(_, other)| other.cell.levels.get(*i));
         let first = levels.next();
@@ -346,7 +343,7 @@ fn effect(
 
 /// Random with sequential accesses where each was measured by a run of its own on the same target, with the same settings in all
 /// else.
-pub(super) fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
+pub(super) fn random_across_runs<'a>(runs: &[&'a Analysis]) -> Vec<Comparison> {
     // The variants of a run that looks for a cause are compared by itself.
     let shown = runs.iter().enumerate();
     let shown = shown.filter(|(_, run)| run.inquiry.is_none());
@@ -361,25 +358,16 @@ pub(super) fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
     let sequential: Vec<_> = of_pattern(Pattern::Seq)
         .map(|one| (settings_but(one.2, &PATTERN), one))
         .collect();
-    let mut all: Vec<Found<'_>> = Vec::new();
-    for random in of_pattern(Pattern::Rand) {
+    let pair = |random: OfRun<'a>| {
         let own = settings_but(random.2, &PATTERN);
+        let mut alike = sequential.iter().filter(|(settings, _)| *settings == own);
+        let of = |run: &Analysis| (run.target.clone(), run.storage.clone(), run.response);
         // A run that has both says so itself.
-        let mut known = sequential.iter();
-        if known.any(|(settings, (run, ..))| *settings == own && *run == random.0) {
-            continue;
-        }
-        let partner = sequential.iter().find(|(settings, (run, analysis, _))| {
-            *settings == own
-                && *run != random.0
-                && analysis.target == random.1.target
-                && analysis.storage == random.1.storage
-                && analysis.response == random.1.response
-        });
-        if let Some((_, base)) = partner {
-            all.push((*base, random));
-        }
-    }
+        let is_known = alike.clone().any(|(_, (run, ..))| *run == random.0);
+        let base = alike.find(|(_, (_, run, _))| of(run) == of(random.1))?;
+        (!is_known).then_some((base.1, random))
+    };
+    let mut all: Vec<Found<'_>> = of_pattern(Pattern::Rand).filter_map(pair).collect();
     let confidence = confidence(all.len());
     all.sort_by_key(|(_, (_, run, cell))| (run.target.as_str(), Reverse(reads_of(cell))));
     let of_targets = all.chunk_by(|a, b| a.1.1.target == b.1.1.target);

@@ -157,10 +157,8 @@ const ACTIVE: &str = "active";
 /// The comparison of all groups at once with each alone; `None` for runs without these cells.
 pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Comparison> {
     let is_active = |factor: &str| factor == ACTIVE;
-    let place = analysis
-        .factors
-        .iter()
-        .position(|factor| is_active(factor))?;
+    let mut factors = analysis.factors.iter();
+    let place = factors.position(|factor| is_active(factor))?;
     let response = analysis.response;
     if response.is_time() || analysis.response_group.is_some() {
         return None;
@@ -170,16 +168,14 @@ pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Comparison> {
     // The cells of each group alone at the same levels of the other factors. `None` if a group was not measured alone, or
     // has a rate, which limits it whatever the storage can do.
     let alone = |whole: &'_ CellAnalysis| -> Option<Vec<&CellAnalysis>> {
-        let groups = whole.cell.spec.groups.iter();
-        groups
-            .map(|group| {
-                let mut cells = analysis.cells.iter();
-                let is_alone =
-                    |cell: &&CellAnalysis| level(cell) == group.name && held(cell) == held(whole);
-                let is_free = group.trial().rate.is_none();
-                cells.find(is_alone).filter(|_| is_free)
-            })
-            .collect()
+        let alone = whole.cell.spec.groups.iter().map(|group| {
+            let mut cells = analysis.cells.iter();
+            let is_alone =
+                |cell: &&CellAnalysis| level(cell) == group.name && held(cell) == held(whole);
+            let is_free = group.trial().rate.is_none();
+            cells.find(is_alone).filter(|_| is_free)
+        });
+        alone.collect()
     };
     let all = analysis.cells.iter().filter(|cell| level(cell) == ALL);
     let all: Vec<(&CellAnalysis, Vec<&CellAnalysis>)> = all

@@ -348,11 +348,8 @@ fn shared_log_ratios(base: Trials<'_>, other: Trials<'_>) -> impl Iterator<Item 
 pub(super) fn log_ratios_to_sum(parts: &[Trials<'_>], whole: Trials<'_>) -> BTreeMap<u32, f64> {
     let parts: Vec<BTreeMap<u32, f64>> = parts.iter().map(|part| log_means(*part)).collect();
     let of_block = |(block, whole): (u32, f64)| {
-        let each = parts
-            .iter()
-            .map(|part| part.get(&block).map(|log| log.exp()));
-        let sum: f64 = each.sum::<Option<f64>>()?;
-        Some((block, whole - sum.ln()))
+        let each = parts.iter().map(|part| Some(part.get(&block)?.exp()));
+        Some((block, whole - each.sum::<Option<f64>>()?.ln()))
     };
     log_means(whole).into_iter().filter_map(of_block).collect()
 }
@@ -365,11 +362,8 @@ pub(super) fn log_means(trials: Trials<'_>) -> BTreeMap<u32, f64> {
 /// The mean logarithm of the values of each block, in the order of the blocks. Trials are in that order nearly
 /// always, so that a tree of blocks is not worth its cost for each of the many pairs of cells.
 fn block_log_means((values, of): Trials<'_>) -> Vec<(u32, f64)> {
-    let mut logs: Vec<(u32, f64)> = of
-        .iter()
-        .copied()
-        .zip(values.iter().map(|value| value.ln()))
-        .collect();
+    let logs = values.iter().map(|value| value.ln());
+    let mut logs: Vec<(u32, f64)> = of.iter().copied().zip(logs).collect();
     logs.sort_by_key(|(block, _)| *block);
     let blocks = logs.chunk_by(|(a, _), (b, _)| a == b);
     let means = blocks.map(|own| {

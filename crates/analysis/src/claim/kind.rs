@@ -34,6 +34,8 @@ pub enum Role {
     Nothing,
 }
 
+/// Standings that are listed, with their labels.
+pub type Labels = &'static [(Standing, &'static str)];
 /// Properties that all claims of one kind share.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kind {
@@ -51,7 +53,7 @@ pub struct Kind {
     /// `iolab-report` defines the other names.
     pub head: &'static str,
     /// Standings that are listed after the first sentence, with their labels.
-    pub labels: &'static [(Standing, &'static str)],
+    pub labels: Labels,
     /// Last sentence: what to do.
     pub advice: &'static str,
 }
@@ -76,11 +78,7 @@ impl Kind {
         self
     }
 
-    const fn says(
-        mut self,
-        head: &'static str,
-        labels: &'static [(Standing, &'static str)],
-    ) -> Self {
+    const fn says(mut self, head: &'static str, labels: Labels) -> Self {
         self.head = head;
         self.labels = labels;
         self
@@ -112,8 +110,22 @@ const DRIVE_LOG: &str = "the drive's own log (SMART, page C0h), read before and 
 const MEDIA_OVER_HOST: &str = "bytes written to flash memory over bytes from hosts, by the drive's own log before and after each trial; it counts all programs, partitions and namespaces";
 const LAYERS: &str = "the requests of each traced trial, joined with the kernel's events; simultaneous 95 % intervals of the median share over the trials";
 
+const READ_BACK: &str = "every block that a trial wrote, read back after it";
+const TIMES: &str =
+    "ratios of times within the blocks that both programs share, with simultaneous 95 % intervals";
+const T_TEST: &str = "Welch's t test at each size";
+const TWO_T_TESTS: &str = "two one-sided t tests on the logarithms at each size";
+const QUANTILES: &str =
+    "medians over the trials of their response times' quantiles, with exact 95 % intervals";
+const PAGE_FAULTS: &str = "ratios within the blocks that both cells share, with simultaneous 95 % intervals, Welch's test, and the page faults of each trial";
+const FITTED: &str = "the median time of a request at each size, fitted as a fixed cost and a rate";
+const OF_ACCESS: &str = "ratios within the blocks that both cells share (of medians across runs), with simultaneous 95 % intervals for all cells of the access";
+const TAILS: &str =
+    "the 99th percentile over the median of each trial, with simultaneous 95 % intervals";
+const SIGNED_RANKS: &str =
+    "the ratio of both sides within each block, by signed ranks, on its logarithm";
 /// Standings of a change of level.
-const LEVELS: &[(Standing, &str)] = &[
+const LEVELS: Labels = &[
     (Standing::Level, "All levels"),
     (Standing::Seen, "Each seen for"),
     (Standing::MedianOf, "Medians of"),
@@ -132,10 +144,10 @@ const LEVELS: &[(Standing, &str)] = &[
     ),
 ];
 /// Further cells with throttling.
-const ALIKE_THROTTLED: &[(Standing, &str)] = &[(Standing::Alike, "Throttled too in")];
+const ALIKE_THROTTLED: Labels = &[(Standing::Alike, "Throttled too in")];
 const COOL: &str = "Cool the drive, then repeat the run.";
 /// Standings of cells compared with the best one.
-const RANKED: &[(Standing, &str)] = &[
+const RANKED: Labels = &[
     (Standing::Near, "Within 5 % of it"),
     (Standing::Open, "Not shown to differ"),
     WORSE_IN_EACH,
@@ -144,19 +156,14 @@ const RANKED: &[(Standing, &str)] = &[
     CANNOT_TELL,
 ];
 /// Standings of cells none of which is shown to be worse.
-const UNRANKED: &[(Standing, &str)] = &[WORSE_IN_EACH, MEASURED, CANNOT_TELL];
+const UNRANKED: Labels = &[WORSE_IN_EACH, MEASURED, CANNOT_TELL];
 const WORSE_IN_EACH: (Standing, &str) = (Standing::WorseInEach, "Worse in each block");
 const MEASURED: (Standing, &str) = (Standing::Measured, "Measured for an interval");
 const CANNOT_TELL: (Standing, &str) = (Standing::Doubtful, "Cannot tell");
 const LENGTH_MATTERS: &str = "Shorter or longer trials would give other results.";
 
 /// Data that was read back is correct.
-pub static VERIFIED: Kind = Kind::new(
-    "verified",
-    Role::Answer,
-    "every block that a trial wrote, read back after it",
-)
-.says(
+pub static VERIFIED: Kind = Kind::new("verified", Role::Answer, READ_BACK).says(
     "The data that was read back is correct: {0}. All data of {1} was read back",
     &[
         (
@@ -178,30 +185,13 @@ pub static VERIFY_FAILED: Kind =
             "The first places are in the run file. Do not use any result before the cause is found.",
         );
 /// Ratio of the times of two programs.
-pub static PROGRAMS_DIFFER: Kind = Kind::new(
-    "programs-differ",
-    Role::Answer,
-    "ratios of times within the blocks that both programs share, with simultaneous 95 % intervals",
-);
+pub static PROGRAMS_DIFFER: Kind = Kind::new("programs-differ", Role::Answer, TIMES);
 /// Sizes at which a test finds a difference between two programs.
-pub static PROGRAMS_SIGNIFICANCE: Kind = Kind::new(
-    "programs-significance",
-    Role::Detail,
-    "Welch's t test at each size",
-);
+pub static PROGRAMS_SIGNIFICANCE: Kind = Kind::new("programs-significance", Role::Detail, T_TEST);
 /// Size from which two programs are equivalent.
-pub static PROGRAMS_EQUIVALENT: Kind = Kind::new(
-    "programs-equivalent",
-    Role::Answer,
-    "two one-sided t tests on the logarithms at each size",
-);
+pub static PROGRAMS_EQUIVALENT: Kind = Kind::new("programs-equivalent", Role::Answer, TWO_T_TESTS);
 /// Response time as a function of the given load.
-pub static LOAD: Kind = Kind::new(
-    "load",
-    Role::Answer,
-    "medians over the trials of their response times' quantiles, with exact 95 % intervals",
-)
-.says(
+pub static LOAD: Kind = Kind::new("load", Role::Answer, QUANTILES).says(
     "{time}: {0}, {1}",
     &[
         (Standing::HighestAsked, "At the highest rate asked for"),
@@ -238,12 +228,7 @@ pub static FEW_AT_DEVICE: Kind = Kind::new("serialised", Role::Explanation, FLIG
     &[(Standing::Alike, "Fewer than requested in")],
 );
 /// Cost of page faults in untouched buffers.
-pub static FAULT_COST: Kind = Kind::new(
-    "cost-of-page-faults",
-    Role::Explanation,
-    "ratios within the blocks that both cells share, with simultaneous 95 % intervals, Welch's test, and the page faults of each trial",
-)
-.says(
+pub static FAULT_COST: Kind = Kind::new("cost-of-page-faults", Role::Explanation, PAGE_FAULTS).says(
     "Page faults: untouched buffers have {factor} throughput than zeroed ones{at}, {1} against {0}",
     &[
         (Standing::Faults, "A trial, untouched and zeroed"),
@@ -252,12 +237,7 @@ pub static FAULT_COST: Kind = Kind::new(
     ],
 );
 /// Fixed cost of a request, and a bandwidth for its bytes.
-pub static REQUEST_COST: Kind = Kind::new(
-    "cost-of-requests",
-    Role::Detail,
-    "the median time of a request at each size, fitted as a fixed cost and a rate",
-)
-.says(
+pub static REQUEST_COST: Kind = Kind::new("cost-of-requests", Role::Detail, FITTED).says(
     "Time per request{at} is {0} + size / {1}, to within {2}",
     &[(Standing::Half, "Half of that rate is reached at")],
 );
@@ -267,39 +247,39 @@ pub static EFFECT: Kind = Kind::new("effect", Role::Effect, IN_BLOCKS);
 pub static ASKED_EFFECT: Kind = Kind::new("effect", Role::Answer, IN_BLOCKS);
 /// Best I/O size of a curve: shown, not shown, or not known from so few trials.
 pub static BEST_SIZE: [Kind; 3] = [
-    Kind::new("best-size", Role::Effect, SHARED_BLOCKS).says("{most} {quantity}{at}: {0}", RANKED),
-    Kind::new("best-size", Role::Effect, SHARED_BLOCKS).says(
+    SIZE.says("{most} {quantity}{at}: {0}", RANKED),
+    SIZE.says(
         "No I/O size is shown to give a {worse} {quantity} than another{at}",
         UNRANKED,
     ),
-    Kind::new("best-size", Role::Effect, SHARED_BLOCKS).says(
+    SIZE.says(
         "Too few trials to tell which I/O size gives the best {quantity}{at}. Best median: {0}",
         UNRANKED,
     ),
 ];
+const SIZE: Kind = Kind::new("best-size", Role::Effect, SHARED_BLOCKS);
 /// Best of the ways that an experiment names, likewise.
 pub static FASTEST_WAY: [Kind; 3] = [
-    Kind::new("fastest-way", Role::Answer, SHARED_BLOCKS).says(BEST_SIZE[0].head, RANKED),
-    Kind::new("fastest-way", Role::Answer, SHARED_BLOCKS).says(
+    WAY.says(BEST_SIZE[0].head, RANKED),
+    WAY.says(
         "No way is shown to give a {worse} {quantity} than another",
         UNRANKED,
     ),
-    Kind::new("fastest-way", Role::Answer, SHARED_BLOCKS).says(
+    WAY.says(
         "Too few trials to tell which way gives the best {quantity}. Best median: {0}",
         UNRANKED,
     ),
 ];
+const WAY: Kind = Kind::new("fastest-way", Role::Answer, SHARED_BLOCKS);
 /// Best setting for an access, of all runs.
-pub static BEST_SETTING: Kind = Kind::new(
-    "choice",
-    Role::Detail,
-    "ratios within the blocks that both cells share (of medians across runs), with simultaneous 95 % intervals for all cells of the access",
-)
-.says(
+pub static BEST_SETTING: Kind = Kind::new("choice", Role::Detail, OF_ACCESS).says(
     "Highest throughput of {accesses_on}: {0}",
     &[
         (Standing::MedianOf, "Median of"),
-        (Standing::Near, "Simplest setting shown to be within 5 % of it"),
+        (
+            Standing::Near,
+            "Simplest setting shown to be within 5 % of it",
+        ),
     ],
 );
 /// Change of the level over a run.
@@ -361,12 +341,7 @@ pub static UNKNOWN_CHANGE: Kind = Kind::new("no-level-change", Role::Nothing, AD
     )
     .advises("A longer trial (--soak) may show it.");
 /// Slow requests, far above the median latency.
-pub static LONG_TAIL: Kind = Kind::new(
-    "long-tail",
-    Role::Limit,
-    "the 99th percentile over the median of each trial, with simultaneous 95 % intervals",
-)
-.says(
+pub static LONG_TAIL: Kind = Kind::new("long-tail", Role::Limit, TAILS).says(
     "The 99th percentile of {latency} is {times} the median{range}{cell}: {1} against {0}",
     &[
         (Standing::Alike, "Shorter tails above 3× in"),
@@ -453,11 +428,7 @@ pub static REQUEST_LIMIT: Kind = Kind::new("request-limit", Role::Limit, AT_LIMI
 pub static THROUGHPUT_LIMIT: Kind =
     Kind::new("throughput-limit", Role::Limit, AT_LIMIT).says(REQUEST_LIMIT.head, &[]);
 /// Phenomenon of another run, measured again.
-pub static PHENOMENON: Kind = Kind::new(
-    "phenomenon",
-    Role::Answer,
-    "the ratio of both sides within each block, by signed ranks, on its logarithm",
-);
+pub static PHENOMENON: Kind = Kind::new("phenomenon", Role::Answer, SIGNED_RANKS);
 /// Suspect without which half of a phenomenon or more is gone.
 pub static CAUSE: Kind = Kind::new("cause", Role::Explanation, SUSPECTS);
 /// Suspects of which each suffices.

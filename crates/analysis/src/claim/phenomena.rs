@@ -41,27 +41,21 @@ pub enum Unexplainable {
 /// Reason why nothing can be explained, whatever the cells show: they are not trials of one process of iolab on
 /// one target.
 pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
-    let any = |is: &dyn Fn(&CellAnalysis) -> bool| run.cells.iter().any(is);
-    if run.inquiry.is_some() {
-        return Err(Unexplainable::Explains);
-    }
-    if any(&|cell| cell.cell.spec.runs_program()) {
-        return Err(Unexplainable::Programs);
-    }
-    if run.spans_ranks() {
-        return Err(Unexplainable::Ranks);
-    }
-    if any(&|cell| cell.cell.spec.has_groups()) {
-        return Err(Unexplainable::Groups);
-    }
-    if any(&|cell| cell.cell.spec.tool.is_peer()) {
-        return Err(Unexplainable::Tools);
-    }
-    if any(&|cell| cell.cell.spec.target.is_some()) {
-        return Err(Unexplainable::Targets);
+    let any = |is: fn(&CellSpec) -> bool| run.cells.iter().any(|cell| is(&cell.cell.spec));
+    let reasons = [
+        (run.inquiry.is_some(), Unexplainable::Explains),
+        (any(CellSpec::runs_program), Unexplainable::Programs),
+        (run.spans_ranks(), Unexplainable::Ranks),
+        (any(CellSpec::has_groups), Unexplainable::Groups),
+        (any(|spec| spec.tool.is_peer()), Unexplainable::Tools),
+        (any(|spec| spec.target.is_some()), Unexplainable::Targets),
+    ];
+    if let Some((_, why)) = reasons.into_iter().find(|(holds, _)| *holds) {
+        return Err(why);
     }
     let claims = claims(&[run]);
-    let mut all: Vec<Phenomenon> = falls(run, &claims);
+    let changes = changes(&claims).into_iter();
+    let mut all: Vec<Phenomenon> = changes.filter_map(|one| fall(run, &one)?.ok()).collect();
     for claim in &claims {
         if let Some(comparison) = claim.comparison() {
             let effects = comparison.effects.iter();
@@ -304,12 +298,6 @@ fn changes(claims: &[Claim]) -> Vec<LevelChange> {
     all
 }
 
-/// The falls among the claims of a run.
-fn falls(run: &Analysis, claims: &[Claim]) -> Vec<Phenomenon> {
-    let all = changes(claims).into_iter();
-    all.filter_map(|change| fall(run, &change)?.ok()).collect()
-}
-
 /// A fall as a difference between a shorter and a longer load; `None` if its cell is missing.
 fn fall(run: &Analysis, change: &LevelChange) -> Option<Result<Phenomenon, WhyUnpaired>> {
     let cell = run.cell(change.cell.cell)?;
@@ -369,10 +357,8 @@ pub fn unpaired(run: &Analysis) -> Vec<Unpaired> {
         Some(Unpaired::LongTail(Box::new(claim.clone()), why))
     });
     let groups = two_groups(run, 0, |cell| is_steady(run, cell));
-    changed
-        .chain(tails)
-        .chain(groups.map(Unpaired::TwoGroups))
-        .collect()
+    let groups = groups.map(Unpaired::TwoGroups);
+    changed.chain(tails).chain(groups).collect()
 }
 
 /// Whether a cell did not change with others over the run: otherwise its levels before and after the change are

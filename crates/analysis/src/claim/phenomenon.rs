@@ -81,7 +81,14 @@ impl Phenomenon {
         Some(match self.kind {
             PhenomenonKind::Cells => [base.clone(), other.clone()],
             PhenomenonKind::Loads(fall) => fall.sides(base),
-            PhenomenonKind::Quantiles(tail) => tail.sides(base),
+            // Both end by their time: with nothing else in flight, the bytes of a trial would take longer.
+            PhenomenonKind::Quantiles(tail) => {
+                let limit = TrialLimit {
+                    time: Some(tail.time),
+                    ..TrialLimit::default()
+                };
+                with_limits(base, [limit; 2])
+            }
         })
     }
 
@@ -123,23 +130,6 @@ pub struct Tail {
     pub time: Duration,
 }
 
-impl Tail {
-    /// The settings of both sides, which end by their time: with nothing else in flight, the bytes of a trial
-    /// would take longer.
-    #[expect(
-        clippy::disallowed_fields,
-        reason = "runs with groups are not explained"
-    )]
-    fn sides(&self, cell: &CellSpec) -> [CellSpec; 2] {
-        let mut side = cell.clone();
-        side.trial.limit = TrialLimit {
-            time: Some(self.time),
-            ..TrialLimit::default()
-        };
-        [side.clone(), side]
-    }
-}
-
 /// The two sides of a fall: the same cell from one state, until well before the fall and beyond it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fall {
@@ -161,10 +151,6 @@ pub struct Fall {
 
 impl Fall {
     /// The settings of both sides.
-    #[expect(
-        clippy::disallowed_fields,
-        reason = "runs with groups are not explained"
-    )]
     pub fn sides(&self, cell: &CellSpec) -> [CellSpec; 2] {
         let limits = [
             TrialLimit {
@@ -178,12 +164,20 @@ impl Fall {
                 time: Some(self.whole),
             },
         ];
-        limits.map(|limit| {
-            let mut side = cell.clone();
-            side.trial.limit = limit;
-            side
-        })
+        with_limits(cell, limits)
     }
+}
+/// A cell with each of two limits.
+#[expect(
+    clippy::disallowed_fields,
+    reason = "runs with groups are not explained"
+)]
+fn with_limits(cell: &CellSpec, limits: [TrialLimit; 2]) -> [CellSpec; 2] {
+    limits.map(|limit| {
+        let mut side = cell.clone();
+        side.trial.limit = limit;
+        side
+    })
 }
 
 /// Ratio of p99 to p50 above which a tail is long, by its interval.

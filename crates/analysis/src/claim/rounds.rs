@@ -76,18 +76,13 @@ pub(super) fn rounds(analysis: &Analysis, run: usize) -> Option<Claim> {
         true => Role::Answer,
         false => kind.role,
     };
+    let decides = |one: &Deviation| matches!(one, Deviation::Limits | Deviation::Tracked);
+    let followed = analysis.standard.as_ref();
     let rounds = Rounds {
         steady,
         doubts,
-        is_by_standard: is_by_standard(analysis),
+        is_by_standard: followed.is_some_and(|test| !test.deviations.iter().any(decides)),
     };
     let claim = Claim::of_run(kind, (analysis, run), |_| true);
     Some(claim.in_role(role).with_payload(Payload::Rounds(rounds)))
-}
-
-/// Whether the run follows a standard whose limits and tracked cells decide.
-fn is_by_standard(analysis: &Analysis) -> bool {
-    let decides = |one: &Deviation| matches!(one, Deviation::Limits | Deviation::Tracked);
-    let followed = analysis.standard.as_ref();
-    followed.is_some_and(|followed| !followed.deviations.iter().any(decides))
 }

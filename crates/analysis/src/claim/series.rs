@@ -58,10 +58,8 @@ pub fn two_groups(
 /// so the test is corrected for their number.
 pub fn groups(analysis: &Analysis, cell: &CellAnalysis) -> Option<TwoLevels> {
     let cells = analysis.cells.len();
-    let modes = cell
-        .series_tests
-        .modes
-        .filter(|modes| modes.stands_among(cells));
+    let modes = cell.series_tests.modes;
+    let modes = modes.filter(|modes| modes.stands_among(cells));
     let by_shape = modes.map(TwoLevels::from);
     let levels = by_shape.or_else(|| two_levels_among(&cell.values, cells))?;
     (levels.low_median < (1.0 - MARGIN) * levels.high_median).then_some(levels)
@@ -105,10 +103,8 @@ fn significant(
     level: f64,
     p: impl Fn(&SeriesTests) -> Option<f64>,
 ) -> Vec<&CellAnalysis> {
-    let tested = analysis
-        .cells
-        .iter()
-        .filter_map(|cell| Some((cell, p(&cell.series_tests)?)));
+    let cells = analysis.cells.iter();
+    let tested = cells.filter_map(|cell| Some((cell, p(&cell.series_tests)?)));
     let (cells, p): (Vec<&CellAnalysis>, Vec<f64>) = tested.unzip();
     let adjusted = cells.into_iter().zip(holm(&p).unwrap_or_default());
     let found = adjusted.filter(|(_, adjusted)| *adjusted < level);

@@ -44,10 +44,8 @@ fn two_levels<'a>(record: &RunRecord, by: &'a str) -> Result<(&'a str, [String; 
     let Some(index) = factors.iter().position(|f| f == factor) else {
         return Err(refusal::no_such_factor(factor, factors));
     };
-    let levels = record
-        .cells
-        .iter()
-        .filter_map(|cell| cell.levels.get(index).cloned());
+    let cells = record.cells.iter();
+    let levels = cells.filter_map(|cell| cell.levels.get(index).cloned());
     let levels: Vec<String> = distinct(levels);
     let wanted = named.map_or_else(
         || levels.clone(),

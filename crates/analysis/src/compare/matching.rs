@@ -151,12 +151,12 @@ pub(crate) fn match_sides<'a>(base: &[RunSide<'a>], new: &[RunSide<'a>]) -> Resu
     }
     let has_requests =
         |cell: &MatchedCell<'_>| base.has_requests(&cell.levels) || new.has_requests(&cell.levels);
-    let mut without_requests = Vec::new();
+    let mut silent = Vec::new();
     if cells.iter().any(has_requests) {
-        let silent = cells.iter().filter(|cell| !has_requests(cell));
-        without_requests.extend(silent.map(|cell| cell_label(&factors, &cell.levels)));
-        cells.retain(has_requests);
+        (cells, silent) = cells.into_iter().partition(has_requests);
     }
+    let label = |cell: &MatchedCell<'_>| cell_label(&factors, &cell.levels);
+    let without_requests = silent.iter().map(label).collect();
     let expected = |name: &str| {
         let mut varied = factors.iter().map(String::as_str).chain(held);
         varied.any(|factor| is_of(factor, name))
@@ -286,14 +286,16 @@ fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> 
         })
     };
     let of = |analysis: &'a Analysis, operation: Option<Operation>| -> Vec<Keyed<'a>> {
-        analysis
+        let keyed = analysis
             .cells
             .iter()
             .enumerate()
-            // A gap has no values to compare.
-            .filter(|(_, cell)| is_held(cell) && (cell.n > 0 || cell.gap.is_none()))
-            .filter(|(_, cell)| operation.is_none_or(|operation| analysis.asks(cell, operation)))
             .filter_map(|(index, cell)| {
+                let is_asked = operation.is_none_or(|operation| analysis.asks(cell, operation));
+                // A gap has no values to compare.
+                if !is_held(cell) || !is_asked || cell.n == 0 && cell.gap.is_some() {
+                    return None;
+                }
                 // A run without a mix has the operation of its requests.
                 let asked = || Operation::ALL.iter().find(|one| analysis.asks(cell, **one));
                 let levels = factors.iter().map(|factor| match factor.as_str() {
@@ -305,8 +307,8 @@ fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> 
                     cell,
                     has_requests: analysis.has_response(cell),
                 })
-            })
-            .collect()
+            });
+        keyed.collect()
     };
     let each = match source.run.by_operation() {
         [] => return Ok(of(source.run.analysis(), None)),
@@ -365,18 +367,18 @@ fn run_differences(base: &RunRecord, new: &RunRecord) -> Vec<Difference> {
             (DiffersIn::ToolVersion, record.run.tool_version.clone()),
         ]
     };
-    let runs = named(base).into_iter().zip(named(new));
-    // What is unknown of both may be two things.
-    let runs = runs.filter(|((_, a), (_, b))| a != b || a == UNKNOWN_TARGET);
     let value = |text: String| match text == UNKNOWN_TARGET {
         true => SideValue::Unknown,
         false => SideValue::Known(text),
     };
+    let runs = named(base).into_iter().zip(named(new));
     let runs = runs.map(|((what, base), (_, new))| Difference {
         what,
         base: value(base),
         new: value(new),
     });
+    // What is unknown of both may be two things.
+    let runs = runs.filter(|one| one.base != one.new || one.base == SideValue::Unknown);
     let facts = environment::differences(&base.environment, &new.environment);
     let facts = facts.into_iter().map(|(key, of_base, of_new)| Difference {
         base: side(base, &key, of_base),

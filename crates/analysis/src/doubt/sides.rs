@@ -55,12 +55,9 @@ impl SideDoubts {
             let others = around_cell(cell).filter(|doubt| doubt.what != DoubtKind::Suspended);
             others.map(move |doubt| doubt.on(side))
         });
-        Self(
-            foreign(&[base], &[new], response)
-                .chain(own)
-                .chain(coarse(&[base], &[new], response))
-                .collect(),
-        )
+        let (base, new) = ([base], [new]);
+        let all = foreign(&base, &new, response).chain(own);
+        Self(all.chain(coarse(&base, &new, response)).collect())
     }
 
     /// Doubts about single cells of a run, each kind once with its greatest extent.
@@ -85,15 +82,10 @@ impl SideDoubts {
         };
         // A program reads few bytes for its time: other traffic is always a multiple of them, and irrelevant.
         let runs_program = new.iter().any(|cell| cell.cell.spec.runs_program());
-        let differing = differing
-            .into_iter()
-            .filter(|doubt| !(runs_program && doubt.what == DoubtKind::OtherTraffic));
-        Self(
-            foreign(base, new, response)
-                .chain(differing)
-                .chain(coarse(base, new, response))
-                .collect(),
-        )
+        let is_left_out = |doubt: &Doubt| runs_program && doubt.what == DoubtKind::OtherTraffic;
+        let differing = differing.into_iter().filter(|doubt| !is_left_out(doubt));
+        let all = foreign(base, new, response).chain(differing);
+        Self(all.chain(coarse(base, new, response)).collect())
     }
 
     /// Doubts about a cell in two single runs: both kinds, without repeating a disturbance in which they differ.

@@ -165,10 +165,8 @@ impl Trial<'_> {
             let all = counts.entry(longest).or_default();
             *all = all.saturating_add(left_out);
         }
-        counts
-            .into_iter()
-            .map(|(ns, count)| (ns as f64, count))
-            .collect()
+        let counts = counts.into_iter();
+        counts.map(|(ns, count)| (ns as f64, count)).collect()
     }
 
     /// Kind of time that the level limits: service or response.
@@ -257,10 +255,8 @@ pub fn judge(level: &ServiceLevel, evidence: &Evidence<'_>) -> Judged {
 
 /// The combined answer: no if any is no, otherwise "cannot tell" if any is.
 pub fn merge_answers(answers: impl IntoIterator<Item = Answer>) -> Answer {
-    answers
-        .into_iter()
-        .max_by_key(|answer| severity(*answer))
-        .unwrap_or(Answer::CannotTell)
+    let worst = answers.into_iter().max_by_key(|answer| severity(*answer));
+    worst.unwrap_or(Answer::CannotTell)
 }
 
 fn severity(answer: Answer) -> u8 {
@@ -325,6 +321,7 @@ fn of_part(level: &ServiceLevel, trials: &[Counted<'_>], seed: u64) -> Judged {
         LevelQuantity::Max => greatest(&clusters),
         LevelQuantity::Iops | LevelQuantity::Throughput => rate(&values),
     };
+    let missed = values.iter().filter(|value| !is_within(level, **value));
     let mut judged = Judged {
         level: *level,
         estimate: found.map(|found| found.estimate),
@@ -332,10 +329,7 @@ fn of_part(level: &ServiceLevel, trials: &[Counted<'_>], seed: u64) -> Judged {
         high: found.and_then(|found| found.high),
         requests,
         trials: trials.len(),
-        missed: values
-            .iter()
-            .filter(|value| !is_within(level, **value))
-            .count(),
+        missed: missed.count(),
         answer: Answer::CannotTell,
         open: None,
         change: None,

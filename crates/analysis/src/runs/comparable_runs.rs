@@ -49,27 +49,11 @@ pub struct Comparability {
 }
 
 impl Comparability {
-    /// Reason why `old` is not a comparable earlier run for `new`; `None` if it is one.
-    ///
-    /// # Errors
-    ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage) if a definition is needed and cannot be read.
-    pub fn unlike(self, new: &FiledRun<'_>, old: &FiledRun<'_>) -> Result<Option<ExclusionReason>> {
-        let (a, b) = (new.run.record(), old.run.record());
-        if a.id() == b.id() {
-            return Ok(Some(ExclusionReason::Itself));
-        }
-        if b.run.started_utc > a.run.started_utc {
-            return Ok(Some(ExclusionReason::Later));
-        }
-        self.incompatibility(new, old)
-    }
-
     /// Reason why two runs are not comparable, whichever came first.
     ///
     /// # Errors
     ///
-    /// Errors of [`Comparability::unlike`].
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) if a definition is needed and cannot be read.
     pub fn incompatibility(
         self,
         a: &FiledRun<'_>,
@@ -92,13 +76,12 @@ impl Comparability {
         if !is_named_alike(x, y) {
             return Ok(Some(ExclusionReason::Experiment));
         }
-        let other = machine(x, y, self)
-            .map(ExclusionReason::Machine)
-            .or_else(|| target(x, y).map(ExclusionReason::Target))
-            .or_else(|| design(x, y).map(|what| ExclusionReason::Settings(what.to_owned())));
-        match other {
-            Some(other) => Ok(Some(other)),
-            None => setting(a, b, |_| false),
+        let machine = machine(x, y, self).map(ExclusionReason::Machine);
+        let other = machine.or_else(|| target(x, y).map(ExclusionReason::Target));
+        match (other, design(x, y)) {
+            (Some(other), _) => Ok(Some(other)),
+            (None, Some(what)) => Ok(Some(ExclusionReason::Settings(what.to_owned()))),
+            (None, None) => setting(a, b, |_| false),
         }
     }
 
@@ -115,8 +98,15 @@ impl Comparability {
         most: usize,
     ) -> Result<(Vec<FiledRun<'a>>, Vec<ExcludedRun>)> {
         let (mut used, mut unused) = (Vec::new(), Vec::new());
+        let own = new.run.record();
         for run in in_time(all) {
-            match self.unlike(new, &run)? {
+            let old = run.run.record();
+            let why = match old.run.started_utc > own.run.started_utc {
+                _ if old.id() == own.id() => Some(ExclusionReason::Itself),
+                true => Some(ExclusionReason::Later),
+                false => self.incompatibility(new, &run)?,
+            };
+            match why {
                 None => used.push(run),
                 Some(why) => unused.push((run.file.to_owned(), why)),
             }
@@ -193,18 +183,16 @@ fn target(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
     if a.further_targets.len() != b.further_targets.len() {
         return Some("number");
     }
-    let own = one_target(
-        (&a.run.target, a.run.target_kind, &a.environment),
-        (&b.run.target, b.run.target_kind, &b.environment),
-    );
-    let further = a.further_targets.iter().zip(&b.further_targets);
-    own.or_else(|| {
-        further.enumerate().find_map(|(place, (x, y))| {
-            let (p, q) = [a, b]
-                .map(|run| run.environment.of_target(place + 1))
-                .into();
-            one_target((&x.target, x.kind, &p), (&y.target, y.kind, &q))
-        })
+    let all = |run: &RunRecord| -> Vec<(String, TargetKind)> {
+        run.targets()
+            .map(str::to_owned)
+            .zip(run.target_kinds())
+            .collect()
+    };
+    let mut pairs = all(a).into_iter().zip(all(b)).enumerate();
+    pairs.find_map(|(number, ((path, kind), (other_path, other_kind)))| {
+        let [x, y] = [a, b].map(|run| run.environment.of_target(number));
+        one_target((&path, kind, &x), (&other_path, other_kind, &y))
     })
 }
 

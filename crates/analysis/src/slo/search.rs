@@ -26,15 +26,6 @@ const OUTWARD: [i32; 5] = [0, 1, 2, 4, 8];
 /// Level of the tests for a contradiction between two rates.
 const ALPHA: f64 = 0.005;
 
-/// Next action of a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// A trial at this rate, requests per second.
-    Visit(u64),
-    /// Nothing: the limit is known well enough, or outside the possible rates.
-    Done,
-}
-
 /// A rate that was visited.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RatePoint {
@@ -89,15 +80,13 @@ impl Search {
         }
     }
 
-    /// The next step; the same until [`Search::visited`] is called.
-    pub fn step(&mut self) -> Step {
+    /// The rate of the next trial, requests per second, the same until [`Search::visited`] is called; `None` if the limit is
+    /// known well enough, or outside the possible rates.
+    pub fn step(&mut self) -> Option<u64> {
         if self.next.is_empty() {
             self.next = self.bracket().unwrap_or_else(|| self.round());
         }
-        match self.next.last() {
-            Some(place) => Step::Visit(rate(*place)),
-            None => Step::Done,
-        }
+        self.next.last().map(|place| rate(*place))
     }
 
     /// Records whether a trial at the requested rate met all levels.

@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use iolab_plan::experiment::Experiment;
 use iolab_workload::trial::Rate;
 
-use super::{RateLimit, Search, Shown, Step};
+use super::{RateLimit, Search, Shown};
 use crate::fitness::Answer;
 
 /// Accuracy of the limit itself: its simulation has a standard error of about half a percent.
@@ -127,7 +127,7 @@ impl Server {
         let mut search = Search::new(1000, least, 10_000_000, seed);
         let mut left = experiment.design.budget.as_secs_f64();
         while left > 0.0 {
-            let Step::Visit(rate) = search.step() else {
+            let Some(rate) = search.step() else {
                 break;
             };
             let time = time_of_trial(&experiment, rate as f64);
@@ -229,7 +229,7 @@ fn search_ends_if_all_or_no_rates_hold() {
     for (kept, ends) in [(true, (Some(1000), None)), (false, (None, Some(10)))] {
         let mut search = Search::new(100, 10, 1000, 1);
         let mut visits = 0;
-        while let Step::Visit(_) = search.step() {
+        while let Some(_) = search.step() {
             search.visited(kept);
             visits += 1;
             assert!(visits < 500);
@@ -252,7 +252,7 @@ fn tiny_rates_on_the_grid_are_listed_once() {
     for limit in 1..40 {
         let mut search = Search::new(1000, 1, 10_000, limit);
         let mut visits = 0;
-        while let Step::Visit(rate) = search.step() {
+        while let Some(rate) = search.step() {
             search.visited(rate <= limit);
             visits += 1;
             assert!(visits < 500, "{limit}");
@@ -317,7 +317,7 @@ fn confirmed(search: &mut Search, show: impl Fn(u64) -> Answer) -> Vec<u64> {
 fn holding_and_failing_rates_are_both_shown() {
     let searched = || {
         let mut search = Search::new(1000, 10, 100_000, 1);
-        while let Step::Visit(rate) = search.step() {
+        while let Some(rate) = search.step() {
             search.visited(rate <= 3000);
         }
         search
@@ -351,7 +351,7 @@ fn holding_and_failing_rates_are_both_shown() {
     assert!(asked.last().is_some_and(|rate| *rate >= 4000), "{asked:?}");
     // If no rate fails, the search does not ask for one that does.
     let mut search = Search::new(100, 10, 1000, 1);
-    while let Step::Visit(_) = search.step() {
+    while let Some(_) = search.step() {
         search.visited(true);
     }
     assert!(

@@ -43,10 +43,9 @@ fn shifts(record: &RunRecord, access: Access, is_disturbed: IsDisturbed<'_>) -> 
         return Vec::new();
     }
     let size = group_size(trials.len(), VALUES_MAX);
-    let values: Vec<f64> = trials
-        .chunks(size)
-        .filter_map(|group| mean(&group.iter().map(|t| t.value).collect::<Vec<_>>()))
-        .collect();
+    let values = |group: &[Trial<'_>]| group.iter().map(|t| t.value).collect::<Vec<_>>();
+    let values = trials.chunks(size).filter_map(|group| mean(&values(group)));
+    let values: Vec<f64> = values.collect();
     let mut must = lasting(values.len(), 1);
     must.length = must.length.max(three_blocks(&trials).div_ceil(size));
     let changes = lasting_shifts(&values, &must).unwrap_or_default();
@@ -84,22 +83,21 @@ fn trials(record: &RunRecord, access: Access) -> Vec<Trial<'_>> {
 fn centre(trials: &mut [Trial<'_>]) {
     let mut of_blocks: BTreeMap<u32, f64> = BTreeMap::new();
     let mut of_cells = BTreeMap::new();
-    let effect = |of: &BTreeMap<u32, f64>, block| of.get(&block).copied().unwrap_or_default();
     for _ in 0..POLISHES {
         let off_block = |t: &Trial<'_>| t.value - effect(&of_blocks, t.sample.block);
         of_cells = medians(trials, |t| t.sample.cell, off_block);
-        let off_cell =
-            |t: &Trial<'_>| t.value - of_cells.get(&t.sample.cell).copied().unwrap_or_default();
+        let off_cell = |t: &Trial<'_>| t.value - effect(&of_cells, t.sample.cell);
         of_blocks = medians(trials, |t| t.sample.block, off_cell);
     }
     for trial in trials {
-        trial.value -= of_cells
-            .get(&trial.sample.cell)
-            .copied()
-            .unwrap_or_default();
+        trial.value -= effect(&of_cells, trial.sample.cell);
     }
 }
 
+/// The effect of a cell, or of a block.
+fn effect<K: Ord>(of: &BTreeMap<K, f64>, key: K) -> f64 {
+    of.get(&key).copied().unwrap_or_default()
+}
 /// The median of each cell, or of each block.
 fn medians<K: Ord>(
     trials: &[Trial<'_>],
@@ -137,14 +135,11 @@ fn shift(
 ) -> Option<RunShift> {
     let throughput = |t: &Trial<'_>| t.sample.throughput_mb_s();
     let [low, high] = [before, after].map(|part| medians(part, |t| t.sample.cell, throughput));
-    let both: Vec<(i64, f64, f64)> = low
-        .iter()
-        .filter_map(|(cell, before)| Some((*cell, *before, *high.get(cell)?)))
-        .collect();
-    let ratios: Vec<f64> = both
-        .iter()
-        .map(|(_, before, after)| after / before)
-        .collect();
+    let both = low.iter();
+    let both = both.filter_map(|(cell, before)| Some((*cell, *before, *high.get(cell)?)));
+    let both: Vec<(i64, f64, f64)> = both.collect();
+    let ratios = both.iter().map(|(_, before, after)| after / before);
+    let ratios: Vec<f64> = ratios.collect();
     let fastest = both
         .iter()
         .max_by(|a, b| f64::max(a.1, a.2).total_cmp(&f64::max(b.1, b.2)))?;
@@ -184,19 +179,16 @@ fn place<'a>(
     let level = |trials: &[Trial<'_>]| median(&trials.iter().map(|t| t.value).collect::<Vec<_>>());
     let (from, to) = (level(before)?, level(after)?);
     let around = [before.last()?, after.first()?];
-    let near: Vec<(&Moment, f64)> = moments
-        .iter()
-        .filter_map(|moment| {
-            let trial = around
-                .iter()
-                .find(|trial| trial.sample.id == moment.sample)?;
-            let of_trial = trial.sample.throughput_mb_s();
-            let centre = of_trial.ln() - trial.value;
-            // The logarithm of zero is undefined; a hundredth of the trial's throughput stands for it.
-            let throughput = moment.throughput_mb_s().max(0.01 * of_trial);
-            Some((moment, throughput.ln() - centre))
-        })
-        .collect();
+    let near = moments.iter().filter_map(|moment| {
+        let mut around = around.iter();
+        let trial = around.find(|trial| trial.sample.id == moment.sample)?;
+        let of_trial = trial.sample.throughput_mb_s();
+        let centre = of_trial.ln() - trial.value;
+        // The logarithm of zero is undefined; a hundredth of the trial's throughput stands for it.
+        let throughput = moment.throughput_mb_s().max(0.01 * of_trial);
+        Some((moment, throughput.ln() - centre))
+    });
+    let near: Vec<(&Moment, f64)> = near.collect();
     let off = |value: f64, level: f64| (value - level).powi(2);
     let mut squares: f64 = near.iter().map(|(_, value)| off(*value, to)).sum();
     let mut best = (squares, near.first()?.0);
@@ -253,10 +245,8 @@ fn courses(record: &RunRecord, access: Access) -> BTreeMap<i64, Vec<Course<'_>>>
     let mut courses: BTreeMap<i64, Vec<Course<'_>>> = BTreeMap::new();
     for sample in samples.filter(|sample| sample.ok && own.contains(&sample.cell)) {
         if let Some(intervals) = by_sample.get(&sample.id) {
-            courses
-                .entry(sample.cell)
-                .or_default()
-                .push((sample, *intervals));
+            let own = courses.entry(sample.cell).or_default();
+            own.push((sample, *intervals));
         }
     }
     courses

@@ -137,19 +137,16 @@ pub(super) fn without_step(
     let asked = record.cells.iter();
     // The level of one group may change although the sum of all groups does not, and the reverse.
     let asked = asked.filter(|cell| is_free(cell) && !cell.spec.has_groups());
-    let asked = asked.filter(|cell| !changed(cell.id));
     // Trials that are imported or made by another tool may have no course.
-    let courses: Vec<(i64, Vec<f64>)> = asked
-        .filter_map(|cell| Some((cell.id, logarithms(&only.get(&cell.id)?.points)?)))
-        .collect();
+    let course = |cell: i64| Some((cell, logarithms(&only.get(&cell)?.points)?));
+    let unchanged = asked.map(|cell| cell.id).filter(|cell| !changed(*cell));
+    let courses: Vec<(i64, Vec<f64>)> = unchanged.filter_map(course).collect();
     let tested = courses.len();
-    let found: BTreeMap<i64, Gradual> = courses
-        .iter()
-        .filter_map(|(cell, course)| Some((*cell, gradual(course, tested)?)))
-        .collect();
-    let kept = courses
-        .into_iter()
-        .filter(|(cell, _)| !found.contains_key(cell));
+    let found = courses.iter();
+    let found = found.filter_map(|(cell, course)| Some((*cell, gradual(course, tested)?)));
+    let found: BTreeMap<i64, Gradual> = found.collect();
+    let kept = courses.into_iter();
+    let kept = kept.filter(|(cell, _)| !found.contains_key(cell));
     let kept = kept.map(|(cell, course)| {
         let is_long = course.len() >= INTERVALS_MIN;
         Unchanged {

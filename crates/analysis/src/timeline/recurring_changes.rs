@@ -91,13 +91,12 @@ impl TrialShift {
         let change = trial.partition_point(|interval| interval.start_ns < self.after_ns);
         let (before, after) = trial.split_at(change);
         let level = |part: &[Interval]| median(&rates(part, 1));
-        level(before)
-            .zip(level(after))
-            .is_some_and(|(before, after)| {
-                let (moved, all) = ((after / before).ln(), self.factor().ln());
-                // Nothing at all was done at one of the levels: that is as far as it goes.
-                moved * all.signum() >= 0.5 * all.abs().min(f64::MAX)
-            })
+        let levels = level(before).zip(level(after));
+        levels.is_some_and(|(before, after)| {
+            let (moved, all) = ((after / before).ln(), self.factor().ln());
+            // Nothing at all was done at one of the levels: that is as far as it goes.
+            moved * all.signum() >= 0.5 * all.abs().min(f64::MAX)
+        })
     }
 }
 
@@ -136,14 +135,12 @@ pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
     let at_a_rate = own.clone().filter(|cell| !is_free(cell));
     let at_a_rate: BTreeSet<i64> = at_a_rate.map(|cell| cell.id).collect();
     let mut measured = measured(record);
-    let tested: Vec<(i64, Vec<&[Interval]>, Profile)> = own
-        .filter_map(|cell| {
-            let trials = alike(&measured.remove(&cell.id)?);
-            let profile = of_trials(&trials);
-            Some((cell.id, trials, profile))
-        })
-        .filter(|(_, _, profile)| profile.points.len() >= INTERVALS_MIN)
-        .collect();
+    let tested = own.filter_map(|cell| {
+        let trials = alike(&measured.remove(&cell.id)?);
+        let profile = of_trials(&trials);
+        (profile.points.len() >= INTERVALS_MIN).then_some((cell.id, trials, profile))
+    });
+    let tested: Vec<(i64, Vec<&[Interval]>, Profile)> = tested.collect();
     let shifts = tested.iter().filter_map(|(cell, trials, profile)| {
         let find = match trials.len() {
             1 => level_changes,
@@ -178,10 +175,11 @@ pub fn in_warm_ups(record: &RunRecord) -> Vec<TrialShift> {
         (profile.points.len() >= INTERVALS_MIN).then_some((cell, profile))
     };
     let tested: Vec<(i64, Profile)> = writing.filter_map(|cell| warm_up(cell.id)).collect();
-    let shifts = tested
-        .iter()
-        .filter_map(|(cell, profile)| shift(*cell, profile, tested.len(), lasting_shifts));
-    shifts.filter(|shift| stays(record, shift)).collect()
+    let shifts = tested.iter().filter_map(|(cell, profile)| {
+        let shift = shift(*cell, profile, tested.len(), lasting_shifts);
+        shift.filter(|shift| stays(record, shift))
+    });
+    shifts.collect()
 }
 
 /// Whether the measured trials of a cell have the level at the end of its warm-up, not the one at its beginning.
@@ -218,11 +216,8 @@ fn alike<'a>(trials: &[&'a Series]) -> Vec<&'a [Interval]> {
 
 /// The profile of trials whose intervals are equally long.
 fn of_trials(alike: &[&[Interval]]) -> Profile {
-    let shortest = alike
-        .iter()
-        .map(|intervals| intervals.len())
-        .min()
-        .unwrap_or(0);
+    let shortest = alike.iter().map(|intervals| intervals.len()).min();
+    let shortest = shortest.unwrap_or(0);
     let size = group_size(shortest, POINTS_MAX);
     // Bytes of each trial so far: all, and those written.
     let mut moved = vec![0.0; alike.len()];
@@ -231,10 +226,8 @@ fn of_trials(alike: &[&[Interval]]) -> Profile {
         let groups = alike.iter().map(|i| &i[number * size..(number + 1) * size]);
         let totals: Vec<(f64, f64)> = groups.clone().map(total).collect();
         let lengths: Vec<f64> = totals.iter().map(|(_, ns)| *ns).collect();
-        let rates: Vec<f64> = totals
-            .iter()
-            .map(|(bytes, ns)| bytes * 1e3 / ns.max(1.0))
-            .collect();
+        let rates = totals.iter().map(|(bytes, ns)| bytes * 1e3 / ns.max(1.0));
+        let rates: Vec<f64> = rates.collect();
         let point = ThroughputPoint {
             start_ns: groups.clone().next()?.first()?.start_ns,
             length_ns: median(&lengths)? as u64,

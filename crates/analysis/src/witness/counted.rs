@@ -124,10 +124,8 @@ impl Reading<'_> {
         let (Some(io), None) = (observed.processes.io, &observed.target) else {
             return false;
         };
-        let is_seen = self
-            .files_of(transfer)
-            .iter()
-            .any(|file| file.bytes >= NOTEWORTHY);
+        let files = self.files_of(transfer);
+        let is_seen = files.iter().any(|file| file.bytes >= NOTEWORTHY);
         let disks = observed.disks.iter().map(|disk| disk.traffic);
         let network = observed.nfs.unwrap_or_default();
         let (moved, sent, carried) = match transfer {
@@ -260,17 +258,15 @@ impl Evidence {
         loads.chain(most.map(WitnessClaim::MostIo)).collect()
     }
     fn of_program(&self) -> Vec<WitnessClaim<'_>> {
-        let served = self
-            .directions()
-            .into_iter()
-            .filter_map(|(transfer, direction)| {
-                Some(WitnessClaim::Served {
-                    transfer,
-                    devices: self.devices_of(transfer),
-                    direction,
-                    verdict: direction.verdict.as_ref()?,
-                })
-            });
+        let both = self.directions().into_iter();
+        let served = both.filter_map(|(transfer, direction)| {
+            Some(WitnessClaim::Served {
+                transfer,
+                devices: self.devices_of(transfer),
+                direction,
+                verdict: direction.verdict.as_ref()?,
+            })
+        });
         let mut claims: Vec<WitnessClaim<'_>> = served.collect();
         let has_bytes = !claims.is_empty();
         let trace = self.observed.trace.as_ref();
@@ -305,10 +301,8 @@ impl Evidence {
     fn overstated(&self) -> impl Iterator<Item = WitnessClaim<'_>> {
         let claim = self.claim.iter();
         claim.flat_map(|claim| {
-            let both = self
-                .directions()
-                .into_iter()
-                .zip([claim.reads, claim.writes]);
+            let both = self.directions().into_iter();
+            let both = both.zip([claim.reads, claim.writes]);
             both.filter_map(|((transfer, direction), claimed)| {
                 let (claimed, carried) = (claimed?, direction.carried?);
                 let overstated = WitnessClaim::Overstated {

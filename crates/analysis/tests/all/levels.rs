@@ -2,7 +2,7 @@
 
 use iolab_analysis::doubt::{DoubtClass, DoubtKind};
 use iolab_analysis::fitness::{Answer, Judged, Verdicts};
-use iolab_analysis::slo::{Search, SearchAnswer, Shown, Step, level_values};
+use iolab_analysis::slo::{Search, SearchAnswer, Shown, level_values};
 use iolab_record::{LatencyOf, Operation, PartId, RequestTime, RunRecord, Sample, SampleLatency};
 use iolab_synthetic::{add_cell, around, rate_report, record};
 use iolab_workload::Result;
@@ -154,7 +154,7 @@ fn search_visits_and_names_only_allowed_rates() {
     ] {
         let mut search = Search::new(start, 10, 1000, 1);
         let mut rates = Vec::new();
-        while let Step::Visit(rate) = search.step() {
+        while let Some(rate) = search.step() {
             rates.push(rate);
             search.visited(kept);
             assert!(rates.len() < 500);
@@ -233,7 +233,7 @@ fn only_ends_that_trials_tried_are_confirmed() {
 fn rates_outside_of_the_search_confirm_nothing() {
     for limit in [11, 950] {
         let mut search = Search::new(100, 10, 1000, 1);
-        while let Step::Visit(rate) = search.step() {
+        while let Some(rate) = search.step() {
             search.visited(rate <= limit);
         }
         let asked = confirmed(&mut search, Answer::CannotTell);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use iolab_analysis::doubt::{Doubt, DoubtKind, Doubts};
 use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer};
-use iolab_analysis::slo::{RateAnswer, RateLimit, Search, SearchAnswer, Step};
+use iolab_analysis::slo::{RateAnswer, RateLimit, Search, SearchAnswer};
 use iolab_record::ServedBy;
 use iolab_report::layout::SCREEN_LINES;
 use iolab_report::slo::SearchResult;
@@ -33,7 +33,7 @@ fn words(found: &SearchAnswer) -> String {
 /// A search in which the levels hold up to a rate.
 fn limit(up_to: u64) -> RateLimit {
     let mut search = Search::new(1000, 10, 100_000, 1);
-    while let Step::Visit(rate) = search.step() {
+    while let Some(rate) = search.step() {
         search.visited(rate <= up_to);
     }
     search.limit()

@@ -407,10 +407,8 @@ impl Found {
         {
             return Some(Next::Confirms(rate));
         }
-        match search.step() {
-            slo::Step::Visit(rate) => Some(Next::Searches(rate)),
-            slo::Step::Done => confirm(search).map(Next::Confirms),
-        }
+        let next = search.step().map(Next::Searches);
+        next.or_else(|| confirm(search).map(Next::Confirms))
     }
 }
 

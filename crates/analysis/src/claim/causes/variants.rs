@@ -154,10 +154,8 @@ pub fn remainders(analysis: &Analysis) -> Vec<Remainder> {
                 CauseVerdict::Joint => without.len() == all,
                 _ => without == [one.suspect.clone()],
             };
-            group
-                .suspects
-                .iter()
-                .any(|one| one.is_reversed && is_meant(one))
+            let mut suspects = group.suspects.iter();
+            suspects.any(|one| one.is_reversed && is_meant(one))
         })
     };
     let left = shown.filter_map(|variant| {

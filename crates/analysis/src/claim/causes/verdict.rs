@@ -215,10 +215,8 @@ impl Variants<'_> {
         let least = (CLEARED * size).max(MARGIN_UP.ln_1p());
         let is_small = |removal: &Option<Removal>| {
             let within = |one: &Removal| signed_rank_within(&one.values, least);
-            removal
-                .as_ref()
-                .and_then(within)
-                .is_some_and(|p| p <= ALPHA)
+            let p = removal.as_ref().and_then(within);
+            p.is_some_and(|p| p <= ALPHA)
         };
         // Parts that are present and not shown to be small; a part exactly at the limit counts.
         let shown = |removal: &Option<Removal>| {
