@@ -186,12 +186,6 @@ impl CellAnalysis {
         self.flags.iter().any(|flag| flag.disturbs())
     }
 
-    /// Whether its trials were disturbed by anything other than a suspended machine.
-    pub fn is_disturbed_awake(&self) -> bool {
-        let mut flags = self.flags.iter();
-        flags.any(|flag| flag.disturbs() && *flag != DoubtKind::Suspended)
-    }
-
     /// Whether the machine or iolab was suspended during a trial.
     pub fn is_suspended(&self) -> bool {
         self.disturbance.slept().is_some()
@@ -208,22 +202,18 @@ impl CellAnalysis {
         let Some(served) = &self.served else {
             return true;
         };
-        let Some(verdict) = served.unanimous() else {
+        // A report that leaves settings out does not show what was asked for.
+        let is_known = self.cell.spec.unknown.is_empty();
+        let Some(verdict) = served.unanimous().filter(|_| is_known) else {
             return false;
         };
-        // A report that leaves settings out does not show what was asked for.
-        if !self.cell.spec.unknown.is_empty() {
-            return false;
-        }
+        // The client sees only that its own page cache had no part.
+        let storage = [ServedBy::Device, ServedBy::Model, ServedBy::Network];
         let mut trials = self.cell.spec.trials().into_iter();
         trials.all(|trial| match (trial.backend, trial.cache) {
             (Backend::Null, _) => verdict == ServedBy::NotStorage,
             (_, CacheState::Hot) => verdict == ServedBy::PageCache,
-            // The client sees only that its own page cache had no part.
-            _ => matches!(
-                verdict,
-                ServedBy::Device | ServedBy::Model | ServedBy::Network
-            ),
+            _ => storage.contains(&verdict),
         })
     }
 }
@@ -328,14 +318,14 @@ pub(crate) fn analyse_timed(
         depends_on_order(&experiment.design, measured.map(|cell| &cell.cell.spec))
     });
     trials::mark_reads_after_writes(record, &mut cells);
-    let has_added =
-        |experiment: &Experiment| experiment.refined.is_some() || experiment.seek.is_some();
-    if experiment.is_some_and(has_added) {
+    if experiment.is_some_and(|one| one.refined.is_some() || one.seek.is_some()) {
         order_by_size(&mut cells, &record.experiment.factors);
     }
     judge(record, &context, &trials, &mut cells);
     let steady =
         experiment.and_then(|experiment| SteadyAnalysis::of(record, experiment, context.timed));
+    let environment = &record.environment;
+    let requests_max = environment.get(&KEYS.device_requests_max);
     Analysis {
         standard: experiment.and_then(|experiment| {
             StandardFollowed::of_run(record, experiment, steady.as_ref(), &cells)
@@ -355,18 +345,12 @@ pub(crate) fn analyse_timed(
         targets: trials::all(record),
         target_kind: record.run.target_kind,
         storage: trials::storage(record),
-        model: (record.run.target_kind == TargetKind::Model).then(|| {
-            record
-                .environment
-                .get(&KEYS.model_title)
-                .unwrap_or_default()
-        }),
+        model: (record.run.target_kind == TargetKind::Model)
+            .then(|| environment.get(&KEYS.model_title).unwrap_or_default()),
         seed: record.run.seed,
         machine_thresholds: machine_thresholds(&record.environment),
-        requests_max: record
-            .environment
-            .get(&KEYS.device_requests_max)
-            // Further targets may have other queues.
+        // Further targets may have other queues.
+        requests_max: requests_max
             .filter(|count| *count > 0 && record.further_targets.is_empty())
             .map(|count| count as f64),
         cells,
@@ -440,6 +424,7 @@ impl<'a> Context<'a> {
                 tail_blocks.push(trial.block);
             }
         }
+        let step_ns = self.record.run.clock_resolution_ns;
         let shown = self.experiment().response;
         let (measured, blocks) = values[shown].clone();
         let (iops_values, iops_blocks) = values[Response::Iops].clone();
@@ -477,11 +462,7 @@ impl<'a> Context<'a> {
             drives: CellDrives::of(&ok),
             disturbance: CellDisturbance::of(&accounting, &ok),
             overwritten: None,
-            clock_resolution_ns: self
-                .record
-                .run
-                .clock_resolution_ns
-                .filter(|_| !is_peer(cell)),
+            clock_resolution_ns: step_ns.filter(|_| !is_peer(cell)),
             precision: response.as_ref().and_then(Summary::precision),
             gap: gap.map(str::to_owned),
             peer_command: peer_command(cell, &ok),

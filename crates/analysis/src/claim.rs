@@ -242,10 +242,8 @@ pub struct OfRuns {
 /// All claims about runs. Deterministic. Where two runs contradict each other, both claims become
 /// [`Difference::CannotTell`].
 pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
-    let each = runs
-        .iter()
-        .enumerate()
-        .map(|(place, run)| of_run(run, place));
+    let each = runs.iter().enumerate();
+    let each = each.map(|(place, run)| of_run(run, place));
     let each: Vec<Vec<Claim>> = each.collect();
     let lengths: Vec<usize> = each.iter().map(Vec::len).collect();
     let mut all: Vec<Claim> = each.into_iter().flatten().collect();
@@ -257,9 +255,8 @@ pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
     contradictions::reconcile(&mut all, runs);
     best::among_settings(&mut all);
     let mut all = all.into_iter();
-    let each = lengths
-        .into_iter()
-        .map(|length| all.by_ref().take(length).collect());
+    let each = lengths.into_iter();
+    let each = each.map(|length| all.by_ref().take(length).collect());
     OfRuns {
         each: each.collect(),
         across: all.collect(),

@@ -30,7 +30,6 @@ use iolab_plan::experiment::trials_to_compare;
 use iolab_record::{ServedBy, TargetKind};
 use iolab_workload::Result;
 
-use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Response, SteadyAnalysis};
 
 /// Confidence of the intervals.
@@ -307,11 +306,6 @@ pub struct Comparison {
     pub overall: Option<CellComparison>,
 }
 
-/// Whether a model was measured, in virtual time.
-fn computed(run: &AnalysedRun) -> bool {
-    run.record().run.target_kind == TargetKind::Model
-}
-
 impl Comparison {
     /// Compares two runs, or two levels of a factor of one, cell by cell.
     ///
@@ -326,11 +320,13 @@ impl Comparison {
     ) -> Result<Self> {
         let matched = matching::match_sides(&[base], &[new])?;
         let is_one_run = std::ptr::eq(base.run, new.run);
+        // Models run in virtual time.
+        let computed = |side: &RunSide<'_>| side.run.record().run.target_kind == TargetKind::Model;
         let unit = if is_one_run {
             ReplicationUnit::Blocks
         } else if base.run.record().has_same_samples(new.run.record()) {
             ReplicationUnit::SameSamples
-        } else if computed(base.run) && computed(new.run) {
+        } else if [base, new].iter().all(computed) {
             ReplicationUnit::ComputedRuns
         } else if terms.within_run {
             ReplicationUnit::TrialsWithinRuns
@@ -385,14 +381,8 @@ impl Comparison {
         Self {
             base,
             new,
-            response: Some(matched.response),
-            factors: matched.factors,
-            only_base: matched.only_base,
-            only_new: matched.only_new,
-            without_requests: matched.without_requests,
-            differences: matched.differences,
             terms,
-            ..Self::default()
+            ..matched.compared
         }
     }
 

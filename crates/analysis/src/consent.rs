@@ -15,7 +15,7 @@ fn needs_consent(record: &RunRecord) -> bool {
     let is_existing = |kind: &TargetKind| kind.is_existing();
     let writes = |cell: &Cell| {
         let target = record.target_of(cell);
-        let trials = cell.spec.trials_on(&|_: Option<&TargetName>| true);
+        let trials = cell.spec.trials_on(|_: Option<&TargetName>| true);
         target.is_none_or(|number| kinds.get(number).is_some_and(is_existing))
             && trials.into_iter().any(TrialSpec::writes)
     };

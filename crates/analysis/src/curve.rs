@@ -47,14 +47,7 @@ pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a
         };
         let held = held_levels(analysis, cell, |i, _| i == swept);
         let point = Point {
-            size: match factor {
-                "skip" => cell.cell.trial().skip,
-                "threads" => cell.cell.trial().threads.into(),
-                "depth" => cell.cell.trial().depth.into(),
-                "ranks" => cell.ranks.as_ref().map_or(1, |ranks| ranks.ranks as u64),
-                "hosts" => cell.ranks.as_ref().map_or(1, |ranks| ranks.hosts as u64),
-                _ => cell.cell.trial().bs,
-            },
+            size: size(cell, factor),
             summary,
             cell,
         };
@@ -75,6 +68,19 @@ pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a
     curves
 }
 
+/// The size or count of a cell that a factor sets; 0 for other factors.
+pub(crate) fn size(cell: &CellAnalysis, factor: &str) -> u64 {
+    let trial = cell.cell.trial();
+    match factor {
+        "bs" => trial.bs,
+        "skip" => trial.skip,
+        "threads" => trial.threads.into(),
+        "depth" => trial.depth.into(),
+        "ranks" => cell.ranks.as_ref().map_or(1, |ranks| ranks.ranks as u64),
+        "hosts" => cell.ranks.as_ref().map_or(1, |ranks| ranks.hosts as u64),
+        _ => 0,
+    }
+}
 /// The levels of a cell for all factors but those that are left out, by their number and name: `bs=4KiB`.
 pub fn held_levels(
     analysis: &Analysis,

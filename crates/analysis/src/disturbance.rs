@@ -182,9 +182,8 @@ impl CellDisturbance {
     /// Owed time of direct writes as a share of the timed span, if it gets a flag.
     pub(crate) fn left_in_storage_cache(&self) -> Option<f64> {
         // The sync may have waited for others that used the device.
-        let owed = self
-            .owed_by_storage
-            .filter(|share| *share > OWED_BY_STORAGE_MAX);
+        let owed = self.owed_by_storage;
+        let owed = owed.filter(|share| *share > OWED_BY_STORAGE_MAX);
         owed.filter(|_| self.traffic_of_others().is_none())
     }
 
@@ -405,10 +404,8 @@ impl Accounting {
             true => u64::MAX,
             false => journal,
         };
-        let beyond = device
-            .write_bytes
-            .saturating_sub(written)
-            .saturating_sub(added);
+        let beyond = device.write_bytes.saturating_sub(written);
+        let beyond = beyond.saturating_sub(added);
         let beyond = beyond.saturating_add(device.read_bytes.saturating_sub(ours.read_bytes));
         let carried = device.read_bytes.saturating_add(device.write_bytes);
         let (below, carried_below) = sample.counters.bottom.map_or((0, 0), |disks| {

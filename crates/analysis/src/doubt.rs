@@ -173,9 +173,8 @@ impl Doubts {
                 let verdict = &sample.verdict;
                 let source = is_open.then(|| Doubt::of_source(verdict.served_by, &verdict.reason));
                 let of_writes = not_synced(cell).chain(unsynced(cell, sample));
-                let all = of_writes
-                    .chain(source)
-                    .chain(disturbances(cell, sample, &accounting));
+                let all = of_writes.chain(source);
+                let all = all.chain(disturbances(cell, sample, &accounting));
                 all.for_each(|doubt| found.add(sample.id, doubt));
             }
         }

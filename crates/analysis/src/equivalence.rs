@@ -87,9 +87,8 @@ pub struct ProgramPair {
 /// programs vary. Results for several pairs are simultaneous.
 pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
     let place = |name: &str| analysis.factors.iter().position(|factor| factor == name);
-    let mut varied = FACTORS
-        .iter()
-        .filter_map(|name| Some((*name, place(name)?)));
+    let varied = FACTORS.iter();
+    let mut varied = varied.filter_map(|name| Some((*name, place(name)?)));
     let Some((factor, at)) = varied.next() else {
         return Vec::new();
     };
@@ -103,9 +102,8 @@ pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
     let comparisons = of_level(analysis, factor, base).count() * others.len();
     let confidence = confidence(comparisons);
     let of = |base: &CellAnalysis, new: &CellAnalysis| point((base, new), confidence, others.len());
-    let pairs = others
-        .iter()
-        .flat_map(|new| pairs_of(analysis, factor, (base, new), &of));
+    let pairs = others.iter();
+    let pairs = pairs.flat_map(|new| pairs_of(analysis, factor, (base, new), &of));
     pairs.collect()
 }
 

@@ -115,9 +115,8 @@ impl HeadlineCell<'_> {
 
     /// Throughput of the only trial at its beginning and at its end, MB/s; `None` if it has one level.
     fn ends_mb_s(&self) -> Option<(f64, f64)> {
-        let gradual = self
-            .gradual
-            .map(|found| (found.first_mb_s, found.last_mb_s));
+        let gradual = self.gradual;
+        let gradual = gradual.map(|found| (found.first_mb_s, found.last_mb_s));
         let ends = |shift: &TrialShift| (shift.first_mb_s(), shift.last().throughput_mb_s);
         self.shift.map(ends).or(gradual)
     }
@@ -242,9 +241,8 @@ fn chosen<'a>(candidates: &[HeadlineCell<'a>]) -> Vec<HeadlineCell<'a>> {
     };
     let bs = |row: &HeadlineCell<'_>| row.cell.cell.trial().bs;
     let all = candidates.iter();
-    let nearest = all
-        .clone()
-        .min_by(|a, b| distance(a).total_cmp(&distance(b)));
+    let nearest = all.clone();
+    let nearest = nearest.min_by(|a, b| distance(a).total_cmp(&distance(b)));
     let mut rows: Vec<HeadlineCell<'a>> = Vec::new();
     for row in all.filter(|row| Some(bs(row)) == nearest.map(bs)) {
         let rank = |row: &HeadlineCell<'_>| (row.cell.is_device(), row.run);

@@ -175,7 +175,11 @@ pub fn judge(
     better: Better,
     terms: &RunCriteria,
 ) -> (Vec<CellComparison>, Option<CellComparison>) {
-    let contrast = |cell: &RunCell| cell.contrast(terms.gate.unwrap_or(1));
+    let contrast = |cell: &RunCell| {
+        let base = logarithms(&cell.base);
+        let has_enough = base.len() >= terms.gate.unwrap_or(1);
+        has_enough.then(|| contrast(&base, &logarithms(&cell.new), RESOLUTION))?
+    };
     let contrasts: Vec<Option<Contrast>> = cells.iter().map(contrast).collect();
     let together = merge_cells(cells);
     let overall = together.as_ref().map(contrast);
@@ -235,11 +239,6 @@ fn logarithms(medians: &[Option<f64>]) -> Vec<f64> {
 }
 
 impl RunCell {
-    fn contrast(&self, base_min: usize) -> Option<Contrast> {
-        let base = logarithms(&self.base);
-        (base.len() >= base_min).then(|| contrast(&base, &logarithms(&self.new), RESOLUTION))?
-    }
-
     /// Reason why there is no contrast.
     fn lacking(&self) -> DoubtKind {
         let lacks = |values: &[Option<f64>]| values.iter().flatten().next().is_none();

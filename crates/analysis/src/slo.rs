@@ -297,10 +297,17 @@ impl SearchAnswer {
         });
         let rates: Vec<RateAnswer> = answered.collect();
         let mut limit = search.limit();
-        limit.contradicts |=
-            is_out_of_order(&rates) || rates.iter().any(RateAnswer::is_contradicted);
-        let holds = last_that_holds(&rates).cloned();
-        let fails = first_that_fails(&rates).cloned();
+        let of = |answer: Answer| rates.iter().filter(move |rate| rate.measured() == answer);
+        let first_fails = of(Answer::No).next().map(|rate| rate.rate);
+        // A single trial shows this for a maximum, and no later trial can revoke it.
+        let is_above = |rate: &RateAnswer| first_fails.is_some_and(|fails| fails < rate.rate);
+        let is_out_of_order = of(Answer::Yes).any(is_above);
+        limit.contradicts |= is_out_of_order || rates.iter().any(RateAnswer::is_contradicted);
+        // The highest rate that holds below all that fail, and the lowest that fails.
+        let below =
+            of(Answer::Yes).filter(|rate| first_fails.is_none_or(|fails| rate.rate < fails));
+        let holds = first_sure(below.rev()).cloned();
+        let fails = first_sure(of(Answer::No)).cloned();
         let doubts = match holds.is_some() && fails.is_some() {
             true => Vec::new(),
             false => doubts_of(&rates),
@@ -332,10 +339,8 @@ impl SearchAnswer {
             of_end(&self.fails, DoubtKind::NoRateFails),
         ];
         let doubts = self.doubts.iter().map(|doubt| open(doubt.what));
-        let contradicts = self
-            .limit
-            .contradicts
-            .then(|| open(DoubtKind::RatesContradict));
+        let contradicts = self.limit.contradicts;
+        let contradicts = contradicts.then(|| open(DoubtKind::RatesContradict));
         ReasonedAnswer::merge(ends.into_iter().chain(contradicts).chain(doubts))
     }
 
@@ -397,32 +402,12 @@ fn most_missed(levels: &ServiceLevels, visits: &Visits) -> Vec<ServiceLevel> {
     binding.map(|(level, _)| level).collect()
 }
 
-/// Whether a rate fails below one that holds. A single trial shows this for a maximum, and no later trial can
-/// revoke it.
-fn is_out_of_order(rates: &[RateAnswer]) -> bool {
-    let is = |answer: Answer| move |rate: &&RateAnswer| rate.measured() == answer;
-    let fails = rates.iter().find(is(Answer::No));
-    let holds = rates.iter().rfind(is(Answer::Yes));
-    fails
-        .zip(holds)
-        .is_some_and(|(fails, holds)| fails.rate < holds.rate)
-}
-
-/// The highest rate that holds below all that fail; prefers rates without a doubt.
-fn last_that_holds(rates: &[RateAnswer]) -> Option<&RateAnswer> {
-    let is = |answer: Answer| move |rate: &&RateAnswer| rate.measured() == answer;
-    let fails = rates.iter().find(is(Answer::No)).map(|rate| rate.rate);
-    let below = |rate: &&RateAnswer| fails.is_none_or(|fails| rate.rate < fails);
-    let mut holds = rates.iter().filter(is(Answer::Yes)).filter(below);
-    let sure = holds.clone().rfind(|rate| rate.stands());
-    sure.or_else(|| holds.next_back())
-}
-
-/// The lowest rate that fails, above [`last_that_holds`]; prefers rates without a doubt.
-fn first_that_fails(rates: &[RateAnswer]) -> Option<&RateAnswer> {
-    let mut fails = rates.iter().filter(|rate| rate.measured() == Answer::No);
-    let sure = fails.clone().find(|rate| rate.stands());
-    sure.or_else(|| fails.next())
+/// The first of these rates without a doubt, else the first.
+fn first_sure<'a>(
+    mut rates: impl Iterator<Item = &'a RateAnswer> + Clone,
+) -> Option<&'a RateAnswer> {
+    let sure = rates.clone().find(|rate| rate.stands());
+    sure.or_else(|| rates.next())
 }
 
 #[cfg(test)]

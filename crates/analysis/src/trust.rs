@@ -260,11 +260,8 @@ fn imprecision(analysis: &Analysis, cell: &CellAnalysis) -> impl Iterator<Item =
 
 /// The cells that an output uses, by their run; without runs that it does not use.
 fn of_runs<'a>(shown: &Shown<'a>) -> Vec<OfRun<'a>> {
-    let of_claims = shown
-        .findings
-        .iter()
-        .flatten()
-        .flat_map(|claim| &claim.cells);
+    let of_claims = shown.findings.iter().flatten();
+    let of_claims = of_claims.flat_map(|claim| &claim.cells);
     let rests: BTreeSet<CellId> = of_claims.chain(shown.numbers).copied().collect();
     let own = shown.runs.iter().enumerate().map(|(place, run)| {
         let is_own = |cell: &&CellAnalysis| rests.is_empty() || rests.contains(&id(place, cell));

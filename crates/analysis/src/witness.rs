@@ -268,13 +268,11 @@ impl Evidence {
     /// Evaluates an observation.
     pub fn of(witnessed: Witnessed) -> Self {
         let Witnessed {
-            tool_version: _,
-            started_utc: _,
             observed,
             reads,
             writes,
             claim,
-            environment: _,
+            ..
         } = witnessed;
         let reading = Reading::of(&observed);
         let (asked, reads) = match reading.reads_by_report(claim.as_ref()) {
@@ -480,11 +478,8 @@ impl<'a> Reading<'a> {
         let devices = self.devices_for(Transfer::Read);
         let only = self.only_disk().map(|only| &only.name);
         let names = devices.iter().map(|one| &one.name).chain(only);
-        let own: BTreeSet<&String> = devices
-            .iter()
-            .flat_map(|one| &one.disks)
-            .chain(names)
-            .collect();
+        let own = devices.iter().flat_map(|one| &one.disks).chain(names);
+        let own: BTreeSet<&String> = own.collect();
         let others = self.observed.disks.iter();
         let others = others.filter(|disk| !own.contains(&disk.name));
         let others = others.map(|disk| disk.traffic.read_bytes);
@@ -524,9 +519,8 @@ impl<'a> Reading<'a> {
             }
             false => self.read_elsewhere(),
         };
-        let by_disks = fetched
-            .saturating_sub(elsewhere)
-            .saturating_sub(self.network_reads());
+        let by_disks = fetched.saturating_sub(elsewhere);
+        let by_disks = by_disks.saturating_sub(self.network_reads());
         let others = self.by_others().filter(|_| !self.in_flight().reads);
         let by_processes = others.map_or(0, |(read, _)| device.saturating_sub(read));
         let (counted, group) = self.counted(Transfer::Read, fetched);

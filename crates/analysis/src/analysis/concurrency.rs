@@ -234,9 +234,8 @@ impl CellRate {
     pub(super) fn of(cell: &Cell, trials: &[&Sample], timed: ShownLatency) -> Option<Self> {
         let spec = cell.spec.only_trial()?;
         let reports: Vec<_> = trials.iter().filter_map(|s| s.rate_report).collect();
-        let schedules = trials
-            .iter()
-            .filter_map(|sample| Schedule::of(sample, spec));
+        let schedules = trials.iter();
+        let schedules = schedules.filter_map(|sample| Schedule::of(sample, spec));
         let schedules: Vec<Schedule> = schedules.collect();
         let medians = |value: fn(&Schedule) -> f64| {
             median(&schedules.iter().map(value).collect::<Vec<f64>>())
@@ -447,9 +446,8 @@ impl Ceilings {
         let served = cell.served.iter().flat_map(|served| &served.trials);
         let sources = served.map(|(verdict, _)| DoubtKind::of_source(*verdict));
         // The target itself is a source like another one.
-        let of_source = sources
-            .filter(|doubt| *doubt != DoubtKind::OtherSource)
-            .min();
+        let of_source = sources.filter(|doubt| *doubt != DoubtKind::OtherSource);
+        let of_source = of_source.min();
         let is_noise = source == PeakSource::Measured && share <= MEASURED_SLACK;
         let of_ceiling = match is_noise {
             true => Some(DoubtKind::ProbeNoise),

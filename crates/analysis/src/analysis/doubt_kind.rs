@@ -6,11 +6,12 @@
 use std::fmt;
 
 use iolab_record::{Sample, ServedBy};
+use iolab_stats::Summary;
 use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CellAnalysis, Context, Shortfall, TRIALS_MIN, is_peer};
+use super::{CellAnalysis, Context, Latency, Shortfall, TRIALS_MIN, is_peer};
 use crate::disturbance::{BEYOND_OURS, CellDisturbance, OWED_MAX, QUOTA_WAIT_MAX};
 use crate::trial_values::{median_of, per_request};
 
@@ -391,9 +392,8 @@ impl Seen<'_> {
         // A cell that reached a precision goal that was asked for needs no more trials.
         let is_precise = |precision: f64| precision <= context.experiment().precision;
         let is_precise = context.seeks_precision && cell.precision.is_some_and(is_precise);
-        let lacks_interval = cell
-            .response
-            .is_none_or(|r| context.seeks_precision && r.median_interval.is_none());
+        let lacks = |r: Summary| context.seeks_precision && r.median_interval.is_none();
+        let lacks_interval = cell.response.is_none_or(lacks);
         (cell.n > 0 || cell.gap.is_none())
             && (cell.n < context.trials_min() && !is_precise || lacks_interval)
             && !self.has_few_requests()
@@ -424,12 +424,9 @@ impl Seen<'_> {
     fn shows_in_latency(&self, part_ns: Option<f64>) -> bool {
         let report = self.cell.rate_report.as_ref();
         let service = report.and_then(|report| report.service);
-        let median = service
-            .or(self.cell.latency)
-            .map(|quantiles| quantiles.p50_ns);
-        part_ns
-            .zip(median)
-            .is_some_and(|(part, whole)| part > CLOCK_SHOWS * whole)
+        let latency = service.or(self.cell.latency);
+        let shows = |(part, whole): (f64, Latency)| part > CLOCK_SHOWS * whole.p50_ns;
+        part_ns.zip(latency).is_some_and(shows)
     }
 
     /// CPUs that the workers of all processes may use, as far as known. Several processes may be bound to

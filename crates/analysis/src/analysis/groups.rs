@@ -86,9 +86,8 @@ impl Context<'_> {
             return whole;
         }
         let whole = merge_groups(whole, self.experiment().response);
-        let numbered = (1..)
-            .zip(&cell.spec.groups)
-            .filter(|(_, group)| !group.is_idle());
+        let numbered = (1..).zip(&cell.spec.groups);
+        let numbered = numbered.filter(|(_, group)| !group.is_idle());
         let run_together = numbered.clone().count() > 1;
         let of_group = |(number, group): (u32, &GroupSpec)| {
             let own = Cell {
@@ -397,9 +396,8 @@ impl<'a> PartsByRank<'a> {
         by_rank: &[RankThroughput],
     ) -> Vec<ClientAnalysis> {
         let mut clients: BTreeMap<u32, Vec<&Sample>> = BTreeMap::new();
-        let own = trials
-            .iter()
-            .filter_map(|sample| self.clients.get(&sample.id));
+        let own = trials.iter();
+        let own = own.filter_map(|sample| self.clients.get(&sample.id));
         for sample in own.flatten() {
             clients.entry(sample.client).or_default().push(sample);
         }

@@ -166,9 +166,8 @@ fn whole_ns(trials: &[&TraceSummary], stages: &[Stage]) -> Option<f64> {
 }
 
 fn numbers(trials: &[&TraceSummary], stage: Stage) -> Option<StageNumbers> {
-    let own = trials
-        .iter()
-        .filter_map(|trial| Some((*trial, trial.stages[stage]?)));
+    let own = trials.iter();
+    let own = own.filter_map(|trial| Some((*trial, trial.stages[stage]?)));
     let own: Vec<(&TraceSummary, StageSummary)> = own.collect();
     let of = |value: fn(&StageSummary) -> f64| {
         median(&own.iter().map(|(_, one)| value(one)).collect::<Vec<f64>>())
@@ -217,11 +216,8 @@ pub struct CellVerified {
 /// The faults that were found, by the names of their kinds.
 fn by_kind<S: Serializer>(faults: &[u64; FaultKind::ALL.len()], to: S) -> Result<S::Ok, S::Error> {
     let found = FaultKind::ALL.iter().zip(faults);
-    to.collect_map(
-        found
-            .filter(|(_, blocks)| **blocks > 0)
-            .map(|(kind, blocks)| (kind.name(), blocks)),
-    )
+    let found = found.filter(|(_, blocks)| **blocks > 0);
+    to.collect_map(found.map(|(kind, blocks)| (kind.name(), blocks)))
 }
 
 impl CellVerified {
@@ -301,10 +297,8 @@ pub(super) fn times(cell: &Cell, bytes: f64) -> Option<f64> {
 
 /// Bytes that the run had written to the target of each sample's cell before it, by its preparation and by trials, by sample id.
 pub(super) fn written_before(record: &RunRecord) -> BTreeMap<i64, f64> {
-    let targets = record
-        .cells
-        .iter()
-        .map(|cell| (cell.id, record.targets_of(cell)));
+    let targets = record.cells.iter();
+    let targets = targets.map(|cell| (cell.id, record.targets_of(cell)));
     let targets: BTreeMap<i64, Vec<usize>> = targets.collect();
     let number = |name: &str| record.targets().position(|target| target == name);
     let mut steps = writing(record).peekable();

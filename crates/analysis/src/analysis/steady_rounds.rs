@@ -275,10 +275,8 @@ fn since_prepared(
 /// target was prepared and by the preparation; the least over the cells.
 fn least_overwritten(record: &RunRecord, open: &BTreeSet<i64>, first: u32) -> Option<f64> {
     let (steps, trials) = since_prepared(record);
-    let target = record
-        .cells
-        .iter()
-        .map(|cell| (cell.id, record.target_of(cell)));
+    let target = record.cells.iter();
+    let target = target.map(|cell| (cell.id, record.target_of(cell)));
     let target: BTreeMap<i64, Option<usize>> = target.collect();
     let of_cell = |cell: &Cell| {
         let own = cell.spec.target.as_ref().map(|name| name.as_str());
@@ -392,9 +390,8 @@ fn facts(record: &RunRecord, ended_steady: bool) -> TargetFacts {
 fn written(record: &RunRecord, target_bytes: u64, ended_steady: bool) -> Written {
     let (steps, trials) = since_prepared(record);
     let of_steps: f64 = steps.map(|step| step.bytes as f64).sum();
-    let of_trials = trials
-        .clone()
-        .map(|sample| sample.operations.write.bytes as f64);
+    let of_trials = trials.clone();
+    let of_trials = of_trials.map(|sample| sample.operations.write.bytes as f64);
     let of_trials: f64 = of_trials.sum();
     let elapsed = trials.map(|sample| sample.elapsed_ns);
     Written {

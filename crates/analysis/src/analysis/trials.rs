@@ -204,9 +204,8 @@ pub(super) fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
             .iter()
             .filter_map(move |c| c.cell.levels.get(factor).cloned())
     };
-    let ranks: Vec<Vec<String>> = (0..factors.len())
-        .map(|factor| distinct(levels(factor)))
-        .collect();
+    let ranks = (0..factors.len()).map(|factor| distinct(levels(factor)));
+    let ranks: Vec<Vec<String>> = ranks.collect();
     cells.sort_by_cached_key(|cell| {
         let trial = cell.cell.trial();
         let levels = factors.iter().zip(&ranks).zip(&cell.cell.levels);
@@ -416,9 +415,8 @@ pub(super) fn served(trials: &[&Sample]) -> Option<CellServed> {
         *reasons.entry(&sample.verdict.reason).or_default() += 1;
     }
     let reason = reasons.iter().max_by_key(|(_, n)| **n)?.0;
-    let counts = ServedBy::ALL
-        .iter()
-        .map(|verdict| (*verdict, count(*verdict)));
+    let counts = ServedBy::ALL.iter();
+    let counts = counts.map(|verdict| (*verdict, count(*verdict)));
     Some(CellServed {
         trials: counts.filter(|(_, n)| *n > 0).collect(),
         device_fraction: median_of(trials, |s| s.verdict.device_fraction),

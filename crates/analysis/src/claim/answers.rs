@@ -50,30 +50,28 @@ pub(super) fn verified(analysis: &Analysis, run: usize) -> Option<Claim> {
     let wrong = analysis.cells.iter().filter(is_wrong).count();
     let bytes = |standing, bytes: u64| Point::new(standing, Quantity::Bytes, bytes as f64);
     let unknown = all.cache_unknown as usize;
+    let count = |standing, one, value: usize, of: f64| Point::count(standing, one, value).of(of);
     let (kind, points) = match all.failed {
         0 => {
-            let whole = Point::count(Standing::Main, "trial", all.whole as usize);
-            let cached = bytes(Standing::Cached, all.cached_bytes);
-            let points = [
-                Some(bytes(Standing::Main, all.bytes)),
-                Some(whole.of(total as f64)),
-                (all.cached_bytes > 0).then_some(cached),
-                (unknown > 0).then(|| Point::count(Standing::CacheUnknown, "trial", unknown)),
+            let mut points = vec![
+                bytes(Standing::Main, all.bytes),
+                count(Standing::Main, "trial", all.whole as usize, total as f64),
             ];
-            (&kind::VERIFIED, points.into_iter().flatten().collect())
+            let cached = bytes(Standing::Cached, all.cached_bytes);
+            points.extend((all.cached_bytes > 0).then_some(cached));
+            let unknown = Point::count(Standing::CacheUnknown, "trial", unknown);
+            points.extend((all.cache_unknown > 0).then_some(unknown));
+            (&kind::VERIFIED, points)
         }
         _ => {
-            let cells = Point::count(Standing::Main, "cell", wrong);
-            let of_kinds = all.kinds().map(|(kind, blocks)| {
-                Point::new(Standing::Wrong, Quantity::Fault(kind), blocks as f64)
-            });
             let faults: u64 = all.kinds().map(|(_, blocks)| blocks).sum();
-            let faulty = Point::count(Standing::Main, "block", faults as usize);
-            let points = [
-                cells.of(analysis.cells.len() as f64),
-                faulty.of(all.blocks as f64),
+            let mut points = vec![
+                count(Standing::Main, "cell", wrong, analysis.cells.len() as f64),
+                count(Standing::Main, "block", faults as usize, all.blocks as f64),
             ];
-            let points: Vec<Point> = points.into_iter().chain(of_kinds).collect();
+            points.extend(all.kinds().map(|(kind, blocks)| {
+                Point::new(Standing::Wrong, Quantity::Fault(kind), blocks as f64)
+            }));
             (&kind::VERIFY_FAILED, points)
         }
     };
@@ -126,9 +124,8 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Claim> {
             let stored = stored.map(|share| Point::new(Standing::Stored, Quantity::Share, share));
             let of_most = most.into_iter().flat_map(|most| times(standing, *most));
             let points = times(Standing::Main, *least).into_iter().chain(of_most);
-            let points = points
-                .chain(hidden.into_iter().filter(|_| hides))
-                .chain(stored);
+            let points = points.chain(hidden.into_iter().filter(|_| hides));
+            let points = points.chain(stored);
             let named = [least, most.unwrap_or(least)].map(|(cell, _)| *cell);
             (&kind::LOAD, points.collect(), named.to_vec())
         }

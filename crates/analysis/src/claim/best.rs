@@ -135,9 +135,8 @@ fn ranking(
     let mut points: Vec<(usize, Point)> = points.collect();
     points.sort_by_key(|(place, _)| place.abs_diff(best));
     let mut points: Vec<Point> = points.into_iter().map(|(_, point)| point).collect();
-    let in_each = points
-        .iter()
-        .filter(|one| one.standing == Standing::WorseInEach);
+    let in_each = points.iter();
+    let in_each = in_each.filter(|one| one.standing == Standing::WorseInEach);
     let blocks = in_each.filter_map(|one| one.ratio?.blocks).min();
     let needed = blocks.map(|blocks| {
         let all = Point::count(Standing::Measured, "block", blocks);
@@ -173,9 +172,8 @@ fn candidates(
         let is_near = is_no_worse(&estimate, &against, more_is_better);
         Some((estimate.bounded(&against), doubts, is_near))
     };
-    let of_best: Vec<Option<Judged>> = (0..cells.len())
-        .map(|i| (i != best).then(|| against(i, best)).flatten())
-        .collect();
+    let of_best = |i: usize| if i == best { None } else { against(i, best) };
+    let of_best: Vec<Option<Judged>> = (0..cells.len()).map(of_best).collect();
     // A loss within the margin also counts as a loss.
     let is_worse = |i: usize| {
         of_best[i].as_ref().is_some_and(|(estimate, doubts, _)| {
@@ -198,12 +196,9 @@ fn candidates(
     // other blocks show.
     let worse_in_each = |i: usize| {
         let logs = log_ratios(cells[best].trials(), cells[i].trials());
-        let is_worse = |log: &f64| match response.more_is_better() {
-            true => *log < 0.0,
-            false => *log > 0.0,
-        };
         let few = TRIALS_MIN..trials_to_compare(family) as usize;
-        few.contains(&logs.len()) && logs.values().all(is_worse)
+        let loss = if response.more_is_better() { -1.0 } else { 1.0 };
+        few.contains(&logs.len()) && logs.values().all(|log| loss * log > 0.0)
     };
     let all = cells.iter().enumerate().map(|(i, cell)| {
         let (ratio, doubts) = match &of_best[i] {
@@ -310,9 +305,8 @@ fn choice(access: Access, candidates: &[Candidate<'_>]) -> Option<Claim> {
     };
     let trials = Point::count(Standing::MedianOf, "trial", best.1.values.len());
     let simplest = simplest.map(|one| point(Standing::Near, one));
-    let points = [point(Standing::Main, best), trials]
-        .into_iter()
-        .chain(simplest);
+    let points = [point(Standing::Main, best), trials].into_iter();
+    let points = points.chain(simplest);
     let cells: Vec<CellId> = candidates.iter().map(|one| id(one.0, one.1)).collect();
     Some(Claim {
         held: access,
@@ -327,9 +321,8 @@ fn effort(cell: &CellAnalysis) -> impl Ord + use<> {
     let trial = cell.cell.trial();
     let is_sequential = spec.shared(|trial| trial.pattern) == Some(Pattern::Seq);
     let default = CellSpec::default();
-    let others = SETTINGS
-        .iter()
-        .filter(|setting| !COMPARED.contains(&setting.name));
+    let others = SETTINGS.iter();
+    let others = others.filter(|setting| !COMPARED.contains(&setting.name));
     let changed = others.filter(|setting| setting.value(spec) != setting.value(&default));
     (
         !is_sequential,

@@ -374,9 +374,8 @@ fn other_volume(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option
 /// Number of requests in flight, if it is less than half of the requested one.
 fn few_in_flight(cell: &CellAnalysis) -> Option<WhyUntried> {
     let check = Check::InFlight;
-    let counts = cell
-        .concurrency
-        .and_then(|seen| Some((seen.in_flight?, seen.asked as f64)));
+    let counts = cell.concurrency;
+    let counts = counts.and_then(|seen| Some((seen.in_flight?, seen.asked as f64)));
     let Some((left, before)) = counts else {
         return Some(WhyUntried::Unchecked(check));
     };

@@ -14,6 +14,7 @@ use super::effect::{
 };
 use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis};
+use crate::curve::size;
 use crate::doubt::SideDoubts;
 use crate::in_threads;
 use crate::trial_values::distinct;
@@ -164,19 +165,13 @@ fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Option<Com
 
 /// Place of a level in the order of comparison: for most factors the order of definition.
 fn rank(cell: &CellAnalysis, factor: &str, level: &str) -> u64 {
-    let trial = cell.cell.trial();
     match factor {
         "pattern" => u64::from(level != "seq"),
         "sync" => {
             let policies = POLICIES.iter().map(SyncPolicy::to_string);
             policies.take_while(|policy| policy != level).count() as u64
         }
-        "skip" => trial.skip,
-        "threads" => trial.threads.into(),
-        "depth" => trial.depth.into(),
-        "ranks" => cell.ranks.as_ref().map_or(1, |ranks| ranks.ranks as u64),
-        "hosts" => cell.ranks.as_ref().map_or(1, |ranks| ranks.hosts as u64),
-        _ => 0,
+        _ => size(cell, factor),
     }
 }
 
@@ -394,7 +389,9 @@ pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
         let mut last: Vec<((&str, &str), String, OfRun<'_>)> = Vec::new();
         for (place, run) in alike {
             for cell in run.cells.iter().filter(|cell| is_plain(cell)) {
-                let place_of = target_of(run, cell);
+                // A path of the same name may be another disk.
+                let name = run.target_of(cell.cell.spec.target.as_ref());
+                let place_of = (name, run.storage.as_str());
                 let settings = settings_but(cell, &[TARGET]);
                 last.retain(|(target, own, _)| *target != place_of || *own != settings);
                 last.push((place_of, settings, (place, *run, cell)));
@@ -425,12 +422,6 @@ pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
 /// Whether a cell was measured, without groups or programs.
 fn is_plain(cell: &CellAnalysis) -> bool {
     !cell.values.is_empty() && !cell.cell.spec.has_groups() && !cell.cell.spec.runs_program()
-}
-
-/// Identity of a cell's target: its name, and its storage.
-fn target_of<'a>(run: &'a Analysis, cell: &'a CellAnalysis) -> (&'a str, &'a str) {
-    let name = run.target_of(cell.cell.spec.target.as_ref());
-    (name, &run.storage)
 }
 
 /// A cell with its run and the place of that.
@@ -479,9 +470,8 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
     let effects = pairs.iter().filter_map(|pair| {
         let ((base_run, _, base), (run, _, other)) = pair;
         let estimate = across_runs(base, other, confidence)?;
-        let held = varying
-            .iter()
-            .map(|setting| (setting.name.to_owned(), setting.get(&spec(pair))));
+        let held = varying.iter();
+        let held = held.map(|setting| (setting.name.to_owned(), setting.get(&spec(pair))));
         effect(
             response,
             (base, other),
@@ -496,9 +486,8 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
 
 /// The settings of a cell but for some, as text.
 pub(super) fn settings_but(cell: &CellAnalysis, but: &[&str]) -> String {
-    let own = SETTINGS
-        .iter()
-        .filter(|setting| !but.contains(&setting.name));
+    let own = SETTINGS.iter();
+    let own = own.filter(|setting| !but.contains(&setting.name));
     let values: Vec<String> = own.map(|setting| setting.get(&cell.cell.spec)).collect();
     values.join("\n")
 }

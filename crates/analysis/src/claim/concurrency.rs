@@ -178,9 +178,8 @@ pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Comparison> {
         alone.collect()
     };
     let all = analysis.cells.iter().filter(|cell| level(cell) == ALL);
-    let all: Vec<(&CellAnalysis, Vec<&CellAnalysis>)> = all
-        .filter_map(|whole| Some((whole, alone(whole)?)))
-        .collect();
+    let all = all.filter_map(|whole| Some((whole, alone(whole)?)));
+    let all: Vec<(&CellAnalysis, Vec<&CellAnalysis>)> = all.collect();
     let confidence = confidence(all.len());
     // `None` below six shared blocks.
     let effect = |(whole, alone): &(&CellAnalysis, Vec<&CellAnalysis>)| {
@@ -188,9 +187,8 @@ pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Comparison> {
         let parts: Vec<_> = alone.iter().map(|cell| cell.trials()).collect();
         let logs = log_ratios_to_sum(&parts, whole.trials());
         let estimate = of_blocks(&logs.into_values().collect::<Vec<f64>>(), confidence)?;
-        let against = alone
-            .iter()
-            .map(|cell| SideDoubts::of_cells(cell, whole, response));
+        let against = alone.iter();
+        let against = against.map(|cell| SideDoubts::of_cells(cell, whole, response));
         let against = SideDoubts::of_any(against.collect::<Vec<_>>().iter());
         let (difference, doubts) = judge(&estimate, MARGIN_UP, &against, response.more_is_better());
         let of_alone = alone.iter().map(|cell| median(cell));

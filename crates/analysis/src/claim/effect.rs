@@ -171,16 +171,15 @@ fn of_medians(
 ) -> Option<Estimate> {
     let (base_logs, other_logs) = (logarithms(base)?, logarithms(other)?);
     // Too few values for an exact interval can all lie in one of several groups.
-    let is_split = [&base_logs, &other_logs]
-        .into_iter()
-        .any(|logs| has_wide_gap(logs) || exact(logs, confidence).is_none());
+    let is_split = |logs: &[f64]| has_wide_gap(logs) || exact(logs, confidence).is_none();
+    let is_split = is_split(&base_logs) || is_split(&other_logs);
     // Takes the logarithm of the median shown: with an even number of values, the median of the logarithms differs.
     let of = |values: &[f64], logs: &[f64]| {
         let centre = median(values)?.ln();
         // What a table says of these values, and groups so unlike that only their logarithms have a gap.
-        let groups = two_groups(values)
-            .map(|groups| (groups.low_median.ln(), groups.high_median.ln()))
-            .or_else(|| two_levels(logs).map(|levels| (levels.low_median, levels.high_median)));
+        let groups = two_groups(values).map(|one| (one.low_median.ln(), one.high_median.ln()));
+        let by_logs = || two_levels(logs).map(|one| (one.low_median, one.high_median));
+        let groups = groups.or_else(by_logs);
         let narrow = || median_interval_interpolated(logs, confidence);
         let narrow = (!is_split).then(narrow).flatten();
         let narrow = narrow.map(|interval| (interval.low, interval.high));
@@ -413,11 +412,13 @@ pub(super) fn is_no_worse(estimate: &Estimate, against: &SideDoubts, more_is_bet
     let ratios = [
         estimate.interval, estimate.dependent_interval, estimate.groups,
     ];
+    let has_room = ratios
+        .into_iter()
+        .flatten()
+        .all(|ratios| room(ratios) >= 1.0);
     let turning = |size: f64| against.turning(Direction::of_sides(true), size);
-    let mut known = ratios.into_iter().flatten().map(room);
-    estimate
-        .interval
-        .is_some_and(|interval| known.all(|room| room >= 1.0) && turning(room(interval)).is_empty())
+    let interval = estimate.interval.filter(|_| has_room);
+    interval.is_some_and(|interval| turning(room(interval)).is_empty())
 }
 
 /// The conclusion from an estimate, and the doubts that could reverse it. Ratios from `1 / (1 + margin)` to `1 + margin` are
@@ -496,9 +497,8 @@ fn reversing(
         Difference::Lower => ratio >= 1.0,
         _ => other(ratio) != Difference::Equivalent,
     };
-    let split = estimate
-        .groups
-        .filter(|(low, high)| turned(*low) || turned(*high));
+    let split = estimate.groups;
+    let split = split.filter(|(low, high)| turned(*low) || turned(*high));
     doubts.extend(split.map(|(low, high)| Doubt {
         levels: Some([(low, low), (high, high)]),
         ..DoubtKind::TwoGroups.into()

@@ -42,13 +42,11 @@ pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Claim> {
     let pairs: usize = groups.values().map(|cells| 3 * sizes(cells).len()).sum();
     let confidence = confidence(pairs);
     let found = groups.iter().flat_map(|(held, cells)| {
-        let saturated = sizes(cells)
-            .into_iter()
-            .filter_map(|size| saturated(cells, size, confidence));
+        let sizes = sizes(cells).into_iter();
+        let saturated = sizes.filter_map(|size| saturated(cells, size, confidence));
         let saturated: Vec<Saturated<'_>> = saturated.collect();
-        [Response::Iops, Response::Throughput]
-            .into_iter()
-            .filter_map(move |of| limit(&saturated, of, (held, run), confidence))
+        let both = [Response::Iops, Response::Throughput].into_iter();
+        both.filter_map(move |of| limit(&saturated, of, (held, run), confidence))
     });
     found.collect()
 }
@@ -64,14 +62,10 @@ fn is_free(cell: &CellAnalysis) -> bool {
 /// IOPS.
 fn saturated<'a>(cells: &[&'a CellAnalysis], size: u64, confidence: f64) -> Option<Saturated<'a>> {
     let flight = |cell: &CellAnalysis| cell.cell.trial().in_flight_of_all();
-    let own = || {
-        cells
-            .iter()
-            .copied()
-            .filter(|cell| cell.cell.trial().bs == size)
-    };
-    let deepest = own().max_by_key(|cell| flight(cell))?;
-    let fewer = own().filter(|cell| flight(cell) * DEEPER_MIN <= flight(deepest));
+    let cells = cells.iter().copied();
+    let own = cells.filter(|cell| cell.cell.trial().bs == size);
+    let deepest = own.clone().max_by_key(|cell| flight(cell))?;
+    let fewer = own.filter(|cell| flight(cell) * DEEPER_MIN <= flight(deepest));
     let before = fewer.max_by_key(|cell| flight(cell))?;
     is_alike(before, deepest, Response::Iops, confidence).then_some(deepest)
 }
@@ -108,9 +102,8 @@ fn limit(
         let alike = others.take_while(|cell| is_alike(saturated[first], cell, of, confidence));
         &saturated[first..=first + alike.count()]
     };
-    let longest = (0..saturated.len())
-        .map(from)
-        .max_by_key(|cells| cells.len())?;
+    let longest = (0..saturated.len()).map(from);
+    let longest = longest.max_by_key(|cells| cells.len())?;
     let (first, last) = (longest.first()?, longest.last()?);
     let (kind, bytes): (_, fn(u64) -> f64) = match of {
         Response::Iops => (&kind::REQUEST_LIMIT, |_| 1.0),
@@ -145,9 +138,8 @@ pub(super) fn of_faults(analysis: &Analysis, run: usize) -> Option<Claim> {
     let most = slower.iter().min_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
     let median = |value| Point::main(Quantity::Of(analysis.response), value);
     let faults = |value| Point::new(Standing::Faults, Quantity::Count("page fault"), value);
-    let cost = most
-        .ns_per_fault
-        .map(|ns| Point::new(Standing::Cost, TIME, ns));
+    let cost = most.ns_per_fault;
+    let cost = cost.map(|ns| Point::new(Standing::Cost, TIME, ns));
     let numbers = [
         median(most.medians.1),
         median(most.medians.0),
@@ -172,12 +164,10 @@ pub(super) fn of_requests(analysis: &Analysis, run: usize) -> Vec<Claim> {
         let mb_s = model.bandwidth * 1e3;
         // Throughput is below half of the rate at all smaller sizes, and above it at all greater ones.
         let is_seen = |is_below: bool| {
-            let own = curve.points.iter();
-            let mut own = own
-                .filter(|point| ((point.size as f64) < model.n_half) == is_below)
-                .map(|point| (point.summary.median < mb_s / 2.0) == is_below)
-                .peekable();
-            own.peek().is_some() && own.all(|agrees| agrees)
+            let points = curve.points.iter();
+            let mut own = points.filter(|point| ((point.size as f64) < model.n_half) == is_below);
+            own.clone().next().is_some()
+                && own.all(|point| (point.summary.median < mb_s / 2.0) == is_below)
         };
         let half = (is_seen(true) && is_seen(false))
             .then(|| Point::new(Standing::Half, Quantity::Bytes, model.n_half));
@@ -186,10 +176,12 @@ pub(super) fn of_requests(analysis: &Analysis, run: usize) -> Vec<Claim> {
             Point::main(Quantity::Of(Response::Throughput), mb_s),
             Point::main(Quantity::Share, model.relative_error_max),
         ];
-        let is_own = |cell: &CellAnalysis| {
-            let mut points = curve.points.iter();
-            points.any(|point| point.cell.cell.id == cell.cell.id)
-        };
+        let ids: Vec<i64> = curve
+            .points
+            .iter()
+            .map(|point| point.cell.cell.id)
+            .collect();
+        let is_own = |cell: &CellAnalysis| ids.contains(&cell.cell.id);
         let claim = Claim::of_run(&kind::REQUEST_COST, (analysis, run), is_own);
         let first = curve.points.first()?;
         Some(Claim {

@@ -17,18 +17,15 @@ impl Claim {
 
     /// Whether it compares targets and shows nothing of them: neither a difference, nor equivalence, nor how large a difference can be.
     pub fn is_undecided(&self) -> bool {
-        let told = [Difference::Equivalent, Difference::NotFound];
-        self.compares_targets()
-            && self.comparison().is_some_and(|found| {
-                found.shown().next().is_none()
-                    && told.into_iter().all(|one| found.of(one).next().is_none())
-            })
+        let is_open = |one: &Effect| one.difference == Difference::CannotTell;
+        let found = self.comparison().filter(|_| self.compares_targets());
+        found.is_some_and(|found| found.effects.iter().all(is_open))
     }
 
     /// Whether it compares targets. A user gives several targets for no other reason.
     pub fn compares_targets(&self) -> bool {
-        self.comparison()
-            .is_some_and(|found| found.contrast.topic() == TARGET)
+        let found = self.comparison();
+        found.is_some_and(|found| found.contrast.topic() == TARGET)
     }
 
     /// How near it is to what was asked; of claims of its role those with the least stand first.
@@ -44,12 +41,12 @@ impl Claim {
     /// interval. Claims without a ratio have 0 and keep their order.
     pub fn size(&self) -> f64 {
         let effects = self.comparison().into_iter().flat_map(Comparison::shown);
-        let worse = self.of(Standing::Worse);
-        let worse = worse.filter_map(|point| Some(point.ratio?.size()));
-        let sizes = effects.map(Effect::size).chain(worse);
-        sizes
-            .chain(self.ratio.map(|ratio| ratio.size()))
-            .fold(0.0, f64::max)
+        let worse = self.of(Standing::Worse).filter_map(|point| point.ratio);
+        let ratios = effects
+            .map(|effect| effect.estimate)
+            .chain(worse)
+            .chain(self.ratio);
+        ratios.map(|ratio| ratio.size()).fold(0.0, f64::max)
     }
 
     /// Key of the kind of a claim: its name, and the factor or the suspect that it is about.
@@ -104,9 +101,8 @@ impl Comparison {
 
     /// Effects with this conclusion.
     pub fn of(&self, difference: Difference) -> impl DoubleEndedIterator<Item = &Effect> {
-        self.effects
-            .iter()
-            .filter(move |one| one.difference == difference)
+        let all = self.effects.iter();
+        all.filter(move |one| one.difference == difference)
     }
 
     /// Whether it is what its cells were measured for: several targets, or groups at once and alone. An open one is an answer too.
@@ -154,9 +150,9 @@ pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
     // Of the curves of a run, the one on which the size matters most.
     let mut seen: Vec<Vec<usize>> = Vec::new();
     news.retain(|claim| {
-        let runs = claim.runs();
-        let is_first = claim.role() != Role::BestInSettings || !seen.contains(&runs);
-        seen.extend((claim.role() == Role::BestInSettings).then_some(runs));
+        let own = (claim.role() == Role::BestInSettings).then(|| claim.runs());
+        let is_first = own.as_ref().is_none_or(|runs| !seen.contains(runs));
+        seen.extend(own);
         is_first
     });
     (news, nothing)

@@ -282,9 +282,8 @@ fn longest(
         (interval.0 > LONG * (1.0 + f64::EPSILON.sqrt())).then_some((ratio, interval))
     };
     let judged = measured().filter(|cell| is_judged(cell) && counts(cell));
-    let all: Vec<_> = judged
-        .filter_map(|cell| Some((cell, long(cell)?)))
-        .collect();
+    let all = judged.filter_map(|cell| Some((cell, long(cell)?)));
+    let all: Vec<_> = all.collect();
     let (cell, (ratio, interval)) = all.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
     let latency = cell.latency?;
     let quantile = |of, ns| Point::main(Quantity::Of(of), ns);

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::kind::Role;
 use super::{Claim, Payload, kind};
-use crate::analysis::{Analysis, CellAnalysis, RoundsEnd, SteadyAnalysis, TrackedOf};
+use crate::analysis::{Analysis, CellAnalysis, DoubtKind, RoundsEnd, SteadyAnalysis, TrackedOf};
 
 /// Rounds that were repeated until the last of them were steady, or none remained.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -55,7 +55,10 @@ impl RoundsDoubts {
             written: steady.overwritten.filter(|times| *times < 1.0),
             changing: shifts.filter(|shift| tracked(shift.cell)).count(),
             cached: count(|cell| cell.disturbance.left_in_storage_cache().is_some()),
-            disturbed: count(CellAnalysis::is_disturbed_awake),
+            disturbed: count(|cell| {
+                let mut flags = cell.flags.iter();
+                flags.any(|flag| flag.disturbs() && *flag != DoubtKind::Suspended)
+            }),
             suspended: count(CellAnalysis::is_suspended),
         }
     }

@@ -48,9 +48,8 @@ pub fn signs(run: &Analysis, phenomenon: &Phenomenon) -> Signs {
     };
     let of = |of: &dyn Fn(&CellAnalysis) -> Option<f64>| of(better).zip(of(worse));
     let in_flight = worse.cell.trial().in_flight_of_all() as f64;
-    let time = worse
-        .median(Response::Iops)
-        .map(|iops| 1e9 * in_flight / iops);
+    let time = worse.median(Response::Iops);
+    let time = time.map(|iops| 1e9 * in_flight / iops);
     Signs {
         page_faults: sign(of_bytes(&faults_of_request), Some(FAULTS)),
         device_ios: sign(
@@ -120,11 +119,8 @@ pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
     });
     let by_itself = fell(run, &own);
     // A trial that begins slow starts from a new state, and is not a fall.
-    let within = timeline
-        .within
-        .iter()
-        .filter(is_own)
-        .map(TrialShift::factor);
+    let within = timeline.within.iter().filter(is_own);
+    let within = within.map(TrialShift::factor);
     let falls = over_run.chain(within.filter(|factor| *factor < 1.0));
     let fell = falls.map(|factor| 1.0 / factor).chain(by_itself);
     let most = fell.max_by(f64::total_cmp);
@@ -147,9 +143,8 @@ pub(super) fn fell(run: &Analysis, cells: &[i64]) -> Option<f64> {
     };
     let drifting = drifting_cells(run).into_iter();
     let own = drifting.filter(|cell| cells.contains(&cell.cell.id));
-    let falls = own
-        .filter_map(of_cell)
-        .filter(|factor| *factor >= FACTOR_MIN);
+    let falls = own.filter_map(of_cell);
+    let falls = falls.filter(|factor| *factor >= FACTOR_MIN);
     falls.max_by(f64::total_cmp)
 }
 
@@ -171,9 +166,8 @@ pub fn overhead(run: &AnalysedRun, phenomenon: &Phenomenon) -> Overhead {
     let samples = &run.record().samples;
     let most = |cells: &mut dyn Iterator<Item = i64>, of: &dyn Fn(&Sample) -> Option<u64>| {
         let mean_of = |cell: i64| {
-            let own = samples
-                .iter()
-                .filter(|sample| sample.cell == cell && sample.ok);
+            let own = samples.iter();
+            let own = own.filter(|sample| sample.cell == cell && sample.ok);
             let values: Vec<f64> = own.filter_map(of).map(|ns| ns as f64).collect();
             mean(&values)
         };

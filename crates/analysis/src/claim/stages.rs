@@ -76,9 +76,8 @@ pub(super) fn time_by_layer(analysis: &Analysis, run: usize) -> impl Iterator<It
     let traced: Vec<(&CellAnalysis, &CellStages)> = cells
         .filter_map(|cell| Some((cell, cell.stages.as_ref()?)))
         .collect();
-    let with_syncs = traced
-        .iter()
-        .filter(|(_, stages)| stages.least(Timed::Syncs) > 0);
+    let with_syncs = traced.iter();
+    let with_syncs = with_syncs.filter(|(_, stages)| stages.least(Timed::Syncs) > 0);
     // Each cell has two statements.
     let confidence = confidence(2 * (traced.len() + with_syncs.count()));
     let kinds = [&kind::TIME_BY_LAYER, &kind::SYNCS_BY_LAYER];

@@ -225,9 +225,8 @@ fn further(
     confidence: f64,
 ) -> Option<Further> {
     let estimate = cell.estimate?;
-    let there = estimate
-        .blocks
-        .unwrap_or(pair.base.len().min(pair.new.len()));
+    let there = estimate.blocks;
+    let there = there.unwrap_or(pair.base.len().min(pair.new.len()));
     let sd = spreads(&estimate, pair)?;
     let shift = estimate.ratio.ln();
     let wanted = match is_inside(estimate.ratio, terms.margin) {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use iolab_workload::{Error, Result};
 
-use super::Pair;
 use super::difference::{Difference, DiffersIn, SideValue};
+use super::{Comparison, Pair};
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::claim::effect::log_ratios;
@@ -40,13 +40,10 @@ impl<'a> RunSide<'a> {
 /// Two sides, matched.
 pub(crate) struct Matched<'a> {
     pub(crate) response: Response,
-    pub(crate) factors: Vec<String>,
     /// The cells of both sides, in the order of the base.
     pub(crate) cells: Vec<MatchedCell<'a>>,
-    pub(crate) only_base: Vec<String>,
-    pub(crate) only_new: Vec<String>,
-    pub(crate) without_requests: Vec<String>,
-    pub(crate) differences: Vec<Difference>,
+    /// The comparison before its cells are compared, without names and parameters.
+    pub(crate) compared: Comparison,
 }
 
 /// A cell of both sides: its levels, and the cell of each run, where it has one.
@@ -58,7 +55,6 @@ pub(crate) struct MatchedCell<'a> {
 
 /// Runs with the cells of each.
 pub struct Side<'a> {
-    runs: Vec<RunSide<'a>>,
     cells: Vec<Vec<Keyed<'a>>>,
 }
 
@@ -71,7 +67,6 @@ impl<'a> Side<'a> {
     pub fn new(runs: &[RunSide<'a>], factors: &[String]) -> Result<Self> {
         let cells = runs.iter().map(|run| keyed(*run, factors));
         Ok(Self {
-            runs: runs.to_vec(),
             cells: cells.collect::<Result<_>>()?,
         })
     }
@@ -118,6 +113,11 @@ pub(crate) fn match_sides<'a>(base: &[RunSide<'a>], new: &[RunSide<'a>]) -> Resu
     let factors = common_factors(&all);
     let held = all.iter().find_map(|side| side.held);
     let held = held.map(|(factor, _)| factor);
+    // The last base run and the first new run are closest in time.
+    let mut differences = match (base.last(), new.first()) {
+        (Some(before), Some(after)) => run_differences(before.run.record(), after.run.record()),
+        _ => Vec::new(),
+    };
     let (base, new) = (Side::new(base, &factors)?, Side::new(new, &factors)?);
     let (of_base, of_new) = (base.levels(), new.levels());
     let alone = |all: &[&Vec<String>], other: &[&Vec<String>]| -> Vec<String> {
@@ -133,12 +133,8 @@ pub(crate) fn match_sides<'a>(base: &[RunSide<'a>], new: &[RunSide<'a>]) -> Resu
     let mut cells: Vec<MatchedCell<'_>> = both.collect();
     let matched = cells.len();
     cells.retain(|cell| {
-        let mut specs = cell
-            .base
-            .iter()
-            .chain(&cell.new)
-            .flatten()
-            .map(|own| &own.cell.spec);
+        let specs = cell.base.iter().chain(&cell.new).flatten();
+        let mut specs = specs.map(|own| &own.cell.spec);
         let first = specs.next();
         specs.all(|spec| first.is_some_and(|first| first.is_comparable(spec)))
     });
@@ -161,23 +157,22 @@ pub(crate) fn match_sides<'a>(base: &[RunSide<'a>], new: &[RunSide<'a>]) -> Resu
         let mut varied = factors.iter().map(String::as_str).chain(held);
         varied.any(|factor| is_of(factor, name))
     };
-    // The last base run and the first new run are closest in time.
-    let mut differences = match (base.runs.last(), new.runs.first()) {
-        (Some(before), Some(after)) => run_differences(before.run.record(), after.run.record()),
-        _ => Vec::new(),
-    };
-    let pairs = cells
-        .iter()
-        .filter_map(|cell| Some(((*cell.base.last()?)?, (*cell.new.first()?)?)));
+    let pairs = cells.iter();
+    let pairs = pairs.filter_map(|cell| Some(((*cell.base.last()?)?, (*cell.new.first()?)?)));
     differences.extend(setting_differences(&pairs.collect::<Vec<_>>(), expected));
-    Ok(Matched {
-        response,
+    let compared = Comparison {
+        response: Some(response),
         only_base: alone(&of_base, &of_new),
         only_new: alone(&of_new, &of_base),
         without_requests,
         differences,
-        cells,
         factors,
+        ..Comparison::default()
+    };
+    Ok(Matched {
+        response,
+        cells,
+        compared,
     })
 }
 

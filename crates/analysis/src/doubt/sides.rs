@@ -192,9 +192,8 @@ fn foreign(
         let served = cell.served.as_ref();
         served.map(|served| served.unanimous().unwrap_or(ServedBy::Mixed))
     };
-    let differ = base
-        .iter()
-        .all(|cell| new.iter().all(|other| verdict(cell) != verdict(other)));
+    let mut differ = base.iter();
+    let differ = differ.all(|cell| new.iter().all(|other| verdict(cell) != verdict(other)));
     let reasons = |side: &[&CellAnalysis]| {
         let not_as_asked =
             |cell: &&&CellAnalysis| !cell.cell.spec.runs_program() && !cell.is_as_asked();
@@ -274,11 +273,9 @@ pub(super) fn disturbances(around: &CellDisturbance) -> impl Iterator<Item = Dou
 
 /// All doubts about the trials of a cell.
 pub fn of_cell(cell: &CellAnalysis) -> Vec<Doubt> {
-    let is_by_itself = |what: &DoubtKind| {
-        let is_known = what.class() == DoubtClass::Source || what.class() == DoubtClass::Others;
-        !is_known && *what != DoubtKind::Suspended
-    };
-    let flags = cell.flags.iter().copied().filter(is_by_itself);
+    let known = [DoubtClass::Source, DoubtClass::Others];
+    let is_known = |what: DoubtKind| known.contains(&what.class()) || what == DoubtKind::Suspended;
+    let flags = cell.flags.iter().copied().filter(|what| !is_known(*what));
     let flags = flags.map(|what| Doubt {
         extent: what.extent(&cell.disturbance),
         ..Doubt::from(what)

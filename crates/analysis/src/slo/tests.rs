@@ -229,7 +229,7 @@ fn search_ends_if_all_or_no_rates_hold() {
     for (kept, ends) in [(true, (Some(1000), None)), (false, (None, Some(10)))] {
         let mut search = Search::new(100, 10, 1000, 1);
         let mut visits = 0;
-        while let Some(_) = search.step() {
+        while search.step().is_some() {
             search.visited(kept);
             visits += 1;
             assert!(visits < 500);
@@ -351,7 +351,7 @@ fn holding_and_failing_rates_are_both_shown() {
     assert!(asked.last().is_some_and(|rate| *rate >= 4000), "{asked:?}");
     // If no rate fails, the search does not ask for one that does.
     let mut search = Search::new(100, 10, 1000, 1);
-    while let Some(_) = search.step() {
+    while search.step().is_some() {
         search.visited(true);
     }
     assert!(

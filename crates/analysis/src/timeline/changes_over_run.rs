@@ -140,9 +140,8 @@ fn shift(
     let both: Vec<(i64, f64, f64)> = both.collect();
     let ratios = both.iter().map(|(_, before, after)| after / before);
     let ratios: Vec<f64> = ratios.collect();
-    let fastest = both
-        .iter()
-        .max_by(|a, b| f64::max(a.1, a.2).total_cmp(&f64::max(b.1, b.2)))?;
+    let fastest = both.iter();
+    let fastest = fastest.max_by(|a, b| f64::max(a.1, a.2).total_cmp(&f64::max(b.1, b.2)))?;
     let at = place(before, after, moments)?;
     let of_fastest =
         |trials: &[Trial<'_>]| trials.iter().filter(|t| t.sample.cell == fastest.0).count();

@@ -34,9 +34,8 @@ impl Reading<'_> {
         let below = self.observed.devices.iter().flat_map(|one| &one.disks);
         let names: BTreeSet<&str> = below.chain(&devices).map(String::as_str).collect();
         let disks = self.observed.disks.iter();
-        let own: Vec<&DiskTraffic> = disks
-            .filter(|disk| names.contains(disk.name.as_str()))
-            .collect();
+        let own = disks.filter(|disk| names.contains(disk.name.as_str()));
+        let own: Vec<&DiskTraffic> = own.collect();
         let is_disk = |name: &String| own.iter().any(|disk| disk.name == *name);
         let are_disks = devices.iter().all(is_disk);
         (own, are_disks)

@@ -132,23 +132,15 @@ impl Reading<'_> {
         let own = self.observed.devices.iter().filter(counts);
         let passes = self.observed.devices.iter();
         let passes = passes.filter(|one| !one.in_file && !counts(one));
-        let below: BTreeSet<&str> = passes
-            .flat_map(|one| one.disks.iter().map(String::as_str))
-            .collect();
-        let only = self.only_disk().map(|only| only.name.as_str());
-        let names: BTreeSet<&str> = own
-            .map(|one| one.name.as_str())
-            .chain(below)
-            .chain(only)
-            .collect();
-        let flushes = |name: &str| self.of_disk(name).map_or(0, |stat| stat.flush_ios);
+        let below = passes.flat_map(|one| &one.disks);
+        let only = self.only_disk().map(|only| &only.name);
+        let names: BTreeSet<&String> = own.map(|one| &one.name).chain(below).chain(only).collect();
+        let flushes = |name: &String| self.of_disk(name).map_or(0, |stat| stat.flush_ios);
         let disks = names.into_iter().filter(|name| flushes(name) > 0);
-        let disks: Vec<String> = disks.map(str::to_owned).collect();
+        let disks: Vec<String> = disks.cloned().collect();
         let in_question = self.devices();
         Some(Flushes {
-            completed: disks
-                .iter()
-                .fold(0, |sum: u64, name| sum.saturating_add(flushes(name))),
+            completed: disks.iter().map(flushes).fold(0, u64::saturating_add),
             are_in_question: disks.iter().all(|name| in_question.contains(name)),
             disks,
         })

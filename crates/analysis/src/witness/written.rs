@@ -188,9 +188,8 @@ impl Reading<'_> {
         let by_others = by_others.map_or(0, |((_, written), before)| {
             once.saturating_sub(written).saturating_sub(before)
         });
-        let least = by_others
-            .max(self.written_back())
-            .max(self.counted(Transfer::Write, dirtied).0);
+        let least = by_others.max(self.written_back());
+        let least = least.max(self.counted(Transfer::Write, dirtied).0);
         Some(Bounds::between(least, most))
     }
 

@@ -93,8 +93,9 @@ fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> 
     let tries_cpu = tried.clone().any(|suspect| CPU.contains(&suspect));
     let tries_source = tried.any(is_the_source);
     doubts.retain(|doubt| {
-        !(tries_cpu && doubt.what == DoubtKind::CpuContended)
-            && !(tries_source && doubt.what.class() == DoubtClass::Source)
+        let is_of_cpu = doubt.what == DoubtKind::CpuContended;
+        let is_of_source = doubt.what.class() == DoubtClass::Source;
+        !(tries_cpu && is_of_cpu || tries_source && is_of_source)
     });
     doubts
 }

@@ -66,9 +66,8 @@ impl<'a> Variants<'a> {
     /// block by block.
     pub(super) fn share(&self, part: &Deviations, whole: &Deviations) -> Option<Share> {
         let rest = |share: f64| -> Vec<f64> {
-            let both = part
-                .iter()
-                .filter_map(|(block, own)| Some((own, whole.get(block)?)));
+            let both = part.iter();
+            let both = both.filter_map(|(block, own)| Some((own, whole.get(block)?)));
             both.map(|(part, whole)| part - share * whole).collect()
         };
         let test = |share: f64| signed_rank(&rest(share), 1.0 - ALPHA);
@@ -99,9 +98,8 @@ fn bisect(holds: &dyn Fn(f64) -> bool) -> f64 {
 
 /// The part that disappears between two variants, in the blocks that both share.
 pub(super) fn differences(with: &Deviations, without: &Deviations) -> Deviations {
-    let both = with
-        .iter()
-        .filter_map(|(block, value)| Some((*block, value - without.get(block)?)));
+    let both = with.iter();
+    let both = both.filter_map(|(block, value)| Some((*block, value - without.get(block)?)));
     both.collect()
 }
 

@@ -50,9 +50,10 @@ pub(super) fn judge(
     let is_there = again == Again::Reproduced;
     let all: Vec<&String> = inquiry.tried.iter().collect();
     // If one of them was not removed, the part that remains without all is unknown.
-    let unexplained = (is_there && !all.is_empty() && unchecked.is_empty())
-        .then(|| variants.share(&variants.of(&all), &variants.of::<&str>(&[])))
-        .flatten();
+    let unexplained = match is_there && !all.is_empty() && unchecked.is_empty() {
+        true => variants.share(&variants.of(&all), &variants.of::<&str>(&[])),
+        false => None,
+    };
     let mut reproduction = Reproduction {
         phenomenon: inquiry.phenomenon.clone(),
         seen: inquiry.seen,
@@ -76,9 +77,8 @@ pub(super) fn judge(
         ..Suspected::default()
     });
     found.extend(untried.map(|one| (CauseVerdict::NotTried, one)));
-    let joint = found
-        .iter()
-        .filter(|(verdict, _)| *verdict == CauseVerdict::Joint);
+    let joint = found.iter();
+    let joint = joint.filter(|(verdict, _)| *verdict == CauseVerdict::Joint);
     let joint: Vec<String> = joint.map(|(_, one)| one.suspect.clone()).collect();
     let without_joint = variants.alone_or_all(joint.iter().collect());
     withhold(&mut found, unchecked);
@@ -227,9 +227,8 @@ impl Variants<'_> {
         let is_enough: Vec<bool> = removals.iter().map(|[_, only]| shown(only)).collect();
         let all_gone = self.removal(&whole, &nothing);
         let all_gone = all_gone.is_some_and(|one| one.p <= ALPHA && one.test.centre > CAUSE * size);
-        let hidden: Vec<usize> = (0..tried.len())
-            .filter(|place| is_enough[*place] && !is_needed[*place])
-            .collect();
+        let is_hidden = |place: &usize| is_enough[*place] && !is_needed[*place];
+        let hidden: Vec<usize> = (0..tried.len()).filter(is_hidden).collect();
         let none_shown = !is_needed.iter().chain(&is_enough).any(|shown| *shown);
         // A suspect that is needed and does not suffice needs another one. If no other suspect shows, some of
         // them are interchangeable.
@@ -261,9 +260,8 @@ impl Variants<'_> {
         };
         let verdicts: Vec<CauseVerdict> = (0..tried.len()).map(verdict).collect();
         let places = verdicts.iter().enumerate();
-        let joint = places
-            .clone()
-            .filter(|(_, one)| **one == CauseVerdict::Joint);
+        let joint = places.clone();
+        let joint = joint.filter(|(_, one)| **one == CauseVerdict::Joint);
         let joint: Vec<&String> = joint.map(|(place, _)| &tried[place]).collect();
         let taken = self.alone_or_all(joint.clone());
         let (with_others, without_joint) = (taken.len() > joint.len(), self.of(&taken));
@@ -276,15 +274,14 @@ impl Variants<'_> {
                     _ if by_itself => differences(&self.of(&self.others(suspect)), &nothing),
                     _ => differences(&whole, &self.of(&[suspect])),
                 };
-                let needed = (*verdict == CauseVerdict::CannotTell)
-                    .then(|| blocks_needed(&removals[place], least))
-                    .flatten();
+                let is_open = *verdict == CauseVerdict::CannotTell;
+                let removals = Some(&removals[place]).filter(|_| is_open);
                 let suspected = Suspected {
                     suspect: suspect.clone(),
                     share: self.share(&gone, &whole),
                     by_itself: by_itself && *verdict == CauseVerdict::Contributes,
                     with_others: with_others && *verdict == CauseVerdict::Joint,
-                    blocks_needed: needed,
+                    blocks_needed: removals.and_then(|own| blocks_needed(own, least)),
                     ..Suspected::default()
                 };
                 (*verdict, suspected)
