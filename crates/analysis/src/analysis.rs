@@ -26,6 +26,7 @@ pub use trials::{CellDrives, CellServed, MeasuredTarget};
 use iolab_stats::{Summary, median, summary};
 use iolab_workload::names::TargetName;
 use iolab_workload::trial::{Backend, CacheState};
+use std::collections::BTreeSet;
 
 use trials::order_by_size;
 use trials::{Trials, judge, summaries};
@@ -40,8 +41,7 @@ use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::KEYS;
 use iolab_record::{
-    Cell, Ended, ExperimentRecord, LatencySummary, RunRecord, RunStatus, Sample, ServedBy,
-    ShownLatency, TargetKind,
+    Cell, Ended, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, ShownLatency, TargetKind,
 };
 
 /// Fewest requests of a trial whose 99th percentile is reported: with fewer, its 95 % interval has no upper end (see
@@ -156,6 +156,7 @@ impl CellAnalysis {
         let report = self.rate_report.as_ref();
         report.is_some_and(|report| report.not_held == 0)
     }
+
     /// Whether a requested rate decides throughput and IOPS: all workers have one, and no trial missed it.
     pub fn is_paced(&self) -> bool {
         match self.groups.as_slice() {
@@ -168,12 +169,14 @@ impl CellAnalysis {
 
     /// Whether every measured trial was served by the device.
     pub fn is_device(&self) -> bool {
-        self.served.as_ref().is_some_and(CellServed::is_device)
+        self.served.as_ref().and_then(CellServed::unanimous) == Some(ServedBy::Device)
     }
 
     /// Whether every measured trial was served by the target, a device or a model, or there is no source to ask for.
     pub fn is_target(&self) -> bool {
-        self.served.as_ref().is_none_or(CellServed::is_target)
+        let target = [Some(ServedBy::Device), Some(ServedBy::Model)];
+        let served = self.served.as_ref();
+        served.is_none_or(|served| target.contains(&served.unanimous()))
     }
 
     /// The origin of its bytes, if it is known for these bytes alone; `None` for one of several groups.
@@ -189,6 +192,11 @@ impl CellAnalysis {
     /// Whether the machine or iolab was suspended during a trial.
     pub fn is_suspended(&self) -> bool {
         self.disturbance.slept().is_some()
+    }
+
+    /// Its requests per second, and the block of each trial.
+    pub(crate) fn iops_trials(&self) -> (&[f64], &[u32]) {
+        (&self.iops_values, &self.iops_blocks)
     }
 
     /// The values of its response, and the block of each trial.
@@ -325,7 +333,10 @@ pub(crate) fn analyse_timed(
     let steady =
         experiment.and_then(|experiment| SteadyAnalysis::of(record, experiment, context.timed));
     let environment = &record.environment;
+    // Further targets may have other queues.
+    let is_only = record.further_targets.is_empty();
     let requests_max = environment.get(&KEYS.device_requests_max);
+    let requests_max = requests_max.filter(|count| *count > 0 && is_only);
     Analysis {
         standard: experiment.and_then(|experiment| {
             StandardFollowed::of_run(record, experiment, steady.as_ref(), &cells)
@@ -344,15 +355,12 @@ pub(crate) fn analyse_timed(
         target: record.target_text(),
         targets: trials::all(record),
         target_kind: record.run.target_kind,
-        storage: trials::storage(record),
+        storage: [record.run.target_kind.name(), " ", &record.storage_of(0)].concat(),
         model: (record.run.target_kind == TargetKind::Model)
             .then(|| environment.get(&KEYS.model_title).unwrap_or_default()),
         seed: record.run.seed,
         machine_thresholds: machine_thresholds(&record.environment),
-        // Further targets may have other queues.
-        requests_max: requests_max
-            .filter(|count| *count > 0 && record.further_targets.is_empty())
-            .map(|count| count as f64),
+        requests_max: requests_max.map(|count| count as f64),
         cells,
         timeline: Timeline::of(record, &crate::disturbance::of_trials(record)),
         steady,
@@ -383,6 +391,7 @@ struct Context<'a> {
 impl<'a> Context<'a> {
     /// Context of a run, with its definition if that can be read.
     fn of(record: &'a RunRecord, definition: Option<&Experiment>, timed: ShownLatency) -> Self {
+        let hosts: BTreeSet<u32> = record.ranks.iter().map(|rank| rank.host).collect();
         Self {
             record,
             timed,
@@ -390,14 +399,12 @@ impl<'a> Context<'a> {
                 .is_none_or(|experiment| experiment.design.seeks_precision()),
             caps_writes: definition.is_some_and(|experiment| experiment.design.writes.is_some()),
             cpus: Surroundings::of(&record.environment).cpus,
-            hosts: groups::hosts(record),
+            hosts: u32::try_from(hosts.len()).unwrap_or(u32::MAX).max(1),
         }
     }
-    fn experiment(&self) -> &'a ExperimentRecord {
-        &self.record.experiment
-    }
+
     fn trials_min(&self) -> usize {
-        self.experiment().trials_min as usize
+        self.record.experiment.trials_min as usize
     }
 
     fn cell(
@@ -425,7 +432,8 @@ impl<'a> Context<'a> {
             }
         }
         let step_ns = self.record.run.clock_resolution_ns;
-        let shown = self.experiment().response;
+        let peer = ok.last().filter(|_| is_peer(cell));
+        let shown = self.record.experiment.response;
         let (measured, blocks) = values[shown].clone();
         let (iops_values, iops_blocks) = values[Response::Iops].clone();
         let of = values.map(|(values, _)| summary(&values));
@@ -465,7 +473,7 @@ impl<'a> Context<'a> {
             clock_resolution_ns: step_ns.filter(|_| !is_peer(cell)),
             precision: response.as_ref().and_then(Summary::precision),
             gap: gap.map(str::to_owned),
-            peer_command: peer_command(cell, &ok),
+            peer_command: peer.map(|last| last.command().unwrap_or_default()),
             flags: Vec::new(),
             groups: Vec::new(),
             ranks: None,
@@ -479,12 +487,6 @@ fn tail(sample: &Sample, timed: ShownLatency) -> Option<f64> {
     let latency = direction.waited()?;
     (direction.requests >= TAIL_REQUESTS_MIN && latency.p50_ns > 0)
         .then(|| latency.p99_ns as f64 / latency.p50_ns as f64)
-}
-
-/// Version and command of a peer's last trial.
-fn peer_command(cell: &Cell, ok: &[&Sample]) -> Option<String> {
-    let last = ok.last().filter(|_| is_peer(cell))?;
-    Some(last.command().unwrap_or_default())
 }
 
 fn is_peer(cell: &Cell) -> bool {

@@ -170,11 +170,9 @@ pub fn finer_sizes(analysis: &Analysis, finer: u32, unit: u64) -> Vec<u64> {
     for bend in Bends::of(analysis).iter() {
         gaps.want(bend.size, finer);
     }
-    for best in curves
-        .iter()
-        .filter_map(|curve| curve.best(analysis.response))
-    {
-        gaps.want(best.size as f64, finer);
+    let best = |curve: &Curve<'_>| Some(curve.best(analysis.response)?.size);
+    for size in curves.iter().filter_map(best) {
+        gaps.want(size as f64, finer);
     }
     gaps.sizes(unit.max(1))
 }

@@ -286,7 +286,7 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     all.extend(comparisons(run, place).into_iter().map(Claim::from));
     all.extend(best_of_curves(run, place));
     all.extend(change::changes(run, place));
-    all.extend(phenomenon::long_tail(run, place));
+    all.extend(phenomenon::longest(run, place, |_| true));
     all.extend(stages::throttled(run, place));
     all.extend(stages::amplifications(run, place));
     all.extend(stages::time_by_layer(run, place));

@@ -23,7 +23,6 @@ use iolab_workload::{json, named};
 pub use difference::{Difference, DiffersIn, SideValue};
 pub use judge::CellVerdict;
 pub use levels::{PEER_MARGIN, with_peers};
-pub(crate) use matching::Matched;
 pub use matching::RunSide;
 
 use iolab_plan::experiment::trials_to_compare;
@@ -117,13 +116,6 @@ pub enum ReplicationUnit {
     SameSamples,
     /// The medians of several runs.
     Runs,
-}
-
-impl Criteria {
-    /// The test whose p values are adjusted over all cells.
-    pub fn first_test(&self) -> HypothesisTest {
-        self.tests.first().copied().unwrap_or(HypothesisTest::Welch)
-    }
 }
 
 /// One cell of both sides before it is judged: the values of the measured trials, in the order of time.
@@ -224,14 +216,9 @@ impl CellComparison {
         }
     }
 
-    /// The result of one of the tests that were asked for.
-    pub fn test(&self, test: HypothesisTest) -> Option<&TestResult> {
-        self.tests.iter().find(|result| result.test == test)
-    }
-
-    /// The unadjusted p value of one test.
+    /// The unadjusted p value of one of the tests that were asked for.
     pub fn p(&self, test: HypothesisTest) -> Option<f64> {
-        self.test(test)?.p
+        self.tests.iter().find(|result| result.test == test)?.p
     }
 
     /// Whether the bytes of the sides have different origins.
@@ -345,9 +332,8 @@ impl Comparison {
             better: matched.response.into(),
             ..terms
         };
-        let overall = (pairs.len() > 1)
-            .then(|| judge::compare(&[together], &terms, unit).pop())
-            .flatten();
+        let overall = judge::compare(&[together], &terms, unit).pop();
+        let overall = overall.filter(|_| pairs.len() > 1);
         let rounds = |side: &RunSide<'_>, are: fn(&SteadyAnalysis) -> bool| {
             side.run.analysis().steady.as_ref().is_some_and(are)
         };
@@ -356,10 +342,11 @@ impl Comparison {
             let sides = sides.filter(|(_, side)| is_named(side));
             sides.map(|(name, _)| name.name.clone()).collect()
         };
+        let sides = [base, new];
         // Levels of one run are not separate files.
         let lacks = |side: &RunSide<'_>| !is_one_run && !side.run.analysis().has_definition;
         Ok(Self {
-            is_of_rounds: [base, new]
+            is_of_rounds: sides
                 .iter()
                 .any(|side| rounds(side, SteadyAnalysis::is_of_cells)),
             undefined: named(&lacks),
@@ -368,22 +355,11 @@ impl Comparison {
             cells: judge::compare(&pairs, &terms, unit),
             unit,
             overall: overall.filter(|all| all.estimate.is_some()),
-            ..Self::of_matched(names, matched, terms)
-        })
-    }
-
-    /// Two sides that were matched, before their cells are compared.
-    pub(crate) fn of_matched(
-        [base, new]: [SideName; 2],
-        matched: Matched<'_>,
-        terms: Criteria,
-    ) -> Self {
-        Self {
-            base,
-            new,
+            base: names[0].clone(),
+            new: names[1].clone(),
             terms,
             ..matched.compared
-        }
+        })
     }
 
     /// Compares two series of numbers.

@@ -32,9 +32,9 @@ pub fn command_to_finish<'a>(
 ) -> Option<String> {
     let runs = runs.into_iter();
     let kept = runs.filter(|(record, _)| record.run.target_kind.is_resumable());
-    let (needed, mut files): (Vec<_>, Vec<_>) = kept
-        .map(|(record, file)| ((NeededConsent::of(record), record.ranks.len()), file))
-        .unzip();
+    let needed = |record: &RunRecord| (NeededConsent::of(record), record.ranks.len());
+    let kept = kept.map(|(record, file)| (needed(record), file));
+    let (needed, mut files): (Vec<_>, Vec<_>) = kept.unzip();
     files.dedup();
     let both = |(consent, processes): (NeededConsent, usize), (other, others)| {
         (consent.and(other), processes.max(others))

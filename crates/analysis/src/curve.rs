@@ -81,6 +81,7 @@ pub(crate) fn size(cell: &CellAnalysis, factor: &str) -> u64 {
         _ => 0,
     }
 }
+
 /// The levels of a cell for all factors but those that are left out, by their number and name: `bs=4KiB`.
 pub fn held_levels(
     analysis: &Analysis,
@@ -110,10 +111,8 @@ impl<'a> Curve<'a> {
     pub fn best(&self, response: Response) -> Option<&Point<'a>> {
         let worth = |p: &Point<'_>| response.worth(p.summary.median);
         // Of equal values, prefers the smaller size, which needs less memory.
-        self.points
-            .iter()
-            .rev()
-            .max_by(|a, b| worth(a).total_cmp(&worth(b)))
+        let points = self.points.iter().rev();
+        points.max_by(|a, b| worth(a).total_cmp(&worth(b)))
     }
 }
 
@@ -128,9 +127,7 @@ pub fn level_value(factor: &str, level: &str) -> Option<f64> {
     match number_kind(factor)? {
         ValueKind::Size => parse_size(level).ok().map(|bytes| bytes as f64),
         ValueKind::Count => level.parse().ok().filter(|value: &f64| value.is_finite()),
-        ValueKind::Time => parse_duration(level)
-            .ok()
-            .map(|time| time.as_nanos() as f64),
+        ValueKind::Time => Some(parse_duration(level).ok()?.as_nanos() as f64),
         ValueKind::Rate => level.parse::<Rate>().ok().map(|rate| rate.per_second(1.0)),
         ValueKind::Flag | ValueKind::Word | ValueKind::Path | ValueKind::List => None,
     }

@@ -213,57 +213,7 @@ impl CellDisturbance {
     pub fn stolen(&self) -> Option<f64> {
         self.steal.filter(|share| *share > STEAL_MAX)
     }
-}
 
-/// How the counters of a cell's trials are read, as its settings and its surroundings decide for all of them.
-pub(crate) struct Accounting {
-    around: Surroundings,
-    runs_program: bool,
-    /// Whether all requests bypass the page cache.
-    is_direct: bool,
-    reads_buffered: bool,
-    writes_buffered: bool,
-    /// Whether some writes carry their sync.
-    syncs_in_write: bool,
-    syncs_per_write: bool,
-    /// Whether all requests are whole pages.
-    is_aligned: bool,
-    /// Size of a request, bytes; `None` for several sizes.
-    bs: Option<u64>,
-    region: u64,
-    /// Workers of this process.
-    threads: f64,
-    /// Workers of all processes.
-    workers: f64,
-    /// CPUs on which the workers may run; `None` where unknown.
-    cpus: Option<f64>,
-}
-
-impl Accounting {
-    pub(crate) fn of(cell: &Cell, around: Surroundings) -> Self {
-        let spec = &cell.spec;
-        let is_buffered = |one: &&TrialSpec| one.cache != CacheState::Direct;
-        let (reading, writing) = (spec.reading_trials(), spec.writing_trials());
-        let cpus = named_cpus(cell).into_iter().chain(around.cpus).min();
-        Self {
-            around,
-            runs_program: spec.runs_program(),
-            is_direct: spec.shared(|trial| trial.cache) == Some(CacheState::Direct),
-            reads_buffered: reading.iter().any(is_buffered),
-            writes_buffered: writing.iter().any(is_buffered),
-            syncs_in_write: writing.iter().any(|one| one.sync.is_in_write()),
-            syncs_per_write: writing.iter().any(|one| one.sync.is_per_write()),
-            is_aligned: spec.trials().iter().all(|one| one.bs % PAGE == 0),
-            bs: spec.shared(|trial| trial.bs),
-            region: cell.trial().region,
-            threads: f64::from(cell.trial().threads),
-            workers: f64::from(cell.trial().workers()),
-            cpus: cpus.map(f64::from),
-        }
-    }
-}
-
-impl CellDisturbance {
     /// The conditions around the measured trials of a cell.
     pub(crate) fn of(cell: &Accounting, trials: &[&Sample]) -> Self {
         let preempted = |s: &Sample| s.counters.usage.involuntary_switches;
@@ -314,44 +264,53 @@ impl CellDisturbance {
     }
 }
 
-/// Caps a share at 1: counters are read shortly before and after the timed span.
-fn of_all_time(share: f64) -> f64 {
-    share.min(1.0)
-}
-
-/// Ratio of two sums over the trials that have both parts of it.
-fn pooled(trials: &[&Sample], of: impl Fn(&Sample) -> Option<(f64, f64)>) -> Option<f64> {
-    let parts = trials.iter().filter_map(|s| of(s));
-    let (part, whole) = parts.fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
-    (whole > 0.0).then(|| part / whole)
-}
-
-/// The sum over all trials, saturating, since a foreign file may have any numbers.
-fn sum(trials: &[&Sample], of: impl Fn(&Sample) -> u64) -> u64 {
-    trials.iter().map(|s| of(s)).fold(0, u64::saturating_add)
-}
-
-/// The number of CPUs that workers may run on; `None` if some group may run on all that iolab has.
-fn named_cpus(cell: &Cell) -> Option<u32> {
-    let mut named: BTreeSet<u32> = BTreeSet::new();
-    for trial in cell.spec.trials() {
-        named.extend(trial.cpus.as_ref()?.numbers());
-    }
-    Some(named.len() as u32)
-}
-
-/// Time for which the drive below a trial throttled itself, of several the longest; `None` if no log was read.
-pub(crate) fn throttled_ns(sample: &Sample) -> Option<u64> {
-    sample.drives.iter().map(DriveLog::throttled_ns).max()
-}
-
-/// Time that the machine was suspended, or iolab stopped, during a trial; 0 where it is too short to matter.
-pub(crate) fn slept_ns(sample: &Sample) -> u64 {
-    let slept = sample.counters.pressure.suspended_ns.unwrap_or(0);
-    if slept >= SLEEP_MIN_NS { slept } else { 0 }
+/// How the counters of a cell's trials are read, as its settings and its surroundings decide for all of them.
+pub(crate) struct Accounting {
+    around: Surroundings,
+    runs_program: bool,
+    /// Whether all requests bypass the page cache.
+    is_direct: bool,
+    reads_buffered: bool,
+    writes_buffered: bool,
+    /// Whether some writes carry their sync.
+    syncs_in_write: bool,
+    syncs_per_write: bool,
+    /// Whether all requests are whole pages.
+    is_aligned: bool,
+    /// Size of a request, bytes; `None` for several sizes.
+    bs: Option<u64>,
+    region: u64,
+    /// Workers of this process.
+    threads: f64,
+    /// Workers of all processes.
+    workers: f64,
+    /// CPUs on which the workers may run; `None` where unknown.
+    cpus: Option<f64>,
 }
 
 impl Accounting {
+    pub(crate) fn of(cell: &Cell, around: Surroundings) -> Self {
+        let spec = &cell.spec;
+        let is_buffered = |one: &&TrialSpec| one.cache != CacheState::Direct;
+        let (reading, writing) = (spec.reading_trials(), spec.writing_trials());
+        let cpus = named_cpus(cell).into_iter().chain(around.cpus).min();
+        Self {
+            around,
+            runs_program: spec.runs_program(),
+            is_direct: spec.shared(|trial| trial.cache) == Some(CacheState::Direct),
+            reads_buffered: reading.iter().any(is_buffered),
+            writes_buffered: writing.iter().any(is_buffered),
+            syncs_in_write: writing.iter().any(|one| one.sync.is_in_write()),
+            syncs_per_write: writing.iter().any(|one| one.sync.is_per_write()),
+            is_aligned: spec.trials().iter().all(|one| one.bs % PAGE == 0),
+            bs: spec.shared(|trial| trial.bs),
+            region: cell.trial().region,
+            threads: f64::from(cell.trial().threads),
+            workers: f64::from(cell.trial().workers()),
+            cpus: cpus.map(f64::from),
+        }
+    }
+
     /// Upper bound on the time in which workers waited for a CPU that other programs used, as a share of the time of
     /// all workers, as two parts. Bounded by the workers' waiting, and by CPU time that iolab did not use: workers that outnumber
     /// the CPUs also wait for each other.
@@ -462,6 +421,43 @@ impl Accounting {
         let bs = self.bs.filter(|_| self.is_direct)?;
         Some((bs as f64 / piece as f64).max(1.0))
     }
+}
+
+/// Caps a share at 1: counters are read shortly before and after the timed span.
+fn of_all_time(share: f64) -> f64 {
+    share.min(1.0)
+}
+
+/// Ratio of two sums over the trials that have both parts of it.
+fn pooled(trials: &[&Sample], of: impl Fn(&Sample) -> Option<(f64, f64)>) -> Option<f64> {
+    let parts = trials.iter().filter_map(|s| of(s));
+    let (part, whole) = parts.fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+    (whole > 0.0).then(|| part / whole)
+}
+
+/// The sum over all trials, saturating, since a foreign file may have any numbers.
+fn sum(trials: &[&Sample], of: impl Fn(&Sample) -> u64) -> u64 {
+    trials.iter().map(|s| of(s)).fold(0, u64::saturating_add)
+}
+
+/// The number of CPUs that workers may run on; `None` if some group may run on all that iolab has.
+fn named_cpus(cell: &Cell) -> Option<u32> {
+    let mut named: BTreeSet<u32> = BTreeSet::new();
+    for trial in cell.spec.trials() {
+        named.extend(trial.cpus.as_ref()?.numbers());
+    }
+    Some(named.len() as u32)
+}
+
+/// Time for which the drive below a trial throttled itself, of several the longest; `None` if no log was read.
+pub(crate) fn throttled_ns(sample: &Sample) -> Option<u64> {
+    sample.drives.iter().map(DriveLog::throttled_ns).max()
+}
+
+/// Time that the machine was suspended, or iolab stopped, during a trial; 0 where it is too short to matter.
+pub(crate) fn slept_ns(sample: &Sample) -> u64 {
+    let slept = sample.counters.pressure.suspended_ns.unwrap_or(0);
+    if slept >= SLEEP_MIN_NS { slept } else { 0 }
 }
 
 /// Whether memory served a trial, whose process read and wrote `carried` bytes of storage.

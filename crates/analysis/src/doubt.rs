@@ -11,17 +11,16 @@ mod sides;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use iolab_record::environment::{Environment, KEYS};
-use iolab_record::{Cell, RunRecord, Sample, ServedBy, ServedVerdict};
+use iolab_record::{Cell, Sample, ServedBy, ServedVerdict};
 use iolab_workload::counters::{DeviceStat, FlushCounter};
 use iolab_workload::trial::SyncPolicy;
 
 use crate::analysis::Looks;
 use crate::disturbance::{Accounting, CellDisturbance, Surroundings};
-use crate::io_limit::{Measured, ReachedLimit, limit};
+use crate::io_limit::{ReachedLimit, limit};
 
 pub use crate::analysis::{DoubtClass, DoubtKind, ExtentUnit};
 pub use sides::{ComparedSide, RatioBound, SideDoubts, imbalances, of_cell};
@@ -139,57 +138,32 @@ impl DoubtKind {
 impl Doubts {
     /// The doubts about the trials of one cell.
     pub fn of_cell<'a>(
-        cell: &'a Cell,
+        cell: &Cell,
         samples: impl IntoIterator<Item = &'a Sample>,
-        environment: &'a Environment,
+        environment: &Environment,
     ) -> Self {
-        Self::of(&[(
-            cell,
-            samples.into_iter().collect(),
-            Cow::Borrowed(environment),
-        )])
-    }
-
-    /// The doubts about the measured trials of a run that `rests_on` selects.
-    pub fn of_run(record: &RunRecord, rests_on: impl Fn(&Sample) -> bool) -> Self {
-        let measured = record.measured().map(|(cell, samples)| {
-            let samples = samples.into_iter().filter(|sample| rests_on(sample));
-            (cell, samples.collect(), record.environment_of(cell))
-        });
-        Self::of(&measured.collect::<Vec<_>>())
-    }
-
-    fn of(cells: &[Measured<'_>]) -> Self {
+        let samples: Vec<&Sample> = samples.into_iter().collect();
         let mut found = Self {
             all: Vec::new(),
-            trials: cells.iter().map(|(_, samples, _)| samples.len()).sum(),
-            limit: limit(cells),
+            trials: samples.len(),
+            limit: limit(cell, &samples, environment),
         };
-        let unflushed = never_flushed(cells);
-        for (cell, samples, environment) in cells {
-            let accounting = Accounting::of(cell, Surroundings::of(environment));
-            for sample in samples {
-                let is_open = is_open(cell, &sample.verdict);
-                let verdict = &sample.verdict;
-                let source = is_open.then(|| Doubt::of_source(verdict.served_by, &verdict.reason));
-                let of_writes = not_synced(cell).chain(unsynced(cell, sample));
-                let all = of_writes.chain(source);
-                let all = all.chain(disturbances(cell, sample, &accounting));
-                all.for_each(|doubt| found.add(sample.id, doubt));
-            }
+        let accounting = Accounting::of(cell, Surroundings::of(environment));
+        for sample in &samples {
+            let verdict = &sample.verdict;
+            let source = || Doubt::of_source(verdict.served_by, &verdict.reason);
+            let source = is_open(cell, verdict).then(source);
+            let of_writes = not_synced(cell).chain(unsynced(cell, sample));
+            let around = disturbances(cell, sample, &accounting);
+            let all = of_writes.chain(source).chain(around);
+            all.for_each(|doubt| found.add(sample.id, doubt));
         }
-        let all = || unflushed.iter().flat_map(|samples| samples.iter());
-        if all().any(|sample| sample.operations.sync.requests > 0) {
-            all().for_each(|sample| found.add(sample.id, DoubtKind::NeverFlushed.into()));
+        let mut syncs = samples.iter().map(|sample| sample.operations.sync.requests);
+        if is_never_flushed(cell, &samples, environment) && syncs.any(|syncs| syncs > 0) {
+            let unflushed = samples.iter();
+            unflushed.for_each(|sample| found.add(sample.id, DoubtKind::NeverFlushed.into()));
         }
         found
-    }
-
-    /// Removes the doubt that writes become durable only at the end of a trial. For rates, whose time includes
-    /// that sync.
-    pub(crate) fn leave_out_syncs_at_end(&mut self) {
-        self.all
-            .retain(|doubt| doubt.what != DoubtKind::SyncedAtEnd);
     }
 
     /// Adds a trial's doubt to the known ones of its kind.
@@ -280,26 +254,22 @@ fn is_open(cell: &Cell, verdict: &ServedVerdict) -> bool {
     }
 }
 
-/// The trials of cells in which no sync flushed the device's volatile cache; empty if flushes are not counted.
-fn never_flushed<'a, 'b>(cells: &'b [Measured<'a>]) -> Vec<&'b Vec<&'a Sample>> {
-    let flushes = |sample: &Sample, environment: &Environment| {
-        let counter = environment.get(&KEYS.device_flush_counter)?;
-        let counters = &sample.counters;
-        let stat: DeviceStat = match counter.parse().ok()? {
-            FlushCounter::Device => counters.device?,
-            FlushCounter::Disks => counters.bottom?.stat,
+/// Whether no sync of the trials of a cell flushed the device's volatile cache; no if flushes are not counted.
+fn is_never_flushed(cell: &Cell, samples: &[&Sample], environment: &Environment) -> bool {
+    let counter = environment.get(&KEYS.device_flush_counter);
+    let counter = counter.and_then(|counter| counter.parse().ok());
+    let flushes = |sample: &Sample| {
+        let stat: DeviceStat = match counter? {
+            FlushCounter::Device => sample.counters.device?,
+            FlushCounter::Disks => sample.counters.bottom?.stat,
         };
         Some(stat.flush_ios)
     };
-    let never = |(cell, samples, environment): &&Measured<'_>| {
-        let cache = environment.get(&KEYS.device_write_cache);
-        let writing = cell.spec.writing_trials();
-        writing.iter().any(|one| one.sync.follows_writes())
-            && cache.is_some_and(|cache| cache == "write back")
-            && samples.iter().all(|s| flushes(s, environment) == Some(0))
-    };
-    let never = cells.iter().filter(never);
-    never.map(|(_, samples, _)| samples).collect()
+    let cache = environment.get(&KEYS.device_write_cache);
+    let writing = cell.spec.writing_trials();
+    writing.iter().any(|one| one.sync.follows_writes())
+        && cache.is_some_and(|cache| cache == "write back")
+        && samples.iter().all(|sample| flushes(sample) == Some(0))
 }
 
 /// Disturbances of one trial; empty for a model, whose times are computed.

@@ -15,7 +15,6 @@ use crate::doubt::{Direction, Doubt, SideDoubts};
 use crate::gaps::MoreTrials;
 use iolab_stats::{student, tost_log, welch};
 use iolab_workload::command_template::Placeholder;
-use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::BufferInit;
 
 /// The margins of equivalence, as shares.
@@ -136,23 +135,19 @@ fn pairs_of(
     }
     let pair = |(held, mut points, cells): Alike<'_>| {
         points.sort_by_key(|point| point.size);
+        let programs = cells.iter().filter_map(|cell| cell.cell.spec.program());
+        let uses = |of: Placeholder| programs.clone().any(|one| one.uses(of));
         ProgramPair {
             factor: factor.to_owned(),
             base: base.to_owned(),
             new: new.to_owned(),
             held,
             points,
-            has_files: cells.iter().any(|cell| reads_file(&cell.cell.spec)),
+            has_files: uses(Placeholder::File) || uses(Placeholder::Size),
             more_trials: MoreTrials::of(analysis, &cells),
         }
     };
     alike.into_iter().map(pair).collect()
-}
-
-/// Whether the program of a cell gets a file that iolab made, or its size.
-fn reads_file(cell: &CellSpec) -> bool {
-    let uses = |of: Placeholder| cell.program().is_some_and(|program| program.uses(of));
-    uses(Placeholder::File) || uses(Placeholder::Size)
 }
 
 /// Answer about the new program at one size.
@@ -341,11 +336,6 @@ impl PreparationPoint {
     /// Whether untouched buffers are shown to be slower.
     pub fn is_slower(&self) -> bool {
         self.difference == Difference::Lower
-    }
-
-    /// Whether trials with untouched buffers have at least one more page fault.
-    pub(crate) fn has_more_faults(&self) -> bool {
-        self.faults.0 - self.faults.1 >= 1.0
     }
 }
 

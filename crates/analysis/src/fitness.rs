@@ -22,15 +22,9 @@ use iolab_workload::{Result, json, named};
 pub(crate) use judge::times_of_samples;
 pub use judge::{Evidence, Times, judge, keeps, merge_answers};
 
-/// The limited quantity in a trial.
-pub(crate) struct TrialValue {
-    /// Value of the trial.
-    pub(crate) value: f64,
-    /// Number of requests that the estimate is based on.
-    pub(crate) requests: f64,
-    /// Whether the value is a lower bound: requests that were due and never issued count as long as the trial.
-    pub(crate) is_bound: bool,
-}
+/// The limited quantity in a trial, the number of requests that it is based on, and whether it is a lower bound: requests that
+/// were due and never issued count as long as the trial.
+pub(crate) type TrialValue = (f64, f64, bool);
 
 named! {
     /// The answer to a question.
@@ -41,17 +35,6 @@ named! {
         No = "no",
         /// Neither is shown.
         CannotTell = "cannot tell",
-    }
-}
-
-impl Answer {
-    /// Bound on the storage that the answer implies; `None` for [`Answer::CannotTell`].
-    pub fn direction(self) -> Option<Direction> {
-        match self {
-            Self::Yes => Some(Direction::AtLeast),
-            Self::No => Some(Direction::AtMost),
-            Self::CannotTell => None,
-        }
     }
 }
 
@@ -305,11 +288,19 @@ impl CellAnswer {
     ) -> Self {
         let mut doubts = Doubts::of_cell(cell, evidence.samples(), environment);
         if levels.iter().all(|level| level.quantity.is_rate()) {
-            doubts.leave_out_syncs_at_end();
+            // The time of a rate includes the sync at the end.
+            let all = &mut doubts.all;
+            all.retain(|doubt| doubt.what != DoubtKind::SyncedAtEnd);
         }
         let levels = levels.iter().map(|level| {
             let judged = judge(level, evidence);
-            let turned_by = judged.answer.direction().map_or(Vec::new(), |direction| {
+            // The bound on the storage that the answer implies.
+            let direction = match judged.answer {
+                Answer::Yes => Some(Direction::AtLeast),
+                Answer::No => Some(Direction::AtMost),
+                Answer::CannotTell => None,
+            };
+            let turned_by = direction.map_or(Vec::new(), |direction| {
                 doubts.turning(direction, |concerned| {
                     judge(level, &evidence.without(concerned)).answer == judged.answer
                 })
@@ -382,10 +373,8 @@ impl Verdicts {
         let evidence = Evidence::of_cells(record, latencies)?;
         let cells = record.cells.iter().filter_map(|cell| {
             let evidence = evidence.get(&cell.id)?;
-            let rate = cell
-                .trial()
-                .rate()
-                .map(|rate| level_label("rate", &rate.to_string()));
+            let rate = cell.trial().rate();
+            let rate = rate.map(|rate| level_label("rate", &rate.to_string()));
             let name = match record.experiment.factors.as_slice() {
                 [] => rate.unwrap_or_default(),
                 factors => cell_label(factors, &cell.levels),

@@ -210,7 +210,7 @@ fn candidate<'a>(
         operation,
         cell,
         shift: analysis.timeline.of_only_trial(cell.cell.id),
-        gradual: analysis.timeline.gradual_of(cell.cell.id),
+        gradual: analysis.timeline.gradual.get(&cell.cell.id),
         target: analysis.target_of(spec.target.as_ref()),
         run,
     })

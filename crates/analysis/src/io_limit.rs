@@ -1,7 +1,5 @@
 //! Limits of a machine: of its control groups, and sizes at which it changes its behaviour.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,9 +22,6 @@ pub struct ReachedLimit {
     pub per_second: u64,
 }
 
-/// A cell with its measured trials and the environment that applies to it.
-pub(crate) type Measured<'a> = (&'a Cell, Vec<&'a Sample>, Cow<'a, Environment>);
-
 /// The limit of control groups that the successful trials of a cell reached.
 pub(crate) fn reached_limit(
     record: &RunRecord,
@@ -37,25 +32,23 @@ pub(crate) fn reached_limit(
     if ok.is_empty() || cell.spec.runs_program() {
         return None;
     }
-    limit(&[(cell, ok, record.environment_of(cell))])
+    limit(cell, &ok, &record.environment_of(cell))
 }
 
-/// The limit of control groups to which the trials came closest; `None` if they did not reach it.
-pub(crate) fn limit(cells: &[Measured<'_>]) -> Option<ReachedLimit> {
+/// The limit of control groups to which the trials of a cell came closest; `None` if they did not reach it.
+pub(crate) fn limit(
+    cell: &Cell,
+    samples: &[&Sample],
+    environment: &Environment,
+) -> Option<ReachedLimit> {
+    let accounting = Accounting::of(cell, Surroundings::of(environment));
+    let seconds = samples.iter().map(|sample| sample.elapsed_ns as f64 / 1e9);
+    let elapsed: f64 = seconds.sum();
     let reached = |what: Traffic| {
-        let mut bound = None;
-        let (mut used, mut elapsed) = (0.0, 0.0);
-        for (cell, samples, environment) in cells {
-            let accounting = Accounting::of(cell, Surroundings::of(environment));
-            let per_second = environment.get(KEYS.device_limit(what))?;
-            bound = Some(bound.map_or(per_second, |least: u64| least.min(per_second)));
-            for sample in samples {
-                used += traffic(what, cell, sample, &accounting)?;
-                elapsed += sample.elapsed_ns as f64 / 1e9;
-            }
-        }
-        let per_second = bound?;
-        let share = used / elapsed / per_second as f64;
+        let per_second = environment.get(KEYS.device_limit(what))?;
+        let used = samples.iter();
+        let used = used.map(|sample| traffic(what, cell, sample, &accounting));
+        let share = used.sum::<Option<f64>>()? / elapsed / per_second as f64;
         (share >= LIMIT_REACHED).then_some((share, ReachedLimit { what, per_second }))
     };
     let all = Traffic::ALL.iter().filter_map(|what| reached(*what));

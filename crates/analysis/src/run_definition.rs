@@ -29,14 +29,12 @@ pub(crate) fn definition(record: &RunRecord) -> Result<Rc<Experiment>> {
         let same = last.as_ref().filter(|(of, _)| of == text);
         same.map(|(_, definition)| Rc::clone(definition))
     });
-    kept.map_or_else(
-        || {
-            let read = Rc::new(Experiment::from_toml(text, "the run file")?);
-            LAST.set(Some((text.clone(), Rc::clone(&read))));
-            Ok(read)
-        },
-        Ok,
-    )
+    if let Some(kept) = kept {
+        return Ok(kept);
+    }
+    let read = Rc::new(Experiment::from_toml(text, "the run file")?);
+    LAST.set(Some((text.clone(), Rc::clone(&read))));
+    Ok(read)
 }
 
 /// The identity of a run.

@@ -95,7 +95,10 @@ impl Comparison {
             intervals: cells.len() + usize::from(overall.is_some()),
             cells,
             overall,
-            ..Self::of_matched([side_name(&base), side_name(&new)], matched, criteria)
+            base: side_name(&base),
+            new: side_name(&new),
+            terms: criteria,
+            ..matched.compared
         })
     }
 }
@@ -123,11 +126,10 @@ fn known<'a>(side: &[Option<&'a CellAnalysis>]) -> Vec<&'a CellAnalysis> {
 
 /// The median of each run; `None` for a run without one.
 fn medians(side: &[Option<&CellAnalysis>]) -> Vec<Option<f64>> {
-    let median = |cell: &Option<&CellAnalysis>| Some((*cell)?.response?.median);
-    let medians = side.iter().map(median);
-    medians
-        .map(|median| median.filter(|median| *median > 0.0))
-        .collect()
+    let median = |cell: &Option<&CellAnalysis>| {
+        Some((*cell)?.response?.median).filter(|median| *median > 0.0)
+    };
+    side.iter().map(median).collect()
 }
 
 /// The most frequent origin of the bytes, over the trials of all runs.

@@ -172,19 +172,20 @@ pub fn level_values(
     };
     for (cell, evidence) in Evidence::of_cells(record, latencies)? {
         let mut trials: Vec<TrialValue> = evidence.values(level);
-        trials.retain(|trial| trial.requests >= level.requests_min());
+        trials.retain(|(_, requests, _)| *requests >= level.requests_min());
         if trials.is_empty() {
             found.without += usize::from(evidence.samples().next().is_some());
             continue;
         }
         let enough = level.requests_enough();
-        found.uncertain += usize::from(trials.iter().any(|trial| trial.requests < enough));
+        let is_uncertain = trials.iter().any(|(_, requests, _)| *requests < enough);
+        found.uncertain += usize::from(is_uncertain);
         // Bounds are longer than all other times of a trial.
-        let bounds = trials.iter().filter(|trial| trial.is_bound).count();
+        let bounds = trials.iter().filter(|(.., is_bound)| *is_bound).count();
         if 2 * bounds >= trials.len() {
             found.bounds.insert(cell);
         }
-        let values = trials.into_iter().map(|trial| trial.value);
+        let values = trials.into_iter().map(|(value, ..)| value);
         found.by_cell.insert(cell, values.collect());
     }
     Ok(found)
@@ -359,10 +360,9 @@ impl SearchAnswer {
 /// Doubts that could reverse an answer at any rate, each kind once.
 fn doubts_of(rates: &[RateAnswer]) -> Vec<Doubt> {
     let mut found: Vec<Doubt> = Vec::new();
-    for doubt in rates
-        .iter()
-        .flat_map(|rate| rate.found.doubts.against(Direction::Equal))
-    {
+    let against = rates.iter();
+    let against = against.flat_map(|rate| rate.found.doubts.against(Direction::Equal));
+    for doubt in against {
         if !found.iter().any(|one| one.what == doubt.what) {
             found.push(doubt.clone());
         }

@@ -52,11 +52,6 @@ impl Timeline {
         shifts.find(|shift| shift.cell == cell && shift.trials == 1)
     }
 
-    /// The gradual course of a cell's only trial, if it has no step and is not constant.
-    pub fn gradual_of(&self, cell: i64) -> Option<&Gradual> {
-        self.gradual.get(&cell)
-    }
-
     /// Timeline of a run.
     pub fn of(record: &RunRecord, is_disturbed: IsDisturbed<'_>) -> Self {
         let over_run = over_run(record, is_disturbed);
@@ -156,6 +151,7 @@ fn courses(record: &RunRecord) -> HashMap<i64, &[Interval]> {
     all.map(|one| (one.sample, &*one.series.intervals))
         .collect()
 }
+
 /// Whether iolab issues a cell's requests as fast as they complete, in all of its groups at once. Then the
 /// course of the throughput shows the storage.
 fn is_free(cell: &Cell) -> bool {
@@ -281,8 +277,7 @@ impl Access {
     fn cells(self, record: &RunRecord) -> BTreeSet<i64> {
         let is_of = |cell: &Cell| cell.trial().writes() == (self == Self::Writes);
         let own = record.cells.iter();
-        own.filter(|cell| is_free(cell) && is_of(cell))
-            .map(|cell| cell.id)
-            .collect()
+        let own = own.filter(|cell| is_free(cell) && is_of(cell));
+        own.map(|cell| cell.id).collect()
     }
 }

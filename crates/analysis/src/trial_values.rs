@@ -37,10 +37,6 @@ pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T>
     }
     distinct
 }
-/// A total of a trial divided by its requests; `None` without requests.
-pub(crate) fn per_request(total: f64, sample: &Sample) -> Option<f64> {
-    (sample.requests() > 0).then(|| total / sample.requests() as f64)
-}
 
 /// Latencies by cell and [`SampleLatency::of`], in ns; sums over all parts.
 pub type CellLatencies = BTreeMap<(i64, LatencyOf), LatencyHistogram>;
@@ -129,7 +125,6 @@ pub fn series_tests(values: &[f64]) -> SeriesTests {
 
 /// Two groups of values: by their shape, else by the gap between them alone.
 pub(crate) fn two_groups(values: &[f64]) -> Option<TwoLevels> {
-    two_modes(values)
-        .map(TwoLevels::from)
-        .or_else(|| two_levels(values))
+    let by_shape = two_modes(values).map(TwoLevels::from);
+    by_shape.or_else(|| two_levels(values))
 }

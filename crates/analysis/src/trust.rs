@@ -130,15 +130,14 @@ impl Trust {
             all.map(|(_, precision)| precision).max_by(f64::total_cmp)
         };
         let every = shown.runs.iter().flat_map(|run| &run.analysis().cells);
+        let is_open = |claim: &&&Claim| claim.doubts().next().is_some();
         let trust = Self {
             level: TrustLevel::Good,
             doubt: None,
             concerned: 0,
             finding: None,
             claims: claims().count(),
-            undecided: claims()
-                .filter(|claim| claim.doubts().next().is_some())
-                .count(),
+            undecided: claims().filter(is_open).count(),
             cells: runs.iter().flat_map(OfRun::measured).count(),
             measured: every.filter(|cell| cell.n > 0).count(),
             sought: sought().count(),

@@ -24,7 +24,7 @@ const ASKED_MIN: u64 = 4;
 const OUTSIDE_MAX: f64 = 4.0;
 
 /// Concurrency in a cell of direct I/O without a rate.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Concurrency {
     /// Requested: threads times depth.
     pub asked: u64,
@@ -88,9 +88,7 @@ impl Concurrency {
             asked: cell.trial().in_flight_of_all(),
             in_flight: median_of(trials, in_flight),
             at_device: median_of(trials, |s| at_device(s, accounting)),
-            served: None,
-            relief: None,
-            shortfall: None,
+            ..Self::default()
         })
     }
 }
@@ -253,6 +251,19 @@ impl CellRate {
             lateness: quantiles(trials, |s| timed.requests(s).lateness.as_deref().copied()),
         })
     }
+
+    fn judge(&mut self, latency_ns: f64) {
+        let all = self.schedules.iter();
+        let outlasting = all.clone().filter(|one| one.outlasts(latency_ns));
+        if 2 * outlasting.count() <= self.schedules.len() {
+            return;
+        }
+        let missed = |one: &&Schedule| !one.held || one.outlasts(latency_ns);
+        self.not_held = all.clone().filter(missed).count();
+        let completed: Vec<f64> = all.map(|one| one.completed).collect();
+        let completed = median(&completed).unwrap_or(self.rate_achieved);
+        self.rate_achieved = self.rate_achieved.min(completed);
+    }
 }
 
 /// The schedule of a trial, and how long the storage worked on it.
@@ -333,26 +344,12 @@ pub(super) fn judge_rate(cells: &mut [CellAnalysis], factors: &[String]) {
         }
     }
 }
+
 /// The levels of a cell for all factors but some.
 fn levels_but(cell: &CellAnalysis, factors: &[String], but: &[&str]) -> Vec<String> {
     let levels = factors.iter().zip(&cell.cell.levels);
     let kept = levels.filter(|(factor, _)| !but.contains(&factor.as_str()));
     kept.map(|(_, level)| level.clone()).collect()
-}
-
-impl CellRate {
-    fn judge(&mut self, latency_ns: f64) {
-        let all = self.schedules.iter();
-        let outlasting = all.clone().filter(|one| one.outlasts(latency_ns));
-        if 2 * outlasting.count() <= self.schedules.len() {
-            return;
-        }
-        let missed = |one: &&Schedule| !one.held || one.outlasts(latency_ns);
-        self.not_held = all.clone().filter(missed).count();
-        let completed: Vec<f64> = all.map(|one| one.completed).collect();
-        let completed = median(&completed).unwrap_or(self.rate_achieved);
-        self.rate_achieved = self.rate_achieved.min(completed);
-    }
 }
 
 /// Whether a trial kept its rate, with `made` requests issued and `left` due but not issued. One request of each
@@ -377,13 +374,6 @@ pub struct Efficiency {
     pub share: f64,
     /// A known reason for a share above 1; `None` otherwise.
     pub cause: Option<DoubtKind>,
-}
-
-impl Efficiency {
-    /// Whether the cell exceeds its ceiling without a known reason.
-    pub fn exceeds(&self) -> bool {
-        self.share > 1.0 && self.cause.is_none()
-    }
 }
 
 /// All ceilings of a target.
@@ -415,9 +405,8 @@ impl Ceilings {
     /// The efficiency of a cell that only reads or only writes: of the first source with a ceiling for it, the ceiling that
     /// limits it first.
     pub(super) fn efficiency(&self, cell: &CellAnalysis) -> Option<Efficiency> {
-        let (mb_s, iops) = cell
-            .median(Response::Throughput)
-            .zip(cell.median(Response::Iops))?;
+        let mb_s = cell.median(Response::Throughput)?;
+        let iops = cell.median(Response::Iops)?;
         self.by_source.iter().find_map(|(source, peaks)| {
             let trial = cell.cell.trial();
             let (most_mb_s, most_iops) = match (trial.reads(), trial.writes()) {

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{CellAnalysis, Context, Latency, Shortfall, TRIALS_MIN, is_peer};
 use crate::disturbance::{BEYOND_OURS, CellDisturbance, OWED_MAX, QUOTA_WAIT_MAX};
-use crate::trial_values::{median_of, per_request};
+use crate::trial_values::median_of;
 
 /// Share of a latency from which the cost of a time stamp, or the step of the clock, is flagged.
 pub(crate) const CLOCK_SHOWS: f64 = 0.01;
@@ -172,7 +172,7 @@ doubts! {
         raised |seen| seen.cell.io_limit.is_some();
     ExceedsCeiling = "exceeds-ceiling", Conditions, Better, "the result exceeds the ceiling, and the evidence does not show why",
         remedy "either the ceiling is wrong (a burst, another device, a cache in the device), or the bytes did not come from the device",
-        raised |seen| seen.cell.efficiency.is_some_and(|e| e.exceeds());
+        raised |seen| seen.cell.efficiency.is_some_and(|e| e.share > 1.0 && e.cause.is_none());
     ProbeNoise = "probe-noise", Conditions, Better, "the result exceeds a measured ceiling by no more than its noise";
     HostCache = "host-cache", Conditions, Better, "the host of the virtual machine may have a cache";
 
@@ -335,11 +335,6 @@ impl DoubtKind {
             ServedBy::Device | ServedBy::Network | ServedBy::Model => Self::OtherSource,
         }
     }
-
-    fn is_raised(self, seen: &Seen<'_>) -> bool {
-        self.extent(&seen.cell.disturbance).is_some()
-            || self.row().raised.is_some_and(|raised| raised(seen))
-    }
 }
 
 /// The name in words: `other traffic`.
@@ -362,8 +357,11 @@ pub(super) fn flags(
         ok,
         has_failed: !failed.is_empty(),
     };
-    let all = DoubtKind::ALL.iter().copied();
-    all.filter(|flag| flag.is_raised(&seen)).collect()
+    let is_raised = |flag: &DoubtKind| {
+        flag.extent(&cell.disturbance).is_some()
+            || flag.row().raised.is_some_and(|raised| raised(&seen))
+    };
+    DoubtKind::ALL.iter().copied().filter(is_raised).collect()
 }
 
 impl Seen<'_> {
@@ -390,7 +388,7 @@ impl Seen<'_> {
     fn has_few_trials(&self) -> bool {
         let Self { cell, context, .. } = self;
         // A cell that reached a precision goal that was asked for needs no more trials.
-        let is_precise = |precision: f64| precision <= context.experiment().precision;
+        let is_precise = |precision: f64| precision <= context.record.experiment.precision;
         let is_precise = context.seeks_precision && cell.precision.is_some_and(is_precise);
         let lacks = |r: Summary| context.seeks_precision && r.median_interval.is_none();
         let lacks_interval = cell.response.is_none_or(lacks);
@@ -402,7 +400,7 @@ impl Seen<'_> {
     fn has_few_requests(&self) -> bool {
         let Self { cell, context, .. } = self;
         // A cell without requests of the operation whose latency is shown does not lack anything.
-        let is_asked = !context.experiment().response.is_latency() || {
+        let is_asked = !context.record.experiment.response.is_latency() || {
             let only = cell.cell.spec.only_trial();
             only.is_none_or(|trial| context.timed.is_asked(trial))
         };
@@ -453,7 +451,8 @@ impl Seen<'_> {
         }
         let workers = cell.cell.trial().workers();
         let time_per_request = median_of(ok, |s| {
-            per_request(s.elapsed_ns as f64 * f64::from(workers), s)
+            let time = s.elapsed_ns as f64 * f64::from(workers);
+            (s.requests() > 0).then(|| time / s.requests() as f64)
         });
         let floor = self.context.record.run.floor_ns.zip(time_per_request);
         let near_floor = floor.is_some_and(|(floor, time)| floor >= 0.25 * time);

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Analysis, CellAnalysis, CellServed, Context, DoubtKind, Latency, Response, TAIL_REQUESTS_MIN,
-    doubt_kind, quantiles,
+    Analysis, CellAnalysis, Context, DoubtKind, Latency, Response, TAIL_REQUESTS_MIN, doubt_kind,
+    quantiles,
 };
 use crate::trial_values::{summarise, values};
 use iolab_record::{
     Cell, LatencySummary, Operation, OperationSummary, Part, PerOperation, Rank, RunRecord, Sample,
-    ShownLatency,
+    ServedBy, ShownLatency,
 };
 use iolab_stats::{Summary, median, summary};
 use iolab_workload::group::{ALL, GroupSpec};
@@ -85,7 +85,7 @@ impl Context<'_> {
         if !cell.spec.has_groups() {
             return whole;
         }
-        let whole = merge_groups(whole, self.experiment().response);
+        let whole = merge_groups(whole, self.record.experiment.response);
         let numbered = (1..).zip(&cell.spec.groups);
         let numbered = numbered.filter(|(_, group)| !group.is_idle());
         let run_together = numbered.clone().count() > 1;
@@ -95,8 +95,9 @@ impl Context<'_> {
                 ..cell.clone()
             };
             let mut own = self.cell(&own, samples(number), None, timed(number));
-            if run_together {
-                own.served = own.served.map(CellServed::of_one_group);
+            if let Some(served) = own.served.as_mut().filter(|_| run_together) {
+                // The origin of the bytes is known only for all groups together.
+                served.is_shared = !served.unanimous().is_some_and(ServedBy::holds_for_parts);
             }
             GroupAnalysis {
                 name: group.name.clone(),
@@ -225,13 +226,12 @@ impl OperationNumbers {
         let per_ns = |amount: u64, sample: &Sample| {
             (amount > 0 && sample.elapsed_ns > 0).then(|| amount as f64 / sample.elapsed_ns as f64)
         };
+        let requests = trials.iter().map(|s| summary(s).requests);
         Self {
             throughput: summarise(trials, |s| Some(per_ns(summary(s).bytes, s)? * 1e3)),
             iops: summarise(trials, |s| Some(per_ns(summary(s).requests, s)? * 1e9)),
             latency: quantiles(trials, |s| summary(s).waited()),
-            has_tail: trials
-                .iter()
-                .any(|s| summary(s).requests >= TAIL_REQUESTS_MIN),
+            has_tail: requests.max().is_some_and(|most| most >= TAIL_REQUESTS_MIN),
         }
     }
 }
@@ -436,12 +436,6 @@ impl<'a> PartsByRank<'a> {
         };
         clients.into_iter().map(analyse).collect()
     }
-}
-
-/// Number of hosts on which the processes of a run were.
-pub(super) fn hosts(record: &RunRecord) -> u32 {
-    let numbers: BTreeSet<u32> = record.ranks.iter().map(|rank| rank.host).collect();
-    u32::try_from(numbers.len()).unwrap_or(u32::MAX).max(1)
 }
 
 /// Share of these bytes that the page cache held before the trial.

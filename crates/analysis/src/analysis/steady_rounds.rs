@@ -203,16 +203,25 @@ impl SteadyAnalysis {
         }
     }
 
-    /// Rounds of writes before the first trial; `None` before the first round.
+    /// Rounds of writes before the first trial, by their requests per second on each target in the last session; `None` before
+    /// the first round.
     fn of_writes(record: &RunRecord, asked: SteadyRounds) -> Option<Self> {
         let limits = limits(&asked);
-        let tracked = of_writes(record)
-            .into_iter()
-            .map(|(target, values)| Tracked {
-                of: TrackedOf::Target(target.map(str::to_owned)),
-                steadiness: steady_state(&values, limits),
-                values,
-            });
+        let mut rounds: BTreeMap<Option<&str>, Vec<f64>> = BTreeMap::new();
+        let steps = record.preparation.iter();
+        for step in steps.filter(|step| step.kind == PreparationKind::Round && step.ok) {
+            let own = rounds.entry(step.target.as_deref()).or_default();
+            // A resumed run counts its rounds anew.
+            if step.number <= 1 {
+                own.clear();
+            }
+            own.push(step.iops());
+        }
+        let tracked = rounds.into_iter().map(|(target, values)| Tracked {
+            of: TrackedOf::Target(target.map(str::to_owned)),
+            steadiness: steady_state(&values, limits),
+            values,
+        });
         let tracked: Vec<Tracked> = tracked.collect();
         let rounds = tracked.iter().map(|one| one.values.len()).max()?;
         let reached = |one: &Tracked| one.steadiness.is_some_and(|steady| steady.reached);
@@ -293,21 +302,6 @@ fn least_overwritten(record: &RunRecord, open: &BTreeSet<i64>, first: u32) -> Op
     cells.filter_map(of_cell).min_by(f64::total_cmp)
 }
 
-/// The requests per second of each round of writes, on each target, in the last session.
-fn of_writes(record: &RunRecord) -> BTreeMap<Option<&str>, Vec<f64>> {
-    let mut rounds: BTreeMap<Option<&str>, Vec<f64>> = BTreeMap::new();
-    let steps = record.preparation.iter();
-    for step in steps.filter(|step| step.kind == PreparationKind::Round && step.ok) {
-        let own = rounds.entry(step.target.as_deref()).or_default();
-        // A resumed run counts its rounds anew.
-        if step.number <= 1 {
-            own.clear();
-        }
-        own.push(step.iops());
-    }
-    rounds
-}
-
 /// The test of a standard that a run follows.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StandardFollowed {
@@ -362,6 +356,7 @@ fn facts(record: &RunRecord, ended_steady: bool) -> TargetFacts {
         let steps = record.preparation.iter();
         steps.filter(move |step| step.kind == kind)
     };
+    let passes = steps(PreparationKind::Sequential);
     // The last preparation of each target counts: a resumed run prepares its targets again.
     let all_took = |kind: PreparationKind| {
         let last: BTreeMap<_, bool> = steps(kind).map(|step| (&step.target, step.ok)).collect();
@@ -370,18 +365,15 @@ fn facts(record: &RunRecord, ended_steady: bool) -> TargetFacts {
     // The whole device counts, whatever part of it the run was given.
     let of_disk = record.environment.get(&KEYS.device_bytes);
     let of_disk = of_disk.filter(|_| medium == Medium::Device);
-    let bytes = of_disk
-        .or(Some(record.run.target_bytes))
-        .filter(|bytes| *bytes > 0);
+    let bytes = of_disk.or(Some(record.run.target_bytes));
+    let bytes = bytes.filter(|bytes| *bytes > 0);
     TargetFacts {
         medium: Some(medium),
         bytes,
         write_cache: write_cache.map(|state| state.trim() == "write back"),
         purged: all_took(PreparationKind::Purge),
         trimmed: all_took(PreparationKind::Trim),
-        pass_bs: steps(PreparationKind::Sequential)
-            .filter_map(|step| step.bs)
-            .min(),
+        pass_bs: passes.filter_map(|step| step.bs).min(),
         written: bytes.map(|bytes| written(record, bytes, ended_steady)),
     }
 }

@@ -199,11 +199,8 @@ impl TrialOrder {
 /// Sorts sizes and rates that a run has added, whose cells come last, into the grid. Other factors keep the order of their
 /// levels.
 pub(super) fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
-    let levels = |factor| {
-        cells
-            .iter()
-            .filter_map(move |c| c.cell.levels.get(factor).cloned())
-    };
+    let all: Vec<Vec<String>> = cells.iter().map(|cell| cell.cell.levels.clone()).collect();
+    let levels = |factor| all.iter().filter_map(move |own| own.get(factor).cloned());
     let ranks = (0..factors.len()).map(|factor| distinct(levels(factor)));
     let ranks: Vec<Vec<String>> = ranks.collect();
     cells.sort_by_cached_key(|cell| {
@@ -305,11 +302,6 @@ fn in_levels(record: &RunRecord) -> impl Fn(&Cell) -> Cow<'_, Cell> {
     }
 }
 
-/// Identity of the storage of a run, which distinguishes equal paths on different storage.
-pub(super) fn storage(record: &RunRecord) -> String {
-    [record.run.target_kind.name(), " ", &record.storage_of(0)].concat()
-}
-
 /// Counts of drives over the measured trials of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellDrives {
@@ -376,25 +368,6 @@ impl CellServed {
         match self.trials.as_slice() {
             [(only, _)] => Some(*only),
             _ => None,
-        }
-    }
-
-    /// Whether every trial was served by the device; only then may a number be called the device's.
-    pub fn is_device(&self) -> bool {
-        self.unanimous() == Some(ServedBy::Device)
-    }
-
-    /// Whether every trial was served entirely by the target, a device or a model.
-    pub fn is_target(&self) -> bool {
-        matches!(self.unanimous(), Some(ServedBy::Device | ServedBy::Model))
-    }
-
-    /// The verdict for one of several groups, whose origin of bytes is known only for all together.
-    #[must_use]
-    pub(super) fn of_one_group(self) -> Self {
-        Self {
-            is_shared: !self.unanimous().is_some_and(ServedBy::holds_for_parts),
-            ..self
         }
     }
 

@@ -92,9 +92,9 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Claim> {
     };
     let by_rate =
         |a: &(_, &CellRate), b: &(_, &CellRate)| a.1.rate_wanted.total_cmp(&b.1.rate_wanted);
-    let mut held: Vec<(&CellAnalysis, &CellRate)> = reports()
-        .filter(|(cell, report)| report.not_held == 0 && cell.latency.is_some())
-        .collect();
+    let held = reports();
+    let held = held.filter(|(cell, report)| report.not_held == 0 && cell.latency.is_some());
+    let mut held: Vec<(&CellAnalysis, &CellRate)> = held.collect();
     held.sort_by(by_rate);
     let (kind, points, named) = match held.as_slice() {
         [] => {

@@ -320,12 +320,16 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
     let Some((before, left)) = counts else {
         return Some(WhyUntried::Unchecked(check));
     };
-    let failed = WhyUntried::NotRemoved {
+    (left > most * before).then(|| not_removed(check, before, left))
+}
+
+/// The reason that a suspect was not removed by its check.
+fn not_removed(check: Check, before: f64, left: f64) -> WhyUntried {
+    WhyUntried::NotRemoved {
         check,
         before,
         left,
-    };
-    (left > most * before).then_some(failed)
+    }
 }
 
 /// The idle time despite which the level of the run, or of one of these cells, changed; `None` if no level
@@ -364,11 +368,7 @@ fn other_volume(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option
         (long.1 < VOLUME_KEPT * long.0, long),
     ];
     let found = others.into_iter().find(|(is_other, _)| *is_other);
-    found.map(|(_, (before, left))| WhyUntried::NotRemoved {
-        check: Check::SameVolume,
-        before,
-        left,
-    })
+    found.map(|(_, (before, left))| not_removed(Check::SameVolume, before, left))
 }
 
 /// Number of requests in flight, if it is less than half of the requested one.
@@ -379,12 +379,7 @@ fn few_in_flight(cell: &CellAnalysis) -> Option<WhyUntried> {
     let Some((left, before)) = counts else {
         return Some(WhyUntried::Unchecked(check));
     };
-    let failed = WhyUntried::NotRemoved {
-        check,
-        before,
-        left,
-    };
-    (left < before / 2.0).then_some(failed)
+    (left < before / 2.0).then(|| not_removed(check, before, left))
 }
 
 /// The cells of both sides without exactly these suspects.

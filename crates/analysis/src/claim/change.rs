@@ -115,10 +115,8 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Claim> {
         .map(|shift| in_trials(shift, run, None, &kind::LEVEL_IN_WARM_UP));
     let of_steps = over_run.chain(within).chain(in_warm_up);
     let without = gradual(analysis, run).into_iter();
-    of_steps
-        .chain(without)
-        .chain(no_change(analysis, run))
-        .collect()
+    let without = without.chain(no_change(analysis, run));
+    of_steps.chain(without).collect()
 }
 
 fn greatest(shifts: &[TrialShift]) -> Option<&TrialShift> {

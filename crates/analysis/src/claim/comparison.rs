@@ -218,8 +218,7 @@ fn pairs<'a>(
     let base: Vec<(Vec<&str>, Cell<'a>)> = base.map(|cell| (key(cell), cell)).collect();
     let partner = |other: Cell<'a>| {
         let own = key(other);
-        let found = base.iter().find(|(key, _)| *key == own)?;
-        Some((found.1, other))
+        Some((base.iter().find(|(key, _)| *key == own)?.1, other))
     };
     others.filter_map(partner).collect()
 }
@@ -276,6 +275,7 @@ fn comparison(
         effects.into_iter().flatten(),
     )
 }
+
 impl Comparison {
     /// The comparison with these effects; `None` where there are none.
     pub(super) fn of_effects(
@@ -350,9 +350,9 @@ pub(super) fn random_across_runs<'a>(runs: &[&'a Analysis]) -> Vec<Comparison> {
         let own = cells.clone();
         own.filter(move |(.., cell)| pattern_of(cell) == Some(pattern))
     };
-    let sequential: Vec<_> = of_pattern(Pattern::Seq)
-        .map(|one| (settings_but(one.2, &PATTERN), one))
-        .collect();
+    let sequential = of_pattern(Pattern::Seq);
+    let sequential = sequential.map(|one| (settings_but(one.2, &PATTERN), one));
+    let sequential: Vec<_> = sequential.collect();
     let pair = |random: OfRun<'a>| {
         let own = settings_but(random.2, &PATTERN);
         let mut alike = sequential.iter().filter(|(settings, _)| *settings == own);
@@ -366,9 +366,8 @@ pub(super) fn random_across_runs<'a>(runs: &[&'a Analysis]) -> Vec<Comparison> {
     let confidence = confidence(all.len());
     all.sort_by_key(|(_, (_, run, cell))| (run.target.as_str(), Reverse(reads_of(cell))));
     let of_targets = all.chunk_by(|a, b| a.1.1.target == b.1.1.target);
-    of_targets
-        .filter_map(|own| of_pairs(Contrast::Pattern, own, confidence))
-        .collect()
+    let compared = of_targets.filter_map(|own| of_pairs(Contrast::Pattern, own, confidence));
+    compared.collect()
 }
 
 /// Comparisons of one experiment on several targets, each measured by a run of its own: the first target with

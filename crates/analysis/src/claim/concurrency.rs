@@ -68,6 +68,7 @@ pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<Claim> {
     both.filter_map(|shortfall| of_shortfall(analysis, run, shortfall))
         .collect()
 }
+
 fn of_shortfall(analysis: &Analysis, run: usize, shortfall: Shortfall) -> Option<Claim> {
     let short = analysis.cells.iter().filter_map(|cell| {
         let concurrency = cell.concurrency?;

@@ -101,7 +101,7 @@ pub(crate) fn confidence(comparisons: usize) -> f64 {
 pub type Trials<'a> = (&'a [f64], &'a [u32]);
 
 /// The ratio of one cell's values to another's, from shared blocks where there are enough.
-fn of_trials(base: Trials<'_>, other: Trials<'_>, confidence: f64) -> Option<Estimate> {
+pub(super) fn of_trials(base: Trials<'_>, other: Trials<'_>, confidence: f64) -> Option<Estimate> {
     let logs: Vec<f64> = shared_log_ratios(base, other).map(|(_, log)| log).collect();
     of_blocks(&logs, confidence).or_else(|| of_medians(base.0, other.0, confidence, interval))
 }
@@ -113,19 +113,6 @@ pub(crate) fn within_run(
     confidence: f64,
 ) -> Option<Estimate> {
     of_trials(base.trials(), other.trials(), confidence)
-}
-
-/// The ratio of the requests per second of two cells of one run, from shared blocks where there are enough.
-pub(super) fn iops_within_run(
-    base: &CellAnalysis,
-    other: &CellAnalysis,
-    confidence: f64,
-) -> Option<Estimate> {
-    of_trials(
-        (&base.iops_values, &base.iops_blocks),
-        (&other.iops_values, &other.iops_blocks),
-        confidence,
-    )
 }
 
 /// The ratio of the responses of two cells of different runs.
@@ -260,7 +247,22 @@ impl Estimate {
             bound: None,
         }
     }
+
+    /// The estimate as the bound that this evidence makes it.
+    pub(crate) fn bounded(self, against: &SideDoubts) -> Self {
+        Self {
+            bound: against.bound(),
+            ..self
+        }
+    }
+
+    /// Conclusion from its interval alone, without doubts.
+    pub(crate) fn shows(&self, margin: f64) -> Difference {
+        self.interval
+            .map_or(Difference::CannotTell, |interval| shown(interval, margin))
+    }
 }
+
 impl From<Median> for Estimate {
     /// The ratio whose logarithm it is.
     fn from(log: Median) -> Self {
@@ -372,22 +374,6 @@ fn block_log_means((values, of): Trials<'_>) -> Vec<(u32, f64)> {
     means.filter(|(_, mean)| mean.is_finite()).collect()
 }
 
-impl Estimate {
-    /// The estimate as the bound that this evidence makes it.
-    pub(crate) fn bounded(self, against: &SideDoubts) -> Self {
-        Self {
-            bound: against.bound(),
-            ..self
-        }
-    }
-
-    /// Conclusion from its interval alone, without doubts.
-    pub(crate) fn shows(&self, margin: f64) -> Difference {
-        self.interval
-            .map_or(Difference::CannotTell, |interval| shown(interval, margin))
-    }
-}
-
 /// Conclusion from an interval of a ratio alone.
 pub(super) fn shown((low, high): (f64, f64), margin: f64) -> Difference {
     if low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin {
@@ -412,10 +398,8 @@ pub(super) fn is_no_worse(estimate: &Estimate, against: &SideDoubts, more_is_bet
     let ratios = [
         estimate.interval, estimate.dependent_interval, estimate.groups,
     ];
-    let has_room = ratios
-        .into_iter()
-        .flatten()
-        .all(|ratios| room(ratios) >= 1.0);
+    let mut known = ratios.into_iter().flatten();
+    let has_room = known.all(|ratios| room(ratios) >= 1.0);
     let turning = |size: f64| against.turning(Direction::of_sides(true), size);
     let interval = estimate.interval.filter(|_| has_room);
     interval.is_some_and(|interval| turning(room(interval)).is_empty())
@@ -435,20 +419,17 @@ pub(crate) fn judge(
     let size = match difference {
         Difference::Higher => low,
         Difference::Lower => 1.0 / high,
-        Difference::Equivalent => 1.0 + margin,
-        // What others took may hide what would have been found.
-        Difference::NotFound => {
-            let hiding = against.turning([Direction::Equal; 2], 1.0 + margin);
-            return match hiding.is_empty() {
-                true => (difference, hiding),
-                false => (Difference::CannotTell, hiding),
-            };
-        }
-        Difference::CannotTell => return (difference, Vec::new()),
+        _ => 1.0 + margin,
     };
     let about = (difference, size);
-    let mut doubts = reversing(estimate, margin, against, more_is_better, about);
-    let wider = estimate.dependent_interval;
+    let mut doubts = match difference {
+        // What others took may hide what would have been found.
+        Difference::NotFound => against.turning([Direction::Equal; 2], size),
+        Difference::CannotTell => Vec::new(),
+        _ => reversing(estimate, margin, against, more_is_better, about),
+    };
+    let is_told = !matches!(difference, Difference::NotFound | Difference::CannotTell);
+    let wider = estimate.dependent_interval.filter(|_| is_told);
     if wider.is_some_and(|wider| shown(wider, margin) != difference) {
         doubts.push(Doubt::of(DoubtKind::Dependent, estimate.independence));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::effect::{Difference, Estimate, MARGIN_UP, confidence, iops_within_run, judge};
+use super::effect::{Difference, Estimate, MARGIN_UP, confidence, judge, of_trials};
 use super::series::id;
 use super::{Claim, kind};
 use super::{Point, Quantity, Standing};
@@ -72,7 +72,7 @@ fn saturated<'a>(cells: &[&'a CellAnalysis], size: u64, confidence: f64) -> Opti
 
 /// Whether two cells are shown to have the same IOPS, or throughput, within the margin.
 fn is_alike(base: &CellAnalysis, other: &CellAnalysis, of: Response, confidence: f64) -> bool {
-    let Some(iops) = iops_within_run(base, other, confidence) else {
+    let Some(iops) = of_trials(base.iops_trials(), other.iops_trials(), confidence) else {
         return false;
     };
     let bytes = other.cell.trial().bs as f64 / base.cell.trial().bs as f64;
@@ -132,7 +132,8 @@ const TIME: Quantity = Quantity::Of(Response::Latency);
 pub(super) fn of_faults(analysis: &Analysis, run: usize) -> Option<Claim> {
     let points = preparation(analysis);
     let settings = points.len();
-    let is_told = |point: &&PreparationPoint| point.is_slower() && point.has_more_faults();
+    let is_told =
+        |point: &&PreparationPoint| point.is_slower() && point.faults.0 - point.faults.1 >= 1.0;
     let slower: Vec<&PreparationPoint> = points.iter().filter(is_told).collect();
     let ratio = |point: &PreparationPoint| point.ratio.ratio;
     let most = slower.iter().min_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
@@ -176,11 +177,8 @@ pub(super) fn of_requests(analysis: &Analysis, run: usize) -> Vec<Claim> {
             Point::main(Quantity::Of(Response::Throughput), mb_s),
             Point::main(Quantity::Share, model.relative_error_max),
         ];
-        let ids: Vec<i64> = curve
-            .points
-            .iter()
-            .map(|point| point.cell.cell.id)
-            .collect();
+        let ids = curve.points.iter().map(|point| point.cell.cell.id);
+        let ids: Vec<i64> = ids.collect();
         let is_own = |cell: &CellAnalysis| ids.contains(&cell.cell.id);
         let claim = Claim::of_run(&kind::REQUEST_COST, (analysis, run), is_own);
         let first = curve.points.first()?;

@@ -42,11 +42,9 @@ impl Claim {
     pub fn size(&self) -> f64 {
         let effects = self.comparison().into_iter().flat_map(Comparison::shown);
         let worse = self.of(Standing::Worse).filter_map(|point| point.ratio);
-        let ratios = effects
-            .map(|effect| effect.estimate)
-            .chain(worse)
-            .chain(self.ratio);
-        ratios.map(|ratio| ratio.size()).fold(0.0, f64::max)
+        let ratios = effects.map(|effect| effect.estimate).chain(worse);
+        let sizes = ratios.chain(self.ratio).map(|ratio| ratio.size());
+        sizes.fold(0.0, f64::max)
     }
 
     /// Key of the kind of a claim: its name, and the factor or the suspect that it is about.

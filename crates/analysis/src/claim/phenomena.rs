@@ -117,10 +117,7 @@ fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Effect) -> Option
         // A proportional gain of more requests in flight is expected.
         _ if in_flight.is_some_and(|most| most > 1.0 && seen >= 1.0) => return None,
         Difference::Higher | Difference::Lower => effect.size(),
-        Difference::CannotTell if unclaimed.is_some() => {
-            let (low, high) = effect.estimate.interval?;
-            low.ln().max(-high.ln())
-        }
+        Difference::CannotTell if unclaimed.is_some() => effect.size(),
         _ => return None,
     };
     Some(Phenomenon::of_cells(cells, seen, size, unclaimed))
@@ -138,9 +135,8 @@ fn unclaimed(run: &Analysis, effect: &Effect) -> Option<Unclaimed> {
     }
     let spec = |id: CellId| Some(run.cell(id.cell)?.cell.spec.clone());
     let sides = sides_of(run, [spec(effect.base)?, spec(effect.other)?]);
-    sides
-        .have_sources_to_try()
-        .then_some(Unclaimed::OtherSource)
+    let is_to_try = sides.have_sources_to_try();
+    is_to_try.then_some(Unclaimed::OtherSource)
 }
 
 /// Whether there are doubts, and all are about disturbances by others.

@@ -167,6 +167,7 @@ impl Fall {
         with_limits(cell, limits)
     }
 }
+
 /// A cell with each of two limits.
 #[expect(
     clippy::disallowed_fields,
@@ -254,17 +255,13 @@ pub fn leaves_tails_open(cell: &CellAnalysis) -> bool {
     cell.latency.is_none() || is_unjudged(&cell)
 }
 
-/// The longest tail; `None` if none is shown to be long.
-pub(super) fn long_tail(analysis: &Analysis, run: usize) -> Option<Claim> {
-    longest(analysis, run, |_| true)
-}
-
 /// The longest tail of a run that can be explained.
 pub(super) fn explainable(run: &Analysis) -> Option<Phenomenon> {
     phenomenon(&longest(run, 0, |cell| obstacle(cell).is_none())?, run)
 }
 
-fn longest(
+/// The longest tail of the cells that count; `None` if none is shown to be long.
+pub(super) fn longest(
     analysis: &Analysis,
     run: usize,
     counts: impl Fn(&CellAnalysis) -> bool,

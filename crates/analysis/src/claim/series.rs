@@ -78,9 +78,8 @@ pub fn drifting_cells(analysis: &Analysis) -> Vec<&CellAnalysis> {
 pub fn drifts(analysis: &Analysis) -> Vec<(i64, f64)> {
     let drifting = drifting_cells(analysis).into_iter();
     let drifts = drifting.filter_map(|cell| Some((cell.cell.id, drift_per_run(cell)?)));
-    drifts
-        .filter(|(_, drift)| drift.abs() > analysis.precision_goal)
-        .collect()
+    let drifts = drifts.filter(|(_, drift)| drift.abs() > analysis.precision_goal);
+    drifts.collect()
 }
 
 /// The drift of a cell over all its trials, as a share of its median.

@@ -109,6 +109,7 @@ fn longest(
     let mut shares: Vec<(Stage, f64)> = timed.parts().iter().filter_map(known).collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     let has_tail = stages.least(timed) >= REQUESTS_MIN;
+    let tail = largest(stages, timed, confidence, |numbers| &numbers.tail_shares);
     Some(TimeByLayer {
         timed,
         cell: id(run, cell),
@@ -116,9 +117,7 @@ fn longest(
         carried_by: stages.carried_by,
         mean_ns: stages.mean_ns(timed)?,
         mean,
-        tail: has_tail
-            .then(|| largest(stages, timed, confidence, |numbers| &numbers.tail_shares))
-            .flatten(),
+        tail: tail.filter(|_| has_tail),
         shares,
         syncs: stages.journal.map(|journal| JournalledSyncs {
             syncs: stages.syncs.syncs,
@@ -190,6 +189,7 @@ pub(super) fn amplifications(analysis: &Analysis, run: usize) -> impl Iterator<I
     let cells = drives(analysis).filter(move |(cell, _)| is_soak && cell.cell.trial().writes());
     cells.filter_map(move |(cell, drives)| amplification(drives, id(run, cell)))
 }
+
 /// The claim with the bytes written to flash memory and by hosts, and their ratio; `None` if drives do not count both.
 fn amplification(drives: CellDrives, cell: CellId) -> Option<Claim> {
     let bytes = |standing, bytes: u64| Point::new(standing, Quantity::Bytes, bytes as f64);

@@ -54,7 +54,8 @@ pub(super) fn compare(
         cell
     });
     let mut cells: Vec<CellComparison> = cells.collect();
-    adjust(&mut cells, terms.first_test());
+    let first = terms.tests.first().copied();
+    adjust(&mut cells, first.unwrap_or(HypothesisTest::Welch));
     cells
 }
 

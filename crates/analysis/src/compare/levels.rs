@@ -47,15 +47,8 @@ fn two_levels<'a>(record: &RunRecord, by: &'a str) -> Result<(&'a str, [String; 
     let cells = record.cells.iter();
     let levels = cells.filter_map(|cell| cell.levels.get(index).cloned());
     let levels: Vec<String> = distinct(levels);
-    let wanted = named.map_or_else(
-        || levels.clone(),
-        |named| {
-            named
-                .split(',')
-                .map(|level| canonical(factor, level))
-                .collect()
-        },
-    );
+    let named = named.map(|named| named.split(',').map(|level| canonical(factor, level)));
+    let wanted = named.map_or_else(|| levels.clone(), Iterator::collect);
     if let Some(strange) = wanted.iter().find(|level| !levels.contains(level)) {
         return Err(refusal::no_such_level(factor, strange, &levels));
     }

@@ -54,9 +54,7 @@ pub(crate) struct MatchedCell<'a> {
 }
 
 /// Runs with the cells of each.
-pub struct Side<'a> {
-    cells: Vec<Vec<Keyed<'a>>>,
-}
+pub struct Side<'a>(Vec<Vec<Keyed<'a>>>);
 
 impl<'a> Side<'a> {
     /// The runs as one side, with their cells by the levels of these factors.
@@ -66,14 +64,12 @@ impl<'a> Side<'a> {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage) where a definition is needed and cannot be read.
     pub fn new(runs: &[RunSide<'a>], factors: &[String]) -> Result<Self> {
         let cells = runs.iter().map(|run| keyed(*run, factors));
-        Ok(Self {
-            cells: cells.collect::<Result<_>>()?,
-        })
+        Ok(Self(cells.collect::<Result<_>>()?))
     }
 
     /// The distinct levels of all cells, in the order of the last run, which has the latest definition.
     pub fn levels(&self) -> Vec<&Vec<String>> {
-        distinct(self.cells.iter().rev().flatten().map(|cell| &cell.levels))
+        distinct(self.0.iter().rev().flatten().map(|cell| &cell.levels))
     }
 
     /// The cell with these levels in each run.
@@ -82,12 +78,12 @@ impl<'a> Side<'a> {
             let found = cells.iter().find(|cell| cell.levels == levels);
             found.map(|cell| cell.cell)
         };
-        self.cells.iter().map(of).collect()
+        self.0.iter().map(of).collect()
     }
 
     /// Whether any run makes requests in the cell with these levels that the response is of.
     fn has_requests(&self, levels: &[String]) -> bool {
-        let mut cells = self.cells.iter().flatten();
+        let mut cells = self.0.iter().flatten();
         cells.any(|cell| cell.levels == levels && cell.has_requests)
     }
 }
@@ -142,7 +138,7 @@ pub(crate) fn match_sides<'a>(base: &[RunSide<'a>], new: &[RunSide<'a>]) -> Resu
         return Err(refusal::unknown_settings());
     }
     if cells.is_empty() {
-        let [a, b] = [&base, &new].map(|side| side.cells.last().map_or(&[][..], Vec::as_slice));
+        let [a, b] = [&base, &new].map(|side| side.0.last().map_or(&[][..], Vec::as_slice));
         return Err(no_common_cell(&factors, a, b, held));
     }
     let has_requests =
@@ -210,12 +206,11 @@ fn served_by(cell: &CellAnalysis) -> Option<ServedBy> {
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) where they differ.
 fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
     let analyses = || sources.iter().map(|source| source.run.analysis());
+    let response = analyses().next().map(|one| one.response);
     let mut all = analyses().map(Analysis::response_name);
     let first = all.next().unwrap_or_default();
     match all.find(|asked| *asked != first) {
-        None => Ok(analyses()
-            .next()
-            .map_or_else(Response::default, |one| one.response)),
+        None => Ok(response.unwrap_or_default()),
         Some(new) => Err(refusal::other_response(&first, &new)),
     }
 }

@@ -160,9 +160,8 @@ impl SideDoubts {
             None => doubt.what.turns(base) || doubt.what.turns(new),
         };
         let all = self.0.iter();
-        all.filter(|doubt| turned(doubt) && doubt.explains() >= size)
-            .cloned()
-            .collect()
+        let turning = all.filter(|doubt| turned(doubt) && doubt.explains() >= size);
+        turning.cloned().collect()
     }
 }
 

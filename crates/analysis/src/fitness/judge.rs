@@ -82,6 +82,7 @@ impl<'a> Evidence<'a> {
         trials.sort_by_key(|trial| trial.sample.id);
         Self { trials, seed }
     }
+
     /// The evidence without some trials, given by the ids of their samples.
     #[must_use]
     pub fn without(&self, samples: &BTreeSet<i64>) -> Self {
@@ -108,11 +109,7 @@ impl<'a> Evidence<'a> {
                 _ => value >= trial.sample.elapsed_ns as f64,
             };
             let is_bound = level.is_of_time() && has_waited && trial.left_out(level.of) > 0;
-            TrialValue {
-                value,
-                requests: all_of(&counts) as f64,
-                is_bound,
-            }
+            (value, all_of(&counts) as f64, is_bound)
         });
         trials.collect()
     }
@@ -195,6 +192,7 @@ impl Trial<'_> {
         };
         (own.requests, own.bytes)
     }
+
     /// The rate of a kind of requests, per second or in MB/s.
     fn rate(&self, level: &ServiceLevel) -> f64 {
         let amount = match (level.quantity, self.done(level.of)) {
@@ -208,9 +206,8 @@ impl Trial<'_> {
 /// Whether a single trial meets all levels, before doubts. A trial without requests meets none.
 pub fn keeps(levels: &[ServiceLevel], sample: &Sample, times: Times) -> bool {
     let trial = Trial { sample, times };
-    levels
-        .iter()
-        .all(|level| is_within(level, of_trial(level, &trial, &trial.counts(level.of))))
+    let value = |level: &ServiceLevel| of_trial(level, &trial, &trial.counts(level.of));
+    levels.iter().all(|level| is_within(level, value(level)))
 }
 
 /// Whether the limited quantity of a trial meets the level.

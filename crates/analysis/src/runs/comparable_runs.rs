@@ -183,16 +183,15 @@ fn target(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
     if a.further_targets.len() != b.further_targets.len() {
         return Some("number");
     }
-    let all = |run: &RunRecord| -> Vec<(String, TargetKind)> {
-        run.targets()
-            .map(str::to_owned)
-            .zip(run.target_kinds())
-            .collect()
-    };
-    let mut pairs = all(a).into_iter().zip(all(b)).enumerate();
-    pairs.find_map(|(number, ((path, kind), (other_path, other_kind)))| {
+    let mut pairs = a
+        .targets()
+        .zip(a.target_kinds())
+        .zip(b.targets().zip(b.target_kinds()));
+    let mut number = 0..;
+    pairs.find_map(|((path, kind), (other_path, other_kind))| {
+        let number = number.next()?;
         let [x, y] = [a, b].map(|run| run.environment.of_target(number));
-        one_target((&path, kind, &x), (&other_path, other_kind, &y))
+        one_target((path, kind, &x), (other_path, other_kind, &y))
     })
 }
 

@@ -134,7 +134,8 @@ impl Search {
         let known = self.known();
         let (low, high) = (known.quantile(TAIL), known.quantile(1.0 - TAIL));
         let outside = low > f64::from(self.ends.1) || high < f64::from(self.ends.0);
-        if outside || high - low <= ENOUGH || self.is_between_neighbours(low, high) {
+        let is_between_neighbours = ceiling(high) <= floor(low) + 1;
+        if outside || high - low <= ENOUGH || is_between_neighbours {
             return Vec::new();
         }
         let [below, middle, above] = ROUND.map(|probability| known.quantile(probability));
@@ -144,17 +145,13 @@ impl Search {
             .map_or((true, true), |(low, high)| (low.is_some(), high.is_some()));
         let below = if is_low { below } else { low.floor() };
         let above = if is_high { above } else { high.ceil() };
-        let mut places: Vec<i32> = [below, middle, above]
-            .map(|place| settled((place.round() as i32).clamp(self.ends.0, self.ends.1)))
+        let on_grid = |place: f64| (place.round() as i32).clamp(self.ends.0, self.ends.1);
+        let mut places = [below, middle, above]
+            .map(|place| settled(on_grid(place)))
             .to_vec();
         places.dedup();
         let order = block_order(self.seed, self.rounds, places.len());
         order.into_iter().map(|at| places[at]).collect()
-    }
-
-    /// Whether an interval contains no integer rate.
-    fn is_between_neighbours(&self, low: f64, high: f64) -> bool {
-        ceiling(high) <= floor(low) + 1
     }
 
     /// Whether the levels hold at this position, by an exact binomial test of one half over its own trials;
@@ -198,6 +195,7 @@ impl Search {
         let (low, high) = (low.map(f64::floor), high.map(f64::ceil));
         Some((low.map(|low| low as i32), high.map(|high| high as i32)))
     }
+
     /// The ends of an interval of the limit, as far as they lie between visited rates; `None` without any.
     fn visited_ends(&self, low: f64, high: f64) -> Option<(Option<f64>, Option<f64>)> {
         let least = f64::from(*self.visits.first_key_value()?.0);

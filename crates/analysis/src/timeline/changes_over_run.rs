@@ -98,6 +98,7 @@ fn centre(trials: &mut [Trial<'_>]) {
 fn effect<K: Ord>(of: &BTreeMap<K, f64>, key: K) -> f64 {
     of.get(&key).copied().unwrap_or_default()
 }
+
 /// The median of each cell, or of each block.
 fn medians<K: Ord>(
     trials: &[Trial<'_>],
@@ -108,10 +109,9 @@ fn medians<K: Ord>(
     for trial in trials {
         groups.entry(key(trial)).or_default().push(value(trial));
     }
-    let medians = groups.into_iter();
-    medians
-        .filter_map(|(key, values)| Some((key, median(&values)?)))
-        .collect()
+    let groups = groups.into_iter();
+    let medians = groups.filter_map(|(key, values)| Some((key, median(&values)?)));
+    medians.collect()
 }
 
 /// The number of consecutive trials that always span three blocks, or 1 if a block has one trial. Trials of one

@@ -170,6 +170,7 @@ fn found_from(course: &[f64], tested: usize) -> Option<f64> {
     };
     least(|by| QUARTERS.into_iter().all(|quarters| is_found(quarters, by)))
 }
+
 /// The least factor that is found as a rise and as a fall, by its logarithm.
 fn least(is_found: impl Fn(f64) -> bool) -> Option<f64> {
     let is_seen = |factor: &f64| is_found(factor.ln()) && is_found(-factor.ln());

@@ -79,14 +79,7 @@ impl Reading<'_> {
         };
         (least, group)
     }
-}
 
-/// Difference of two numbers of bytes that file systems may make, or up to which they count as one.
-fn slack(whole: u64) -> u64 {
-    OWN_DATA.max((CLOSE * whole as f64) as u64)
-}
-
-impl Reading<'_> {
     /// The medium of the target, if one was named, else of the files that were seen. Storage if these disagree.
     pub fn medium(&self, transfer: Transfer) -> Medium {
         if let Some(target) = &self.observed.target {
@@ -169,6 +162,64 @@ impl Reading<'_> {
             false => all,
         }
     }
+
+    /// Whether another process is known to have written, or to have dirtied pages.
+    fn sees_other_writers(&self) -> bool {
+        let mut others = self.observed.others.active.iter();
+        others.any(|one| !one.is_kernel && one.write_bytes > 0)
+    }
+
+    /// Upper bound on bytes that file systems wrote to their journals for its syncs. A sync ends with a flush.
+    fn journal_most(&self) -> u64 {
+        let flushes = self.flushes().map_or(0, |flushes| flushes.completed);
+        let traced = self.observed.trace.as_ref();
+        let syncs = flushes.max(traced.map_or(0, |trace| trace.syncs.syncs));
+        match self.asked_writes() {
+            Asked::Nothing => 0,
+            Asked::Bytes(_) | Asked::Unknown { .. } => syncs.saturating_mul(JOURNAL_PER_SYNC),
+        }
+    }
+
+    /// Traffic of other processes on the devices in question.
+    pub fn others(&self) -> OtherUse {
+        let (Some(traffic), Some(read), Some(written)) =
+            (self.traffic(), self.carried_reads(), self.carried_writes())
+        else {
+            return OtherUse::Unknown;
+        };
+        let rest = |transfer: Transfer, own: Bounds| {
+            let (all, twice) = (transfer.of(&traffic), self.counted_twice(transfer));
+            Bounds {
+                least: all.saturating_sub(twice).saturating_sub(own.most),
+                most: all.saturating_sub(own.least),
+            }
+        };
+        let read = rest(Transfer::Read, read);
+        // Kernel threads may write pages that were dirty before it started, together with its own bytes in these
+        // pages.
+        let before = self.observed.dirty_before_bytes.unwrap_or(u64::MAX);
+        let before = before.min(self.overwritten_most());
+        let written = rest(Transfer::Write, written);
+        // No process's account includes the file system's own data.
+        let early = before.saturating_add(self.journal_most());
+        let least = match self.sees_other_writers() {
+            true => written.least.saturating_sub(early),
+            false => 0,
+        };
+        let written = Bounds { least, ..written };
+        let is_little =
+            read.most <= slack(traffic.read_bytes) && written.most <= slack(traffic.write_bytes);
+        match read.most.saturating_add(written.most) {
+            0 => OtherUse::None,
+            most if is_little => OtherUse::Little { most },
+            _ => OtherUse::Some { read, written },
+        }
+    }
+}
+
+/// Difference of two numbers of bytes that file systems may make, or up to which they count as one.
+fn slack(whole: u64) -> u64 {
+    OWN_DATA.max((CLOSE * whole as f64) as u64)
 }
 
 named! {
@@ -256,6 +307,7 @@ impl Evidence {
         let most = OtherCommand::all(&observed.others).into_iter().next();
         loads.chain(most.map(WitnessClaim::MostIo)).collect()
     }
+
     fn of_program(&self) -> Vec<WitnessClaim<'_>> {
         let both = self.directions().into_iter();
         let served = both.filter_map(|(transfer, direction)| {
@@ -348,61 +400,6 @@ impl WitnessClaim<'_> {
             Self::Flushes(_) | Self::OtherUse(OtherUse::None | OtherUse::Little { .. }) => {
                 Role::Detail
             }
-        }
-    }
-}
-
-impl Reading<'_> {
-    /// Whether another process is known to have written, or to have dirtied pages.
-    fn sees_other_writers(&self) -> bool {
-        let mut others = self.observed.others.active.iter();
-        others.any(|one| !one.is_kernel && one.write_bytes > 0)
-    }
-
-    /// Upper bound on bytes that file systems wrote to their journals for its syncs. A sync ends with a flush.
-    fn journal_most(&self) -> u64 {
-        let flushes = self.flushes().map_or(0, |flushes| flushes.completed);
-        let traced = self.observed.trace.as_ref();
-        let syncs = flushes.max(traced.map_or(0, |trace| trace.syncs.syncs));
-        match self.asked_writes() {
-            Asked::Nothing => 0,
-            Asked::Bytes(_) | Asked::Unknown { .. } => syncs.saturating_mul(JOURNAL_PER_SYNC),
-        }
-    }
-
-    /// Traffic of other processes on the devices in question.
-    pub fn others(&self) -> OtherUse {
-        let (Some(traffic), Some(read), Some(written)) =
-            (self.traffic(), self.carried_reads(), self.carried_writes())
-        else {
-            return OtherUse::Unknown;
-        };
-        let rest = |transfer: Transfer, own: Bounds| {
-            let (all, twice) = (transfer.of(&traffic), self.counted_twice(transfer));
-            Bounds {
-                least: all.saturating_sub(twice).saturating_sub(own.most),
-                most: all.saturating_sub(own.least),
-            }
-        };
-        let read = rest(Transfer::Read, read);
-        // Kernel threads may write pages that were dirty before it started, together with its own bytes in these
-        // pages.
-        let before = self.observed.dirty_before_bytes.unwrap_or(u64::MAX);
-        let before = before.min(self.overwritten_most());
-        let written = rest(Transfer::Write, written);
-        // No process's account includes the file system's own data.
-        let early = before.saturating_add(self.journal_most());
-        let least = match self.sees_other_writers() {
-            true => written.least.saturating_sub(early),
-            false => 0,
-        };
-        let written = Bounds { least, ..written };
-        let is_little =
-            read.most <= slack(traffic.read_bytes) && written.most <= slack(traffic.write_bytes);
-        match read.most.saturating_add(written.most) {
-            0 => OtherUse::None,
-            most if is_little => OtherUse::Little { most },
-            _ => OtherUse::Some { read, written },
         }
     }
 }

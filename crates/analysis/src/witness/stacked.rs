@@ -14,6 +14,7 @@ impl Reading<'_> {
     pub fn traffic(&self) -> Option<DeviceStat> {
         self.sum_of(&self.observed.devices.iter().collect::<Vec<_>>())
     }
+
     /// Sum of the traffic of these devices, or of the only disk where none is known.
     fn sum_of(&self, devices: &[&ObservedDevice]) -> Option<DeviceStat> {
         match devices {

@@ -266,7 +266,7 @@ fn level(analysis: &Analysis, cell: &CellAnalysis) -> String {
     if let Some(shift) = timeline.of_only_trial(id).filter(|_| is_rate) {
         return levels(shift);
     }
-    match timeline.gradual_of(id).filter(|_| is_rate) {
+    match timeline.gradual.get(&id).filter(|_| is_rate) {
         None => response.format(cell.response.map_or(0.0, |response| response.median)),
         Some(found) => format!(
             "{} in the first tenth of the trial, {} in the last",

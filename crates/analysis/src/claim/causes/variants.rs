@@ -44,10 +44,10 @@ impl<'a> Variants<'a> {
     /// The remaining phenomenon without exactly these suspects, from none to all of it: nothing if it is
     /// reversed. An excess over all of it comes from the interventions.
     pub(super) fn of<T: AsRef<str>>(&self, without: &[T]) -> Deviations {
-        let measured = self.measured(without).into_iter();
+        let mut measured = self.measured(without);
+        let all = measured.values_mut();
+        all.for_each(|value| *value = value.clamp(0.0, self.size));
         measured
-            .map(|(block, value)| (block, value.clamp(0.0, self.size)))
-            .collect()
     }
 
     /// The measured deviations without exactly these suspects.

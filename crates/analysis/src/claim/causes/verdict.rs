@@ -163,9 +163,8 @@ fn again(test: Option<&SignedRank>, seen: f64, margin: f64) -> Again {
 /// The effect of removing a suspect, in one contrast between two variants.
 struct Removal {
     values: Vec<f64>,
+    /// The test, with the p-value adjusted for all suspects.
     test: SignedRank,
-    /// The p-value, adjusted for all suspects.
-    p: f64,
 }
 
 impl Variants<'_> {
@@ -173,11 +172,7 @@ impl Variants<'_> {
     fn removal(&self, with: &Deviations, without: &Deviations) -> Option<Removal> {
         let values: Vec<f64> = differences(with, without).into_values().collect();
         let test = signed_rank(&values, 1.0 - ALPHA).filter(|_| values.len() >= TRIALS_MIN)?;
-        Some(Removal {
-            p: test.p,
-            values,
-            test,
-        })
+        Some(Removal { values, test })
     }
 
     /// The part that disappears without each tried suspect, in two contrasts: removing the suspect from all, and
@@ -195,12 +190,13 @@ impl Variants<'_> {
         let mut removals: Vec<[Option<Removal>; 2]> = removals.collect();
         // Holm's correction over all suspects, with two tests each.
         let all: Vec<&mut Removal> = removals.iter_mut().flatten().flatten().collect();
-        let p: Vec<f64> = all.iter().map(|removal| removal.p).collect();
+        let p: Vec<f64> = all.iter().map(|removal| removal.test.p).collect();
         for (removal, p) in all.into_iter().zip(holm(&p).unwrap_or_default()) {
-            removal.p = p;
+            removal.test.p = p;
         }
         removals
     }
+
     /// All suspects that were tried but for this one.
     fn others(&self, suspect: &String) -> Vec<&String> {
         let tried = self.inquiry.tried.iter();
@@ -220,13 +216,13 @@ impl Variants<'_> {
         };
         // Parts that are present and not shown to be small; a part exactly at the limit counts.
         let shown = |removal: &Option<Removal>| {
-            let is_there = |one: &Removal| one.p <= ALPHA && one.test.centre > 0.0;
+            let is_there = |one: &Removal| one.test.p <= ALPHA && one.test.centre > 0.0;
             removal.as_ref().is_some_and(is_there) && !is_small(removal)
         };
         let is_needed: Vec<bool> = removals.iter().map(|[alone, _]| shown(alone)).collect();
         let is_enough: Vec<bool> = removals.iter().map(|[_, only]| shown(only)).collect();
-        let all_gone = self.removal(&whole, &nothing);
-        let all_gone = all_gone.is_some_and(|one| one.p <= ALPHA && one.test.centre > CAUSE * size);
+        let all_gone = self.removal(&whole, &nothing).map(|one| one.test);
+        let all_gone = all_gone.is_some_and(|all| all.p <= ALPHA && all.centre > CAUSE * size);
         let is_hidden = |place: &usize| is_enough[*place] && !is_needed[*place];
         let hidden: Vec<usize> = (0..tried.len()).filter(is_hidden).collect();
         let none_shown = !is_needed.iter().chain(&is_enough).any(|shown| *shown);
@@ -288,9 +284,7 @@ impl Variants<'_> {
             })
             .collect()
     }
-}
 
-impl Variants<'_> {
     /// The remaining part without the cause of the greatest share, with the name of that cause. `None` unless it
     /// is shown to be less than the part that remains without all suspects.
     fn left_without_one(
