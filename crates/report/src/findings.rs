@@ -18,6 +18,7 @@ use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{self, Claim};
 use iolab_figure::labels;
 use iolab_record::ServedBy;
+use iolab_workload::table;
 use iolab_workload::trial_description::levels_in_words;
 
 pub use conclusion::{Conclusion, conclusions};
@@ -33,27 +34,35 @@ pub struct Finding {
     pub text: String,
 }
 
-/// The rules on the limits of one run's numbers, in the order of their findings: completeness, origin of the bytes,
-/// disturbances.
-const RULES: [Says; 17] = [
-    run_status::unfinished,
-    run_status::no_definition,
-    run_status::order_of_cells,
-    run_status::gaps,
-    run_status::peers,
-    run_status::a_model,
-    run_status::over_the_network,
-    doubts::doubts,
-    doubts::requests_in_pieces,
-    doubts::not_durable,
-    stragglers,
-    ranks::imbalance,
-    ranks::caches_kept,
-    doubts::below_precision,
-    sentences::of_trials,
-    doubts::tail_unknown,
-    run_status::not_joined,
-];
+/// A function with the sentences of one rule on a run.
+type Says = fn(&Analysis) -> Vec<String>;
+
+/// The rules on how a run was carried out, in the order of their findings. [`doubts::doubts`] has those on its cells.
+const OF_RUN: [(Rule, Says); 7] = table! {
+    (Rule::limit("unfinished", "the status of the run, and the cells without a measured trial"), run_status::unfinished);
+    (Rule::doubt("definition-not-read", "the definition of the experiment that the run file contains"), run_status::no_definition);
+    (Rule::doubt("order-of-cells", "the warm-up, and the cells that write"), run_status::order_of_cells);
+    (Rule::limit("gaps", "the options of each tool"), run_status::gaps);
+    (Rule::doubt("peers", "the command line of each trial"), run_status::peers);
+    (Rule::limit("model", "the target of the run"), run_status::a_model);
+    (Rule::limit("network", "the account of the NFS client (mountstats), for each trial"), run_status::over_the_network);
+};
+
+/// The rules on the numbers of a run, in the order of their findings.
+const OF_NUMBERS: [(Rule, Says); 10] = table! {
+    (Rule::doubt("requests-in-pieces", "the device's count of requests over iolab's, in each trial"), doubts::requests_in_pieces);
+    (Rule::limit("not-durable", "the sync policy of each cell that writes"), doubts::not_durable);
+    (Rule::doubt("straggler", "throughput over the median of the others in the same trial: below 1 in every trial, and the exact interval of its median below 0.95, at 95 % for all hosts or ranks together"),
+     stragglers);
+    (Rule::doubt("rank-imbalance", "medians of throughput while all ranks were active, and from the first start to the last end"), ranks::imbalance);
+    (Rule::doubt("cache-kept", "median over the trials of what the page cache of a client held, of the bytes that its ranks go over, before trials that read with a cold cache"),
+     ranks::caches_kept);
+    (Rule::doubt("below-precision", "half of the median's interval over the median, against the goal"), doubts::below_precision);
+    (Rule::doubt("two-groups", "the density of each cell's trials, and its valley"), sentences::in_two_groups);
+    (Rule::doubt("drift", "Mann and Kendall's test in each cell, with Holm's correction over the cells"), sentences::drifting);
+    (Rule::limit("tail-unknown", "the requests of each trial"), doubts::tail_unknown);
+    (Rule::limit("not-joined", "the requests of each traced trial, joined with the kernel's events"), run_status::not_joined);
+};
 
 /// All findings about one run: results in the order of [`claim::Role`], then limits, then what it does not show.
 pub fn findings(analysis: &Analysis) -> Vec<Finding> {
@@ -95,7 +104,14 @@ pub fn of_runs(analyses: &[&Analysis]) -> OfRuns {
 
 /// The limits of one run's numbers.
 pub(crate) fn of_rules(analysis: &Analysis) -> Vec<Finding> {
-    RULES.iter().flat_map(|says| says(analysis)).collect()
+    let said = |rules: &[(Rule, Says)]| -> Vec<Finding> {
+        let texts = rules.iter().flat_map(|(rule, says)| {
+            let texts = says(analysis).into_iter();
+            texts.map(|text| Finding { rule: *rule, text })
+        });
+        texts.collect()
+    };
+    [said(&OF_RUN), doubts::doubts(analysis), said(&OF_NUMBERS)].concat()
 }
 
 /// Findings about several runs together: comparisons across them, and which settings to choose.
@@ -170,9 +186,6 @@ fn has(n: usize) -> &'static str {
     if n == 1 { "has" } else { "have" }
 }
 
-/// Basis of the number of requests that reach the device.
-const DEVICE_REQUESTS: &str = "the device's count of requests over iolab's, in each trial";
-
 /// Purpose of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -198,30 +211,15 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A rule that answers a question.
-    pub(crate) const fn result(name: &'static str, basis: &'static str) -> Self {
-        Self::new(name, FindingKind::Result, basis)
-    }
-
     /// A rule that states how far numbers can be trusted.
-    pub(crate) const fn doubt(name: &'static str, basis: &'static str) -> Self {
-        Self::new(name, FindingKind::Doubt, basis)
-    }
-
-    /// A rule that states what numbers do not show.
-    pub(crate) const fn limit(name: &'static str, basis: &'static str) -> Self {
-        Self::new(name, FindingKind::Limit, basis)
-    }
-
-    const fn new(name: &'static str, kind: FindingKind, basis: &'static str) -> Self {
+    const fn doubt(name: &'static str, basis: &'static str) -> Self {
+        let kind = FindingKind::Doubt;
         Self { name, kind, basis }
     }
 
-    /// The only finding of a function.
-    pub(crate) fn one(self, text: String) -> Vec<Finding> {
-        vec![Finding { rule: self, text }]
+    /// A rule that states what numbers do not show.
+    const fn limit(name: &'static str, basis: &'static str) -> Self {
+        let kind = FindingKind::Limit;
+        Self { name, kind, basis }
     }
 }
-
-/// A function with the findings of one rule on a run.
-pub(crate) type Says = fn(&Analysis) -> Vec<Finding>;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Rule;
+use super::{FindingKind, Rule};
 use crate::compare::conclusion;
 use crate::compare::conclusion::overall;
 use crate::findings::{Finding, sentences, stragglers};
@@ -90,10 +90,10 @@ fn headlines<'c>(
     analyses: &[&Analysis],
     claims: &'c [Claim],
 ) -> (Vec<Headline>, Vec<Vec<&'c Claim>>, BTreeSet<usize>) {
-    let of_run = |run: usize, finding: Finding| {
+    let of_run = |run: usize, text: String| {
         let headline = Headline {
             runs: vec![run],
-            text: finding.text,
+            text,
             names_runs: false,
             cells: Vec::new(),
             names_targets: false,
@@ -103,15 +103,11 @@ fn headlines<'c>(
     // All other numbers of such a run reflect its slowest part.
     let of_stragglers = analyses.iter().enumerate().flat_map(|(run, analysis)| {
         let found = stragglers(analysis).into_iter();
-        found.map(move |finding| of_run(run, finding))
+        found.map(move |text| of_run(run, text))
     });
     let of_tools = runs.iter().enumerate().flat_map(|(run, told)| {
         let shown = told.peers.iter().find(|peer| is_shown(peer));
-        let found = shown
-            .map(std::slice::from_ref)
-            .map_or(Vec::new(), agreement);
-        let found = found.into_iter();
-        found.map(move |finding| of_run(run, finding))
+        shown.map(move |peer| of_run(run, agreement(peer).text))
     });
     let of_claims = claim::headlines(claims).into_iter();
     let of_claims = of_claims.map(|one| {
@@ -151,18 +147,19 @@ fn headlines<'c>(
     (headlines, its, whole)
 }
 
-const AGREEMENT: Rule = Rule::result(
-    "agreement",
-    "ratios within blocks, with simultaneous 95 % intervals",
-);
+const AGREEMENT: Rule = Rule {
+    name: "agreement",
+    kind: FindingKind::Result,
+    basis: "ratios within blocks, with simultaneous 95 % intervals",
+};
 
-/// Peers of a run compared with iolab.
-pub fn agreement(comparisons: &[Comparison]) -> Vec<Finding> {
-    let finding = |comparison: &Comparison| {
-        let together = overall(comparison).map_or_else(String::new, |text| format!(" {text}"));
-        AGREEMENT.one(format!("{}.{together}", conclusion(comparison)))
-    };
-    comparisons.iter().flat_map(finding).collect()
+/// A peer of a run compared with iolab.
+pub fn agreement(comparison: &Comparison) -> Finding {
+    let together = overall(comparison).map_or_else(String::new, |text| format!(" {text}"));
+    Finding {
+        rule: AGREEMENT,
+        text: format!("{}.{together}", conclusion(comparison)),
+    }
 }
 
 /// Whether any cell, or all of them together, are shown to differ or to be equivalent. Otherwise there is

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{DEVICE_REQUESTS, Finding, Rule, cells_of, levels_of, with_levels};
+use super::{Finding, Rule, cells_of, levels_of, with_levels};
 use crate::{doubt, ratio};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_MIN};
 use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, of_cell};
@@ -119,15 +119,8 @@ fn detail(analysis: &Analysis, cell: &CellAnalysis, doubt: &Doubt) -> Option<Str
     }
 }
 
-const BELOW_PRECISION: Rule = Rule::doubt(
-    "below-precision",
-    "half of the median's interval over the median, against the goal",
-);
-
-const TAIL_UNKNOWN: Rule = Rule::limit("tail-unknown", "the requests of each trial");
-
 /// Cells whose interval is wider than the requested precision, or missing.
-pub(super) fn below_precision(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn below_precision(analysis: &Analysis) -> Vec<String> {
     // An inquiry has as many blocks as its question needs, and its comparisons have their own intervals. Steady
     // rounds and a soak have no goal of precision, and get no more trials.
     if analysis.inquiry.is_some() || !analysis.seeks_precision {
@@ -140,45 +133,41 @@ pub(super) fn below_precision(analysis: &Analysis) -> Vec<Finding> {
     let wide: Vec<&CellAnalysis> = measured()
         .filter(|c| c.precision.is_some_and(|p| p > analysis.precision_goal))
         .collect();
-    let mut findings = Vec::new();
     let worst = wide.iter().max_by(|a, b| {
         a.precision
             .unwrap_or(0.0)
             .total_cmp(&b.precision.unwrap_or(0.0))
     });
-    if let Some(worst) = worst {
-        let goal = format_percent(analysis.precision_goal);
-        let reached = format!(
-            "{} after {} trials",
-            match wide_interval(worst, analysis.response) {
-                None => format!("+/- {}", format_percent(worst.precision.unwrap_or(0.0))),
-                Some(interval) => format!("95 % interval {interval}"),
-            },
-            worst.n
-        );
-        let missed = format!(
-            "{} missed the {goal} precision goal ({}{reached}).",
-            cells_of(wide.len(), analysis),
-            match levels_of(analysis, worst) {
-                None => String::new(),
-                Some(levels) => format!("worst with {levels}: "),
-            },
-        );
-        // Further trials are at one level or the other.
-        let changed = analysis.timeline.over_run.iter();
-        let has_changed = changed
-            .map(|shift| shift.cell)
-            .any(|id| wide.iter().any(|cell| cell.cell.id == id));
-        let remedy = match has_changed {
-            true => "The level changed during the run, so that more trials do not help.",
-            false => more_trials(MoreTrials::of(analysis, &wide)),
-        };
-        findings.push(Finding {
-            rule: BELOW_PRECISION,
-            text: format!("{missed} {remedy}").trim_end().to_owned(),
-        });
-    }
-    findings
+    let Some(worst) = worst else {
+        return Vec::new();
+    };
+    let goal = format_percent(analysis.precision_goal);
+    let reached = format!(
+        "{} after {} trials",
+        match wide_interval(worst, analysis.response) {
+            None => format!("+/- {}", format_percent(worst.precision.unwrap_or(0.0))),
+            Some(interval) => format!("95 % interval {interval}"),
+        },
+        worst.n
+    );
+    let missed = format!(
+        "{} missed the {goal} precision goal ({}{reached}).",
+        cells_of(wide.len(), analysis),
+        match levels_of(analysis, worst) {
+            None => String::new(),
+            Some(levels) => format!("worst with {levels}: "),
+        },
+    );
+    // Further trials are at one level or the other.
+    let changed = analysis.timeline.over_run.iter();
+    let has_changed = changed
+        .map(|shift| shift.cell)
+        .any(|id| wide.iter().any(|cell| cell.cell.id == id));
+    let remedy = match has_changed {
+        true => "The level changed during the run, so that more trials do not help.",
+        false => more_trials(MoreTrials::of(analysis, &wide)),
+    };
+    vec![format!("{missed} {remedy}").trim_end().to_owned()]
 }
 
 /// The interval of the median of a cell, `0.0250 MB/s to 14.9 MB/s`, if half of it exceeds the median: a
@@ -199,7 +188,7 @@ fn longer_trials(analysis: &Analysis) -> &'static str {
 }
 
 /// Cells whose trials have too few requests for a 99th percentile.
-pub(super) fn tail_unknown(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn tail_unknown(analysis: &Analysis) -> Vec<String> {
     let unknown = |c: &&CellAnalysis| c.latency.is_some() && c.tail.is_none();
     let shown = match analysis.response {
         Response::P99 => "",
@@ -207,12 +196,11 @@ pub(super) fn tail_unknown(analysis: &Analysis) -> Vec<Finding> {
     };
     match analysis.cells.iter().filter(unknown).count() {
         0 => Vec::new(),
-        n => TAIL_UNKNOWN.one(format!(
-                "{} had too few requests per trial to estimate the 99th percentile of latency ({TAIL_REQUESTS_MIN} are needed){shown}. {}",
-                cells_of(n, analysis),
-                longer_trials(analysis),
-            ),
-        ),
+        n => vec![format!(
+            "{} had too few requests per trial to estimate the 99th percentile of latency ({TAIL_REQUESTS_MIN} are needed){shown}. {}",
+            cells_of(n, analysis),
+            longer_trials(analysis),
+        )],
     }
 }
 
@@ -249,12 +237,8 @@ pub(super) fn beyond_precision(of: MoreTrials) -> &'static str {
     }
 }
 
-const REQUESTS_IN_PIECES: Rule = Rule::doubt("requests-in-pieces", DEVICE_REQUESTS);
-
-const NOT_DURABLE: Rule = Rule::limit("not-durable", "the sync policy of each cell that writes");
-
 /// Requests that reach the device in pieces, which is as it should be above the device's limit.
-pub(super) fn requests_in_pieces(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn requests_in_pieces(analysis: &Analysis) -> Vec<String> {
     let cells: Vec<&CellAnalysis> = analysis
         .cells
         .iter()
@@ -265,13 +249,12 @@ pub(super) fn requests_in_pieces(analysis: &Analysis) -> Vec<Finding> {
     let Some(most) = cells.iter().max_by(by_ios) else {
         return Vec::new();
     };
-    let text = format!(
+    vec![format!(
         "{}: requests reached the device in pieces, up to {} device I/Os per request{}. The cause is a limit of the device (device_request_max_kib, device_segments_max) or the memory of the buffers.",
         cells_of(cells.len(), analysis),
         significant(ios(most)),
         with_levels(analysis, most),
-    );
-    REQUESTS_IN_PIECES.one(text)
+    )]
 }
 
 /// Whether a trial writes and nothing makes that durable.
@@ -280,7 +263,7 @@ fn is_unsynced(trial: &TrialSpec) -> bool {
 }
 
 /// Writes to storage without a sync, except those that another finding reports as owed write-back.
-pub(super) fn not_durable(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn not_durable(analysis: &Analysis) -> Vec<String> {
     let unsynced = |cell: &&CellAnalysis| {
         let served = cell.served.as_ref();
         cell.cell.program().is_none()
@@ -304,8 +287,8 @@ pub(super) fn not_durable(analysis: &Analysis) -> Vec<Finding> {
         TargetKind::Imported => "A sync at the end of each job".to_owned(),
         _ => Vec::from_iter(settings).join(" "),
     };
-    NOT_DURABLE.one(format!(
+    vec![format!(
         "{} wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. {remedy} makes them durable, and includes that time.",
         cells_of(cells.len(), analysis),
-    ))
+    )]
 }

@@ -12,22 +12,8 @@ use iolab_stats::{median, median_interval};
 use iolab_workload::trial::CacheState;
 use iolab_workload::units::{format_percent, significant};
 
-use super::{Finding, Rule, with_levels};
+use super::with_levels;
 use crate::ratio::RatioShown;
-
-const STRAGGLER: Rule = Rule::doubt(
-    "straggler",
-    "throughput over the median of the others in the same trial: below 1 in every trial, and the exact interval of its median below 0.95, at 95 % for all hosts or ranks together",
-);
-const IMBALANCE: Rule = Rule::doubt(
-    "rank-imbalance",
-    "medians of throughput while all ranks were active, and from the first start to the last end",
-);
-
-const CACHE_KEPT: Rule = Rule::doubt(
-    "cache-kept",
-    "median over the trials of what the page cache of a client held, of the bytes that its ranks go over, before trials that read with a cold cache",
-);
 
 /// Share of what a client reads that its page cache may hold before a cold trial.
 const KEPT: f64 = 0.05;
@@ -134,7 +120,7 @@ fn median_without(sorted: &[f64], one: f64) -> Option<f64> {
 }
 
 /// Hosts, or ranks of one host, that were slower than the others in every trial.
-pub(crate) fn stragglers(analysis: &Analysis) -> Vec<Finding> {
+pub(crate) fn stragglers(analysis: &Analysis) -> Vec<String> {
     let units = ratios(analysis);
     // Bonferroni: as many questions as units.
     let confidence = 1.0 - 0.05 / units.len().max(1) as f64;
@@ -153,13 +139,7 @@ pub(crate) fn stragglers(analysis: &Analysis) -> Vec<Finding> {
             )
         })
     };
-    let texts = units.values().filter_map(slower);
-    texts
-        .map(|text| Finding {
-            rule: STRAGGLER,
-            text,
-        })
-        .collect()
+    units.values().filter_map(slower).collect()
 }
 
 /// Throughput while all ranks were active, over that from the first start to the last end.
@@ -170,7 +150,7 @@ fn gain(cell: &CellAnalysis) -> Option<f64> {
 }
 
 /// Ranks that end long after the first one, which a stonewall would hide.
-pub(super) fn imbalance(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn imbalance(analysis: &Analysis) -> Vec<String> {
     let gains = || {
         analysis
             .cells
@@ -184,16 +164,16 @@ pub(super) fn imbalance(analysis: &Analysis) -> Vec<Finding> {
     let place = with_levels(analysis, cell);
     let throughput = |value: Option<f64>| value.map_or_else(String::new, significant);
     let active = cell.ranks.as_ref().and_then(|ranks| ranks.all_active);
-    IMBALANCE.one(format!(
+    vec![format!(
         "Not all ranks worked until the end{place}: throughput was {} MB/s while all were active, {} more than from the first start to the last end ({} MB/s). A stonewall would report the former.",
         throughput(active.map(|s| s.median)),
         format_percent(ratio - 1.0),
         throughput(cell.median(Response::Throughput)),
-    ))
+    )]
 }
 
 /// Clients whose page cache was not dropped before trials that were to read with a cold one.
-pub(super) fn caches_kept(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn caches_kept(analysis: &Analysis) -> Vec<String> {
     let cold = analysis.cells.iter().filter(|cell| {
         let mut reading = cell.cell.spec.reading_trials().into_iter();
         reading.any(|trial| trial.cache == CacheState::Cold)
@@ -214,8 +194,8 @@ pub(super) fn caches_kept(analysis: &Analysis) -> Vec<Finding> {
     let named = most
         .iter()
         .map(|(name, held)| format!("{} ({})", labels::client(name), format_percent(*held)));
-    CACHE_KEPT.one(format!(
+    vec![format!(
         "The page cache was not dropped before cold trials on: {}. The share of what its ranks read is in brackets; these reads are not cold. Set cache=direct, or shift=host so that ranks read what another host wrote.",
         named.collect::<Vec<String>>().join(", ")
-    ))
+    )]
 }

@@ -1,38 +1,14 @@
 //! The status of a run: whether it was performed, and whether its trials or other tools failed.
 
-use super::{Finding, Rule, cells_of, has, levels_of, within};
+use super::{cells_of, has, levels_of, within};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellServed, CellStages};
 use iolab_analysis::gaps::Gap;
 use iolab_record::{EndedBy, RunStatus, ServedBy};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{Tool, own_cells};
 
-const UNFINISHED: Rule = Rule::limit(
-    "unfinished",
-    "the status of the run, and the cells without a measured trial",
-);
-
-const MODEL: Rule = Rule::limit("model", "the target of the run");
-
-const NETWORK: Rule = Rule::limit(
-    "network",
-    "the account of the NFS client (mountstats), for each trial",
-);
-
-const DEFINITION: Rule = Rule::doubt(
-    "definition-not-read",
-    "the definition of the experiment that the run file contains",
-);
-
-const ORDER_OF_CELLS: Rule = Rule::doubt("order-of-cells", "the warm-up, and the cells that write");
-
-const NOT_JOINED: Rule = Rule::limit(
-    "not-joined",
-    "the requests of each traced trial, joined with the kernel's events",
-);
-
 /// The plan was not carried out.
-pub(super) fn unfinished(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn unfinished(analysis: &Analysis) -> Vec<String> {
     let without = analysis.cells.iter().filter(|c| c.n == 0).count();
     let text = match analysis.status {
         RunStatus::Done => return Vec::new(),
@@ -42,7 +18,7 @@ pub(super) fn unfinished(analysis: &Analysis) -> Vec<Finding> {
         RunStatus::Failed => "The run failed",
     };
     if without == analysis.cells.len() {
-        return UNFINISHED.one(format!("{text}: no cell has a measured trial."));
+        return vec![format!("{text}: no cell has a measured trial.")];
     }
     let has_interval = |cell: &CellAnalysis| {
         cell.response
@@ -63,12 +39,11 @@ pub(super) fn unfinished(analysis: &Analysis) -> Vec<Finding> {
         ),
     };
     let rest = "The results cover the trials completed so far.";
-    let text = format!("{text}: {lacking}. {rest}{doubt}");
-    UNFINISHED.one(text)
+    vec![format!("{text}: {lacking}. {rest}{doubt}")]
 }
 
 /// The purpose of the run is unknown.
-pub(super) fn no_definition(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn no_definition(analysis: &Analysis) -> Vec<String> {
     match analysis.has_definition {
         true => Vec::new(),
         false => {
@@ -77,21 +52,21 @@ pub(super) fn no_definition(analysis: &Analysis) -> Vec<Finding> {
                 true => " The numbers assume blocks of trials in random order.",
                 false => "",
             };
-            DEFINITION.one(format!(
+            vec![format!(
                 "The definition of the experiment in this run file cannot be read; another version of iolab may have written it. Not judged: causes, steady states, tests of a standard, the order of trials.{assumed} 'iolab show' prints it."
-            ))
+            )]
         }
     }
 }
 
 /// Cells depend on what earlier cells left.
-pub(super) fn order_of_cells(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn order_of_cells(analysis: &Analysis) -> Vec<String> {
     match analysis.depends_on_order {
         false => Vec::new(),
-        true => ORDER_OF_CELLS.one(
+        true => vec![
             "Cells use the same storage one after the other, without a warm-up: what one leaves there (a full cache, heat, used-up burst credits) the next one finds. Differences between these cells may come from their order. Measure one cell per run."
                 .to_owned(),
-        ),
+        ],
     }
 }
 
@@ -102,7 +77,7 @@ pub(crate) fn is_by_user(analysis: &Analysis) -> bool {
 }
 
 /// A modelled disk was measured, and no device.
-pub(super) fn a_model(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn a_model(analysis: &Analysis) -> Vec<String> {
     let Some(title) = &analysis.model else {
         return Vec::new();
     };
@@ -110,29 +85,29 @@ pub(super) fn a_model(analysis: &Analysis) -> Vec<Finding> {
         "" => String::new(),
         title => format!(" ({title})"),
     };
-    MODEL.one(format!(
+    vec![format!(
         "All numbers come from {}{title}, computed in virtual time. No device was measured.",
         analysis.target
-    ))
+    )]
 }
 
 /// Cells that a file server served. A client does not see how much of that came from the server's disks.
-pub(super) fn over_the_network(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn over_the_network(analysis: &Analysis) -> Vec<String> {
     let served = analysis.cells.iter().filter(|cell| {
         let verdict = cell.served.as_ref().and_then(CellServed::unanimous);
         verdict == Some(ServedBy::Network)
     });
     match served.count() {
         0 => Vec::new(),
-        n => NETWORK.one(format!(
+        n => vec![format!(
             "A file server over the network served {}, perhaps from its memory: only regions larger than that show its disks.",
             within(n, analysis)
-        )),
+        )],
     }
 }
 
 /// Cells with traced trials whose stages are not known.
-pub(super) fn not_joined(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn not_joined(analysis: &Analysis) -> Vec<String> {
     let stages = analysis
         .cells
         .iter()
@@ -143,48 +118,41 @@ pub(super) fn not_joined(analysis: &Analysis) -> Vec<Finding> {
     let Some(reason) = missing.iter().find_map(|stages| stages.note.as_ref()) else {
         return Vec::new();
     };
-    NOT_JOINED.one(format!(
+    vec![format!(
         "{} had traced trials without stages: {}.",
         cells_of(missing.len(), analysis),
         escape_control(reason)
-    ))
+    )]
 }
 
-const PEERS: Rule = Rule::doubt("peers", "the command line of each trial");
-
-const GAPS: Rule = Rule::limit("gaps", "the options of each tool");
-
 /// The version of each peer and the command line of one of its trials.
-pub(super) fn peers(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn peers(analysis: &Analysis) -> Vec<String> {
     let mut tools: Vec<Tool> = Vec::new();
-    let mut findings = Vec::new();
+    let mut texts = Vec::new();
     for cell in &analysis.cells {
         let tool = cell.cell.spec.tool;
-        let Some(command) = &cell.peer_command else {
+        let Some(command) = cell
+            .peer_command
+            .as_ref()
+            .filter(|_| !tools.contains(&tool))
+        else {
             continue;
         };
-        if tools.contains(&tool) {
-            continue;
-        }
         tools.push(tool);
         let which = levels_of(analysis, cell);
         let which = which.map_or_else(String::new, |which| format!(" ({which})"));
-        let text = format!(
+        texts.push(format!(
             "A trial of {tool}{which} was {command} - every trial's own command is in the column 'effective' of iolab export."
-        );
-        findings.push(Finding { rule: PEERS, text });
+        ));
     }
-    findings
+    texts
 }
 
 /// Cells that a tool left out, or gave up, with the reason.
-pub(super) fn gaps(analysis: &Analysis) -> Vec<Finding> {
+pub(super) fn gaps(analysis: &Analysis) -> Vec<String> {
     let all = iolab_analysis::gaps::gaps(analysis);
-    let finding = |gap: &Gap<'_>| Finding {
-        rule: GAPS,
-        text: gap_in_words(gap, &analysis.factors),
-    };
-    all.iter().map(finding).collect()
+    let in_words = |gap| gap_in_words(gap, &analysis.factors);
+    all.iter().map(in_words).collect()
 }
 
 /// `iozone did not measure 2 of its 6 cells (bs=16MiB): its largest record has 16 MiB.`

@@ -23,7 +23,7 @@ use iolab_workload::units::{
 };
 
 pub(crate) use causes::{by_reason, cause_in_short, causes_in_lines, obstacle};
-pub(crate) use rounds::{foreseen, in_words_of_standard, of_trials, state_in_short};
+pub(crate) use rounds::{drifting, foreseen, in_two_groups, in_words_of_standard, state_in_short};
 
 /// A claim as a sentence, or two. `runs` are those that the claims were made of.
 pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {

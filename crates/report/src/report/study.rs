@@ -39,7 +39,7 @@ impl<'a> Study<'a> {
         // Earlier runs of an experiment appear in its series only.
         let mut each: Vec<Vec<Finding>> = vec![Vec::new(); inputs.len()];
         for ((place, input), own) in latest.iter().zip(&shown).zip(said.each) {
-            each[*place].extend(agreement(&input.interpretation.peers));
+            each[*place].extend(input.interpretation.peers.iter().map(agreement));
             each[*place].extend(own);
         }
         let names = section::names(inputs);

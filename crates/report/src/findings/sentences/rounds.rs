@@ -1,6 +1,6 @@
 //! The order of trials, rounds until a steady state, and tests of a standard, in words.
 
-use super::super::{Finding, Rule, within};
+use super::super::within;
 use super::beside_limit;
 use super::with_cell;
 use iolab_analysis::analysis::{
@@ -134,21 +134,11 @@ fn window(found: &SteadyAnalysis, worst: &Tracked, steady: Steadiness, run: &Ana
     )
 }
 
-const TWO_GROUPS: Rule = Rule::doubt(
-    "two-groups",
-    "the density of each cell's trials, and its valley",
-);
-
-const DRIFT: Rule = Rule::doubt(
-    "drift",
-    "Mann and Kendall's test in each cell, with Holm's correction over the cells",
-);
-
-/// Cells whose trials form two groups, and those that drift by more than the goal of precision over the run.
-pub(crate) fn of_trials(run: &Analysis) -> Vec<Finding> {
+/// Cells whose trials form two groups.
+pub(crate) fn in_two_groups(run: &Analysis) -> Vec<String> {
     let groups = two_groups(run, 0, |_| true).map(|found| {
         let levels = found.levels;
-        TWO_GROUPS.one(format!(
+        format!(
             "The trials of {} form two groups{}: {} of them around {}, the others around {}. The median {}.",
             within(found.cells.len(), run),
             most(run, found.cells.len(), found.most),
@@ -156,8 +146,13 @@ pub(crate) fn of_trials(run: &Analysis) -> Vec<Finding> {
             run.response.format(levels.low_median),
             run.response.format(levels.high_median),
             median_of_groups(levels.low_share),
-        ))
+        )
     });
+    Vec::from_iter(groups)
+}
+
+/// Cells that drift by more than the goal of precision over the run.
+pub(crate) fn drifting(run: &Analysis) -> Vec<String> {
     let drifts = drifts(run);
     let steepest = drifts.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
     let drift = steepest.map(|(cell, drift)| {
@@ -165,14 +160,14 @@ pub(crate) fn of_trials(run: &Analysis) -> Vec<Finding> {
             run: 0,
             cell: *cell,
         };
-        DRIFT.one(format!(
+        format!(
             "The trials of {} drift over the run{} by {}.",
             within(drifts.len(), run),
             most(run, drifts.len(), id),
             format_percent(*drift),
-        ))
+        )
     });
-    [groups, drift].into_iter().flatten().flatten().collect()
+    Vec::from_iter(drift)
 }
 
 /// The cell that shows it most, of several.
