@@ -3,14 +3,13 @@
 use iolab_analysis::analysed_run::{AnalysedRun, AnswerBasis, RunAnswer};
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::{Answer, merge_answers};
-use iolab_record::question::{Asked as AskedOf, Fit, Question};
-use iolab_record::{RunRecord, TargetKind};
+use iolab_record::RunRecord;
+use iolab_record::question::{Asked, Question};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::trial_description::requests_of_cell;
 use serde_json::Value;
 
 use crate::block::{self, Block, ShownAnswer, ToDo};
-use crate::fitness::{Fitness, Measured, WorkloadResult};
+use crate::fitness::{Fitness, WorkloadRun};
 use crate::slo::{SearchResult, cell_columns, cell_remarks, sentence_at_rates};
 
 const LEVELS: &str = "Each level, with the 95 % interval of what was measured";
@@ -27,7 +26,7 @@ pub struct Answers<'a> {
 #[derive(Debug)]
 enum Given<'a> {
     /// Answer to a requirement, from the runs of its workloads.
-    Fit(Fitness),
+    Fit(Fitness<'a>),
     /// Answer of a single run.
     Run(OfRun<'a>),
 }
@@ -43,24 +42,28 @@ impl<'a> Answers<'a> {
     /// The answers of runs, given with the names of their files; runs without a question have none.
     pub fn of(runs: impl IntoIterator<Item = (String, &'a AnalysedRun)>) -> Self {
         let mut all = Vec::new();
-        let mut fits: Vec<FitRun<'_>> = Vec::new();
+        let mut fits: Vec<WorkloadRun<'_>> = Vec::new();
         for (file, run) in runs {
             let (record, Some(answer)) = (run.record(), run.answer()) else {
                 continue;
             };
-            match &record.experiment.asked {
-                Some(
-                    question @ Question {
-                        of: AskedOf::Fit(fit),
-                        ..
-                    },
-                ) => fits.push(FitRun {
-                    file,
-                    record,
-                    question,
-                    fit,
-                    answer,
-                }),
+            match (&record.experiment.asked, &answer.found) {
+                (
+                    Some(Question {
+                        of: Asked::Fit(fit),
+                        needs,
+                    }),
+                    AnswerBasis::Workload(found),
+                ) => {
+                    fits.push(WorkloadRun {
+                        file,
+                        record,
+                        fit,
+                        needs,
+                        found,
+                        is_complete: answer.is_complete(),
+                    });
+                }
                 _ => all.push(Given::Run(OfRun {
                     file,
                     record,
@@ -68,13 +71,9 @@ impl<'a> Answers<'a> {
                 })),
             }
         }
-        while let Some(first) = fits.first() {
-            let (id, name, workloads) = first.key();
-            let key = (id.to_owned(), name.to_owned(), workloads.to_vec());
-            let (own, others) = fits
-                .into_iter()
-                .partition(|run| run.key() == (&*key.0, &*key.1, &*key.2));
-            all.push(Given::Fit(fitness(own)));
+        while let Some(first) = fits.first().map(|run| run.fit) {
+            let (own, others) = fits.into_iter().partition(|run| run.is_of(first));
+            all.push(Given::Fit(Fitness::of(first, own)));
             fits = others;
         }
         Self { all }
@@ -141,7 +140,7 @@ impl Given<'_> {
             Self::Fit(fitness) => ShownAnswer::new(
                 (
                     vec![format!("{}.", fitness.sentence())],
-                    Some(fitness.question.clone()),
+                    Some(fitness.question.to_owned()),
                 ),
                 &fitness.to_do(),
                 (LEVELS, fitness.columns()),
@@ -195,83 +194,5 @@ impl OfRun<'_> {
             shown.rest.extend(self.to_do().blocks());
         }
         shown
-    }
-}
-
-/// The run of a workload.
-struct FitRun<'a> {
-    file: String,
-    record: &'a RunRecord,
-    question: &'a Question,
-    fit: &'a Fit,
-    answer: &'a RunAnswer,
-}
-
-impl FitRun<'_> {
-    /// The key shared by the runs of one answer.
-    fn key(&self) -> (&str, &str, &[String]) {
-        (&self.fit.id, &self.fit.requirement, &self.fit.workloads)
-    }
-}
-
-/// Description of the load of a workload's run, which has one cell.
-fn ran(record: &RunRecord) -> String {
-    let cell = record.cells.first();
-    cell.map_or_else(String::new, |cell| requests_of_cell(&cell.spec))
-}
-
-/// Bytes that trials wrote to storage; a model stores none.
-fn written_bytes(record: &RunRecord) -> u64 {
-    if record.run.target_kind == TargetKind::Model {
-        return 0;
-    }
-    let written = record
-        .samples
-        .iter()
-        .map(|sample| sample.operations.write.bytes);
-    written.fold(0, u64::saturating_add)
-}
-
-/// The answer from the runs of one requirement, at least one.
-fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
-    let of_run = |run: &&FitRun<'_>| {
-        let AnswerBasis::Workload(found) = &run.answer.found else {
-            return None;
-        };
-        Some(WorkloadResult {
-            workload: run.fit.workload.clone(),
-            needs: run.question.needs.clone(),
-            measured: match run.answer.is_complete() {
-                true => Measured::Whole,
-                false => Measured::Part,
-            },
-            ran: ran(run.record),
-            written_bytes: written_bytes(run.record),
-            found: found.clone(),
-            file: run.file.clone(),
-        })
-    };
-    let of_workload = |name: &String| {
-        let own: Vec<&FitRun<'_>> = runs
-            .iter()
-            .filter(|run| run.fit.workload == *name)
-            .collect();
-        match own.is_empty() {
-            true => vec![WorkloadResult::without_a_run(name)],
-            false => own.iter().filter_map(of_run).collect(),
-        }
-    };
-    let unfinished = runs.iter().filter(|run| !run.answer.is_complete());
-    let to_finish = command_to_finish(unfinished.map(|run| (run.record, run.file.as_str())));
-    let FitRun { record, fit, .. } = &runs[0];
-    Fitness {
-        requirement: fit.requirement.clone(),
-        question: record.experiment.question.clone(),
-        not: fit.not.clone(),
-        hold: fit.hold,
-        target: record.run.target.clone(),
-        found: fit.workloads.iter().flat_map(of_workload).collect(),
-        to_finish,
-        limits: fit.limits.clone(),
     }
 }

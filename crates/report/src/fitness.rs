@@ -2,12 +2,16 @@
 
 pub(crate) mod data;
 
+use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::doubt::DoubtKind;
 use iolab_analysis::fitness::{
     Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls,
 };
+use iolab_record::question::Fit;
+use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::names::all_of;
 use iolab_workload::response::{Bound, LevelQuantity, Need, ServiceLevel};
+use iolab_workload::trial_description::requests_of_cell;
 use iolab_workload::units::{counted, format_bytes, format_ns, format_percent, significant};
 use iolab_workload::units::{format_duration, rough_duration};
 use serde_json::{Value, json};
@@ -35,87 +39,72 @@ fn load_in_words(load: Duration) -> String {
 /// Length of a load that uses up most burst credits and write caches.
 const LONG: Duration = Duration::from_mins(10);
 
-/// Extent to which a workload was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measured {
-    /// The whole workload.
-    Whole,
-    /// The run of the workload was not finished.
-    Part,
-    /// The run file of the workload was not given.
-    Nothing,
-}
-
-/// The result of one workload.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WorkloadResult {
-    /// Name of the workload.
-    pub workload: String,
-    /// Its levels; empty if its run file is missing.
-    pub needs: Vec<Need>,
-    /// Extent to which the workload was measured.
-    pub measured: Measured,
-    /// A description of what was run.
-    pub ran: String,
-    /// Bytes that its trials wrote.
-    pub written_bytes: u64,
-    /// Answer for each level, in the order of the requirement, with doubts.
-    pub found: CellAnswer,
+/// The run of a workload.
+#[derive(Debug)]
+pub(crate) struct WorkloadRun<'a> {
     /// The run file.
-    pub file: String,
+    pub(crate) file: String,
+    pub(crate) record: &'a RunRecord,
+    pub(crate) fit: &'a Fit,
+    /// The levels of the workload.
+    pub(crate) needs: &'a [Need],
+    /// Answer for each level, in the order of the requirement, with doubts.
+    pub(crate) found: &'a CellAnswer,
+    /// Whether the whole workload was measured.
+    pub(crate) is_complete: bool,
 }
 
 /// The whole answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fitness {
-    /// Name of the requirement.
-    pub requirement: String,
+#[derive(Debug)]
+pub(crate) struct Fitness<'a> {
+    /// The requirement.
+    fit: &'a Fit,
     /// The question, one line.
-    pub question: String,
-    /// Aspects that the answer does not cover, in words.
-    pub not: String,
-    /// Time for which each workload loads the storage.
-    pub hold: Duration,
+    pub(crate) question: &'a str,
     /// The target.
-    pub target: String,
-    /// The result of each workload, in the order of the requirement.
-    pub found: Vec<WorkloadResult>,
+    target: &'a str,
+    /// Each workload in the order of the requirement, with its run; `None` if no run file was given.
+    found: Vec<(&'a str, Option<WorkloadRun<'a>>)>,
     /// The command that finishes all incomplete runs; `None` if all are complete, and on a model.
-    pub to_finish: Option<String>,
-    /// Further limits of the answer.
-    pub limits: Vec<String>,
+    to_finish: Option<String>,
 }
 
-impl WorkloadResult {
-    /// A workload whose run file was not given.
-    pub(crate) fn without_a_run(workload: &str) -> Self {
-        Self {
-            workload: workload.to_owned(),
-            needs: Vec::new(),
-            measured: Measured::Nothing,
-            ran: String::new(),
-            written_bytes: 0,
-            found: CellAnswer::default(),
-            file: String::new(),
+impl WorkloadRun<'_> {
+    /// Whether it belongs to one answer with the runs of this requirement.
+    pub(crate) fn is_of(&self, fit: &Fit) -> bool {
+        (&self.fit.id, &self.fit.requirement, &self.fit.workloads)
+            == (&fit.id, &fit.requirement, &fit.workloads)
+    }
+
+    /// Description of its load.
+    fn ran(&self) -> String {
+        let cell = self.record.cells.first();
+        cell.map_or_else(String::new, |cell| requests_of_cell(&cell.spec))
+    }
+
+    /// Bytes that its trials wrote to storage; a model stores none.
+    fn written_bytes(&self) -> u64 {
+        if self.record.run.target_kind == TargetKind::Model {
+            return 0;
         }
+        let samples = self.record.samples.iter();
+        let written = samples.map(|sample| sample.operations.write.bytes);
+        written.fold(0, u64::saturating_add)
     }
 
     /// The answer to one level; [`Answer::CannotTell`] for an incomplete run.
     fn answer(&self, level: &LevelAnswer) -> Answer {
-        self.of_whole(|| level.reasoned()).answer()
+        match self.is_complete {
+            true => level.reasoned().answer(),
+            false => Answer::CannotTell,
+        }
     }
 
-    /// The answer for all of its levels together.
+    /// The answer for all of its levels together; an incomplete run has none.
     fn whole(&self) -> ReasonedAnswer {
-        self.of_whole(|| self.found.reasoned())
-    }
-
-    /// The answer of a complete run; an incomplete run has none.
-    fn of_whole(&self, answer: impl FnOnce() -> ReasonedAnswer) -> ReasonedAnswer {
-        match self.measured {
-            Measured::Whole => answer(),
-            Measured::Part => ReasonedAnswer::CannotTell(vec![DoubtKind::Unfinished]),
-            Measured::Nothing => ReasonedAnswer::CannotTell(vec![DoubtKind::NoRunFile]),
+        match self.is_complete {
+            true => self.found.reasoned(),
+            false => ReasonedAnswer::CannotTell(vec![DoubtKind::Unfinished]),
         }
     }
 
@@ -126,56 +115,78 @@ impl WorkloadResult {
     }
 
     /// Description of the load that was run: `wal: 2300-byte sequential writes, each with fdatasync, for 30 s;
-    /// 374 MiB written`. `None` if nothing was run.
-    fn summary(&self) -> Option<String> {
-        if self.measured == Measured::Nothing {
-            return None;
-        }
-        let load = load_in_words(Duration::from_nanos(self.found.load_ns));
-        let written = match self.written_bytes {
+    /// 374 MiB written`.
+    fn summary(&self) -> String {
+        let load = load_in_words(self.load());
+        let written = match self.written_bytes() {
             0 => String::new(),
             bytes => format!("; {} written", format_bytes(bytes as f64)),
         };
-        let (name, ran) = (&self.workload, &self.ran);
-        Some(format!("{name}: {ran}, for {load}{written}."))
+        format!(
+            "{}: {}, for {load}{written}.",
+            self.fit.workload,
+            self.ran()
+        )
     }
 
-    /// Whether its run is done, and loaded the storage for less than `hold`.
-    pub(super) fn is_short_of(&self, hold: Duration) -> bool {
-        let load = Duration::from_nanos(self.found.load_ns);
-        self.measured == Measured::Whole && load < hold.mul_f64(LOADED_AS_ASKED)
+    /// Time under load.
+    fn load(&self) -> Duration {
+        Duration::from_nanos(self.found.load_ns)
     }
 
-    /// `w: 29 s of load instead of 10 min, because ...`, with advice. `None` if the load is as long as
-    /// requested.
-    fn short_load(&self, hold: Duration) -> Option<String> {
-        self.is_short_of(hold).then(|| {
-            format!(
-                "{}: {} of load instead of {}, because trials ended with their region before their time. A larger region in the requirement makes them longer.",
-                self.workload,
-                load_in_words(Duration::from_nanos(self.found.load_ns)),
-                load_in_words(hold),
-            )
-        })
+    /// Whether its run is done, and loaded the storage for less than requested.
+    fn is_short(&self) -> bool {
+        self.is_complete && self.load() < self.fit.hold.mul_f64(LOADED_AS_ASKED)
     }
 }
 
-impl Fitness {
+impl<'a> Fitness<'a> {
+    /// The answer from the runs of a requirement, at least one.
+    pub(crate) fn of(fit: &'a Fit, mut runs: Vec<WorkloadRun<'a>>) -> Self {
+        let record = runs[0].record;
+        let unfinished = runs.iter().filter(|run| !run.is_complete);
+        let to_finish = command_to_finish(unfinished.map(|run| (run.record, run.file.as_str())));
+        let mut found = Vec::new();
+        for name in &fit.workloads {
+            let own: Vec<_> = runs
+                .extract_if(.., |run| run.fit.workload == *name)
+                .collect();
+            if own.is_empty() {
+                found.push((name.as_str(), None));
+            }
+            found.extend(own.into_iter().map(|run| (name.as_str(), Some(run))));
+        }
+        Self {
+            fit,
+            question: &record.experiment.question,
+            target: &record.run.target,
+            found,
+            to_finish,
+        }
+    }
+
+    /// The runs that were given.
+    fn runs(&self) -> impl Iterator<Item = &WorkloadRun<'a>> {
+        self.found.iter().filter_map(|(_, run)| run.as_ref())
+    }
+
     /// The answer for all levels together.
-    pub fn answer(&self) -> Answer {
+    pub(crate) fn answer(&self) -> Answer {
         self.reasoned().answer()
     }
 
     fn reasoned(&self) -> ReasonedAnswer {
-        ReasonedAnswer::merge(self.found.iter().map(WorkloadResult::whole))
+        let missing = || ReasonedAnswer::CannotTell(vec![DoubtKind::NoRunFile]);
+        let each = self.found.iter().map(|(_, run)| run.as_ref());
+        ReasonedAnswer::merge(each.map(|run| run.map_or_else(missing, WorkloadRun::whole)))
     }
 
     /// The answer in one line.
     pub(crate) fn sentence(&self) -> String {
         format!(
             "{} on {}: {}",
-            escape_control(&self.requirement),
-            escape_control(&self.target),
+            escape_control(&self.fit.requirement),
+            escape_control(self.target),
             in_line(&self.reasoned())
         )
     }
@@ -183,11 +194,10 @@ impl Fitness {
     /// Steps that a user has to take for a complete measurement. They decide whether there is an answer, so no
     /// text leaves them out.
     pub(crate) fn to_do(&self) -> Vec<ToDo> {
-        let of = |measured: Measured| -> Vec<&str> {
-            let own = self.found.iter().filter(|one| one.measured == measured);
-            own.map(|one| one.workload.as_str()).collect()
-        };
-        let (begun, missing) = (of(Measured::Part), of(Measured::Nothing));
+        let begun = self.runs().filter(|run| !run.is_complete);
+        let begun: Vec<&str> = begun.map(|run| run.fit.workload.as_str()).collect();
+        let missing = self.found.iter().filter(|(_, run)| run.is_none());
+        let missing: Vec<&str> = missing.map(|(name, _)| *name).collect();
         let mut all = Vec::new();
         if !begun.is_empty() {
             let are = match begun.len() {
@@ -220,21 +230,20 @@ impl Fitness {
     /// decide the answer come first.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let [decisive, further] = self.reasons();
-        let ran = self.found.iter().filter_map(WorkloadResult::summary);
+        let ran = self.runs().map(WorkloadRun::summary);
         let remarks = decisive.into_iter().chain(ran).chain(further);
         remarks.chain(self.limits()).collect()
     }
 
     pub(crate) fn columns(&self) -> Vec<Column> {
-        let found = self.found.iter();
-        let rows = found.flat_map(|found| {
-            let levels = found.found.levels.iter();
+        let rows = self.runs().flat_map(|run| {
+            let levels = run.found.levels.iter();
             levels.map(move |level| {
-                let answer = match found.measured {
-                    Measured::Whole => answer(level),
-                    Measured::Part | Measured::Nothing => found.answer(level).to_string(),
+                let answer = match run.is_complete {
+                    true => answer(level),
+                    false => run.answer(level).to_string(),
                 };
-                (&*found.workload, level, answer)
+                (run.fit.workload.as_str(), level, answer)
             })
         });
         // Workloads may have the same levels.
@@ -248,11 +257,8 @@ impl Fitness {
         let mut reasons = [Vec::new(), Vec::new()];
         let whole = self.answer();
         let mut add = |decides: bool, text: String| reasons[usize::from(!decides)].push(text);
-        for of in &self.found {
-            let WorkloadResult {
-                workload, found, ..
-            } = of;
-            let is_whole = of.measured == Measured::Whole;
+        for of in self.runs() {
+            let (workload, found, is_whole) = (&of.fit.workload, of.found, of.is_complete);
             let doubts = found.reasons();
             for doubt in &doubts {
                 let mut levels = found.levels.iter();
@@ -299,7 +305,10 @@ impl Fitness {
                                 "a longer load does not decide it, only another level".to_owned()
                             }
                             true => {
-                                format!("a longer load may settle it (--for {})", longer(self.hold))
+                                format!(
+                                    "a longer load may settle it (--for {})",
+                                    longer(self.fit.hold)
+                                )
                             }
                         };
                         add(format!("{workload} {level}: {}; {remedy}.", why(judged)));
@@ -317,14 +326,20 @@ impl Fitness {
 
     /// Limits that the requirement states, and loads that were shorter than requested.
     fn limits_of_load(&self) -> Vec<String> {
-        let short = self.found.iter();
-        let short = short.filter_map(|of| of.short_load(self.hold));
-        self.limits.iter().cloned().chain(short).collect()
+        let short = self.runs().filter(|run| run.is_short()).map(|run| {
+            format!(
+                "{}: {} of load instead of {}, because trials ended with their region before their time. A larger region in the requirement makes them longer.",
+                run.fit.workload,
+                load_in_words(run.load()),
+                load_in_words(run.fit.hold),
+            )
+        });
+        self.fit.limits.iter().cloned().chain(short).collect()
     }
 
     fn limits(&self) -> Vec<String> {
-        let asked = self.hold;
-        let short = self.found.iter().filter(|of| of.is_short_of(asked));
+        let asked = self.fit.hold;
+        let short = self.runs().filter(|run| run.is_short());
         let shortest = short.map(|of| of.found.load_ns).filter(|load| *load > 0);
         let hold = shortest.min().map_or(asked, Duration::from_nanos);
         // If trials end early, more time does not lengthen their load.
@@ -332,24 +347,24 @@ impl Fitness {
             true => " (--for 10min)",
             false => "",
         };
-        let unseen = self.found.iter().filter_map(|of| of.found.unseen_stalls());
+        let unseen = self.runs().filter_map(|run| run.found.unseen_stalls());
         let unseen = UnseenStalls::most_frequent(unseen).filter(|_| self.answer() == Answer::Yes);
         let stalls = unseen.map_or_else(String::new, |unseen| format!("; {}", stalls(unseen)));
         let mut texts = self.limits_of_load();
         texts.push(format!(
             "Not covered: {}; loads longer than {} per workload, which use up burst credits and caches{longer}{stalls}.",
-            self.not,
+            self.fit.not,
             load_in_words(hold),
         ));
         texts.push(format!(
             "Sources of the levels: iolab show {}",
-            self.requirement
+            self.fit.requirement
         ));
         texts
     }
 
     /// The answer for programs; `iolab schema fit` describes it.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         json!(FitDocument::of(self))
     }
 }

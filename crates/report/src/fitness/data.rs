@@ -1,7 +1,5 @@
 //! The answer of `iolab fit` as data for other programs.
 
-use std::time::Duration;
-
 use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_analysis::fitness::{Answer, Judged, LevelAnswer};
 use iolab_analysis::io_limit::ReachedLimit;
@@ -9,7 +7,7 @@ use iolab_workload::response::Need;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Fitness, Measured, WorkloadResult};
+use super::{Fitness, WorkloadRun};
 use crate::data_column::{IOLAB_VERSION, SCHEMA};
 use crate::doubt;
 
@@ -37,14 +35,14 @@ pub(crate) struct FitDocument<'a> {
 }
 
 /// A workload of a requirement.
-#[derive(Serialize, JsonSchema)]
+#[derive(Default, Serialize, JsonSchema)]
 struct Workload<'a> {
     /// Name of the workload.
     workload: &'a str,
     /// Whether all of it was measured: its run is done, and loaded the storage for as long as requested.
     complete: bool,
     /// The load that was run, in words.
-    ran: &'a str,
+    ran: String,
     /// Time under load, ns.
     load_ns: u64,
     /// Bytes that its trials wrote; 0 on a model, which stores none.
@@ -89,58 +87,59 @@ struct Level<'a> {
 }
 
 impl<'a> FitDocument<'a> {
-    pub(super) fn of(fitness: &'a Fitness) -> Self {
+    pub(super) fn of(fitness: &'a Fitness<'a>) -> Self {
+        let workloads = fitness.found.iter();
+        let workloads = workloads.map(|(name, run)| match run {
+            Some(run) => Workload::of(name, run),
+            None => Workload {
+                workload: name,
+                ..Workload::default()
+            },
+        });
         Self {
             schema: SCHEMA,
             iolab_version: IOLAB_VERSION,
-            requirement: &fitness.requirement,
-            question: &fitness.question,
-            target: &fitness.target,
+            requirement: &fitness.fit.requirement,
+            question: fitness.question,
+            target: fitness.target,
             answer: fitness.answer(),
-            not_covered: &fitness.not,
+            not_covered: &fitness.fit.not,
             limits: fitness.limits_of_load(),
-            workloads: fitness
-                .found
-                .iter()
-                .map(|found| Workload::of(found, fitness.hold))
-                .collect(),
+            workloads: workloads.collect(),
         }
     }
 }
 
 impl<'a> Workload<'a> {
-    fn of(found: &'a WorkloadResult, hold: Duration) -> Self {
-        let levels = found.found.levels.iter().zip(&found.needs);
-        let doubts = &found.found.doubts;
+    fn of(workload: &'a str, run: &'a WorkloadRun<'a>) -> Self {
+        let levels = run.found.levels.iter().zip(run.needs);
+        let all = &run.found.doubts;
+        let doubts = all.all.iter().map(|doubt| DoubtData {
+            doubt,
+            text: doubt::words(doubt, all),
+            remedy: doubt::remedy(doubt.what),
+        });
         Self {
-            workload: &found.workload,
-            complete: found.measured == Measured::Whole && !found.is_short_of(hold),
-            ran: &found.ran,
-            load_ns: found.found.load_ns,
-            written_bytes: found.written_bytes,
-            doubts: doubts
-                .all
-                .iter()
-                .map(|doubt| DoubtData {
-                    doubt,
-                    text: doubt::words(doubt, doubts),
-                    remedy: doubt::remedy(doubt.what),
-                })
-                .collect(),
-            run_file: &found.file,
+            workload,
+            complete: run.is_complete && !run.is_short(),
+            ran: run.ran(),
+            load_ns: run.found.load_ns,
+            written_bytes: run.written_bytes(),
+            doubts: doubts.collect(),
+            run_file: &run.file,
             levels: levels
-                .map(|(answered, need)| Level::of(found, answered, need))
+                .map(|(answered, need)| Level::of(run, answered, need))
                 .collect(),
         }
     }
 }
 
 impl<'a> Level<'a> {
-    fn of(found: &WorkloadResult, answered: &'a LevelAnswer, need: &'a Need) -> Self {
-        let cause = found.found.cause(answered);
+    fn of(run: &WorkloadRun<'_>, answered: &'a LevelAnswer, need: &'a Need) -> Self {
+        let cause = run.found.cause(answered);
         Self {
             judged: &answered.judged,
-            answer: found.answer(answered),
+            answer: run.answer(answered),
             turned_by: answered.turned_by.iter().map(|by| by.what).collect(),
             source: &need.source,
             wording: &need.wording,
