@@ -91,16 +91,16 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         column: &'static StoredColumn<T>,
         value: impl Fn(&R) -> Option<Value> + 'c,
     ) -> Self {
-        let doc = column.doc;
-        match &column.access {
-            Access::Number(..) => Self::new(name, doc, "integer", value),
-            Access::Real(..) => Self::new(name, doc, "number", value),
-            Access::Flag(..) => Self::new(name, doc, "boolean", value),
-            Access::Text(..) | Access::Bytes(..) => match column.words {
-                [] => Self::new(name, doc, "string", value),
-                words => Self::new(name, doc, "string", value).one_of(words),
-            },
-            Access::Setting(setting, ..) => Self::setting(setting, value),
+        let json_type = match &column.access {
+            Access::Number(..) => "integer",
+            Access::Real(..) => "number",
+            Access::Flag(..) => "boolean",
+            Access::Text(..) | Access::Bytes(..) => "string",
+            Access::Setting(setting, ..) => return Self::setting(setting, value),
+        };
+        match column.words {
+            [] => Self::new(name, column.doc, json_type, value),
+            words => Self::new(name, column.doc, json_type, value).one_of(words),
         }
     }
 
@@ -166,17 +166,8 @@ impl<'c, R: 'c> DataColumn<'c, R> {
 
     /// Field of the column in a row; `None` if the row lacks the column.
     pub(crate) fn field(&self, row: &R) -> Option<Field> {
-        self.is_of(row)
-            .then(|| (self.name.clone(), (self.value)(row)))
-    }
-
-    fn is_of(&self, row: &R) -> bool {
-        self.is_of.is_none_or(|is_of| is_of(row))
-    }
-
-    /// The column as part of a schema.
-    fn in_schema(&self) -> InSchema {
-        (self.name.clone(), self.described(), self.is_of.is_none())
+        let is_of = self.is_of.is_none_or(|is_of| is_of(row));
+        is_of.then(|| (self.name.clone(), (self.value)(row)))
     }
 
     /// The JSON Schema of the column's values, with their meaning.
@@ -204,7 +195,6 @@ pub(crate) struct RunRows<R> {
 
 /// Rows of several runs with the same columns: the columns of the place of a row, then its own. A value that
 /// only some rows have is missing in the others.
-/// others.
 pub(crate) struct DataRows<'c, R> {
     runs: Vec<RunRows<R>>,
     own: Vec<DataColumn<'c, R>>,
@@ -215,7 +205,10 @@ pub(crate) struct DataRows<'c, R> {
 impl<'c, R: 'c> DataRows<'c, R> {
     pub(crate) fn new(mut own: Vec<DataColumn<'c, R>>, runs: Vec<RunRows<R>>) -> Self {
         let rows = || runs.iter().flat_map(|run| &run.rows);
-        own.retain(|column| column.is_of.is_none() || rows().any(|(_, row)| column.is_of(row)));
+        own.retain(|column| {
+            let is_of = column.is_of;
+            is_of.is_none_or(|is_of| rows().any(|(_, row)| is_of(row)))
+        });
         let mut names = columns_of(runs.iter().flat_map(|run| &run.places));
         names.extend(own.iter().map(|column| column.name.clone()));
         Self { runs, own, names }
@@ -266,30 +259,19 @@ impl<'c, R: 'c> DataRows<'c, R> {
 /// with its meaning. Rows of several runs have the same columns; a value that only some rows have is `null` in
 /// the others.
 pub(crate) fn row_schema<R>(columns: &[DataColumn<'_, R>], prefixes: &[(&str, &str)]) -> Value {
-    schema_of(
-        columns
-            .iter()
-            .map(DataColumn::in_schema)
-            .collect::<Vec<_>>(),
-        prefixes,
-    )
-}
-
-/// A column in a schema: its name, its description, and whether all rows have it.
-pub(crate) type InSchema = (String, Value, bool);
-
-/// The schema of an object with these columns, as in [`row_schema`].
-fn schema_of(columns: Vec<InSchema>, prefixes: &[(&str, &str)]) -> Value {
-    let required = columns.iter().filter(|(.., in_all)| *in_all);
-    let required: Vec<String> = required.map(|(name, ..)| name.clone()).collect();
+    let required = columns.iter().filter(|column| column.is_of.is_none());
+    let required: Vec<&str> = required.map(|column| column.name.as_str()).collect();
     let patterns = prefixes.iter().map(|(prefix, doc)| {
         let text = json!({"type": ["string", "null"], "description": doc});
         (format!("^{prefix}"), text)
     });
+    let properties = columns
+        .iter()
+        .map(|one| (one.name.clone(), one.described()));
     json!({
         "type": "object",
         "patternProperties": Map::from_iter(patterns),
-        "properties": Map::from_iter(columns.into_iter().map(|(name, doc, _)| (name, doc))),
+        "properties": Map::from_iter(properties),
         "required": required,
     })
 }
@@ -341,28 +323,22 @@ pub(crate) const IOLAB_VERSION: &str = env!("CARGO_PKG_VERSION");
 pub type Exported<'a> = (RunName, &'a RunRecord, Option<&'a RunAnswer>);
 
 /// The columns that identify the run of a row.
-fn run_columns<'c, R: 'c>(of: fn(&R) -> &RunName) -> Vec<DataColumn<'c, R>> {
-    let text = |name, doc, value: fn(&RunName) -> Option<&str>| {
-        DataColumn::text(name, doc, move |row: &R| value(of(row)).map(str::to_owned))
+fn run_columns<'c, R: 'c>(of: fn(&R) -> &RunName) -> [DataColumn<'c, R>; 4] {
+    type Part = (&'static str, &'static str, fn(&RunName) -> Option<&str>);
+    const PARTS: [Part; 4] = table! {
+        ("run", "the run: 16 hexadecimal digits, the same in every copy of its file", |run| Some(&run.id));
+        ("file", "its file, as it was named", |run| Some(&run.file));
+        ("host", "the host that planned it, where that is known", |run| run.host.as_deref());
+        ("run_started_utc", "when it began: RFC 3339, UTC", |run| Some(&run.started_utc));
     };
-    vec![
-        text(
-            "run",
-            "the run: 16 hexadecimal digits, the same in every copy of its file",
-            |run| Some(&run.id),
-        )
-        .known(),
-        text("file", "its file, as it was named", |run| Some(&run.file)).known(),
-        text(
-            "host",
-            "the host that planned it, where that is known",
-            |run| run.host.as_deref(),
-        ),
-        text("run_started_utc", "when it began: RFC 3339, UTC", |run| {
-            Some(&run.started_utc)
-        })
-        .known(),
-    ]
+    PARTS.map(|(name, doc, value)| {
+        let column = DataColumn::text(name, doc, move |row: &R| value(of(row)).map(str::to_owned));
+        if name == "host" {
+            column
+        } else {
+            column.known()
+        }
+    })
 }
 
 /// Fields that identify the run of a row: `run`, `file`, `host` and `run_started_utc`.
@@ -445,58 +421,39 @@ impl<'a> Place<'a> {
 /// The schema of rows that consist of a place and columns of their own.
 pub(super) fn schema<R>(own: &[DataColumn<'_, R>]) -> Value {
     let (before, behind) = columns();
-    let of_place = before.iter().chain(&behind).map(DataColumn::in_schema);
-    let columns: Vec<InSchema> = of_place
-        .chain(own.iter().map(DataColumn::in_schema))
-        .collect();
-    schema_of(columns, &[("level_", LEVEL)])
+    let of_place: Columns<'_> = before.into_iter().chain(behind).collect();
+    let mut schema = row_schema(&of_place, &[("level_", LEVEL)]);
+    let own = row_schema(own, &[]);
+    for (key, own) in own.as_object().into_iter().flatten() {
+        match (&mut schema[key], own) {
+            (Value::Object(all), Value::Object(own)) => all.extend(own.clone()),
+            (Value::Array(all), Value::Array(own)) => all.extend_from_slice(own),
+            _ => {}
+        }
+    }
+    schema
 }
 
 type Columns<'a> = Vec<DataColumn<'a, Place<'a>>>;
 
 /// The columns before the levels of the factors, and those after them.
 fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
-    type P<'a> = Place<'a>;
-    let mut before = run_columns(|place: &P<'_>| place.name);
-    before.extend([
-        DataColumn::text(
-            "answer",
-            "what the run answers to its question; of a search `yes` where it found the limit",
-            |place: &P<'_>| place.answer.map(|answer| answer.answer().name()),
-        )
-        .one_of(Answer::NAMES)
-        .only_of(|place| place.answer.is_some()),
-        DataColumn::text("experiment", "name of the experiment", |place: &P<'_>| {
-            Some(place.record.experiment.name.clone())
-        })
-        .known(),
-        DataColumn::text(
-            "target",
-            "the targets that the trials read or wrote, with commas between",
-            |place: &P<'_>| Some(place.targets.clone()),
-        )
-        .known(),
-        DataColumn::text(
-            "target_kind",
-            "what kinds these are of, each once",
-            |place: &P<'_>| Some(place.kinds.clone()),
-        )
-        .known(),
-        DataColumn::whole(
-            "cell",
-            "id of the cell in its run file, the same in `table`, `export` and `claims`",
-            |place: &P<'_>| place.cell.as_ref().map(|cell| cell.id),
-        )
-        .known(),
-    ]);
-    let group = DataColumn::text(
-        "group",
-        "group of workers that the row is of; `all` for the whole trial",
-        |place: &P<'_>| place.group.map(str::to_owned),
-    );
-    let mut behind = vec![group.only_of(|place| place.group.is_some())];
+    type Column<'a> = DataColumn<'a, Place<'a>>;
+    let mut before = Vec::from(run_columns(|place: &Place<'_>| place.name));
+    before.extend(table! {
+        Column::text("answer", "what the run answers to its question; of a search `yes` where it found the limit",
+            |place| place.answer.map(|answer| answer.answer().name())).one_of(Answer::NAMES).only_of(|place| place.answer.is_some());
+        Column::text("experiment", "name of the experiment", |place| Some(place.record.experiment.name.clone())).known();
+        Column::text("target", "the targets that the trials read or wrote, with commas between", |place| Some(place.targets.clone())).known();
+        Column::text("target_kind", "what kinds these are of, each once", |place| Some(place.kinds.clone())).known();
+        Column::whole("cell", "id of the cell in its run file, the same in `table`, `export` and `claims`", |place| place.cell.as_ref().map(|cell| cell.id)).known();
+    });
+    let mut behind = Vec::from(table! {
+        Column::text("group", "group of workers that the row is of; `all` for the whole trial", |place| place.group.map(str::to_owned))
+            .only_of(|place| place.group.is_some());
+    });
     behind.extend(exported_settings().into_iter().map(|setting| {
-        DataColumn::setting(setting, move |place: &P<'_>| {
+        Column::setting(setting, move |place| {
             Some(place.cell.as_ref()?.value_in_force(setting).into())
         })
     }));

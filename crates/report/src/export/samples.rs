@@ -14,6 +14,7 @@ use iolab_record::{
 };
 use iolab_workload::histogram::over_time::{IntervalLatency, LatencyOverTime};
 use iolab_workload::series::merge_intervals;
+use iolab_workload::table;
 
 /// Meaning of the column `sample`.
 const ID: &str = "id of the trial in its run file";
@@ -164,31 +165,20 @@ fn rank_columns<'a>() -> Vec<DataColumn<'a, RankRow<'a>>> {
     let of_trial = SAMPLE.columns.iter().filter(|c| OF_TRIAL.contains(&c.name));
     let of_part = PART.columns.iter().filter(|c| is_own(c.name));
     let of_client = CLIENT_SAMPLE.columns.iter().filter(|c| is_own(c.name));
-    let mut columns = vec![DataColumn::whole("sample", ID, |row: &RankRow<'_>| {
-        Some(row.sample.id)
-    })];
-    columns.extend(of_trial.map(|c| DataColumn::stored(c, |row: &RankRow<'_>| row.sample)));
-    columns.extend([
-        DataColumn::whole("rank", "number of the rank", |row: &RankRow<'_>| {
-            Some(row.part.id.rank)
-        }),
-        DataColumn::whole("rank_host_id", "number of its host", |row: &RankRow<'_>| {
-            Some(row.rank.host)
-        }),
-        DataColumn::text("rank_host", "name of its host", |row: &RankRow<'_>| {
-            Some(row.rank.name.clone())
-        }),
-    ]);
-    columns.extend(of_part.map(|c| DataColumn::stored(c, |row: &RankRow<'_>| row.part)));
-    columns.push(DataColumn::whole(
-        "client",
-        "the rank that stands for its host",
-        |row: &RankRow<'_>| row.client.map(|client| client.client),
-    ));
+    type Column<'a> = DataColumn<'a, RankRow<'a>>;
+    let mut columns = vec![Column::whole("sample", ID, |row| Some(row.sample.id))];
+    columns.extend(of_trial.map(|c| Column::stored(c, |row| row.sample)));
+    columns.extend(table! {
+        Column::whole("rank", "number of the rank", |row| Some(row.part.id.rank));
+        Column::whole("rank_host_id", "number of its host", |row| Some(row.rank.host));
+        Column::text("rank_host", "name of its host", |row| Some(row.rank.name.clone()));
+    });
+    columns.extend(of_part.map(|c| Column::stored(c, |row| row.part)));
+    let doc = "the rank that stands for its host";
+    columns.push(Column::whole("client", doc, |row| Some(row.client?.client)));
     columns.extend(of_client.map(|c| {
         let name = format!("client_{}", c.name);
-        let value = |row: &RankRow<'_>| Some(column_value(c, row.client?));
-        DataColumn::like(&name, c, value)
+        Column::like(&name, c, |row| Some(column_value(c, row.client?)))
     }));
     columns
 }
