@@ -10,6 +10,7 @@ use crate::rows::json_object;
 use iolab_analysis::trial_values::{GroupLatencies, RunWithLatencies};
 use iolab_fio::described::{DescribedJob, describe};
 use iolab_record::{Cell, LatencyOf, Operation, OperationSummary, Run, RunRecord, Sample};
+use iolab_stats::Summary;
 use iolab_workload::histogram::{LatencyHistogram, counts};
 
 /// The default percentiles of fio.
@@ -141,11 +142,14 @@ fn direction(
         let rate = |s: &&Sample| what(&s.operations[operation]) * 1e9 / s.elapsed_ns.max(1) as f64;
         rated.iter().map(rate).collect()
     };
+    // The distribution over the trials takes the place of fio's half-second samples.
     let (iops, kib) = (
-        rates(|d| d.requests as f64),
-        rates(|d| d.bytes as f64 / 1024.0),
+        iolab_stats::summary(&rates(|d| d.requests as f64)),
+        iolab_stats::summary(&rates(|d| d.bytes as f64 / 1024.0)),
     );
-    let (bw, rate) = (Spread::of(&kib), Spread::of(&iops));
+    let of = |rate: Option<Summary>, value: fn(Summary) -> f64| rate.map_or(0.0, value);
+    let mean = |rate| of(rate, |rate| rate.mean.unwrap_or(rate.median));
+    let sd = |rate| of(rate, |rate| rate.sd.unwrap_or(0.0));
     json!({
         "io_bytes": bytes,
         "io_kbytes": bytes >> 10,
@@ -159,41 +163,18 @@ fn direction(
         "slat_ns": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0},
         "clat_ns": latency,
         "lat_ns": latency,
-        "bw_min": bw.min as u64,
-        "bw_max": bw.max as u64,
+        "bw_min": of(kib, |rate| rate.min) as u64,
+        "bw_max": of(kib, |rate| rate.max) as u64,
         "bw_agg": if requests > 0 { 100.0 } else { 0.0 },
-        "bw_mean": bw.mean,
-        "bw_dev": bw.sd,
-        "bw_samples": kib.len(),
-        "iops_min": rate.min as u64,
-        "iops_max": rate.max as u64,
-        "iops_mean": rate.mean,
-        "iops_stddev": rate.sd,
-        "iops_samples": iops.len(),
+        "bw_mean": mean(kib),
+        "bw_dev": sd(kib),
+        "bw_samples": rated.len(),
+        "iops_min": of(iops, |rate| rate.min) as u64,
+        "iops_max": of(iops, |rate| rate.max) as u64,
+        "iops_mean": mean(iops),
+        "iops_stddev": sd(iops),
+        "iops_samples": rated.len(),
     })
-}
-
-/// The distribution of a rate over the trials, in place of fio's half-second samples.
-#[derive(Default)]
-struct Spread {
-    min: f64,
-    max: f64,
-    mean: f64,
-    sd: f64,
-}
-
-impl Spread {
-    fn of(values: &[f64]) -> Self {
-        let Some(summary) = iolab_stats::summary(values) else {
-            return Self::default();
-        };
-        Self {
-            min: summary.min,
-            max: summary.max,
-            mean: summary.mean.unwrap_or(summary.median),
-            sd: summary.sd.unwrap_or(0.0),
-        }
-    }
 }
 
 /// Times as in JSON+. iolab's service time is the sum of both of fio's: from just before the submission to the completion.

@@ -26,92 +26,72 @@ pub enum By {
     Model,
 }
 
-/// A row of the table, before it is formatted.
-#[derive(Clone)]
-struct Row {
-    name: String,
-    cells: usize,
-    trials: (u64, u64),
-    time: (Option<Duration>, Duration),
-    /// Whether rounds of cells end it.
-    has_rounds: bool,
-    writes: Writes,
-    trims: bool,
-}
-
-impl Row {
-    fn of(forecast: &Forecast) -> Self {
-        Self {
-            name: escape_control(&forecast.experiment).into_owned(),
-            cells: forecast.cells,
-            trials: forecast.trials,
-            time: forecast.time,
-            has_rounds: forecast.precondition.0.rounds_of_cells().is_some(),
-            writes: forecast.writes(),
-            trims: forecast.trims,
-        }
-    }
-
-    /// The sum of two rows.
-    fn and(self, other: Self) -> Self {
-        let least = self.time.0.zip(other.time.0);
-        Self {
-            name: "total".to_owned(),
-            cells: self.cells + other.cells,
-            trials: (
-                self.trials.0.saturating_add(other.trials.0),
-                self.trials.1.saturating_add(other.trials.1),
-            ),
-            time: (
-                least.map(|(one, other)| one.saturating_add(other)),
-                self.time.1.saturating_add(other.time.1),
-            ),
-            has_rounds: self.has_rounds || other.has_rounds,
-            writes: self.writes.and(other.writes),
-            trims: self.trims || other.trims,
-        }
-    }
-}
-
 /// A table with one row per plan and one for the sum, for a terminal of `width` columns. Below it stands the
 /// total of written bytes as well, so that its column is dropped first on narrow terminals.
 pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
-    let mut rows: Vec<Row> = forecasts.iter().map(Row::of).collect();
-    let total = rows.iter().cloned().reduce(Row::and);
-    rows.extend(total.filter(|_| forecasts.len() > 1));
+    // A row of several forecasts is their sum.
+    let mut rows: Vec<&[Forecast]> = forecasts.chunks(1).collect();
+    rows.extend((forecasts.len() > 1).then_some(forecasts));
     let column = columns_over(&rows);
     let time = match by {
         By::Model => "virtual time",
         By::Requests | By::Programs => "measuring",
     };
     let mut columns = vec![
-        column("experiment", 0, &|row| row.name.clone()).left(),
-        column("cells", 1, &|row| row.cells.to_string()),
-        column("trials", 2, &|row| match row.trials {
-            (least, most) if least < most => format!("{least} to {most}"),
-            (_, most) => most.to_string(),
+        column("experiment", 0, &|row| match row {
+            [only] => escape_control(&only.experiment).into_owned(),
+            _ => "total".to_owned(),
+        })
+        .left(),
+        column("cells", 1, &|row| {
+            row.iter().map(|one| one.cells).sum::<usize>().to_string()
         }),
-        column(time, 0, &|row| match row.time.0 {
-            Some(least) if least < row.time.1 => {
-                let (least, most) = (rough_duration(least), rough_duration(row.time.1));
-                // Each trial takes time in addition to its I/O, which bounds of rounds do not count.
-                match least == most {
-                    true => format!("about {most}"),
-                    false if row.has_rounds => format!("about {least} to {most}"),
-                    false => format!("{least} to {most}"),
-                }
+        column("trials", 2, &|row| {
+            let sum = |of: fn(&Forecast) -> u64| row.iter().map(of).fold(0, u64::saturating_add);
+            match (sum(|one| one.trials.0), sum(|one| one.trials.1)) {
+                (least, most) if least < most => format!("{least} to {most}"),
+                (_, most) => most.to_string(),
             }
-            _ => format!("up to about {}", rough_duration(row.time.1)),
         }),
+        column(time, 0, &|row| measuring(row)),
     ];
     if by == By::Requests {
-        let writes = |row: &Row| {
-            let trims = if row.trims { " besides trims" } else { "" };
-            bounded(row.writes) + trims
-        };
-        columns.push(column("trials write", 3, &writes));
+        columns.push(column("trials write", 3, &|row| {
+            let trims = match row.iter().any(|one| one.trims) {
+                true => " besides trims",
+                false => "",
+            };
+            bounded(
+                row.iter()
+                    .map(Forecast::writes)
+                    .fold(Writes::NOTHING, Writes::and),
+            ) + trims
+        }));
     }
     layout::text(columns, width)
+}
+
+/// Time of all trials of some plans.
+fn measuring(row: &[Forecast]) -> String {
+    let least = row.iter().map(|one| one.time.0);
+    let least: Option<Duration> = least
+        .reduce(|one, other| Some(one?.saturating_add(other?)))
+        .flatten();
+    let most = row.iter().map(|one| one.time.1);
+    let most = most.fold(Duration::ZERO, Duration::saturating_add);
+    let mut rounds = row.iter().map(|one| one.precondition.0.rounds_of_cells());
+    match least {
+        Some(least) if least < most => {
+            let (least, most) = (rough_duration(least), rough_duration(most));
+            // Each trial takes time in addition to its I/O, which bounds of rounds do not count.
+            match least == most {
+                true => format!("about {most}"),
+                false if rounds.any(|own| own.is_some()) => format!("about {least} to {most}"),
+                false => format!("{least} to {most}"),
+            }
+        }
+        _ => format!("up to about {}", rough_duration(most)),
+    }
 }
 
 /// Bytes that all plans together write, for unknown storage.

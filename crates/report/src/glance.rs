@@ -13,44 +13,32 @@ use crate::overview::main_numbers::number;
 use crate::report::summary;
 
 impl Overview<'_> {
-    /// The first numbers.
-    fn first_numbers(&self) -> Vec<PreviewNumber> {
-        let rows = &self.digest.glance.rows;
-        let mut names: Vec<String> = rows.iter().map(|row| row.target.to_owned()).collect();
-        labels::leave_out_common(&mut names);
-        let varies = self.digest.glance.varies_in_target();
-        let numbers = rows.iter().zip(&names).filter_map(|(row, name)| {
-            let name = varies.then_some(name.as_str());
-            let place = self.targets.iter().position(|target| target == row.target);
-            of_access(row, (name, place.unwrap_or(0)))
-        });
-        numbers.collect()
-    }
-
     /// The numbers of the picture and its words; `None` where there are no numbers.
     pub(crate) fn picture_parts(&self) -> Option<(Vec<PreviewNumber>, PreviewText)> {
         let pictured = self.pictured();
         (!pictured.is_empty()).then(|| (pictured, self.picture_words()))
     }
 
-    /// The first numbers that the picture shows; for several targets, those with the most requests in flight.
+    /// The first numbers; for several targets, those with the most requests in flight.
     fn pictured(&self) -> Vec<PreviewNumber> {
+        let rows = &self.digest.glance.rows;
+        let mut names: Vec<String> = rows.iter().map(|row| row.target.to_owned()).collect();
+        labels::leave_out_common(&mut names);
         let varies = self.digest.glance.varies_in_target();
-        let mut numbers = self.first_numbers();
-        if varies {
-            let rows = &self.digest.glance.rows;
-            let most = |row: &HeadlineCell<'_>| {
-                let same = rows
-                    .iter()
-                    .filter(|r| (r.target, r.order) == (row.target, row.order));
-                same.map(HeadlineCell::in_flight).max()
-            };
-            let kept = rows.iter().filter(|row| row.rate().is_some());
-            let kept: Vec<bool> = kept.map(|row| Some(row.in_flight()) == most(row)).collect();
-            let mut kept = kept.into_iter();
-            numbers.retain(|_| kept.next().unwrap_or(true));
-        }
-        numbers
+        let is_most = |row: &HeadlineCell<'_>| {
+            let mut same = rows
+                .iter()
+                .filter(|one| (one.target, one.order) == (row.target, row.order));
+            same.all(|one| one.in_flight() <= row.in_flight())
+        };
+        let shown = rows.iter().zip(&names);
+        let shown = shown.filter(|(row, _)| !varies || is_most(row));
+        let numbers = shown.filter_map(|(row, name)| {
+            let name = varies.then_some(name.as_str());
+            let place = self.targets.iter().position(|target| target == row.target);
+            of_access(row, (name, place.unwrap_or(0)))
+        });
+        numbers.collect()
     }
 
     /// The text above and below the numbers of the picture.
