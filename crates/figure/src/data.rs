@@ -1,7 +1,6 @@
 //! The cells of one or several runs as rows, and the role of each factor in a figure.
 
-use std::collections::{BTreeMap, HashSet};
-use std::hash::Hash;
+use std::collections::BTreeMap;
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_record::{Sample, TargetKind};
@@ -13,9 +12,14 @@ use super::options::Options;
 use super::{FigureRun, RUN};
 
 /// The values, each where it occurs first.
-pub(super) fn distinct<T: Hash + Eq + Clone>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut seen = HashSet::new();
-    values.filter(|value| seen.insert(value.clone())).collect()
+pub fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut all = Vec::new();
+    for value in values {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    all
 }
 
 /// Most panels of one figure.

@@ -133,8 +133,8 @@ pub fn plan(inquiry: &Inquiry) -> String {
     let untried = inquiry
         .untried
         .iter()
-        .map(|one| (one.suspect.clone(), sentences::obstacle(&one.why)));
-    let untried = sentences::by_reason(untried)
+        .map(|one| (sentences::obstacle(&one.why), one.suspect.as_str()));
+    let untried = sentences::grouped(untried)
         .into_iter()
         .map(|(why, names)| format!("; not tried: {} ({why})", names.join(", ")));
     let untried: String = untried.collect();

@@ -11,6 +11,7 @@ use iolab_analysis::analysed_run::RunAnswer;
 use iolab_analysis::analysis::Latency;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::runs::RunName;
+use iolab_figure::distinct;
 use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_record::{Cell, RunRecord, exported_settings};
 use iolab_workload::escape_control::escape_control;
@@ -462,18 +463,14 @@ fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
 
 /// Names and kinds of the targets with these numbers, each kind once.
 fn named_targets(record: &RunRecord, numbers: &[usize]) -> (String, String) {
-    let (mut targets, mut kinds): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for number in numbers {
+    let named = numbers.iter().map(|number| {
         let further = number.checked_sub(1);
         let further = further.and_then(|number| record.further_targets.get(number));
-        let (target, kind) = match further {
-            Some(further) => (&further.target, further.kind.name()),
-            None => (&record.run.target, record.run.target_kind.name()),
-        };
-        targets.push(target);
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
+        match further {
+            Some(further) => (further.target.as_str(), further.kind.name()),
+            None => (record.run.target.as_str(), record.run.target_kind.name()),
         }
-    }
-    (targets.join(", "), kinds.join(", "))
+    });
+    let (targets, kinds): (Vec<&str>, Vec<&str>) = named.unzip();
+    (targets.join(", "), distinct(kinds).join(", "))
 }

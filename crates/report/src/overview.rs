@@ -13,7 +13,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, MeasuredTarget};
 use iolab_analysis::claim::HEADLINES_MAX;
 use iolab_analysis::runs::comparable_runs::is_same_experiment;
-use iolab_figure::{FigureRun, default_kind, preview_image};
+use iolab_figure::{FigureRun, default_kind, distinct, preview_image};
 use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries, TargetKind};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
@@ -40,12 +40,8 @@ impl<'a> Overview<'a> {
             peers: &input.interpretation.peers,
         });
         let digest = Digest::of(&told.collect::<Vec<_>>());
-        let mut targets: Vec<String> = Vec::new();
-        for target in digest.glance.rows.iter().map(|row| row.target) {
-            if !targets.iter().any(|known| known == target) {
-                targets.push(target.to_owned());
-            }
-        }
+        let targets = digest.glance.rows.iter().map(|row| row.target.to_owned());
+        let targets = distinct(targets);
         Self {
             inputs,
             digest,
@@ -85,13 +81,8 @@ impl<'a> Overview<'a> {
             Some(format!("{time}{virtually}"))
         };
         let spent: Vec<String> = [false, true].into_iter().filter_map(spent).collect();
-        let mut targets: Vec<String> = Vec::new();
-        for name in records().flat_map(RunRecord::target_names) {
-            let name = escape_control(&name).into_owned();
-            if !targets.contains(&name) {
-                targets.push(name);
-            }
-        }
+        let targets = records().flat_map(RunRecord::target_names);
+        let targets = distinct(targets.map(|name| escape_control(&name).into_owned()));
         let is_computed = records().all(|record| record.run.target_kind == TargetKind::Model);
         format!(
             "{}: {}, {}, {} in {}, on {}.",
@@ -157,13 +148,8 @@ impl<'a> Overview<'a> {
         kind: &str,
         name: impl Fn(&Analysis) -> String,
     ) -> String {
-        let mut names: Vec<String> = Vec::new();
-        for input in headline.runs.iter().filter_map(|run| self.inputs.get(*run)) {
-            let name = name(input.run.analysis());
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
+        let named = headline.runs.iter().filter_map(|run| self.inputs.get(*run));
+        let names = distinct(named.map(|input| name(input.run.analysis())));
         match names.len() {
             0 => String::new(),
             n if n > NAMED_MAX => format!("{n} {kind}: "),

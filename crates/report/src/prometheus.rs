@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use iolab_analysis::analysed_run::{AnswerBasis, RunAnswer};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::fitness::Answer;
-use iolab_figure::labels;
+use iolab_figure::{distinct, labels};
 use iolab_record::RunRecord;
 use iolab_record::question::Asked;
 use iolab_workload::escape_control::escape_control;
@@ -108,12 +108,8 @@ struct Labelling {
 impl Labelling {
     fn of(runs: &[GaugeRun]) -> Self {
         let hosts: BTreeSet<Option<String>> = runs.iter().map(|run| run.record.host()).collect();
-        let mut names: Vec<String> = Vec::new();
-        for factor in runs.iter().flat_map(|run| &run.analysis.factors) {
-            if !names.contains(factor) {
-                names.push(factor.clone());
-            }
-        }
+        let factors = runs.iter().flat_map(|run| run.analysis.factors.clone());
+        let mut names = distinct(factors);
         for setting in SETTINGS {
             let values = |run: &GaugeRun| -> BTreeSet<String> {
                 let cells = run.analysis.cells.iter();

@@ -6,6 +6,7 @@ use iolab_analysis::analysis::OVERLOAD_TOLD;
 use iolab_analysis::doubt::Doubt;
 use iolab_analysis::fitness::{Answer, CellAnswer, ReasonedAnswer, UnseenStalls, Verdicts};
 use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
+use iolab_figure::distinct;
 use iolab_figure::labels::capital;
 use iolab_record::RunRecord;
 use iolab_workload::units::format_duration;
@@ -89,15 +90,10 @@ impl SearchResult<'_> {
 
     /// Limits of the answer, with advice.
     fn remarks(&self) -> Vec<String> {
-        let mut remarks: Vec<String> = Vec::new();
         // The answer names the doubts that turned it, so their remedies must follow here.
         let ends = [&self.found.holds, &self.found.fails].into_iter().flatten();
         let reasons = ends.flat_map(turned_by).chain(&self.found.doubts);
-        for remedy in reasons.filter_map(|doubt| doubt::remedy(doubt.what)) {
-            if !remarks.contains(&remedy) {
-                remarks.push(remedy);
-            }
-        }
+        let mut remarks = distinct(reasons.filter_map(|doubt| doubt::remedy(doubt.what)));
         let cause = self.found.fails.as_ref().and_then(|fails| fails.cause());
         remarks.extend(cause.map(|cause| format!("{}.", capital(&doubt::limit(&cause)))));
         if self.found.limit.contradicts {
@@ -217,14 +213,7 @@ fn turned_by(end: &RateAnswer) -> impl Iterator<Item = &Doubt> {
 
 /// Doubts that turn an end of the answer round, in words.
 fn turning(end: &RateAnswer) -> Vec<String> {
-    let mut texts = Vec::new();
-    for doubt in turned_by(end) {
-        let text = doubt::words(doubt, &end.found.doubts);
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
-    texts
+    distinct(turned_by(end).map(|doubt| doubt::words(doubt, &end.found.doubts)))
 }
 
 /// The level that determines the limit, if there are several: `; p99<2ms binds`.
@@ -271,11 +260,7 @@ pub(crate) fn cell_columns(found: &Verdicts) -> Vec<Column> {
 /// repetition.
 pub(crate) fn cell_remarks(found: &Verdicts, answer: Answer) -> Vec<String> {
     let mut remarks: Vec<String> = Vec::new();
-    let mut add = |text: String| {
-        if !remarks.contains(&text) {
-            remarks.push(text);
-        }
-    };
+    let mut add = |text: String| remarks.push(text);
     for cell in &found.cells {
         let of = |text: &str| match cell.cell.as_str() {
             "" => text.to_owned(),
@@ -300,7 +285,7 @@ pub(crate) fn cell_remarks(found: &Verdicts, answer: Answer) -> Vec<String> {
     if let Some(unseen) = unseen.filter(|_| answer == Answer::Yes) {
         add(not_covered(unseen));
     }
-    remarks
+    distinct(remarks)
 }
 
 /// Stalls that a yes does not exclude.

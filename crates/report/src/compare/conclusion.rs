@@ -10,6 +10,7 @@ use iolab_analysis::compare::{
 };
 use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, RatioBound};
 use iolab_analysis::runs::GATE_POWER;
+use iolab_figure::distinct;
 use iolab_plan::precondition::SteadyRounds;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::CellSpec;
@@ -139,14 +140,8 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
         });
     }
     let open: Vec<&CellComparison> = cells.iter().filter(|c| c.verdict.is_open()).collect();
-    let mut reasons: Vec<String> = Vec::new();
-    for why in open.iter().filter_map(|cell| cell.verdict.why_open()) {
-        let why = undecided(why, comparison.response);
-        if !reasons.contains(&why) {
-            reasons.push(why);
-        }
-    }
-    let reasons = reasons.join(", ");
+    let reasons = open.iter().filter_map(|cell| cell.verdict.why_open());
+    let reasons = distinct(reasons.map(|why| undecided(why, comparison.response))).join(", ");
     match (open.as_slice(), all) {
         ([], _) => {}
         ([only], 1) => {

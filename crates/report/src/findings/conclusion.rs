@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::doubts::wide_interval;
 use super::run_status::is_by_user;
-use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_short};
+use super::sentences::{cause_in_short, done, grouped, in_words_of_standard, state_in_short};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::claim::groups;
 use iolab_analysis::compare::Comparison;
@@ -58,25 +58,19 @@ impl<'a> Subject<'a> {
     /// The targets in the order of their cells.
     fn all(analysis: &'a Analysis) -> Vec<Self> {
         let place = analysis.factors.iter().position(|factor| factor == TARGET);
-        let mut subjects: Vec<Self> = Vec::new();
-        for cell in &analysis.cells {
+        let cells = analysis.cells.iter().map(|cell| {
             let level = place.and_then(|place| cell.cell.levels.get(place));
-            let target = level.unwrap_or(&analysis.target).as_str();
-            match subjects.iter_mut().find(|one| one.target == target) {
-                Some(own) => own.cells.push(cell),
-                None => subjects.push(Self {
-                    analysis,
-                    target,
-                    cells: vec![cell],
-                    is_one_of_several: false,
-                }),
-            }
-        }
-        let are_several = subjects.len() > 1;
-        for subject in &mut subjects {
-            subject.is_one_of_several = are_several;
-        }
-        subjects
+            (level.unwrap_or(&analysis.target).as_str(), cell)
+        });
+        let of_targets = grouped(cells);
+        let is_one_of_several = of_targets.len() > 1;
+        let subjects = of_targets.into_iter().map(|(target, cells)| Self {
+            analysis,
+            target,
+            cells,
+            is_one_of_several,
+        });
+        subjects.collect()
     }
 
     fn text(&self, peers: &[Comparison]) -> String {

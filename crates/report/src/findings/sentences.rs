@@ -22,7 +22,7 @@ use iolab_workload::units::{
     counted, digits, format_bytes, format_ns, format_percent, significant,
 };
 
-pub(crate) use causes::{by_reason, cause_in_short, causes_in_lines, obstacle};
+pub(crate) use causes::{cause_in_short, causes_in_lines, grouped, obstacle};
 pub(crate) use rounds::{drifting, foreseen, in_two_groups, in_words_of_standard, state_in_short};
 
 /// A claim as a sentence, or two. `runs` are those that the claims were made of.

@@ -4,7 +4,7 @@ use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::curve::held_levels;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
 use iolab_analysis::sparkline::axis_but_target;
-use iolab_figure::labels;
+use iolab_figure::{distinct, labels};
 use iolab_stats::Summary;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::trial_description::level_in_words;
@@ -12,6 +12,7 @@ use iolab_workload::units::{exact_size, format_percent, significant};
 
 use super::Overview;
 use crate::doubt::LEAST_SHOWN;
+use crate::findings::sentences::grouped;
 use crate::layout::{Column, SCREEN_ROWS, none};
 use crate::notation::on_screen;
 
@@ -94,94 +95,61 @@ impl Overview<'_> {
     /// operation, and a column for each target.
     pub(super) fn accesses(&self, targets_max: usize) -> Vec<Column> {
         let all = &self.digest.glance.rows;
-        let mut targets: Vec<&str> = Vec::new();
-        for row in all {
-            if !targets.contains(&row.target) {
-                targets.push(row.target);
-            }
-        }
+        let mut targets = distinct(all.iter().map(|row| row.target));
         let is_one = targets.len() == 1;
         targets.truncate(targets_max);
         let key = |row: &HeadlineCell<'_>| {
-            let operation = (!is_one).then_some(row.operation);
-            (
-                row.order,
-                row.cell.cell.trial().bs,
-                row.in_flight(),
-                operation,
-            )
+            let flight = std::cmp::Reverse(row.in_flight());
+            let size = std::cmp::Reverse(row.cell.cell.trial().bs);
+            (row.order, size, flight, (!is_one).then_some(row.operation))
         };
-        let mut keys: Vec<_> = Vec::new();
-        for row in all {
-            if !keys.contains(&key(row)) {
-                keys.push(key(row));
-            }
-        }
-        keys.sort_by_key(|(order, size, flight, operation)| {
-            (
-                *order,
-                std::cmp::Reverse(*size),
-                std::cmp::Reverse(*flight),
-                *operation,
-            )
-        });
-        let name = |order: AccessOrder, size: u64| {
+        let mut keys = distinct(all.iter().map(key));
+        keys.sort();
+        let labels = keys.iter().map(|(order, size, flight, operation)| {
             let order = match order {
                 AccessOrder::Sequential => "seq",
                 AccessOrder::Random => "random",
             };
-            format!("{} {order}", exact_size(size))
-        };
-        let labels = keys.iter().map(|(order, size, flight, operation)| {
-            let flight = format!("QD{flight}");
+            let (name, flight) = (
+                format!("{} {order}", exact_size(size.0)),
+                format!("QD{}", flight.0),
+            );
             match operation {
-                None => [name(*order, *size), flight],
-                Some(operation) => [
-                    format!("{} {flight}", name(*order, *size)),
-                    operation.name().to_owned(),
-                ],
+                None => (name, flight),
+                Some(operation) => (format!("{name} {flight}"), operation.name().to_owned()),
             }
         });
-        let (names, rest): (Vec<String>, Vec<String>) = labels.map(|[a, b]| (a, b)).unzip();
+        let (names, rest): (Vec<String>, Vec<String>) = labels.unzip();
         let mut columns = vec![
             Column::new("access", 0, without_repeats(names)).left(),
             Column::new(if is_one { "at once" } else { "operation" }, 0, rest).left(),
         ];
         let (is_precise, common) = (self.is_precise(), self.common_origin());
-        let value = |row: Option<&HeadlineCell<'_>>| {
-            let own = |row| value(row, is_precise, origin(row).filter(|_| common.is_none()));
-            row.and_then(own).unwrap_or_else(none)
+        // The cell of each row that the column shows.
+        let column = |heading: &str, is_shown: &dyn Fn(&HeadlineCell<'_>) -> bool| {
+            let values = keys.iter().map(|wanted| {
+                let row = all
+                    .iter()
+                    .find(|row| key(row) == *wanted && is_shown(row))?;
+                value(row, is_precise, origin(row).filter(|_| common.is_none()))
+            });
+            let values = values.map(|value| value.unwrap_or_else(none));
+            Column::new(escape_control(heading), 0, values)
         };
-        if is_one {
-            let operations = AccessOperation::ALL.iter().copied();
-            let measured = operations.filter(|one| all.iter().any(|row| row.operation == *one));
-            columns.extend(measured.map(|operation| {
-                let of = |wanted| {
-                    all.iter()
-                        .find(|row| key(row) == wanted && row.operation == operation)
-                };
-                Column::new(
-                    operation.name(),
-                    0,
-                    keys.iter().map(|wanted| value(of(*wanted))),
-                )
-            }));
-        } else {
-            columns.extend(targets.iter().map(|target| {
-                let of = |wanted| {
-                    all.iter()
-                        .find(|row| key(row) == wanted && row.target == *target)
-                };
+        match is_one {
+            true => {
+                let operations = AccessOperation::ALL.iter().copied();
+                let measured = operations.filter(|one| all.iter().any(|row| row.operation == *one));
+                columns.extend(measured.map(|one| column(one.name(), &|row| row.operation == one)));
+            }
+            false => columns.extend(targets.iter().map(|target| {
                 let name = target.strip_prefix("model:").unwrap_or(target);
-                let values = keys.iter().map(|wanted| value(of(*wanted)));
-                Column::new(escape_control(name), 0, values)
-            }));
+                column(name, &|row| row.target == *target)
+            })),
         }
         let units = keys.iter().map(|wanted| {
-            let rate = all
-                .iter()
-                .find(|row| key(row) == *wanted)
-                .and_then(HeadlineCell::rate);
+            let rate = all.iter().find(|row| key(row) == *wanted);
+            let rate = rate.and_then(HeadlineCell::rate);
             rate.map_or_else(none, |rate| rate.unit.to_owned())
         });
         columns.push(Column::new("unit", 0, units).left());
@@ -198,9 +166,9 @@ impl Overview<'_> {
                 continue;
             };
             let curves = curves_of(analysis, factor);
-            let first = curves.first().map(|curve| curve.target);
-            let has_targets = curves.iter().any(|curve| Some(curve.target) != first);
-            for curve in curves {
+            let first = curves.first().map(|((target, _), _)| *target);
+            let has_targets = curves.iter().any(|((target, _), _)| Some(*target) != first);
+            for ((target, name), points) in &curves {
                 let end = |(cell, of): &(&CellAnalysis, Summary)| {
                     let wide = match of.median_interval.filter(|_| !is_precise) {
                         Some(ends) => {
@@ -216,14 +184,14 @@ impl Overview<'_> {
                 let by_value = |a: &&(&CellAnalysis, Summary), b: &&(&CellAnalysis, Summary)| {
                     a.1.median.total_cmp(&b.1.median)
                 };
-                let least = curve.points.iter().min_by(by_value);
-                let most = curve.points.iter().max_by(by_value);
+                let least = points.iter().min_by(by_value);
+                let most = points.iter().max_by(by_value);
                 let Some((least, most)) = least.zip(most) else {
                     continue;
                 };
                 let name = match has_targets {
-                    true => format!("{} {}", curve.target, curve.name),
-                    false => curve.name.clone(),
+                    true => format!("{target} {name}"),
+                    false => name.clone(),
                 };
                 let ((least, at_least), (most, at_most)) = (end(least), end(most));
                 let experiment = self.name_among_runs(analysis);
@@ -254,37 +222,20 @@ impl Overview<'_> {
     }
 }
 
-/// The measured cells of a target that differ in one factor.
-struct Curve<'a> {
-    target: &'a str,
-    /// Levels of the other factors: `depth=4`; empty for none.
-    name: String,
-    points: Vec<(&'a CellAnalysis, Summary)>,
-}
+/// The measured cells of a curve.
+type Points<'a> = Vec<(&'a CellAnalysis, Summary)>;
 
-/// The curves of a run along a factor, in the order of their first cells.
-fn curves_of(analysis: &Analysis, factor: usize) -> Vec<Curve<'_>> {
-    let mut curves: Vec<Curve<'_>> = Vec::new();
-    for cell in &analysis.cells {
-        let Some(summary) = cell.response else {
-            continue;
-        };
+/// The curves of a run along a factor, in the order of their first cells: cells of a target that differ in that
+/// factor, with the levels of the others (`depth=4`; empty for none).
+fn curves_of(analysis: &Analysis, factor: usize) -> Vec<((&str, String), Points<'_>)> {
+    let measured = analysis.cells.iter();
+    let measured = measured.filter_map(|cell| Some((cell, cell.response?)));
+    let keyed = measured.map(|(cell, summary)| {
         let held = held_levels(analysis, cell, |i, name| i == factor || name == "target");
-        let (name, target) = (
-            held.join(" "),
-            analysis.target_of(cell.cell.spec.target.as_ref()),
-        );
-        let is_its = |curve: &&mut Curve<'_>| curve.target == target && curve.name == name;
-        match curves.iter_mut().find(is_its) {
-            Some(curve) => curve.points.push((cell, summary)),
-            None => curves.push(Curve {
-                target,
-                name,
-                points: vec![(cell, summary)],
-            }),
-        }
-    }
-    curves
+        let target = analysis.target_of(cell.cell.spec.target.as_ref());
+        ((target, held.join(" ")), (cell, summary))
+    });
+    grouped(keyed)
 }
 
 /// The level of a cell in words. Words that are true of several threads are true of one.

@@ -8,6 +8,7 @@ use super::study::Study;
 use super::{Input, clean, method, section, stem};
 use crate::block::{Block, Item, Lines, List, Table};
 use crate::fact;
+use crate::findings::sentences::grouped;
 use crate::layout::{columns_over, level_columns, none};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellServed, Response};
 use iolab_figure::labels;
@@ -134,13 +135,7 @@ fn values(inputs: &[Input], runs: &[String], name: &str) -> Vec<String> {
         let found = input.run.record().environment.text(name);
         found.map_or_else(|| "not known".to_owned(), |text| fact::value(name, text))
     };
-    let mut of_values: Vec<(String, Vec<&str>)> = Vec::new();
-    for (value, run) in inputs.iter().map(of).zip(runs) {
-        match of_values.iter_mut().find(|(known, _)| *known == value) {
-            Some((_, names)) => names.push(run),
-            None => of_values.push((value, vec![run])),
-        }
-    }
+    let of_values = grouped(inputs.iter().map(of).zip(runs.iter().map(String::as_str)));
     match of_values.as_slice() {
         [(only, _)] => vec![only.clone()],
         several => several

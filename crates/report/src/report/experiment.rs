@@ -7,7 +7,7 @@ use super::{Input, clean, id, stem};
 use crate::block::{Block, Look, Picture, Table};
 use crate::layout::{Column, none};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, SteadyAnalysis, Tracked, TrackedOf};
-use iolab_figure::Figure;
+use iolab_figure::{Figure, distinct};
 use iolab_stats::mean;
 use iolab_workload::settings::cell_label;
 use iolab_workload::units::{counted, format_percent, significant};
@@ -234,13 +234,7 @@ pub(crate) fn columns<'a>(
     let place = |cell: &'a CellAnalysis| -> Vec<&'a str> {
         down.iter().map(|factor| level(cell, *factor)).collect()
     };
-    let mut rows: Vec<Vec<&str>> = Vec::new();
-    for cell in &analysis.cells {
-        let place = place(cell);
-        if !rows.contains(&place) {
-            rows.push(place);
-        }
-    }
+    let rows = distinct(analysis.cells.iter().map(place));
     let heads = down.iter().enumerate().map(|(at, factor)| {
         let heading = heading(&clean(&analysis.factors[*factor]));
         Column::new(heading, 0, rows.iter().map(|row| clean(row[at])))

@@ -1,14 +1,14 @@
 //! The method of the report, with its formulas and references, and the order of the trials.
 
 use iolab_analysis::analysis::TrialOrder;
+use iolab_figure::distinct;
 
 /// One rule of the method.
 struct MethodRule {
     name: &'static str,
     applies: Applies,
+    /// The rule, with its formula as plain text.
     text: &'static str,
-    /// The formula as plain text; empty for none.
-    formula: &'static str,
     sources: &'static [&'static str],
 }
 
@@ -58,12 +58,8 @@ pub(super) fn rules(
         cite(source)
     )];
     for rule in RULES.iter().filter(applies) {
-        let formula = match rule.formula {
-            "" => String::new(),
-            formula => format!(" Formula: {formula}."),
-        };
         let cited = cite(rule.sources);
-        rules.push(format!("{}: {}{formula}{cited}", rule.name, rule.text));
+        rules.push(format!("{}: {}{cited}", rule.name, rule.text));
     }
     (rules, references)
 }
@@ -73,57 +69,49 @@ const RULES: &[MethodRule] = &[
     MethodRule {
         name: "Throughput",
         applies: Applies::Always,
-        text: "Bytes of completed requests over the time from the first start to the last end; MB/s is a million bytes per second. Opening, filling and seeding are outside of that time.",
-        formula: "throughput = bytes / elapsed",
+        text: "Bytes of completed requests over the time from the first start to the last end; MB/s is a million bytes per second. Opening, filling and seeding are outside of that time. Formula: throughput = bytes / elapsed.",
         sources: &[],
     },
     MethodRule {
         name: "Median and its interval",
         applies: Applies::Always,
-        text: "The interval lies between two order statistics of the n trials, x(l) and x(u), and holds for any distribution. Fewer than 6 trials give none.",
-        formula: "confidence = 1 − 2 · P(B ≤ l − 1), u = n + 1 − l, with B binomial of n and 1/2",
+        text: "The interval lies between two order statistics of the n trials, x(l) and x(u), and holds for any distribution. Fewer than 6 trials give none. Formula: confidence = 1 − 2 · P(B ≤ l − 1), u = n + 1 − l, with B binomial of n and 1/2.",
         sources: &["Conover, Practical Nonparametric Statistics (1999), section 3.2"],
     },
     MethodRule {
         name: "Mean and its interval",
         applies: Applies::Always,
-        text: "Next to the median, with Student's t and n − 1 degrees of freedom.",
-        formula: "mean ± t(0.975; n − 1) · s / √n",
+        text: "Next to the median, with Student's t and n − 1 degrees of freedom. Formula: mean ± t(0.975; n − 1) · s / √n.",
         sources: &["Student, Biometrika 6 (1908) 1-25"],
     },
     MethodRule {
         name: "Repetition",
         applies: Applies::Blocks,
-        text: "A cell is repeated until half of the interval of its median, over the median, is within the goal, or until the budget or the most trials allowed are reached. The report states which of them ended it. Repetition never ends on a p value.",
-        formula: "(high − low) / (2 · median) ≤ goal",
+        text: "A cell is repeated until half of the interval of its median, over the median, is within the goal, or until the budget or the most trials allowed are reached. The report states which of them ended it. Repetition never ends on a p value. Formula: (high − low) / (2 · median) ≤ goal.",
         sources: &[],
     },
     MethodRule {
         name: "Ratio of medians",
         applies: Applies::Always,
-        text: "For cells that share no blocks: the low end of the exact interval of one median over the high end of the other, and the high end over the low one. The interval assumes nothing about either distribution, and holds between two groups of values too.",
-        formula: "median(new) / median(base); low(new) / high(base) to high(new) / low(base)",
+        text: "For cells that share no blocks: the low end of the exact interval of one median over the high end of the other, and the high end over the low one. The interval assumes nothing about either distribution, and holds between two groups of values too. Formula: median(new) / median(base); low(new) / high(base) to high(new) / low(base).",
         sources: &["David and Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1"],
     },
     MethodRule {
         name: "Claims",
         applies: Applies::Always,
         text: "Two cells of a run that differ in one thing are compared within the blocks that both share: the median of their ratios with its exact interval (a t interval widened beyond all ratios where the blocks are too few). All intervals of one kind in a run are simultaneous 95 % intervals (Bonferroni). Higher and lower: the interval lies on one side of 1; equivalent: within 5 % of it. Below six trials, and where the evidence of these cells could turn it round, nothing is claimed.",
-        formula: "",
         sources: &["David and Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1"],
     },
     MethodRule {
         name: "Served by",
         applies: Applies::Always,
         text: "For every trial the requested bytes are compared with the process's account of storage I/O, the device's counters, what the page cache held before and after, and holes and unwritten extents. A number whose verdict is not device is never called the device's.",
-        formula: "",
         sources: &["proc(5)", "Documentation/admin-guide/iostats.rst of Linux"],
     },
     MethodRule {
         name: "Latency",
         applies: Applies::Always,
         text: "Every request's time is recorded in a histogram with 3 significant digits. A cell's quantile is the median over the trials of each trial's quantile. In a closed loop it is the service time; at a given rate it is the response time, which counts from the intended start.",
-        formula: "",
         sources: &[
             "Tene, HdrHistogram",
             "Schroeder, Wierman and Harchol-Balter, NSDI 2006",
@@ -132,8 +120,7 @@ const RULES: &[MethodRule] = &[
     MethodRule {
         name: "Drift and dependence",
         applies: Applies::Always,
-        text: "Intervals take trials to be independent. Mann and Kendall's test looks for a drift, Ljung and Box's for dependence, both with Holm's correction over the cells.",
-        formula: "S = Σ sign(x(j) − x(i)), i < j",
+        text: "Intervals take trials to be independent. Mann and Kendall's test looks for a drift, Ljung and Box's for dependence, both with Holm's correction over the cells. Formula: S = Σ sign(x(j) − x(i)), i < j.",
         sources: &[
             "Mann, Econometrica 13 (1945) 245-259",
             "Ljung and Box, Biometrika 65 (1978) 297-303",
@@ -147,7 +134,6 @@ const RULES: &[MethodRule] = &[
             "cost-of-page-faults",
         ]),
         text: "Differences of the times are tested by Welch's t test, equivalence by two one-sided tests.",
-        formula: "",
         sources: &[
             "Welch, Biometrika 34 (1947) 28-35",
             "Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657-680",
@@ -157,28 +143,24 @@ const RULES: &[MethodRule] = &[
         name: "Changes of level",
         applies: Applies::To(&["level-over-run", "level-within-trials", "level-in-warm-up"]),
         text: "Lasting shifts are found by PELT on logarithms.",
-        formula: "",
         sources: &["Killick, Fearnhead and Eckley, JASA 107 (2012) 1590-1598"],
     },
     MethodRule {
         name: "Two groups",
         applies: Applies::To(&["two-groups"]),
         text: "Two groups of trials are reported if Ashman's D exceeds 3.5.",
-        formula: "",
         sources: &["Ashman, Bird and Zepf, Astronomical Journal 108 (1994) 2348-2361"],
     },
     MethodRule {
         name: "Fixed cost and rate",
         applies: Applies::To(&["cost-of-requests"]),
-        text: "The time of a request is modelled as a fixed cost and a rate for its bytes.",
-        formula: "time = fixed + size / rate",
+        text: "The time of a request is modelled as a fixed cost and a rate for its bytes. Formula: time = fixed + size / rate.",
         sources: &["Hockney, Parallel Computing 20 (1994) 389-398"],
     },
     MethodRule {
         name: "Concurrency",
         applies: Applies::To(&["serialised", "exceeds-ceiling"]),
         text: "How many requests are served at once follows from Little's law and the utilisation law; efficiency is the share of a ceiling.",
-        formula: "",
         sources: &[
             "Little, Operations Research 9 (1961) 383-387",
             "Denning and Buzen, ACM Computing Surveys 10 (1978) 225-261",
@@ -191,19 +173,13 @@ const RULES: &[MethodRule] = &[
             "not-steady", "steady-rounds", "rounds-alike", "rounds-not-steady",
         ]),
         text: "Settled levels and steady rounds have the limits of the SNIA test specification.",
-        formula: "",
         sources: &["SNIA, Solid State Storage Performance Test Specification 2.0.2 (2020)"],
     },
 ];
 
 /// The sentences about the orders of the runs.
 fn visits(orders: &[Option<TrialOrder>]) -> String {
-    let mut all: Vec<Option<TrialOrder>> = Vec::new();
-    for order in orders {
-        if !all.contains(order) {
-            all.push(*order);
-        }
-    }
+    let all = distinct(orders);
     let sentences = all.iter().map(|order| {
         let text = match order {
             Some(TrialOrder::BlocksAfterWarmUp) => {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_analysis::analysis::SteadyAnalysis;
+use iolab_figure::distinct;
 use iolab_record::RunRecord;
 use iolab_record::environment::{KEYS, Key, Text, ValueType};
 
@@ -17,15 +18,11 @@ const TARGETS_NAMED_MAX: usize = 2;
 /// Names of the measured drives: the user's name, else maker and model if the kernel knows them, else the
 /// device, else the target.
 pub(crate) fn drives(records: &[&RunRecord]) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for record in records {
-        for number in 0..=record.further_targets.len() {
-            let name = drive(record, number);
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-    }
+    let names = records.iter().flat_map(|record| {
+        let numbers = 0..=record.further_targets.len();
+        numbers.map(|number| drive(record, number))
+    });
+    let names = distinct(names);
     match names.as_slice() {
         [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
         names => names.concat(),
@@ -56,16 +53,11 @@ fn drive(record: &RunRecord, number: usize) -> String {
 /// line.
 pub(super) fn facts(inputs: &[Input]) -> Vec<(String, String)> {
     let records: Vec<&RunRecord> = inputs.iter().map(|input| input.run.record()).collect();
-    let mut disks: Vec<String> = Vec::new();
-    for target in inputs
+    let disks = inputs
         .iter()
-        .flat_map(|input| &input.run.analysis().targets)
-    {
-        let disk = clean(&format!("{} ({})", target.name, description(target)));
-        if !disks.contains(&disk) {
-            disks.push(disk);
-        }
-    }
+        .flat_map(|input| &input.run.analysis().targets);
+    let disks = disks.map(|one| clean(&format!("{} ({})", one.name, description(one))));
+    let disks = distinct(disks);
     let known = |key: &Key<Text>| common(inputs, key).map(|text| clean(&text));
     let versions = records.iter().map(|record| clean(&record.run.tool_version));
     let versions: BTreeSet<String> = versions.collect();
@@ -155,18 +147,15 @@ pub(crate) fn moment(utc: &str) -> String {
 
 /// The targets in the order of the runs, each path once, after the name that the user gave it in any run.
 fn targets(inputs: &[Input]) -> Vec<String> {
-    let mut paths: Vec<&str> = Vec::new();
+    let all = || {
+        inputs
+            .iter()
+            .flat_map(|input| &input.run.analysis().targets)
+    };
+    let paths = distinct(all().map(|target| target.path.as_str()));
     let mut names: BTreeMap<&str, &str> = BTreeMap::new();
-    for target in inputs
-        .iter()
-        .flat_map(|input| &input.run.analysis().targets)
-    {
-        if !paths.contains(&target.path.as_str()) {
-            paths.push(&target.path);
-        }
-        if target.name != target.path {
-            names.entry(&target.path).or_insert(&target.name);
-        }
+    for target in all().filter(|target| target.name != target.path) {
+        names.entry(&target.path).or_insert(&target.name);
     }
     let named = paths.into_iter().map(|path| match names.get(path) {
         Some(name) => format!("{name} ({path})"),

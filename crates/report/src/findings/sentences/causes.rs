@@ -195,9 +195,9 @@ pub(super) fn of_suspects(found: &Suspects, named: usize) -> String {
             let reasons = all().map(|one| {
                 let why = one.untried.as_ref();
                 let why = why.map(why_untried).unwrap_or_default();
-                (short(&one.suspect), why)
+                (why, short(&one.suspect))
             });
-            let reasons = by_reason(reasons).into_iter();
+            let reasons = grouped(reasons).into_iter();
             reasons
                 .map(|(why, names)| list(&format!("Not tried ({why})"), names))
                 .collect()
@@ -230,18 +230,16 @@ pub(super) fn difference(first: &Analysis, runs: &[&Analysis]) -> String {
     }
 }
 
-/// Reasons why suspects were not tried, each reason once, with their names.
-pub(crate) fn by_reason<W: PartialEq>(
-    untried: impl Iterator<Item = (String, W)>,
-) -> Vec<(W, Vec<String>)> {
-    let mut reasons: Vec<(W, Vec<String>)> = Vec::new();
-    for (name, why) in untried {
-        match reasons.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, names)) => names.push(name),
-            None => reasons.push((why, vec![name])),
+/// The values of each key, in the order in which the keys occur first.
+pub(crate) fn grouped<K: PartialEq, V>(all: impl Iterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in all {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
         }
     }
-    reasons
+    groups
 }
 
 /// A cause with its share: `read-ahead: 84 % (80 to 88 %) of the difference is gone with sequential reads in
