@@ -25,12 +25,21 @@ pub(crate) struct RatioShown {
     ratio: f64,
     interval: Option<(f64, f64)>,
     bound: Option<RatioBound>,
+    words: Directions,
 }
 
 impl RatioShown {
     /// The ratio as a bound, if it is only one.
     pub(crate) fn bounded(self, bound: Option<RatioBound>) -> Self {
         Self { bound, ..self }
+    }
+
+    /// The ratio as one of times: `1.20× slower (1.15 to 1.25×)`.
+    pub(crate) fn of_times(self) -> Self {
+        Self {
+            words: TIMES,
+            ..self
+        }
     }
 
     /// The bound on the true ratio and its number; `None` if the ratio is more than a bound.
@@ -54,24 +63,14 @@ impl RatioShown {
             ratio,
             interval: interval.map(|(low, high)| (low.min(ratio), high.max(ratio))),
             bound: estimate.bound,
+            words: AMOUNTS,
         }
     }
 
     /// `27.5× higher`, `34.5× lower`, or `at most 1.20× higher` for a bound: the larger number first. `no difference` if the
     /// number would be 1.00, unless the interval shows one.
     pub(crate) fn factor(self) -> String {
-        self.factor_in(AMOUNTS)
-    }
-
-    /// `27.5× higher than`, or `as high as` where the factor shows no difference.
-    pub(crate) fn than(self) -> String {
-        match self.factor() {
-            none if none == NO_DIFFERENCE => "as high as".to_owned(),
-            factor => format!("{factor} than"),
-        }
-    }
-
-    fn factor_in(self, words: Directions) -> String {
+        let words = self.words;
         let holds_one = |(low, high): (f64, f64)| low <= 1.0 && high >= 1.0;
         match self.bound() {
             None if !is_one(self.ratio) => one_way(self.ratio, words),
@@ -90,18 +89,18 @@ impl RatioShown {
         }
     }
 
+    /// `27.5× higher than`, or `as high as` where the factor shows no difference.
+    pub(crate) fn than(self) -> String {
+        match self.factor() {
+            none if none == NO_DIFFERENCE => "as high as".to_owned(),
+            factor => format!("{factor} than"),
+        }
+    }
+
     /// `27.4 to 27.6×` in the direction of the ratio, or `1.05× lower to 1.10× higher` if the interval holds 1.
     /// `None` for a bound, and if both ends have the digits of the ratio.
     pub(crate) fn range(self) -> Option<String> {
-        self.range_in(AMOUNTS)
-    }
-
-    /// The range of a time: `1.02× faster to 1.05× slower`.
-    pub(crate) fn range_in_time(self) -> Option<String> {
-        self.range_in(TIMES)
-    }
-
-    fn range_in(self, words: Directions) -> Option<String> {
+        let words = self.words;
         let (low, high) = self.interval.filter(|_| self.bound.is_none())?;
         if low < 1.0 && high > 1.0 {
             return Some(format!(
@@ -125,11 +124,6 @@ impl RatioShown {
         (differs && !is_one).then(|| format!("{} to {}×", ends.0, ends.1))
     }
 
-    /// The ratio of a time in words: `1.20× slower (1.15 to 1.25×)`.
-    pub(crate) fn in_time(self) -> String {
-        self.written(TIMES)
-    }
-
     /// Width of the interval, on the logarithm.
     pub(crate) fn width(self) -> f64 {
         self.interval.map_or(0.0, |(low, high)| (high / low).ln())
@@ -137,12 +131,8 @@ impl RatioShown {
 
     /// `27.5× higher (27.4 to 27.6×)`.
     pub(crate) fn in_words(self) -> String {
-        self.written(AMOUNTS)
-    }
-
-    fn written(self, words: Directions) -> String {
-        let factor = self.factor_in(words);
-        match self.range_in(words) {
+        let factor = self.factor();
+        match self.range() {
             None => factor,
             Some(range) => format!("{factor} ({range})"),
         }
@@ -160,6 +150,7 @@ impl From<(f64, Option<(f64, f64)>)> for RatioShown {
             ratio,
             interval,
             bound: None,
+            words: AMOUNTS,
         }
     }
 }
@@ -171,15 +162,15 @@ pub(crate) fn of(estimate: &Estimate) -> RatioShown {
 
 /// The ratio of two median times next to these, with its interval: `1.10× slower than BASE (1.08 to 1.12×)`.
 pub fn in_time_than(base: &str, estimate: &Estimate, medians: (f64, f64)) -> String {
-    let ratio = RatioShown::beside(estimate, medians);
-    let range = ratio.range_in_time();
+    let ratio = RatioShown::beside(estimate, medians).of_times();
+    let range = ratio.range();
     let range = range.map_or_else(String::new, |range| format!(" ({range})"));
-    format!("{} than {base}{range}", ratio.factor_in(TIMES))
+    format!("{} than {base}{range}", ratio.factor())
 }
 
 /// The interval of a ratio of times: `1.02× faster to 1.05× slower`; `None` where it adds nothing.
 pub fn range_in_time(estimate: &Estimate) -> Option<String> {
-    of(estimate).range_in_time()
+    of(estimate).of_times().range()
 }
 
 /// Whether a ratio is 1 in the digits that are shown.
@@ -275,7 +266,9 @@ mod tests {
             shown(1.004, 0.95, 1.1),
             shown(0.997, 0.996, 0.999),
             RatioShown::from((1.0, None)).in_words(),
-            RatioShown::from((1.2, Some((0.999, 1.5)))).in_time(),
+            RatioShown::from((1.2, Some((0.999, 1.5))))
+                .of_times()
+                .in_words(),
         ];
         insta::assert_snapshot!(of.join("\n"), @r"
         4.23× higher (4.21 to 4.24×)

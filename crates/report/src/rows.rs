@@ -22,26 +22,27 @@ pub enum Format {
     JsonLines,
 }
 
-/// An array with an object per line.
-const ARRAY: Frame = Frame {
-    first: b"[\n",
-    between: b",\n",
-    last: b"\n]\n",
-    none: b"[]\n",
-};
-
-/// Objects only, so that files can be concatenated and read line by line.
-const LINES: Frame = Frame {
-    first: b"",
-    between: b"\n",
-    last: b"\n",
-    none: b"",
-};
-
 /// Writes rows as they come, buffered only by the output.
 pub struct RowWriter<'a> {
     columns: Vec<String>,
-    rows: Box<dyn Rows + 'a>,
+    rows: Rows<'a>,
+}
+
+/// A table being written.
+enum Rows<'a> {
+    /// The output, and a number as text.
+    Csv(csv::Writer<Box<dyn Write + 'a>>, Vec<u8>),
+    Json(JsonRows<'a>),
+}
+
+/// See [`Format::Json`].
+struct JsonRows<'a> {
+    to: Box<dyn Write + 'a>,
+    /// Whether the objects are the elements of an array; otherwise files can be concatenated.
+    is_array: bool,
+    /// Text before each value: its name, with the separator from the value before.
+    names: Vec<String>,
+    is_empty: bool,
 }
 
 impl<'a> RowWriter<'a> {
@@ -50,10 +51,26 @@ impl<'a> RowWriter<'a> {
     /// # Errors
     /// When the output cannot be written.
     pub fn new(to: impl Write + 'a, format: Format, columns: Vec<String>) -> io::Result<Self> {
-        let rows: Box<dyn Rows + 'a> = match format {
-            Format::Csv => Box::new(CsvRows::new(to, &columns)?),
-            Format::Json => Box::new(JsonRows::new(to, &columns, ARRAY)),
-            Format::JsonLines => Box::new(JsonRows::new(to, &columns, LINES)),
+        let to: Box<dyn Write + 'a> = Box::new(to);
+        let rows = match format {
+            Format::Csv => {
+                let mut csv = csv::Writer::from_writer(to);
+                let header = columns.iter().map(|column| cell(column).into_owned());
+                csv.write_record(header).map_err(io_error)?;
+                Rows::Csv(csv, Vec::new())
+            }
+            Format::Json | Format::JsonLines => {
+                let separators = std::iter::once('{').chain(std::iter::repeat(','));
+                let names = columns.iter().zip(separators);
+                let names =
+                    names.map(|(name, before)| format!("{before}{}:", Value::from(name.as_str())));
+                Rows::Json(JsonRows {
+                    to,
+                    is_array: format == Format::Json,
+                    names: names.collect(),
+                    is_empty: true,
+                })
+            }
         };
         Ok(Self { columns, rows })
     }
@@ -82,7 +99,32 @@ impl<'a> RowWriter<'a> {
     /// # Errors
     /// When the output cannot be written.
     pub fn finish(self) -> io::Result<()> {
-        self.rows.finish()
+        match self.rows {
+            Rows::Csv(mut csv, _) => csv.flush(),
+            Rows::Json(mut json) => {
+                json.to.write_all(match (json.is_array, json.is_empty) {
+                    (true, true) => b"[]\n",
+                    (true, false) => b"\n]\n",
+                    (false, true) => b"",
+                    (false, false) => b"\n",
+                })?;
+                json.to.flush()
+            }
+        }
+    }
+}
+
+impl Rows<'_> {
+    fn row(&mut self, values: &[Option<&Value>]) -> io::Result<()> {
+        match self {
+            Self::Csv(csv, number) => {
+                for value in values {
+                    field_of_csv(csv, number, *value).map_err(io_error)?;
+                }
+                csv.write_record(None::<&[u8]>).map_err(io_error)
+            }
+            Self::Json(json) => json.row(values),
+        }
     }
 }
 
@@ -103,48 +145,20 @@ pub(crate) fn in_columns<'r>(
     })
 }
 
-/// See [`Format::Csv`].
-struct CsvRows<W: Write> {
-    csv: csv::Writer<W>,
-    /// A number as text.
-    number: Vec<u8>,
-}
-
-impl<W: Write> CsvRows<W> {
-    /// Writes the header.
-    fn new(to: W, columns: &[String]) -> io::Result<Self> {
-        let mut csv = csv::Writer::from_writer(to);
-        let header = columns.iter().map(|column| cell(column).into_owned());
-        csv.write_record(header).map_err(io_error)?;
-        let number = Vec::new();
-        Ok(Self { csv, number })
-    }
-
-    /// Writes a value; a missing one is empty.
-    fn field(&mut self, value: Option<&Value>) -> csv::Result<()> {
-        let Self { csv, number } = self;
-        match value {
-            None | Some(Value::Null) => csv.write_field(""),
-            Some(Value::String(text)) => csv.write_field(cell(text).as_ref()),
-            Some(other) => {
-                number.clear();
-                serde_json::to_writer(&mut *number, other).map_err(io::Error::from)?;
-                csv.write_field(number)
-            }
+/// Writes a value as CSV; a missing one is empty.
+fn field_of_csv<W: Write>(
+    csv: &mut csv::Writer<W>,
+    number: &mut Vec<u8>,
+    value: Option<&Value>,
+) -> csv::Result<()> {
+    match value {
+        None | Some(Value::Null) => csv.write_field(""),
+        Some(Value::String(text)) => csv.write_field(cell(text).as_ref()),
+        Some(other) => {
+            number.clear();
+            serde_json::to_writer(&mut *number, other).map_err(io::Error::from)?;
+            csv.write_field(number)
         }
-    }
-}
-
-impl<W: Write> Rows for CsvRows<W> {
-    fn row(&mut self, values: &[Option<&Value>]) -> io::Result<()> {
-        for value in values {
-            self.field(*value).map_err(io_error)?;
-        }
-        self.csv.write_record(None::<&[u8]>).map_err(io_error)
-    }
-
-    fn finish(mut self: Box<Self>) -> io::Result<()> {
-        self.csv.flush()
     }
 }
 
@@ -168,63 +182,20 @@ fn cell(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text around the objects.
-struct Frame {
-    /// Text before the first object, if there is one.
-    first: &'static [u8],
-    /// Text between two objects.
-    between: &'static [u8],
-    /// Text after the last object.
-    last: &'static [u8],
-    /// Text in place of all this without objects.
-    none: &'static [u8],
-}
-
-/// See [`Format::Json`].
-struct JsonRows<W: Write> {
-    to: W,
-    frame: Frame,
-    /// Text before each value: its name, with the separator from the value before.
-    names: Vec<String>,
-    is_empty: bool,
-}
-
-impl<W: Write> JsonRows<W> {
-    fn new(to: W, columns: &[String], frame: Frame) -> Self {
-        let separators = std::iter::once('{').chain(std::iter::repeat(','));
-        let names = columns.iter().zip(separators);
-        let names = names.map(|(name, before)| format!("{before}{}:", Value::from(name.as_str())));
-        Self {
-            to,
-            frame,
-            names: names.collect(),
-            is_empty: true,
-        }
-    }
-}
-
-impl<W: Write> Rows for JsonRows<W> {
+impl JsonRows<'_> {
     fn row(&mut self, values: &[Option<&Value>]) -> io::Result<()> {
-        let before = match self.is_empty {
-            true => self.frame.first,
-            false => self.frame.between,
-        };
+        self.to.write_all(match (self.is_array, self.is_empty) {
+            (true, true) => b"[\n",
+            (true, false) => b",\n",
+            (false, true) => b"",
+            (false, false) => b"\n",
+        })?;
         self.is_empty = false;
-        self.to.write_all(before)?;
         for (name, value) in self.names.iter().zip(values) {
             self.to.write_all(name.as_bytes())?;
             serde_json::to_writer(&mut self.to, value.unwrap_or(&Value::Null))?;
         }
         self.to.write_all(b"}")
-    }
-
-    fn finish(mut self: Box<Self>) -> io::Result<()> {
-        let after = match self.is_empty {
-            true => self.frame.none,
-            false => self.frame.last,
-        };
-        self.to.write_all(after)?;
-        self.to.flush()
     }
 }
 
@@ -272,19 +243,4 @@ pub fn columns_of<R: AsRef<[Field]>>(rows: impl IntoIterator<Item = R>) -> Vec<S
 pub fn json_object(document: &impl Serialize, to: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *to, document)?;
     writeln!(to)
-}
-
-/// A table being written.
-pub(crate) trait Rows {
-    /// Writes one row: a value for each column, `None` where it is missing.
-    ///
-    /// # Errors
-    /// When the output cannot be written.
-    fn row(&mut self, values: &[Option<&Value>]) -> io::Result<()>;
-
-    /// Ends the table and flushes the output.
-    ///
-    /// # Errors
-    /// When the output cannot be written.
-    fn finish(self: Box<Self>) -> io::Result<()>;
 }

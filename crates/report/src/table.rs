@@ -14,6 +14,7 @@ use iolab_stats::Interval;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{CellSpec, DESCRIBING, SETTINGS, Tool, Value};
 use iolab_workload::stages::CarriedBy;
+use iolab_workload::table;
 use iolab_workload::trial::{Rate, TrialSpec};
 use iolab_workload::trial_description;
 use iolab_workload::units::{counted, digits, format_ns, format_percent, significant};
@@ -223,9 +224,6 @@ fn apart(analysis: &Analysis) -> Option<String> {
     })
 }
 
-/// Columns about one topic.
-type Theme = fn(&Analysis, &[TableRow<'_>]) -> Vec<Column>;
-
 /// All columns in order. Besides levels and response, a column exists if a row has a value, and its heading is not a factor.
 pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     let rows = rows(analysis);
@@ -233,12 +231,21 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     let mut columns = level_columns(&analysis.factors, levels);
     columns.extend(group_column(&rows));
     columns.extend(response_columns(analysis, &rows));
-    const THEMES: [Theme; 6] = [
-        load_columns, latency_columns, mix_columns, stage_columns, grid_columns, end_columns,
+    let shown = Shown::of(analysis, &rows);
+    let listed = |list: &[ListedColumn]| -> Vec<Column> {
+        let columns = list.iter().map(|(heading, dispensable, value)| {
+            column(&rows, heading, *dispensable, |cell| value(&shown, cell))
+        });
+        columns.collect()
+    };
+    let further = [
+        listed(&LOAD),
+        mix_columns(analysis, &rows),
+        listed(&STAGES),
+        end_columns(analysis, &rows),
     ];
     let none = none();
-    let further = THEMES.iter().flat_map(|theme| theme(analysis, &rows));
-    columns.extend(further.filter(|column| {
+    columns.extend(further.into_iter().flatten().filter(|column| {
         let has_value = column.values.iter().any(|value| *value != none);
         has_value && !analysis.factors.iter().any(|factor| column.is(factor))
     }));
@@ -297,89 +304,107 @@ fn response_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     throughput.into_iter().chain(columns).collect()
 }
 
-/// The processes that took part, the throughput while all of them were active, and the achieved rate.
-fn load_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    vec![
-        column(rows, "ranks", 5, |c| {
-            Some(c.ranks.as_ref()?.ranks.to_string())
-        }),
-        column(rows, "hosts", 5, |c| {
-            Some(c.ranks.as_ref()?.hosts.to_string())
-        }),
-        column(rows, "all active MB/s", 2, |c| {
-            Some(significant(c.ranks.as_ref()?.all_active?.median))
-        }),
-        column(rows, "achieved/s", 3, |c| {
-            Some(significant(c.rate_report.as_ref()?.rate_achieved))
-        }),
-    ]
+/// Heading, priority and value of a column.
+type ListedColumn = (
+    &'static str,
+    u8,
+    fn(&Shown<'_>, &CellAnalysis) -> Option<String>,
+);
+
+/// Properties of all rows that decide on columns.
+struct Shown<'a> {
+    analysis: &'a Analysis,
+    /// Whether a cell has latencies of one operation: a mix has them separately.
+    has_latency: bool,
+    /// Whether a cell has a rate: without one, the latency is the service time.
+    has_rates: bool,
+    /// Whether requests were traced; without traces, the device's counters give a mean.
+    is_traced: bool,
+    /// Whether layers carried all traced requests, so that the work of this machine is a part of their time.
+    is_layers: bool,
+    /// Whether the load varies.
+    is_grid: bool,
+    /// Whether a cell has fewer requests in flight than requested.
+    is_short: bool,
 }
 
-/// Latencies of requests and of syncs. None for programs, and for trials without recorded times; separate by operation for a mix.
-fn latency_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    let is_plain = |c: &CellAnalysis| c.latency.is_some() && c.mix.is_none();
-    let is_shown = rows.iter().any(|row| is_plain(row.cell));
-    let latency = |c: &CellAnalysis, of: fn(&Latency) -> f64| {
-        let mark = if leaves_sync_out(c) { "*" } else { "" };
-        Some(format_ns(of(&c.latency.filter(|_| is_shown)?)) + mark)
-    };
-    // Where the latency is the response, its median is already shown.
-    let dispensable = match analysis.response {
-        Response::Latency => 7,
-        _ => 3,
-    };
-    let p50 = column(rows, "p50", dispensable, |c| latency(c, |l| l.p50_ns));
-    let p99 = column(rows, "p99", 2, |c| latency(c, |l| l.p99_ns));
-    // Where it is the response, it is already shown, and withheld where too few trials have it.
-    let p99 = (analysis.response != Response::P99).then_some(p99);
-    let sync = [
-        column(rows, "sync p50", 4, |c| Some(format_ns(c.sync?.p50_ns))),
-        column(rows, "sync p99", 4, |c| Some(format_ns(c.sync?.p99_ns))),
-    ];
-    [p50].into_iter().chain(p99).chain(sync).collect()
-}
-
-/// The service time next to response times, and the time of traced requests in the device, elsewhere, and until
-/// the thread had the answer. Without traces, the mean by the device's counters.
-fn stage_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    // Without a rate, the latency is the service time.
-    let has_rates = rows.iter().any(|row| row.cell.rate_report.is_some());
-    let service = column(rows, "service p50", 5, |c| {
-        let service = c.rate_report.as_ref().map_or(c.latency, |p| p.service);
-        Some(format_ns(service.filter(|_| has_rates)?.p50_ns))
-    });
-    fn stages(c: &CellAnalysis) -> Option<&CellStages> {
-        c.stages.as_ref().filter(|stages| stages.known > 0)
+impl<'a> Shown<'a> {
+    fn of(analysis: &'a Analysis, rows: &[TableRow<'_>]) -> Self {
+        let any = |is: &dyn Fn(&CellAnalysis) -> bool| rows.iter().any(|row| is(row.cell));
+        let mut factors = analysis.factors.iter();
+        Self {
+            analysis,
+            has_latency: any(&|c| c.latency.is_some() && c.mix.is_none()),
+            has_rates: any(&|c| c.rate_report.is_some()),
+            is_traced: any(&|c| traced(c).is_some()),
+            is_layers: !any(&|c| traced(c).is_some_and(|s| s.carried_by != CarriedBy::Layers)),
+            is_grid: factors.any(|factor| ["threads", "depth"].contains(&factor.as_str())),
+            is_short: any(&|c| {
+                in_flight(c).is_some_and(|(seen, asked)| seen < IN_FLIGHT_TOLD * asked as f64)
+            }),
+        }
     }
-    let is_traced = rows.iter().any(|row| stages(row.cell).is_some());
-    let mean = column(rows, "device mean", 6, |c| {
-        let counted = c.disturbance.device_mean_ns.filter(|_| !is_traced);
-        counted.map(format_ns)
+
+    /// A latency, unless it is the response and therefore already shown: its median in a less important column, its
+    /// tail nowhere, since it is withheld where too few trials have it.
+    fn latency(&self, cell: &CellAnalysis, of: fn(&Latency) -> f64) -> Option<String> {
+        let mark = if leaves_sync_out(cell) { "*" } else { "" };
+        Some(format_ns(of(&cell.latency.filter(|_| self.has_latency)?)) + mark)
+    }
+
+    fn is_of(&self, response: Response) -> bool {
+        self.analysis.response == response
+    }
+}
+
+/// The processes that took part, the throughput while all of them were active, the achieved rate, and latencies of
+/// requests and of syncs. None for programs, and for trials without recorded times; separate by operation for a mix.
+const LOAD: [ListedColumn; 9] = table! {
+    ("ranks", 5, |_, c| Some(c.ranks.as_ref()?.ranks.to_string()));
+    ("hosts", 5, |_, c| Some(c.ranks.as_ref()?.hosts.to_string()));
+    ("all active MB/s", 2, |_, c| Some(significant(c.ranks.as_ref()?.all_active?.median)));
+    ("achieved/s", 3, |_, c| Some(significant(c.rate_report.as_ref()?.rate_achieved)));
+    ("p50", 7, |all, c| all.latency(c, |l| l.p50_ns).filter(|_| all.is_of(Response::Latency)));
+    ("p50", 3, |all, c| all.latency(c, |l| l.p50_ns).filter(|_| !all.is_of(Response::Latency)));
+    ("p99", 2, |all, c| all.latency(c, |l| l.p99_ns).filter(|_| !all.is_of(Response::P99)));
+    ("sync p50", 4, |_, c| Some(format_ns(c.sync?.p50_ns)));
+    ("sync p99", 4, |_, c| Some(format_ns(c.sync?.p99_ns)));
+};
+
+/// The service time next to response times, and the time of traced requests in the device, elsewhere, and until the
+/// thread had the answer. Further quantiles and concurrency where the load varies, and efficiency where there are
+/// ceilings.
+const STAGES: [ListedColumn; 14] = table! {
+    ("service p50", 5, |all, c| {
+        let service = c.rate_report.as_ref().map_or(c.latency, |p| p.service);
+        Some(format_ns(service.filter(|_| all.has_rates)?.p50_ns))
     });
-    // In layers, the work of this machine is a part of it.
-    let is_layers = |row: &TableRow<'_>| {
-        stages(row.cell).is_none_or(|stages| stages.carried_by == CarriedBy::Layers)
-    };
-    let carrier = match rows.iter().all(is_layers) {
-        true => "layers",
-        false => "device",
-    };
-    vec![
-        service,
-        mean,
-        column(rows, &format!("{carrier} p50"), 3, |c| {
-            Some(format_ns(stages(c)?.stages.device.as_ref()?.p50_ns))
-        }),
-        column(rows, &format!("{carrier} p99"), 4, |c| {
-            Some(format_ns(stages(c)?.stages.device.as_ref()?.p99_ns))
-        }),
-        column(rows, "host share", 3, |c| {
-            stages(c)?.host_share().map(format_percent)
-        }),
-        column(rows, "delivery p99", 4, |c| {
-            Some(format_ns(stages(c)?.stages.delivery.as_ref()?.p99_ns))
-        }),
-    ]
+    ("device mean", 6, |all, c| c.disturbance.device_mean_ns.filter(|_| !all.is_traced).map(format_ns));
+    ("layers p50", 3, |all, c| Some(format_ns(traced(c).filter(|_| all.is_layers)?.stages.device.as_ref()?.p50_ns)));
+    ("layers p99", 4, |all, c| Some(format_ns(traced(c).filter(|_| all.is_layers)?.stages.device.as_ref()?.p99_ns)));
+    ("device p50", 3, |all, c| Some(format_ns(traced(c).filter(|_| !all.is_layers)?.stages.device.as_ref()?.p50_ns)));
+    ("device p99", 4, |all, c| Some(format_ns(traced(c).filter(|_| !all.is_layers)?.stages.device.as_ref()?.p99_ns)));
+    ("host share", 3, |_, c| traced(c)?.host_share().map(format_percent));
+    ("delivery p99", 4, |_, c| Some(format_ns(traced(c)?.stages.delivery.as_ref()?.p99_ns)));
+    ("p99.9", 7, |all, c| Some(format_ns(c.latency.filter(|_| all.is_grid)?.p999_ns)));
+    ("max", 7, |all, c| Some(format_ns(c.latency.filter(|_| all.is_grid)?.max_ns)));
+    ("IOPS", 3, |all, c| c.median(Response::Iops).filter(|_| all.is_grid && all.is_of(Response::Throughput)).map(significant));
+    ("in flight", 5, |all, c| {
+        let (seen, asked) = in_flight(c).filter(|_| all.is_grid && all.is_short)?;
+        Some(format!("{} of {asked}", digits(seen, 2)))
+    });
+    ("ceiling", 4, |_, c| c.efficiency.as_ref().map(ratio::ceiling));
+    ("efficiency", 0, |_, c| c.efficiency.as_ref().map(ratio::share));
+};
+
+fn traced(cell: &CellAnalysis) -> Option<&CellStages> {
+    cell.stages.as_ref().filter(|stages| stages.known > 0)
+}
+
+/// Requests in flight, and those that were asked for.
+fn in_flight(cell: &CellAnalysis) -> Option<(f64, u64)> {
+    let known = cell.concurrency?;
+    Some((known.in_flight?, known.asked))
 }
 
 /// Throughput or IOPS and latency of each operation, where cells have several.
@@ -404,42 +429,6 @@ fn mix_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
         ]
     };
     Operation::ALL.iter().flat_map(of_operation).collect()
-}
-
-/// Further quantiles and concurrency where the load varies, and efficiency where there are ceilings.
-fn grid_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    let varies = |name: &&str| analysis.factors.iter().any(|factor| factor == name);
-    let mut columns = Vec::new();
-    if ["threads", "depth"].iter().any(varies) {
-        columns.extend([
-            column(rows, "p99.9", 7, |c| Some(format_ns(c.latency?.p999_ns))),
-            column(rows, "max", 7, |c| Some(format_ns(c.latency?.max_ns))),
-        ]);
-        if analysis.response == Response::Throughput {
-            columns.push(column(rows, "IOPS", 3, |c| {
-                c.median(Response::Iops).map(significant)
-            }));
-        }
-        let known = |c: &CellAnalysis| c.concurrency.and_then(|c| Some((c.in_flight?, c.asked)));
-        let is_short = |row: &TableRow<'_>| {
-            known(row.cell).is_some_and(|(seen, asked)| seen < IN_FLIGHT_TOLD * asked as f64)
-        };
-        if rows.iter().any(is_short) {
-            columns.push(column(rows, "in flight", 5, |c| {
-                let (seen, asked) = known(c)?;
-                Some(format!("{} of {asked}", digits(seen, 2)))
-            }));
-        }
-    }
-    columns.extend([
-        column(rows, "ceiling", 4, |c| {
-            c.efficiency.as_ref().map(ratio::ceiling)
-        }),
-        column(rows, "efficiency", 0, |c| {
-            c.efficiency.as_ref().map(ratio::share)
-        }),
-    ]);
-    columns
 }
 
 /// Origin of the bytes if cells differ in it, the reason that ended the repetition, and the flags.

@@ -287,46 +287,31 @@ pub(crate) fn table_of_clients(analysis: &Analysis) -> Option<Table> {
     if rows.is_empty() {
         return None;
     }
-    let column = |heading: &str, value: &dyn Fn(&CellAnalysis, &ClientAnalysis) -> String| {
-        let values = rows.iter().map(|(cell, client)| value(cell, client));
-        Column::new(heading, 0, values)
+    type Value = fn(&ClientAnalysis) -> Option<String>;
+    const COLUMNS: [(&str, Value); 10] = table! {
+        ("client", |c| Some(escape_control(&labels::client(&c.name)).into_owned()));
+        ("ranks", |c| Some(c.ranks.to_string()));
+        ("MB/s", |c| c.cell.median(Response::Throughput).map(significant));
+        ("p50", |c| c.cell.latency.map(|l| format_ns(l.p50_ns)));
+        ("p99", |c| c.cell.latency.map(|l| format_ns(l.p99_ns)));
+        ("served by", |c| c.cell.served.as_ref().map(labels::served));
+        ("cached before", |c| median(&c.cached).map(format_percent));
+        ("CPU per request", |c| c.cell.median(Response::Cpu).map(format_ns));
+        ("steal", |c| c.cell.disturbance.steal.map(format_percent));
+        ("waits for I/O", |c| c.cell.disturbance.io_stall.map(format_percent));
     };
     let levels = rows.iter().map(|(cell, _)| cell.cell.levels.as_slice());
     let mut columns = level_columns(&analysis.factors, levels);
-    let or_none = |value: Option<f64>, format: fn(f64) -> String| value.map_or_else(none, format);
-    columns.extend([
-        column("client", &|_, client| {
-            escape_control(&labels::client(&client.name)).into_owned()
-        })
-        .left(),
-        column("ranks", &|_, client| client.ranks.to_string()),
-        column("MB/s", &|_, client| {
-            or_none(client.cell.median(Response::Throughput), significant)
-        }),
-        column("p50", &|_, client| {
-            or_none(client.cell.latency.map(|l| l.p50_ns), format_ns)
-        }),
-        column("p99", &|_, client| {
-            or_none(client.cell.latency.map(|l| l.p99_ns), format_ns)
-        }),
-        column("served by", &|_, client| {
-            let served = client.cell.served.as_ref();
-            served.map_or_else(none, labels::served)
-        })
-        .left(),
-        column("cached before", &|_, client| {
-            or_none(median(&client.cached), format_percent)
-        }),
-        column("CPU per request", &|_, client| {
-            or_none(client.cell.median(Response::Cpu), format_ns)
-        }),
-        column("steal", &|_, client| {
-            or_none(client.cell.disturbance.steal, format_percent)
-        }),
-        column("waits for I/O", &|_, client| {
-            or_none(client.cell.disturbance.io_stall, format_percent)
-        }),
-    ]);
+    columns.extend(COLUMNS.map(|(heading, value)| {
+        let values = rows
+            .iter()
+            .map(|(_, client)| value(client).unwrap_or_else(none));
+        let column = Column::new(heading, 0, values);
+        match heading {
+            "client" | "served by" => column.left(),
+            _ => column,
+        }
+    }));
     let notes = [
         "the ranks of a host together, or a rank with a target of its own",
         "medians over the measured trials",

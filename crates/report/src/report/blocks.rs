@@ -15,7 +15,6 @@ use iolab_analysis::witness::Evidence;
 use iolab_record::witness::Witnessed;
 use iolab_workload::Result;
 use iolab_workload::units::counted;
-use iolab_workload::witness::Subject;
 
 /// All blocks.
 ///
@@ -222,11 +221,8 @@ fn title_of_programs(inputs: &[ProgramInput]) -> String {
 
 /// Subject of the observation, in a few words.
 fn name_of_program(evidence: &Evidence) -> String {
-    match &evidence.observed.subject {
-        Subject::Program(command) => witness::short(command),
-        Subject::Process { pid, command } => format!("{} (PID {pid})", witness::short(command)),
-        Subject::Devices => evidence.devices.join(", "),
-    }
+    let subject = witness::sentences::subject(evidence);
+    subject.unwrap_or_else(|| evidence.devices.join(", "))
 }
 
 fn origin(witnessed: &Witnessed, path: &Path) -> String {

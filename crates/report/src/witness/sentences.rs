@@ -22,7 +22,7 @@ use iolab_workload::units::{counted, format_bytes, format_percent_of_whole};
 use iolab_workload::witness::{Observed, Subject};
 
 /// Subject of the clauses; `None` for devices, whose clauses name them.
-pub(super) fn subject(evidence: &Evidence) -> Option<String> {
+pub(crate) fn subject(evidence: &Evidence) -> Option<String> {
     match &evidence.observed.subject {
         Subject::Devices => None,
         Subject::Program(command) => Some(short(command)),
@@ -96,11 +96,6 @@ pub(super) fn clause(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
             format!("Most I/O on any disk: {}", evidence::in_words(command))
         }
     }
-}
-
-/// The devices in question, by name.
-fn device(evidence: &Evidence) -> String {
-    named(&evidence.devices)
 }
 
 /// Names of the devices that carried bytes of this direction.
@@ -409,7 +404,7 @@ fn flushes(flushes: &Flushes, evidence: &Evidence) -> String {
 }
 
 fn others(other: OtherUse, evidence: &Evidence) -> String {
-    let device = device(evidence);
+    let device = named(&evidence.devices);
     match other {
         OtherUse::None => format!("nothing else used {device}"),
         OtherUse::Little { most } => format!(

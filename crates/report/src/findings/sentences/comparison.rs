@@ -265,10 +265,10 @@ fn difference(both: String, pair: &ProgramPair) -> String {
     told.dedup_by_key(|point| point.size);
     let item = |point: &SizePoint| {
         let shown = point.ratio.zip(point.medians_ns);
-        let shown = shown.map(|(ratio, medians)| RatioShown::beside(&ratio, medians));
+        let shown = shown.map(|(ratio, medians)| RatioShown::beside(&ratio, medians).of_times());
         let ratio = match point.difference {
-            Difference::Higher | Difference::Lower => shown.map(RatioShown::in_time),
-            _ => shown.and_then(RatioShown::range_in_time),
+            Difference::Higher | Difference::Lower => shown.map(RatioShown::in_words),
+            _ => shown.and_then(RatioShown::range),
         };
         let at = Some(at(pair, point).trim_start().to_owned()).filter(|at| !at.is_empty());
         let medians = point
@@ -345,7 +345,8 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> String {
         (None, None) => format!("equivalence within {within} is not shown"),
     };
     let largest = pair.points.last();
-    let measured = largest.and_then(|point| Some((point, ratio::of(&point.ratio?).in_time())));
+    let measured =
+        largest.and_then(|point| Some((point, ratio::of(&point.ratio?).of_times().in_words())));
     let naive = pair.naive_from(margin);
     let alone = match (naive, measured) {
         (Some(size), _) => format!("the ratio alone lies within it{}", from(size)),
