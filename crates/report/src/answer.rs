@@ -152,23 +152,6 @@ impl Given<'_> {
 }
 
 impl OfRun<'_> {
-    /// A note in front of [`SO_FAR`] that the run is incomplete, so that the sentence after it is not the
-    /// answer. `None` for a complete run.
-    fn lack(&self) -> Option<String> {
-        (!self.answer.is_complete()).then(|| {
-            format!(
-                "{} on {}: cannot tell: the run is not complete.",
-                escape_control(&self.record.experiment.name),
-                escape_control(&self.record.target_text()),
-            )
-        })
-    }
-
-    /// Step to complete the run.
-    fn to_do(&self) -> ToDo {
-        ToDo::to_finish(1, command_to_finish([(self.record, self.file.as_str())]))
-    }
-
     fn shown(&self) -> ShownAnswer {
         let mut shown = match &self.answer.found {
             AnswerBasis::Limit(found) => {
@@ -188,10 +171,17 @@ impl OfRun<'_> {
                 ShownAnswer::new((Vec::new(), None), &[], (LEVELS, Vec::new()), Vec::new())
             }
         };
-        if let Some(lack) = self.lack() {
+        if !self.answer.is_complete() {
+            // The sentence after it is not the answer.
+            let lack = format!(
+                "{} on {}: cannot tell: the run is not complete.",
+                escape_control(&self.record.experiment.name),
+                escape_control(&self.record.target_text()),
+            );
             let so_far = shown.lead.iter().map(|first| format!("{SO_FAR} {first}"));
             shown.lead = std::iter::once(lack).chain(so_far).collect();
-            shown.rest.extend(self.to_do().blocks());
+            let command = command_to_finish([(self.record, self.file.as_str())]);
+            shown.rest.extend(ToDo::to_finish(1, command).blocks());
         }
         shown
     }

@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use crate::findings::{self, Finding, FindingKind, sentences};
 use crate::notation::in_text;
+use crate::report::clean;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{self, Claim, OfRuns, Role};
 use iolab_record::ShownLatency;
-use iolab_workload::escape_control::escape_control;
 
 /// A claim of a run as data: a statement about cells, with its numbers and the sentence that iolab prints for
 /// it.
@@ -126,11 +126,6 @@ impl QuantityData {
             group: run.response_group.as_deref().map(clean),
         }
     }
-}
-
-/// A text without control characters, as in columns and levels of the rows.
-fn clean(text: &str) -> String {
-    escape_control(text).into_owned()
 }
 
 /// Limits of the numbers of each run, and choices of settings.

@@ -2,6 +2,7 @@
 //! that all rows have.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
@@ -189,9 +190,27 @@ impl<'c, R: 'c> DataColumn<'c, R> {
 /// The rows of one run.
 pub(crate) struct RunRows<R> {
     /// Places of the rows: their run, and their cell with its settings.
-    pub(crate) places: Vec<Vec<Field>>,
+    places: Vec<Vec<Field>>,
     /// The rows, each with the index of its place.
-    pub(crate) rows: Vec<(usize, R)>,
+    rows: Vec<(usize, R)>,
+}
+
+impl<R> RunRows<R> {
+    /// Rows of a run, each with the id of its cell and the number of its group from 1, or 0 for the whole cell.
+    pub(crate) fn of(run: &Exported<'_>, rows: impl Iterator<Item = (i64, u32, R)>) -> Self {
+        let (name, record, answer) = run;
+        let (mut places, mut known) = (Vec::new(), HashMap::new());
+        let rows = rows.map(|(cell, group, row)| {
+            let place = known.entry((cell, group)).or_insert_with(|| {
+                let cell = record.cells.iter().find(|one| one.id == cell);
+                places.push(Place::new((name, record, *answer), cell, group).fields());
+                places.len() - 1
+            });
+            (*place, row)
+        });
+        let rows = rows.collect();
+        Self { places, rows }
+    }
 }
 
 /// Rows of several runs with the same columns: the columns of the place of a row, then its own. A value that
@@ -360,10 +379,10 @@ fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
 }
 
 /// Source of the columns of a place.
-pub(super) struct Place<'a> {
-    pub(super) name: &'a RunName,
-    pub(super) answer: Option<&'a RunAnswer>,
-    pub(super) record: &'a RunRecord,
+struct Place<'a> {
+    name: &'a RunName,
+    answer: Option<&'a RunAnswer>,
+    record: &'a RunRecord,
     /// The cell; in the row of a group with the settings of that group.
     cell: Option<Cow<'a, Cell>>,
     /// The group, or [`ALL`] for the whole cell; `None` if the cell has no groups.
@@ -376,7 +395,7 @@ pub(super) struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// The place of a group of a cell, by the number of the group from 1, or of the whole cell.
-    pub(super) fn new(
+    fn new(
         (name, record, answer): (&'a RunName, &'a RunRecord, Option<&'a RunAnswer>),
         cell: Option<&'a Cell>,
         group: u32,
@@ -405,7 +424,7 @@ impl<'a> Place<'a> {
     }
 
     /// Values of the place, with the levels of the factors between its other columns.
-    pub(super) fn fields(&self) -> Vec<Field> {
+    fn fields(&self) -> Vec<Field> {
         let (before, behind) = columns();
         let mut fields: Vec<Field> = before.iter().filter_map(|c| c.field(self)).collect();
         let factors = &self.record.experiment.factors;

@@ -19,13 +19,13 @@ use crate::export::samples;
 use crate::findings::digest::{Digest, Told};
 use crate::findings::{Conclusion, conclusions};
 use crate::fitness::data::FitDocument;
+use crate::report::clean;
 use crate::rows::json_object;
 use crate::witness::sentences::WitnessDocument;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::Claim;
 use iolab_analysis::compare::{Comparison, with_peers};
 use iolab_analysis::runs::RunName;
-use iolab_workload::escape_control::escape_control;
 
 /// JSON document of `iolab table --format json`.
 #[derive(Serialize, JsonSchema)]
@@ -63,7 +63,6 @@ pub(crate) struct RunSummary {
 impl RunSummary {
     /// The lines of the run with this id.
     pub(crate) fn of(run: &str, conclusions: &[Conclusion]) -> Vec<Self> {
-        let clean = |text: &str| escape_control(text).into_owned();
         let summary = |line: &Conclusion| Self {
             run: run.to_owned(),
             target: clean(&line.target),

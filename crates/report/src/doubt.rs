@@ -73,7 +73,7 @@ fn clause(first: &Doubt, alike: &[&Doubt], [base, new]: [&str; 2]) -> String {
 
 /// The doubts about some items as clauses, each kind once with the range of its values, and with the number of its items
 /// if it does not concern all: `other programs used the disk (36 to 40 % of its traffic); the trials form two groups, in 3 of 16`.
-fn between_items(items: &[&[Doubt]], sides: [&str; 2]) -> String {
+pub(crate) fn between_items(items: &[&[Doubt]], sides: [&str; 2]) -> String {
     let mut kinds: Vec<(Vec<&Doubt>, usize)> = Vec::new();
     for doubts in items {
         for (place, doubt) in doubts.iter().enumerate() {
@@ -99,17 +99,12 @@ fn between_items(items: &[&[Doubt]], sides: [&str; 2]) -> String {
     clauses.collect::<Vec<_>>().join("; ")
 }
 
-/// The doubts about one item as clauses.
-pub(crate) fn between(all: &[Doubt], sides: [&str; 2]) -> String {
-    between_items(&[all], sides)
-}
-
 /// Sides of a comparison.
 const SIDES: [&str; 2] = ["on the base's side", "on the new one"];
 
 /// The doubts about a comparison as clauses.
 pub fn clauses(all: &[Doubt]) -> String {
-    between(all, SIDES)
+    between_items(&[all], SIDES)
 }
 
 /// The doubts about several comparisons as clauses.

@@ -66,31 +66,28 @@ const NOW: &str = "<- now";
 /// Most lines of earlier results.
 const DONE_MAX: usize = 2;
 
-/// The emphasis of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Emphasis {
-    None,
-    /// The cell being measured.
-    Bold,
-    /// A cell that has reached the precision goal.
-    Green,
-}
+/// Codes of the terminal for the cell being measured, and for one that has reached the precision goal.
+const BOLD: &str = "\x1b[1m";
+const GREEN: &str = "\x1b[32m";
+
+/// A line, and the code before it; empty for none.
+type Line = (String, &'static str);
 
 /// The view as lines that fit the screen. Deterministic.
 pub fn frame(view: &LiveView, screen: &Screen) -> Vec<String> {
-    let plain = |text: String| (text, Emphasis::None);
+    let plain = |text: String| (text, "");
     let mut lines: Vec<_> = head(view, screen.width).into_iter().map(plain).collect();
     let done = done(&view.done, screen.width);
     let room = screen.height.saturating_sub(lines.len() + done.len());
     lines.extend(table(&view.run, screen.width, room));
     lines.extend(done.into_iter().map(plain));
     lines.truncate(screen.height);
-    let line = |(text, emphasis): (String, Emphasis)| {
+    let line = |(text, code): Line| {
         let text = cut(text.trim_end(), screen.width);
-        match emphasis {
-            Emphasis::Bold if screen.is_coloured => format!("\x1b[1m{text}\x1b[0m"),
-            Emphasis::Green if screen.is_coloured => format!("\x1b[32m{text}\x1b[0m"),
-            Emphasis::None | Emphasis::Bold | Emphasis::Green => text,
+        match code {
+            "" => text,
+            _ if !screen.is_coloured => text,
+            code => format!("{code}{text}\x1b[0m"),
         }
     };
     lines.into_iter().map(line).collect()
@@ -194,7 +191,7 @@ fn packed(parts: impl IntoIterator<Item = String>, mark: &str, width: usize) -> 
 }
 
 /// The heading, then the rows of as many cells as fit, including the one being measured.
-fn table(run: &RunSnapshot, width: usize, room: usize) -> Vec<(String, Emphasis)> {
+fn table(run: &RunSnapshot, width: usize, room: usize) -> Vec<Line> {
     let all = run.cells.len();
     let shown = match all < room {
         true => all,
@@ -212,17 +209,17 @@ fn table(run: &RunSnapshot, width: usize, room: usize) -> Vec<(String, Emphasis)
     );
     let emphases = cells.iter().map(|cell| emphasis(run, *cell));
     let heads = text.lines().count().saturating_sub(cells.len());
-    let emphases = std::iter::repeat_n(Emphasis::None, heads).chain(emphases);
+    let emphases = std::iter::repeat_n("", heads).chain(emphases);
     let lines = text.lines().map(str::to_owned).zip(emphases);
-    let more = (shown < all).then(|| (format!("and {} more cells", all - shown), Emphasis::None));
+    let more = (shown < all).then(|| (format!("and {} more cells", all - shown), ""));
     lines.chain(more).collect()
 }
 
-fn emphasis(run: &RunSnapshot, place: usize) -> Emphasis {
+fn emphasis(run: &RunSnapshot, place: usize) -> &'static str {
     match run.goal {
-        _ if place == run.now => Emphasis::Bold,
-        RepetitionGoal::Precision(goal) if run.cells[place].is_within(goal) => Emphasis::Green,
-        _ => Emphasis::None,
+        _ if place == run.now => BOLD,
+        RepetitionGoal::Precision(goal) if run.cells[place].is_within(goal) => GREEN,
+        _ => "",
     }
 }
 

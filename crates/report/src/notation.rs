@@ -5,19 +5,9 @@
 const SPACE: char = '\u{a0}';
 /// Separator of groups of three digits, narrow.
 const THIN: char = '\u{202f}';
-/// Units that commands accept without a space after the number, and their notation.
-const TYPED: [(&str, &str); 11] = [
-    ("KiB", "KiB"),
-    ("MiB", "MiB"),
-    ("GiB", "GiB"),
-    ("TiB", "TiB"),
-    ("PiB", "PiB"),
-    ("ns", "ns"),
-    ("us", "µs"),
-    ("ms", "ms"),
-    ("s", "s"),
-    ("min", "min"),
-    ("h", "h"),
+/// Units that commands accept without a space after the number.
+const TYPED: [&str; 11] = [
+    "KiB", "MiB", "GiB", "TiB", "PiB", "ns", "us", "ms", "s", "min", "h",
 ];
 /// Units after a space.
 const SPACED: [&str; 18] = [
@@ -117,7 +107,8 @@ fn number(word: &str, groups: Option<char>) -> String {
         }
         _ => ("", after),
     };
-    let typed = TYPED.iter().find_map(|(typed, shown)| {
+    let typed = TYPED.iter().find_map(|typed| {
+        let shown = typed.replace('u', "µ");
         Some((shown, unit.strip_prefix(typed).filter(|rest| is_end(rest))?))
     });
     match typed {

@@ -116,7 +116,7 @@ impl<'a> StudyReport<'a> {
 }
 
 /// Text from outside without control characters.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     escape_control(text).into_owned()
 }
 

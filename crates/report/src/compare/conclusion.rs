@@ -37,19 +37,15 @@ fn undecided(why: DoubtKind, response: Option<Response>) -> String {
     }
 }
 
-/// The ratio of a cell; `None` without one.
-fn ratio_of(cell: &CellComparison) -> Option<RatioShown> {
-    cell.estimate.as_ref().map(ratio::of)
-}
-
 /// The ratio of a cell in words: `1.41× lower (1.30 to 1.52×)`.
 fn times(cell: &CellComparison) -> Option<String> {
-    Some(ratio_of(cell)?.in_words())
+    Some(ratio::of(cell.estimate.as_ref()?).in_words())
 }
 
 /// Distance of a cell's ratio from 1, on the logarithm.
 pub(super) fn size(cell: &CellComparison) -> f64 {
-    ratio_of(cell).map_or(0.0, RatioShown::size)
+    let ratio = cell.estimate.as_ref().map(ratio::of);
+    ratio.map_or(0.0, RatioShown::size)
 }
 
 /// The bound that the ratio of a cell is, if one side did not hold its rate.

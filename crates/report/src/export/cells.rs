@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::block::Table;
-use crate::data_column::{self, DataColumn, DataRows, Place, RunRows, quantiles, row_schema};
+use crate::data_column::{self, DataColumn, DataRows, RunRows, quantiles, row_schema};
 use crate::layout::{Column, level_columns, none};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{
@@ -40,17 +40,14 @@ pub(crate) fn rows(runs: &[NamedRun]) -> DataRows<'_, ExportedCell<'_>> {
 }
 
 fn rows_of_run((name, run): &NamedRun) -> RunRows<ExportedCell<'_>> {
-    let (analysis, of) = (run.analysis(), (name, run.record(), run.answer()));
-    let (mut places, mut rows) = (Vec::new(), Vec::new());
-    for whole in &analysis.cells {
+    let analysis = run.analysis();
+    let rows = analysis.cells.iter().flat_map(|whole| {
         let groups = whole.groups.iter().map(|group| &group.cell);
         let own = std::iter::once((0, whole)).filter(|_| whole.groups.is_empty());
-        for (group, cell) in own.chain((1..).zip(groups)) {
-            rows.push((places.len(), ExportedCell { analysis, cell }));
-            places.push(Place::new(of, Some(&whole.cell), group).fields());
-        }
-    }
-    RunRows { places, rows }
+        let all = own.chain((1..).zip(groups));
+        all.map(|(group, cell)| (whole.cell.id, group, ExportedCell { analysis, cell }))
+    });
+    RunRows::of(&(name.clone(), run.record(), run.answer()), rows)
 }
 
 /// JSON schema of a row.

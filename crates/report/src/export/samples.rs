@@ -1,12 +1,9 @@
 //! Rows of samples, one per trial and group, and rows of their intervals and latency buckets.
 
-use std::collections::HashMap;
-
 use serde_json::Value;
 
 use super::{Exported, Field, field};
-use crate::data_column::{self, Place};
-use crate::data_column::{DataColumn, DataRows, RunRows, column_value};
+use crate::data_column::{self, DataColumn, DataRows, RunRows, column_value};
 use iolab_record::column::Column;
 use iolab_record::tables::{self, CLIENT_SAMPLE, PART, Rank, SAMPLE};
 use iolab_record::{
@@ -49,42 +46,6 @@ fn columns<'a>(with_stages: bool) -> Vec<DataColumn<'a, SampleRow<'a>>> {
     std::iter::once(id.known()).chain(made).collect()
 }
 
-/// The places of a run that rows refer to, each once.
-struct Places<'a> {
-    run: &'a Exported<'a>,
-    known: HashMap<(i64, u32), usize>,
-    all: Vec<Place<'a>>,
-}
-
-impl<'a> Places<'a> {
-    fn of(run: &'a Exported<'a>) -> Self {
-        Self {
-            run,
-            known: HashMap::new(),
-            all: Vec::new(),
-        }
-    }
-
-    /// The index of the place of a cell's group, or of the whole cell.
-    fn index(&mut self, cell: i64, group: u32) -> usize {
-        let (name, record, answer) = self.run;
-        *self.known.entry((cell, group)).or_insert_with(|| {
-            let cell = record.cells.iter().find(|one| one.id == cell);
-            self.all
-                .push(Place::new((name, record, *answer), cell, group));
-            self.all.len() - 1
-        })
-    }
-
-    fn rows<R>(self, rows: Vec<(usize, R)>) -> RunRows<R> {
-        let places = self.all.iter().map(Place::fields);
-        RunRows {
-            places: places.collect(),
-            rows,
-        }
-    }
-}
-
 /// The rows of samples of some runs.
 pub(super) fn rows<'a>(runs: &'a [Exported<'a>]) -> DataRows<'a, SampleRow<'a>> {
     let mut samples = runs.iter().flat_map(|(_, record, _)| &record.samples);
@@ -94,20 +55,19 @@ pub(super) fn rows<'a>(runs: &'a [Exported<'a>]) -> DataRows<'a, SampleRow<'a>> 
 
 fn rows_of_run<'a>(run: &'a Exported<'a>) -> RunRows<SampleRow<'a>> {
     let record = run.1;
-    let mut places = Places::of(run);
-    let mut rows = Vec::with_capacity(record.samples.len());
-    for sample in &record.samples {
+    let rows = record.samples.iter().flat_map(|sample| {
         let groups = record.groups_of(sample.id);
-        for sample in std::iter::once(sample).chain(groups) {
+        let all = std::iter::once(sample).chain(groups);
+        all.map(move |sample| {
             let is_alone = sample.group == 0 || groups.len() < 2;
             let row = SampleRow {
                 sample,
                 shares_origin: !is_alone && !sample.verdict.served_by.holds_for_parts(),
             };
-            rows.push((places.index(sample.cell, sample.group), row));
-        }
-    }
-    places.rows(rows)
+            (sample.cell, sample.group, row)
+        })
+    });
+    RunRows::of(run, rows)
 }
 
 /// JSON schema of a row.
@@ -131,7 +91,6 @@ pub(super) fn ranks<'a>(runs: &'a [Exported<'a>]) -> DataRows<'a, RankRow<'a>> {
 
 fn ranks_of_run<'a>(run: &'a Exported<'a>) -> RunRows<RankRow<'a>> {
     let record = run.1;
-    let mut places = Places::of(run);
     let parts = record.parts.iter().filter(|_| !record.ranks.is_empty());
     let rows = parts.filter_map(|part| {
         // Parts are sorted by sample, group and target.
@@ -142,10 +101,9 @@ fn ranks_of_run<'a>(run: &'a Exported<'a>) -> RunRows<RankRow<'a>> {
             rank: record.ranks.get(part.id.rank as usize)?,
             client: client_of(record, part),
         };
-        Some((places.index(row.sample.cell, part.id.group), row))
+        Some((row.sample.cell, part.id.group, row))
     });
-    let rows = rows.collect();
-    places.rows(rows)
+    RunRows::of(run, rows)
 }
 
 fn client_of<'a>(record: &'a RunRecord, part: &Part) -> Option<&'a Sample> {

@@ -4,9 +4,11 @@ use super::commands::{self, OwnModel};
 use super::section::{Medium, RunSequence};
 use super::{Input, StudyReport, clean, id, section};
 use crate::block::Item;
+use crate::findings::sentences::grouped;
 use crate::findings::{self, Finding, FindingKind, agreement, choices};
 use crate::overview::Overview;
 use iolab_analysis::analysis::Analysis;
+use iolab_figure::distinct;
 
 /// The runs of a report, with what its parts share.
 pub(super) struct Study<'a> {
@@ -78,41 +80,34 @@ impl Findings {
         each: &[Vec<Finding>],
         names: &[String],
     ) -> Self {
-        let all: Vec<Vec<(FindingKind, Item)>> = each.iter().map(|own| items(own)).collect();
         let mut shared = items(together);
-        let alone = all.iter().map(|own| {
-            let mut alone = Vec::new();
-            for (kind, item) in own {
-                let sharers = all.iter().zip(names).enumerate();
-                let sharers =
-                    sharers.filter(|(_, (theirs, _))| theirs.iter().any(|(_, one)| one == item));
-                let about: Vec<(String, String)> = sharers
-                    .map(|(place, (_, name))| (name.clone(), id(place)))
-                    .collect();
-                let is_shared = about.len() > 1;
-                let one = (
-                    *kind,
-                    Item {
-                        about,
-                        ..item.clone()
-                    },
-                );
-                if !is_shared {
-                    alone.push(item.clone());
-                } else if !shared.contains(&one) {
-                    shared.push(one);
-                }
-            }
-            alone
+        let mut alone: Vec<Vec<Item>> = vec![Vec::new(); each.len()];
+        let all = each.iter().enumerate().flat_map(|(place, own)| {
+            let own = items(own).into_iter();
+            own.map(move |one| (one, place))
         });
-        let each_alone = alone.collect();
+        for ((kind, item), places) in grouped(all) {
+            let places = distinct(places);
+            if let [only] = places.as_slice() {
+                alone[*only].push(item);
+                continue;
+            }
+            let about = places
+                .iter()
+                .map(|place| (names[*place].clone(), id(*place)));
+            let about = about.collect();
+            let one = (kind, Item { about, ..item });
+            if !shared.contains(&one) {
+                shared.push(one);
+            }
+        }
         let of = |limits: bool| {
             let shared = shared.iter();
             let own = shared.filter(|(kind, _)| (*kind == FindingKind::Limit) == limits);
             own.map(|(_, item)| item.clone()).collect()
         };
         Self {
-            each: each_alone,
+            each: alone,
             across: of(false),
             choices: items(choices).into_iter().map(|(_, item)| item).collect(),
             limits: of(true),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{List, sentence};
 use super::{doubts, finding};
-use crate::doubt::between;
+use crate::doubt::between_items;
 use crate::ratio::RatioShown;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
@@ -209,7 +209,8 @@ pub(super) fn of_suspects(found: &Suspects, named: usize) -> String {
 /// Doubts that could make the same change as an intervention. Their sides are the cells with and without the
 /// suspect, not the sides of the difference.
 fn against(all: &[Doubt]) -> String {
-    let of_one = |one: &Doubt| between(std::slice::from_ref(one), ["with it", "without it"]);
+    let of_one =
+        |one: &Doubt| between_items(&[std::slice::from_ref(one)], ["with it", "without it"]);
     let each: Vec<String> = all.iter().map(of_one).collect();
     match each.as_slice() {
         [first, _, rest @ ..] => format!("{first}; and {} more", rest.len() + 1),
