@@ -34,23 +34,14 @@ pub struct GaugeRun {
 ///
 /// When the output cannot be written.
 pub fn cells(runs: &[GaugeRun], to: &mut dyn Write) -> io::Result<()> {
-    let labelling = Labelling::of(runs);
-    let mut series: BTreeMap<Vec<Label>, (&GaugeRun, &CellAnalysis)> = BTreeMap::new();
-    let mut order = Vec::new();
-    for run in runs {
-        for cell in &run.analysis.cells {
-            let labels = labelling.labels(run, cell);
-            match series.get(&labels) {
-                Some((other, _)) if begun(other) > begun(run) => continue,
-                Some(_) => {}
-                None => order.push(labels.clone()),
-            }
-            series.insert(labels, (run, cell));
-        }
-    }
+    let labelling = &Labelling::of(runs);
+    let cells = runs.iter().flat_map(|run| {
+        let cells = run.analysis.cells.iter();
+        cells.map(move |cell| (labelling.labels(run, cell), run, cell))
+    });
+    let series = latest(cells);
     for (name, help, values) in GAUGES {
-        let rows = order.iter().flat_map(|labels| {
-            let (_, cell) = series[labels];
+        let rows = series.iter().flat_map(|(labels, cell)| {
             values(cell).into_iter().map(move |(extra, value)| {
                 let mut labels = labels.clone();
                 labels.insert(SERVED_BY, ("served_by".to_owned(), served_by(cell)));
@@ -60,7 +51,25 @@ pub fn cells(runs: &[GaugeRun], to: &mut dyn Write) -> io::Result<()> {
         });
         gauge((name, help), rows.collect(), to)?;
     }
-    answers(runs, &labelling, to)
+    answers(runs, labelling, to)
+}
+
+/// The value of the latest run for each list of labels, in the order in which these occur first.
+fn latest<'a, T>(all: impl Iterator<Item = (Vec<Label>, &'a GaugeRun, T)>) -> Vec<(Vec<Label>, T)> {
+    let mut places: BTreeMap<Vec<Label>, usize> = BTreeMap::new();
+    let mut found: Vec<(Vec<Label>, &GaugeRun, T)> = Vec::new();
+    for one in all {
+        match places.get(&one.0) {
+            Some(place) if begun(found[*place].1) > begun(one.1) => {}
+            Some(place) => found[*place] = one,
+            None => {
+                places.insert(one.0.clone(), found.len());
+                found.push(one);
+            }
+        }
+    }
+    let found = found.into_iter();
+    found.map(|(labels, _, value)| (labels, value)).collect()
 }
 
 /// Writes the name and the meaning of a gauge.
@@ -185,23 +194,16 @@ fn served_by(cell: &CellAnalysis) -> String {
 
 /// Writes the latest answer to each question.
 fn answers(runs: &[GaugeRun], labelling: &Labelling, to: &mut dyn Write) -> io::Result<()> {
-    let mut newest: BTreeMap<Vec<Label>, (&GaugeRun, &RunAnswer)> = BTreeMap::new();
-    for run in runs {
-        let Some((labels, answer)) = question(run).zip(run.answer.as_ref()) else {
-            continue;
-        };
-        let labels = [labelling.of_run(run), labels].concat();
-        if newest
-            .get(&labels)
-            .is_none_or(|(other, _)| begun(other) <= begun(run))
-        {
-            newest.insert(labels, (run, answer));
-        }
-    }
+    let answered = runs.iter().filter_map(|run| {
+        let (labels, answer) = question(run).zip(run.answer.as_ref())?;
+        Some(([labelling.of_run(run), labels].concat(), run, answer))
+    });
+    let mut newest = latest(answered);
+    newest.sort_by(|a, b| a.0.cmp(&b.0));
     let of = |labels: &[Label], name: &str, value: &str| {
         [labels, &[(name.to_owned(), value.to_owned())]].concat()
     };
-    let given = newest.iter().flat_map(|(labels, (_, answer))| {
+    let given = newest.iter().flat_map(|(labels, answer)| {
         Answer::ALL.iter().map(move |value| {
             let is_it = f64::from(u8::from(answer.answer() == *value));
             (of(labels, "answer", value.name()), is_it)
@@ -209,7 +211,7 @@ fn answers(runs: &[GaugeRun], labelling: &Labelling, to: &mut dyn Write) -> io::
     });
     let given_help = "1 for what a run answers to its question, 0 for the others.";
     gauge(("iolab_answer", given_help), given.collect(), to)?;
-    let rates = newest.iter().flat_map(|(labels, (_, answer))| {
+    let rates = newest.iter().flat_map(|(labels, answer)| {
         let ends = match &answer.found {
             AnswerBasis::Limit(found) => [("holds", &found.holds), ("fails", &found.fails)],
             AnswerBasis::Cells(_) | AnswerBasis::Workload(_) => {
