@@ -38,7 +38,8 @@ const STORED: [&str; 8] = [
 #[test]
 fn tables_of_stored_runs() {
     let folder = stored();
-    for name in STORED {
+    // A run that was made again is shown in the same way.
+    for name in STORED.into_iter().filter(|name| !name.ends_with("-again")) {
         let file = format!("{name}.iolab");
         let mut text = vec![printed(folder.path(), &["table", &file])];
         if name == "read-size" {
@@ -56,16 +57,12 @@ fn tables_of_stored_runs() {
 #[test]
 fn comparisons() {
     let folder = stored();
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 5] = [
         &["compare", "read-size.iolab", "read-size-again.iolab"],
-        &["compare", "read-size-again.iolab", "read-size.iolab"],
         &["compare", "read-size.iolab", "read-size.iolab"],
         &["compare", "read-size.iolab", "grid.iolab"],
-        &["compare", "tools.iolab", "--by", "tool=iolab,fio"],
         &["compare", "linkage.iolab", "--by", "linkage"],
         &["compare", "grid.iolab", "--by", "threads=1,2"],
-        &["compare", "load.iolab", "load.iolab"],
-        &words!("compare read-size.iolab read-size-again.iolab --format markdown"),
     ];
     let text: Vec<String> = commands
         .iter()
@@ -110,7 +107,15 @@ fn fields_of_formats_for_machines() {
         let lines = output(&["export", "--format", "jsonl"]);
         let lines: Result<Vec<Value>, _> = lines.lines().map(serde_json::from_str).collect();
         assert_eq!(rows, Value::Array(lines.expect("JSON Lines")), "{name}");
-        add("export --format fio", &json(&["export", "--format", "fio"]));
+        let mut fio = json(&["export", "--format", "fio"]);
+        // All directions of a job have the same fields.
+        let jobs = fio["jobs"].as_array_mut().into_iter().flatten();
+        for job in jobs.filter_map(Value::as_object_mut) {
+            let of = |name| job.remove(name).expect("a direction");
+            let directions = ["read", "write", "trim"].map(of).to_vec();
+            job.insert("read, write, trim".to_owned(), Value::Array(directions));
+        }
+        add("export --format fio", &fio);
 
         let csv = output(&["export", "--format", "csv"]);
         let mut reader = csv::Reader::from_reader(csv.as_bytes());

@@ -22,7 +22,15 @@ use made_up::{
 /// One figure as it was looked at: what the writer of SVG makes of lines, bars, bands, marks and texts.
 #[test]
 fn a_figure_is_as_it_was_looked_at() {
-    let figure = figure_of(&[sizes_by_threads(3)], &Options::default());
+    let mut record = sizes_by_threads(3);
+    let shown = [0, 1, 2, 6, 7, 8, 15, 16, 17];
+    let mut place = 0..;
+    record
+        .cells
+        .retain(|_| shown.contains(&place.next().unwrap_or_default()));
+    let cells: Vec<i64> = record.cells.iter().map(|cell| cell.id).collect();
+    record.samples.retain(|sample| cells.contains(&sample.cell));
+    let figure = figure_of(&[record], &Options::default());
     insta::assert_snapshot!("figure_lines", of_any_machine(&figure.unwrap().svg()));
 }
 
