@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::findings::{self, Finding, FindingKind, sentences};
+use crate::notation::clean;
 use crate::notation::in_text;
-use crate::report::clean;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{self, Claim, OfRuns, Role};
 use iolab_record::ShownLatency;

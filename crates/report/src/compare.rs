@@ -2,6 +2,7 @@
 
 pub(crate) mod conclusion;
 
+use crate::notation::clean;
 use std::io::{self, Write};
 
 use crate::data_column::{IOLAB_VERSION, SCHEMA};
@@ -78,7 +79,7 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
 
 /// The blocks of a comparison with this conclusion and these remarks.
 pub fn blocks_of(comparison: &Comparison, conclusion: String, remarks: Vec<String>) -> Vec<Block> {
-    let name = |side| escape_control(&whole(side)).into_owned();
+    let name = |side| clean(&whole(side));
     let notes = sides(comparison).into_iter().chain(remarks);
     vec![
         Block::Paragraph(Look::Result, conclusion),
@@ -113,7 +114,7 @@ pub fn conclusion(comparison: &Comparison) -> String {
         short(&comparison.base),
         answer(comparison)
     );
-    escape_control(&text).into_owned()
+    clean(&text)
 }
 
 /// The name of a side in a sentence.
@@ -189,7 +190,7 @@ fn differs_in(what: &DiffersIn) -> String {
         DiffersIn::Experiment
         | DiffersIn::Target
         | DiffersIn::Groups
-        | DiffersIn::Setting { .. } => escape_control(&what.name()).into_owned(),
+        | DiffersIn::Setting { .. } => clean(&what.name()),
     }
 }
 
@@ -197,7 +198,7 @@ fn differs_in(what: &DiffersIn) -> String {
 fn side_value(difference: &Difference, value: &SideValue) -> String {
     match (value, &difference.what) {
         (SideValue::Known(text), DiffersIn::Fact(key)) => fact::value(key, text),
-        (SideValue::Known(text), _) => escape_control(text).into_owned(),
+        (SideValue::Known(text), _) => clean(text),
         (SideValue::Set(setting, value), _) => setting_value(setting, value),
         // For limits of a device, a missing fact means that there is no limit.
         (SideValue::Unknown, DiffersIn::Fact(key))

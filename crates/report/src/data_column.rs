@@ -1,6 +1,7 @@
 //! Columns of rows for other programs: name, type, meaning, the function that gives the value, and the columns
 //! that all rows have.
 
+use crate::notation::clean;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -59,7 +60,7 @@ impl<'c, R: 'c> DataColumn<'c, R> {
     ) -> Self {
         Self::new(name, doc, "string", move |row| {
             let text = value(row)?;
-            Some(escape_control(text.as_ref()).into_owned().into())
+            Some(clean(text.as_ref()).into())
         })
     }
 
@@ -120,7 +121,7 @@ impl<'c, R: 'c> DataColumn<'c, R> {
             setting.doc,
             json_type,
             move |row| match value(row)? {
-                Value::String(text) => Some(escape_control(&text).into_owned().into()),
+                Value::String(text) => Some(clean(&text).into()),
                 other => Some(other),
             },
         )
@@ -304,7 +305,7 @@ pub(crate) fn column_value<T>(column: &StoredColumn<T>, row: &T) -> Value {
         Access::Flag(get, _) => get(row).into(),
         Access::Text(get, _) => {
             let value = get(row);
-            value.map(|text| escape_control(&text).into_owned()).into()
+            value.map(|text| clean(&text)).into()
         }
         Access::Setting(setting, get, _) => setting.value(get(row)).into(),
         Access::Bytes(..) => Value::Null,

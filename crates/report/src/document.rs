@@ -19,7 +19,7 @@ use crate::export::samples;
 use crate::findings::digest::{Digest, Told};
 use crate::findings::{Conclusion, conclusions};
 use crate::fitness::data::FitDocument;
-use crate::report::clean;
+use crate::notation::clean;
 use crate::rows::json_object;
 use crate::witness::sentences::WitnessDocument;
 use iolab_analysis::analysed_run::AnalysedRun;

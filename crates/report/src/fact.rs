@@ -1,9 +1,9 @@
 //! Facts of the environment and values of settings for people.
 
+use crate::notation::clean;
 use std::time::Duration;
 
 use iolab_record::environment::{ALL, Bit, Flag, ValueType};
-use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{Setting, Value, ValueKind};
 use iolab_workload::units::{exact_duration, exact_size, significant};
 
@@ -56,7 +56,7 @@ pub fn name(key: &str) -> String {
         "tlb" => "TLB",
         other => other,
     });
-    escape_control(&words.collect::<Vec<_>>().join(" ")).into_owned()
+    clean(&words.collect::<Vec<_>>().join(" "))
 }
 
 /// The value of a fact.
@@ -73,7 +73,7 @@ pub fn value(key: &str, text: &str) -> String {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite());
     match unit(key).zip(number) {
         Some(((_, with_unit), number)) => with_unit(number),
-        None => escape_control(text).into_owned(),
+        None => clean(text),
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn setting_value(setting: &Setting, value: &Value) -> String {
         Value::Number(bytes) if setting.kind == ValueKind::Size => exact_size(*bytes),
         Value::Time(Duration::ZERO) => "0 s".to_owned(),
         Value::Time(time) => exact_duration(*time),
-        other => escape_control(&other.text(setting.kind)).into_owned(),
+        other => clean(&other.text(setting.kind)),
     }
 }
 

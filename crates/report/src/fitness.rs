@@ -2,6 +2,7 @@
 
 pub(crate) mod data;
 
+use crate::notation::clean;
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::doubt::DoubtKind;
 use iolab_analysis::fitness::{
@@ -376,10 +377,7 @@ pub(crate) fn level_columns(
 ) -> Vec<Column> {
     let column = columns_over(rows);
     vec![
-        column(place, dispensable, &|row| {
-            escape_control(row.0).into_owned()
-        })
-        .left(),
+        column(place, dispensable, &|row| clean(row.0)).left(),
         column("level", 0, &|row| row.1.judged.level.to_string()).left(),
         column("measured", 0, &|row| measured(&row.1.judged)),
         column("95 % interval", 0, &|row| interval(&row.1.judged)),

@@ -1,5 +1,6 @@
 //! The forecast of plans as a table.
 
+use crate::notation::clean;
 use std::time::Duration;
 
 use iolab_analysis::analysis::StandardFollowed;
@@ -39,7 +40,7 @@ pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
     };
     let mut columns = vec![
         column("experiment", 0, &|row| match row {
-            [only] => escape_control(&only.experiment).into_owned(),
+            [only] => clean(&only.experiment),
             _ => "total".to_owned(),
         })
         .left(),
@@ -98,20 +99,15 @@ fn measuring(row: &[Forecast]) -> String {
 pub fn written_by_all(forecasts: &[Forecast]) -> String {
     let own = forecasts.iter().map(Forecast::writes);
     let written = in_words(own.fold(Writes::NOTHING, Writes::and));
-    written + trimmed(forecasts.iter().any(|forecast| forecast.trims))
+    match forecasts.iter().any(|forecast| forecast.trims) {
+        true => written + ", besides trims (discards) of blocks in their regions",
+        false => written,
+    }
 }
 
 /// Bytes that a plan writes, for unknown storage: `at most 20 MiB`.
 pub fn written(forecast: &Forecast) -> String {
-    in_words(forecast.writes()) + trimmed(forecast.trims)
-}
-
-/// Clause on trims, to follow the bytes that are written.
-fn trimmed(trims: bool) -> &'static str {
-    match trims {
-        true => ", besides trims (discards) of blocks in their regions",
-        false => "",
-    }
+    written_by_all(std::slice::from_ref(forecast))
 }
 
 /// Description of the preconditioning of targets of this medium: `trims (discards) 16 MiB and writes 32 MiB in

@@ -7,7 +7,7 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::{exact_size, format_ns, format_percent};
 
 use crate::doubt;
-use crate::notation::on_page;
+use crate::notation::{clean, on_page};
 use crate::overview::Overview;
 use crate::overview::main_numbers::number;
 use crate::report::summary;
@@ -47,7 +47,7 @@ impl Overview<'_> {
         let source = records.first().map_or_else(String::new, |record| {
             let day = record.run.started_utc.split('T').next().unwrap_or_default();
             let text = format!("iolab {}, {day}.", record.run.tool_version);
-            escape_control(&text).into_owned()
+            clean(&text)
         });
         PreviewText {
             title: summary::drives(&records),

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::latex;
 use crate::markdown::escaped;
-use crate::notation;
+use crate::notation::{self, clean};
 
 /// Narrowest supported terminal, columns.
 pub const WIDTH_MIN: u16 = 40;
@@ -122,7 +122,7 @@ pub fn level_columns<'a>(
     let column = |(place, factor): (usize, &String)| {
         let level = |levels: &'a [String]| {
             let level = levels.get(place);
-            level.map_or_else(none, |level| escape_control(level).into_owned())
+            level.map_or_else(none, |level| clean(level))
         };
         Column::new(escape_control(factor), 0, rows.clone().map(level))
     };

@@ -1,10 +1,10 @@
 //! A run in progress on a terminal: its cells with their intervals.
 
+use crate::notation::clean;
 use std::time::Duration;
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::snapshot::{RepetitionGoal, RunSnapshot, WithinGoal};
-use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::format_percent;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -102,17 +102,11 @@ fn head(view: &LiveView, width: usize) -> Vec<String> {
         of("other traffic", percent(last.and_then(|last| last.others))),
         of("CPU", percent(last.and_then(|last| last.cpu))),
     ];
-    let known = [
-        Some(escape_control(&view.title).into_owned()),
-        Some(view.time.to_string()),
-    ];
+    let known = [Some(clean(&view.title)), Some(view.time.to_string())];
     let parts = known.into_iter().chain(meanwhile).flatten();
     let mut lines = packed(parts, "", width);
     lines.extend(packed(
-        [
-            escape_control(&view.experiment).into_owned(),
-            state(&view.run),
-        ],
+        [clean(&view.experiment), state(&view.run)],
         "",
         width,
     ));
@@ -164,7 +158,7 @@ fn done(results: &[String], width: usize) -> Vec<String> {
     loop {
         let left_out = (first > 0).then(|| format!("{first} more"));
         let shown = results[first..].iter();
-        let shown = shown.map(|text| escape_control(text).into_owned());
+        let shown = shown.map(|text| clean(text));
         let lines = packed(left_out.into_iter().chain(shown), MARK, width);
         if lines.len() <= DONE_MAX {
             return lines;

@@ -1,6 +1,8 @@
 //! One notation of numbers with units: `4 KiB`, `12 µs`, on pages `27 298` too. No line ends between a number
 //! and its unit. Arguments of commands stay as they are typed: `bs=4KiB`, `--time 30s`.
 
+use iolab_workload::escape_control::escape_control;
+
 /// Separator of a number and its unit, at which no line ends.
 const SPACE: char = '\u{a0}';
 /// Separator of groups of three digits, narrow.
@@ -16,6 +18,11 @@ const SPACED: [&str; 18] = [
 ];
 /// Number of digits from which a page writes a number in groups.
 const GROUPED_MIN: usize = 5;
+
+/// Text from outside without control characters.
+pub(crate) fn clean(text: &str) -> String {
+    escape_control(text).into_owned()
+}
 
 /// The text in the notation of pages.
 pub(crate) fn on_page(text: &str) -> String {

@@ -4,6 +4,7 @@
 pub(crate) mod main_numbers;
 mod screen;
 
+use crate::notation::clean;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -16,7 +17,6 @@ use iolab_analysis::runs::comparable_runs::is_same_experiment;
 use iolab_figure::{FigureRun, default_kind, distinct, preview_image};
 use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries, TargetKind};
 use iolab_workload::Result;
-use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::{counted, format_bytes, rough_duration};
 
 /// Most experiments, or targets, named in a statement; for more it gives their number.
@@ -56,9 +56,7 @@ impl<'a> Overview<'a> {
             .iter()
             .filter(|_| self.inputs.len() <= HEADLINES_MAX);
         let lines = few.flat_map(|input| &input.interpretation.conclusions);
-        lines
-            .map(|line| escape_control(&line.text).into_owned())
-            .collect()
+        lines.map(|line| clean(&line.text)).collect()
     }
 
     /// Sentence on the measurement: experiments, cells, trials, time and targets.
@@ -82,7 +80,7 @@ impl<'a> Overview<'a> {
         };
         let spent: Vec<String> = [false, true].into_iter().filter_map(spent).collect();
         let targets = records().flat_map(RunRecord::target_names);
-        let targets = distinct(targets.map(|name| escape_control(&name).into_owned()));
+        let targets = distinct(targets.map(|name| clean(&name)));
         let is_computed = records().all(|record| record.run.target_kind == TargetKind::Model);
         format!(
             "{}: {}, {}, {} in {}, on {}.",

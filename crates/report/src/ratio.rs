@@ -29,11 +29,6 @@ pub(crate) struct RatioShown {
 }
 
 impl RatioShown {
-    /// The ratio as a bound, if it is only one.
-    pub(crate) fn bounded(self, bound: Option<RatioBound>) -> Self {
-        Self { bound, ..self }
-    }
-
     /// The ratio as one of times: `1.20× slower (1.15 to 1.25×)`.
     pub(crate) fn of_times(self) -> Self {
         Self {
@@ -59,11 +54,10 @@ impl RatioShown {
         let ratio = Some(other / base).filter(|ratio| ratio.is_finite() && *ratio > 0.0);
         let ratio = ratio.unwrap_or(estimate.ratio);
         let interval = estimate.interval;
+        let interval = interval.map(|(low, high)| (low.min(ratio), high.max(ratio)));
         Self {
-            ratio,
-            interval: interval.map(|(low, high)| (low.min(ratio), high.max(ratio))),
             bound: estimate.bound,
-            words: AMOUNTS,
+            ..Self::from((ratio, interval))
         }
     }
 
@@ -157,7 +151,10 @@ impl From<(f64, Option<(f64, f64)>)> for RatioShown {
 
 /// The ratio of an estimate.
 pub(crate) fn of(estimate: &Estimate) -> RatioShown {
-    RatioShown::from((estimate.ratio, estimate.interval)).bounded(estimate.bound)
+    RatioShown {
+        bound: estimate.bound,
+        ..RatioShown::from((estimate.ratio, estimate.interval))
+    }
 }
 
 /// The ratio of two median times next to these, with its interval: `1.10× slower than BASE (1.08 to 1.12×)`.
@@ -290,7 +287,8 @@ mod tests {
     fn a_bound_has_no_interval() {
         let of = |bound, ratio: f64| {
             let shown = RatioShown::from((ratio, Some((0.9 * ratio, 1.1 * ratio))));
-            shown.bounded(Some(bound)).in_words()
+            let bound = Some(bound);
+            RatioShown { bound, ..shown }.in_words()
         };
         let told = [
             of(RatioBound::AtMost, 0.001),

@@ -10,11 +10,11 @@ mod study;
 pub(crate) mod summary;
 
 use crate::block::{self, Block};
+use crate::notation::clean;
 use crate::overview::Input;
 use iolab_analysis::runs::FiledRun;
 use iolab_figure::{Figure, Options};
 use iolab_workload::Result;
-use iolab_workload::escape_control::escape_control;
 use section::Medium;
 
 pub use blocks::ProgramInput;
@@ -113,11 +113,6 @@ impl<'a> StudyReport<'a> {
     fn blocks(&self, medium: Medium) -> Result<Vec<Block>> {
         blocks::all(self, medium)
     }
-}
-
-/// Text from outside without control characters.
-pub(crate) fn clean(text: &str) -> String {
-    escape_control(text).into_owned()
 }
 
 /// The id of the section of a run.

@@ -3,13 +3,12 @@
 #[cfg(test)]
 mod tests;
 
+use crate::notation::clean;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Value;
-
-use iolab_workload::escape_control::escape_control;
 
 /// The format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,10 +203,7 @@ pub type Field = (String, Value);
 
 /// A field of text, with unsafe characters made visible.
 pub fn text(name: &str, value: &str) -> Field {
-    (
-        name.to_owned(),
-        Value::from(escape_control(value).into_owned()),
-    )
+    (name.to_owned(), Value::from(clean(value)))
 }
 
 /// A field of any value that JSON supports.

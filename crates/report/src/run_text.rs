@@ -1,10 +1,10 @@
 //! A run as text, in full: its question, tables, curves and findings.
 
+use crate::notation::clean;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::equivalence::preparation;
 use iolab_analysis::equivalence::program_pairs;
-use iolab_workload::escape_control::escape_control;
 
 use crate::block::{Block, Item, Look, Table, in_text};
 use crate::chart::{Style, chart};
@@ -28,7 +28,7 @@ pub(crate) fn tables(analysis: &Analysis, interpretation: &Interpretation) -> Ve
     tables.extend(interpretation.peers.iter().map(|peer| {
         let mut table = compare::table(peer);
         let sides = format!("base: {}, new: {}", peer.base, peer.new);
-        table.notes.push(escape_control(&sides).into_owned());
+        table.notes.push(clean(&sides));
         table
     }));
     tables

@@ -1,5 +1,6 @@
 //! Service levels of a run: the highest rate at which they hold, or whether they hold at a rate.
 
+use crate::notation::clean;
 use std::time::Duration;
 
 use iolab_analysis::analysis::OVERLOAD_TOLD;
@@ -243,7 +244,7 @@ pub(crate) fn sentence_at_rates(found: &Verdicts, record: &RunRecord) -> String 
         levels.unwrap_or_default(),
         in_line(&found.reasoned())
     );
-    escape_control(&text).into_owned()
+    clean(&text)
 }
 
 /// A row per cell and level.

@@ -1,5 +1,6 @@
 //! A table with one row per cell, as text that fits a terminal or as Markdown.
 
+use crate::notation::clean;
 use std::collections::BTreeSet;
 
 use crate::block::Table;
@@ -512,5 +513,5 @@ fn in_words(analysis: &Analysis) -> Option<String> {
     let levels = alike.map(|setting| format!("{}={}", setting.name, setting.get(first)));
     let parts: Vec<String> = access.into_iter().chain(levels).collect();
     let text = format!("settings: {}", parts.join(", "));
-    (!parts.is_empty()).then(|| escape_control(&text).into_owned())
+    (!parts.is_empty()).then(|| clean(&text))
 }

@@ -5,11 +5,11 @@ pub(crate) mod sentences;
 
 pub use sentences::json;
 
+use crate::notation::clean;
 use std::time::Duration;
 
 use iolab_analysis::witness::{DeviceLoad, Evidence, OtherCommand, WitnessClaim};
 use iolab_workload::counters::{DeviceStat, ProcessIo};
-use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::format_duration;
 use iolab_workload::units::{counted, format_bytes, format_ns, significant};
 use iolab_workload::witness::{GroupLimits, Observed, ObservedEnd, ProcessTotals, Subject};
@@ -41,7 +41,7 @@ pub fn headline(evidence: &Evidence) -> String {
     };
     let sentences: Vec<String> = claims.iter().enumerate().map(text).collect();
     let line = sentences.join(" ");
-    escape_control(&line).into_owned()
+    clean(&line)
 }
 
 /// The command that repeats the observation.

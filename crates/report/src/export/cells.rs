@@ -1,6 +1,7 @@
 //! Rows of cells: one per cell of each run, or per group of a cell and for all of them together, with the clients
 //! of runs across hosts.
 
+use crate::notation::clean;
 use serde_json::{Map, Value};
 
 use crate::block::Table;
@@ -15,7 +16,6 @@ use iolab_analysis::runs::RunName;
 use iolab_figure::labels;
 use iolab_record::EndedBy;
 use iolab_stats::{Summary, median};
-use iolab_workload::escape_control::escape_control;
 use iolab_workload::stages::{CarriedBy, Journal, Stage};
 use iolab_workload::table;
 use iolab_workload::units::{format_ns, format_percent, significant};
@@ -286,7 +286,7 @@ pub(crate) fn table_of_clients(analysis: &Analysis) -> Option<Table> {
     }
     type Value = fn(&ClientAnalysis) -> Option<String>;
     const COLUMNS: [(&str, Value); 10] = table! {
-        ("client", |c| Some(escape_control(&labels::client(&c.name)).into_owned()));
+        ("client", |c| Some(clean(&labels::client(&c.name))));
         ("ranks", |c| Some(c.ranks.to_string()));
         ("MB/s", |c| c.cell.median(Response::Throughput).map(significant));
         ("p50", |c| c.cell.latency.map(|l| format_ns(l.p50_ns)));

@@ -14,7 +14,7 @@ use super::Overview;
 use crate::doubt::LEAST_SHOWN;
 use crate::findings::sentences::grouped;
 use crate::layout::{Column, SCREEN_ROWS, none};
-use crate::notation::on_screen;
+use crate::notation::{clean, on_screen};
 
 /// Mark of a number whose trials were disturbed.
 const DISTURBED: &str = " !";
@@ -199,9 +199,7 @@ impl Overview<'_> {
             }
         }
         let column = |heading: &str, place: usize| {
-            let values = rows
-                .iter()
-                .map(|row| escape_control(&row[place]).into_owned());
+            let values = rows.iter().map(|row| clean(&row[place]));
             Column::new(escape_control(heading), 0, values)
         };
         let mut columns = vec![

@@ -99,7 +99,8 @@ fn of_run(place: usize, input: &Input, model: Option<&OwnModel>, toml: &str) -> 
         ));
     }
     if let Some(model) = model.filter(|model| model.is_shown) {
-        all.extend(lines("Model", &model.file, model.shown()));
+        let text = model.text.replace('\t', "    ");
+        all.extend(lines("Model", &model.file, section::lines(&text)));
     }
     let events = section::events(record);
     let note = commands::lacking(record);

@@ -1,5 +1,6 @@
 //! Instructions to repeat the runs of a report: commands, and models that a user defined.
 
+use crate::notation::clean;
 use std::path::Path;
 
 use super::section::RunSequence;
@@ -8,7 +9,7 @@ use iolab_analysis::consent::NeededConsent;
 use iolab_record::environment::KEYS;
 use iolab_record::targets::target_paths;
 use iolab_record::{RunRecord, TargetKind};
-use iolab_workload::escape_control::{escape_control, shell_path};
+use iolab_workload::escape_control::shell_path;
 
 /// The commands that make this report again and export its data.
 pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
@@ -42,7 +43,7 @@ pub(super) fn of_run(
         (false, _) => usize::MAX,
     };
     let paths = match model {
-        Some(model) => vec![model.target().into()],
+        Some(model) => vec![format!("{PREFIX}{}", model.file).into()],
         None => target_paths(record),
     };
     let targets: Vec<String> = paths
@@ -99,20 +100,6 @@ pub(super) struct OwnModel {
     pub(super) is_shown: bool,
 }
 
-impl OwnModel {
-    /// The target in commands.
-    pub(super) fn target(&self) -> String {
-        format!("{PREFIX}{}", self.file)
-    }
-
-    /// The definition without characters that may control a terminal.
-    pub(super) fn shown(&self) -> String {
-        let lines = self.text.lines();
-        let lines = lines.map(|line| escape_control(&line.replace('\t', "    ")).into_owned());
-        lines.map(|line| line + "\n").collect()
-    }
-}
-
 /// The model of each run; `None` for a built-in one, for storage, and if the run file lacks the definition.
 pub(super) fn all(inputs: &[Input], sequences: &[RunSequence]) -> Vec<Option<OwnModel>> {
     // Documents show the latest run of each experiment.
@@ -149,11 +136,10 @@ pub(super) fn lacking(record: &RunRecord) -> String {
     let named = record.run.target.strip_prefix(PREFIX);
     let is_file = named.is_some_and(|name| name.ends_with(".toml"));
     match digest.filter(|_| is_file && definition(record).is_none()) {
-        Some(digest) => escape_control(&format!(
+        Some(digest) => clean(&format!(
             "The run file does not contain the definition of {}, whose digest is {digest}.",
             record.run.target
-        ))
-        .into_owned(),
+        )),
         None => String::new(),
     }
 }

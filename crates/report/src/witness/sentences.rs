@@ -1,5 +1,6 @@
 //! The sentences of an observation, one for each claim, and its claims as data for other programs.
 
+use crate::notation::clean;
 use std::io::{self, Write};
 
 use schemars::JsonSchema;
@@ -494,7 +495,7 @@ pub(super) fn of<'a>(evidence: &'a Evidence) -> Vec<ClaimData<WitnessClaim<'a>>>
         headline: true,
         runs: Vec::new(),
         quantity: None,
-        sentence: escape_control(&sentence(&claim, evidence)).into_owned(),
+        sentence: clean(&sentence(&claim, evidence)),
         basis: row(&claim).1,
         evidence: claim,
     };
