@@ -14,7 +14,6 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use support::json_schema::{assert_as_described, faults};
-use support::words::words;
 use support::*;
 
 /// Compares a text with its snapshot.

@@ -30,7 +30,7 @@ pub struct RowWriter<'a> {
 /// A table being written.
 enum Rows<'a> {
     /// The output, and a number as text.
-    Csv(csv::Writer<Box<dyn Write + 'a>>, Vec<u8>),
+    Csv(Box<csv::Writer<Box<dyn Write + 'a>>>, Vec<u8>),
     Json(JsonRows<'a>),
 }
 
@@ -56,7 +56,7 @@ impl<'a> RowWriter<'a> {
                 let mut csv = csv::Writer::from_writer(to);
                 let header = columns.iter().map(|column| cell(column).into_owned());
                 csv.write_record(header).map_err(io_error)?;
-                Rows::Csv(csv, Vec::new())
+                Rows::Csv(Box::new(csv), Vec::new())
             }
             Format::Json | Format::JsonLines => {
                 let separators = std::iter::once('{').chain(std::iter::repeat(','));

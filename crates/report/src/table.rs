@@ -134,7 +134,7 @@ fn times(analysis: &Analysis) -> String {
     let timed = || {
         shown
             .iter()
-            .map(|row| row.cell)
+            .map(|(_, cell)| *cell)
             .filter(|c| c.latency.is_some())
     };
     let same = |value: fn(&CellAnalysis) -> String| {
@@ -181,27 +181,18 @@ fn per_second(rate: Rate) -> String {
     }
 }
 
-/// A row of the table: a cell, or a group of it.
-struct TableRow<'a> {
-    /// The group; `None` without groups.
-    group: Option<&'a str>,
-    cell: &'a CellAnalysis,
-}
+/// A row of the table: a cell with the name of its group; `None` without groups.
+type TableRow<'a> = (Option<&'a str>, &'a CellAnalysis);
 
 /// The rows: one per cell, or one per group of a cell and one for all of them.
 fn rows(analysis: &Analysis) -> Vec<TableRow<'_>> {
-    analysis.cells.iter().flat_map(rows_of).collect()
-}
-
-fn rows_of(cell: &CellAnalysis) -> Vec<TableRow<'_>> {
-    let groups = cell.groups.iter().map(|group| TableRow {
-        group: Some(&group.name),
-        cell: &group.cell,
+    let rows = analysis.cells.iter().flat_map(|cell| {
+        let groups = cell.groups.iter();
+        let groups = groups.map(|group| (Some(group.name.as_str()), &group.cell));
+        let own = std::iter::once((None, cell)).filter(|_| cell.groups.is_empty());
+        own.chain(groups)
     });
-    match cell.groups.is_empty() {
-        true => vec![TableRow { group: None, cell }],
-        false => groups.collect(),
-    }
+    rows.collect()
 }
 
 /// Whether the write latency of a cell excludes the sync after the write: iolab includes it, peers do not.
@@ -228,7 +219,7 @@ fn apart(analysis: &Analysis) -> Option<String> {
 /// All columns in order. Besides levels and response, a column exists if a row has a value, and its heading is not a factor.
 pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     let rows = rows(analysis);
-    let levels = rows.iter().map(|row| row.cell.cell.levels.as_slice());
+    let levels = rows.iter().map(|(_, cell)| cell.cell.levels.as_slice());
     let mut columns = level_columns(&analysis.factors, levels);
     columns.extend(group_column(&rows));
     columns.extend(response_columns(analysis, &rows));
@@ -260,16 +251,17 @@ fn column(
     dispensable: u8,
     value: impl Fn(&CellAnalysis) -> Option<String>,
 ) -> Column {
-    let values = rows.iter().map(|row| value(row.cell).unwrap_or_else(none));
+    let values = rows
+        .iter()
+        .map(|(_, cell)| value(cell).unwrap_or_else(none));
     Column::new(heading, dispensable, values)
 }
 
 /// The group of a row; `None` without groups.
 fn group_column(rows: &[TableRow<'_>]) -> Option<Column> {
-    let names = rows
-        .iter()
-        .map(|row| row.group.map_or_else(none, str::to_owned));
-    let is_needed = rows.iter().any(|row| row.group.is_some());
+    let names = rows.iter();
+    let names = names.map(|(group, _)| group.map_or_else(none, str::to_owned));
+    let is_needed = rows.iter().any(|(group, _)| group.is_some());
     is_needed.then(|| Column::new("group", 0, names).left())
 }
 
@@ -331,7 +323,7 @@ struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     fn of(analysis: &'a Analysis, rows: &[TableRow<'_>]) -> Self {
-        let any = |is: &dyn Fn(&CellAnalysis) -> bool| rows.iter().any(|row| is(row.cell));
+        let any = |is: &dyn Fn(&CellAnalysis) -> bool| rows.iter().any(|(_, cell)| is(cell));
         let mut factors = analysis.factors.iter();
         Self {
             analysis,
@@ -346,8 +338,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// A latency, unless it is the response and therefore already shown: its median in a less important column, its
-    /// tail nowhere, since it is withheld where too few trials have it.
+    /// A latency, marked where it leaves the sync after a write out.
     fn latency(&self, cell: &CellAnalysis, of: fn(&Latency) -> f64) -> Option<String> {
         let mark = if leaves_sync_out(cell) { "*" } else { "" };
         Some(format_ns(of(&cell.latency.filter(|_| self.has_latency)?)) + mark)
@@ -360,6 +351,8 @@ impl<'a> Shown<'a> {
 
 /// The processes that took part, the throughput while all of them were active, the achieved rate, and latencies of
 /// requests and of syncs. None for programs, and for trials without recorded times; separate by operation for a mix.
+/// Where the latency is the response, its median is already shown; a tail that is the response is withheld where
+/// too few trials have it.
 const LOAD: [ListedColumn; 9] = table! {
     ("ranks", 5, |_, c| Some(c.ranks.as_ref()?.ranks.to_string()));
     ("hosts", 5, |_, c| Some(c.ranks.as_ref()?.hosts.to_string()));
@@ -412,22 +405,18 @@ fn in_flight(cell: &CellAnalysis) -> Option<(f64, u64)> {
 fn mix_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     let iops = analysis.response == Response::Iops;
     let unit = if iops { "IOPS" } else { "MB/s" };
+    type Part = fn(&OperationNumbers, bool) -> Option<String>;
+    let parts: [(&str, u8, Part); 3] = table! {
+        (unit, 1, |of, iops| (if iops { of.iops } else { of.throughput }).map(|one| significant(one.median)));
+        ("p50", 3, |of, _| Some(format_ns(of.latency?.p50_ns)));
+        ("p99", 1, |of, _| Some(format_ns(of.latency?.p99_ns)));
+    };
     let of_operation = |operation: &Operation| {
-        let of =
-            |heading: &str, dispensable, value: fn(&OperationNumbers, bool) -> Option<String>| {
-                let heading = format!("{operation} {heading}");
-                column(rows, &heading, dispensable, |c| {
-                    value(c.mix.as_ref()?[*operation].as_ref()?, iops)
-                })
-            };
-        [
-            of(unit, 1, |part, iops| {
-                let summary = if iops { part.iops } else { part.throughput };
-                summary.map(|summary| significant(summary.median))
-            }),
-            of("p50", 3, |part, _| Some(format_ns(part.latency?.p50_ns))),
-            of("p99", 1, |part, _| Some(format_ns(part.latency?.p99_ns))),
-        ]
+        parts.map(|(heading, dispensable, value)| {
+            column(rows, &format!("{operation} {heading}"), dispensable, |c| {
+                value(c.mix.as_ref()?[*operation].as_ref()?, iops)
+            })
+        })
     };
     Operation::ALL.iter().flat_map(of_operation).collect()
 }
@@ -437,7 +426,7 @@ fn end_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     let is_common = common_source(analysis).is_some();
     let served = |c: &CellAnalysis| c.served_alone().filter(|_| !is_common).map(labels::served);
     let ended = |c: &CellAnalysis| Some(c.cell.ended_by.map_or("open", EndedBy::name).to_owned());
-    let has_flags = rows.iter().any(|row| !row.cell.flags.is_empty());
+    let has_flags = rows.iter().any(|(_, cell)| !cell.flags.is_empty());
     let flags = |c: &CellAnalysis| {
         let names: Vec<String> = c.flags.iter().map(ToString::to_string).collect();
         has_flags.then(|| names.join(", "))

@@ -78,27 +78,20 @@ pub(crate) fn short(command: &[String]) -> String {
 pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     let observed = &evidence.observed;
     let mut rows = subject(evidence);
-    rows.extend(
-        observed
-            .processes
-            .io
-            .iter()
-            .flat_map(|io| calls(io, &observed.processes)),
-    );
+    let io = observed.processes.io.iter();
+    rows.extend(io.flat_map(|io| calls(io, &observed.processes)));
     let (read, written) = (&evidence.reads.verdict, &evidence.writes.verdict);
     let verdicts = match read == written {
         true => vec![("read, written", read)],
         false => vec![("read from", read), ("written to", written)],
     };
-    for (label, verdict) in verdicts {
-        if let Some(verdict) = verdict {
-            rows.push((label, format!("{}: {}", verdict.served_by, verdict.reason)));
-        }
-    }
+    rows.extend(verdicts.into_iter().filter_map(|(label, verdict)| {
+        let verdict = verdict.as_ref()?;
+        Some((label, format!("{}: {}", verdict.served_by, verdict.reason)))
+    }));
     for device in &observed.devices {
-        let traffic = device
-            .traffic
-            .map_or_else(|| "its traffic is not counted".to_owned(), traffic);
+        let traffic = device.traffic.map(traffic);
+        let traffic = traffic.unwrap_or_else(|| "its traffic is not counted".to_owned());
         rows.push(("device", format!("{}: {traffic}", device.name)));
         let load = DeviceLoad::of(device, observed.observed_ns);
         let has_io = load.is_some_and(|load| load.reads_per_s + load.writes_per_s > 0.0);
@@ -106,23 +99,15 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
             rows.push(("load", evidence::load(device, load, observed.observed_ns)));
         }
     }
-    rows.extend(
-        evidence::told(evidence)
-            .into_iter()
-            .map(|told| ("claim", told)),
-    );
+    let labelled = |label, texts: Vec<String>| texts.into_iter().map(move |text| (label, text));
+    rows.extend(labelled("claim", evidence::told(evidence)));
     rows.extend(evidence::rows(evidence));
     rows.extend(file_servers(observed).map(|told| ("network", told)));
     let known = |name: &str| observed.devices.iter().any(|device| device.name == name);
-    for disk in observed.disks.iter().filter(|disk| !known(&disk.name)) {
-        rows.push(("disk", format!("{}: {}", disk.name, traffic(disk.traffic))));
-    }
+    let disks = observed.disks.iter().filter(|disk| !known(&disk.name));
+    rows.extend(disks.map(|disk| ("disk", format!("{}: {}", disk.name, traffic(disk.traffic)))));
     rows.extend(largest_files(observed).map(|file| ("file", file)));
-    rows.extend(
-        other_processes(observed)
-            .into_iter()
-            .map(|other| ("other", other)),
-    );
+    rows.extend(labelled("other", other_processes(observed)));
     rows.extend(limits(&observed.limits).map(|limits| ("limits", limits)));
     rows.push(("CPU", cpu(evidence)));
     rows

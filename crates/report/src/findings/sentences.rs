@@ -115,17 +115,14 @@ const DIGITS_MAX: usize = 6;
 /// Most points of a list.
 const NAMED_MAX: usize = 3;
 
-/// Items that share a label.
-struct List {
-    label: String,
-    items: Vec<String>,
-}
+/// A label, and the items that share it.
+type List = (String, Vec<String>);
 
 /// `Head. Lower: 4 KiB; 64 KiB; and 2 more. Cannot tell (other traffic): 1 MiB.` At most `named` items of
 /// each list appear; empty lists are left out.
 fn sentence(head: &str, lists: impl IntoIterator<Item = List>, named: usize) -> String {
-    let lists = lists.into_iter().filter(|list| !list.items.is_empty());
-    let lists = lists.map(|List { label, mut items }| {
+    let lists = lists.into_iter().filter(|(_, items)| !items.is_empty());
+    let lists = lists.map(|(label, mut items)| {
         items.dedup();
         let more = items.len().saturating_sub(named);
         items.truncate(named);
@@ -151,11 +148,10 @@ fn by_doubt<'a>(label: &str, items: impl Iterator<Item = (&'a [Doubt], String)>)
         all.push(doubts);
         items.push(item);
     }
-    let lists = lists.into_values().map(|(doubts, items)| List {
-        label: format!("{label} ({})", of_items(&doubts)),
-        items,
-    });
-    lists.collect()
+    let lists = lists.into_values();
+    lists
+        .map(|(doubts, items)| (format!("{label} ({})", of_items(&doubts)), items))
+        .collect()
 }
 
 /// The sentence of a claim whose kind has a head: that, its points by their standing, and the advice.
@@ -166,10 +162,7 @@ fn of_points(claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
         let own = own.map(|point| (point.doubts.as_slice(), item(point, claim, runs)));
         match standing {
             Standing::Doubtful => by_doubt(label, own),
-            _ => vec![List {
-                label: (*label).to_owned(),
-                items: own.map(|(_, item)| item).collect(),
-            }],
+            _ => vec![((*label).to_owned(), own.map(|(_, item)| item).collect())],
         }
     });
     let said = sentence(&head(claim, run, runs), lists, NAMED_MAX);

@@ -142,10 +142,7 @@ fn inquiry_into(suspects: &[Suspected]) -> String {
 pub(super) fn of_suspects(found: &Suspects, named: usize) -> String {
     let all = || found.suspects.iter();
     let names = || all().map(|one| short(&one.suspect)).collect();
-    let list = |label: &str, items: Vec<String>| List {
-        label: label.to_owned(),
-        items,
-    };
+    let list = |label: &str, items: Vec<String>| -> List { (label.to_owned(), items) };
     let lists = match found.verdict {
         CauseVerdict::Cause => vec![list("Cause", all().map(accused).collect())],
         CauseVerdict::Contributes => vec![list("Contributes", all().map(accused).collect())],

@@ -1,7 +1,8 @@
 //! The effect of a factor, and two programs side by side, in words.
 
 use super::{
-    List, NAMED_MAX, by_doubt, cell, doubts, has_several_targets, held_in_words, quantity, sentence,
+    List, NAMED_MAX, by_doubt, cell, doubts, grouped, has_several_targets, held_in_words, quantity,
+    sentence,
 };
 use crate::findings::doubts::beyond_precision;
 use crate::findings::origin;
@@ -205,9 +206,8 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
             (head, "Not excluded")
         }
     };
-    let list = |label: String, own: &[&Effect]| List {
-        label,
-        items: own.iter().map(|effect| item(effect)).collect(),
+    let list = |label: String, own: &[&Effect]| -> List {
+        (label, own.iter().map(|effect| item(effect)).collect())
     };
     let not_found = of(Difference::NotFound);
     let within = not_found
@@ -220,10 +220,7 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
         .partition(|effect| effect.doubts.is_empty());
     let also = different.iter().skip(1).map(|effect| further(effect));
     let mut lists = vec![
-        List {
-            label: "Also".to_owned(),
-            items: also.collect(),
-        },
+        ("Also".to_owned(), also.collect()),
         list(
             format!("Equivalent within {}", share(MARGIN)),
             &of(Difference::Equivalent),
@@ -277,28 +274,23 @@ fn difference(both: String, pair: &ProgramPair) -> String {
         let parts: Vec<String> = [ratio, at, medians].into_iter().flatten().collect();
         parts.join(" ")
     };
-    let mut lists = vec![List {
-        label: both,
-        items: Vec::new(),
-    }];
-    for point in told {
-        let label = match (point.difference, point.doubts.as_slice()) {
-            (Difference::Higher | Difference::Lower, _) => lists[0].label.clone(),
-            (Difference::Equivalent | Difference::NotFound, _) => "No difference found".to_owned(),
-            (Difference::CannotTell, []) => "Too few trials".to_owned(),
-            (Difference::CannotTell, all) => format!("Cannot tell ({})", doubts(all)),
-        };
-        match lists.iter_mut().find(|list| list.label == label) {
-            Some(list) => list.items.push(item(point)),
-            None => lists.push(List {
-                label,
-                items: vec![item(point)],
-            }),
-        }
-    }
-    if lists[0].items.is_empty() {
-        lists[0].items.push(String::new());
-    }
+    let label = |point: &SizePoint| match (point.difference, point.doubts.as_slice()) {
+        (Difference::Higher | Difference::Lower, _) => both.clone(),
+        (Difference::Equivalent | Difference::NotFound, _) => "No difference found".to_owned(),
+        (Difference::CannotTell, []) => "Too few trials".to_owned(),
+        (Difference::CannotTell, all) => format!("Cannot tell ({})", doubts(all)),
+    };
+    // The programs come first, also without a difference.
+    let first = std::iter::once((both.clone(), None));
+    let items = told
+        .into_iter()
+        .map(|point| (label(point), Some(item(point))));
+    let lists = grouped(first.chain(items)).into_iter();
+    let lists = lists.map(|(label, items)| {
+        let is_bare = items.len() == 1 && items[0].is_none();
+        let bare = is_bare.then(String::new);
+        (label, items.into_iter().flatten().chain(bare).collect())
+    });
     sentence("", lists, NAMED_MAX)
 }
 
