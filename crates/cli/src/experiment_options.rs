@@ -100,7 +100,7 @@ impl Changes {
 
     /// iolab and its peers without duplicates; `None` without peers.
     fn tools(&self) -> Option<String> {
-        let tools = PEERS.iter().map(|peer| peer.tool());
+        let tools = PEERS.iter().map(|peer| peer.tool);
         let asked = tools.filter(|tool| self.peers.iter().any(|name| name == tool.name()));
         let tools = [Tool::IOLAB].into_iter().chain(asked);
         let tools: Vec<String> = tools.map(|tool| tool.to_string()).collect();

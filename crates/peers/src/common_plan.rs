@@ -32,7 +32,7 @@ pub fn adapt(experiment: &mut Experiment, chosen: &dyn Fn(&str) -> bool) -> Resu
         let own = planned.iter().filter(|cell| cell.spec.tool == *tool);
         let specs: Vec<&TrialSpec> = own.map(|cell| &cell.spec.trial).collect();
         let mut needs = common(&specs);
-        needs.extend(find(*tool)?.needs(&specs));
+        needs.extend((find(*tool)?.needs)(&specs));
         for (name, value) in needs {
             let varies = experiment.factors.iter().any(|factor| factor.of.is(name));
             let has = Setting::find(name).map(|setting| (setting.name, setting));
@@ -115,7 +115,7 @@ fn gap(cell: &PlannedCell) -> Option<String> {
         .tool
         .is_peer()
         .then(|| find(cell.spec.tool).ok())??;
-    peer.arguments(trial, &files).err()
+    (peer.arguments)(trial, &files).err()
 }
 
 /// Needs of every peer: it opens existing files, and prepares its buffers in its own way.

@@ -4,7 +4,6 @@ mod command;
 mod import;
 pub mod report;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use iolab_workload::Error;
@@ -13,78 +12,33 @@ use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Outcome, Tally};
 use iolab_workload::trial::TrialSpec;
 
-use super::{CommandLine, Need, Peer, Results, Transferred};
+use super::Peer;
 use iolab_workload::settings::Tool;
 use report::{Direction, FioReport};
 
-const NAME: &str = "fio";
-const FIO: Tool = Tool::named(NAME).expect("letters");
+const FIO: Tool = Tool::named("fio").expect("letters");
 
 /// fio as a peer.
-pub struct Fio;
-
-impl Peer for Fio {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn tool(&self) -> Tool {
-        FIO
-    }
-
-    fn about(&self) -> &'static str {
-        "fio, as found in PATH"
-    }
-
-    fn version_option(&self) -> &'static str {
-        "--version"
-    }
-
-    fn overhead(&self, _spec: &TrialSpec) -> Duration {
-        // Time for forking and summing up.
-        Duration::from_millis(400)
-    }
-
-    fn oldest(&self) -> (u32, u32) {
-        // First version with `sync=dsync`.
-        (3, 20)
-    }
-
-    fn takes_devices(&self) -> bool {
-        true
-    }
-
-    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
-        command::arguments(spec, files)
-    }
-
-    fn needs(&self, _specs: &[&TrialSpec]) -> Vec<Need> {
-        Vec::new()
-    }
-
-    fn take_over(&self, text: &str, _spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {
-        take_over(text, outcome)
-    }
-
-    fn report(&self) -> &'static str {
-        "what fio wrote with --output-format=json or json+"
-    }
-
-    fn recognises(&self, text: &str) -> bool {
-        text.contains("\"fio version\"")
-    }
-
-    fn import(&self, text: &str) -> Result<Results> {
-        import::import(text)
-    }
-
-    fn transferred(&self, text: &str) -> Result<Transferred> {
-        import::transferred(text)
-    }
-}
+pub static PEER: Peer = Peer {
+    tool: FIO,
+    about: "fio, as found in PATH",
+    version_option: "--version",
+    // First version with `sync=dsync`.
+    oldest: (3, 20),
+    takes_devices: true,
+    // Time for forking and summing up.
+    overhead: |_| Duration::from_millis(400),
+    arguments: command::arguments,
+    needs: |_| Vec::new(),
+    take_over,
+    report: "what fio wrote with --output-format=json or json+",
+    recognises: |text| text.contains("\"fio version\""),
+    import: import::import,
+    transferred: import::transferred,
+};
 
 /// Takes over fio's result of its one group of jobs.
-fn take_over(text: &str, outcome: &mut Outcome) -> Result<()> {
+fn take_over(text: &str, _spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {
     let report = FioReport::parse(text)?;
     let [job] = report.jobs.as_slice() else {
         return Err(Error::usage(format!(

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{CommandLine, Need, Peer, Results};
+use super::{CommandLine, Need, Peer};
 use iolab_workload::counters::Counters;
 use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Outcome, Tally};
@@ -19,73 +19,34 @@ use iolab_workload::units::format_size;
 use iolab_workload::{Error, Result, table};
 use report::{IozoneReport, IozoneResult, IozoneTest};
 
-const NAME: &str = "iozone";
-
-const IOZONE: Tool = Tool::named(NAME).expect("letters");
+const IOZONE: Tool = Tool::named("iozone").expect("letters");
 
 /// IOzone as a peer.
-pub struct Iozone;
+pub static PEER: Peer = Peer {
+    tool: IOZONE,
+    about: "IOzone in throughput mode",
+    version_option: "-v",
+    // First version that reads foreign files (`-+E`) and leaves the length of existing ones alone (`-+N`).
+    oldest: (3, 432),
+    takes_devices: false,
+    overhead,
+    arguments,
+    needs,
+    take_over,
+    report: "iozone's standard output",
+    recognises: |text| text.contains("ozone") || text.contains("Children see"),
+    import: import::import,
+    transferred: import::transferred,
+};
 
-impl Peer for Iozone {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn tool(&self) -> Tool {
-        IOZONE
-    }
-
-    fn about(&self) -> &'static str {
-        "IOzone in throughput mode"
-    }
-
-    fn version_option(&self) -> &'static str {
-        "-v"
-    }
-
-    fn overhead(&self, spec: &TrialSpec) -> Duration {
-        // IOzone sleeps for about two seconds at its start and at each of its tests. Random writes are the
-        // third of three.
-        let seconds = match (spec.writes(), spec.pattern) {
-            (_, Pattern::Seq) => 4.2,
-            (true, _) => 12.3,
-            (false, _) => 6.2,
-        };
-        Duration::from_secs_f64(seconds)
-    }
-
-    fn oldest(&self) -> (u32, u32) {
-        // First version that reads foreign files (`-+E`) and leaves the length of existing ones alone (`-+N`).
-        (3, 432)
-    }
-
-    fn takes_devices(&self) -> bool {
-        false
-    }
-
-    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
-        arguments(spec, files)
-    }
-
-    fn needs(&self, specs: &[&TrialSpec]) -> Vec<Need> {
-        needs(specs)
-    }
-
-    fn take_over(&self, text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {
-        take_over(text, spec, outcome)
-    }
-
-    fn report(&self) -> &'static str {
-        "iozone's standard output"
-    }
-
-    fn recognises(&self, text: &str) -> bool {
-        text.contains("ozone") || text.contains("Children see")
-    }
-
-    fn import(&self, text: &str) -> Result<Results> {
-        import::import(text)
-    }
+/// IOzone sleeps for about two seconds at its start and at each of its tests. Random writes are the third of three.
+fn overhead(spec: &TrialSpec) -> Duration {
+    let seconds = match (spec.writes(), spec.pattern) {
+        (_, Pattern::Seq) => 4.2,
+        (true, _) => 12.3,
+        (false, _) => 6.2,
+    };
+    Duration::from_secs_f64(seconds)
 }
 
 /// Takes over IOzone's result of the cell's test.
@@ -256,7 +217,7 @@ fn cannot(spec: &TrialSpec) -> Vec<(&'static str, bool, &'static str)> {
 /// Size of a pass, unless the requests are larger: it has to be short, because time cannot end it.
 const PASS: u64 = 64 << 20;
 
-/// Implementation of [`Peer::needs`](crate::Peer::needs).
+/// Settings that have to change so that IOzone can run these trials.
 fn needs(specs: &[&TrialSpec]) -> Vec<Need> {
     let any = |of: fn(&TrialSpec) -> bool| specs.iter().any(|spec| of(spec));
     let flags = [

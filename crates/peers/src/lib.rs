@@ -3,7 +3,7 @@
 //! Their trials are in the same blocks, on the same target, with the same preparation, and the kernel's
 //! counters are read around them as around iolab's own. Their output is untrusted text, and read with limits.
 //!
-//! Files to begin with: `lib.rs` (the trait `Peer`, the installed peers, and their trials); `fio/command.rs`
+//! Files to begin with: `lib.rs` (`Peer`, the installed peers, and their trials); `fio/command.rs`
 //! and `iozone.rs` (a cell as a command line); `fio/import.rs` and `iozone/import.rs` (reports of earlier runs).
 
 mod common_plan;
@@ -40,85 +40,48 @@ use iolab_workload::settings::{CellSpec, Tool};
 pub type CommandLine = std::result::Result<Vec<OsString>, String>;
 
 /// All peers, in the order of help.
-pub static PEERS: &[&dyn Peer] = &[&fio::Fio, &iozone::Iozone];
+pub static PEERS: [&Peer; 2] = [&fio::PEER, &iozone::PEER];
 
 /// Another tool: its command line and its output.
-pub trait Peer: Sync {
-    /// Name in `--peer`, which is its command.
-    fn name(&self) -> &'static str;
-
-    /// The peer's identity in definitions and run files.
-    fn tool(&self) -> Tool;
-
+pub struct Peer {
+    /// The peer's identity in definitions and run files; its name is its command.
+    pub tool: Tool,
     /// Description in help.
-    fn about(&self) -> &'static str;
-
+    pub about: &'static str,
     /// Option that makes it print its version.
-    fn version_option(&self) -> &'static str;
-
+    version_option: &'static str,
     /// First version with everything that its command lines use.
-    fn oldest(&self) -> (u32, u32);
-
-    /// Time of a run for such a cell in addition to its I/O.
-    fn overhead(&self, spec: &TrialSpec) -> Duration;
-
+    oldest: (u32, u32),
     /// Whether the tool accepts devices; all accept files.
-    fn takes_devices(&self) -> bool;
-
+    takes_devices: bool,
+    /// Time of a run for such a cell in addition to its I/O.
+    overhead: fn(&TrialSpec) -> Duration,
     /// Arguments with which it does the equivalent of a cell on these files: one file, or one for each worker.
-    ///
-    /// # Errors
-    /// The reason why there is no equivalent.
-    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> CommandLine;
-
+    arguments: fn(&TrialSpec, &[PathBuf]) -> CommandLine,
     /// Settings that have to change so that it can run these trials: bounds, layout, data. The caller handles
     /// files, descriptors and buffers, which are the same for every peer.
-    fn needs(&self, specs: &[&TrialSpec]) -> Vec<Need>;
-
-    /// Transfers its output for a trial into the outcome.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the unusable part of its report.
-    fn take_over(&self, text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()>;
-
+    needs: fn(&[&TrialSpec]) -> Vec<Need>,
+    /// Transfers its output for a trial into the outcome. An error is of kind [`Kind::Usage`], as of the two below: the
+    /// unusable part of its report.
+    take_over: fn(&str, &TrialSpec, &mut Outcome) -> Result<()>,
     /// Kind of report for `iolab import`, for messages.
-    fn report(&self) -> &'static str;
-
+    pub report: &'static str,
     /// Whether a text is a report of this tool.
-    fn recognises(&self, text: &str) -> bool;
-
+    pub recognises: fn(&str) -> bool,
     /// Parses results that it measured without iolab.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the unusable part of its report.
-    fn import(&self, text: &str) -> Result<Results>;
-
+    pub import: fn(&str) -> Result<Results>,
     /// Bytes transferred by its jobs, including jobs with settings that iolab lacks.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the unusable part of its report.
-    fn transferred(&self, text: &str) -> Result<Transferred> {
-        let results = self.import(text)?;
-        let jobs = results.entries.iter().map(|entry| JobBytes {
-            read: entry.operations.read.bytes,
-            written: entry.operations.write.bytes,
-            elapsed_ns: entry.elapsed_ns,
-        });
-        Ok(Transferred {
-            tool: results.tool,
-            jobs: jobs.collect(),
-        })
-    }
+    pub transferred: fn(&str) -> Result<Transferred>,
 }
 
 /// Peer of a name.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is none; with the nearest names.
-pub fn find(tool: Tool) -> Result<&'static dyn Peer> {
-    let found = PEERS.iter().find(|peer| peer.tool() == tool);
-    found.copied().ok_or_else(|| {
-        let peers = PEERS.iter().map(|peer| peer.name());
+pub fn find(tool: Tool) -> Result<&'static Peer> {
+    let found = PEERS.into_iter().find(|peer| peer.tool == tool);
+    found.ok_or_else(|| {
+        let peers = PEERS.iter().map(|peer| peer.tool.name());
         let known: Vec<&str> = ["iolab"].into_iter().chain(peers).collect();
         unknown("tool", tool.name(), &known)
     })
@@ -126,8 +89,8 @@ pub fn find(tool: Tool) -> Result<&'static dyn Peer> {
 
 /// Time of a cell's trial in addition to its I/O, for plans; negligible for iolab itself.
 pub fn overhead(cell: &CellSpec) -> Duration {
-    let peer = PEERS.iter().find(|peer| peer.tool() == cell.tool);
-    let of_peer = peer.map_or(Duration::ZERO, |peer| peer.overhead(&cell.trial));
+    let peer = PEERS.iter().find(|peer| peer.tool == cell.tool);
+    let of_peer = peer.map_or(Duration::ZERO, |peer| (peer.overhead)(&cell.trial));
     // Written data is read back, which takes about as long.
     let trials = cell.trials().into_iter().filter(|trial| trial.verify);
     let verifying = trials.filter_map(TrialSpec::time_foreseen).max();
@@ -146,7 +109,7 @@ const VERSION_TIME: Duration = Duration::from_secs(10);
 /// An installed peer.
 #[derive(Clone)]
 pub struct Installed {
-    peer: &'static dyn Peer,
+    peer: &'static Peer,
     /// Its program.
     pub path: PathBuf,
     /// Its name and version.
@@ -192,7 +155,7 @@ impl Peers {
             let own = cells.iter().filter(|cell| **cell == tool).count();
             let share = budget.mul_f64(own as f64 / cells.len() as f64);
             let peer = find(tool)?;
-            match installed(peer, peer.oldest(), share, clock, stop) {
+            match installed(peer, peer.oldest, share, clock, stop) {
                 Ok(found) => peers.installed.push(found),
                 Err(error) if error.kind() == Kind::Usage => {
                     peers.missing.push((tool, in_a_line(&error)));
@@ -207,7 +170,7 @@ impl Peers {
     pub fn environment(&self) -> Environment {
         let mut list = Environment::default();
         for found in &self.installed {
-            let tool = found.peer.tool();
+            let tool = found.peer.tool;
             list.put(&KEYS.tool_version.of(tool), found.version.clone());
             list.put(&KEYS.tool_path.of(tool), found.path.display().to_string());
         }
@@ -228,7 +191,7 @@ impl Peers {
         peer.and_then(|(peer, files)| {
             check(peer, &cell.trial, &files)?;
             let paths = files.iter().map(|(file, _)| file.path().to_owned());
-            peer.arguments(&cell.trial, &paths.collect::<Vec<_>>())
+            (peer.arguments)(&cell.trial, &paths.collect::<Vec<_>>())
         })
         .err()
     }
@@ -241,7 +204,7 @@ impl Peers {
     /// Peer of a cell.
     fn of(&self, cell: &CellSpec) -> Option<&Installed> {
         let mut installed = self.installed.iter();
-        installed.find(|found| found.peer.tool() == cell.tool)
+        installed.find(|found| found.peer.tool == cell.tool)
     }
 
     /// One trial of a cell without a gap.
@@ -264,7 +227,7 @@ impl Peers {
         check(peer.peer, spec, &files).map_err(unprepared)?;
         let lent = files.iter().map(|(file, _)| file.lend(spec.writes()));
         let arguments = Arguments::naming(lent.collect::<Result<_>>()?, |paths| {
-            peer.peer.arguments(spec, paths)
+            (peer.peer.arguments)(spec, paths)
         });
         let program = Program {
             path: peer.path.clone(),
@@ -286,7 +249,7 @@ impl Peers {
         };
         if outcome.ended == Ended::Done {
             let text = String::from_utf8_lossy(&ran.output);
-            match peer.peer.take_over(&text, spec, &mut outcome) {
+            match (peer.peer.take_over)(&text, spec, &mut outcome) {
                 Ok(()) => settle(spec, &files, &mut outcome),
                 Err(error) => fail(&mut outcome, &program, &error),
             }
@@ -331,7 +294,7 @@ fn fail(outcome: &mut Outcome, program: &Program, error: &Error) {
 ///
 /// # Errors
 /// The reason why it does not.
-fn check(peer: &dyn Peer, spec: &TrialSpec, files: &Files<'_>) -> std::result::Result<(), String> {
+fn check(peer: &Peer, spec: &TrialSpec, files: &Files<'_>) -> std::result::Result<(), String> {
     let shares = spec.layout != FileLayout::Interleaved && spec.descriptors == Descriptors::Private;
     if !shares || spec.starts_fresh() {
         return Err(
@@ -339,7 +302,7 @@ fn check(peer: &dyn Peer, spec: &TrialSpec, files: &Files<'_>) -> std::result::R
         );
     }
     let is_file = |kind| matches!(kind, TargetKind::Scratch | TargetKind::File);
-    if !peer.takes_devices() && !files.iter().all(|(file, _)| is_file(file.kind())) {
+    if !peer.takes_devices && !files.iter().all(|(file, _)| is_file(file.kind())) {
         return Err("it takes files only".to_owned());
     }
     Ok(())
@@ -350,13 +313,13 @@ fn check(peer: &dyn Peer, spec: &TrialSpec, files: &Files<'_>) -> std::result::R
 /// # Errors
 /// As [`Peers::find`]; of kind [`Usage`](iolab_workload::Kind::Usage): it is missing or too old.
 pub fn installed(
-    peer: &'static dyn Peer,
+    peer: &'static Peer,
     (major, minor): (u32, u32),
     share: Duration,
     clock: &Clock,
     stop: &AtomicBool,
 ) -> Result<Installed> {
-    let (tool, question) = (peer.tool(), peer.version_option());
+    let (tool, question) = (peer.tool, peer.version_option);
     let name = tool.to_string();
     let path = Program::find(Path::new(&name))
         .map_err(|error| error.hint(format!("install {name}, or add its folder to PATH")))?;
@@ -414,11 +377,10 @@ mod tests {
     #[test]
     fn peers_are_found_by_their_names() {
         for peer in PEERS {
-            let found = find(peer.tool()).expect("a peer");
-            assert_eq!(found.name(), peer.name());
-            assert_eq!(peer.tool().name(), peer.name());
-            let same = PEERS.iter().filter(|other| other.tool() == peer.tool());
-            assert_eq!(same.count(), 1, "{}", peer.tool());
+            let found = find(peer.tool).expect("a peer");
+            assert_eq!(found.about, peer.about);
+            let same = PEERS.iter().filter(|other| other.tool == peer.tool);
+            assert_eq!(same.count(), 1, "{}", peer.tool);
         }
         let error = find("foi".parse().expect("a name")).err().expect("unknown");
         insta::assert_snapshot!(error.remedy().unwrap(), @"did you mean fio?");

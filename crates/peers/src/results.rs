@@ -2,7 +2,7 @@
 
 use iolab_workload::histogram::LatencyHistogram;
 
-use iolab_record::{Ended, LatencyOf, Moved, OperationSummary, PerOperation};
+use iolab_record::{LatencyOf, Sample};
 use iolab_workload::settings::{CellSpec, Tool};
 
 /// Contents of a report.
@@ -27,7 +27,7 @@ pub struct Results {
 impl Results {
     /// Remark on samples, each of which is one `unit` (a job, a test): whether any cell has several.
     pub(crate) fn note_on_samples(unit: &str, entries: &[PeerResult]) -> String {
-        let measured = || entries.iter().filter(|entry| !entry.warmup);
+        let measured = || entries.iter().filter(|entry| !entry.sample.warmup);
         let repeats = |(number, entry): (usize, &PeerResult)| {
             let mut earlier = measured().take(number);
             earlier.any(|other| other.cell == entry.cell)
@@ -66,24 +66,8 @@ pub struct JobBytes {
 pub struct PeerResult {
     /// Requested cell.
     pub cell: CellSpec,
-    /// Whether the result is the first of two equal ones, which is left out of the summary.
-    pub warmup: bool,
-    /// Results by operation.
-    pub operations: PerOperation<OperationSummary>,
-    /// Transfers of unknown direction.
-    pub unsplit: Moved,
-    /// Time from start to end, ns.
-    pub elapsed_ns: u64,
-    /// CPU time in user mode, ns.
-    pub user_ns: u64,
-    /// CPU time in the kernel, ns.
-    pub system_ns: u64,
-    /// Reason for its end.
-    pub ended: Ended,
-    /// Reason why it is unusable.
-    pub failure: Option<String>,
-    /// Command line.
-    pub command: String,
+    /// What it measured. As a warm-up, the first of two equal results is left out of the summary.
+    pub sample: Sample,
     /// Latencies, request by request.
     pub histograms: Vec<(LatencyOf, LatencyHistogram)>,
 }

@@ -18,8 +18,8 @@ use iolab_plan::experiment::{Combination, Design, Experiment};
 use iolab_plan::read_user_file;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
-    Counters, Effective, Ended, EndedBy, Event, EventKind, ExperimentRecord, ResourceUse, Run,
-    RunStatus, Sample, ServedBy, ServedVerdict, TargetKind, UNKNOWN_TARGET,
+    Ended, EndedBy, Event, EventKind, ExperimentRecord, Run, RunStatus, Sample, ServedBy,
+    ServedVerdict, TargetKind, UNKNOWN_TARGET,
 };
 use iolab_runfile::{NewFile, RunFile};
 use iolab_workload::names::check_file_name;
@@ -34,7 +34,7 @@ pub const TEXT_MAX: u64 = 64 << 20;
 /// As [`Import::read`], but for jobs that iolab cannot express.
 pub(crate) fn transferred(path: &Path) -> Result<Transferred> {
     let text = text_of(path)?;
-    let transferred = peer_of(&text).and_then(|peer| peer.transferred(&text));
+    let transferred = peer_of(&text).and_then(|peer| (peer.transferred)(&text));
     let some = transferred.and_then(|found| match found.jobs.is_empty() {
         true => Err(nothing()),
         false => Ok(found),
@@ -48,10 +48,10 @@ fn text_of(path: &Path) -> Result<String> {
 }
 
 /// The tool whose report this is.
-fn peer_of(text: &str) -> Result<&'static dyn Peer> {
-    let peer = PEERS.iter().find(|peer| peer.recognises(text)).copied();
+fn peer_of(text: &str) -> Result<&'static Peer> {
+    let peer = PEERS.into_iter().find(|peer| (peer.recognises)(text));
     peer.ok_or_else(|| {
-        let reports: Vec<&str> = PEERS.iter().map(|peer| peer.report()).collect();
+        let reports: Vec<&str> = PEERS.iter().map(|peer| peer.report).collect();
         Error::usage("it is not a report of fio or IOzone")
             .hint(format!("give {}", reports.join(", or ")))
     })
@@ -74,7 +74,7 @@ impl Import {
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): the text is neither, or has a fault.
     pub fn parse(text: &str) -> Result<Self> {
-        let results = peer_of(text)?.import(text)?;
+        let results = (peer_of(text)?.import)(text)?;
         match results.entries.is_empty() {
             true => Err(nothing()),
             false => Ok(Self { results }),
@@ -280,7 +280,7 @@ impl<'a> ImportedCells<'a> {
     fn write(&self, file: &mut RunFile, started_utc: &str) -> Result<()> {
         let mut blocks = vec![0; self.cells.len()];
         for (cell, job) in &self.jobs {
-            blocks[*cell] += u32::from(!job.warmup);
+            blocks[*cell] += u32::from(!job.sample.warmup);
             let sample = sample_of(job, *cell as i64, blocks[*cell], started_utc);
             let histograms = job.histograms.iter();
             let histograms: Vec<_> = histograms.map(|(of, histogram)| (*of, histogram)).collect();
@@ -304,41 +304,23 @@ fn remark(message: &str) -> Event {
 
 /// The sample of an entry.
 fn sample_of(entry: &PeerResult, cell: i64, block: u32, started_utc: &str) -> Sample {
-    let ok = entry.failure.is_none();
+    let measured = &entry.sample;
+    let ok = measured.failure.is_none();
     Sample {
-        id: 0,
         cell,
         block,
-        position: 0,
-        warmup: entry.warmup,
         ok,
         started_utc: started_utc.to_owned(),
-        operations: entry.operations.clone(),
-        unsplit: entry.unsplit,
         errors: u64::from(!ok),
-        failure: entry.failure.clone(),
-        ended: if ok { entry.ended } else { Ended::Failed },
-        elapsed_ns: entry.elapsed_ns,
-        all_active_ns: entry.elapsed_ns,
-        wall_ns: entry.elapsed_ns,
-        counters: Counters {
-            usage: ResourceUse {
-                user_ns: entry.user_ns,
-                system_ns: entry.system_ns,
-                ..ResourceUse::default()
-            },
-            ..Counters::default()
-        },
-        effective: Effective {
-            command: Some(entry.command.clone()),
-            ..Effective::default()
-        },
+        ended: if ok { Ended::Done } else { Ended::Failed },
+        all_active_ns: measured.elapsed_ns,
+        wall_ns: measured.elapsed_ns,
         verdict: ServedVerdict {
             served_by: ServedBy::Unknown,
             device_fraction: None,
             reason: "imported: no evidence of where the bytes came from".to_owned(),
         },
-        ..Sample::default()
+        ..measured.clone()
     }
 }
 

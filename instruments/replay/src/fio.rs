@@ -37,7 +37,7 @@ impl Fio {
     /// # Errors
     /// Of kind usage: there is none, or it is too old.
     pub(crate) fn find(clock: &Clock, stop: &AtomicBool) -> Result<Self> {
-        let fio = &iolab_peers::fio::Fio;
+        let fio = &iolab_peers::fio::PEER;
         Ok(Self(iolab_peers::installed(
             fio, OLDEST, START, clock, stop,
         )?))

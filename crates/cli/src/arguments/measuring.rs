@@ -123,7 +123,7 @@ pub(crate) struct Changes {
 fn peer_names() -> PossibleValuesParser {
     let names = PEERS
         .iter()
-        .map(|peer| PossibleValue::new(peer.name()).help(peer.about()));
+        .map(|peer| PossibleValue::new(peer.tool.name()).help(peer.about));
     PossibleValuesParser::new(names)
 }
 

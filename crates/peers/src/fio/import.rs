@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use iolab_fio::described::described_cell;
 use iolab_fio::options::{Options, give};
 use iolab_fio::reported::{named_file, reported};
-use iolab_record::{Ended, LatencyOf, Moved, OperationSummary, PerOperation};
+use iolab_record::{LatencyOf, Moved, OperationSummary, PerOperation, Sample};
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::settings::Tool;
 use iolab_workload::trial::Pattern;
@@ -243,24 +243,27 @@ fn entry(
         .map(|(name, value)| format!("--{name}={value}"))
         .collect();
     let error = jobs.iter().map(|job| job.error).find(|error| *error != 0);
-    let entry = PeerResult {
-        cell,
-        warmup: false,
+    let command = match (command.as_slice(), &doubt) {
+        ([], _) => what,
+        (command, None) => format!("{what}: {}", command.join(" ")),
+        (command, Some(_)) => format!("{what}; its report says {}", command.join(" ")),
+    };
+    let mut sample = Sample {
         operations: done.map(|(summary, _)| summary),
         unsplit: Moved {
             requests: counts.unsplit.requests,
             bytes: counts.unsplit.bytes,
         },
         elapsed_ns: elapsed_ns(jobs),
-        user_ns: sum(|job| job.cpu_ns(job.usr_cpu)),
-        system_ns: sum(|job| job.cpu_ns(job.sys_cpu)),
-        ended: Ended::Done,
         failure: error.map(|error| format!("fio reports error {error} in job '{name}'")),
-        command: match (command.as_slice(), &doubt) {
-            ([], _) => what,
-            (command, None) => format!("{what}: {}", command.join(" ")),
-            (command, Some(_)) => format!("{what}; its report says {}", command.join(" ")),
-        },
+        ..Sample::default()
+    };
+    sample.counters.usage.user_ns = sum(|job| job.cpu_ns(job.usr_cpu));
+    sample.counters.usage.system_ns = sum(|job| job.cpu_ns(job.sys_cpu));
+    sample.effective.command = Some(command);
+    let entry = PeerResult {
+        cell,
+        sample,
         histograms,
     };
     let unsized_file = (!shares.is_empty()).then(|| {

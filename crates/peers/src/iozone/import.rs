@@ -5,8 +5,8 @@ use iolab_workload::trial::{CacheState, FileLayout, Pattern, SyncPolicy, TrialSp
 
 use super::IOZONE;
 use super::report::{IozoneReport, IozoneResult, IozoneTest};
-use crate::{PeerResult, Results};
-use iolab_record::{Ended, Moved, OperationSummary, PerOperation};
+use crate::{JobBytes, PeerResult, Results, Transferred};
+use iolab_record::{OperationSummary, Sample};
 use iolab_workload::settings::CellSpec;
 
 /// Parses a report. Of two passes of one kind the first is a warm-up, as everywhere in iolab.
@@ -55,11 +55,6 @@ fn entry(report: &IozoneReport, row: &IozoneResult) -> PeerResult {
         bytes,
         ..OperationSummary::default()
     };
-    let mut operations = PerOperation::default();
-    match row.test.writes() {
-        true => operations.write = done,
-        false => operations.read = done,
-    }
     let again = match row.test {
         IozoneTest::Write => Some(IozoneTest::Rewrite),
         IozoneTest::Read => Some(IozoneTest::Reread),
@@ -69,19 +64,35 @@ fn entry(report: &IozoneReport, row: &IozoneResult) -> PeerResult {
         let sizes = |row: &IozoneResult| (row.threads, row.file_bytes, row.record_bytes);
         again == Some(other.test) && sizes(other) == sizes(row)
     };
+    let mut sample = Sample {
+        warmup: report.rows.iter().any(|other| like(&other)),
+        elapsed_ns: (bytes as f64 * 1e9 / row.bytes_per_s).min((1u64 << 60) as f64) as u64,
+        ..Sample::default()
+    };
+    match row.test.writes() {
+        true => sample.operations.write = done,
+        false => sample.operations.read = done,
+    }
+    sample.effective.command = Some(report.command.clone());
     PeerResult {
         cell: cell(report, row, bytes),
-        warmup: report.rows.iter().any(|other| like(&other)),
-        operations,
-        unsplit: Moved::default(),
-        elapsed_ns: (bytes as f64 * 1e9 / row.bytes_per_s).min((1u64 << 60) as f64) as u64,
-        user_ns: 0,
-        system_ns: 0,
-        ended: Ended::Done,
-        failure: None,
-        command: report.command.clone(),
+        sample,
         histograms: Vec::new(),
     }
+}
+
+/// Transfers of the tests in a report.
+pub(super) fn transferred(text: &str) -> Result<Transferred> {
+    let results = import(text)?;
+    let jobs = results.entries.iter().map(|entry| JobBytes {
+        read: entry.sample.operations.read.bytes,
+        written: entry.sample.operations.write.bytes,
+        elapsed_ns: entry.sample.elapsed_ns,
+    });
+    Ok(Transferred {
+        tool: results.tool,
+        jobs: jobs.collect(),
+    })
 }
 
 fn cell(report: &IozoneReport, row: &IozoneResult, region: u64) -> CellSpec {

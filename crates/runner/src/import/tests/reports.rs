@@ -30,8 +30,9 @@ fn said(text: &str) -> String {
         let settings = names.filter_map(Setting::find);
         let levels =
             settings.map(|setting| format!("{}={}", setting.name, setting.get(&entry.cell)));
-        let bytes = entry.operations.sum_of_requests(|done| done.bytes) + entry.unsplit.bytes;
-        let mb_s = bytes as f64 * 1e3 / entry.elapsed_ns as f64;
+        let bytes =
+            entry.sample.operations.sum_of_requests(|done| done.bytes) + entry.sample.unsplit.bytes;
+        let mb_s = bytes as f64 * 1e3 / entry.sample.elapsed_ns as f64;
         lines.push(format!(
             "{mb_s:.1} MB/s: {}",
             levels.collect::<Vec<_>>().join(" ")
@@ -115,7 +116,9 @@ fn assert_unsaid(import: &Import, job: Option<usize>, settings: &[&str], context
         if job.is_some_and(|job| job != number) {
             continue;
         }
-        let (reads, writes) = (&entry.operations.read, &entry.operations.write);
+        let (reads, writes) = (
+            &entry.sample.operations.read, &entry.sample.operations.write,
+        );
         for name in settings {
             let value = Setting::find(name).expect("a setting").value(&entry.cell);
             let trial = &entry.cell.trial;
@@ -123,7 +126,7 @@ fn assert_unsaid(import: &Import, job: Option<usize>, settings: &[&str], context
                 "bs" => [
                     (reads.bytes, reads.requests),
                     (writes.bytes, writes.requests),
-                    (entry.unsplit.bytes, entry.unsplit.requests),
+                    (entry.sample.unsplit.bytes, entry.sample.unsplit.requests),
                 ]
                 .iter()
                 .all(|(bytes, requests)| *bytes == trial.bs * requests),
