@@ -24,7 +24,7 @@ use crate::campaign::{EndedRun, PROGRAM, carry_out, concluded, interrupted, unfi
 use crate::dry_run::{self, Part};
 use iolab_command::failure::Outcome;
 use iolab_command::output::{Results, note};
-use iolab_command::run_files::show;
+use iolab_command::run_files::{files_of_folder, show};
 
 /// Refuses to go on with another number of processes than the run began with.
 fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
@@ -135,28 +135,28 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
 
 /// Run files of the other workloads of the same question, found in the same folder by their names. They are only read.
 fn companions(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut known: Vec<(PathBuf, Fit)> = Vec::new();
-    for path in paths {
-        let fit = fit_of(path)?;
-        known.extend(fit.map(|fit| (path.clone(), fit)));
-    }
-    let (given, mut found) = (known.len(), Vec::new());
-    for place in 0..given {
-        let (path, fit) = known[place].clone();
-        let has = |known: &[(PathBuf, Fit)], workload: &String| {
-            let same = |other: &Fit| other.id == fit.id && other.workload == *workload;
-            known.iter().any(|(_, other)| same(other))
-        };
-        if fit.workloads.iter().all(|workload| has(&known, workload)) {
-            continue;
-        }
-        for beside in named_alike(&path, &fit.requirement) {
+    let fits: Vec<Option<Fit>> = paths
+        .iter()
+        .map(|path| fit_of(path))
+        .collect::<Result<_>>()?;
+    let mut known: Vec<Fit> = fits.iter().flatten().cloned().collect();
+    let mut found = Vec::new();
+    for (path, fit) in paths.iter().zip(&fits) {
+        let Some(fit) = fit else { continue };
+        let folder = Path::new(".").join(path).with_file_name("");
+        let names = files_of_folder(&folder).unwrap_or_default();
+        for name in names.iter().filter_map(|beside| beside.file_name()) {
+            let beside = path.with_file_name(name);
+            let begin = format!("{}-", fit.requirement);
             // An unreadable file is not part of the question.
-            if let Ok(Some(other)) = fit_of(&beside)
+            if name.to_string_lossy().starts_with(&begin)
+                && let Ok(Some(other)) = fit_of(&beside)
                 && other.id == fit.id
-                && !has(&known, &other.workload)
+                && known
+                    .iter()
+                    .all(|one| (&one.id, &one.workload) != (&other.id, &other.workload))
             {
-                known.push((beside.clone(), other));
+                known.push(other);
                 found.push(beside);
             }
         }
@@ -168,26 +168,6 @@ fn companions(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
 fn fit_of(path: &Path) -> Result<Option<Fit>> {
     let asked = iolab_runfile::read(path)?.experiment.asked;
     Ok(asked.and_then(Question::into_fit))
-}
-
-/// Run files in the folder of `path` whose names begin with the name of a requirement.
-fn named_alike(path: &Path, requirement: &str) -> Vec<PathBuf> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let entries = folder.unwrap_or(Path::new(".")).read_dir();
-    let names = entries.into_iter().flatten().flatten();
-    let begin = format!("{requirement}-");
-    let mut alike: Vec<PathBuf> = names
-        .map(|entry| entry.file_name())
-        .filter(|name| {
-            let name = name.to_string_lossy();
-            name.starts_with(&begin) && name.ends_with(".iolab")
-        })
-        .map(|name| path.with_file_name(name))
-        .collect();
-    alike.sort();
-    alike
 }
 
 /// Prints the rest of a run's plan.
