@@ -64,10 +64,12 @@ pub trait Executor {
     /// is none, in words that follow the name of the target.
     fn purge(
         &mut self,
-        cell: &CellSpec,
-        stop: &AtomicBool,
-        begins: &mut dyn FnMut(&str) -> Result<()>,
-    ) -> Result<std::result::Result<(u64, Duration), String>>;
+        _cell: &CellSpec,
+        _stop: &AtomicBool,
+        _begins: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<std::result::Result<(u64, Duration), String>> {
+        Ok(Err("is not a device".to_owned()))
+    }
 
     /// Work of each process in the last trial, if several carried it out.
     fn by_ranks(&mut self) -> RankReport {
@@ -85,7 +87,9 @@ pub trait Executor {
     }
 
     /// Why a cell cannot be carried out by the tool that it asks for; `None` if it can.
-    fn gap(&self, cell: &CellSpec) -> Option<String>;
+    fn gap(&self, _cell: &CellSpec) -> Option<String> {
+        None
+    }
 
     /// Lets the time pass, unless `stop` is raised.
     fn pause(&mut self, time: Duration, stop: &AtomicBool);
@@ -94,7 +98,9 @@ pub trait Executor {
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not fit.
-    fn fit(&self, cell: &mut PlannedCell) -> Result<()>;
+    fn fit(&self, _cell: &mut PlannedCell) -> Result<()> {
+        Ok(())
+    }
 
     /// Bytes written to the target of a cell to fill it before the first trial.
     fn filled(&self, _cell: &CellSpec) -> u64 {
@@ -102,7 +108,9 @@ pub trait Executor {
     }
 
     /// Alignment of direct requests, bytes.
-    fn alignment(&self) -> u64;
+    fn alignment(&self) -> u64 {
+        1
+    }
 
     /// Source of the bytes of a cell.
     fn origin(&self, cell: &CellSpec) -> Origin;

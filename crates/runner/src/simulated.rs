@@ -97,19 +97,6 @@ impl Executor for Simulated<'_> {
         Ok(outcome)
     }
 
-    fn purge(
-        &mut self,
-        _cell: &CellSpec,
-        _stop: &AtomicBool,
-        _begins: &mut dyn FnMut(&str) -> Result<()>,
-    ) -> Result<std::result::Result<(u64, Duration), String>> {
-        Ok(Err("is new".to_owned()))
-    }
-
-    fn gap(&self, _cell: &CellSpec) -> Option<String> {
-        None
-    }
-
     fn pause(&mut self, time: Duration, _stop: &AtomicBool) {
         let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.now_ns = self.now_ns.saturating_add(ns);

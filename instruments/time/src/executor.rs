@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use iolab_host::clock::Clock;
 use iolab_host::program::Program;
-use iolab_plan::cells::PlannedCell;
 use iolab_runner::Executor;
 use iolab_runner::evidence::Origin;
 use iolab_workload::outcome::{Ended, Failure, Outcome, ProgramEnd};
@@ -175,28 +174,7 @@ impl Executor for Runner<'_> {
         Ok(outcome)
     }
 
-    fn purge(
-        &mut self,
-        _cell: &CellSpec,
-        _stop: &AtomicBool,
-        _begins: &mut dyn FnMut(&str) -> Result<()>,
-    ) -> Result<std::result::Result<(u64, Duration), String>> {
-        Ok(Err("is not a device".to_owned()))
-    }
-
-    fn gap(&self, _cell: &CellSpec) -> Option<String> {
-        None
-    }
-
     fn pause(&mut self, _time: Duration, _stop: &AtomicBool) {}
-
-    fn fit(&self, _cell: &mut PlannedCell) -> Result<()> {
-        Ok(())
-    }
-
-    fn alignment(&self) -> u64 {
-        1
-    }
 
     fn origin(&self, _cell: &CellSpec) -> Origin {
         Origin::Medium(Medium::Storage)
