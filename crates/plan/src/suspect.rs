@@ -195,13 +195,26 @@ impl Sides {
         of(&self.base.trial) == of(&self.other.trial)
     }
 
-    /// Both sides with another setting of the kernel; lacking if the kernel's settings may not be changed.
+    /// Both sides with another setting of the kernel, which a model does not have; lacking if the kernel's settings may not be changed.
     pub(crate) fn changed_system(&self, change: impl Fn(&mut SystemSettings)) -> Intervention {
-        match self.changed(|cell| change(&mut cell.system)) {
+        match self.changed_if(!self.is_model, |cell| change(&mut cell.system)) {
             Intervention::Settings(_) if !self.machine.may_change_system => {
                 Intervention::Lacks(Obstacle::NeedsChangeSystem)
             }
             intervention => intervention,
+        }
+    }
+
+    /// Both sides with this value of a setting of the kernel, in which they differ or which can cause a difference.
+    pub(crate) fn with_system(
+        &self,
+        can_cause: bool,
+        setting: SystemSetting,
+        value: &str,
+    ) -> Intervention {
+        match can_cause || self.differ_in(setting) {
+            true => self.changed_system(|system| system.set(setting, value)),
+            false => Intervention::Irrelevant,
         }
     }
 
@@ -255,6 +268,18 @@ impl Sides {
     /// Number of sides in which others differ.
     pub(crate) fn changed_in(&self, others: &Self) -> usize {
         usize::from(self.base != others.base) + usize::from(self.other != others.other)
+    }
+
+    /// Both sides changed, if their settings let the suspect have a part in them.
+    pub(crate) fn changed_if(
+        &self,
+        can_cause: bool,
+        change: impl Fn(&mut CellSpec),
+    ) -> Intervention {
+        match can_cause {
+            true => self.changed(change),
+            false => Intervention::Irrelevant,
+        }
     }
 
     /// Both sides changed, or irrelevant if the change affects neither. A difference is not a suspect of itself.

@@ -28,10 +28,8 @@ pub(super) const BANDWIDTH: Suspect = Suspect {
     take_off: |sides| {
         let in_flight = |trial: &TrialSpec| trial.threads * trial.depth;
         let is_large = |trial: &TrialSpec| trial.bs >= LIMITED_BS_MIN && trial.bs_mix.is_none();
-        if sides.share(in_flight) || !sides.trials().into_iter().all(is_large) {
-            return Intervention::Irrelevant;
-        }
-        sides.changed(|cell| cell.trial.bs = UNLIMITED_BS)
+        let can_cause = !sides.share(in_flight) && sides.trials().into_iter().all(is_large);
+        sides.changed_if(can_cause, |cell| cell.trial.bs = UNLIMITED_BS)
     },
     ..Suspect::USUAL
 };
@@ -48,10 +46,7 @@ pub(super) const QUEUEING: Suspect = Suspect {
         let is_other = |trial: &TrialSpec| {
             trial.rate.is_some() || (trial.threads > 1 && trial.pattern != Pattern::Rand)
         };
-        if sides.trials().into_iter().any(is_other) {
-            return Intervention::Irrelevant;
-        }
-        sides.changed(|cell| {
+        sides.changed_if(!sides.trials().into_iter().any(is_other), |cell| {
             cell.trial.threads = 1;
             cell.trial.depth = 1;
         })
@@ -90,10 +85,10 @@ pub(super) const REACH: Suspect = Suspect {
             |cell: &CellSpec| (cell.trial.bs + cell.trial.skip) * u64::from(cell.trial.threads);
         let unit = stride(&sides.base).max(stride(&sides.other));
         let region = (sides.base.trial.region / REACH_SHARE).max(unit * REACH_REQUESTS_MIN);
-        if region > sides.base.trial.region / REACH_MOST {
-            return Intervention::Irrelevant;
-        }
-        sides.changed(|cell| cell.trial.region = cell.trial.region.min(region))
+        let is_smaller = region <= sides.base.trial.region / REACH_MOST;
+        sides.changed_if(is_smaller, |cell| {
+            cell.trial.region = cell.trial.region.min(region);
+        })
     },
     ..Suspect::USUAL
 };
@@ -113,10 +108,7 @@ pub(super) const REQUEST_LIMIT: Suspect = Suspect {
         };
         let differ = !sides.share(TrialSpec::largest_request);
         let can_cause = differ && sides.trials().iter().any(is_split);
-        match !sides.is_model && (can_cause || sides.differ_in(SystemSetting::RequestLimit)) {
-            true => sides.changed_system(|system| system.set(SystemSetting::RequestLimit, "max")),
-            false => Intervention::Irrelevant,
-        }
+        sides.with_system(can_cause, SystemSetting::RequestLimit, "max")
     },
     ..Suspect::USUAL
 };
@@ -137,10 +129,7 @@ pub(super) const SCHEDULER: Suspect = Suspect {
         let mut trials = sides.trials().into_iter();
         let reaches_device = trials.any(|trial| trial.cache != CacheState::Hot || trial.writes());
         let can_cause = has_one && reaches_device;
-        match !sides.is_model && (can_cause || sides.differ_in(SystemSetting::Scheduler)) {
-            true => sides.changed_system(|system| system.set(SystemSetting::Scheduler, "none")),
-            false => Intervention::Irrelevant,
-        }
+        sides.with_system(can_cause, SystemSetting::Scheduler, "none")
     },
 };
 
@@ -170,10 +159,8 @@ pub(super) const SMALL_REQUESTS: Suspect = Suspect {
             bytes.is_none_or(|bytes| bytes >= LARGE_REQUESTS_MIN * LARGE_BS)
         };
         let can = |trial: &TrialSpec| is_small(trial) && has_many(trial);
-        if !sides.trials().into_iter().all(can) {
-            return Intervention::Irrelevant;
-        }
-        sides.changed(|cell| cell.trial.bs = LARGE_BS)
+        let can_cause = sides.trials().into_iter().all(can);
+        sides.changed_if(can_cause, |cell| cell.trial.bs = LARGE_BS)
     },
     ..Suspect::USUAL
 };
@@ -211,7 +198,7 @@ pub(super) const MAPPED_READ_AHEAD: Suspect = Suspect {
                 && trial.cache == CacheState::Cold
                 && trial.read_percent > 0
         };
-        match !sides.is_model && sides.trials().into_iter().any(reads_ahead) {
+        match sides.trials().into_iter().any(reads_ahead) {
             true => sides.changed_system(|system| system.set(SystemSetting::ReadAhead, "0")),
             false => Intervention::Irrelevant,
         }
@@ -274,7 +261,7 @@ pub(super) const READ_AHEAD_LIMIT: Suspect = Suspect {
         };
         let is_limited = sides.machine.read_ahead_bytes.is_some_and(is_short);
         let can_cause = is_limited && sides.trials().into_iter().any(reads_ahead);
-        match !sides.is_model && (can_cause || sides.differ_in(SystemSetting::ReadAhead)) {
+        match can_cause || sides.differ_in(SystemSetting::ReadAhead) {
             // If it is switched off there is no limit.
             true => sides.changed_system(|system| {
                 if system.get(SystemSetting::ReadAhead).is_none() {
@@ -294,10 +281,7 @@ pub(super) const ALLOCATION: Suspect = Suspect {
     change: "writes to space that was written before",
     order: 1,
     take_off: |sides| {
-        if sides.is_model {
-            return Intervention::Irrelevant;
-        }
-        sides.changed(|cell| {
+        sides.changed_if(!sides.is_model, |cell| {
             let trial = &mut cell.trial;
             if trial.starts_fresh() {
                 trial.allocate = Some(Allocate::Recycled);
@@ -348,10 +332,8 @@ pub(super) const WRITE_BACK: Suspect = Suspect {
     check: Check::FromStorage,
     take_off: |sides| {
         // If both sides write, the wait for storage makes any two of them more alike.
-        if sides.is_model || sides.share(|trial| trial.writes()) {
-            return Intervention::Irrelevant;
-        }
-        sides.changed(|cell| {
+        let can_cause = !sides.is_model && !sides.share(TrialSpec::writes);
+        sides.changed_if(can_cause, |cell| {
             let trial = &mut cell.trial;
             let is_deferred = matches!(trial.sync, SyncPolicy::None | SyncPolicy::End);
             if trial.cache != CacheState::Direct && trial.writes() && is_deferred {
@@ -371,10 +353,7 @@ pub(super) const WRITE_CACHE: Suspect = Suspect {
     counted: Some(Counted::Stage(Stage::Device)),
     take_off: |sides| {
         // Durable writes wait for more than the medium, with which any two sides that write are more alike.
-        if sides.share(|trial| trial.writes()) {
-            return Intervention::Irrelevant;
-        }
-        sides.changed(|cell| {
+        sides.changed_if(!sides.share(TrialSpec::writes), |cell| {
             let trial = &mut cell.trial;
             let is_direct = trial.cache == CacheState::Direct;
             if is_direct
@@ -399,10 +378,7 @@ pub(super) const WRITTEN_DATA: Suspect = Suspect {
     take_off: |sides| {
         // Reads from the page cache use up nothing of the storage.
         let is_direct = |trial: &TrialSpec| trial.cache == CacheState::Direct;
-        if !sides.trials().into_iter().all(is_direct) {
-            return Intervention::Irrelevant;
-        }
-        sides.changed(|cell| {
+        sides.changed_if(sides.trials().into_iter().all(is_direct), |cell| {
             let trial = &mut cell.trial;
             if trial.writes() {
                 trial.read_percent = 100;

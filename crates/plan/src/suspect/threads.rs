@@ -18,10 +18,7 @@ pub(super) const CPU_BINDING: Suspect = Suspect {
     what: "threads that wait for the CPU that they are bound to",
     change: "threads free to run on any CPU",
     take_off: |sides| {
-        if sides.is_model {
-            return Intervention::Irrelevant;
-        }
-        sides.changed(|cell| {
+        sides.changed_if(!sides.is_model, |cell| {
             cell.trial.cpus = None;
             cell.trial.placement = Placement::Float;
         })
@@ -79,10 +76,8 @@ pub(super) const FILE_LOCK: Suspect = Suspect {
     counted: Some(Counted::Stage(Stage::Admission)),
     take_off: |sides| {
         let mut trials = sides.trials().into_iter();
-        if sides.is_model || !trials.any(|trial| trial.threads > 1 && trial.writes()) {
-            return Intervention::Irrelevant;
-        }
-        sides.changed(|cell| {
+        let write_together = trials.any(|trial| trial.threads > 1 && trial.writes());
+        sides.changed_if(!sides.is_model && write_together, |cell| {
             cell.trial.layout = FileLayout::Private;
             cell.trial.descriptors = Descriptors::Private;
         })
@@ -99,10 +94,9 @@ pub(super) const SHARED_DESCRIPTOR: Suspect = Suspect {
     explains: &[Compared::Cells, Compared::Quantiles],
     take_off: |sides| {
         let uses_threads = sides.trials().iter().any(|trial| trial.threads > 1);
-        match uses_threads && !sides.is_model {
-            true => sides.changed(|cell| cell.trial.descriptors = Descriptors::Private),
-            false => Intervention::Irrelevant,
-        }
+        sides.changed_if(uses_threads && !sides.is_model, |cell| {
+            cell.trial.descriptors = Descriptors::Private;
+        })
     },
     ..Suspect::USUAL
 };
@@ -121,14 +115,11 @@ pub(super) const SYSTEM_CALLS: Suspect = Suspect {
         };
         let per_byte_alike = sides.share(|trial| trial.bs) && sides.share(|trial| trial.backend);
         let counts = sides.trials().iter().any(|trial| trial.bs <= SMALL_BS);
-        if sides.is_model
-            || per_byte_alike
-            || !counts
-            || !sides.trials().into_iter().all(is_in_memory)
-        {
-            return Intervention::Irrelevant;
-        }
-        sides.changed(|cell| cell.trial.backend = Backend::Mmap)
+        let can_cause = !sides.is_model
+            && !per_byte_alike
+            && counts
+            && sides.trials().into_iter().all(is_in_memory);
+        sides.changed_if(can_cause, |cell| cell.trial.backend = Backend::Mmap)
     },
     ..Suspect::USUAL
 };
@@ -156,13 +147,10 @@ pub(super) const WAITING: Suspect = Suspect {
                 && (!trial.writes() || matches!(trial.sync, SyncPolicy::None | SyncPolicy::End))
         };
         let trials = sides.trials();
-        if !sides.share(in_flight)
-            || in_flight(trials[0]) > FEW_THREADS
-            || !trials.into_iter().all(can)
-        {
-            return Intervention::Irrelevant;
-        }
-        sides.changed(|cell| {
+        let can_cause = sides.share(in_flight)
+            && in_flight(trials[0]) <= FEW_THREADS
+            && trials.into_iter().all(can);
+        sides.changed_if(can_cause, |cell| {
             let trial = &mut cell.trial;
             let depth = WAITING_DEPTH.min((WAITING_BYTES / trial.largest_request().max(1)) as u32);
             if depth <= trial.depth {
@@ -230,10 +218,7 @@ pub(super) const BUFFER_PIECES: Suspect = Suspect {
     order: 2,
     counted: Some(Counted::DeviceIos),
     take_off: |sides| {
-        if sides.is_model {
-            return Intervention::Irrelevant;
-        }
-        sides.changed(|cell| {
+        sides.changed_if(!sides.is_model, |cell| {
             if cell.trial.cache == CacheState::Direct {
                 cell.trial.buffer_memory = BufferMemory::Contiguous;
             }
@@ -257,10 +242,7 @@ pub(super) const HUGE_PAGES: Suspect = Suspect {
         };
         let is_on = sides.machine.huge_pages.as_deref() == Some("always");
         let can_cause = is_on && sides.trials().into_iter().any(gets_them);
-        match !sides.is_model && (can_cause || sides.differ_in(SystemSetting::HugePages)) {
-            true => sides.changed_system(|system| system.set(SystemSetting::HugePages, "madvise")),
-            false => Intervention::Irrelevant,
-        }
+        sides.with_system(can_cause, SystemSetting::HugePages, "madvise")
     },
     ..Suspect::USUAL
 };
@@ -296,10 +278,7 @@ pub(super) const TLB: Suspect = Suspect {
         let copies = |trial: &TrialSpec| trial.cache != CacheState::Direct;
         let is_large = |trial: &TrialSpec| trial.bs * u64::from(trial.depth) > COVERED;
         let trials = sides.trials();
-        if sides.is_model || !trials.iter().all(|trial| copies(trial)) {
-            return Intervention::Irrelevant;
-        }
-        if !trials.iter().any(|trial| is_large(trial)) {
+        if sides.is_model || !trials.into_iter().all(copies) || !trials.into_iter().any(is_large) {
             return Intervention::Irrelevant;
         }
         // Huge pages take away page faults too: the side compared with them must have none.
