@@ -3,14 +3,18 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::slice;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::Answer;
+use iolab_plan::cells::FittedPlan;
 use iolab_record::{RunRecord, RunStatus};
 use iolab_report::findings::interpretation::Interpretation;
-use iolab_runfile::Content;
-use iolab_runner::campaign::{self, Permission, Program, Region, Site, Terms, Workspace};
+use iolab_runfile::{Content, Folder, NewFile};
+use iolab_runner::campaign::{
+    self, AskedPeaks, Made, Opened, Permission, Program, Region, Site, Terms, Workspace,
+};
 use iolab_runner::ranks::Ranks;
 use iolab_runner::{Finished, GivenTargets, Setup, Watch};
 use iolab_workload::escape_control::shell_word;
@@ -112,21 +116,43 @@ pub(crate) fn carry_out(
     title: &str,
     work: impl FnOnce(Setup<'_>, &mut Display) -> Result<Finished>,
 ) -> Outcome<EndedRun> {
-    let mut display = display(&workspace, name).titled(title);
+    let mut display = display(&workspace, name, title);
     let finished = work(workspace.setup(), &mut display);
-    let kept = display.kept_in().map(Path::to_owned);
-    drop(display);
+    let (_, kept) = display.end();
     let finished = finished.map(|finished| finished.path);
     let measured = ended(finished, kept.as_deref(), &workspace)
         .map_err(|failure| with_summary(failure, kept.as_deref(), &workspace));
     close_after(workspace, measured, kept.as_slice())
 }
 
+/// Makes the run file at its place, and measures the plan.
+///
+/// # Errors
+/// As [`carry_out`]; also a place where no run file can be made.
+pub(crate) fn measure(
+    (opened, plan): (Opened, FittedPlan),
+    place: NewFile<'_>,
+    (seed, peak): (u64, Option<&AskedPeaks>),
+    title: &str,
+) -> Outcome<EndedRun> {
+    // Opened once, so that no other folder takes its place until the file is made.
+    let folder = Folder::of(place)?;
+    let place = folder.place(place);
+    iolab_runfile::check_place(place)?;
+    let workspace = opened.prepare(seed, slice::from_ref(&plan), Made::default(), peak)?;
+    let name = plan.experiment().name.clone();
+    carry_out(workspace, &name, title, |setup, display| {
+        iolab_runner::run(plan, seed, place, setup, display)
+    })
+}
+
 /// A display for a run here, without notes about the targets that were already printed.
-pub(crate) fn display(workspace: &Workspace, name: &str) -> Display {
-    Display::new(name)
-        .in_virtual_time(workspace.is_virtual())
-        .without(&workspace.notes())
+pub(crate) fn display(workspace: &Workspace, name: &str, title: &str) -> Display {
+    let mut display = Display::new(name);
+    title.clone_into(&mut display.title);
+    display.is_virtual = workspace.is_virtual();
+    display.told = workspace.notes();
+    display
 }
 
 /// Whether the user ended the measurement and wants its results.

@@ -29,47 +29,30 @@ use iolab_workload::units::{counted, format_bytes};
 pub(crate) struct Display {
     name: String,
     /// The first line of the live view.
-    title: String,
+    pub(crate) title: String,
     screen: Option<Screen>,
     is_coloured: bool,
-    is_virtual: bool,
-    shared: SharedBudget,
+    pub(crate) is_virtual: bool,
+    /// Start of the first experiment of a study.
+    pub(crate) began: Instant,
+    /// Time limit of all experiments of a study, if others follow.
+    pub(crate) total: Option<Duration>,
+    /// Whether trials leave data in caches that is written out, in this experiment of a study or a later one.
+    pub(crate) study_leaves_writes: bool,
+    /// Time used by earlier experiments, by the clock of budgets.
+    pub(crate) spent: Duration,
+    /// Results of earlier experiments.
+    pub(crate) done: Vec<String>,
     /// The current experiment, once it has started.
     experiment: String,
     factors: Vec<String>,
     progress: Progress,
     /// Whether trials leave data in caches that is written out between them.
     leaves_writes: bool,
-    told: Vec<String>,
+    /// Notes that the user has seen.
+    pub(crate) told: Vec<String>,
+    /// The run file, once it exists.
     run_file: Option<PathBuf>,
-}
-
-/// State that an experiment shares with others of the same study.
-#[derive(Debug, Clone)]
-pub(crate) struct SharedBudget {
-    /// Start of the first experiment.
-    pub(crate) began: Instant,
-    /// Time limit of all of them, if others follow.
-    pub(crate) total: Option<Duration>,
-    /// Whether trials leave data in caches that is written out, in this experiment or a later one.
-    pub(crate) leaves_writes: bool,
-    /// Time used by earlier ones, by the clock of budgets.
-    pub(crate) spent: Duration,
-    /// Results of earlier ones.
-    pub(crate) done: Vec<String>,
-}
-
-impl SharedBudget {
-    /// The state of a single experiment.
-    fn alone() -> Self {
-        Self {
-            began: Instant::now(),
-            total: None,
-            leaves_writes: false,
-            spent: Duration::ZERO,
-            done: Vec::new(),
-        }
-    }
 }
 
 impl Display {
@@ -81,7 +64,11 @@ impl Display {
             screen: (output::log() == Log::Live).then(Screen::open).flatten(),
             is_coloured: output::colours_of_stderr(),
             is_virtual: false,
-            shared: SharedBudget::alone(),
+            began: Instant::now(),
+            total: None,
+            study_leaves_writes: false,
+            spent: Duration::ZERO,
+            done: Vec::new(),
             experiment: String::new(),
             factors: Vec::new(),
             progress: Progress {
@@ -96,55 +83,26 @@ impl Display {
         }
     }
 
-    /// Sets the title.
-    pub(crate) fn titled(mut self, title: &str) -> Self {
-        title.clone_into(&mut self.title);
-        self
-    }
-
-    /// Sets whether time is virtual.
-    pub(crate) fn in_virtual_time(mut self, is_virtual: bool) -> Self {
-        self.is_virtual = is_virtual;
-        self
-    }
-
-    /// Shows the time left of the budget of several experiments.
-    pub(crate) fn among(mut self, shared: SharedBudget) -> Self {
-        self.shared = shared;
-        self
-    }
-
-    /// Suppresses notes that the user has seen.
-    pub(crate) fn without(mut self, told: &[String]) -> Self {
-        self.told.extend_from_slice(told);
-        self
-    }
-
-    /// Ends the display; returns the notes shown so far.
-    pub(crate) fn end(mut self) -> Vec<String> {
-        std::mem::take(&mut self.told)
-    }
-
-    /// The run file, once it exists.
-    pub(crate) fn kept_in(&self) -> Option<&Path> {
-        self.run_file.as_deref()
+    /// Ends the display; returns the notes that the user has seen, and the run file if it exists.
+    pub(crate) fn end(self) -> (Vec<String>, Option<PathBuf>) {
+        (self.told, self.run_file)
     }
 
     /// The elapsed and the total time.
     fn time(&self) -> RunTime {
         let elapsed = match self.is_virtual {
-            true => self.shared.spent + self.progress.spent,
-            false => self.shared.began.elapsed(),
+            true => self.spent + self.progress.spent,
+            false => self.began.elapsed(),
         };
         let own = elapsed + self.progress.left;
         RunTime {
             elapsed,
             // Later experiments get the rest of the budget.
-            total: self.shared.total.map_or(own, |budget| own.max(budget)),
-            is_bound: self.shared.total.is_none()
+            total: self.total.map_or(own, |budget| own.max(budget)),
+            is_bound: self.total.is_none()
                 && self.progress.basis == Basis::AtMost
                 && !self.leaves_writes,
-            may_exceed: self.leaves_writes || self.shared.leaves_writes,
+            may_exceed: self.leaves_writes || self.study_leaves_writes,
             is_virtual: self.is_virtual,
         }
     }
@@ -265,7 +223,7 @@ impl Observer for Display {
             time,
             experiment: self.name.clone(),
             run: snapshot(),
-            done: self.shared.done.clone(),
+            done: self.done.clone(),
         };
         let is_coloured = self.is_coloured;
         screen.offer(move |Size { width, height }| {

@@ -179,13 +179,14 @@ fn measure(
         let Some((name, run)) = begun.pop_front() else {
             break;
         };
-        let shown = display(workspace, &name).without(&told);
-        let mut display = shown.titled(title);
+        let mut display = display(workspace, &name, title);
+        display.told.append(&mut told);
         let finished = run.carry_out(&mut display).map_err(Failure::from);
-        if let Some(path) = display.kept_in() {
-            path.clone_into(&mut files[number]);
+        let (shown, path) = display.end();
+        told = shown;
+        if let Some(path) = path {
+            files[number] = path;
         }
-        told.extend(display.end());
         if let Err(failure) = finished {
             let failure = match workspace.is_virtual() {
                 true => failure,

@@ -7,12 +7,12 @@ use std::slice;
 
 use iolab_fio::job::JobFile;
 use iolab_plan::carry_over::depends_on_order;
-use iolab_plan::cells::{FittedPlan, Plan};
+use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_report::findings::interpretation::Interpretation;
-use iolab_runfile::{Folder, NewFile};
+use iolab_runfile::NewFile;
 use iolab_runner::GivenTargets;
-use iolab_runner::campaign::{AskedPeaks, Made, Opened, Site, Terms, open_all};
+use iolab_runner::campaign::{AskedPeaks, Site, Terms, open_all};
 use iolab_runner::import::Import as Imported;
 use iolab_runner::ranks::Ranks;
 use iolab_workload::escape_control::shell_words;
@@ -22,7 +22,7 @@ use iolab_workload::{Error, Result};
 
 use crate::arguments::{Import, Run};
 use crate::builtin_names::{Builtin, check_no_target};
-use crate::campaign::{EndedRun, PROGRAM, carry_out, concluded, sites};
+use crate::campaign::{PROGRAM, concluded, measure, sites};
 use crate::dry_run::{self, Part};
 use crate::experiment_options::{Asked, Definition, budget_of_targets};
 use iolab_command::failure::Outcome;
@@ -97,7 +97,15 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         plans.next().map(|plan| (opened, plan))
     });
     for (opened, plan) in each {
-        match measure(options, opened, plan, (seed, peak.as_ref()), &given) {
+        let name = plan.experiment().name.clone();
+        let place = place_of(options.output.as_deref(), &name);
+        let title = format!("iolab run {name} {}", shell_words(&given));
+        match measure(
+            (opened, plan),
+            place,
+            (seed, peak.as_ref()),
+            title.trim_end(),
+        ) {
             Ok((path, by_user)) => {
                 kept.push(path);
                 interrupt = by_user;
@@ -181,27 +189,6 @@ fn plan(
         );
     }
     Ok(plan)
-}
-
-/// Fills, measures and closes; returns the place of the run file then.
-fn measure(
-    options: &Run,
-    opened: Opened,
-    plan: FittedPlan,
-    (seed, peak): (u64, Option<&AskedPeaks>),
-    given: &[PathBuf],
-) -> Outcome<EndedRun> {
-    let name = plan.experiment().name.clone();
-    let place = place_of(options.output.as_deref(), &name);
-    // Opened once, so that no other folder takes its place until the file is made.
-    let folder = Folder::of(place)?;
-    let place = folder.place(place);
-    iolab_runfile::check_place(place)?;
-    let workspace = opened.prepare(seed, slice::from_ref(&plan), Made::default(), peak)?;
-    let title = format!("iolab run {name} {}", shell_words(given));
-    carry_out(workspace, &name, title.trim_end(), |setup, display| {
-        iolab_runner::run(plan, seed, place, setup, display)
-    })
 }
 
 /// The experiment and the targets that are given; a job file of fio may name both.

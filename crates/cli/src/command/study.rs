@@ -29,7 +29,6 @@ use crate::command::input;
 use crate::command::study_causes::Explains;
 use crate::dry_run::{self, Part};
 use crate::experiment_options::{Asked, Definition, budget_of_targets};
-use crate::progress::SharedBudget;
 use iolab_command::escape_output::harmless;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results, note, note_once};
@@ -453,23 +452,21 @@ fn measure(
             .inputs
             .iter()
             .map(|input| live::result(input.run.analysis()));
-        let shared = SharedBudget {
-            began,
-            total: (i + 1 < count).then_some(budget),
-            leaves_writes: leaves_writes[i..].contains(&true),
-            spent,
-            done: results.collect(),
-        };
-        let shown = display(workspace, &name).without(&studied.told);
-        let mut display = shown.titled(title).among(shared);
+        let mut display = display(workspace, &name, title);
+        display.began = began;
+        display.total = (i + 1 < count).then_some(budget);
+        display.study_leaves_writes = leaves_writes[i..].contains(&true);
+        display.spent = spent;
+        display.done = results.collect();
+        display.told.append(&mut studied.told);
         let own_seed = seed.wrapping_add(i as u64);
         let finished = iolab_runner::run(plan, own_seed, file, workspace.setup(), &mut display);
-        let kept = display.kept_in().map(Path::to_owned);
+        // Statements about the whole study are shown once.
+        let (told, kept) = display.end();
+        studied.told = told;
         if let Ok(finished) = &finished {
             spent += finished.spent;
         }
-        // Statements about the whole study are shown once.
-        studied.told.extend(display.end());
         let (path, interrupt) = match ended(
             finished.map(|finished| finished.path),
             kept.as_deref(),

@@ -16,7 +16,8 @@ use iolab_runner::campaign::StopFlags;
 use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 
-use crate::command::why::{Explanation, announce, measure};
+use crate::campaign::measure;
+use crate::command::why::{Explanation, announce};
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results};
 use iolab_command::run_files::read_run;
@@ -139,7 +140,7 @@ impl Explains {
         let place = folder.file(INQUIRY);
         let title = "iolab study --explain";
         let opened = site.open_one(plan)?;
-        let (path, ended) = measure(opened, place, seed, title)?;
+        let (path, ended) = measure(opened, place, (seed, None), title)?;
         let run = read_run(&path)?;
         Ok(Ok((Input::new(path, run), ended)))
     }

@@ -4,7 +4,6 @@ use std::cell::OnceCell;
 use std::io::Write;
 use std::path::Path;
 use std::rc::Rc;
-use std::slice;
 use std::time::Duration;
 
 use iolab_analysis::analysed_run::AnalysedRun;
@@ -16,7 +15,6 @@ use iolab_analysis::claim::{
 };
 use iolab_engine::placement;
 use iolab_host::pseudo_files::chosen as in_force;
-use iolab_plan::cells::FittedPlan;
 use iolab_plan::experiment::{self, Change, Experiment, INQUIRY, Inquiry};
 use iolab_plan::precondition::Precondition;
 use iolab_plan::suspect::{Leftover, MachineState, Sides};
@@ -27,16 +25,15 @@ use iolab_report::causes;
 use iolab_report::causes::unpaired as in_words;
 use iolab_report::layout::paragraph;
 use iolab_report::overview::Input;
-use iolab_runfile::{Folder, NewFile};
 use iolab_runner::Disk;
-use iolab_runner::campaign::{Made, Opened, Permission, Region, Site, StopFlags, Terms};
+use iolab_runner::campaign::{Permission, Region, Site, StopFlags, Terms};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::escape_control::shell_word;
 use iolab_workload::response::Response;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Why;
-use crate::campaign::{EndedRun, PROGRAM, carry_out};
+use crate::campaign::{PROGRAM, measure};
 use crate::command::run::{check_output, place_of};
 use crate::dry_run::{self, Part};
 use crate::experiment_options::new_seed;
@@ -102,7 +99,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let place = place_of(options.output.as_deref(), INQUIRY);
     let seed = options.seed.unwrap_or_else(new_seed);
     let title = format!("iolab why {}", options.file.display());
-    let (path, interrupt) = measure((opened, plan), place, seed, &title)?;
+    let (path, interrupt) = measure((opened, plan), place, (seed, None), &title)?;
     let input = Input::new(path.clone(), read_run(&path)?);
     let claims = claims(&[input.run.analysis()]);
     let mut to = Results::default();
@@ -140,22 +137,6 @@ pub(super) fn announce(site: &Site, inquiry: &Inquiry) {
             escape_control(&targets.join(", "))
         ));
     }
-}
-
-/// Measures the variants.
-pub(super) fn measure(
-    (opened, plan): (Opened, FittedPlan),
-    place: NewFile<'_>,
-    seed: u64,
-    title: &str,
-) -> Outcome<EndedRun> {
-    let folder = Folder::of(place)?;
-    let place = folder.place(place);
-    iolab_runfile::check_place(place)?;
-    let workspace = opened.prepare(seed, slice::from_ref(&plan), Made::default(), None)?;
-    carry_out(workspace, INQUIRY, title, |setup, display| {
-        iolab_runner::run(plan, seed, place, setup, display)
-    })
 }
 
 /// Prints a paragraph.
