@@ -26,19 +26,24 @@ pub(super) struct Record {
     pub(super) now: Duration,
     /// Alignment of direct requests, bytes.
     pub(super) alignment: u64,
-    trials: Vec<Trial>,
+    /// All trials, in the order of time.
+    pub(super) trials: Vec<Trial>,
     /// Cell and block of the trials that succeeded.
     done: HashSet<(usize, u32)>,
     /// The last block of the successful trials.
-    last_block: Option<u32>,
+    pub(super) last_block: Option<u32>,
     /// Cells that get no further trial.
-    closed: HashSet<usize>,
+    pub(super) closed: HashSet<usize>,
     /// Earlier sessions.
     sessions_before: u64,
-    costs: Costs,
-    spent: Duration,
-    probed: Duration,
-    last: Option<Last>,
+    /// The times that the next trials are expected to take.
+    pub(super) costs: Costs,
+    /// All time that counts against the budget.
+    pub(super) spent: Duration,
+    /// Time of this session that counts against the budget, and that no trial took.
+    pub(super) probed: Duration,
+    /// The trial that was just made, if it succeeded; `None` before the next one, which needs its memory.
+    pub(super) last: Option<Last>,
 }
 
 /// A trial of the run.
@@ -152,16 +157,6 @@ impl Record {
         ShownLatency::of(cells, group.unwrap_or(0))
     }
 
-    /// Keeps the last trial; `None` frees its memory before the next one.
-    pub(super) fn set_last(&mut self, last: Option<Last>) {
-        self.last = last;
-    }
-
-    /// The trial that was just made, if it succeeded.
-    pub(super) fn last(&self) -> Option<&Last> {
-        self.last.as_ref()
-    }
-
     /// The end of the repetition of trials; for rounds, of the round in which a cell is measured next.
     pub(super) fn goal(&self, now: usize) -> RepetitionGoal {
         let experiment = self.plan.experiment();
@@ -203,11 +198,6 @@ impl Record {
             .collect()
     }
 
-    /// All trials, in the order of time.
-    pub(super) fn trials(&self) -> &[Trial] {
-        &self.trials
-    }
-
     /// Trials that succeeded, in all sessions.
     pub(super) fn trials_done(&self) -> u64 {
         self.done.len() as u64
@@ -220,32 +210,12 @@ impl Record {
 
     /// Whether the trial of a cell in a block has succeeded, or will never be made.
     pub(super) fn has(&self, cell: usize, block: u32) -> bool {
-        self.is_closed(cell) || self.done.contains(&(cell, block))
-    }
-
-    /// The last block that has a trial which succeeded.
-    pub(super) fn last_block(&self) -> Option<u32> {
-        self.last_block
+        self.closed.contains(&cell) || self.done.contains(&(cell, block))
     }
 
     /// Whether a cell has any trial.
     pub(super) fn has_any(&self, cell: usize) -> bool {
         self.done.iter().any(|(with, ..)| *with == cell)
-    }
-
-    /// Gives a cell no further trial.
-    pub(super) fn close(&mut self, cell: usize) {
-        self.closed.insert(cell);
-    }
-
-    /// Whether a cell gets no further trial.
-    pub(super) fn is_closed(&self, cell: usize) -> bool {
-        self.closed.contains(&cell)
-    }
-
-    /// The cells that get no further trial.
-    pub(super) fn closed(&self) -> impl Iterator<Item = usize> {
-        self.closed.iter().copied()
     }
 
     /// Whether the writes that the design allows pay for a trial of a cell, whose target a session fills with `filled` bytes. A trial
@@ -271,21 +241,6 @@ impl Record {
     pub(super) fn probe(&mut self, took: Duration) {
         self.probed += took;
         self.spent += took;
-    }
-
-    /// Time of this session that counts against the budget, and that no trial took.
-    pub(super) fn probed(&self) -> Duration {
-        self.probed
-    }
-
-    /// All time that counts against the budget.
-    pub(super) fn spent(&self) -> Duration {
-        self.spent
-    }
-
-    /// Expected time of the next trial of a cell.
-    pub(super) fn cost(&self, cell: usize) -> Duration {
-        self.costs.of(cell)
     }
 
     /// The stored record of the run file.

@@ -155,7 +155,7 @@ impl<'a> Session<'a> {
         let finished = Finished {
             path: self.file.path().to_owned(),
             trials: self.trials,
-            spent: self.record.spent(),
+            spent: self.record.spent,
         };
         let (answer, trouble) = match kept.and_then(|()| self.answer(status)) {
             Ok(answer) => (answer, Ok(())),
@@ -183,7 +183,8 @@ impl<'a> Session<'a> {
 
     /// Notes that the user has ended the repetition of each cell that gets further trials.
     fn close_by_user(&mut self) -> Result<()> {
-        let mut open = (0..self.record.plan.cells().len()).filter(|id| !self.record.is_closed(*id));
+        let mut open =
+            (0..self.record.plan.cells().len()).filter(|id| !self.record.closed.contains(id));
         open.try_for_each(|id| self.file.set_ended_by(id as i64, Some(EndedBy::User)))
     }
 
@@ -293,7 +294,7 @@ impl<'a> Session<'a> {
         };
         self.progress = Progress {
             trials_done: self.record.trials_done(),
-            spent: self.record.spent(),
+            spent: self.record.spent,
             left,
             basis: outlook.basis,
         };
@@ -316,7 +317,7 @@ impl<'a> Session<'a> {
 
     /// Tells the user of the last trial.
     fn tell_trial(&mut self) {
-        let Some(trial) = self.record.trials().last() else {
+        let Some(trial) = self.record.trials.last() else {
             return;
         };
         self.observer.trial_done(&TrialDone {
@@ -349,7 +350,7 @@ impl<'a> Session<'a> {
             self.observer
                 .note(&format!("{tool} cannot measure {which}: {why}"));
             for id in cells {
-                self.record.close(id);
+                self.record.closed.insert(id);
                 self.keep(EventKind::Gap, Some(id), &why)?;
             }
         }
@@ -380,14 +381,14 @@ impl<'a> Session<'a> {
         let name = self.record.plan.describe(&self.record.plan.cells()[id]);
         self.observer
             .note(&format!("{name} gets no further trial: {why}"));
-        self.record.close(id);
+        self.record.closed.insert(id);
         self.keep(EventKind::Gap, Some(id), &why.to_string())?;
         let others = |id: &usize| {
-            self.record.plan.cells()[*id].spec.tool == tool && !self.record.is_closed(*id)
+            self.record.plan.cells()[*id].spec.tool == tool && !self.record.closed.contains(id)
         };
         let others: Vec<usize> = (0..self.record.plan.cells().len()).filter(others).collect();
         for other in others.into_iter().filter(|_| hung) {
-            self.record.close(other);
+            self.record.closed.insert(other);
             let message = format!("it hung at {name}");
             self.keep(EventKind::Gap, Some(other), &message)?;
         }
@@ -401,7 +402,7 @@ impl<'a> Session<'a> {
     fn check_tools(&self) -> Result<()> {
         let cells = self.record.plan.cells();
         let worked = |tool: Tool| {
-            let mut trials = self.record.trials().iter().filter(|trial| trial.ok);
+            let mut trials = self.record.trials.iter().filter(|trial| trial.ok);
             trials.any(|trial| cells[trial.place.cell].spec.tool == tool)
         };
         let never = self.failed_tools.iter().find(|(tool, _)| !worked(*tool));

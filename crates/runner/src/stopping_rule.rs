@@ -65,7 +65,7 @@ impl Repetition {
     pub(super) fn from(self, first_block: u32, record: &Record) -> Self {
         Self {
             first_block,
-            probed: record.probed(),
+            probed: record.probed,
             must_be_paid: record.plan.experiment().inquiry.is_some(),
             ..self
         }
@@ -75,7 +75,7 @@ impl Repetition {
     pub(super) fn follow(&mut self, record: &Record) {
         let cells = record.plan.cells().len();
         self.values.resize(cells, Some(Vec::new()));
-        record.closed().for_each(|cell| self.close(cell));
+        record.closed.iter().for_each(|cell| self.close(*cell));
         // The group that the response is of may not run in some cells.
         let group = record.plan.experiment().response_group.as_deref();
         let all = record.plan.cells().iter().enumerate();
@@ -86,16 +86,16 @@ impl Repetition {
             |spec: &CellSpec| is_latency && !spec.has_groups() && !timed.is_asked(&spec.trial);
         let silent = all.filter(|(_, cell)| !cell.spec.runs_group(group) || lacks(&cell.spec));
         silent.for_each(|(cell, _)| self.close(cell));
-        let (new, first) = (&record.trials()[self.taken..], self.first_block);
+        let (new, first) = (&record.trials[self.taken..], self.first_block);
         for trial in new.iter().filter(|trial| trial.place.block >= first) {
             self.spend(trial.wall);
             if trial.is_measured {
                 self.measured(trial.place.cell, trial.value.unwrap_or(0.0));
             }
         }
-        self.taken = record.trials().len();
-        self.spend(record.probed().saturating_sub(self.probed));
-        self.probed = record.probed();
+        self.taken = record.trials.len();
+        self.spend(record.probed.saturating_sub(self.probed));
+        self.probed = record.probed;
     }
 
     /// Adds a measured trial's response; not for warm-ups.

@@ -93,7 +93,7 @@ pub(super) fn of(record: &Record) -> Box<dyn Strategy> {
 /// Reason for the end of the repetition of a cell when the blocks ended with `ended`; `None` for a cell that was given up.
 fn ending(record: &Record, repetition: &Repetition, ended: Ended, cell: usize) -> Option<Finding> {
     let ended_by = || Finding::Ended(cell, repetition.ended_by(cell, ended));
-    (!record.is_closed(cell)).then(ended_by)
+    (!record.closed.contains(&cell)).then(ended_by)
 }
 
 /// Visits every cell in each block, in random order.
@@ -148,7 +148,7 @@ impl Blocks {
     fn begin_block(&mut self, record: &Record) -> Option<Step> {
         let (block, is_first) = (self.next, self.next == self.first);
         let mut order = block_order(record.seed, block, record.plan.cells().len());
-        order.retain(|cell| !record.is_closed(*cell));
+        order.retain(|cell| !record.closed.contains(cell));
         let order: VecDeque<VisitPosition> = order
             .into_iter()
             .zip(0..)
@@ -205,7 +205,7 @@ impl Strategy for Blocks {
 
     fn outlook(&mut self, record: &Record) -> Outlook {
         self.repetition.follow(record);
-        let last = record.last_block().filter(|last| *last >= self.begin);
+        let last = record.last_block.filter(|last| *last >= self.begin);
         let block = last.unwrap_or(self.begin);
         let is_warmup = block == self.first;
         let mut now = UnderWay {
@@ -214,8 +214,8 @@ impl Strategy for Blocks {
             block: Duration::ZERO,
         };
         let mut in_block = 0;
-        for cell in (0..record.plan.cells().len()).filter(|cell| !record.is_closed(*cell)) {
-            let cost = record.cost(cell);
+        for cell in (0..record.plan.cells().len()).filter(|cell| !record.closed.contains(cell)) {
+            let cost = record.costs.of(cell);
             now.block += cost;
             if !record.has(cell, block) {
                 now.rest += cost;
@@ -312,7 +312,7 @@ impl FinerSizes {
             levels.len(),
             levels.join(", ")
         );
-        let first_block = record.last_block().map_or(0, |last| last + 1);
+        let first_block = record.last_block.map_or(0, |last| last + 1);
         match record.plan.finer(first_block, levels) {
             Ok(addition) => {
                 self.steps.push_back(tell(EventKind::Choice, message));
@@ -352,7 +352,7 @@ impl Strategy for FinerSizes {
         }
         // Finer sizes take about as long as everything before them.
         Outlook {
-            time: record.spent() + outlook.time.saturating_mul(2),
+            time: record.spent + outlook.time.saturating_mul(2),
             ..outlook
         }
     }
@@ -364,7 +364,7 @@ fn exploration_left_out(record: &Record) -> Option<Step> {
     let refined = record.plan.experiment().refined.as_ref()?;
     let first = Some(refined.block).filter(|first| *first > 0)?;
     let before = |trial: &&Trial| trial.ok && trial.place.block < first;
-    let before = record.trials().iter().filter(before).count();
+    let before = record.trials.iter().filter(before).count();
     let message = format!(
         "the {before} trials before block {first} chose the finer sizes, and are in no summary"
     );

@@ -46,11 +46,11 @@ impl Session<'_> {
         stop: Stop<'_>,
     ) -> Result<bool> {
         self.follow()?;
-        self.record.set_last(None);
+        self.record.last = None;
         let cell = place.cell;
         let filled = executor.filled(&self.record.plan.cells()[cell].spec);
         if !self.record.pays_writes(cell, filled) {
-            self.record.close(cell);
+            self.record.closed.insert(cell);
             self.file.set_ended_by(cell as i64, Some(EndedBy::Writes))?;
             return Ok(false);
         }
@@ -68,10 +68,10 @@ impl Session<'_> {
             return self.fail(&made, failure, kept).map(|()| false);
         }
         kept?;
-        self.record.set_last(Some(Last {
+        self.record.last = Some(Last {
             sample: samples.whole,
             outcome: made.outcome,
-        }));
+        });
         Ok(true)
     }
 

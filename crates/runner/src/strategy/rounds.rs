@@ -52,16 +52,16 @@ impl Rounds {
     /// Starts with the first round that is not complete.
     pub(super) fn new(steady: SteadyRounds, record: &Record) -> Self {
         let cells: Vec<&CellSpec> = record.plan.cells().iter().map(|cell| &cell.spec).collect();
-        let made = record.last_block().unwrap_or(FIRST);
+        let made = record.last_block.unwrap_or(FIRST);
         let is_open = |round: &u32| !Self::visits(record, *round).is_empty();
         let next = (FIRST..=made).find(is_open).unwrap_or(made + 1);
-        let begun = record.trials().iter();
+        let begun = record.trials.iter();
         let begun = begun.filter(|trial| trial.ok && trial.place.block == next);
         Self {
             steady,
             tracked: record.plan.experiment().tracked(cells),
             judged_from: next + u32::from(begun.count() > 0),
-            earlier: record.trials().len(),
+            earlier: record.trials.len(),
             next,
             order: VecDeque::new(),
             has_begun: false,
@@ -72,7 +72,7 @@ impl Rounds {
     /// The visits of a round that are still to be made.
     fn visits(record: &Record, round: u32) -> VecDeque<VisitPosition> {
         let cells = 0..record.plan.cells().len();
-        let open = cells.filter(|cell| !record.is_closed(*cell));
+        let open = cells.filter(|cell| !record.closed.contains(cell));
         let place = |(position, cell): (usize, usize)| VisitPosition {
             cell,
             block: round,
@@ -85,13 +85,16 @@ impl Rounds {
 
     /// Steadiness of the last rounds in each tracked cell that is open; `None` for a cell with too few rounds.
     fn steadiness(&self, record: &Record) -> Vec<Option<Steadiness>> {
-        let open = self.tracked.iter().filter(|cell| !record.is_closed(**cell));
+        let open = self
+            .tracked
+            .iter()
+            .filter(|cell| !record.closed.contains(*cell));
         let of_cell = |cell: &usize| {
             let own = |trial: &&Trial| {
                 let place = trial.place;
                 trial.is_measured && place.cell == *cell && place.block >= self.judged_from
             };
-            let rounds = record.trials().iter().filter(own);
+            let rounds = record.trials.iter().filter(own);
             let rounds: Option<Vec<f64>> = rounds.map(|trial| trial.value).collect();
             steady_state(&rounds?, limits(&self.steady))
         };
@@ -109,7 +112,7 @@ impl Rounds {
             let (_, widest) = of.entry(spec.target.as_ref()).or_default();
             *widest = region.max(*widest);
         }
-        let made = record.trials()[self.earlier..].iter();
+        let made = record.trials[self.earlier..].iter();
         for trial in made.filter(|trial| trial.place.block < before) {
             let target = cells[trial.place.cell].spec.target.as_ref();
             if let Some((written, _)) = of.get_mut(&target) {
@@ -156,7 +159,7 @@ impl Rounds {
             Some(EndedBy::Fills)
         } else if rounds >= self.steady.rounds {
             Some(EndedBy::TrialsMax)
-        } else if self.has_begun && record.spent() >= record.plan.experiment().design.budget {
+        } else if self.has_begun && record.spent >= record.plan.experiment().design.budget {
             Some(EndedBy::Budget)
         } else {
             None
@@ -194,7 +197,7 @@ impl Rounds {
             _ => EventKind::Warning,
         };
         let open = 0..record.plan.cells().len();
-        let open = open.filter(|cell| !record.is_closed(*cell));
+        let open = open.filter(|cell| !record.closed.contains(cell));
         let ended = open.map(|cell| Finding::Ended(cell, ended_by));
         let found = [Finding::LeftOutBefore(first), Finding::Told(kind, message)];
         Step::Keep(found.into_iter().chain(ended).collect())
@@ -212,7 +215,7 @@ impl Strategy for Rounds {
                     return Ok(Step::Visit(place));
                 }
             }
-            let open = record.plan.cells().len() - record.closed().count();
+            let open = record.plan.cells().len() - record.closed.len();
             if open == 0 {
                 self.is_over = true;
                 continue;
@@ -238,13 +241,13 @@ impl Strategy for Rounds {
 
     fn outlook(&mut self, record: &Record) -> Outlook {
         let cells = 0..record.plan.cells().len();
-        let open: Vec<usize> = cells.filter(|cell| !record.is_closed(*cell)).collect();
-        let round: Duration = open.iter().map(|cell| record.cost(*cell)).sum();
+        let open: Vec<usize> = cells.filter(|cell| !record.closed.contains(cell)).collect();
+        let round: Duration = open.iter().map(|cell| record.costs.of(*cell)).sum();
         let round = match round.is_zero() {
             true => record.plan.block_at_most(&overhead),
             false => round,
         };
-        let current = self.order.iter().map(|place| record.cost(place.cell));
+        let current = self.order.iter().map(|place| record.costs.of(place.cell));
         let current: Duration = current.sum();
         let done = self.next - FIRST;
         let left = self.steady.rounds.saturating_sub(done);
@@ -252,7 +255,7 @@ impl Strategy for Rounds {
         let budget = record.plan.experiment().design.budget;
         let all = current + (round + settle).saturating_mul(left);
         // A round that begins within the budget is completed.
-        let paid = budget.saturating_sub(record.spent()) + round;
+        let paid = budget.saturating_sub(record.spent) + round;
         Outlook {
             time: all.min(paid),
             basis: Basis::AtMost,
@@ -384,7 +387,7 @@ impl RateSearch {
 impl Found {
     /// Updates the search with the trial at this rate.
     fn learn(&mut self, next: Next, record: &Record) {
-        let Some(last) = record.last() else {
+        let Some(last) = &record.last else {
             return;
         };
         let times = sample::histograms(&last.outcome).into_iter();
