@@ -114,35 +114,35 @@ fn fields<const N: usize>(text: &str) -> Option<[&str; N]> {
     parts.next().is_none().then_some(all)
 }
 
-/// `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, times as FILETIME. The device is named by its host and number.
-fn msr(text: &str) -> Option<Option<Line<'_>>> {
-    let [stamp, _, _, kind, offset, bytes, took] = fields(text)?;
-    let (_, rest) = text.split_once(',')?;
-    let (end, _) = rest.match_indices(',').nth(1)?;
-    Some(Some(Line {
-        device: &rest[..end],
-        stamp: decimal(stamp)?,
-        writes: writes(kind)?,
-        offset: offset.parse().ok()?,
-        bytes: bytes.parse().ok()?,
-        took: Taken::Time(decimal(took)?),
-    }))
-}
-
-/// `device_id,opcode,offset,length,timestamp`.
-fn alibaba(text: &str) -> Option<Option<Line<'_>>> {
-    let [device, kind, offset, bytes, stamp] = fields(text)?;
-    if device == "device_id" {
-        return Some(None);
-    }
+/// A request to a device, from the fields of its stamp, its type, its offset and its size.
+fn request<'a>(device: &'a str, fields: [&str; 4], took: Taken) -> Option<Option<Line<'a>>> {
+    let [stamp, kind, offset, bytes] = fields;
     Some(Some(Line {
         device,
         stamp: decimal(stamp)?,
         writes: writes(kind)?,
         offset: offset.parse().ok()?,
         bytes: bytes.parse().ok()?,
-        took: Taken::Unknown,
+        took,
     }))
+}
+
+/// `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, times as FILETIME. The device is named by its host and number.
+fn msr(text: &str) -> Option<Option<Line<'_>>> {
+    let [stamp, _, _, kind, offset, bytes, took] = fields(text)?;
+    let (_, rest) = text.split_once(',')?;
+    let (end, _) = rest.match_indices(',').nth(1)?;
+    let took = Taken::Time(decimal(took)?);
+    request(&rest[..end], [stamp, kind, offset, bytes], took)
+}
+
+/// `device_id,opcode,offset,length,timestamp`.
+fn alibaba(text: &str) -> Option<Option<Line<'_>>> {
+    let [device, kind, offset, bytes, stamp] = fields(text)?;
+    match device {
+        "device_id" => Some(None),
+        _ => request(device, [stamp, kind, offset, bytes], Taken::Unknown),
+    }
 }
 
 /// `Timestamp,Response,IOType,LUN,Offset,Size`. A request without a type, or without an answer, is one that the trace left out.
@@ -151,17 +151,11 @@ fn systor(text: &str) -> Option<Option<Line<'_>>> {
     if stamp == "Timestamp" || kind.is_empty() {
         return Some(None);
     }
-    Some(Some(Line {
-        device,
-        stamp: decimal(stamp)?,
-        writes: writes(kind)?,
-        offset: offset.parse().ok()?,
-        bytes: bytes.parse().ok()?,
-        took: match response {
-            "" => Taken::Unknown,
-            time => Taken::Time(decimal(time)?),
-        },
-    }))
+    let took = match response {
+        "" => Taken::Unknown,
+        time => Taken::Time(decimal(time)?),
+    };
+    request(device, [stamp, kind, offset, bytes], took)
 }
 
 /// The parser for these lines: of a format that is stated, or else of the first that reads a line.
