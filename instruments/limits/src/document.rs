@@ -18,18 +18,8 @@ pub(crate) struct LimitRow {
     target: String,
     /// The format that has the limit: `iocost` or `seastar`.
     format: &'static str,
-    /// Name of the limit in that format.
-    name: &'static str,
-    /// Median over the trials, in `unit`.
-    value: u64,
-    /// Low end of its 95 % interval.
-    low: u64,
-    /// High end of its 95 % interval.
-    high: u64,
-    /// `bytes/s` or `requests/s`.
-    unit: &'static str,
-    /// Why the storage may reach more; `null` if the storage was the limit.
-    lower_bound: Option<&'static str>,
+    #[serde(flatten)]
+    limit: Limit,
 }
 
 /// The limits of all targets, of each format of which a point was measured.
@@ -57,8 +47,11 @@ pub(crate) fn rows(runs: &[AnalysedRun]) -> Result<Judged> {
             let measured = Measured::of(runs, &storage, points, experiment)?;
             is_open |= !measured.reasons.is_empty();
             notes.extend(measured.notes(&storage.name));
-            let own = measured.limits.iter();
-            rows.extend(own.map(|limit| row(&storage.name, format, limit)));
+            rows.extend(measured.limits.into_iter().map(|limit| LimitRow {
+                target: storage.name.clone(),
+                format,
+                limit,
+            }));
         }
     }
     if rows.is_empty() && !is_open {
@@ -71,21 +64,4 @@ pub(crate) fn rows(runs: &[AnalysedRun]) -> Result<Judged> {
         text: (!is_open).then(|| text + "\n"),
         notes,
     })
-}
-
-fn row(target: &str, format: &'static str, limit: &Limit) -> LimitRow {
-    LimitRow {
-        target: target.to_owned(),
-        format,
-        name: limit.name,
-        value: limit.value,
-        low: limit.low,
-        high: limit.high,
-        unit: if limit.is_rate {
-            "bytes/s"
-        } else {
-            "requests/s"
-        },
-        lower_bound: limit.lower_bound,
-    }
 }

@@ -10,6 +10,8 @@ use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec, WorkloadCode};
 use iolab_workload::units::format_size;
 use iolab_workload::units::significant;
 use iolab_workload::{Error, Result};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::storage::{PlacedCell, Storage};
 
@@ -30,18 +32,23 @@ pub(crate) struct Point {
     pub(crate) threads: u32,
 }
 
+/// Unit of the limits that are rates.
+const RATE: &str = "bytes/s";
+
 /// A limit: the median over the trials of a cell, and its 95 % interval.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Limit {
+    /// Name of the limit in that format.
     pub(crate) name: &'static str,
-    pub(crate) is_rate: bool,
-    /// The median, per second.
+    /// Median over the trials, in `unit`.
     pub(crate) value: u64,
-    /// Low end of the interval.
+    /// Low end of its 95 % interval.
     pub(crate) low: u64,
-    /// High end of the interval.
+    /// High end of its 95 % interval.
     pub(crate) high: u64,
-    /// The reason why the storage may reach more; `None` where nothing else was the limit.
+    /// `bytes/s` or `requests/s`.
+    pub(crate) unit: &'static str,
+    /// Why the storage may reach more; `null` if the storage was the limit.
     pub(crate) lower_bound: Option<&'static str>,
 }
 
@@ -145,10 +152,10 @@ impl Measured {
         let slowed = SLOWED.into_iter().find(|doubt| cell.flags.contains(doubt));
         self.limits.push(Limit {
             name: point.name,
-            is_rate: point.is_rate,
             value: point.per_second(number.median),
             low: point.per_second(interval.low),
             high: point.per_second(interval.high),
+            unit: if point.is_rate { RATE } else { "requests/s" },
             lower_bound: slowed.map(DoubtKind::words),
         });
         self.limits.last()
@@ -196,11 +203,11 @@ impl Point {
 
 impl Limit {
     fn line(&self) -> String {
-        let number = |value: u64| match self.is_rate {
-            true => significant(value as f64 / 1e6),
-            false => significant(value as f64),
+        let (scale, unit) = match self.unit {
+            RATE => (1e6, "MB/s"),
+            _ => (1.0, "IOPS"),
         };
-        let unit = if self.is_rate { "MB/s" } else { "IOPS" };
+        let number = |value: u64| significant(value as f64 / scale);
         let bound = self
             .lower_bound
             .map(|why| format!(", a lower bound: {why}"));
