@@ -3,6 +3,7 @@
 
 mod fitted;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use iolab_workload::settings::{Tool, cell_label};
@@ -309,7 +310,7 @@ fn check_response_group(experiment: &Experiment, all: &[PlannedCell]) -> Result<
 }
 
 /// Why a combination has no meaning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Meaningless {
     /// A choice of page size that does not affect these buffers.
     Pages,
@@ -319,6 +320,20 @@ enum Meaningless {
     Blocks,
     /// Reads that differ from other reads only in the sync policy, which does not affect reads.
     Sync,
+}
+
+impl Meaningless {
+    fn words(self) -> String {
+        match self {
+            Self::Pages => format!(
+                "buffer_init nohuge has no effect when bs is below {}",
+                exact_size(HUGE_PAGE_MIN_BYTES)
+            ),
+            Self::Sharing => "with a file per thread there is no shared descriptor".to_owned(),
+            Self::Blocks => "the region has fewer blocks than threads".to_owned(),
+            Self::Sync => "reads are the same under every sync policy".to_owned(),
+        }
+    }
 }
 
 fn meaningless(experiment: &Experiment, planned: &PlannedCell) -> Option<Meaningless> {
@@ -351,40 +366,16 @@ fn left_out(experiment: &Experiment) -> Option<String> {
         .iter()
         .filter_map(|cell| meaningless(experiment, cell))
         .collect();
-    if found.is_empty() {
-        return None;
-    }
-    let reasons = [
-        (
-            Meaningless::Pages,
-            format!(
-                "buffer_init nohuge has no effect when bs is below {}",
-                exact_size(HUGE_PAGE_MIN_BYTES)
-            ),
-        ),
-        (
-            Meaningless::Sharing,
-            "with a file per thread there is no shared descriptor".to_owned(),
-        ),
-        (
-            Meaningless::Blocks,
-            "the region has fewer blocks than threads".to_owned(),
-        ),
-        (
-            Meaningless::Sync,
-            "reads are the same under every sync policy".to_owned(),
-        ),
-    ];
-    let reasons: Vec<String> = reasons
-        .into_iter()
-        .filter_map(|(why, text)| found.contains(&why).then_some(text))
-        .collect();
-    Some(format!(
-        "left out {} of {} combinations: {}",
-        found.len(),
-        all.len(),
-        reasons.join("; ")
-    ))
+    let reasons = BTreeSet::from_iter(&found).into_iter();
+    let reasons: Vec<String> = reasons.map(|why| why.words()).collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "left out {} of {} combinations: {}",
+            found.len(),
+            all.len(),
+            reasons.join("; ")
+        )
+    })
 }
 
 /// The cross product of the factors, with `sizes` instead of the levels of `bs` if they are given.
