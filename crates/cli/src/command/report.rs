@@ -15,7 +15,7 @@ use iolab_analysis::witness::Evidence;
 use iolab_command::failure::Outcome;
 use iolab_command::lists::Lists;
 use iolab_command::output::{self, note};
-use iolab_command::output_format::{check_not_stdout, format_of, is_folder};
+use iolab_command::output_format::{Extensions, check_not_stdout, format_of, is_folder};
 use iolab_command::run_files::{analysed, answers, files_of, without_copies};
 use iolab_record::targets::target_paths;
 use iolab_record::{RunRecord, tell_targets_apart};
@@ -27,6 +27,13 @@ use iolab_runfile::{Content, unmade_folder};
 use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
+const REPORT_FORMATS: &Extensions<ReportFormat> = &[
+    (ReportFormat::Html, &["html", "htm"]),
+    (ReportFormat::Markdown, &["md", "markdown"]),
+    (ReportFormat::Latex, &["tex"]),
+    (ReportFormat::Text, &["txt"]),
+];
+
 /// Writes the report to a new file, and its name to stdout.
 pub(crate) fn report(options: &Options, lists: &Lists) -> Outcome {
     if let Some(path) = &options.output {
@@ -37,12 +44,7 @@ pub(crate) fn report(options: &Options, lists: &Lists) -> Outcome {
         options.output.as_deref(),
         options.format,
         Some(ReportFormat::Html),
-        &[
-            (ReportFormat::Html, &["html", "htm"]),
-            (ReportFormat::Markdown, &["md", "markdown"]),
-            (ReportFormat::Latex, &["tex"]),
-            (ReportFormat::Text, &["txt"]),
-        ],
+        REPORT_FORMATS,
     )?;
     let (inputs, programs) = read(&files, &options.names)?;
     let (folder, path) = place(options.output.as_deref(), format);
@@ -80,12 +82,8 @@ pub(crate) fn report(options: &Options, lists: &Lists) -> Outcome {
 
 /// The requested file, by its name or by the name of a folder, and the folder if it is to be made.
 fn place(named: Option<&Path>, format: ReportFormat) -> (Option<&Path>, PathBuf) {
-    let extension = match format {
-        ReportFormat::Html => "html",
-        ReportFormat::Markdown => "md",
-        ReportFormat::Latex => "tex",
-        ReportFormat::Text => "txt",
-    };
+    let own = REPORT_FORMATS.iter().filter(|(own, _)| *own == format);
+    let extension: String = own.map(|(_, extensions)| extensions[0]).collect();
     let name = format!("report.{extension}");
     let has_figures = matches!(format, ReportFormat::Markdown | ReportFormat::Latex);
     match named {
@@ -97,21 +95,25 @@ fn place(named: Option<&Path>, format: ReportFormat) -> (Option<&Path>, PathBuf)
     }
 }
 
-/// Reads files as the input of a report, runs and observations of programs, and gives the targets of runs the requested
-/// names.
-fn read(files: &[PathBuf], names: &[String]) -> Result<(Vec<Input>, Vec<ProgramInput>)> {
-    let mut records: Vec<(&Path, RunRecord)> = Vec::new();
-    let mut programs: Vec<ProgramInput> = Vec::new();
+/// The runs in files, without copies, and the observations of programs.
+fn content(files: &[PathBuf]) -> Result<(Vec<(&Path, RunRecord)>, Vec<ProgramInput>)> {
+    let (mut records, mut programs) = (Vec::new(), Vec::new());
     for path in files {
         match iolab_runfile::read_content(path)? {
-            Content::Run(record) => records.push((path, *record)),
+            Content::Run(record) => records.push((path.as_path(), *record)),
             Content::Witness(witnessed) => programs.push(ProgramInput {
                 path: path.clone(),
                 witnessed: *witnessed,
             }),
         }
     }
-    let mut records = without_copies(records);
+    Ok((without_copies(records), programs))
+}
+
+/// Reads files as the input of a report, runs and observations of programs, and gives the targets of runs the requested
+/// names.
+fn read(files: &[PathBuf], names: &[String]) -> Result<(Vec<Input>, Vec<ProgramInput>)> {
+    let (mut records, programs) = content(files)?;
     let targets: Vec<Vec<PathBuf>> = records
         .iter()
         .map(|(_, record)| target_paths(record))
@@ -164,16 +166,10 @@ pub(crate) fn table(options: &Table) -> Outcome {
             (TableFormat::Latex, &["tex"]),
         ],
     )?;
-    let mut records: Vec<(&Path, RunRecord)> = Vec::new();
-    let mut observations: Vec<Evidence> = Vec::new();
     let paths = files_of(&options.files)?;
-    for path in &paths {
-        match iolab_runfile::read_content(path)? {
-            Content::Run(record) => records.push((path, *record)),
-            Content::Witness(witnessed) => observations.push(Evidence::of(*witnessed)),
-        }
-    }
-    let mut records = without_copies(records);
+    let (mut records, programs) = content(&paths)?;
+    let programs = programs.into_iter();
+    let observations: Vec<Evidence> = programs.map(|own| Evidence::of(own.witnessed)).collect();
     tell_targets_apart(records.iter_mut().map(|(_, record)| record));
     let mut runs: Vec<(RunName, AnalysedRun)> = Vec::new();
     let mut files: Vec<&Path> = Vec::new();
