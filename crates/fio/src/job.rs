@@ -261,25 +261,36 @@ fn design(cells: &[CellSpec], stages: &[usize]) -> Design {
 
 /// Fixes the common settings of the cells; if cells differ in others, each becomes a combination.
 fn put_settings(experiment: &mut Experiment, cells: &[CellSpec]) -> Result<()> {
-    let default = CellSpec::default();
     let mut rows: Vec<Combination> = vec![Vec::new(); cells.len()];
-    for setting in SETTINGS {
-        let levels: Vec<String> = cells.iter().map(|cell| setting.get(cell)).collect();
-        let Some(first) = levels.first() else {
-            continue;
-        };
-        if levels.iter().any(|level| level != first) {
-            for (row, level) in rows.iter_mut().zip(levels) {
-                row.push((setting.into(), level));
-            }
-        } else if *first != setting.get(&default) {
-            experiment.fix(setting, first)?;
+    for (setting, levels) in fix_common(experiment, cells)? {
+        for (row, level) in rows.iter_mut().zip(levels) {
+            row.push((setting.into(), level));
         }
     }
     rows.retain(|row| !row.is_empty());
     // As in fio; a run would choose otherwise.
     experiment.apply_set("first_offset=zero")?;
     experiment.list(&rows)
+}
+
+/// Fixes the common settings of the cells; returns the others, each with the level of every cell.
+fn fix_common(
+    experiment: &mut Experiment,
+    cells: &[CellSpec],
+) -> Result<Vec<(&'static Setting, Vec<String>)>> {
+    let default = CellSpec::default();
+    let mut others = Vec::new();
+    for setting in SETTINGS {
+        let levels: Vec<String> = cells.iter().map(|cell| setting.get(cell)).collect();
+        match levels.first() {
+            Some(first) if levels.iter().any(|level| level != first) => {
+                others.push((setting, levels));
+            }
+            Some(common) if *common != setting.get(&default) => experiment.fix(setting, common)?,
+            _ => {}
+        }
+    }
+    Ok(others)
 }
 
 /// The one file or directory that all jobs name; for a missing file, its folder.

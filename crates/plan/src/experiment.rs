@@ -24,7 +24,7 @@ pub use design::{
     BUDGET_MAX, BlockTimes, Design, DesignEntry, INTERVAL_TRIALS, LAST_BLOCK, TRIALS_MAX, WarmUp,
     design_names, trials_to_compare,
 };
-pub use group_settings::{Combination, ExperimentGroup, GroupSetting};
+pub use group_settings::{Combination, ExperimentGroup, GroupSetting, new_group_name};
 pub use inquiry::{BLOCKS_MAX, INQUIRY, Inquiry, Phenomenon, Untried, Variant};
 pub use missing_levels::LevelChange;
 pub use missing_levels::{REFINE_MAX, Refined};

@@ -11,10 +11,10 @@ use std::sync::atomic::AtomicBool;
 use super::Disk;
 use crate::ranks::Ranks;
 use iolab_plan::cells::{Plan, PlannedCell};
-use iolab_plan::experiment::{Experiment, GroupSetting};
+use iolab_plan::experiment::{Experiment, GroupSetting, new_group_name};
 use iolab_record::FurtherTarget;
 use iolab_storage::{Consent, ExtraFiles, Need, PrivateFiles, Size, Target, TargetKind};
-use iolab_workload::group::{ALL, check_group_name};
+use iolab_workload::group::ALL;
 use iolab_workload::names::TargetName;
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Backend, FileLayout, TrialSpec};
@@ -490,18 +490,7 @@ fn alone_and_growing(names: &[String]) -> impl Iterator<Item = String> {
 fn group_name(path: &Path, taken: &[String]) -> String {
     let last = full(path);
     let last = last.file_name().unwrap_or_default().to_string_lossy();
-    let fitting = |c: char| match c.is_ascii_alphanumeric() || c == '_' {
-        true => c,
-        false => '-',
-    };
-    let mut name: String = last.chars().map(fitting).take(24).collect();
-    if check_group_name(&name).is_err() {
-        name = format!("target-{name}");
-    }
-    let numbered = (2..).map(|number| format!("{name}-{number}"));
-    let mut names = std::iter::once(name.clone()).chain(numbered);
-    let free = names.find(|name| !taken.contains(name));
-    free.unwrap_or(name)
+    new_group_name(&last, "target", taken)
 }
 
 /// The targets of cells, and of groups that name none.

@@ -8,9 +8,8 @@ use super::jobs::Job;
 use super::lines::Mistakes;
 use crate::options::short;
 use crate::reported::named_file;
-use iolab_plan::experiment::{Combination, Experiment, GroupSetting};
-use iolab_workload::group::check_group_name;
-use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
+use iolab_plan::experiment::{Combination, Experiment, GroupSetting, new_group_name};
+use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{FileLayout, Rate, THREADS_MAX, TrialSpec};
 use iolab_workload::{Error, Result};
 
@@ -143,25 +142,14 @@ pub(super) fn put_groups(
     stages: &[usize],
     cells: &[CellSpec],
 ) -> Result<()> {
-    let default = CellSpec::default();
     let mut names: Vec<String> = Vec::with_capacity(jobs.len());
     for job in jobs {
-        let name = name(&job.name, &names);
+        let name = new_group_name(&job.name, "job", &names);
         // Refuses more groups than a trial has room for, before names without end are sought.
         experiment.add_group(&name)?;
         names.push(name);
     }
-    for setting in SETTINGS {
-        let levels: Vec<String> = cells.iter().map(|cell| setting.get(cell)).collect();
-        let Some(first) = levels.first() else {
-            continue;
-        };
-        if levels.iter().all(|level| level == first) {
-            if *first != setting.get(&default) {
-                experiment.fix(setting, first)?;
-            }
-            continue;
-        }
+    for (setting, levels) in super::fix_common(experiment, cells)? {
         for (name, level) in names.iter().zip(&levels) {
             experiment.fix(of(name, setting), level)?;
         }
@@ -191,25 +179,6 @@ fn of(group: &str, setting: &'static Setting) -> GroupSetting {
         group: Some(group.to_owned()),
         setting,
     }
-}
-
-/// The name of a job in the form of a group's name, different from `taken` names.
-fn name(job: &str, taken: &[String]) -> String {
-    let fitting = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '_' {
-            c
-        } else {
-            '-'
-        }
-    };
-    let mut name: String = job.chars().map(fitting).take(24).collect();
-    if check_group_name(&name).is_err() {
-        name = format!("job-{name}");
-    }
-    let numbered = (2..).map(|number| format!("{name}-{number}"));
-    let mut names = std::iter::once(name.clone()).chain(numbered);
-    let free = names.find(|name| !taken.contains(name));
-    free.unwrap_or(name)
 }
 
 /// For each job that reads back, the job that wrote it.

@@ -81,6 +81,22 @@ pub struct ExperimentGroup {
     pub settings: Vec<(&'static Setting, String)>,
 }
 
+/// A text in the form of a group's name, different from `taken` names; with `prefix` if it is none by itself.
+pub fn new_group_name(text: &str, prefix: &str, taken: &[String]) -> String {
+    let fitting = |c: char| match c.is_ascii_alphanumeric() || c == '_' {
+        true => c,
+        false => '-',
+    };
+    let mut name: String = text.chars().map(fitting).take(24).collect();
+    if check_group_name(&name).is_err() {
+        name = format!("{prefix}-{name}");
+    }
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    let free = names.find(|name| !taken.contains(name));
+    free.unwrap_or(name)
+}
+
 impl Experiment {
     /// Adds a group.
     ///
