@@ -392,7 +392,8 @@ impl Experiment {
     ///
     /// None for an experiment that was read or passes [`Experiment::check`].
     pub fn to_toml(&self) -> Result<String> {
-        toml::to_string(self).map_err(|error| {
+        let text = self.document().and_then(|all| toml::to_string(&all));
+        text.map_err(|error| {
             Error::failed(format!("the experiment cannot be written as TOML: {error}"))
         })
     }

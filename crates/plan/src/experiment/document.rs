@@ -8,8 +8,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
-use toml::{Spanned, Value};
+use toml::{Spanned, Table, Value};
 
 use super::Factor;
 use super::design::DESIGN;
@@ -334,7 +333,7 @@ fn value_text(name: &str, kind: ValueKind, value: &Value) -> Result<String> {
 }
 
 /// The levels `from`, `from * times`, and so on, up to `to`.
-fn range_levels(setting: &'static Setting, range: &toml::Table) -> Result<Vec<String>> {
+fn range_levels(setting: &'static Setting, range: &Table) -> Result<Vec<String>> {
     let wrong = |what: String| {
         Error::usage(format!("{}: {what}", setting.name))
             .hint("write a range as { from = \"4KiB\", to = \"128MiB\", times = 2 }")
@@ -385,44 +384,49 @@ pub(crate) fn check_level_count(of: &GroupSetting, count: usize) -> Result<()> {
     }
 }
 
-impl Serialize for Experiment {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("name", &self.name)?;
-        map.serialize_entry("question", &self.question)?;
+impl Experiment {
+    /// The definition as a document, in the order in which people write it.
+    pub(super) fn document(&self) -> std::result::Result<Table, toml::ser::Error> {
+        let mut document = Table::new();
+        let mut put = |name: &str, value: Value| document.insert(name.to_owned(), value);
+        put("name", self.name.clone().into());
+        put("question", self.question.clone().into());
         let response = match &self.response_group {
             Some(group) => format!("{group}.{}", self.response.name()),
             None => self.response.name().to_owned(),
         };
-        map.serialize_entry("response", &response)?;
+        put("response", response.into());
         if let Some(standard) = self.standard {
-            map.serialize_entry("standard", standard.name())?;
+            put("standard", standard.name().into());
         }
-        if let Some(levels) = &self.seek {
-            map.serialize_entry("seek", &levels.to_string())?;
-        }
-        if let Some(levels) = &self.hold {
-            map.serialize_entry("hold", &levels.to_string())?;
+        for (name, levels) in [("seek", &self.seek), ("hold", &self.hold)] {
+            if let Some(levels) = levels {
+                put(name, levels.to_string().into());
+            }
         }
         let factors = self.factors.iter().map(|Factor { of, levels }| {
-            let levels = levels
-                .iter()
-                .map(|level| toml_value(of.setting.kind, level));
-            (of.to_string(), levels.collect::<Vec<Value>>())
+            let levels = levels.iter();
+            let levels = levels.map(|level| toml_value(of.setting.kind, level));
+            (of.to_string(), Value::Array(levels.collect()))
         });
-        map.serialize_entry("factors", &Table(factors.collect()))?;
-        map.serialize_entry("settings", &fixed_settings(&self.settings))?;
-        map.serialize_entry("design", &self.design)?;
+        put("factors", Value::Table(factors.collect()));
+        put("settings", fixed_settings(&self.settings));
+        let design = DESIGN.iter();
+        let design = design.filter_map(|entry| {
+            let value = entry.get(&self.design)?;
+            Some((entry.name.to_owned(), value))
+        });
+        put("design", Value::Table(design.collect()));
         if !self.groups.is_empty() {
             let groups = self.groups.iter();
             let groups = groups.map(|group| (group.name.clone(), fixed_settings(&group.settings)));
-            map.serialize_entry("group", &Table(groups.collect()))?;
+            put("group", Value::Table(groups.collect()));
         }
         if let Some(refined) = &self.refined {
-            map.serialize_entry("refined", refined)?;
+            put("refined", Value::try_from(refined)?);
         }
         if let Some(inquiry) = &self.inquiry {
-            map.serialize_entry("inquiry", inquiry)?;
+            put("inquiry", Value::try_from(inquiry)?);
         }
         for (name, combinations) in [("only", &self.only), ("track", &self.track)] {
             if !combinations.is_empty() {
@@ -430,40 +434,20 @@ impl Serialize for Experiment {
                     let levels = row.iter();
                     table(levels.map(|(of, level)| (of.to_string(), of.setting, level)))
                 });
-                map.serialize_entry(name, &rows.collect::<Vec<_>>())?;
+                put(name, Value::Array(rows.collect()));
             }
         }
-        map.end()
+        Ok(document)
     }
 }
 
-impl Serialize for Design {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let given = DESIGN
-            .iter()
-            .filter_map(|entry| Some((entry.name, entry.get(self)?)));
-        serializer.collect_map(given)
-    }
-}
-
-/// A table of these entries, in their order.
-struct Table<V>(Vec<(String, V)>);
-
-impl<V: Serialize> Serialize for Table<V> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
-}
-
-/// A table of settings, each with its value.
-fn table<'a>(
-    settings: impl Iterator<Item = (String, &'static Setting, &'a String)>,
-) -> Table<Value> {
+/// A table of settings, each with its value, in their order.
+fn table<'a>(settings: impl Iterator<Item = (String, &'static Setting, &'a String)>) -> Value {
     let values = settings.map(|(name, of, value)| (name, toml_value(of.kind, value)));
-    Table(values.collect())
+    Value::Table(values.collect())
 }
 
-fn fixed_settings(settings: &[(&'static Setting, String)]) -> Table<Value> {
+fn fixed_settings(settings: &[(&'static Setting, String)]) -> Value {
     let settings = settings.iter();
     table(settings.map(|(setting, value)| (setting.name.to_owned(), *setting, value)))
 }
