@@ -208,13 +208,6 @@ fn cannot(trial: &TrialSpec) -> Vec<(&'static str, bool, &'static str)> {
     ]
 }
 
-/// Why a model refuses the value of this setting in a cell.
-fn refusal(setting: &Setting, cell: &CellSpec) -> Option<&'static str> {
-    let refusals = MODEL.refusals(cell);
-    let own = refusals.iter().find(|(other, _)| *other == setting);
-    own.map(|(_, why)| *why)
-}
-
 /// Leaves out the levels of an experiment that have no meaning on a model, and returns them in words. `asked` says whether
 /// the user has chosen the levels of a setting.
 ///
@@ -229,7 +222,7 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
         .iter()
         .partition(|setting| setting.topic == Topic::Programs);
     for setting in programs.into_iter().chain(others) {
-        let Parted { kept, without, why } = parted(experiment, setting)?;
+        let (kept, without, why) = parted(experiment, setting)?;
         if without.is_empty() {
             continue;
         }
@@ -301,38 +294,31 @@ fn check_groups(experiment: &Experiment) -> Result<()> {
     Ok(())
 }
 
-/// The levels of a setting.
-#[derive(Default)]
-struct Parted {
-    /// Levels with a meaning on a model.
-    kept: Vec<String>,
-    /// Levels without a meaning on a model.
-    without: Vec<String>,
-    /// Why these levels have no meaning.
-    why: &'static str,
-}
-
-/// The levels of a setting; for a fixed setting its value.
-fn parted(experiment: &Experiment, setting: &'static Setting) -> Result<Parted> {
+/// The levels of a setting, for a fixed one its value: those that have a meaning on a model, those that have none, and why.
+fn parted(
+    experiment: &Experiment,
+    setting: &'static Setting,
+) -> Result<(Vec<String>, Vec<String>, &'static str)> {
     let base = experiment.base()?;
     let factor = experiment.factors.iter().find(|f| f.of == setting.into());
     let levels = match factor {
         Some(factor) => factor.levels.clone(),
         None => vec![setting.get(&base)],
     };
-    let mut parted = Parted::default();
+    let (mut kept, mut without, mut reason) = (Vec::new(), Vec::new(), "");
     for level in levels {
         let mut cell = base.clone();
         setting.set(&mut cell, &level)?;
-        match refusal(setting, &cell) {
-            None => parted.kept.push(level),
-            Some(why) => {
-                parted.why = why;
-                parted.without.push(level);
+        let mut refusals = MODEL.refusals(&cell).into_iter();
+        match refusals.find(|(other, _)| *other == setting) {
+            None => kept.push(level),
+            Some((_, why)) => {
+                reason = why;
+                without.push(level);
             }
         }
     }
-    Ok(parted)
+    Ok((kept, without, reason))
 }
 
 /// The beginning of a name that means a model.
