@@ -95,8 +95,11 @@ fn place(named: Option<&Path>, format: ReportFormat) -> (Option<&Path>, PathBuf)
     }
 }
 
+/// Runs, each with its file.
+type Records<'a> = Vec<(&'a Path, RunRecord)>;
+
 /// The runs in files, without copies, and the observations of programs.
-fn content(files: &[PathBuf]) -> Result<(Vec<(&Path, RunRecord)>, Vec<ProgramInput>)> {
+fn content(files: &[PathBuf]) -> Result<(Records<'_>, Vec<ProgramInput>)> {
     let (mut records, mut programs) = (Vec::new(), Vec::new());
     for path in files {
         match iolab_runfile::read_content(path)? {
