@@ -146,14 +146,8 @@ impl<'a> PreparedRun<'a> {
 
 /// Makes the file of a run that begins.
 pub(super) fn create(place: NewFile<'_>, begun: &RunRecord) -> Result<RunFile> {
-    let RunRecord {
-        run,
-        environment,
-        experiment,
-        cells,
-        ..
-    } = begun;
-    RunFile::create(place, run, environment, experiment, cells)
+    let (environment, experiment) = (&begun.environment, &begun.experiment);
+    RunFile::create(place, &begun.run, environment, experiment, &begun.cells)
 }
 
 /// Refuses a plan of which nothing can be carried out.

@@ -114,7 +114,7 @@ impl Reader<'_> {
                 continue;
             }
             match expand(line, self.around.variable) {
-                Ok(ExpandedOption { said, expanded }) => {
+                Ok((said, expanded)) => {
                     if let Some(bytes) = expanded {
                         self.bytes = self.bytes.saturating_add(bytes);
                         let written = Hidden::Variables(short(line));
@@ -222,15 +222,8 @@ fn same_name(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// An option with its variables replaced.
-struct ExpandedOption {
-    said: Said,
-    /// Bytes of its value, if it had variables.
-    expanded: Option<usize>,
-}
-
-/// Reads an option, and replaces each `${NAME}` in its value.
-fn expand(line: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<ExpandedOption> {
+/// Reads an option, and replaces each `${NAME}` in its value. Returns the bytes of the value too, if it had variables.
+fn expand(line: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<(Said, Option<usize>)> {
     let (name, value) = match line.split_once('=') {
         Some((name, value)) => (name.trim(), value.trim()),
         None => (line, ""),
@@ -246,10 +239,8 @@ fn expand(line: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Expan
     let expanded = value.map(|value| filled(value, variable)).transpose()?;
     let had_any = value.is_some_and(|value| value.contains("${"));
     let given = expanded.filter(|value| !value.is_empty());
-    Ok(ExpandedOption {
-        expanded: had_any.then(|| given.as_ref().map_or(0, String::len)),
-        said: Said::Option(name.to_owned(), given),
-    })
+    let bytes = had_any.then(|| given.as_ref().map_or(0, String::len));
+    Ok((Said::Option(name.to_owned(), given), bytes))
 }
 
 /// Substitutes `${NAME}`; fio's own words `$ncpus`, `$pagesize` and `$mb_memory` are refused.
