@@ -1,5 +1,7 @@
 //! CSV with a header that names columns and their units.
 
+use clap::ValueEnum;
+
 use super::line::{Line, Parsed, Taken, writes};
 use super::number::{TimeUnit, decimal};
 
@@ -29,7 +31,7 @@ impl Columns {
                 let at = place(&format!("{what}_{}", unit.argument()))?;
                 Some((at, *unit))
             };
-            TimeUnit::ALL.iter().find_map(named)
+            TimeUnit::value_variants().iter().find_map(named)
         };
         let sized = |bytes: &str, sectors: &str| {
             let in_bytes = place(bytes).map(|at| (at, 1));

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 /// Parts of a unit that a stamp distinguishes: nine decimals.
 pub(super) const SCALE: u128 = 1_000_000_000;
 
-/// Unit of time stamps.
+/// Unit of time stamps, the longest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TimeUnit {
     /// Seconds
@@ -22,9 +22,6 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// All units, the longest first.
-    pub(super) const ALL: [Self; 5] = [Self::S, Self::Ms, Self::Us, Self::Filetime, Self::Ns];
-
     /// Its name in words.
     pub fn name(self) -> &'static str {
         match self {
@@ -37,14 +34,9 @@ impl TimeUnit {
     }
 
     /// Its name as an argument.
-    pub fn argument(self) -> &'static str {
-        match self {
-            Self::S => "s",
-            Self::Ms => "ms",
-            Self::Us => "us",
-            Self::Filetime => "100ns",
-            Self::Ns => "ns",
-        }
+    pub fn argument(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     /// Its length, ns.

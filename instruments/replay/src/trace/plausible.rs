@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
 use iolab_workload::units::rough_duration;
 use iolab_workload::units::significant;
 use iolab_workload::{Error, Result};
@@ -40,8 +41,9 @@ pub(super) fn check(stamped: &Stamped, unit: TimeUnit) -> Result<()> {
     }
     let read = |other: TimeUnit| Read::of(stamped, unit, other);
     let own = read(unit);
-    let mut others: Vec<TimeUnit> = TimeUnit::ALL
-        .into_iter()
+    let mut others: Vec<TimeUnit> = TimeUnit::value_variants()
+        .iter()
+        .copied()
         .filter(|other| *other != unit)
         .collect();
     let ratio = |other: &TimeUnit| {
