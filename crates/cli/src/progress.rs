@@ -71,12 +71,7 @@ impl Display {
             done: Vec::new(),
             experiment: String::new(),
             factors: Vec::new(),
-            progress: Progress {
-                trials_done: 0,
-                spent: Duration::ZERO,
-                left: Duration::ZERO,
-                basis: Basis::Budget,
-            },
+            progress: Progress::default(),
             leaves_writes: false,
             told: Vec::new(),
             run_file: None,

@@ -65,8 +65,8 @@ use iolab_workload::settings::{CellSpec, Tool};
 use session::Session;
 use system_under_test::{TargetNow, check_same_targets};
 
-/// Progress of a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Progress of a run; by default of one that has not begun.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Progress {
     /// Trials done, warm-ups included, in all sessions.
     pub trials_done: u64,
@@ -79,9 +79,10 @@ pub struct Progress {
 }
 
 /// The basis of the time left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Basis {
     /// The budget, or the time of the first two blocks if that is longer: no block shows yet how long trials take.
+    #[default]
     Budget,
     /// The trials so far; the run may end earlier, because too few show yet how many the precision goal takes. From here on
     /// the time left never grows.

@@ -223,18 +223,16 @@ pub(super) fn histograms(outcome: &Outcome) -> Vec<(LatencyOf, &LatencyHistogram
 pub(super) fn histograms_by_group(
     outcome: &Outcome,
 ) -> Vec<(PartId, LatencyOf, &LatencyHistogram)> {
-    let of = |group: u32, outcome| {
+    let groups = groups_of(outcome).into_iter();
+    let all = groups.flat_map(|(group, outcome)| {
         let part = PartId {
             group,
             ..PartId::default()
         };
-        let all = histograms(outcome).into_iter();
-        all.map(move |(of, histogram)| (part, of, histogram))
-    };
-    let groups = groups_of(outcome).into_iter();
-    groups
-        .flat_map(|(group, outcome)| of(group, outcome))
-        .collect()
+        let own = histograms(outcome).into_iter();
+        own.map(move |(of, histogram)| (part, of, histogram))
+    });
+    all.collect()
 }
 
 /// Each group of a trial with its number; of one without groups, all of it as 0.
@@ -253,7 +251,8 @@ pub(super) type OverTime<'a> = (u32, Operation, RequestTime, &'a LatencyOverTime
 
 /// The latencies over time of each group of a trial; of one without groups, of all.
 pub(super) fn over_time(outcome: &Outcome) -> Vec<OverTime<'_>> {
-    fn of(group: u32, outcome: &Outcome) -> impl Iterator<Item = OverTime<'_>> {
+    let groups = groups_of(outcome).into_iter();
+    let all = groups.flat_map(|(group, outcome)| {
         let kept = outcome.latency_over_time.iter();
         let all = kept.flat_map(|kept| kept.iter());
         let used = all.filter(|(_, own)| !own.intervals.is_empty());
@@ -264,11 +263,8 @@ pub(super) fn over_time(outcome: &Outcome) -> Vec<OverTime<'_>> {
             };
             (group, operation, quantity, own)
         })
-    }
-    let groups = groups_of(outcome).into_iter();
-    groups
-        .flat_map(|(group, outcome)| of(group, outcome))
-        .collect()
+    });
+    all.collect()
 }
 
 /// A failure in words.

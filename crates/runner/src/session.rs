@@ -66,12 +66,7 @@ impl<'a> Session<'a> {
             observer,
             failed_tools: Vec::new(),
             time_left: None,
-            progress: Progress {
-                trials_done: 0,
-                spent: Duration::ZERO,
-                left: Duration::ZERO,
-                basis: Basis::Budget,
-            },
+            progress: Progress::default(),
             last_trial: None,
             trials: 0,
         }

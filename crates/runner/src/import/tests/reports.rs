@@ -28,11 +28,10 @@ fn said(text: &str) -> String {
     for entry in &import.results.entries {
         let names = DESCRIBING.into_iter().chain(["time", "bytes"]);
         let settings = names.filter_map(Setting::find);
-        let levels =
-            settings.map(|setting| format!("{}={}", setting.name, setting.get(&entry.cell)));
-        let bytes =
-            entry.sample.operations.sum_of_requests(|done| done.bytes) + entry.sample.unsplit.bytes;
-        let mb_s = bytes as f64 * 1e3 / entry.sample.elapsed_ns as f64;
+        let (cell, all) = (&entry.cell, &entry.sample);
+        let levels = settings.map(|setting| format!("{}={}", setting.name, setting.get(cell)));
+        let bytes = all.operations.sum_of_requests(|done| done.bytes) + all.unsplit.bytes;
+        let mb_s = bytes as f64 * 1e3 / all.elapsed_ns as f64;
         lines.push(format!(
             "{mb_s:.1} MB/s: {}",
             levels.collect::<Vec<_>>().join(" ")
@@ -116,23 +115,21 @@ fn assert_unsaid(import: &Import, job: Option<usize>, settings: &[&str], context
         if job.is_some_and(|job| job != number) {
             continue;
         }
-        let (reads, writes) = (
-            &entry.sample.operations.read, &entry.sample.operations.write,
-        );
+        let all = &entry.sample;
         for name in settings {
             let value = Setting::find(name).expect("a setting").value(&entry.cell);
             let trial = &entry.cell.trial;
             let is_counted = match *name {
                 "bs" => [
-                    (reads.bytes, reads.requests),
-                    (writes.bytes, writes.requests),
-                    (entry.sample.unsplit.bytes, entry.sample.unsplit.requests),
+                    (all.operations.read.bytes, all.operations.read.requests),
+                    (all.operations.write.bytes, all.operations.write.requests),
+                    (all.unsplit.bytes, all.unsplit.requests),
                 ]
                 .iter()
                 .all(|(bytes, requests)| *bytes == trial.bs * requests),
                 "read_percent" => match trial.read_percent {
-                    100 => writes.requests == 0,
-                    0 => reads.requests == 0,
+                    100 => all.operations.write.requests == 0,
+                    0 => all.operations.read.requests == 0,
                     _ => false,
                 },
                 "trim_percent" => trial.trim_percent == 0,
