@@ -140,7 +140,7 @@ pub fn choices(analyses: &[&Analysis]) -> Vec<Finding> {
 
 /// The origin of the bytes in brackets, unless it was the device.
 fn origin(cell: &CellAnalysis) -> String {
-    let Some(served) = cell.served.as_ref().filter(|s| !s.is_target()) else {
+    let Some(served) = cell.served.as_ref().filter(|_| !cell.is_target()) else {
         return String::new();
     };
     let what = match served.unanimous() {
