@@ -107,11 +107,21 @@ fn fields_of_formats_for_machines() {
         let lines: Result<Vec<Value>, _> = lines.lines().map(serde_json::from_str).collect();
         assert_eq!(rows, Value::Array(lines.expect("JSON Lines")), "{name}");
         let mut fio = json(&["export", "--format", "fio"]);
-        // All directions of a job have the same fields.
+        // All directions of a job have the same fields; empty objects have none.
         let jobs = fio["jobs"].as_array_mut().into_iter().flatten();
         for job in jobs.filter_map(Value::as_object_mut) {
             let of = |name| job.remove(name).expect("a direction");
             let directions = ["read", "write", "trim"].map(of).to_vec();
+            let names = |of: &Value| {
+                of.as_object()
+                    .map(|of| of.keys().cloned().collect::<Vec<_>>())
+            };
+            assert!(
+                directions
+                    .iter()
+                    .all(|of| names(of) == names(&directions[0])),
+                "{name}"
+            );
             job.insert("read, write, trim".to_owned(), Value::Array(directions));
         }
         add("export --format fio", &fio);

@@ -39,8 +39,8 @@ use iolab_analysis::witness::Evidence;
 use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries};
 use iolab_workload::Result;
 
-pub use kinds::axis::of_quantity as axis_of_quantity;
 pub use data::distinct;
+pub use kinds::axis::of_quantity as axis_of_quantity;
 pub use options::FigureKind;
 pub use options::{Center, Options, parse_length};
 pub use scale::{Scale, least_and_most, spans_decades};

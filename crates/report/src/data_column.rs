@@ -197,14 +197,18 @@ pub(crate) struct RunRows<R> {
 }
 
 impl<R> RunRows<R> {
-    /// Rows of a run, each with the id of its cell and the number of its group from 1, or 0 for the whole cell.
-    pub(crate) fn of(run: &Exported<'_>, rows: impl Iterator<Item = (i64, u32, R)>) -> Self {
+    /// Rows of a run, each with the id of its cell and the number of its group from 1, or 0 for the whole cell. The levels of its place
+    /// are those of the cell that `cell_of` gives.
+    pub(crate) fn of<'c>(
+        run: &Exported<'_>,
+        cell_of: impl Fn(i64) -> Option<&'c Cell>,
+        rows: impl Iterator<Item = (i64, u32, R)>,
+    ) -> Self {
         let (name, record, answer) = run;
         let (mut places, mut known) = (Vec::new(), HashMap::new());
         let rows = rows.map(|(cell, group, row)| {
             let place = known.entry((cell, group)).or_insert_with(|| {
-                let cell = record.cells.iter().find(|one| one.id == cell);
-                places.push(Place::new((name, record, *answer), cell, group).fields());
+                places.push(Place::new((name, record, *answer), cell_of(cell), group).fields());
                 places.len() - 1
             });
             (*place, row)

@@ -8,6 +8,7 @@ use iolab_analysis::doubt::DoubtKind;
 use iolab_analysis::fitness::{
     Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls,
 };
+use iolab_figure::distinct;
 use iolab_record::question::Fit;
 use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::names::all_of;
@@ -148,7 +149,7 @@ impl<'a> Fitness<'a> {
         let unfinished = runs.iter().filter(|run| !run.is_complete);
         let to_finish = command_to_finish(unfinished.map(|run| (run.record, run.file.as_str())));
         let mut found = Vec::new();
-        for name in &fit.workloads {
+        for name in distinct(&fit.workloads) {
             let own: Vec<_> = runs
                 .extract_if(.., |run| run.fit.workload == *name)
                 .collect();

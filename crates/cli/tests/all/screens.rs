@@ -23,12 +23,8 @@ const AT_ONCE: usize = 4;
 const HEAD: &str = "name = \"mine\"\nquestion = \"?\"\nresponse = \"throughput\"\n";
 
 /// Definitions of experiments, most with a mistake; they begin with [`HEAD`].
-const DEFINITIONS: [(&str, &str); 7] = [
+const DEFINITIONS: [(&str, &str); 3] = [
     ("no-levels.toml", "[factors]\nbs = []\n"),
-    ("no-setting.toml", "[settings]\ncolour = 1\n"),
-    ("no-number.toml", "[settings]\nthreads = \"many\"\n"),
-    ("no-toml.toml", "[settings\n"),
-    ("no-key.toml", "nonsense = 1\n"),
     (
         "depth.toml",
         "[factors]\nbs = [\"4k\"]\n[settings]\nbackend = \"psync\"\nregion = \"4MiB\"\n",

@@ -47,7 +47,15 @@ fn rows_of_run((name, run): &NamedRun) -> RunRows<ExportedCell<'_>> {
         let all = own.chain((1..).zip(groups));
         all.map(|(group, cell)| (whole.cell.id, group, ExportedCell { analysis, cell }))
     });
-    RunRows::of(&(name.clone(), run.record(), run.answer()), rows)
+    // The analysis has the names that the user gave targets as levels.
+    let cell_of = |id| {
+        analysis
+            .cells
+            .iter()
+            .map(|one| &one.cell)
+            .find(|one| one.id == id)
+    };
+    RunRows::of(&(name.clone(), run.record(), run.answer()), cell_of, rows)
 }
 
 /// JSON schema of a row.

@@ -67,7 +67,7 @@ fn rows_of_run<'a>(run: &'a Exported<'a>) -> RunRows<SampleRow<'a>> {
             (sample.cell, sample.group, row)
         })
     });
-    RunRows::of(run, rows)
+    RunRows::of(run, |id| record.cells.iter().find(|one| one.id == id), rows)
 }
 
 /// JSON schema of a row.
@@ -103,7 +103,7 @@ fn ranks_of_run<'a>(run: &'a Exported<'a>) -> RunRows<RankRow<'a>> {
         };
         Some((row.sample.cell, part.id.group, row))
     });
-    RunRows::of(run, rows)
+    RunRows::of(run, |id| record.cells.iter().find(|one| one.id == id), rows)
 }
 
 fn client_of<'a>(record: &'a RunRecord, part: &Part) -> Option<&'a Sample> {

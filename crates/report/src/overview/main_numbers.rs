@@ -1,7 +1,6 @@
 //! The main numbers as a table, on a screen and in documents: the accesses that were measured, or the ends of each curve.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::curve::held_levels;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
 use iolab_analysis::sparkline::axis_but_target;
 use iolab_figure::{distinct, labels};
@@ -224,14 +223,16 @@ impl Overview<'_> {
 type Points<'a> = Vec<(&'a CellAnalysis, Summary)>;
 
 /// The curves of a run along a factor, in the order of their first cells: cells of a target that differ in that
-/// factor, with the levels of the others (`depth=4`; empty for none).
+/// factor, with the levels of the others in words (`4 in flight`; empty for none).
 fn curves_of(analysis: &Analysis, factor: usize) -> Vec<((&str, String), Points<'_>)> {
     let measured = analysis.cells.iter();
     let measured = measured.filter_map(|cell| Some((cell, cell.response?)));
     let keyed = measured.map(|(cell, summary)| {
-        let held = held_levels(analysis, cell, |i, name| i == factor || name == "target");
+        let names = analysis.factors.iter().enumerate();
+        let held = names.filter(|(i, name)| *i != factor && *name != "target");
+        let held: Vec<String> = held.map(|(i, _)| level_of(analysis, cell, i)).collect();
         let target = analysis.target_of(cell.cell.spec.target.as_ref());
-        ((target, held.join(" ")), (cell, summary))
+        ((target, held.join(", ")), (cell, summary))
     });
     grouped(keyed)
 }

@@ -131,7 +131,19 @@ impl Overview<'_> {
             }
             _ => {}
         }
-        if trust.level == TrustLevel::Limited {
+        // The only run's line has its doubts.
+        let conclusions = self
+            .inputs
+            .iter()
+            .flat_map(|input| &input.interpretation.conclusions);
+        let is_said = |what: DoubtKind| {
+            self.inputs.len() == 1
+                && conclusions
+                    .clone()
+                    .any(|one| one.doubts.contains(what.words()))
+        };
+        let is_said = trust.finding.is_none() && trust.doubt.is_some_and(is_said);
+        if trust.level == TrustLevel::Limited && !is_said {
             notes.push(doubt::sentence(trust));
         }
         match self.shows() {
