@@ -198,8 +198,11 @@ impl Experiment {
         let trial = self.base()?.trial;
         let time = (self.design.budget / SEARCH_MIN).as_secs_f64();
         let levels = self.levels().map_or(&[][..], ServiceLevels::all);
-        let least = |level: &ServiceLevel| level.requests_min() / (share(level.of, &trial) * time);
-        let rates = levels.iter().map(least);
+        let rates = levels.iter().filter_map(|level| {
+            let share = share(level.of, &trial);
+            // No rate gives a trial requests that the workload does not issue.
+            (share > 0.0).then(|| level.requests_min() / (share * time))
+        });
         Ok(rates.fold(1.0, f64::max).ceil() as u64)
     }
 
