@@ -167,9 +167,8 @@ pub(super) fn number(value: f64) -> String {
     if value.abs() >= 1e7 || value.abs() < 1e-4 {
         return format!("{value:e}");
     }
-    let text = format!("{value:.6}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let text = decimal(value, 6);
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let digits = whole.trim_start_matches('-');
     let mut grouped = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -189,9 +188,16 @@ pub(super) fn number(value: f64) -> String {
 /// A quantile at a tick, given as 1 / (1 - p): `50 %`, `99.9 %`.
 pub(super) fn quantile(odds: f64) -> String {
     // A histogram does not resolve more nines than the power of ten of the odds.
-    let percent = 100.0 * (1.0 - 1.0 / odds);
-    let text = format!("{percent:.7}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    decimal(100.0 * (1.0 - 1.0 / odds), 7)
+}
+
+/// A number with at most this many decimals, without an exponent.
+pub(super) fn decimal(value: f64, most: usize) -> String {
+    let text = format!("{value:.most$}");
+    match text.trim_end_matches('0').trim_end_matches('.') {
+        "-0" => "0".to_owned(),
+        text => text.to_owned(),
+    }
 }
 
 /// A share that somebody chose, such as a margin: `5 %`.

@@ -11,6 +11,7 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
 use subsetter::{GlyphRemapper, subset};
 
+use super::labels::decimal;
 use super::scene::{self, Item, Scene, Segment, Shape, Text};
 use super::text;
 
@@ -79,8 +80,8 @@ pub(super) fn pdf(scene: &Scene, title: &str) -> Result<Vec<u8>> {
     file.stream(&format!("/Length1 {}", font.len()), &font);
     file.stream("", page.to_unicode().as_bytes());
     file.object(&format!(
-        "<</Title {}/Producer(iolab)>>",
-        text_string(title)
+        "<</Title <feff{}>/Producer(iolab)>>",
+        utf16(title)
     ));
     Ok(file.finish())
 }
@@ -276,11 +277,7 @@ impl File {
     }
 }
 
-/// A text of a dictionary, in UTF-16 (7.9.2.2).
-fn text_string(text: &str) -> String {
-    format!("<feff{}>", utf16(text))
-}
-
+/// UTF-16 in hexadecimal (7.9.2.2).
 fn utf16(text: &str) -> String {
     text.encode_utf16()
         .map(|unit| format!("{unit:04x}"))
@@ -295,10 +292,5 @@ fn channels(colour: &str) -> String {
 
 /// A number with at most four decimals: PDF has no exponents.
 fn number(value: f64) -> String {
-    let text = format!("{value:.4}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    match text {
-        "-0" | "" => "0".to_owned(),
-        text => text.to_owned(),
-    }
+    decimal(value, 4)
 }

@@ -124,7 +124,10 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText) -> Scene {
         items.push(text_at(at, 19.0, Paint::Muted, (*name).to_owned()));
     }
     let height = (ROWS.1 - ROWS.0) / rows.len().max(1) as f64;
-    let widest = shown().map(value_width).fold(1.0, f64::max);
+    let [value, unit, _] = SIZES;
+    // Of a value with its unit in a row of full size.
+    let widths = shown().map(|number| width(&number.value, value) + width(number.unit, unit));
+    let widest = (widths.fold(0.0, f64::max) + BEFORE_UNIT).max(1.0);
     let scale = (height / ROW).min(((column - GUTTER) / widest).clamp(1.0, SCALE_MAX));
     for (place, row) in rows.iter().enumerate() {
         let top = ROWS.0 + height * place as f64;
@@ -174,12 +177,6 @@ fn shrunk(text: &str, size: f64, room: f64) -> (f64, String) {
     let share = (room / width(text, size)).clamp(SHRUNK_MIN, 1.0);
     let size = size * share;
     (size, fitted(text, size, room))
-}
-
-/// Width of a value with its unit in a row of full size, pixels.
-fn value_width(number: &PreviewNumber) -> f64 {
-    let [value, unit, _] = SIZES;
-    width(&number.value, value) + BEFORE_UNIT + width(number.unit, unit)
 }
 
 /// The end of a bar or of its interval, whichever is greater, in the unit of the bar.
@@ -234,20 +231,17 @@ fn drawn(
     }
     items.push(Item::Close);
     if let Some((low, high)) = number.interval {
-        items.extend(whisker((end(low), end(high)), bar));
+        // An interval across the middle of a bar, with its ends.
+        let middle = f64::midpoint(bar.top, bar.bottom);
+        let upright = |x: f64| line([(x, bar.top - 1.0), (x, bar.bottom + 1.0)], Paint::Ink);
+        let (low, high) = (end(low), end(high));
+        items.extend([
+            line([(low, middle), (high, middle)], Paint::Ink),
+            upright(low),
+            upright(high),
+        ]);
     }
     items
-}
-
-/// An interval across the middle of a bar, with its ends.
-fn whisker((low, high): (f64, f64), bar: Frame) -> [Item; 3] {
-    let middle = f64::midpoint(bar.top, bar.bottom);
-    let end = |x: f64| line([(x, bar.top - 1.0), (x, bar.bottom + 1.0)], Paint::Ink);
-    [
-        line([(low, middle), (high, middle)], Paint::Ink),
-        end(low),
-        end(high),
-    ]
 }
 
 fn line(ends: [(f64, f64); 2], paint: Paint) -> Item {

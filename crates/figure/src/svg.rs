@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::labels::decimal;
 use super::model::FigureModel;
 use super::scene;
 use super::scene::{Anchor, Item, Paint, Scene, Segment, Shape, Text};
@@ -202,13 +203,7 @@ fn path(outline: &[Segment]) -> String {
 
 /// A number with at most two decimals, a fortieth of a millimetre.
 fn number(value: f64) -> String {
-    let text = format!("{value:.2}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" {
-        "0".to_owned()
-    } else {
-        text.to_owned()
-    }
+    decimal(value, 2)
 }
 
 /// Escapes any text for XML.

@@ -171,17 +171,18 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
     }
 });
 
+/// Does not compile while an operation has no column in tables `part` and `series`.
+const _: fn(PerOperation<()>) = |PerOperation {
+                                     read: (),
+                                     write: (),
+                                     sync: (),
+                                     trim: (),
+                                 }| ();
+
 /// Table `part`.
 pub static PART: LazyLock<Table<Part>> = LazyLock::new(|| {
     const REQUESTS: &str = "requests completed, by what they do";
     const BYTES: &str = "bytes that they read, wrote or gave back";
-    // Names an operation that has no column.
-    let _: fn(PerOperation<()>) -> _ = |PerOperation {
-                                            read: (),
-                                            write: (),
-                                            sync: (),
-                                            trim: (),
-                                        }| ();
     Table {
         name: "part",
         doc: "one row per part of a sample, where it has several: what a group did on a rank, to a target",
@@ -262,13 +263,6 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
     const REQUESTS: &str = "requests completed in it";
     const BYTES: &str = "bytes transferred in it";
     const TRIMS: &str = "trims completed in it, and the bytes that they covered";
-    // Names an operation that has no column.
-    let _: fn(PerOperation<()>) -> _ = |PerOperation {
-                                            read: (),
-                                            write: (),
-                                            sync: (),
-                                            trim: (),
-                                        }| ();
     Table {
         name: "series",
         doc: "one row per interval of a sample",

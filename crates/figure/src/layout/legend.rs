@@ -258,7 +258,19 @@ pub(super) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> 
     let mut groups: Vec<(usize, usize, f64)> = Vec::new();
     for (i, label) in order.iter().enumerate() {
         groups.push((i, 1, wanted[*label].clamp(low, high)));
-        settle(&mut groups, &order, wanted, gap, low, high);
+        // Merges the last group with the one before while they touch.
+        while let [.., (first, count, place), (_, more, next)] = groups.as_slice() {
+            if place + *count as f64 * gap <= *next + 1e-9 {
+                break;
+            }
+            let (first, count) = (*first, count + more);
+            // The mean of the group positions that the single labels want.
+            let begins = (0..count).map(|i| wanted[order[first + i]] - i as f64 * gap);
+            let place = begins.sum::<f64>() / count as f64;
+            let length = (count - 1) as f64 * gap;
+            groups.truncate(groups.len() - 2);
+            groups.push((first, count, place.min(high - length).max(low)));
+        }
     }
     let mut places = vec![0.0; wanted.len()];
     for (first, count, place) in groups {
@@ -267,29 +279,6 @@ pub(super) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> 
         }
     }
     places
-}
-
-/// Merges the last group with the one before while they touch.
-fn settle(
-    groups: &mut Vec<(usize, usize, f64)>,
-    order: &[usize],
-    wanted: &[f64],
-    gap: f64,
-    low: f64,
-    high: f64,
-) {
-    while let [.., (first, count, place), (_, more, next)] = groups.as_slice() {
-        if place + *count as f64 * gap <= *next + 1e-9 {
-            return;
-        }
-        let (first, count) = (*first, count + more);
-        // The mean of the group positions that the single labels want.
-        let begins = (0..count).map(|i| wanted[order[first + i]] - i as f64 * gap);
-        let place = begins.sum::<f64>() / count as f64;
-        let length = (count - 1) as f64 * gap;
-        groups.truncate(groups.len() - 2);
-        groups.push((first, count, place.min(high - length).max(low)));
-    }
 }
 
 /// Longest name, points per point of text.
@@ -361,15 +350,11 @@ pub(super) fn draw_reference_lines(canvas: &mut Canvas, frame: Frame, panel: &Pa
     let half = size * text::LINE_HEIGHT / 2.0;
     let places = spread(&wanted, 2.0 * half, frame.left + half, frame.right - half);
     for ((upright, x), place) in uprights.iter().zip(&wanted).zip(places) {
-        let (class, series) = match upright.bend {
-            Some((series, _)) => ("bend", Some(series)),
-            None => ("threshold", None),
+        let (class, series, paint, end) = match upright.bend {
+            Some((series, y)) => ("bend", Some(series), Paint::Series, up(y)),
+            None => ("threshold", None, Paint::Muted, frame.bottom),
         };
         canvas.group(class, series, Vec::new(), upright.name);
-        let (paint, end) = match upright.bend {
-            Some((_, y)) => (Paint::Series, up(y)),
-            None => (Paint::Muted, frame.bottom),
-        };
         canvas.dashed("", &[(*x, frame.top), (*x, end)], 0.5, "1.5 1.5", paint);
         if named {
             canvas.line(

@@ -137,18 +137,10 @@ fn lines(canvas: &mut Canvas, places: &MarkPositions<'_>) {
     let frame = places.frame;
     let drawn = traced(places);
     let mut named: Vec<(f64, Text)> = Vec::new();
-    let across = places
-        .panel
-        .lines
-        .iter()
-        .filter(|line| line.along == Along::X);
-    let across: Vec<f64> = across.filter_map(|line| places.y(line.at)).collect();
-    for line in places
-        .panel
-        .lines
-        .iter()
-        .filter(|line| line.along == Along::X)
-    {
+    let all = places.panel.lines.iter();
+    let all = all.filter(|line| line.along == Along::X);
+    let across: Vec<f64> = all.clone().filter_map(|line| places.y(line.at)).collect();
+    for line in all {
         let Some(y) = places.y(line.at) else {
             continue;
         };
