@@ -239,10 +239,8 @@ fn a_small_file_with_much_text_is_refused() {
     );
     let text = "x".repeat(1 << 20);
     alter(&path, "ALTER TABLE event DROP COLUMN message");
-    alter(
-        &path,
-        &format!("ALTER TABLE event ADD COLUMN message TEXT DEFAULT '{text}'"),
-    );
+    let more = format!("ALTER TABLE event ADD COLUMN message TEXT DEFAULT '{text}'");
+    alter(&path, &more);
     assert!(std::fs::metadata(&path).unwrap().len() < 4 << 20);
     let error = read(&path).unwrap_err();
     assert_eq!(error.kind(), Kind::Refused);

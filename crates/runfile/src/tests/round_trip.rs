@@ -181,11 +181,10 @@ pub(super) fn write(path: &Path, record: &RunRecord) {
     file.set_ended_by(1, cells[1].ended_by).unwrap();
     file.finish(record.run.status, ENDED, None).unwrap();
     // A run on several hosts writes their facts with its plan.
-    for fact in &record.further_hosts {
-        let connection = Connection::open(path).unwrap();
-        let tables = Tables::new(&connection, path);
-        tables.insert(&ENVIRONMENT, fact).unwrap();
-    }
+    let connection = Connection::open(path).unwrap();
+    let tables = Tables::new(&connection, path);
+    let facts = &record.further_hosts;
+    tables.insert_all(&ENVIRONMENT, facts).unwrap();
 }
 
 #[test]
