@@ -70,7 +70,7 @@ impl Comparability {
     ///
     /// # Errors
     ///
-    /// Errors of [`Comparability::unlike`].
+    /// Errors of [`Comparability::incompatibility`].
     pub fn difference(self, a: &AnalysedRun, b: &AnalysedRun) -> Result<Option<ExclusionReason>> {
         let (x, y) = (a.record(), b.record());
         if !is_named_alike(x, y) {
@@ -90,7 +90,7 @@ impl Comparability {
     ///
     /// # Errors
     ///
-    /// Errors of [`Comparability::unlike`].
+    /// Errors of [`Comparability::incompatibility`].
     pub fn history<'a>(
         self,
         new: &FiledRun<'_>,
@@ -190,7 +190,10 @@ fn target(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
     let mut number = 0..;
     pairs.find_map(|((path, kind), (other_path, other_kind))| {
         let number = number.next()?;
-        let [x, y] = [a, b].map(|run| run.environment.of_target(number));
+        let [x, y] = [a, b].map(|run| match number {
+            0 => run.environment.clone(),
+            _ => run.environment.of_target(number),
+        });
         one_target((path, kind, &x), (other_path, other_kind, &y))
     })
 }
