@@ -49,26 +49,27 @@ pub struct CompareDocument<T> {
 }
 
 impl<T: Serialize> CompareDocument<T> {
-    /// A document of a comparison or a gate, with the answer in one line, the name of the conclusion, and the
-    /// remarks.
-    pub fn of(of: T, summary: String, conclusion: &'static str, remarks: Vec<String>) -> Self {
-        Self {
+    /// Writes a comparison or a gate as one JSON object, with the answer in one line, the name of the conclusion,
+    /// and the remarks.
+    ///
+    /// # Errors
+    ///
+    /// When the output cannot be written.
+    pub fn write(
+        of: T,
+        (summary, conclusion): (String, &'static str),
+        remarks: Vec<String>,
+        to: &mut dyn Write,
+    ) -> io::Result<()> {
+        let document = Self {
             schema: SCHEMA,
             iolab_version: IOLAB_VERSION,
             summary,
             conclusion,
             remarks,
             of,
-        }
-    }
-
-    /// Writes the document as one JSON object.
-    ///
-    /// # Errors
-    ///
-    /// When the output cannot be written.
-    pub fn write(&self, to: &mut dyn Write) -> io::Result<()> {
-        json_object(self, to)
+        };
+        json_object(&document, to)
     }
 }
 
@@ -384,11 +385,7 @@ pub(crate) fn value(response: Option<Response>, value: f64) -> String {
 /// # Errors
 /// When the output cannot be written.
 pub fn json(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
-    CompareDocument::of(
-        comparison,
-        conclusion(comparison),
-        comparison.conclusion().name(),
-        remarks(comparison),
-    )
-    .write(to)
+    let name = comparison.conclusion().name();
+    let summary = (conclusion(comparison), name);
+    CompareDocument::write(comparison, summary, remarks(comparison), to)
 }

@@ -16,8 +16,8 @@ use crate::data_column::{DataRows, IOLAB_VERSION, SCHEMA};
 use crate::doubt::{self, TrustData};
 use crate::export::cells::{self, ExportedCell};
 use crate::export::samples;
+use crate::findings::conclusions;
 use crate::findings::digest::{Digest, Told};
-use crate::findings::{Conclusion, conclusions};
 use crate::fitness::data::FitDocument;
 use crate::notation::clean;
 use crate::rows::json_object;
@@ -58,18 +58,6 @@ pub(crate) struct RunSummary {
     target: String,
     /// Conclusion of the run, as text begins with it; for a run that looks for a cause, the cause.
     summary: String,
-}
-
-impl RunSummary {
-    /// The lines of the run with this id.
-    pub(crate) fn of(run: &str, conclusions: &[Conclusion]) -> Vec<Self> {
-        let summary = |line: &Conclusion| Self {
-            run: run.to_owned(),
-            target: clean(&line.target),
-            summary: clean(&line.text),
-        };
-        conclusions.iter().map(summary).collect()
-    }
 }
 
 /// Rows of cells, all with the same columns.
@@ -144,7 +132,12 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
     let told = told.map(|((_, run), peers)| Told { run, peers });
     let digest = Digest::of(&told.collect::<Vec<_>>());
     let summaries = runs.iter().zip(&peers).flat_map(|((name, run), peers)| {
-        RunSummary::of(&name.id, &conclusions(run.analysis(), peers))
+        let lines = conclusions(run.analysis(), peers).into_iter();
+        lines.map(|line| RunSummary {
+            run: name.id.clone(),
+            target: clean(&line.target),
+            summary: clean(&line.text),
+        })
     });
     json_object(
         &TableDocument {

@@ -81,7 +81,7 @@ impl<'a> RowWriter<'a> {
     /// When the output cannot be written.
     pub fn row(&mut self, row: &[Field]) -> io::Result<()> {
         let values: Vec<_> = in_columns(&self.columns, row).collect();
-        self.rows.row(&values)
+        self.values(&values)
     }
 
     /// Writes the values of one row, in the order of the columns.
@@ -90,7 +90,15 @@ impl<'a> RowWriter<'a> {
     ///
     /// When the output cannot be written.
     pub(crate) fn values(&mut self, values: &[Option<&Value>]) -> io::Result<()> {
-        self.rows.row(values)
+        match &mut self.rows {
+            Rows::Csv(csv, number) => {
+                for value in values {
+                    field_of_csv(csv, number, *value).map_err(io_error)?;
+                }
+                csv.write_record(None::<&[u8]>).map_err(io_error)
+            }
+            Rows::Json(json) => json.row(values),
+        }
     }
 
     /// Ends the table and flushes the output.
@@ -109,20 +117,6 @@ impl<'a> RowWriter<'a> {
                 })?;
                 json.to.flush()
             }
-        }
-    }
-}
-
-impl Rows<'_> {
-    fn row(&mut self, values: &[Option<&Value>]) -> io::Result<()> {
-        match self {
-            Self::Csv(csv, number) => {
-                for value in values {
-                    field_of_csv(csv, number, *value).map_err(io_error)?;
-                }
-                csv.write_record(None::<&[u8]>).map_err(io_error)
-            }
-            Self::Json(json) => json.row(values),
         }
     }
 }

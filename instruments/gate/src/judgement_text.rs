@@ -137,7 +137,8 @@ pub(crate) fn remarks(gate: &Gate) -> Vec<String> {
 ///
 /// When the output cannot be written.
 pub(crate) fn json(gate: &Gate, to: &mut dyn Write) -> io::Result<()> {
-    CompareDocument::of(gate, summary(gate), gate.conclusion().name(), remarks(gate)).write(to)
+    let summary = (summary(gate), gate.conclusion().name());
+    CompareDocument::write(gate, summary, remarks(gate), to)
 }
 
 /// Writes the conclusion of the gate about a run.
