@@ -90,8 +90,9 @@ impl FileIdentity {
 
     /// A further connection to it; `None` if none is possible, or if the path leads to another file by now.
     pub(super) fn opened_again(self, path: &Path) -> Option<Connection> {
-        let (connection, file) = opened(path).ok()?;
-        (file == Some(self)).then_some(connection)
+        // Nothing else opens and closes it here: that would release the lock of the connections that read it already.
+        let connection = plain(path).ok()?;
+        (Self::of(path) == Some(self)).then_some(connection)
     }
 }
 
@@ -116,18 +117,24 @@ fn opened(path: &Path) -> Result<(Connection, Option<FileIdentity>)> {
     check_regular(path)?;
     check_side_files(path)?;
     let file = FileIdentity::of(path);
-    let (mut connection, file) = match logged::has_log(path) {
-        true => (in_memory(path)?, None),
-        false => {
-            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            let opened = Connection::open_with_flags(path, flags);
-            (opened.map_err(|error| fault(path, &error))?, file)
-        }
-    };
+    Ok(match logged::has_log(path) {
+        true => (distrusted(in_memory(path)?, path)?, None),
+        false => (plain(path)?, file),
+    })
+}
+
+/// Opens a file without a log.
+fn plain(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = Connection::open_with_flags(path, flags);
+    distrusted(opened.map_err(|error| fault(path, &error))?, path)
+}
+
+fn distrusted(mut connection: Connection, path: &Path) -> Result<Connection> {
     restrain(&connection).map_err(|error| fault(path, &error))?;
     // SQLite opens files lazily: only this reads the first page.
     distrust(&mut connection, path)?;
-    Ok((connection, file))
+    Ok(connection)
 }
 
 /// The state of a file with a log, after the last transaction.

@@ -281,12 +281,11 @@ fn shared_trials(tables: &Tables<'_>) -> Result<Option<Vec<Sample>>> {
         .checked_sub(least)
         .filter(|span| (SHARED_MIN..most).contains(span));
     let threads = thread::available_parallelism().map_or(1, |n| n.get().min(THREADS_MAX));
+    let Some(span) = span.filter(|_| threads > 1 && greatest.checked_add(most).is_some()) else {
+        return Ok(None);
+    };
     let connections = (0..threads).map(|_| file.opened_again(tables.path));
-    let (Some(span), Some(connections), Some(_)) = (
-        span.filter(|_| threads > 1),
-        connections.collect::<Option<Vec<Connection>>>(),
-        greatest.checked_add(most),
-    ) else {
+    let Some(connections) = connections.collect::<Option<Vec<Connection>>>() else {
         return Ok(None);
     };
     let each = span / threads as i64 + 1;

@@ -2,6 +2,7 @@
 //!
 //! Traffic of all block devices of the machine: a program's own devices are known only afterwards.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
@@ -86,15 +87,24 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Follows these devices, then all others with a size, as far as there is room.
+    /// Follows these devices, then others with a size as far as there is room: disks before what lies on them, those that carried most
+    /// first.
     pub(super) fn new(
         began: Instant,
         first: impl IntoIterator<Item = Number>,
         all: &AllDevices,
     ) -> Self {
         let mut seen = BTreeSet::new();
-        let used = all.sized().map(|(number, _)| *number);
-        let numbers = first.into_iter().chain(used);
+        let mut used: Vec<(&Number, &Counted)> = all.sized().collect();
+        used.sort_by_key(|(_, one)| {
+            Reverse((
+                one.is_disk,
+                one.stat.read_bytes.saturating_add(one.stat.write_bytes),
+            ))
+        });
+        let numbers = first
+            .into_iter()
+            .chain(used.into_iter().map(|(number, _)| *number));
         let devices = numbers
             .filter(|number| seen.insert(*number))
             .filter_map(|number| {
