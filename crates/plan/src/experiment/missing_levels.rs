@@ -80,12 +80,28 @@ impl Experiment {
         if !is_direct || block == 0 || is_chosen("bs") {
             return Ok(None);
         }
-        let small = self.leave_out_sizes(|bytes| bytes.is_multiple_of(block))?;
-        Ok(small.map(|small| {
+        let Some(setting) = Setting::find("bs") else {
+            return Ok(None);
+        };
+        let is_small = |level: &&String| {
+            let size = parse_size(level.as_str());
+            size.is_ok_and(|size| !size.is_multiple_of(block))
+        };
+        let of_bs = |factor: &&Factor| factor.of == setting.into();
+        let factor = self.factors.iter().find(of_bs);
+        let levels = factor.map_or(&[][..], |factor| &factor.levels);
+        let small: Vec<String> = levels.iter().filter(is_small).cloned().collect();
+        let mut left_out = Vec::new();
+        for level in small {
+            if self.do_without(setting, &level, None)? == LevelChange::LeftOut {
+                left_out.push(level);
+            }
+        }
+        Ok((!left_out.is_empty()).then(|| {
             format!(
                 "{}: left out bs={}: the block of the target is {}",
                 self.name,
-                small.join(","),
+                left_out.join(","),
                 exact_size(block)
             )
         }))
@@ -255,9 +271,8 @@ impl Experiment {
         let large = self.leave_out_sizes(|bytes| bytes <= room)?;
         Ok(large.map(|large| {
             format!(
-                "{}: left out bs {}, larger than the {} there are",
+                "{}: left out bs {large}, larger than the {} there are",
                 self.name,
-                large.join(", "),
                 exact_size(room)
             )
         }))
@@ -280,29 +295,26 @@ impl Experiment {
         let large = self.leave_out_sizes(|bytes| trial.region / bytes.max(1) >= workers)?;
         Ok(large.map(|large| {
             format!(
-                "{}: left out bs {}: the region has fewer such blocks than there are workers ({workers} on {})",
+                "{}: left out bs {large}: the region has fewer such blocks than there are workers ({workers} on {})",
                 self.name,
-                large.join(", "),
                 counted(processes, "rank"),
             )
         }))
     }
 
     /// Keeps the I/O sizes that fit, in bytes, and returns the others; keeps all if none fits.
-    fn leave_out_sizes(&mut self, fits: impl Fn(u64) -> bool) -> Result<Option<Vec<String>>> {
-        let Some(factor) = self.sizes() else {
+    fn leave_out_sizes(&mut self, fits: impl Fn(u64) -> bool) -> Result<Option<String>> {
+        let Some(factor) = self.factors.iter().find(|f| f.of.is("bs")) else {
             return Ok(None);
         };
-        let of = factor.of.clone();
+        let setting = factor.of.setting;
         let fits = |level: &String| parse_size(level).is_ok_and(&fits);
-        let (fitting, others): (Vec<String>, Vec<String>) =
+        let (small, large): (Vec<String>, Vec<String>) =
             factor.levels.iter().cloned().partition(fits);
-        if fitting.is_empty() {
+        if large.is_empty() || small.is_empty() {
             return Ok(None);
         }
-        for level in &others {
-            self.leave_out_level(&of, level)?;
-        }
-        Ok((!others.is_empty()).then_some(others))
+        self.sweep(setting, &small)?;
+        Ok(Some(large.join(", ")))
     }
 }
