@@ -143,6 +143,9 @@ fn companions(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for (path, fit) in paths.iter().zip(&fits) {
         let Some(fit) = fit else { continue };
+        if fit.workloads.iter().all(|one| has(&known, fit, one)) {
+            continue;
+        }
         let folder = Path::new(".").join(path).with_file_name("");
         let names = files_of_folder(&folder).unwrap_or_default();
         for name in names.iter().filter_map(|beside| beside.file_name()) {
@@ -152,9 +155,7 @@ fn companions(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             if name.to_string_lossy().starts_with(&begin)
                 && let Ok(Some(other)) = fit_of(&beside)
                 && other.id == fit.id
-                && known
-                    .iter()
-                    .all(|one| (&one.id, &one.workload) != (&other.id, &other.workload))
+                && !has(&known, &other, &other.workload)
             {
                 known.push(other);
                 found.push(beside);
@@ -162,6 +163,12 @@ fn companions(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(found)
+}
+
+/// Whether a workload of this question is among the known ones.
+fn has(known: &[Fit], question: &Fit, workload: &str) -> bool {
+    let mut known = known.iter();
+    known.any(|one| one.id == question.id && one.workload == workload)
 }
 
 /// The place of a run in a requirement.
