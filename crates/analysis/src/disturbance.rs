@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::analysis::DoubtKind;
 use crate::trial_values::median_of;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_workload::counters::{Bottom, DeviceStat, Pressure, amplifies_writes};
@@ -151,18 +150,6 @@ pub(crate) fn of_trials(record: &RunRecord) -> impl Fn(&Sample) -> bool {
 }
 
 impl CellDisturbance {
-    /// Whether others used the device or the CPUs, a quota held iolab back, or the machine slept.
-    pub fn is_from_outside(&self) -> bool {
-        let outside = [
-            DoubtKind::OtherTraffic,
-            DoubtKind::CpuContended,
-            DoubtKind::Steal,
-            DoubtKind::CpuQuota,
-            DoubtKind::Suspended,
-        ];
-        outside.iter().any(|what| what.extent(self).is_some())
-    }
-
     /// Time that the machine was suspended, or iolab stopped, ns; `None` for none.
     pub(crate) fn slept(&self) -> Option<f64> {
         (self.suspended_ns > 0).then_some(self.suspended_ns as f64)

@@ -106,9 +106,6 @@ pub(super) fn write_cells(
 /// Marks a SQLite file as a run file: `IOLB`.
 pub(crate) const APPLICATION_ID: i64 = 0x494F_4C42;
 
-/// Most rows of a table to read; a million samples take more than 1 GB of memory.
-pub(crate) const ROWS_MAX: usize = 1_000_000;
-
 /// The name of each table with the statement that creates it. Constraints guard against mistakes of the writer; readers do not
 /// trust them.
 static TABLES: LazyLock<[(&str, String); 20]> = LazyLock::new(|| {

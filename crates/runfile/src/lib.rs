@@ -251,8 +251,8 @@ impl RunFile {
         let mark = !self.marked_running;
         let id = self.transaction(|tables| {
             let id = tables.insert(&SAMPLE, sample)?;
-            if id > layout::ROWS_MAX as i64 {
-                let what = format!("it has {} samples", layout::ROWS_MAX);
+            if id > table_reader::ROWS_MAX as i64 {
+                let what = format!("it has {} samples", table_reader::ROWS_MAX);
                 return Err(too_large(tables.path, what));
             }
             for (table, own) in [(&GROUP_SAMPLE, groups), (&CLIENT_SAMPLE, clients)] {

@@ -14,7 +14,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, Transaction};
 
 use super::error::{damaged, fault, file_fault, not_a_run_file, of_another_version, too_large};
-use super::system::{check_side_files, has_wal, identity};
+use super::system::{FileIdentity, check_side_files, has_wal};
 use super::{layout, logged};
 use iolab_plan::read_user_file;
 use iolab_record::SCHEMA_VERSION;
@@ -55,7 +55,7 @@ pub(super) fn read_checked<T>(
     let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
     let other = file
         .filter(|_| bytes >= CHECKED_BESIDE)
-        .and_then(|file| file.opened_again(path));
+        .and_then(|file| opened_again(file, path));
     thread::scope(|scope| {
         let is_damaged = &is_damaged;
         let check = |other: Connection| {
@@ -77,23 +77,11 @@ pub(super) fn read_checked<T>(
     })
 }
 
-/// Identity of an opened file, whatever has its name by now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileIdentity((u64, u64));
-
-impl FileIdentity {
-    /// The identity of a file that is about to be opened; `None` if the system does not report it.
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        let metadata = std::fs::metadata(path).ok()?;
-        identity(&metadata).map(Self)
-    }
-
-    /// A further connection to it; `None` if none is possible, or if the path leads to another file by now.
-    pub(super) fn opened_again(self, path: &Path) -> Option<Connection> {
-        // Nothing else opens and closes it here: that would release the lock of the connections that read it already.
-        let connection = plain(path).ok()?;
-        (Self::of(path) == Some(self)).then_some(connection)
-    }
+/// A further connection to a file; `None` if none is possible, or if the path leads to another file by now.
+pub(super) fn opened_again(file: FileIdentity, path: &Path) -> Option<Connection> {
+    // Nothing else opens and closes it here: that would release the lock of the connections that read it already.
+    let connection = plain(path).ok()?;
+    (FileIdentity::of(path) == Some(file)).then_some(connection)
 }
 
 /// A consistent state of the file, of a run that goes on too, and one lock for all queries until it is dropped.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, Params, params, params_from_iter};
 
 use super::error::{damaged, fault, invalid, too_large};
-use super::layout::ROWS_MAX;
 use super::opening::open_to_read;
+use super::table_reader::ROWS_MAX;
 use super::table_reader::Tables;
 use iolab_record::tables::{
     IntervalRow, LATENCY, LATENCY_OVER_TIME, LatencyOverTimeRow, LatencyRow, SERIES,

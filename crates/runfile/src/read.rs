@@ -10,8 +10,9 @@ use std::thread::{self, Builder};
 use rusqlite::Connection;
 
 use super::error::{damaged, fault, no_trials, too_large};
-use super::layout::ROWS_MAX;
-use super::opening::{FileIdentity, read_checked, snapshot};
+use super::opening::{opened_again, read_checked, snapshot};
+use super::system::FileIdentity;
+use super::table_reader::ROWS_MAX;
 use super::table_reader::Tables;
 use super::{over_time, question, witness};
 use iolab_record::tables::{
@@ -284,7 +285,7 @@ fn shared_trials(tables: &Tables<'_>) -> Result<Option<Vec<Sample>>> {
     let Some(span) = span.filter(|_| threads > 1 && greatest.checked_add(most).is_some()) else {
         return Ok(None);
     };
-    let connections = (0..threads).map(|_| file.opened_again(tables.path));
+    let connections = (0..threads).map(|_| opened_again(file, tables.path));
     let Some(connections) = connections.collect::<Option<Vec<Connection>>>() else {
         return Ok(None);
     };

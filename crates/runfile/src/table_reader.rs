@@ -10,10 +10,11 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Params, Row};
 
 use super::error::{damaged, fault, too_large};
-use super::layout::ROWS_MAX;
-use super::opening::FileIdentity;
 use super::rows::{put, value, wrong};
+use super::system::FileIdentity;
 
+/// Most rows of a table to read; a million samples take more than 1 GB of memory.
+pub(crate) const ROWS_MAX: usize = 1_000_000;
 /// Most further targets: as many as levels of a factor.
 const TARGETS_MAX: usize = 1000;
 /// Most cells: the most of a plan, and as many that its run has added.

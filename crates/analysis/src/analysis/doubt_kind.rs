@@ -465,3 +465,17 @@ impl Seen<'_> {
         near_floor || (cell.is_device() && !polls && cpu_share.is_some_and(|share| share >= 0.9))
     }
 }
+
+impl CellDisturbance {
+    /// Whether others used the device or the CPUs, a quota held iolab back, or the machine slept.
+    pub fn is_from_outside(&self) -> bool {
+        let outside = [
+            DoubtKind::OtherTraffic,
+            DoubtKind::CpuContended,
+            DoubtKind::Steal,
+            DoubtKind::CpuQuota,
+            DoubtKind::Suspended,
+        ];
+        outside.iter().any(|what| what.extent(self).is_some())
+    }
+}

@@ -6,7 +6,6 @@
 //! end, and slips within the unit move the following slots towards its spares.
 
 use super::super::{MILLISECOND, Ns, from_ms};
-use super::media_stream::first_true;
 use crate::definition::parts::{Geometry, Mechanics, Seek, Sparing, Zone};
 
 /// The position of a sector on the disk.
@@ -457,6 +456,19 @@ fn seek_ms(seek: &Seek, distance: u32, cylinders: u32) -> Result<f64, String> {
             root * (d - 1.0).sqrt() + line * (d - 1.0) + one
         }
     })
+}
+
+/// The least of `low..=high` that satisfies a condition, which must hold for `high` and be monotone.
+pub(super) fn first_true(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    while low < high {
+        let middle = (low + high) / 2;
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
 }
 
 /// Linear interpolation between measured points: the first value before them, the last line beyond.

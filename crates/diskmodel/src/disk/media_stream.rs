@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::super::Ns;
-use super::layout::{Arm, Head, Layout};
+use super::layout::{Arm, Head, Layout, first_true};
 
 /// The head over consecutive blocks of one track.
 #[derive(Clone, Copy, Debug)]
@@ -345,17 +345,4 @@ impl Writing<'_> {
         }
         (clock, head)
     }
-}
-
-/// The least of `low..=high` that satisfies a condition, which must hold for `high` and be monotone.
-pub(super) fn first_true(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
-    while low < high {
-        let middle = (low + high) / 2;
-        if holds(middle) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    low
 }

@@ -6,7 +6,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Request;
-use super::outcome::used_operations;
 use super::request_log::{Log, NotedRequests};
 use iolab_host::clock::Clock;
 use iolab_workload::histogram::over_time::{
@@ -29,6 +28,16 @@ pub(crate) fn bytes(spec: &TrialSpec) -> u64 {
     let used = kept(spec).iter().filter(|(_, used)| **used).count();
     let one = room(spec) * (BUCKETS * size_of::<u32>() + size_of::<u64>());
     used as u64 * u64::from(spec.threads) * one as u64
+}
+
+/// The operations of a trial that its workers count each for itself.
+pub(super) fn used_operations(spec: &TrialSpec) -> PerOperation<bool> {
+    PerOperation {
+        read: spec.reads(),
+        write: spec.writes(),
+        sync: spec.sync.follows_writes(),
+        trim: spec.trims(),
+    }
 }
 
 /// The operations whose latencies are kept over time.

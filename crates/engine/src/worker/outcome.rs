@@ -5,7 +5,7 @@ use crate::buffer::Pieces;
 use crate::placement::Seen;
 use crate::series::Recorder;
 use crate::verify::signer::Signed;
-use crate::worker::latency_log::SpareHistograms;
+use crate::worker::latency_log::{SpareHistograms, used_operations};
 use iolab_host::clock::Clock;
 use iolab_workload::counters::{Counters, Hardware};
 use iolab_workload::histogram::unused_latency_histogram;
@@ -74,16 +74,6 @@ impl WorkerOutcome {
             cpus: None,
             noted: None,
         }
-    }
-}
-
-/// The operations of a trial that its workers count each for itself.
-pub(super) fn used_operations(spec: &TrialSpec) -> PerOperation<bool> {
-    PerOperation {
-        read: spec.reads(),
-        write: spec.writes(),
-        sync: spec.sync.follows_writes(),
-        trim: spec.trims(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! A file so large that several threads read it, and one checks it meanwhile.
 
 use super::*;
-use crate::opening::{CHECKED_BESIDE, FileIdentity};
+use crate::opening::{CHECKED_BESIDE, opened_again};
+use crate::system::FileIdentity;
 
 /// A finished file with 4,500 samples of each cell.
 fn large(bench: &Fixture, name: &str) -> PathBuf {
@@ -54,9 +55,9 @@ fn no_thread_opens_a_replaced_file() {
     let Some(file) = FileIdentity::of(&path) else {
         return;
     };
-    assert!(file.opened_again(&path).is_some());
+    assert!(opened_again(file, &path).is_some());
     std::fs::rename(bench.finished("b"), &path).unwrap();
-    assert!(file.opened_again(&path).is_none());
+    assert!(opened_again(file, &path).is_none());
 }
 
 #[test]
