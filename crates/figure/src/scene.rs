@@ -229,7 +229,7 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// These items on paper.
+    /// A scene of items on paper.
     pub(super) fn new((width, height): (f64, f64), mut items: Vec<Item>) -> Self {
         let paper = Frame {
             left: 0.0,

@@ -66,7 +66,7 @@ pub struct JobBytes {
 pub struct PeerResult {
     /// Requested cell.
     pub cell: CellSpec,
-    /// What it measured. As a warm-up, the first of two equal results is left out of the summary.
+    /// The measured values. As a warm-up, the first of two equal results is left out of the summary.
     pub sample: Sample,
     /// Latencies, request by request.
     pub histograms: Vec<(LatencyOf, LatencyHistogram)>,

@@ -197,8 +197,8 @@ pub(crate) struct RunRows<R> {
 }
 
 impl<R> RunRows<R> {
-    /// Rows of a run, each with the id of its cell and the number of its group from 1, or 0 for the whole cell. The levels of its place
-    /// are those of the cell that `cell_of` gives.
+    /// Rows of a run, each with the id of its cell and the number of its group from 1, or 0 for the whole cell. The place of a row has
+    /// the levels of the cell that `cell_of` returns.
     pub(crate) fn of<'c>(
         run: &Exported<'_>,
         cell_of: impl Fn(i64) -> Option<&'c Cell>,

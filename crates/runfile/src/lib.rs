@@ -185,8 +185,8 @@ impl RunFile {
         self.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
     }
 
-    /// The mode is in the first sector of the file, which is written at once. A journal of that change would only be left behind by a
-    /// kill, and a reader, which changes nothing, could not play it back.
+    /// Changes the first sector of the file, which is written at once. A journal on disk would only remain after a kill, and readers,
+    /// which change nothing, could not play it back.
     fn leave_wal(&self) -> Result<()> {
         self.execute("PRAGMA journal_mode = MEMORY;")
     }

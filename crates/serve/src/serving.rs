@@ -54,7 +54,7 @@ pub struct Serving {
     started: Instant,
 }
 
-/// What the timer thread has gathered: statistics, the most requests at a time, and the ledger.
+/// Results of the timer thread: statistics, the most requests at a time, and the ledger.
 type Served = (ServeStatistics, usize, Option<RequestLog>);
 
 /// Report of a disk that was served.

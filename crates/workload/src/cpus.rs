@@ -8,7 +8,7 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::names::named;
 
-/// Greatest number of a CPU: that of the C library's sets (`CPU_SETSIZE`).
+/// Greatest number of a CPU, from the C library's sets (`CPU_SETSIZE`).
 pub const CPU_MAX: u32 = 1023;
 
 named! {

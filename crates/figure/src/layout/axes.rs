@@ -94,7 +94,7 @@ pub(super) fn horizontal(axis: &Axis, length: f64, size: f64) -> AxisTicks {
     }
 }
 
-/// Every so many of these names, none longer than a rotated one.
+/// One of `every` names, none longer than a rotated one.
 fn shortened(names: Vec<Tick>, size: f64, every: usize) -> Vec<Tick> {
     let shortened = names.into_iter().step_by(every).map(|tick| Tick {
         label: text::fitted_name(&tick.label, size, size * NAME_MAX),
