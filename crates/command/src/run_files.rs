@@ -16,7 +16,7 @@ use iolab_workload::{Error, Result};
 use crate::failure::Outcome;
 use crate::output::{self, Results};
 
-/// The run files of a folder, in the order of their names.
+/// The run files of a folder, in the order of their names; without hidden ones, as of a run that begins.
 pub fn files_of_folder(folder: &Path) -> Result<Vec<PathBuf>> {
     let unreadable = |error: std::io::Error| {
         Error::usage(format!(
@@ -28,9 +28,13 @@ pub fn files_of_folder(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "iolab")
+        let is_hidden = path
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !is_hidden
+            && path
+                .extension()
+                .is_some_and(|extension| extension == "iolab")
         {
             paths.push(path);
         }

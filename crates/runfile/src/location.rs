@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use iolab_workload::{Error, Result};
@@ -20,6 +20,9 @@ const ROOM: usize = 256 << 10;
 
 /// Prefix of the name of a probe file; the process id follows.
 const PROBE: &str = ".iolab-probe-";
+
+/// The table of a probe.
+const TABLE: &str = "CREATE TABLE probe (content)";
 
 /// Checks that a run file can be written at a location, by creating one there, with its folder, and removing both.
 ///
@@ -57,14 +60,15 @@ fn write_probe(file: File, made: &Path, path: &Path) -> Result<()> {
     probe.path = path.to_owned();
     probe.enter_wal()?;
     probe.execute(&format!(
-        "CREATE TABLE probe (content); INSERT INTO probe VALUES (zeroblob({ROOM}));"
+        "{TABLE}; INSERT INTO probe VALUES (zeroblob({ROOM}));"
     ))
 }
 
 /// Removes probes of killed processes.
 fn remove_left(folder: &Folder, path: &Path) {
     for entry in path.read_dir().into_iter().flatten().flatten() {
-        if prober(&entry.file_name()).is_some_and(is_gone) && is_free(&entry.path()) {
+        let (name, path) = (entry.file_name(), entry.path());
+        if prober(&name).is_some_and(is_gone) && is_free(&path) && is_probe(&path) {
             folder.remove(&entry.file_name());
         }
     }
@@ -85,6 +89,20 @@ fn is_free(path: &Path) -> bool {
     open_itself(path).is_ok_and(|file| {
         file.metadata().is_ok_and(|file| file.is_file()) && file.try_lock().is_ok()
     })
+}
+
+/// Whether a file holds nothing, the first page of SQLite alone, or the table of a probe: what else has such a name is not ours.
+fn is_probe(path: &Path) -> bool {
+    const PAGE: usize = 4096;
+    let mut begin = Vec::new();
+    let read =
+        open_itself(path).and_then(|file| file.take(PAGE as u64 + 1).read_to_end(&mut begin));
+    let is_sqlites = begin.starts_with(b"SQLite format 3\0");
+    let has_page_alone = begin.len() == PAGE && begin[16..18] == (PAGE as u16).to_be_bytes();
+    let mut texts = begin.windows(TABLE.len());
+    read.is_ok()
+        && (begin.is_empty()
+            || is_sqlites && (has_page_alone || texts.any(|text| text == TABLE.as_bytes())))
 }
 
 /// Whether a path leads to an open file; `None` if that cannot be determined.
@@ -144,6 +162,7 @@ mod tests {
             format!("{PROBE}{GONE}.txt"),
             format!("{PROBE}{}.iolab", std::process::id()),
             format!("{PROBE}{GONE}-3.iolab"),
+            format!("{PROBE}{GONE}-5.iolab"),
             format!("{PROBE}{GONE}-4.iolab"),
         ];
         let left = [
@@ -152,10 +171,16 @@ mod tests {
             format!("{PROBE}{GONE}-2.iolab"),
             format!("{PROBE}{GONE}-2.iolab-wal"),
         ];
-        for name in kept[..5].iter().chain(&left) {
+        let probe = Connection::open(at(&left[0])).unwrap();
+        probe.execute_batch(TABLE).unwrap();
+        drop(probe);
+        for name in kept[..6].iter().chain(&left[1..]) {
             std::fs::write(at(name), "content").unwrap();
         }
-        std::os::unix::fs::symlink("r.iolab", at(&kept[5])).unwrap();
+        for name in [&kept[4], &left[2]] {
+            std::fs::write(at(name), "").unwrap();
+        }
+        std::os::unix::fs::symlink("r.iolab", at(&kept[6])).unwrap();
         let held = File::open(at(&kept[4])).unwrap();
         held.try_lock().unwrap();
         check_place(NewFile::At(&at("next.iolab"))).unwrap();
