@@ -96,6 +96,8 @@ pub(crate) fn ended(
 ) -> Outcome<EndedRun> {
     let failure = match finished {
         Ok(path) => return Ok((path, None)),
+        // A refused run has measured nothing: another one may be writing the file.
+        Err(error) if error.kind() == Kind::Refused => error.into(),
         Err(error) => with_kept(error.into(), kept),
     };
     match kept.filter(|_| is_told(&failure, workspace)) {

@@ -80,6 +80,7 @@ pub(super) fn read_checked<T>(
 /// A further connection to a file; `None` if none is possible, or if the path leads to another file by now.
 pub(super) fn opened_again(file: FileIdentity, path: &Path) -> Option<Connection> {
     // Nothing else opens and closes it here: that would release the lock of the connections that read it already.
+    check_side_files(path).ok()?;
     let connection = plain(path).ok()?;
     (FileIdentity::of(path) == Some(file)).then_some(connection)
 }

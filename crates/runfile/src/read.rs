@@ -107,6 +107,9 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
         id, cell, verified, ..
     } in &samples
     {
+        if *id < 1 {
+            return Err(damaged(path, "a sample has no number"));
+        }
         if !in_plan(*cell) {
             let what = format!("sample {id} is of an unknown cell {cell}");
             return Err(damaged(path, what));

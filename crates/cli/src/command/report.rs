@@ -146,13 +146,19 @@ fn write(bundle: &Bundle, path: &Path) -> Outcome {
         return Err(output::exists(taken).into());
     }
     let mut to = output::open(Some(path))?;
+    let mut all = Vec::new();
     for (figure, content) in figures {
         let mut to = output::open_raw(Some(&figure))?;
         to.write_all(content)?;
-        to.flush()?;
+        all.push(to);
     }
     to.write_all(bundle.text.as_bytes())?;
-    Ok(to.flush()?)
+    to.flush()?;
+    // Only now, since figures without their text would be in the way of the next try.
+    for mut figure in all {
+        figure.flush()?;
+    }
+    Ok(())
 }
 
 /// Writes the tables to stdout or to a new file.
