@@ -247,11 +247,15 @@ fn imprecision(analysis: &Analysis, cell: &CellAnalysis) -> impl Iterator<Item =
     let is_sought = analysis.seeks_precision;
     let width = cell.precision.filter(|_| is_sought);
     let is_without = is_sought && cell.precision.is_none() && analysis.has_response(cell);
+    let lack = match cell.flags.contains(&DoubtKind::FewRequests) {
+        true => DoubtKind::FewRequests,
+        false => DoubtKind::FewTrials,
+    };
     let exceeds = |most: f64| width.is_some_and(|width| width > most);
     let found = [
         (exceeds(1.0), DoubtKind::AboveMedian),
         (exceeds(analysis.precision_goal), DoubtKind::Imprecise),
-        (is_without, DoubtKind::FewTrials),
+        (is_without, lack),
     ];
     let found = found.into_iter().filter(|(holds, _)| *holds);
     found.map(|(_, doubt)| doubt)

@@ -1,13 +1,13 @@
 //! Service levels of a run: the highest rate at which they hold, or whether they hold at a rate.
 
-use crate::notation::clean;
 use std::time::Duration;
 
+use crate::notation::clean;
 use iolab_analysis::analysis::OVERLOAD_TOLD;
 use iolab_analysis::doubt::Doubt;
 use iolab_analysis::fitness::{Answer, CellAnswer, ReasonedAnswer, UnseenStalls, Verdicts};
 use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
-use iolab_figure::distinct;
+use iolab_analysis::trial_values::distinct;
 use iolab_figure::labels::capital;
 use iolab_record::RunRecord;
 use iolab_workload::units::format_duration;
@@ -235,7 +235,14 @@ pub(crate) fn sentence_at_rates(found: &Verdicts, record: &RunRecord) -> String 
         [] => String::new(),
         [only] if only.cell.is_empty() => String::new(),
         [only] => format!(" at {}", only.cell),
-        several => format!(" in {}", all_cells(several.len())),
+        several => {
+            let kept = several.iter().filter(|cell| cell.answer() == Answer::Yes);
+            match kept.count() {
+                0 => format!(" in {}", all_cells(several.len())),
+                n if n == several.len() => format!(" in {}", all_cells(n)),
+                n => format!(" kept in {n} of {} cells", several.len()),
+            }
+        }
     };
     let text = format!(
         "{} on {}: {}{cells}: {}",

@@ -341,7 +341,10 @@ impl<'a> Shown<'a> {
     /// A latency, marked where it leaves the sync after a write out.
     fn latency(&self, cell: &CellAnalysis, of: fn(&Latency) -> f64) -> Option<String> {
         let mark = if leaves_sync_out(cell) { "*" } else { "" };
-        Some(format_ns(of(&cell.latency.filter(|_| self.has_latency)?)) + mark)
+        let own = cell
+            .latency
+            .filter(|_| self.has_latency && cell.mix.is_none());
+        Some(format_ns(of(&own?)) + mark)
     }
 
     fn is_of(&self, response: Response) -> bool {
@@ -351,7 +354,7 @@ impl<'a> Shown<'a> {
 
 /// The processes that took part, the throughput while all of them were active, the achieved rate, and latencies of
 /// requests and of syncs. None for programs, and for trials without recorded times; separate by operation for a mix.
-/// Where the latency is the response, its median is already shown; a tail that is the response is withheld where
+/// The median is left out if it is the response, which is shown already; a tail that is the response is withheld where
 /// too few trials have it.
 const LOAD: [ListedColumn; 9] = table! {
     ("ranks", 5, |_, c| Some(c.ranks.as_ref()?.ranks.to_string()));
@@ -371,7 +374,7 @@ const LOAD: [ListedColumn; 9] = table! {
 const STAGES: [ListedColumn; 14] = table! {
     ("service p50", 5, |all, c| {
         let service = c.rate_report.as_ref().map_or(c.latency, |p| p.service);
-        Some(format_ns(service.filter(|_| all.has_rates)?.p50_ns))
+        Some(format_ns(service.filter(|_| all.has_rates && c.mix.is_none())?.p50_ns))
     });
     ("device mean", 6, |all, c| c.disturbance.device_mean_ns.filter(|_| !all.is_traced).map(format_ns));
     ("layers p50", 3, |all, c| Some(format_ns(traced(c).filter(|_| all.is_layers)?.stages.device.as_ref()?.p50_ns)));
@@ -380,8 +383,8 @@ const STAGES: [ListedColumn; 14] = table! {
     ("device p99", 4, |all, c| Some(format_ns(traced(c).filter(|_| !all.is_layers)?.stages.device.as_ref()?.p99_ns)));
     ("host share", 3, |_, c| traced(c)?.host_share().map(format_percent));
     ("delivery p99", 4, |_, c| Some(format_ns(traced(c)?.stages.delivery.as_ref()?.p99_ns)));
-    ("p99.9", 7, |all, c| Some(format_ns(c.latency.filter(|_| all.is_grid)?.p999_ns)));
-    ("max", 7, |all, c| Some(format_ns(c.latency.filter(|_| all.is_grid)?.max_ns)));
+    ("p99.9", 7, |all, c| Some(format_ns(c.latency.filter(|_| all.is_grid && c.mix.is_none())?.p999_ns)));
+    ("max", 7, |all, c| Some(format_ns(c.latency.filter(|_| all.is_grid && c.mix.is_none())?.max_ns)));
     ("IOPS", 3, |all, c| c.median(Response::Iops).filter(|_| all.is_grid && all.is_of(Response::Throughput)).map(significant));
     ("in flight", 5, |all, c| {
         let (seen, asked) = in_flight(c).filter(|_| all.is_grid && all.is_short)?;

@@ -193,7 +193,7 @@ fn nothing(run: &Analysis) -> String {
                 _ => format!(" Apart from these, {shown}"),
             };
             format!(
-                "Cannot tell whether cells differ that have fewer than {TRIALS_MIN} trials ({few} of {all}).{others} A run with a longer --budget or --set trials_max={TRIALS_MIN} can show more."
+                "Cannot tell whether cells differ that have fewer than {TRIALS_MIN} trials ({few} of {all}).{others} A run with {TRIALS_MIN} trials or more of each can show more."
             )
         }
     }

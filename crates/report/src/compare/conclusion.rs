@@ -10,7 +10,7 @@ use iolab_analysis::compare::{
 };
 use iolab_analysis::doubt::{Doubt, DoubtClass, DoubtKind, RatioBound};
 use iolab_analysis::runs::GATE_POWER;
-use iolab_figure::distinct;
+use iolab_analysis::trial_values::distinct;
 use iolab_plan::precondition::SteadyRounds;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::CellSpec;
@@ -338,11 +338,11 @@ fn too_few(comparison: &Comparison) -> Option<String> {
     (without > 0).then(|| {
         let least = comparison.trials_min();
         let more = match comparison.is_of_rounds {
-            true => window_advice(least),
-            false => format!("a longer --budget, or --set trials_min={least}"),
+            true => format!(" ({})", window_advice(least)),
+            false => String::new(),
         };
         format!(
-            "{} too few trials for an interval{together}: {least} on each side are needed ({more}).",
+            "{} too few trials for an interval{together}: {least} on each side are needed{more}.",
             match without {
                 1 => "1 cell has".to_owned(),
                 n => format!("{} have", cells(n)),

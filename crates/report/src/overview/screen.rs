@@ -131,13 +131,14 @@ impl Overview<'_> {
             }
             _ => {}
         }
-        // The only run's line has its doubts.
+        // The line of the only run, above any table but that of accesses, has its doubts.
         let conclusions = self
             .inputs
             .iter()
             .flat_map(|input| &input.interpretation.conclusions);
         let is_said = |what: DoubtKind| {
             self.inputs.len() == 1
+                && self.shows() != Table::Accesses
                 && conclusions
                     .clone()
                     .any(|one| one.doubts.contains(what.words()))

@@ -383,7 +383,7 @@ fn not_removed(check: Check, before: f64, left: f64) -> String {
     }
 }
 
-/// `no time within the budget: --budget 12min`.
+/// `no time within the budget: it takes 12min`.
 pub(crate) fn obstacle(why: &Obstacle) -> String {
     match why {
         Obstacle::IsTheDifference => "the two sides differ in nothing else".to_owned(),
@@ -400,7 +400,7 @@ pub(crate) fn obstacle(why: &Obstacle) -> String {
                 ),
             };
             let wanted = format_duration(Duration::from_secs(*budget_s));
-            format!("no time within the budget{idle}: --budget {wanted}")
+            format!("no time within the budget{idle}: it takes {wanted}")
         }
         Obstacle::Conflict { error } => error.clone(),
     }

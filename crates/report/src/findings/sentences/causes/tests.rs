@@ -167,7 +167,7 @@ fn each_obstacle_has_words() {
     Not tried (it needs --change-system, as root): a write cache.
     Not tried (raising the priority of threads takes root (CAP_SYS_NICE)): a write cache.
     Not tried (not among --suspects): a write cache.
-    Not tried (no time within the budget for 1 s of idle time before each trial to restore the level of throughput: --budget 12min): a write cache.
+    Not tried (no time within the budget for 1 s of idle time before each trial to restore the level of throughput: it takes 12min): a write cache.
     Not tried (depth=16 needs an asynchronous backend): a write cache.
     Not tried (no trial without it succeeded): a write cache.
     Not tried (the level of throughput still changed, with 1.5 s of idle time before each trial): a write cache.
