@@ -27,15 +27,15 @@ pub(crate) fn median_of(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f6
     median(&values(trials, value))
 }
 
-/// The distinct ones of these, in their order.
-pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut distinct = Vec::new();
-    for one in all {
-        if !distinct.contains(&one) {
-            distinct.push(one);
+/// The values, each where it occurs first.
+pub fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut all = Vec::new();
+    for value in values {
+        if !all.contains(&value) {
+            all.push(value);
         }
     }
-    distinct
+    all
 }
 
 /// Latencies by cell and [`SampleLatency::of`], in ns; sums over all parts.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
+use iolab_analysis::trial_values::distinct;
 use iolab_record::{Sample, TargetKind};
 use iolab_stats::{Summary, summary};
 use iolab_workload::{Error, Result};
@@ -10,17 +11,6 @@ use iolab_workload::{Error, Result};
 use super::labels;
 use super::options::Options;
 use super::{FigureRun, RUN};
-
-/// The values, each where it occurs first.
-pub fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut all = Vec::new();
-    for value in values {
-        if !all.contains(&value) {
-            all.push(value);
-        }
-    }
-    all
-}
 
 /// Most panels of one figure.
 const PANELS_MAX: usize = 30;

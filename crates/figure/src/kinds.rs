@@ -9,7 +9,7 @@ mod response;
 mod stages;
 pub(super) mod witness;
 
-use super::data::{CellValues, Data, Parts, Values, distinct, verdict};
+use super::data::{CellValues, Data, Parts, Values, verdict};
 use super::model::{
     Along, Axis, FigureModel, Look, Mark, Origin, Panel, ReferenceLine, Series, all_marks,
 };
@@ -18,6 +18,7 @@ use super::{FigureRun, labels};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{CellAnalysis, Response, SteadyAnalysis};
 use iolab_analysis::compare::{Comparison, Criteria, HypothesisTest, RunSide, SideName};
+use iolab_analysis::trial_values::distinct;
 use iolab_record::ServedBy;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::response::Metric;

@@ -39,7 +39,6 @@ use iolab_analysis::witness::Evidence;
 use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries};
 use iolab_workload::Result;
 
-pub use data::distinct;
 pub use kinds::axis::of_quantity as axis_of_quantity;
 pub use options::FigureKind;
 pub use options::{Center, Options, parse_length};

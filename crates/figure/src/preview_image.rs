@@ -1,8 +1,8 @@
 //! The overview as a picture of 1200 by 630 pixels, the size of link previews.
 
+use iolab_analysis::trial_values::distinct;
 use iolab_workload::Result;
 
-use super::data::distinct;
 use super::scene::{Frame, Item, Paint, Scene, Shape, Text, lines as hatching, polyline};
 use super::scene::{Hatch, OUTLINE};
 use super::text::{fitted, fitted_name, width, wrapped};
@@ -125,7 +125,7 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText) -> Scene {
     }
     let height = (ROWS.1 - ROWS.0) / rows.len().max(1) as f64;
     let [value, unit, _] = SIZES;
-    // Of a value with its unit in a row of full size.
+    // Width of a value with its unit in a row of full size.
     let widths = shown().map(|number| width(&number.value, value) + width(number.unit, unit));
     let widest = (widths.fold(0.0, f64::max) + BEFORE_UNIT).max(1.0);
     let scale = (height / ROW).min(((column - GUTTER) / widest).clamp(1.0, SCALE_MAX));

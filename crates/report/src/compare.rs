@@ -2,12 +2,12 @@
 
 pub(crate) mod conclusion;
 
-use crate::notation::clean;
 use std::io::{self, Write};
 
 use crate::data_column::{IOLAB_VERSION, SCHEMA};
 use crate::fact;
 use crate::fact::setting_value;
+use crate::notation::clean;
 use crate::rows::json_object;
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{

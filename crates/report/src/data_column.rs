@@ -1,19 +1,19 @@
 //! Columns of rows for other programs: name, type, meaning, the function that gives the value, and the columns
 //! that all rows have.
 
-use crate::notation::clean;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
+use crate::notation::clean;
 use crate::rows::{Field, Format, RowWriter, columns_of, in_columns, text};
 use iolab_analysis::analysed_run::RunAnswer;
 use iolab_analysis::analysis::Latency;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::runs::RunName;
-use iolab_figure::distinct;
+use iolab_analysis::trial_values::distinct;
 use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_record::{Cell, RunRecord, exported_settings};
 use iolab_workload::escape_control::escape_control;

@@ -1,8 +1,8 @@
 //! Facts of the environment and values of settings for people.
 
-use crate::notation::clean;
 use std::time::Duration;
 
+use crate::notation::clean;
 use iolab_record::environment::{ALL, Bit, Flag, ValueType};
 use iolab_workload::settings::{Setting, Value, ValueKind};
 use iolab_workload::units::{exact_duration, exact_size, significant};

@@ -8,7 +8,7 @@ use iolab_analysis::doubt::DoubtKind;
 use iolab_analysis::fitness::{
     Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls,
 };
-use iolab_figure::distinct;
+use iolab_analysis::trial_values::distinct;
 use iolab_record::question::Fit;
 use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::names::all_of;

@@ -1,8 +1,8 @@
 //! A run in progress on a terminal: its cells with their intervals.
 
-use crate::notation::clean;
 use std::time::Duration;
 
+use crate::notation::clean;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::snapshot::{RepetitionGoal, RunSnapshot, WithinGoal};
 use iolab_workload::units::format_percent;

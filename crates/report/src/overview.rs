@@ -4,17 +4,18 @@
 pub(crate) mod main_numbers;
 mod screen;
 
-use crate::notation::clean;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::findings::digest::{Digest, Headline, Told};
 use crate::findings::interpretation::Interpretation;
+use crate::notation::clean;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, MeasuredTarget};
 use iolab_analysis::claim::HEADLINES_MAX;
 use iolab_analysis::runs::comparable_runs::is_same_experiment;
-use iolab_figure::{FigureRun, default_kind, distinct, preview_image};
+use iolab_analysis::trial_values::distinct;
+use iolab_figure::{FigureRun, default_kind, preview_image};
 use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries, TargetKind};
 use iolab_workload::Result;
 use iolab_workload::units::{counted, format_bytes, rough_duration};

@@ -5,9 +5,9 @@ pub(crate) mod sentences;
 
 pub use sentences::json;
 
-use crate::notation::clean;
 use std::time::Duration;
 
+use crate::notation::clean;
 use iolab_analysis::witness::{DeviceLoad, Evidence, OtherCommand, WitnessClaim};
 use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::units::format_duration;

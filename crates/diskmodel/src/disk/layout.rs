@@ -353,7 +353,7 @@ impl Arm {
     ///
     /// # Errors
     ///
-    /// A message about a speed of zero, a curve without points, or a curve with negative times.
+    /// A message about a curve without points, or with negative times.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Result<Self, String> {
         // A constant access time replaces the times of seeks.
         let distances = match mechanics.constant_access_ms {

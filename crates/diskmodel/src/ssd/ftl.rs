@@ -107,7 +107,7 @@ impl Ftl {
             .saturating_mul(block_slots);
         if physical >= u64::from(NONE) {
             return Err(format!(
-                "{physical} slots of flash: from 1 to {} are supported",
+                "{physical} slots of flash: at most {} are supported",
                 NONE - 1
             ));
         }

@@ -3,10 +3,10 @@
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{CellComparison, Comparison, Side};
 use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS};
+use iolab_analysis::trial_values::distinct;
 use iolab_workload::units::{format_p, significant};
 use iolab_workload::{Error, Result};
 
-use super::super::data::distinct;
 use super::super::labels;
 use super::super::model::{
     Arrangement, Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks, all_marks, marks,

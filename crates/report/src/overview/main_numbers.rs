@@ -3,7 +3,8 @@
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
 use iolab_analysis::sparkline::axis_but_target;
-use iolab_figure::{distinct, labels};
+use iolab_analysis::trial_values::distinct;
+use iolab_figure::labels;
 use iolab_stats::Summary;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::trial_description::level_in_words;

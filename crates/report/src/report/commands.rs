@@ -1,10 +1,10 @@
 //! Instructions to repeat the runs of a report: commands, and models that a user defined.
 
-use crate::notation::clean;
 use std::path::Path;
 
 use super::section::RunSequence;
 use super::{Input, file_name, id};
+use crate::notation::clean;
 use iolab_analysis::consent::NeededConsent;
 use iolab_record::environment::KEYS;
 use iolab_record::targets::target_paths;

@@ -1,7 +1,7 @@
 //! The method of the report, with its formulas and references, and the order of the trials.
 
 use iolab_analysis::analysis::TrialOrder;
-use iolab_figure::distinct;
+use iolab_analysis::trial_values::distinct;
 use iolab_workload::table;
 
 /// One rule of the method: name, findings, text, sources.

@@ -8,7 +8,7 @@ use crate::findings::sentences::grouped;
 use crate::findings::{self, Finding, FindingKind, agreement, choices};
 use crate::overview::Overview;
 use iolab_analysis::analysis::Analysis;
-use iolab_figure::distinct;
+use iolab_analysis::trial_values::distinct;
 
 /// The runs of a report, with what its parts share.
 pub(super) struct Study<'a> {

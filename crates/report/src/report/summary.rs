@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_analysis::analysis::SteadyAnalysis;
-use iolab_figure::distinct;
+use iolab_analysis::trial_values::distinct;
 use iolab_record::RunRecord;
 use iolab_record::environment::{KEYS, Key, Text, ValueType};
 
