@@ -419,13 +419,17 @@ impl<'a> Context<'a> {
         let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
         let mut values: PerResponse<(Vec<f64>, Vec<u32>)> = PerResponse::default();
         let (mut tail_ratios, mut tail_blocks) = (Vec::new(), Vec::new());
+        for response in Response::ALL {
+            let of_each = ok
+                .iter()
+                .map(|trial| Some((trial.value(response, timed)?, trial.block)));
+            // A trial of a set time that has too few requests for a quantile was slow: the others alone would be the fast ones.
+            values[response] = match response.quantile() {
+                None => of_each.flatten().unzip(),
+                Some(_) => of_each.collect::<Option<_>>().unwrap_or_default(),
+            };
+        }
         for trial in &ok {
-            for response in Response::ALL {
-                if let Some(value) = trial.value(response, timed) {
-                    values[response].0.push(value);
-                    values[response].1.push(trial.block);
-                }
-            }
             if let Some(ratio) = tail(trial, timed) {
                 tail_ratios.push(ratio);
                 tail_blocks.push(trial.block);

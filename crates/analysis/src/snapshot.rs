@@ -75,13 +75,14 @@ pub struct LastTrial {
 }
 
 impl CellSnapshot {
-    /// Snapshot from the measured trials of a cell; `None` for a trial with too few requests for its response.
+    /// Snapshot from the measured trials of a cell; `None` for a trial with too few requests for its response, with which the cell has
+    /// no value: such a trial was slow.
     pub fn new(levels: Vec<String>, trials: &[Option<f64>]) -> Self {
-        let values: Vec<f64> = trials.iter().copied().flatten().collect();
+        let values: Option<Vec<f64>> = trials.iter().copied().collect();
         Self {
             levels,
             n: trials.len(),
-            response: summary(&values),
+            response: summary(&values.unwrap_or_default()),
         }
     }
 

@@ -238,8 +238,7 @@ pub(crate) fn sentence_at_rates(found: &Verdicts, record: &RunRecord) -> String 
         several => {
             let kept = several.iter().filter(|cell| cell.answer() == Answer::Yes);
             match kept.count() {
-                0 => format!(" in {}", all_cells(several.len())),
-                n if n == several.len() => format!(" in {}", all_cells(n)),
+                n if [0, several.len()].contains(&n) => format!(" in {}", all_cells(several.len())),
                 n => format!(" kept in {n} of {} cells", several.len()),
             }
         }
