@@ -28,7 +28,7 @@ fn undecided(why: DoubtKind, response: Option<Response>) -> String {
     let needed = response.map_or(0, |response| response.requests_min());
     match (why, response) {
         (DoubtKind::NoValue, Some(response)) if needed > 1 => format!(
-            "{} needs {} in a trial; no trial of a side has enough (increase --time)",
+            "{} needs {} in each trial, and a side has trials with fewer (increase --time)",
             response.name(),
             counted(needed, "request")
         ),

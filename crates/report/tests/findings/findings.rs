@@ -61,7 +61,8 @@ fn wide_intervals_are_reported() {
 fn requests_too_few_for_quantile_are_not_trials() {
     let mut record = bent();
     record.experiment.response = Response::P99;
-    for sample in &mut record.samples {
+    // One trial of each cell is enough: the others would be those that were fast.
+    for sample in record.samples.iter_mut().filter(|sample| sample.block == 1) {
         sample.operations.read.requests = 100;
     }
     let analysis = analyse(&record);
