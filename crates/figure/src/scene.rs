@@ -263,11 +263,9 @@ impl Scene {
             None
         })
     }
-}
 
-#[cfg(test)]
-impl Scene {
     /// All text of it.
+    #[cfg(test)]
     pub(super) fn texts(&self) -> impl Iterator<Item = &Text> {
         self.items.iter().filter_map(|item| match item {
             Item::Text(text) => Some(text),

@@ -113,14 +113,14 @@ fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Effect) -> Option
             ..Phenomenon::of_cells(cells, seen, size, unclaimed)
         });
     }
-    let size = match effect.difference {
-        // A proportional gain of more requests in flight is expected.
-        _ if in_flight.is_some_and(|most| most > 1.0 && seen >= 1.0) => return None,
-        Difference::Higher | Difference::Lower => effect.size(),
-        Difference::CannotTell if unclaimed.is_some() => effect.size(),
-        _ => return None,
+    // A proportional gain of more requests in flight is expected.
+    let is_expected = in_flight.is_some_and(|most| most > 1.0 && seen >= 1.0);
+    let is_shown = match effect.difference {
+        Difference::Higher | Difference::Lower => true,
+        Difference::CannotTell => unclaimed.is_some(),
+        _ => false,
     };
-    Some(Phenomenon::of_cells(cells, seen, size, unclaimed))
+    (is_shown && !is_expected).then(|| Phenomenon::of_cells(cells, seen, effect.size(), unclaimed))
 }
 
 /// Reason why an effect is not claimed although trying suspects can still explain it.

@@ -29,8 +29,20 @@ pub struct Conclusion {
     /// One line: `read-random on /mnt/disk: throughput 58.9 MB/s (4 KiB) to 2351 MB/s (1 MiB), from the device; other traffic in
     /// 1 of 12 cells`.
     pub text: String,
-    /// Doubts about its numbers, as in the line: `other traffic in 1 of 12 cells`; empty without any.
-    pub doubts: String,
+    /// Doubts about its numbers, each in the words of the line: `other traffic in 1 of 12 cells`.
+    pub doubts: Vec<(DoubtKind, String)>,
+}
+
+impl Conclusion {
+    /// The doubts in a clause; empty without any.
+    pub(crate) fn doubts(&self) -> String {
+        clause(&self.doubts)
+    }
+}
+
+fn clause(doubts: &[(DoubtKind, String)]) -> String {
+    let words = doubts.iter().map(|(_, words)| words.as_str());
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// A line per target of a run that has the factor `target`, else one for all cells; with the comparisons of iolab with `peers`, also
@@ -91,9 +103,9 @@ impl<'a> Subject<'a> {
             }
         };
         let line = format!("{} on {target}{what}: {found}", analysis.experiment);
-        match self.doubts() {
-            none if none.is_empty() => line,
-            doubts => format!("{line}; {doubts}"),
+        match self.doubts().as_slice() {
+            [] => line,
+            doubts => format!("{line}; {}", clause(doubts)),
         }
     }
 
@@ -189,7 +201,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Doubts for a reader of the line: how the run ended, and how many cells have which doubt.
-    fn doubts(&self) -> String {
+    fn doubts(&self) -> Vec<(DoubtKind, String)> {
         let analysis = self.analysis;
         let all = self.cells.len();
         // Of a cause the line has the interval of its part, which no cell has.
@@ -222,23 +234,24 @@ impl<'a> Subject<'a> {
                 DoubtClass::Lack => what.words().to_owned(),
                 _ => what.to_string(),
             };
-            (n > 0).then(|| name + &place(n, all))
+            (n > 0).then(|| (*what, name + &place(n, all)))
         });
-        let mut words: Vec<String> = counted.collect();
+        let mut doubts: Vec<(DoubtKind, String)> = counted.collect();
         // A median over both levels describes neither.
         let shifts = &analysis.timeline.over_run;
         let is_shown = |cell: i64| self.cells.iter().any(|own| own.cell.id == cell);
         if is_of_cells && shifts.iter().any(|shift| is_shown(shift.cell)) {
-            words.insert(0, "throughput changed its level during the run".to_owned());
+            let changed = "throughput changed its level during the run".to_owned();
+            doubts.insert(0, (DoubtKind::LevelChanged, changed));
         }
         if analysis.status != RunStatus::Done {
             let how = match is_by_user(analysis) {
                 true => "the user ended the run",
                 false => "the run did not finish",
             };
-            words.insert(0, how.to_owned());
+            doubts.insert(0, (DoubtKind::Unfinished, how.to_owned()));
         }
-        words.join(", ")
+        doubts
     }
 }
 
@@ -251,8 +264,8 @@ fn place(n: usize, all: usize) -> String {
     }
 }
 
-/// The median of a cell: `58.9 MB/s`; Where its only trial is not
-/// constant, the throughput at its beginning and at its end: the trial as a whole has neither.
+/// The median of a cell: `58.9 MB/s`; of an only trial that is not constant the throughput at its beginning and at its end, since the
+/// trial as a whole has neither.
 fn level(analysis: &Analysis, cell: &CellAnalysis) -> String {
     let response = analysis.response;
     let is_rate = response == Response::Throughput && analysis.response_group.is_none();

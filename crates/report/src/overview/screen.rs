@@ -83,7 +83,7 @@ impl Overview<'_> {
         let inputs = self.inputs.iter();
         let conclusions = inputs.flat_map(|input| &input.interpretation.conclusions);
         let doubts = conclusions.filter(|conclusion| !conclusion.doubts.is_empty());
-        doubts.map(|conclusion| capital(&conclusion.doubts) + ".")
+        doubts.map(|conclusion| capital(&conclusion.doubts()) + ".")
     }
 
     /// `/mnt/disk   Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`: a line for each target, or one with the names of
@@ -132,18 +132,12 @@ impl Overview<'_> {
             _ => {}
         }
         // The line of the only run, above any table but that of accesses, has its doubts.
-        let conclusions = self
-            .inputs
-            .iter()
-            .flat_map(|input| &input.interpretation.conclusions);
-        let is_said = |what: DoubtKind| {
-            self.inputs.len() == 1
-                && self.shows() != Table::Accesses
-                && conclusions
-                    .clone()
-                    .any(|one| one.doubts.contains(what.words()))
+        let conclusions = match self.inputs.as_slice() {
+            [only] if self.shows() != Table::Accesses => only.interpretation.conclusions.as_slice(),
+            _ => &[],
         };
-        let is_said = trust.finding.is_none() && trust.doubt.is_some_and(is_said);
+        let mut said = conclusions.iter().flat_map(|line| &line.doubts);
+        let is_said = trust.finding.is_none() && said.any(|(what, _)| Some(*what) == trust.doubt);
         if trust.level == TrustLevel::Limited && !is_said {
             notes.push(doubt::sentence(trust));
         }
