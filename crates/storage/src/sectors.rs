@@ -83,8 +83,12 @@ pub struct DiskPart {
 /// The disk or partition that a file lies on, or is.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): it lies on none.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): it does not exist, or lies on none.
 pub fn disk_part_under(path: &Path) -> Result<DiskPart, Error> {
+    path.metadata().map_err(|error| {
+        Error::usage(format!("cannot find {}: {error}", path.display()))
+            .hint("name a device by its path, such as /dev/sdb, or a file or directory on one")
+    })?;
     let sys = Path::new("/sys");
     let part = || {
         let device = device_under(path)?;
