@@ -64,15 +64,16 @@ pub(crate) fn report(options: &Options, lists: &Lists) -> Outcome {
             .map_err(|error| unmade_folder(folder, "the report", &error))?;
     }
     write(&bundle, &path)?;
-    if !bundle.figures.is_empty() {
-        let beside = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let names = beside.unwrap_or(Path::new(".")).join(format!("{stem}-*"));
+    if let Some((first, _)) = bundle.figures.first() {
+        let more = if bundle.figures.len() > 1 {
+            ", ..."
+        } else {
+            ""
+        };
         note(format_args!(
-            "note: {}: {}",
+            "note: {}: {}{more}",
             counted(bundle.figures.len() as u64, "figure"),
-            names.display()
+            path.with_file_name(first).display()
         ));
     }
     let mut to = output::open(None)?;

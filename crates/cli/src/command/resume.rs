@@ -81,7 +81,7 @@ fn files_to_finish(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
         let open = unfinished(path)?;
         if open.is_empty() {
             note(format_args!(
-                "note: no run in {} has to be finished",
+                "note: no readable run in {} has to be finished",
                 path.display()
             ));
         }
