@@ -418,23 +418,18 @@ impl<'a> Context<'a> {
         let accounting = Accounting::of(cell, around);
         let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
         let mut values: PerResponse<(Vec<f64>, Vec<u32>)> = PerResponse::default();
-        let (mut tail_ratios, mut tail_blocks) = (Vec::new(), Vec::new());
         for response in Response::ALL {
             let of_each = ok
                 .iter()
                 .map(|trial| Some((trial.value(response, timed)?, trial.block)));
-            // A trial of a set time that has too few requests for a quantile was slow: the others alone would be the fast ones.
             values[response] = match response.quantile() {
                 None => of_each.flatten().unzip(),
-                Some(_) => of_each.collect::<Option<_>>().unwrap_or_default(),
+                Some(_) => of_all(of_each),
             };
         }
-        for trial in &ok {
-            if let Some(ratio) = tail(trial, timed) {
-                tail_ratios.push(ratio);
-                tail_blocks.push(trial.block);
-            }
-        }
+        let tails = ok.iter();
+        let tails = tails.map(|trial| Some((tail(trial, timed)?, trial.block)));
+        let (tail_ratios, tail_blocks) = of_all(tails);
         let step_ns = self.record.run.clock_resolution_ns;
         let peer = ok.last().filter(|_| is_peer(cell));
         let shown = self.record.experiment.response;
@@ -491,6 +486,12 @@ fn tail(sample: &Sample, timed: ShownLatency) -> Option<f64> {
     let latency = direction.waited()?;
     (direction.requests >= TAIL_REQUESTS_MIN && latency.p50_ns > 0)
         .then(|| latency.p99_ns as f64 / latency.p50_ns as f64)
+}
+
+/// Values with their blocks, of all trials or of none. A trial of a set time that has too few requests for a
+/// quantile was slow: the others alone would be the fast ones.
+fn of_all(trials: impl Iterator<Item = Option<(f64, u32)>>) -> (Vec<f64>, Vec<u32>) {
+    trials.collect::<Option<_>>().unwrap_or_default()
 }
 
 fn is_peer(cell: &Cell) -> bool {

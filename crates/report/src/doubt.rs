@@ -234,7 +234,7 @@ pub(crate) fn is_by_others(trust: &Trust) -> bool {
 /// verdict is about some cells of the runs only, these are named so.
 fn place(trust: &Trust) -> String {
     let whose = match trust.cells < trust.measured {
-        true => " that the findings rest on",
+        true => " shown",
         false => "",
     };
     match (trust.concerned, trust.cells) {

@@ -52,8 +52,12 @@ impl SearchResult<'_> {
             column("level", 0, &|point| {
                 let keeps = 2 * point.kept > point.trials;
                 let level = match (&self.found.holds, &self.found.fails) {
-                    (Some(holds), _) if point.rate <= holds.rate && keeps => "holds",
-                    (_, Some(fails)) if point.rate >= fails.rate && !keeps => "fails",
+                    (Some(end), _) if point.rate == end.rate || point.rate < end.rate && keeps => {
+                        "holds"
+                    }
+                    (_, Some(end)) if point.rate == end.rate || point.rate > end.rate && !keeps => {
+                        "fails"
+                    }
                     _ => "-",
                 };
                 level.to_owned()
@@ -114,9 +118,15 @@ impl SearchResult<'_> {
                 )
             }));
         } else if self.found.holds.is_none() || self.found.fails.is_none() {
-            remarks.push("The trials do not show both ends. A larger --budget allows more trials, and longer ones at small rates.".to_owned());
+            remarks.push(format!(
+                "The trials do not show both ends.{}",
+                self.more_trials()
+            ));
         } else if self.found.limit.holds.is_none() || self.found.limit.fails.is_none() {
-            remarks.push("The interval has an open end. A larger --budget allows more trials, and longer ones at small rates.".to_owned());
+            remarks.push(format!(
+                "The interval has an open end.{}",
+                self.more_trials()
+            ));
         }
         let short = self.found.times.map(|(_, longest)| longest);
         if let Some((longest, hidden)) =
@@ -132,6 +142,17 @@ impl SearchResult<'_> {
         let unseen = self.found.unseen_stalls().filter(|_| self.is_complete);
         remarks.extend(unseen.map(not_covered));
         remarks
+    }
+
+    /// Advice to measure longer; none where all trials agree, because more of them would as well.
+    fn more_trials(&self) -> &'static str {
+        let points = &self.found.limit.points;
+        let is_kept = points.iter().any(|point| point.kept > 0);
+        let is_missed = points.iter().any(|point| point.kept < point.trials);
+        match is_kept && is_missed {
+            true => " A larger --budget allows more trials, and longer ones at small rates.",
+            false => "",
+        }
     }
 
     /// The share of requests beyond the capacity that trials of this length do not detect; `None` if it is
@@ -184,19 +205,18 @@ impl SearchResult<'_> {
     /// The two rates of the answer and those nearest to the limit, in order.
     fn nearest(&self) -> Vec<RatePoint> {
         let limit = &self.found.limit;
-        let ends = [limit.holds, limit.fails].into_iter().flatten();
-        let known: Vec<f64> = limit
+        let answers =
+            [&self.found.holds, &self.found.fails].map(|end| end.as_ref().map(|end| end.rate));
+        let ends = [limit.holds, limit.fails].into_iter().chain(answers);
+        let mut known = limit
             .estimate
             .into_iter()
-            .chain(ends.map(|r| r as f64))
-            .collect();
-        let centre = known.first().copied().unwrap_or(1.0).max(1.0).ln();
+            .chain(ends.flatten().map(|rate| rate as f64));
+        let centre = known.next().unwrap_or(1.0).max(1.0).ln();
         let mut points = limit.points.clone();
         let distance = |point: &RatePoint| ((point.rate.max(1) as f64).ln() - centre).abs();
         // The two rates of the answer are shown however far they are from the limit.
-        let ends =
-            [&self.found.holds, &self.found.fails].map(|end| end.as_ref().map(|end| end.rate));
-        let is_end = |point: &RatePoint| ends.contains(&Some(point.rate));
+        let is_end = |point: &RatePoint| answers.contains(&Some(point.rate));
         points.sort_by(|a, b| {
             let ends_first = is_end(b).cmp(&is_end(a));
             ends_first.then(distance(a).total_cmp(&distance(b)))
