@@ -199,9 +199,11 @@ fn candidate<'a>(
     let spec = &cell.cell.spec;
     // All groups of the cell must have one access.
     let access = |trial: &TrialSpec| {
-        let bypasses = trial.backend == Backend::Null || trial.rate.is_some();
+        let is_paced = trial.rate.is_some() || trial.thinktime.is_some();
+        let is_plain = trial.backend != Backend::Null && !is_paced;
         let access = (order(&trial.pattern)?, operation(trial)?);
-        (!bypasses).then_some((access, trial.bs, trial.depth))
+        let size = trial.request_size().filter(|_| is_plain)?;
+        Some((access, size, trial.depth))
     };
     let ((order, operation), ..) = spec.shared(access)??;
     let plain = cell.n > 0 && !spec.runs_program() && !spec.tool.is_peer();

@@ -315,6 +315,7 @@ impl Experiment {
     pub fn base(&self) -> Result<CellSpec> {
         self.check_skip()?;
         self.check_refine()?;
+        self.check_mix()?;
         let mut cell = CellSpec::default();
         for (setting, value) in &self.settings {
             setting.set(&mut cell, value)?;

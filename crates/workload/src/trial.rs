@@ -367,6 +367,11 @@ impl TrialSpec {
         self.limit != TrialLimit::default() || self.fills_new_file()
     }
 
+    /// Bytes of every request; `None` where a mix gives their sizes.
+    pub fn request_size(&self) -> Option<u64> {
+        self.bs_mix.is_none().then_some(self.bs)
+    }
+
     /// Number of requests over all threads that ends a trial; `None` if only time does. With [`TrialSpec::bs_mix`], the
     /// expected number for the bytes.
     pub fn requests_bound(&self) -> Option<u64> {

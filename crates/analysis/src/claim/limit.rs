@@ -55,6 +55,7 @@ pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Claim> {
 fn is_free(cell: &CellAnalysis) -> bool {
     let spec = &cell.cell.spec;
     let is_plain = !spec.has_groups() && !spec.runs_program() && !spec.tool.is_peer();
+    let is_plain = is_plain && spec.trial.request_size().is_some();
     is_plain && !cell.is_paced() && !cell.flags.contains(&DoubtKind::ToolBound) && cell.is_target()
 }
 

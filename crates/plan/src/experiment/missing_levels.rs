@@ -154,6 +154,17 @@ impl Experiment {
         self.factors.iter().find(|factor| factor.of.is("bs"))
     }
 
+    /// Refuses sizes that have no effect, because a mix gives the sizes of requests.
+    pub(super) fn check_mix(&self) -> Result<()> {
+        let swept = self.sizes().filter(|sizes| !self.is_listed(&sizes.of));
+        if swept.is_none() || !self.ever("bs_mix", |mix| mix != "none") {
+            return Ok(());
+        }
+        let error = Error::usage("bs varies, but bs_mix gives the sizes of requests");
+        Err(error
+            .hint("fix bs, to which requests are aligned (--set bs=4KiB), or leave bs_mix out"))
+    }
+
     /// Refuses finer sizes without a factor `bs`, or together with settings that exclude them.
     pub(super) fn check_refine(&self) -> Result<()> {
         if self.design.refine > REFINE_MAX {
