@@ -109,6 +109,7 @@ impl Doubt {
             Some(share) if self.what.unit() == ExtentUnit::Share && share < 1.0 => {
                 1.0 / (1.0 - share.max(0.0))
             }
+            Some(owed) if self.what.unit() == ExtentUnit::OfTrial => 1.0 + owed,
             _ => f64::INFINITY,
         }
     }

@@ -238,7 +238,7 @@ impl<'a> OfRun<'a> {
 fn lowers_trust(doubt: DoubtKind) -> bool {
     match doubt.class() {
         DoubtClass::Invalid | DoubtClass::Source | DoubtClass::Others => true,
-        _ => doubt == DoubtKind::EarlierWrites,
+        _ => matches!(doubt, DoubtKind::EarlierWrites | DoubtKind::StorageCache),
     }
 }
 

@@ -10,7 +10,7 @@ use super::{CellId, Claim};
 use super::{Point, Quantity, Standing};
 use crate::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use crate::curve::{Curve, by_size, held};
-use crate::doubt::{Doubt, SideDoubts};
+use crate::doubt::{Doubt, DoubtKind, SideDoubts};
 use crate::in_threads;
 use iolab_plan::experiment::trials_to_compare;
 use iolab_workload::names::TargetName;
@@ -233,8 +233,8 @@ type Candidate<'a> = (usize, &'a CellAnalysis);
 /// Settings that are compared by their values.
 const COMPARED: [&str; 5] = ["pattern", "bs", "threads", "depth", "skip"];
 
-/// The choice for each kind of access with several measured cells. Excludes cells not served by the target, cells with a rate,
-/// and cells of programs or other tools.
+/// The choice for each kind of access with several measured cells. Excludes cells not served by the target, or by a cache in it;
+/// cells with too few trials for an interval, with a rate or with a mix of sizes; and cells of programs or other tools.
 pub fn choices(runs: &[&Analysis]) -> Vec<Claim> {
     // A path of the same name may be another disk.
     let mut accesses: Vec<((&str, Access), Vec<Candidate<'_>>)> = Vec::new();
@@ -258,11 +258,16 @@ pub fn choices(runs: &[&Analysis]) -> Vec<Claim> {
 
 fn is_candidate(cell: &CellAnalysis) -> bool {
     let spec = &cell.cell.spec;
+    let trial = cell.cell.trial();
     cell.is_target()
-        && !cell.values.is_empty()
+        && cell.values.len() >= TRIALS_MIN
+        && !cell.flags.contains(&DoubtKind::StorageCache)
         && !spec.runs_program()
         && !spec.tool.is_peer()
-        && !cell.cell.trial().has_rate()
+        && !trial.has_rate()
+        && spec
+            .only_trial()
+            .is_some_and(|trial| trial.request_size().is_some())
 }
 
 fn access(run: &Analysis, cell: &CellAnalysis) -> Option<Access> {

@@ -55,8 +55,9 @@ impl SideDoubts {
             let others = around_cell(cell).filter(|doubt| doubt.what != DoubtKind::Suspended);
             others.map(move |doubt| doubt.on(side))
         });
+        let owed = owed(base, new).filter(|_| response != Response::Cpu);
         let (base, new) = ([base], [new]);
-        let all = foreign(&base, &new, response).chain(own);
+        let all = foreign(&base, &new, response).chain(own).chain(owed);
         Self(all.chain(coarse(&base, &new, response)).collect())
     }
 
@@ -215,6 +216,21 @@ fn foreign(
         ..DoubtKind::RateNotHeld.into()
     });
     all.into_iter().flatten().flatten().chain(behind)
+}
+
+/// Time that one side owes for what its trials left in a cache, beyond what the other owes.
+fn owed(base: &CellAnalysis, new: &CellAnalysis) -> impl Iterator<Item = Doubt> {
+    let of =
+        |what: DoubtKind, cell: &CellAnalysis| 1.0 + what.extent(&cell.disturbance).unwrap_or(0.0);
+    let kinds = [DoubtKind::WriteBackOwed, DoubtKind::StorageCache].into_iter();
+    kinds.filter_map(move |what| {
+        let (of_base, of_new) = (of(what, base), of(what, new));
+        let (more, side) = match of_base > of_new {
+            true => (of_base / of_new, ComparedSide::Base),
+            false => (of_new / of_base, ComparedSide::New),
+        };
+        (more > 1.0).then(|| Doubt::of(what, more - 1.0).on(side))
+    })
 }
 
 /// The side that did not hold its rate; `Some(None)` for both.
