@@ -44,7 +44,7 @@ impl FiledRun<'_> {
 /// The parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunCriteria {
-    /// The smallest change that matters, a share; equivalence is shown within it.
+    /// The smallest change that matters, a share; equivalence is shown within it. 0 for a gate.
     pub margin: f64,
     /// For a gate, which reports changes of any size: the fewest runs of the base that a cell is judged by. Otherwise
     /// changes that exceed the margin are reported, or equivalence.
@@ -290,12 +290,11 @@ impl RunCriteria {
         let is_higher = contrast.difference > 0.0;
         let differs = low > 1.0 || high < 1.0;
         let matters = contrast.difference.abs() > margin;
-        let equivalent = low.ln() >= -margin && high.ln() <= margin;
+        let equivalent = margin > 0.0 && low.ln() >= -margin && high.ln() <= margin;
         let direction = better.verdict(is_higher);
-        let is_gate = self.gate.is_some();
-        let claim = match equivalent && !is_gate {
+        let claim = match equivalent {
             true => Some(CellVerdict::Equivalent),
-            false => (differs && (matters || is_gate)).then_some(direction),
+            false => (differs && matters).then_some(direction),
         };
         let doubts = match claim {
             Some(CellVerdict::Equivalent) => against.turning([Direction::Equal; 2], 1.0),
@@ -306,7 +305,7 @@ impl RunCriteria {
             // A lack of change has no meaning for cells that were not measured.
             None => against.foreign(),
         };
-        let shown = claim.unwrap_or(match is_gate {
+        let shown = claim.unwrap_or(match self.gate.is_some() {
             true => CellVerdict::NoChange,
             false => CellVerdict::CannotTell(DoubtKind::WideInterval),
         });

@@ -255,11 +255,11 @@ pub(crate) fn table(comparison: &Comparison) -> Table {
     let tests: Vec<&str> = tests.map(|test| compares(*test)).collect();
     let decides = (!tests.is_empty())
         .then(|| format!("the interval decides, p does not: {}", tests.join(", ")));
-    let title = format!(
-        "{}: {of}; margin {}",
-        measured(comparison),
-        format_percent(comparison.terms.margin)
-    );
+    let margin = match comparison.terms.margin {
+        0.0 => String::new(),
+        margin => format!("; margin {}", format_percent(margin)),
+    };
+    let title = format!("{}: {of}{margin}", measured(comparison));
     let ratio = format!("ratio new/base{within} with its 95 % interval{intervals}");
     let notes = [Some(ratio), decides].into_iter().flatten();
     Table::new(title, notes, columns(comparison, ["base", "new"]))

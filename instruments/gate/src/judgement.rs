@@ -13,9 +13,6 @@ use serde::Serialize;
 /// Fewest earlier runs for a comparison with a new one.
 pub const HISTORY_MIN: usize = 5;
 
-/// Smallest change that the comparison calls relevant, a share: an alarm is raised for changes of any size.
-const MARGIN: f64 = 0.05;
-
 /// The parameters of a gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GateTerms {
@@ -69,7 +66,7 @@ impl Gate {
             None
         } else {
             let any = RunCriteria {
-                margin: MARGIN,
+                margin: 0.0,
                 gate: Some(HISTORY_MIN),
             };
             Some(Comparison::of_several(&history, &[new], any)?)

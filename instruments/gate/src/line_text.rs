@@ -115,8 +115,11 @@ pub(crate) fn remarks(line: &ExperimentLine) -> Vec<String> {
         .map(|at| shifted(line, at))
         .collect();
     if all.is_empty() {
-        all.push(match line.runs.len() {
-            n if n < 4 => format!("{n} of the 4 runs that a search for level shifts needs."),
+        let known = |cell: &Trajectory| cell.points.iter().flatten().count();
+        all.push(match line.cells.iter().map(known).max() {
+            Some(n) if n < 4 => {
+                format!("{n} of the 4 values of a cell that a search for level shifts needs.")
+            }
             _ => "No level shift shown against the spread from run to run.".to_owned(),
         });
     }

@@ -11,7 +11,7 @@ const GATES: usize = 1000;
 
 fn terms() -> RunCriteria {
     RunCriteria {
-        margin: 0.05,
+        margin: 0.0,
         gate: Some(5),
     }
 }
