@@ -55,6 +55,8 @@ pub fn gaps(analysis: &Analysis) -> Vec<Gap<'_>> {
 pub enum MoreTrials {
     /// More jobs in an imported file.
     Jobs,
+    /// More runs of commands.
+    Runs,
     /// A run of a model that is not interrupted: its state is not kept.
     Uninterrupted,
     /// The rest of an interrupted run.
@@ -75,6 +77,9 @@ impl MoreTrials {
     pub fn of(analysis: &Analysis, cells: &[&CellAnalysis]) -> Self {
         if analysis.target_kind == TargetKind::Imported {
             return Self::Jobs;
+        }
+        if analysis.target_kind == TargetKind::Commands {
+            return Self::Runs;
         }
         let ended = |by: Option<EndedBy>| cells.iter().any(|c| c.cell.ended_by == by);
         let is_cut = ended(None) && analysis.status != RunStatus::Done;

@@ -1,6 +1,6 @@
 //! The cells of one or several runs as rows, and the role of each factor in a figure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_analysis::trial_values::distinct;
@@ -59,7 +59,11 @@ impl Values {
         }
         let mut all: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
         let timed = run.analysis().timed;
-        for sample in measured(run) {
+        let cells = run.analysis().cells.iter();
+        let with = cells.filter(|cell| cell.of[quantity].is_some());
+        // Of some trials only, quantiles would be those of the fast ones.
+        let with: BTreeSet<i64> = with.map(|cell| cell.cell.id).collect();
+        for sample in measured(run).filter(|sample| with.contains(&sample.cell)) {
             if let Some(value) = sample.value(quantity, timed) {
                 all.entry(sample.cell).or_default().push(value);
             }

@@ -249,7 +249,7 @@ type Values = fn(&CellAnalysis) -> Vec<(Extra, f64)>;
 const GAUGES: [(&str, &str, Values); 7] = table! {
     ("iolab_throughput_bytes_per_second", "Median over the trials, and its 95 % interval.", |c| spread(c, Response::Throughput, 1e6));
     ("iolab_requests_per_second", "Median over the trials, and its 95 % interval.", |c| spread(c, Response::Iops, 1.0));
-    ("iolab_latency_seconds", "Quantiles of a trial, median over the trials: response time at a given rate, else service time.", latencies);
+    ("iolab_latency_seconds", "Quantiles of a trial, median over the trials: response time at a given rate, else service time. Of cells with one kind of request.", latencies);
     ("iolab_elapsed_seconds", "Time of a trial: median over the trials, and its 95 % interval.", |c| spread(c, Response::Elapsed, 1e-9));
     ("iolab_device_ratio", "Share of the bytes that the storage device carried, where it is known.",
      |c| c.served_alone().and_then(|s| s.device_fraction).map(|share| (None, share)).into_iter().collect());
@@ -274,7 +274,7 @@ fn spread(cell: &CellAnalysis, of: Response, scale: f64) -> Vec<(Extra, f64)> {
 }
 
 fn latencies(cell: &CellAnalysis) -> Vec<(Extra, f64)> {
-    let all = Response::ALL.into_iter();
+    let all = Response::ALL.into_iter().filter(|_| cell.mix.is_none());
     all.filter_map(|response| {
         let label = ("quantile", response.quantile()?.to_string());
         Some((Some(label), cell.median(response)? * 1e-9))

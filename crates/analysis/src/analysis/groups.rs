@@ -231,7 +231,9 @@ impl OperationNumbers {
             throughput: summarise(trials, |s| Some(per_ns(summary(s).bytes, s)? * 1e3)),
             iops: summarise(trials, |s| Some(per_ns(summary(s).requests, s)? * 1e9)),
             latency: quantiles(trials, |s| summary(s).waited()),
-            has_tail: requests.max().is_some_and(|most| most >= TAIL_REQUESTS_MIN),
+            has_tail: requests
+                .min()
+                .is_some_and(|least| least >= TAIL_REQUESTS_MIN),
         }
     }
 }

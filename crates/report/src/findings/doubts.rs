@@ -189,7 +189,13 @@ fn longer_trials(analysis: &Analysis) -> &'static str {
 
 /// Cells whose trials have too few requests for a 99th percentile.
 pub(super) fn tail_unknown(analysis: &Analysis) -> Vec<String> {
-    let unknown = |c: &&CellAnalysis| c.latency.is_some() && c.tail.is_none();
+    let unknown = |c: &&CellAnalysis| match &c.mix {
+        Some(mix) => {
+            let mut all = mix.iter().filter_map(|(_, one)| one.as_ref());
+            all.any(|one| !one.has_tail)
+        }
+        None => c.latency.is_some() && c.tail.is_none(),
+    };
     let shown = match analysis.response {
         Response::P99 => "",
         _ => ": p99 is close to the maximum of a trial there, and may be far from the true one",
@@ -208,6 +214,7 @@ pub(super) fn tail_unknown(analysis: &Analysis) -> Vec<String> {
 pub(super) fn more_trials(of: MoreTrials) -> &'static str {
     match of {
         MoreTrials::Jobs => "More jobs of the same settings in the imported file give more trials.",
+        MoreTrials::Runs => "--runs N gives more trials.",
         MoreTrials::Uninterrupted => "A run that is not interrupted gives more trials.",
         MoreTrials::Resume => "'iolab resume FILE' gives more trials.",
         MoreTrials::Limits {
