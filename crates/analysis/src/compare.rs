@@ -29,7 +29,7 @@ use iolab_plan::experiment::trials_to_compare;
 use iolab_record::{ServedBy, TargetKind};
 use iolab_workload::Result;
 
-use crate::analysis::{Response, SteadyAnalysis};
+use crate::analysis::{Response, SteadyAnalysis, TRIALS_MIN};
 
 /// Confidence of the intervals.
 pub const CONFIDENCE: f64 = 0.95;
@@ -400,7 +400,10 @@ impl Comparison {
 
     /// Number of trials on each side that each of these cells needs for it.
     pub fn trials_min(&self) -> usize {
-        trials_to_compare(self.comparable()) as usize
+        match self.shares_blocks() {
+            true => TRIALS_MIN,
+            false => trials_to_compare(self.comparable()) as usize,
+        }
     }
 
     /// Number of cells with this verdict.

@@ -86,7 +86,8 @@ fn legend(analysis: &Analysis, (full, light): (char, char)) -> String {
 fn value(analysis: &Analysis, cell: &CellAnalysis) -> String {
     let reason = || match (cell.n, analysis.response.requests_min()) {
         (1.., _) if !analysis.has_response(cell) => "no such requests".to_owned(),
-        (0, _) | (_, 0 | 1) => "no trial".to_owned(),
+        (0, _) => "no trial".to_owned(),
+        (_, 0 | 1) => "no value".to_owned(),
         _ => "too few requests".to_owned(),
     };
     let median = cell.response.map(|response| response.median);

@@ -391,7 +391,8 @@ impl Seen<'_> {
         let is_precise = |precision: f64| precision <= context.record.experiment.precision;
         let is_precise = context.seeks_precision && cell.precision.is_some_and(is_precise);
         let lacks = |r: Summary| context.seeks_precision && r.median_interval.is_none();
-        let lacks_interval = cell.response.is_none_or(lacks);
+        let is_latency = context.record.experiment.response.is_latency();
+        let lacks_interval = cell.response.map_or(is_latency, lacks);
         (cell.n > 0 || cell.gap.is_none())
             && (cell.n < context.trials_min() && !is_precise || lacks_interval)
             && !self.has_few_requests()
@@ -400,10 +401,9 @@ impl Seen<'_> {
     fn has_few_requests(&self) -> bool {
         let Self { cell, context, .. } = self;
         // A cell without requests of the operation whose latency is shown does not lack anything.
-        let is_asked = !context.record.experiment.response.is_latency() || {
-            let only = cell.cell.spec.only_trial();
-            only.is_none_or(|trial| context.timed.is_asked(trial))
-        };
+        let only = cell.cell.spec.only_trial();
+        let is_asked = context.record.experiment.response.is_latency()
+            && only.is_none_or(|trial| context.timed.is_asked(trial));
         let lacks_values = cell.n >= TRIALS_MIN && cell.values.len() < TRIALS_MIN;
         cell.n >= context.trials_min() && is_asked && lacks_values
     }

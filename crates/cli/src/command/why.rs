@@ -85,6 +85,12 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let (plan, _) = site.plan(experiment, &|_| true)?;
     check_output(options.output.as_deref(), 1)?;
     let Some(inquiry) = inquiry.filter(|inquiry| !inquiry.tried.is_empty()) else {
+        if found.len() > 1 {
+            note(format_args!(
+                "note: the run shows {} differences (--list); --of NUMBER explains another",
+                found.len()
+            ));
+        }
         return no_suspect(plan.experiment(), explanation.is_model());
     };
     if options.dry_run {

@@ -223,7 +223,7 @@ impl Design {
         if fewest > self.budget && each < self.trials_min {
             let fewer = fewer.map_or_else(String::new, |fewer| format!("{fewer} or "));
             return Some(format!(
-                "{subject} in {budget} give{s} n = {each}{longer}, and {} of each: choose {fewer}a larger --budget: this experiment alone needs {}",
+                "{subject} in {budget} give{s} at most n = {each}{longer}, and {} of each: choose {fewer}a larger --budget: this experiment alone needs at least {}",
                 self.needed(),
                 rough_duration(fewest)
             ));

@@ -156,7 +156,13 @@ impl<'a> Subject<'a> {
                 0 => "nothing was measured".to_owned(),
                 n => format!("no measured trial ({} stored)", counted(n, "warm-up trial")),
             },
-            n => format!("too few requests for a value{}", place(n, self.cells.len())),
+            n => {
+                let lack = match self.analysis.response.is_latency() {
+                    true => "too few requests for a value",
+                    false => "no value",
+                };
+                format!("{lack}{}", place(n, self.cells.len()))
+            }
         }
     }
 
