@@ -22,7 +22,6 @@ mod replay;
 mod run;
 pub mod text;
 pub mod trace;
-mod trace_options;
 
 use iolab_command::lists::{Command, Lists};
 use iolab_report::document::Document;

@@ -6,12 +6,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use iolab_storage::Consent;
 use iolab_workload::trial::DEPTH_MAX;
 use iolab_workload::units::{parse_duration, parse_size};
 use iolab_workload::{Error, Result};
 
 use crate::mapping::Beyond;
-use crate::trace_options::TraceOptions;
+use crate::trace::Reading;
 
 const REPLAY_HELP: &str = "\
 A replay by time has a certificate: p99 of lateness at most a tenth of the median gap (200 us \
@@ -24,7 +25,7 @@ Exit codes: 5 if a certificate is not kept; otherwise 0.";
 #[command(after_help = REPLAY_HELP)]
 pub(crate) struct Options {
     #[command(flatten)]
-    pub(crate) trace: TraceOptions,
+    pub(crate) reading: Reading,
     /// Directories, files, block devices, or model:NAME
     #[arg(value_name = "TARGET", required = true)]
     pub(crate) targets: Vec<PathBuf>,
@@ -67,9 +68,10 @@ pub(crate) struct Options {
         value_name = "SIGNATURE",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = ""
+        default_missing_value = "",
+        value_parser = Consent::to_destroy
     )]
-    pub(crate) destroy_data: Option<String>,
+    pub(crate) destroy_data: Option<Consent>,
     /// Output format; default: by the extension of FILE, else text
     #[arg(long, value_enum)]
     pub(crate) format: Option<ReplayFormat>,

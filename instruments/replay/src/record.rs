@@ -16,8 +16,7 @@ use iolab_host::tracing::{self, DiskRequest, disk_requests};
 use iolab_runner::campaign::Program;
 use iolab_storage::sectors::{DiskPart, disk_part_under};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::units::parse_duration;
-use iolab_workload::units::{counted, format_ns};
+use iolab_workload::units::{counted, format_ns, parse_duration};
 use iolab_workload::{Error, Result};
 
 use crate::block_layer::recorded;

@@ -6,12 +6,13 @@ use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output;
 use iolab_command::output_format::format_of;
 use iolab_runner::campaign::Program;
-use iolab_storage::Consent;
 
 use crate::answer::Answer;
 use crate::options::{Options, ReplayFormat};
 use crate::run::carry_out;
 use crate::text::text;
+use crate::trace::Trace;
+use crate::trace::survey::Survey;
 
 /// Replays a trace and prints the answer.
 pub(crate) fn replay(options: &Options, program: Program) -> Outcome {
@@ -21,17 +22,16 @@ pub(crate) fn replay(options: &Options, program: Program) -> Outcome {
     ];
     let path = options.output.as_deref();
     let format = format_of(path, options.format, Some(ReplayFormat::Text), formats)?;
-    let consent = options.destroy_data.as_deref().map(Consent::to_destroy);
-    let consent = consent.transpose()?.unwrap_or(Consent::No);
-    let (trace, survey) = options.trace.read()?;
+    let trace = Trace::open(&options.reading)?;
+    let survey = Survey::of(&trace)?;
     // Opened first, so that no measurement is lost to a name that is taken.
     let mut to = output::open(path)?;
     let mut trials = Vec::new();
-    let ended = carry_out((&trace, &survey), options, consent, program, &mut trials);
+    let ended = carry_out((&trace, &survey), options, program, &mut trials);
     if trials.is_empty() {
         return ended.map_err(Failure::from);
     }
-    let file = options.trace.trace.display().to_string();
+    let file = options.reading.trace.display().to_string();
     let words = std::env::args_os().skip(1);
     let answer = Answer {
         arguments: words

@@ -15,8 +15,7 @@ use iolab_storage::{Consent, ExtraFiles, Need, Size, Target};
 use iolab_workload::outcome::{Outcome, Tally};
 use iolab_workload::pattern::derive;
 use iolab_workload::trial::{Backend, CacheState, RATE_MAX, Rate, TrialLimit, TrialSpec};
-use iolab_workload::units::rough_duration;
-use iolab_workload::units::{counted, format_bytes};
+use iolab_workload::units::{counted, format_bytes, rough_duration};
 use iolab_workload::{Error, Result};
 
 use crate::ahead::Ahead;
@@ -72,7 +71,6 @@ impl Place<'_> {
 pub(crate) fn carry_out(
     (trace, survey): (&Trace, &Survey),
     terms: &Options,
-    consent: Consent,
     program: Program,
     done: &mut Vec<Trial>,
 ) -> Result<()> {
@@ -105,7 +103,7 @@ pub(crate) fn carry_out(
     let needs: Vec<Need> = given
         .real
         .iter()
-        .map(|path| need(survey, terms, &consent, path.is_dir()))
+        .map(|path| need(survey, terms, path.is_dir()))
         .collect();
     let targets = Targets::open(&given.real, &needs)?;
     let system = SystemUnderTest::Targets(&targets);
@@ -169,7 +167,7 @@ fn check_peer(survey: &Survey, terms: &Options, given: &GivenTargets) -> Result<
 }
 
 /// The need of a trace for a target.
-fn need(survey: &Survey, terms: &Options, consent: &Consent, is_scratch: bool) -> Need {
+fn need(survey: &Survey, terms: &Options, is_scratch: bool) -> Need {
     const UNIT: u64 = 1 << 20;
     let end = survey.end.next_multiple_of(UNIT);
     let least = Mapping::longest(survey.largest, 4096);
@@ -182,7 +180,7 @@ fn need(survey: &Survey, terms: &Options, consent: &Consent, is_scratch: bool) -
             .size
             .map_or(Size::AtMost { most, least }, Size::Exactly),
         write: survey.writes > 0 && !terms.reads_only,
-        consent: consent.clone(),
+        consent: terms.destroy_data.clone().unwrap_or(Consent::No),
         beside: ExtraFiles::default(),
         lends: terms.peer.is_some(),
     }

@@ -5,9 +5,8 @@ use std::time::Duration;
 use iolab_report::layout::{Column, none, text as table, wrapped};
 use iolab_stats::mean;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::units::rough_duration;
 use iolab_workload::units::{
-    counted, exact_size, format_bytes, format_ns, format_percent, significant,
+    counted, exact_size, format_bytes, format_ns, format_percent, rough_duration, significant,
 };
 
 use crate::answer::{Answer, CONFIDENCE, Cell, Comparison, Quantity, Trial, distinct};

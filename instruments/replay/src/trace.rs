@@ -5,7 +5,6 @@ mod csv;
 mod format;
 pub mod iolog;
 mod line;
-mod number;
 mod plausible;
 pub mod survey;
 #[cfg(test)]
@@ -18,14 +17,14 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Args;
 use iolab_workload::trial::BS_MAX;
-use iolab_workload::units::exact_size;
+use iolab_workload::units::{exact_size, parse_duration};
 use iolab_workload::{Error, Result};
 
-pub use format::Format;
 use format::Parser;
+pub use line::{Format, TimeUnit};
 use line::{Line, Taken};
-pub use number::TimeUnit;
 
 /// Longest line, bytes.
 const LINE_MAX: u64 = 64 << 10;
@@ -51,23 +50,29 @@ pub struct Access {
     pub depth: Option<u32>,
 }
 
-/// Choices of a user for the reading of a trace.
-#[derive(Debug, Clone, Default)]
+/// A trace, and how it is read.
+#[derive(Debug, Clone, Default, Args)]
 pub struct Reading {
-    /// The format; `None`: by the content.
-    pub format: Option<Format>,
-    /// Unit of time stamps; `None`: the unit that the format has.
-    pub unit: Option<TimeUnit>,
-    /// The only device, volume or file whose requests count; `None`: all.
+    /// Trace: fio iolog 2 or 3, text of blkparse, MSR Cambridge, Alibaba, SYSTOR '17, or CSV with a header
+    /// (time_us,op,offset,bytes)
+    pub trace: PathBuf,
+    /// Format of the trace; default: by its first line
+    #[arg(long, value_enum)]
+    pub trace_format: Option<Format>,
+    /// Unit of its time stamps; default: the unit of the format
+    #[arg(long, value_enum)]
+    pub time_unit: Option<TimeUnit>,
+    /// Device, volume or file of the trace, if it has several
+    #[arg(long, value_name = "NAME")]
     pub device: Option<String>,
-    /// Time from the first request after which none counts; `None`: all.
+    /// Leave out the requests after this time of the trace; default: none
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     pub window: Option<Duration>,
 }
 
 /// A trace in a file.
 #[derive(Debug, Clone)]
 pub struct Trace {
-    path: PathBuf,
     parser: Parser,
     reading: Reading,
 }
@@ -77,14 +82,13 @@ impl Trace {
     ///
     /// # Errors
     /// Of kind usage: the file cannot be read, or its format is not known.
-    pub fn open(path: &Path, reading: Reading) -> Result<Self> {
-        let mut lines = Lines::of(open(path)?);
-        let within = |error: Error| error.within(path.display());
-        let parser = format::parser(&mut lines, reading.format).map_err(within)?;
+    pub fn open(reading: &Reading) -> Result<Self> {
+        let mut lines = Lines::of(open(&reading.trace)?);
+        let within = |error: Error| error.within(reading.trace.display());
+        let parser = format::parser(&mut lines, reading.trace_format).map_err(within)?;
         Ok(Self {
-            path: path.to_owned(),
             parser,
-            reading,
+            reading: reading.clone(),
         })
     }
 
@@ -95,7 +99,7 @@ impl Trace {
 
     /// The unit of its time stamps.
     pub fn unit(&self) -> TimeUnit {
-        self.reading.unit.unwrap_or(self.parser.unit())
+        self.reading.time_unit.unwrap_or(self.parser.unit())
     }
 
     /// The trace from its first request on.
@@ -103,7 +107,7 @@ impl Trace {
     /// # Errors
     /// Of kind usage: the file cannot be read.
     pub fn requests(&self) -> Result<Requests> {
-        Ok(Requests::of(open(&self.path)?, self))
+        Ok(Requests::of(open(&self.reading.trace)?, self))
     }
 }
 

@@ -12,7 +12,8 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::counted;
 
 use super::{Distilled, distilled, toml};
-use crate::trace_options::TraceOptions;
+use crate::trace::survey::Survey;
+use crate::trace::{Reading, Trace};
 
 /// Fewest requests whose distributions mean something.
 const REQUESTS_MIN: u64 = 100;
@@ -28,7 +29,7 @@ trace cannot be distilled: no file is written, and the exit code is 5.";
 #[command(after_help = DISTIL_HELP)]
 pub(crate) struct Options {
     #[command(flatten)]
-    pub(crate) trace: TraceOptions,
+    pub(crate) reading: Reading,
     /// New file for the experiment (TOML) instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -36,7 +37,8 @@ pub(crate) struct Options {
 
 /// Writes an experiment that resembles a trace.
 pub(crate) fn distil(options: &Options) -> Outcome {
-    let (trace, survey) = options.trace.read()?;
+    let trace = Trace::open(&options.reading)?;
+    let survey = Survey::of(&trace)?;
     if survey.requests() < REQUESTS_MIN {
         let count = counted(survey.requests(), "request");
         let few = Error::usage(format!("{count} are too few to be distilled"));
@@ -45,7 +47,7 @@ pub(crate) fn distil(options: &Options) -> Outcome {
             .into());
     }
     let distilled = distilled(&trace, &survey)?;
-    let name = options.trace.trace.display().to_string();
+    let name = options.reading.trace.display().to_string();
     let name = escape_control(&name);
     output::told(answer(&distilled, &name, output::style().width).trim_end());
     if far(&distilled).next().is_some() {

@@ -23,7 +23,11 @@ fn written(folder: &tempfile::TempDir, gap_us: impl Fn(u64) -> f64) -> PathBuf {
 
 fn of(gap_us: impl Fn(u64) -> f64) -> Distilled {
     let folder = tempfile::tempdir().unwrap();
-    let trace = Trace::open(&written(&folder, gap_us), Reading::default()).unwrap();
+    let trace = Trace::open(&Reading {
+        trace: written(&folder, gap_us),
+        ..Reading::default()
+    })
+    .unwrap();
     let survey = Survey::of(&trace).unwrap();
     distilled(&trace, &survey).unwrap()
 }

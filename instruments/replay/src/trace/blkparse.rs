@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::line::{Line, Taken};
-use super::number::decimal;
+use super::line::{Line, Taken, decimal};
 
 /// Most requests in flight of which completions are looked for.
 const IN_FLIGHT_MAX: usize = 1 << 16;

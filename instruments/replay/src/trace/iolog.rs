@@ -3,8 +3,7 @@
 use std::io::{self, Write};
 
 use super::Access;
-use super::line::{Line, Parsed, Taken, writes};
-use super::number::{TimeUnit, decimal};
+use super::line::{Line, Parsed, Taken, TimeUnit, decimal, writes};
 
 /// Reader of an iolog.
 ///

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use iolab_workload::units::rough_duration;
-use iolab_workload::units::significant;
+use iolab_workload::units::{rough_duration, significant};
 use iolab_workload::{Error, Result};
 
-use super::number::TimeUnit;
+use super::line::TimeUnit;
 
 /// Requests from which a mean rate means something.
 const COUNT_MIN: u64 = 100;

@@ -7,7 +7,7 @@ use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
 use super::Trace;
-use super::number::SCALE;
+use super::line::SCALE;
 use super::plausible::{self, Stamped};
 
 /// Most devices whose requests are counted apart.
@@ -76,7 +76,7 @@ impl Survey {
     /// # Errors
     /// Of kind usage: a line that is not one of the format; no request; several devices; stamps that cannot be in their unit.
     pub fn of(trace: &Trace) -> Result<Self> {
-        Self::counted(trace).map_err(|error| error.within(trace.path.display()))
+        Self::counted(trace).map_err(|error| error.within(trace.reading.trace.display()))
     }
 
     fn counted(trace: &Trace) -> Result<Self> {
@@ -113,7 +113,7 @@ impl Survey {
         own.median_gap_ns = gaps.value_at_quantile(0.5);
         own.mean_depth = (known > 0).then(|| depths / known as f64);
         own.whole_seconds = !on_line.has_parts_of_seconds && on_line.stamps >= WHOLE_FROM;
-        if trace.reading.unit.is_none() {
+        if trace.reading.time_unit.is_none() {
             let stamped = Stamped {
                 requests: own.requests(),
                 bytes: own.read_bytes.saturating_add(own.written_bytes),

@@ -3,6 +3,7 @@ use std::io::Cursor;
 use iolab_workload::Kind;
 use proptest::prelude::*;
 
+use super::csv::Columns;
 use super::survey::Survey;
 use super::*;
 
@@ -28,17 +29,25 @@ fn written(folder: &tempfile::TempDir, text: &str) -> PathBuf {
     path
 }
 
+/// The trace at a path, read by its content.
+fn opened(trace: PathBuf) -> Result<Trace> {
+    Trace::open(&Reading {
+        trace,
+        ..Reading::default()
+    })
+}
+
 fn survey(text: &str) -> Result<Survey> {
     let folder = tempfile::tempdir().unwrap();
     let path = written(&folder, text);
-    Survey::of(&Trace::open(&path, Reading::default())?)
+    Survey::of(&opened(path)?)
 }
 
 /// The samples hold the same four requests, as far as their formats can.
 #[test]
 fn samples_of_all_formats_yield_their_requests() {
     let lines = SAMPLES.map(|name| {
-        let trace = Trace::open(&sample(name), Reading::default()).expect(name);
+        let trace = opened(sample(name)).expect(name);
         let requests = all(&trace).expect(name).into_iter().map(|one| {
             let kind = if one.writes { "W" } else { "R" };
             let depth = one.depth.map_or("?".to_owned(), |depth| depth.to_string());
@@ -110,10 +119,11 @@ fn several_devices_are_named_with_the_way_out() {
     );
     let folder = tempfile::tempdir().unwrap();
     let reading = Reading {
+        trace: written(&folder, text),
         device: Some("b".to_owned()),
         ..Reading::default()
     };
-    let trace = Trace::open(&written(&folder, text), reading).unwrap();
+    let trace = Trace::open(&reading).unwrap();
     assert_eq!(Survey::of(&trace).unwrap().requests(), 2);
 }
 
@@ -125,7 +135,7 @@ fn stamps_out_of_order_are_sorted_nearby() {
     let lines = stamps.iter().map(|at| format!("{at},R,0,512\n"));
     let folder = tempfile::tempdir().unwrap();
     let text = format!("time_us,op,offset,bytes\n{}", lines.collect::<String>());
-    let trace = Trace::open(&written(&folder, &text), Reading::default()).unwrap();
+    let trace = opened(written(&folder, &text)).unwrap();
     let requests = all(&trace).unwrap();
     let late = requests
         .windows(2)
@@ -137,8 +147,7 @@ fn stamps_out_of_order_are_sorted_nearby() {
 #[test]
 fn endless_line_ends_in_an_error() {
     let trace = Trace {
-        path: PathBuf::new(),
-        parser: Parser::Rows(Format::Alibaba),
+        parser: Parser::Columns(Columns::fixed(Format::Alibaba).unwrap()),
         reading: Reading::default(),
     };
     let endless = BufReader::new(std::io::repeat(b'7'));
@@ -163,7 +172,7 @@ proptest! {
         bytes.truncate(cut.index(bytes.len() + 1));
         let lines = || Lines::of(Box::new(Cursor::new(bytes.clone())));
         if let Ok(parser) = format::parser(&mut lines(), None) {
-            let trace = Trace { path: PathBuf::new(), parser, reading: Reading::default() };
+            let trace = Trace { parser, reading: Reading::default() };
             let mut requests = Requests::of(Box::new(Cursor::new(bytes)), &trace);
             while let Ok(Some(access)) = requests.next_request() {
                 prop_assert!(access.bytes > 0);
