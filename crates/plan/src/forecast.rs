@@ -28,8 +28,8 @@ pub struct Forecast {
     pub time: (Option<Duration>, Duration),
     /// The longest time of one trial of each cell; `None` if a trial has no time limit.
     block: Option<Duration>,
-    /// Most bytes that the trials write.
-    pub written: Written,
+    /// Most bytes that the trials write; `None` if only time limits them.
+    pub written: Option<u64>,
     /// Whether trials trim blocks, which loses what these held.
     pub trims: bool,
     /// Whether the number of trials alone ends it, and no budget.
@@ -41,15 +41,6 @@ pub struct Forecast {
     pub precondition: (Precondition, u64),
     /// Most bytes that it writes to all targets, with their fill.
     budget: Option<u64>,
-}
-
-/// Bytes that trials write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
-    /// At most this many.
-    AtMost(u64),
-    /// Limited by time only: as many as the storage accepts.
-    Unbounded,
 }
 
 impl Forecast {
@@ -86,7 +77,7 @@ impl Forecast {
                 budget.max(granted),
             ),
             block,
-            written: Written::of(cells, trials_of_each),
+            written: written(cells, trials_of_each),
             trims: cells
                 .iter()
                 .any(|cell| cell.spec.trials().into_iter().any(TrialSpec::trims)),
@@ -103,7 +94,7 @@ impl Forecast {
     /// The forecast if filling the targets writes this many bytes, which a budget of writes pays for first.
     #[must_use]
     pub fn beside_fill(mut self, filled: u64) -> Self {
-        if let (Written::AtMost(bytes), Some(budget)) = (&mut self.written, self.budget) {
+        if let (Some(bytes), Some(budget)) = (&mut self.written, self.budget) {
             *bytes = (*bytes).min(budget.saturating_sub(filled));
         }
         self
@@ -126,7 +117,7 @@ impl Forecast {
             least_time.map(rest),
             rest(most_time).max(self.block.unwrap_or_default()),
         );
-        if let Written::AtMost(bytes) = &mut self.written {
+        if let Some(bytes) = &mut self.written {
             *bytes = (*bytes as f64 * self.trials.1 as f64 / most.max(1) as f64) as u64;
         }
         self
@@ -134,21 +125,16 @@ impl Forecast {
 
     /// Whether its trials change stored data: they write or trim.
     pub fn changes_data(&self) -> bool {
-        self.written != Written::AtMost(0) || self.trims
+        self.written != Some(0) || self.trims
     }
 
     /// Most bytes that its trials write on storage of the assumed rate.
     pub fn writes(&self) -> Writes {
         let in_time = (ASSUMED_RATE * self.time.1.as_secs_f64()) as u64;
-        match self.written {
-            Written::AtMost(bytes) if bytes <= in_time => Writes {
-                bytes,
-                is_bounded: true,
-            },
-            Written::AtMost(_) | Written::Unbounded => Writes {
-                bytes: in_time,
-                is_bounded: false,
-            },
+        let bounded = self.written.filter(|bytes| *bytes <= in_time);
+        Writes {
+            bytes: bounded.unwrap_or(in_time),
+            is_bounded: bounded.is_some(),
         }
     }
 }
@@ -257,41 +243,29 @@ fn block_time(cells: &[PlannedCell]) -> Option<Duration> {
     times.try_fold(Duration::ZERO, |sum, time| Some(sum.saturating_add(time?)))
 }
 
-impl Written {
-    fn of(cells: &[PlannedCell], trials: u64) -> Self {
-        let cells = cells.iter().filter(|cell| !cell.spec.runs_program());
-        // Each group ends by its own limits.
-        let writing = cells.flat_map(|cell| match cell.spec.only_trial() {
-            Some(trial) => vec![trial.clone()],
-            None => cell
-                .spec
-                .group_trials()
-                .into_iter()
-                .map(|group| group.trial)
-                .collect(),
-        });
-        let of_block = writing.filter(TrialSpec::writes_data).map(|trial| {
-            let share = trial.data_share();
-            let requests = [trial.requests_bound(), requests_on_schedule(&trial)];
-            let requests = requests.into_iter().flatten().min();
-            let requested = requests.map(|count| (count as f64 * trial.mean_request()) as u64);
-            let limit = [trial.limit.bytes, requested].into_iter().flatten().min();
-            let bytes = limit.map(|bytes| (bytes as f64 * share) as u64);
-            bytes.map_or(Self::Unbounded, |bytes| {
-                Self::AtMost(bytes.saturating_mul(trials))
-            })
-        });
-        of_block.fold(Self::AtMost(0), Self::and)
-    }
-
-    /// The sum of both.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::AtMost(a), Self::AtMost(b)) => Self::AtMost(a.saturating_add(b)),
-            _ => Self::Unbounded,
-        }
-    }
+/// Most bytes that this many trials of each cell write; `None` if only time limits them.
+fn written(cells: &[PlannedCell], trials: u64) -> Option<u64> {
+    let cells = cells.iter().filter(|cell| !cell.spec.runs_program());
+    // Each group ends by its own limits.
+    let writing = cells.flat_map(|cell| match cell.spec.only_trial() {
+        Some(trial) => vec![trial.clone()],
+        None => cell
+            .spec
+            .group_trials()
+            .into_iter()
+            .map(|group| group.trial)
+            .collect(),
+    });
+    let mut of_block = writing.filter(TrialSpec::writes_data).map(|trial| {
+        let share = trial.data_share();
+        let requests = [trial.requests_bound(), requests_on_schedule(&trial)];
+        let requests = requests.into_iter().flatten().min();
+        let requested = requests.map(|count| (count as f64 * trial.mean_request()) as u64);
+        let limit = [trial.limit.bytes, requested].into_iter().flatten().min();
+        let bytes = limit.map(|bytes| (bytes as f64 * share) as u64);
+        bytes.map(|bytes| bytes.saturating_mul(trials))
+    });
+    of_block.try_fold(0, |sum: u64, bytes| Some(sum.saturating_add(bytes?)))
 }
 
 /// Most requests that a trial has at a rate with even spacing; `None` without one, or without a time limit.

@@ -6,8 +6,9 @@
 use std::time::Duration;
 
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
-use iolab_workload::trial::{CacheState, Pattern};
+use iolab_workload::trial::CacheState;
 
+use crate::cells::{PlannedCell, cells};
 use crate::experiment::{Experiment, Standard};
 use crate::precondition::Emptying;
 
@@ -143,14 +144,39 @@ const OPEN: [&str; 3] = [
 
 /// Rounds of the window in the standard; longer ones keep its limits over more rounds.
 const WINDOW: u32 = 5;
+
+/// The sizes of the throughput test, each of which is a test of its own.
+const THROUGHPUT_SIZES: [u64; 2] = [1 << 20, 128 << 10];
+
+/// A cell of a test, by the settings that distinguish it from the others: % of reads, I/O size.
+type MeasuringPoint = (u8, u64);
+
+/// A test of a standard: the built-in experiment.
+struct Test {
+    experiment: Experiment,
+    points: Vec<MeasuringPoint>,
+    /// The cells whose response decides that the rounds are steady.
+    tracked: Vec<MeasuringPoint>,
+}
+
+fn point(cell: &CellSpec) -> MeasuringPoint {
+    (cell.trial.read_percent, cell.trial.bs)
+}
+
 impl Standard {
-    /// Deviations of an experiment with these cells, and of its target as far as known.
+    /// Deviations of an experiment with these cells from the built-in one, and of its target as far as known.
     pub fn deviations(
         self,
         experiment: &Experiment,
         cells: &[&CellSpec],
         target: TargetFacts,
     ) -> Vec<Deviation> {
+        let Some(test) = self.test(cells) else {
+            return Vec::new();
+        };
+        let (of, missing) = (test.points.len(), test.missing(cells));
+        // Cells that are none of the test, or one of it once more.
+        let further = cells.len().saturating_sub(of - missing);
         let all = [
             self.round_time(cells),
             self.saturation(cells, target),
@@ -161,15 +187,16 @@ impl Standard {
             (target.medium == Some(Medium::File)).then_some(Deviation::File),
             active_range(cells, target),
             self.purge(experiment, target),
-            self.passes(experiment, cells, target),
+            self.passes(&test, experiment, cells, target),
             write_cache(target),
-            self.missing(cells),
-            self.further(cells),
-            self.is_in_other_order(cells).then_some(Deviation::Order),
-            self.requests_differ(cells).then_some(Deviation::Requests),
-            self.tracks_others(experiment, cells)
+            (missing > 0).then_some(Deviation::Cells { missing, of }),
+            (further > 0).then_some(Deviation::FurtherCells(further)),
+            test.has_other_order(cells).then_some(Deviation::Order),
+            test.has_other_requests(cells)
+                .then_some(Deviation::Requests),
+            test.tracks_others(experiment, cells)
                 .then_some(Deviation::Tracked),
-            self.limits_are_wider(experiment)
+            test.has_tighter_limits(experiment)
                 .then_some(Deviation::Limits),
             cells
                 .iter()
@@ -177,19 +204,38 @@ impl Standard {
                 .any(|trial| trial.cache != CacheState::Direct)
                 .then_some(Deviation::PageCache),
         ];
-        let settings = self.settings_differ(cells);
+        let settings = self.settings_differ(&test, cells);
         let settings = settings.into_iter().map(Deviation::Setting);
         all.into_iter().flatten().chain(settings).collect()
     }
 
-    /// Its built-in experiment.
-    fn builtin(self) -> Option<Experiment> {
-        Experiment::find(self.name()).ok()
+    /// The test with the sizes of these cells.
+    fn test(self, measured: &[&CellSpec]) -> Option<Test> {
+        let experiment = Experiment::find(self.name()).ok()?;
+        let cells = cells(&experiment).ok()?;
+        let is_measured = |bs: &u64| measured.iter().any(|cell| cell.trial.bs == *bs);
+        let is_any = THROUGHPUT_SIZES.iter().any(is_measured);
+        let sizes = THROUGHPUT_SIZES.into_iter();
+        let sizes: Vec<u64> = sizes.filter(|bs| !is_any || is_measured(bs)).collect();
+        let points = |cell: &PlannedCell| {
+            let (reads, bs) = point(&cell.spec);
+            match self {
+                Self::PtsThroughput => sizes.iter().map(|bs| (reads, *bs)).collect(),
+                Self::PtsIops | Self::PtsLatency | Self::PtsWriteSaturation => vec![(reads, bs)],
+            }
+        };
+        let tracked = experiment.tracked(cells.iter().map(|cell| &cell.spec));
+        let tracked = tracked.into_iter().map(|place| &cells[place]);
+        Some(Test {
+            tracked: tracked.flat_map(points).collect(),
+            points: cells.iter().flat_map(points).collect(),
+            experiment,
+        })
     }
 
     /// The settings that have other values in some of these cells than in all cells of the test.
-    fn settings_differ(self, cells: &[&CellSpec]) -> Vec<&'static str> {
-        let Some(wanted) = self.builtin().and_then(|own| own.base().ok()) else {
+    fn settings_differ(self, test: &Test, cells: &[&CellSpec]) -> Vec<&'static str> {
+        let Ok(wanted) = test.experiment.base() else {
             return Vec::new();
         };
         // Groups are examined one by one.
@@ -282,72 +328,57 @@ impl Standard {
 
     fn passes(
         self,
+        test: &Test,
         experiment: &Experiment,
         cells: &[&CellSpec],
         target: TargetFacts,
     ) -> Option<Deviation> {
-        let asked = experiment.design.precondition;
+        let [asked, own] = [experiment, &test.experiment].map(|of| of.design.precondition);
         let other_size = target.pass_bs.is_some_and(|bs| bs != asked.seq_bs);
-        let is_so = match self {
-            Self::PtsIops | Self::PtsLatency => (asked.seq, asked.seq_bs) == (2, 128 * KIB),
-            Self::PtsThroughput => {
-                asked.seq == 2 && cells.iter().all(|cell| cell.trial.bs == asked.seq_bs)
-            }
-            Self::PtsWriteSaturation => asked.seq == 0,
+        let has_size = match self {
+            Self::PtsIops | Self::PtsLatency => asked.seq_bs == own.seq_bs,
+            Self::PtsThroughput => cells.iter().all(|cell| cell.trial.bs == asked.seq_bs),
+            Self::PtsWriteSaturation => true,
         };
+        let is_so = asked.seq == own.seq && has_size;
         (!is_so || asked.rand > 0 || other_size).then_some(Deviation::Passes)
     }
+}
 
-    fn missing(self, cells: &[&CellSpec]) -> Option<Deviation> {
-        let points = self.points(cells);
-        let lacks = |point: &&MeasuringPoint| !cells.iter().any(|cell| point.is_of(cell));
-        let missing = points.iter().filter(lacks).count();
-        (missing > 0).then_some(Deviation::Cells {
-            missing,
-            of: points.len(),
-        })
+impl Test {
+    /// Number of its cells that these are not.
+    fn missing(&self, cells: &[&CellSpec]) -> usize {
+        let is_missing = |own: &&MeasuringPoint| cells.iter().all(|cell| point(cell) != **own);
+        self.points.iter().filter(is_missing).count()
     }
 
-    /// The cells that are none of the test, or one of it once more.
-    fn further(self, cells: &[&CellSpec]) -> Option<Deviation> {
-        let points = self.points(cells);
-        let known = points.iter();
-        let known = known.filter(|point| cells.iter().any(|cell| point.is_of(cell)));
-        let further = cells.len().saturating_sub(known.count());
-        (further > 0).then_some(Deviation::FurtherCells(further))
-    }
-
-    fn is_in_other_order(self, cells: &[&CellSpec]) -> bool {
-        let points = self.points(cells);
-        let place = |cell: &&CellSpec| points.iter().position(|point| point.is_of(cell));
+    fn has_other_order(&self, cells: &[&CellSpec]) -> bool {
+        let place = |cell: &&CellSpec| self.points.iter().position(|own| *own == point(cell));
         let places: Vec<usize> = cells.iter().filter_map(place).collect();
         !places.is_sorted()
     }
 
-    fn requests_differ(self, cells: &[&CellSpec]) -> bool {
+    fn has_other_requests(&self, cells: &[&CellSpec]) -> bool {
+        let pattern = self.experiment.base().map(|own| own.trial.pattern);
         let is_so = |cell: &&CellSpec| {
-            let (pattern, mix) = (&cell.trial.pattern, &cell.trial.bs_mix);
-            let wanted = match self {
-                Self::PtsThroughput => Pattern::Seq,
-                Self::PtsIops | Self::PtsLatency | Self::PtsWriteSaturation => Pattern::RandReplace,
-            };
-            *pattern == wanted && mix.is_none() && !cell.has_groups()
+            let is_own = pattern.as_ref().is_ok_and(|own| *own == cell.trial.pattern);
+            is_own && cell.trial.bs_mix.is_none() && !cell.has_groups()
         };
         !cells.iter().all(is_so)
     }
 
-    fn tracks_others(self, experiment: &Experiment, cells: &[&CellSpec]) -> bool {
+    /// Whether other cells decide that the rounds are steady.
+    fn tracks_others(&self, experiment: &Experiment, cells: &[&CellSpec]) -> bool {
         let tracked = experiment.tracked(cells.iter().copied());
-        let wanted = self.tracked(cells);
-        let is_wanted = |place: usize| wanted.iter().any(|point| point.is_of(cells[place]));
-        tracked.len() != wanted.len() || !tracked.into_iter().all(is_wanted)
+        let is_wanted = |place: usize| self.tracked.contains(&point(cells[place]));
+        tracked.len() != self.tracked.len() || !tracked.into_iter().all(is_wanted)
     }
 
-    fn limits_are_wider(self, experiment: &Experiment) -> bool {
-        let usual = self.builtin();
-        let usual = usual.and_then(|own| own.design.precondition.rounds_of_cells());
-        let asked = experiment.design.precondition.rounds_of_cells();
-        asked.zip(usual).is_some_and(|(asked, usual)| {
+    /// Whether rounds of an experiment are steady, or end, where those of the test are not.
+    fn has_tighter_limits(&self, experiment: &Experiment) -> bool {
+        let of = |experiment: &Experiment| experiment.design.precondition.rounds_of_cells();
+        let rounds = of(experiment).zip(of(&self.experiment));
+        rounds.is_some_and(|(asked, usual)| {
             asked.window < usual.window.min(WINDOW)
                 || asked.range > usual.range
                 || asked.slope > usual.slope
@@ -374,80 +405,6 @@ fn active_range(cells: &[&CellSpec], target: TargetFacts) -> Option<Deviation> {
     let share = used as f64 / target.bytes.filter(|bytes| *bytes > 0)? as f64;
     // Regions are cut to whole units.
     (share < 0.995 && target.medium != Some(Medium::File)).then_some(Deviation::ActiveRange(share))
-}
-
-/// Bytes of a KiB.
-const KIB: u64 = 1024;
-/// Mixes of the IOPS test, % of reads.
-const IOPS_MIXES: [u8; 7] = [100, 95, 65, 50, 35, 5, 0];
-/// Sizes of the IOPS test.
-const IOPS_SIZES: [u64; 8] = [
-    1024 * KIB,
-    128 * KIB,
-    64 * KIB,
-    32 * KIB,
-    16 * KIB,
-    8 * KIB,
-    4 * KIB,
-    512,
-];
-/// A cell of a test, by the settings that distinguish it from the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct MeasuringPoint {
-    read_percent: u8,
-    bs: u64,
-}
-
-impl MeasuringPoint {
-    fn is_of(self, cell: &CellSpec) -> bool {
-        (cell.trial.read_percent, cell.trial.bs) == (self.read_percent, self.bs)
-    }
-}
-
-impl Standard {
-    /// The cells of the test; for the throughput test, only the sizes that are measured.
-    fn points(self, cells: &[&CellSpec]) -> Vec<MeasuringPoint> {
-        let grid = |mixes: &[u8], sizes: &[u64]| -> Vec<MeasuringPoint> {
-            let of_mix = |read_percent: &u8| {
-                let read_percent = *read_percent;
-                sizes.iter().map(move |bs| MeasuringPoint {
-                    read_percent,
-                    bs: *bs,
-                })
-            };
-            mixes.iter().flat_map(of_mix).collect()
-        };
-        match self {
-            Self::PtsIops => grid(&IOPS_MIXES, &IOPS_SIZES),
-            Self::PtsLatency => grid(&[100, 65, 0], &[8 * KIB, 4 * KIB, 512]),
-            Self::PtsThroughput => {
-                let sizes = [1024 * KIB, 128 * KIB];
-                let measured = |bs: &u64| cells.iter().any(|cell| cell.trial.bs == *bs);
-                let own: Vec<u64> = sizes.into_iter().filter(measured).collect();
-                match own.is_empty() {
-                    true => grid(&[100, 0], &sizes),
-                    false => grid(&[100, 0], &own),
-                }
-            }
-            Self::PtsWriteSaturation => grid(&[0], &[4 * KIB]),
-        }
-    }
-
-    /// The cells whose response decides that the rounds are steady.
-    fn tracked(self, cells: &[&CellSpec]) -> Vec<MeasuringPoint> {
-        let access = |read_percent, kib: u64| MeasuringPoint {
-            read_percent,
-            bs: kib * KIB,
-        };
-        match self {
-            Self::PtsIops => vec![access(0, 4), access(65, 64), access(100, 1024)],
-            Self::PtsLatency => vec![access(0, 4)],
-            Self::PtsWriteSaturation | Self::PtsThroughput => {
-                let points = self.points(cells).into_iter();
-                points.filter(|point| point.read_percent == 0).collect()
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -53,14 +53,15 @@ fn plan_of(subject: &str, line: &str) -> Result<String> {
     if ["forecasts", "soaks", "budgets-of-writes"].contains(&subject) {
         let forecast = Forecast::of(&plan, &|_| Duration::ZERO);
         let (trials, time) = (forecast.trials, forecast.time);
-        let (written, writes) = (forecast.written, forecast.writes());
-        let writes = format!("{written:?}, {writes:?}");
+        let at_most = |bytes| format!("AtMost({bytes})");
+        let written = forecast.written.map_or("Unbounded".to_owned(), at_most);
+        let writes = format!("{written}, {:?}", forecast.writes());
         let bounded = format!(
             "AtMost({0}), Writes {{ bytes: {0}, is_bounded: true }}",
             forecast.writes().bytes
         );
         let writes = match writes == bounded {
-            true => format!("{written:?}"),
+            true => written,
             false => writes,
         };
         told.push(format!(

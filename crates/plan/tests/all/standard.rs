@@ -5,6 +5,7 @@ use std::time::Duration;
 use iolab_plan::cells::cells;
 use iolab_plan::standard::{Deviation, Medium, TargetFacts, Written};
 use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::Pattern;
 use iolab_workload::units::parse_size;
 
 use crate::line_files::check;
@@ -48,6 +49,69 @@ fn each_deviation_is_named() {
         let found: Vec<String> = found.iter().map(|one| format!("{one:?}")).collect();
         found.join(", ")
     });
+}
+
+/// The cells of the tests and the tracked ones, as the standard has them: % of reads and size, in the order of a round.
+#[test]
+fn built_in_tests_have_the_cells_of_the_standard() {
+    const KIB: u64 = 1024;
+    let grid = |mixes: &[u8], sizes: &[u64]| -> Vec<(u8, u64)> {
+        let of_mix = |mix: &u8| sizes.iter().map(|bs| (*mix, *bs)).collect::<Vec<_>>();
+        mixes.iter().flat_map(of_mix).collect()
+    };
+    let sizes = [1024, 128, 64, 32, 16, 8, 4].map(|kib| kib * KIB);
+    let iops = grid(&[100, 95, 65, 50, 35, 5, 0], &[&sizes[..], &[512]].concat());
+    for (name, points, tracked, (seq, seq_bs)) in [
+        (
+            "pts-iops",
+            iops,
+            vec![(65, 64 * KIB), (0, 4 * KIB), (100, 1024 * KIB)],
+            (2, 128 * KIB),
+        ),
+        (
+            "pts-lat",
+            grid(&[100, 65, 0], &[8 * KIB, 4 * KIB, 512]),
+            vec![(0, 4 * KIB)],
+            (2, 128 * KIB),
+        ),
+        (
+            "pts-tp",
+            grid(&[100, 0], &[1024 * KIB]),
+            vec![(0, 1024 * KIB)],
+            (2, 1024 * KIB),
+        ),
+        (
+            "pts-wsat",
+            vec![(0, 4 * KIB)],
+            vec![(0, 4 * KIB)],
+            (0, 1024 * KIB),
+        ),
+    ] {
+        let experiment = experiment(name);
+        let cells = cells(&experiment).expect("cells");
+        let own = cells.iter().map(|cell| &cell.spec);
+        let found: Vec<(u8, u64)> = own
+            .clone()
+            .map(|own| (own.trial.read_percent, own.trial.bs))
+            .collect();
+        assert_eq!(found, points, "{name}");
+        let places = experiment.tracked(own);
+        let mut found: Vec<(u8, u64)> = places.into_iter().map(|place| points[place]).collect();
+        found.sort_unstable();
+        let mut tracked = tracked;
+        tracked.sort_unstable();
+        assert_eq!(found, tracked, "{name}");
+        let passes = experiment.design.precondition;
+        assert_eq!((passes.seq, passes.seq_bs), (seq, seq_bs), "{name}");
+        let pattern = match name {
+            "pts-tp" => Pattern::Seq,
+            _ => Pattern::RandReplace,
+        };
+        assert!(
+            cells.iter().all(|cell| cell.spec.trial.pattern == pattern),
+            "{name}"
+        );
+    }
 }
 
 /// Sources differ in whether steady rounds end the test: only rounds of its own length do.
