@@ -444,7 +444,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
     pub(crate) speed: Speed,
     /// Memory for written data; data beyond it reads as zeros
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
     pub(crate) memory: u64,
     /// Keep no written data: all reads return zeros
     #[arg(long, conflicts_with = "memory")]
@@ -464,9 +464,4 @@ pub(crate) struct Serve {
 fn speed(text: &str) -> Result<Speed, String> {
     let factor = text.trim().parse().ok().and_then(Speed::new);
     factor.ok_or_else(|| "write a number from 0.001 to 1000".to_owned())
-}
-
-#[cfg(feature = "measure")]
-fn size(text: &str) -> Result<u64, String> {
-    parse_size(text).map_err(|error| error.to_string())
 }

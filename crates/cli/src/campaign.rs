@@ -45,12 +45,9 @@ pub(crate) const PROGRAM: Program = Program {
 
 impl Changes {
     /// The terms of a new run with these changes.
-    ///
-    /// # Errors
-    /// As [`ConsentOption::consent`](crate::arguments::ConsentOption::consent).
-    pub(crate) fn terms(&self, asked: &Asked, ranks: Option<Rc<Ranks>>) -> Result<Terms> {
-        Ok(Terms {
-            consent: self.consent.consent()?,
+    pub(crate) fn terms(&self, asked: &Asked, ranks: Option<Rc<Ranks>>) -> Terms {
+        Terms {
+            consent: self.consent.consent(),
             system: Permission::of(self.system.change_system),
             programs: self.programs.consent(asked.commands()),
             purges: Permission::of(asked.purges()),
@@ -58,7 +55,7 @@ impl Changes {
             region: Region::of(asked.has("region")),
             keeps_cache: asked.has("cache"),
             ..Terms::strict(PROGRAM)
-        })
+        }
     }
 }
 

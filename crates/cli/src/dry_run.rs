@@ -65,22 +65,21 @@ pub(crate) fn print(site: &Site, plans: &[Plan], part: &Part<'_>) -> Outcome {
         let told = gaps(plan).into_iter().chain(told.into_iter().flatten());
         lines.extend(told.map(|text| format!("{name}: {text}")));
     }
-    let mut is_refused = false;
+    let mut refusals: Vec<Error> = Vec::new();
     for (number, path) in targets.iter().enumerate().filter(|_| !follows) {
         lines.push(format!("\nTarget: {}", path.display()));
-        let mut refusals = Vec::new();
+        let known = refusals.len();
         if let Some(need) = needs.get(number) {
             lines.push(place(path, need, &mut refusals)?);
         }
         refusals.extend(unaligned(path, plans));
-        is_refused |= !refusals.is_empty();
-        lines.extend(refusals);
+        lines.extend(refusals[known..].iter().map(refused));
     }
     if !follows {
         let wanted: Vec<(PathBuf, &Need)> = targets.iter().cloned().zip(needs).collect();
         let refusal = Target::check_space(&wanted).err();
-        is_refused |= refusal.is_some();
-        lines.extend(refusal.map(|error| refused(&error)));
+        lines.extend(refusal.as_ref().map(refused));
+        refusals.extend(refusal);
     }
     let mut cells = plans.iter().flat_map(Plan::cells);
     let by = match model {
@@ -116,8 +115,8 @@ pub(crate) fn print(site: &Site, plans: &[Plan], part: &Part<'_>) -> Outcome {
         write!(to, "{}", wrapped(&line, width))?;
     }
     to.flush()?;
-    if is_refused {
-        return Err(Failure::Refused);
+    if let Some(first) = refusals.first() {
+        return Err(Failure::Planned(first.kind()));
     }
     // Last, so that the programs to allow are listed.
     Ok(site.check_programs(plans)?)
@@ -227,7 +226,7 @@ fn filled(targets: &[PathBuf], needs: &[Need]) -> u64 {
 
 /// The first cell whose requests are not multiples of the blocks of the device below a target, as direct I/O needs. `None`
 /// if all are, or if no device is known.
-fn unaligned(path: &Path, plans: &[Plan]) -> Option<String> {
+fn unaligned(path: &Path, plans: &[Plan]) -> Option<Error> {
     let device = device_under(path).and_then(|number| Device::read(Path::new("/sys"), number))?;
     let block = device.logical_block_bytes?;
     let refusal = |plan: &Plan, cell: &PlannedCell| {
@@ -235,8 +234,7 @@ fn unaligned(path: &Path, plans: &[Plan]) -> Option<String> {
         let mut direct = trials
             .filter(|trial| trial.cache == CacheState::Direct && trial.backend != Backend::Null);
         let error = direct.find_map(|trial| check_alignment(trial, block).err())?;
-        let error = error.within(plan.describe(cell));
-        Some(refused(&error))
+        Some(error.within(plan.describe(cell)))
     };
     plans.iter().find_map(|plan| {
         let mut cells = plan.cells().iter();
@@ -256,7 +254,7 @@ fn refused(error: &Error) -> String {
 }
 
 /// The used part of the target, and the free space for it. Refusals go to `refusals`.
-fn place(path: &Path, need: &Need, refusals: &mut Vec<String>) -> Result<String> {
+fn place(path: &Path, need: &Need, refusals: &mut Vec<Error>) -> Result<String> {
     let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = need.size;
     if !path.exists() && is_own(path) {
         return Ok(format!(
@@ -271,7 +269,7 @@ fn place(path: &Path, need: &Need, refusals: &mut Vec<String>) -> Result<String>
             exact_size(bytes)
         ));
     }
-    let refusal = Target::check(path, need).err().as_ref().map(refused);
+    let refusal = Target::check(path, need).err();
     if !path.is_dir() {
         let mut text = format!("Bytes used: up to {}", exact_size(bytes));
         refusals.extend(refusal);
@@ -280,12 +278,12 @@ fn place(path: &Path, need: &Need, refusals: &mut Vec<String>) -> Result<String>
         if let Size::Exactly(least) | Size::AtMost { least, .. } = need.size
             && least > has
         {
-            refusals.push(format!("Refused: it has only {}", exact_size(has)));
+            refusals.push(Error::usage(format!("it has only {}", exact_size(has))));
         }
         for demand in iolab_storage::taken(path, need)? {
             text.push_str(&format!("\nFree space: {demand}"));
             if !demand.fits() {
-                refusals.push("Refused: too little space is free".to_owned());
+                refusals.push(Error::refused("too little space is free"));
             }
         }
         return Ok(text);

@@ -10,13 +10,13 @@ use iolab_peers::{PEERS, adapt};
 use iolab_plan::cells::cells;
 use iolab_plan::experiment::{BUDGET_MAX, Change, Experiment};
 use iolab_plan::forecast::ASSUMED_RATE;
+use iolab_plan::precondition::Emptying;
 use iolab_runner::{Disk, RunPrograms};
 use iolab_storage::Consent;
 use iolab_workload::command_template::Template;
 use iolab_workload::settings::Tool;
 use iolab_workload::trial::Backend;
-use iolab_workload::units::exact_duration;
-use iolab_workload::units::format_size;
+use iolab_workload::units::{exact_duration, format_size};
 use iolab_workload::{Error, Result};
 
 use crate::arguments::{Changes, ConsentOption, ProgramsOption};
@@ -28,15 +28,6 @@ pub(crate) struct Asked {
     share: Option<f64>,
     /// Whether peers are named, to which a plan is adapted.
     peers: bool,
-}
-
-/// The author of the definition that is changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Definition {
-    /// iolab: its fixed settings are only defaults.
-    Builtin,
-    /// The user, in a file: its fixed settings are intended.
-    OfUser,
 }
 
 impl Changes {
@@ -122,7 +113,8 @@ impl Asked {
 
     /// Whether the command line asks for a purge of devices.
     pub(crate) fn purges(&self) -> bool {
-        self.changes.iter().any(Change::purges)
+        let mut designs = self.changes.iter().filter_map(Change::design);
+        designs.any(|design| design.precondition.emptying == Emptying::Purge)
     }
 
     /// The programs that the command line names.
@@ -135,11 +127,14 @@ impl Asked {
 
     /// The requested budget.
     pub(crate) fn budget(&self) -> Option<Duration> {
-        self.changes.iter().rev().find_map(Change::budget)
+        let mut budgets = self.changes.iter().rev();
+        let change = budgets.find(|change| change.is_of("budget"))?;
+        Some(change.design()?.budget)
     }
 
     /// Applies every change to an experiment, adapts it to the requested depth and to the peers, and removes I/O sizes larger
-    /// than the region, unless the user named them. Returns notes about its own decisions.
+    /// than the region, unless the user named them. Fixed settings of a built-in definition (`is_builtin`) are only defaults.
+    /// Returns notes about its own decisions.
     ///
     /// # Errors
     ///
@@ -147,14 +142,12 @@ impl Asked {
     pub(crate) fn apply(
         &self,
         experiment: &mut Experiment,
-        definition: Definition,
+        is_builtin: bool,
         targets: &[PathBuf],
         model: Option<&Disk>,
     ) -> Result<Vec<String>> {
         let mut notes = Vec::new();
-        if definition == Definition::Builtin
-            && let Some(depth) = self.depth_without_backend(experiment)?
-        {
+        if is_builtin && let Some(depth) = self.depth_without_backend(experiment)? {
             let backend = asynchronous();
             notes.push(format!(
                 "{} sets backend={backend} for all levels: the default backend has one request in flight (--set backend=... chooses another)",
@@ -169,7 +162,7 @@ impl Asked {
             let said = format!("--size {percent}%");
             experiment.apply(&Change::of_option("region", &bytes.to_string(), said)?)?;
         }
-        if definition == Definition::Builtin && model.is_none() {
+        if is_builtin && model.is_none() {
             let is_chosen = |setting: &str| self.has(setting);
             notes.extend(iolab_runner::adapt_to_system(experiment, &is_chosen)?);
         }
@@ -309,15 +302,9 @@ fn twice(first: &str, second: &str) -> Error {
 }
 
 impl ConsentOption {
-    /// The consent in the engine's form.
-    ///
-    /// # Errors
-    ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a format that is not known.
-    pub(crate) fn consent(&self) -> Result<Consent> {
-        let formats = self.destroy_data.as_deref();
-        let consent = formats.map_or(Ok(Consent::No), Consent::to_destroy);
-        consent.map_err(|error| error.within("--destroy-data"))
+    /// The consent that the user gives.
+    pub(crate) fn consent(&self) -> Consent {
+        self.destroy_data.clone().unwrap_or(Consent::No)
     }
 }
 

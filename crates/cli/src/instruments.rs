@@ -20,7 +20,7 @@ pub fn lists() -> Lists {
         #[cfg(all(feature = "replay", feature = "measure"))]
         iolab_replay::measuring(crate::campaign::PROGRAM),
         #[cfg(all(feature = "measure", feature = "time"))]
-        iolab_time::lists(),
+        iolab_time::lists(crate::campaign::PROGRAM),
     ];
     all.into_iter().fold(Lists::default(), Lists::with)
 }

@@ -22,8 +22,7 @@ use iolab_report::live::{self, LiveView, RunTime};
 use iolab_runner::{Basis, Observer, Progress, RunEnd, RunSnapshot, RunStart, TrialDone};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::response::Response;
-use iolab_workload::units::rough_duration;
-use iolab_workload::units::{counted, format_bytes};
+use iolab_workload::units::{counted, format_bytes, rough_duration};
 
 /// Shows the progress of one experiment, or of filling scratch files.
 pub(crate) struct Display {

@@ -15,8 +15,8 @@ pub enum Failure {
     No,
     /// The answer is unknown; everything is printed.
     CannotTell,
-    /// The plan of a dry run would be refused; the reason is printed.
-    Refused,
+    /// The plan of a dry run would be refused for a reason of this kind, which is printed.
+    Planned(Kind),
     /// The exit code of a program that was observed, or of all processes of a run; everything is printed.
     Code(u8),
     /// Another process of the same start reports it. Two failing processes could have the launcher end the one

@@ -116,17 +116,21 @@ pub fn code_of(outcome: Outcome) -> u8 {
         Ok(()) | Err(Failure::BrokenPipe | Failure::ToldElsewhere) => 0,
         Err(Failure::No) => 4,
         Err(Failure::CannotTell) => 5,
-        Err(Failure::Refused) => 3,
+        Err(Failure::Planned(kind)) => code_of_kind(kind),
         Err(Failure::Code(code)) => code,
         Err(Failure::Told(error)) => {
             tell(&error);
-            match error.kind() {
-                Kind::Failed => 1,
-                Kind::Usage => 2,
-                Kind::Refused => 3,
-                Kind::Interrupted => 130,
-            }
+            code_of_kind(error.kind())
         }
+    }
+}
+
+fn code_of_kind(kind: Kind) -> u8 {
+    match kind {
+        Kind::Failed => 1,
+        Kind::Usage => 2,
+        Kind::Refused => 3,
+        Kind::Interrupted => 130,
     }
 }
 

@@ -6,13 +6,12 @@ mod fitted;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use iolab_workload::settings::{Tool, cell_label};
+use iolab_workload::settings::{CellSpec, Tool, cell_label};
 use iolab_workload::trial::{CacheState, FileLayout, HUGE_PAGE_MIN_BYTES, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use crate::experiment::{Change, Experiment, GroupSetting, Refined};
 pub use fitted::FittedPlan;
-use iolab_workload::settings::CellSpec;
 use iolab_workload::units::exact_size;
 
 /// One combination of levels.

@@ -12,8 +12,7 @@ mod tracked_cells;
 mod write_budget;
 
 use iolab_workload::names::check_file_name;
-use iolab_workload::usage_errors;
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, usage_errors};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -26,8 +25,7 @@ pub use design::{
 };
 pub use group_settings::{Combination, ExperimentGroup, GroupSetting, new_group_name};
 pub use inquiry::{BLOCKS_MAX, INQUIRY, Inquiry, Phenomenon, Untried, Variant};
-pub use missing_levels::LevelChange;
-pub use missing_levels::{REFINE_MAX, Refined};
+pub use missing_levels::{LevelChange, REFINE_MAX, Refined};
 pub use write_budget::writes_at_most;
 
 use document::{Definition, DocumentText, Entries, Groups, check_level_count};
@@ -35,8 +33,7 @@ use iolab_workload::escape_control::steers;
 use iolab_workload::group::split_group;
 use iolab_workload::response::{Response, ServiceLevels};
 use iolab_workload::settings::{CellSpec, Setting};
-use iolab_workload::units::exact_duration;
-use iolab_workload::units::parse_duration;
+use iolab_workload::units::{exact_duration, parse_duration};
 
 /// Name and TOML text of every built-in experiment, in alphabetical order.
 pub const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
@@ -156,7 +153,7 @@ impl Experiment {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a fault, with its line and a valid alternative.
     pub fn from_toml(text: &str, source: &str) -> Result<Self> {
         let source = DocumentText { name: source, text };
-        let document: Document = source.parse()?;
+        let document: Document = source.parse(["experiment", "read-size"])?;
         let at = |span, error| source.at(span, error);
         let levels = |text: Option<Spanned<String>>| {
             let parse = |text: Spanned<String>| {

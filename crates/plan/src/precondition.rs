@@ -9,8 +9,7 @@ use std::time::Duration;
 use iolab_workload::units::{
     format_duration, format_size, parse_duration, parse_share, parse_size,
 };
-use iolab_workload::usage_errors;
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, usage_errors};
 
 /// Most passes of one kind.
 const PASSES_MAX: u32 = 100;

@@ -7,15 +7,14 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use crate::experiment::document::{Definition, DocumentText, Entries, Groups, Ordered, budget};
+use crate::experiment::document::{Definition, DocumentText, Entries, Ordered, budget};
 use crate::experiment::{Design, Experiment, TRIALS_MAX, check_question};
 use crate::read_user_file::definition;
 use iolab_workload::names::{check_file_name, unknown};
 use iolab_workload::response::{Need, Response};
-use iolab_workload::settings::{CellSpec, Setting};
+use iolab_workload::settings::Setting;
 use iolab_workload::trial::{Backend, CacheState, FileLayout};
-use iolab_workload::units::format_size;
-use iolab_workload::units::{counted, exact_duration, exact_size};
+use iolab_workload::units::{counted, exact_duration, exact_size, format_size};
 use iolab_workload::{Error, Result, usage_errors};
 
 /// Name and TOML text of every built-in requirement, in alphabetical order, collected from `requirements/` by the build.
@@ -100,7 +99,7 @@ impl Requirement {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a fault, with its line and a valid alternative.
     pub fn from_toml(text: &str, source: &str, changes: &[String]) -> Result<Self> {
         let source = DocumentText { name: source, text };
-        let document: Document = source.parse()?;
+        let document: Document = source.parse(["requirement", "etcd"])?;
         let name = check_file_name(document.name.get_ref())
             .map_err(|error| source.at(document.name.span(), error))?;
         let mut parameters = Parameters::default();
@@ -229,7 +228,7 @@ impl Requirement {
         for workload in &mut self.workloads {
             let cell = workload.experiment.base()?;
             for (name, is_own, value) in [
-                ("allocate", makes_files(&cell), "recycled"),
+                ("allocate", cell.trial.starts_fresh(), "recycled"),
                 ("layout", cell.trial.layout == FileLayout::Private, "shared"),
             ] {
                 if is_own && let Some(setting) = Setting::find(name) {
@@ -240,10 +239,6 @@ impl Requirement {
         }
         Ok(changed)
     }
-}
-
-fn makes_files(cell: &CellSpec) -> bool {
-    cell.trial.starts_fresh()
 }
 
 impl WorkloadEntry {
@@ -270,10 +265,8 @@ impl WorkloadEntry {
             Design::default(),
         );
         Definition {
-            factors: Entries::default(),
             settings: self.settings,
-            groups: Groups::default(),
-            design: Entries::default(),
+            ..Definition::default()
         }
         .apply(source, &mut experiment)?;
         let trial = trial_time(&mut experiment)

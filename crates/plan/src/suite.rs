@@ -3,16 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use iolab_workload::usage_errors;
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, usage_errors};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use crate::experiment::document::{Definition, DocumentText, Entries, Groups, budget};
+use crate::experiment::document::{Definition, DocumentText, Entries, budget};
 use crate::experiment::{BUDGET_MAX, BUILTIN, CELLS_MAX, Experiment, check_question};
 use crate::read_user_file::{beside, definition};
-use iolab_workload::names::check_file_name;
-use iolab_workload::names::unknown;
+use iolab_workload::names::{check_file_name, unknown};
 
 /// Name and TOML text of every built-in suite, in alphabetical order, collected from `suites/` by the build.
 pub const BUILTIN_SUITES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/suites.rs"));
@@ -83,7 +81,7 @@ impl Suite {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a fault, with its line and a valid alternative.
     pub fn from_toml(text: &str, source: &str, folder: &Path) -> Result<Self> {
         let source = DocumentText { name: source, text };
-        let document: Document = source.parse()?;
+        let document: Document = source.parse(["suite", "quick"])?;
         let name = check_file_name(document.name.get_ref())
             .map_err(|error| source.at(document.name.span(), error))?;
         let about = check_question(document.about.get_ref())
@@ -94,8 +92,8 @@ impl Suite {
         let common = Definition {
             factors: document.factors,
             settings: document.settings,
-            groups: Groups::default(),
             design: document.design,
+            ..Definition::default()
         };
         let mut experiments = Vec::new();
         let mut own_budget = Vec::new();
@@ -172,8 +170,8 @@ impl SuiteEntry {
         Definition {
             factors: self.factors,
             settings: self.settings,
-            groups: Groups::default(),
             design: self.design,
+            ..Definition::default()
         }
         .apply(source, &mut experiment)?;
         experiment.follow(&found);

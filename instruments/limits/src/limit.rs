@@ -7,8 +7,7 @@ use iolab_analysis::analysis::{
 use iolab_analysis::claim::{CellId, claims};
 use iolab_analysis::trust::{Shown, Trust};
 use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec, WorkloadCode};
-use iolab_workload::units::format_size;
-use iolab_workload::units::significant;
+use iolab_workload::units::{format_size, significant};
 use iolab_workload::{Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;

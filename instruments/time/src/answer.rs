@@ -1,6 +1,7 @@
 //! The answer: which command is faster, by how much, and what it rests on.
 
 use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::compare::Conclusion;
 use iolab_analysis::doubt::{DoubtClass, DoubtKind};
 use iolab_analysis::equivalence::{MARGINS, ProgramAnswer, ProgramPair, SizePoint, program_pairs};
 use iolab_record::Sample;
@@ -21,17 +22,6 @@ const SENTENCES_MAX: usize = 4;
 const ROWS_MAX: usize = 6;
 /// Longest name in a sentence or a table, characters.
 const NAME_MAX: usize = 40;
-
-/// Answer about all commands together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// Each command is faster than the first, slower, or equal; one is slower.
-    Slower,
-    /// Each command is faster or equal.
-    Settled,
-    /// Some command is not shown to be any of these.
-    CannotTell,
-}
 
 /// A command with its runs.
 pub(crate) struct TimedRuns {
@@ -110,15 +100,15 @@ impl Timed {
         self.commands.iter().any(|own| !own.samples.is_empty())
     }
 
-    /// The answer of all pairs.
-    pub(crate) fn answer(&self) -> Answer {
+    /// Whether a command is slower than the first, otherwise whether each is shown to be faster or equal.
+    pub(crate) fn conclusion(&self) -> Conclusion {
         let answers = || self.pairs.iter().map(|pair| answer_of(pair.points.first()));
         if answers().any(|answer| answer == ProgramAnswer::Slower) {
-            Answer::Slower
+            Conclusion::Regression
         } else if answers().any(|answer| answer == ProgramAnswer::CannotTell) {
-            Answer::CannotTell
+            Conclusion::CannotTell
         } else {
-            Answer::Settled
+            Conclusion::Settled
         }
     }
 

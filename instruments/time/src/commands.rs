@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use iolab_workload::Result;
 use iolab_workload::units::counted;
-use iolab_workload::usage_errors;
+use iolab_workload::{Result, usage_errors};
 
 use crate::options::Options;
 use crate::shell::{Shell, read};

@@ -13,15 +13,16 @@ mod time;
 
 use iolab_command::lists::{Command, Lists};
 use iolab_command::output::Log;
+use iolab_runner::campaign::Program;
 
 /// The rows of this instrument.
-pub fn lists() -> Lists {
+pub fn lists(program: Program) -> Lists {
     Lists {
         commands: vec![Command::with_log(
             "time",
             "Find which of several commands is faster, and whether that is more than noise",
             |_| Log::Live,
-            |options, _| time::time(options),
+            move |options, _| time::time(options, program),
         )],
         ..Lists::default()
     }

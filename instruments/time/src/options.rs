@@ -1,8 +1,10 @@
 //! Arguments of `iolab time`, with hyperfine's names.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
+use iolab_workload::units::parse_duration;
 
 const HELP: &str = "\
 Each block runs every command once, in random order, so that what else the machine does \
@@ -31,17 +33,17 @@ pub(crate) struct Options {
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=10_000))]
     pub(crate) warmup: u32,
     /// Exactly this number of runs of each command
-    #[arg(short, long, value_name = "N", conflicts_with_all = ["min_runs", "max_runs", "budget"])]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["min_runs", "max_runs", "budget"])]
     pub(crate) runs: Option<u32>,
     /// Fewest runs of each command
-    #[arg(short, long, value_name = "N", default_value_t = 10)]
+    #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) min_runs: u32,
     /// Most runs of each command
-    #[arg(short = 'M', long, value_name = "N")]
+    #[arg(short = 'M', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_runs: Option<u32>,
     /// Time for all runs [default: 3 s for each command]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) budget: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) budget: Option<Duration>,
     /// Command to run before each run, not timed; once for all commands, or once for each
     #[arg(short, long, value_name = "COMMAND")]
     pub(crate) prepare: Vec<String>,

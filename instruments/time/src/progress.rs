@@ -4,8 +4,7 @@ use std::io::{self, Write};
 
 use iolab_command::output::{self, Log};
 use iolab_runner::{Observer, RunEnd, RunStart, TrialDone};
-use iolab_workload::units::counted;
-use iolab_workload::units::rough_duration;
+use iolab_workload::units::{counted, rough_duration};
 
 /// Shows how many runs are done, and the time left.
 pub(crate) struct Line {

@@ -3,11 +3,10 @@
 use std::env::current_dir;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use iolab_command::failure::{Failure, Outcome};
+use iolab_analysis::compare::Conclusion;
+use iolab_command::failure::{Outcome, conclude};
 use iolab_command::output::{self, note};
 use iolab_command::output_format::check_run_file;
 use iolab_command::run_files::read_run;
@@ -15,15 +14,14 @@ use iolab_host::clock::Clock;
 use iolab_plan::experiment::{Design, Experiment, TRIALS_MAX, WarmUp};
 use iolab_record::environment::{Environment, KEYS};
 use iolab_runfile::NewFile;
+use iolab_runner::campaign::Program;
 use iolab_runner::{OwnTrials, Stop};
 use iolab_workload::escape_control::shell_word;
 use iolab_workload::response::Response;
 use iolab_workload::settings::Setting;
-use iolab_workload::units::parse_duration;
 use iolab_workload::{Error, Kind, Result, usage_errors};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::answer::{Answer, Timed};
+use crate::answer::Timed;
 use crate::commands::{self, TimedCommand};
 use crate::executor::Runner;
 use crate::hyperfine;
@@ -38,7 +36,7 @@ const TIME_EACH: Duration = Duration::from_secs(3);
 const PRECISION: f64 = 0.002;
 
 /// Times the commands, and prints which is faster.
-pub(crate) fn time(options: &Options) -> Outcome {
+pub(crate) fn time(options: &Options, program: Program) -> Outcome {
     let shell = match options.no_shell {
         true => Shell::None,
         false => Shell::Named(options.shell.clone()),
@@ -49,7 +47,8 @@ pub(crate) fn time(options: &Options) -> Outcome {
         iolab_runfile::check_place(NewFile::At(path))?;
     }
     let experiment = experiment(options, &commands)?;
-    let stop = on_signals()?;
+    // The command that runs is killed then.
+    let stop = (program.catch)(false)?.now;
     let clock = Clock::calibrate();
     let start_up = shell.start_up(&clock, &stop)?;
     let more = options.warmup.saturating_sub(1);
@@ -84,15 +83,16 @@ pub(crate) fn time(options: &Options) -> Outcome {
     if interrupt.is_some() && !timed.has_results() {
         return Err(Error::interrupted().into());
     }
-    let answer = show(&timed, note_of_shell.as_deref(), options, path)?;
-    match interrupt {
-        Some(interrupt) => Err(interrupt.into()),
-        None => concluded(answer, options.fail_if_slower),
+    show(&timed, note_of_shell.as_deref(), options, path)?;
+    match (interrupt, timed.conclusion()) {
+        (Some(interrupt), _) => Err(interrupt.into()),
+        (None, Conclusion::Regression) if !options.fail_if_slower => Ok(()),
+        (None, conclusion) => conclude(Ok(()), conclusion),
     }
 }
 
 /// Prints the answer, and writes what else was asked for.
-fn show(timed: &Timed, shell: Option<&str>, options: &Options, path: &Path) -> Outcome<Answer> {
+fn show(timed: &Timed, shell: Option<&str>, options: &Options, path: &Path) -> Outcome {
     let to_stdout = options
         .export_json
         .as_deref()
@@ -110,25 +110,11 @@ fn show(timed: &Timed, shell: Option<&str>, options: &Options, path: &Path) -> O
     if options.output.is_some() {
         note(format_args!("\nrun file: {}", path.display()));
     }
-    Ok(timed.answer())
-}
-
-/// The exit code of an answer.
-fn concluded(answer: Answer, fails_if_slower: bool) -> Outcome {
-    match answer {
-        Answer::Slower if fails_if_slower => Err(Failure::No),
-        Answer::Slower | Answer::Settled => Ok(()),
-        Answer::CannotTell => Err(Failure::CannotTell),
-    }
+    Ok(())
 }
 
 /// The experiment that times these commands.
 fn experiment(options: &Options, commands: &[TimedCommand]) -> Result<Experiment> {
-    let budget = options
-        .budget
-        .as_deref()
-        .map(|budget| parse_duration(budget).map_err(|error| error.within("--budget")));
-    let budget = budget.transpose()?;
     let most = options.max_runs.unwrap_or(TRIALS_MAX);
     usage_errors! {
         options.min_runs > most => format!("--min-runs {} and --max-runs {most}", options.min_runs),
@@ -144,7 +130,9 @@ fn experiment(options: &Options, commands: &[TimedCommand]) -> Result<Experiment
             trials_min: options.min_runs,
             trials_max: most,
             precision: PRECISION,
-            budget: budget.unwrap_or(TIME_EACH.saturating_mul(commands.len() as u32)),
+            budget: options
+                .budget
+                .unwrap_or(TIME_EACH.saturating_mul(commands.len() as u32)),
             ..Design::default()
         },
     };
@@ -165,17 +153,9 @@ fn experiment(options: &Options, commands: &[TimedCommand]) -> Result<Experiment
 /// Facts about the machine, and the command that repeats the run.
 fn environment() -> Environment {
     let mut list = iolab_doctor::environment::of_devices(&[]);
-    list.put(
-        &KEYS.timed_by,
-        format!(
-            "iolab {}",
-            again(
-                std::env::args_os()
-                    .skip(1)
-                    .map(|word| word.to_string_lossy().into_owned())
-            )
-        ),
-    );
+    let words = std::env::args_os().skip(1);
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    list.put(&KEYS.timed_by, format!("iolab {}", again(words)));
     list
 }
 
@@ -204,18 +184,6 @@ fn setting(name: &str) -> Result<&'static Setting> {
 fn new_seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |since| since.as_nanos() as u64) % (1 << 32)
-}
-
-/// A flag that signals set which end the process: the command that runs is killed then.
-fn on_signals() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(|error| {
-            Error::failed(format!("cannot catch signal {signal}: {error}"))
-                .hint("iolab stops here, because a command could go on without it")
-        })?;
-    }
-    Ok(stop)
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use iolab_command::output::Log;
 use iolab_peers::PEERS;
 use iolab_plan::experiment::REFINE_MAX;
 use iolab_plan::suspect::Suspect;
+use iolab_storage::Consent;
+use iolab_workload::response::ServiceLevels;
 use iolab_workload::units::parse_duration;
 
 const FIT_HELP: &str = "\
@@ -185,9 +187,10 @@ pub(crate) struct ConsentOption {
         value_name = "SIGNATURE",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = ""
+        default_missing_value = "",
+        value_parser = Consent::to_destroy
     )]
-    pub(crate) destroy_data: Option<String>,
+    pub(crate) destroy_data: Option<Consent>,
 }
 
 #[derive(Debug, Args)]
@@ -211,8 +214,8 @@ pub(crate) struct Study {
     pub(crate) full: bool,
     /// After the study, find the causes of its two largest effects, as 'iolab why' does, with this time for the trials
     /// of each [default: 5min]
-    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "5min")]
-    pub(crate) explain: Option<String>,
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "5min", value_parser = parse_duration)]
+    pub(crate) explain: Option<Duration>,
     #[command(flatten)]
     pub(crate) changes: Changes,
     #[command(flatten)]
@@ -253,15 +256,15 @@ pub(crate) struct Run {
     /// fail: p99<1ms, or several: p50<200us,p99.9<5ms,syncs.max<50ms. With --rate: check whether they hold at that
     /// rate (exit code 0 yes, 4 no, 5 cannot tell)
     #[arg(long, value_name = "LEVELS", conflicts_with = "refine")]
-    pub(crate) slo: Option<String>,
+    pub(crate) slo: Option<ServiceLevels>,
     /// After the run, add N finer sizes around each bend and each best size, and measure all sizes
     /// again with a second budget; only these trials count
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(REFINE_MAX)))]
     pub(crate) refine: Option<u32>,
     /// Measure one trial of this length per cell without a warm-up, and show how throughput and latency change
     /// during it: 1h
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["time", "refine", "slo"])]
-    pub(crate) soak: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with_all = ["time", "refine", "slo"])]
+    pub(crate) soak: Option<Duration>,
     /// Write blocks with offset, generation and checksum, and check them after each trial: finds
     /// corrupted, misplaced, stale, torn and lost blocks (verify=true)
     #[arg(long)]
@@ -285,8 +288,8 @@ pub(crate) struct Fit {
     #[arg(long = "set", value_name = "NAME=NUMBER")]
     pub(crate) parameters: Vec<String>,
     /// Duration of the load, per workload; a long load exhausts burst credits and write caches
-    #[arg(long = "for", value_name = "TIME")]
-    pub(crate) hold: Option<String>,
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) hold: Option<Duration>,
     /// Folder for the run files
     #[arg(short, long, value_name = "FOLDER", default_value = "iolab-results")]
     pub(crate) output: PathBuf,
@@ -332,8 +335,8 @@ pub(crate) struct Why {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = suspects(), hide_possible_values = true)]
     pub(crate) suspects: Vec<&'static str>,
     /// Time for all trials together; a short budget tries fewer suspects
-    #[arg(long, value_name = "TIME", default_value = "5min")]
-    pub(crate) budget: String,
+    #[arg(long, value_name = "TIME", default_value = "5min", value_parser = parse_duration)]
+    pub(crate) budget: Duration,
     /// Run file to write, or a folder for it; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -422,7 +425,7 @@ pub(crate) struct Witness {
     #[arg(long, value_name = "NAME")]
     pub(crate) device: Vec<PathBuf>,
     /// End the observation of a process or device after this time
-    #[arg(long = "for", value_name = "TIME", value_parser = duration, conflicts_with = "command")]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, conflicts_with = "command")]
     pub(crate) time: Option<Duration>,
     /// Record the kernel's trace events (root): the program's syncs, and the time of its requests in queue and device
     #[arg(long, conflicts_with = "device")]
@@ -436,8 +439,4 @@ pub(crate) struct Witness {
     /// Program to run, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).map_err(|error| error.to_string())
 }

@@ -12,7 +12,7 @@ use iolab_workload::{Error, Result};
 
 use crate::arguments::{Compare, CompareFormat, TestName};
 use iolab_command::failure::{Outcome, conclude};
-use iolab_command::output;
+use iolab_command::output::{self, is_stdout};
 use iolab_command::output_format::format_of;
 use iolab_command::run_files::{filed, named_runs, read_run_by};
 
@@ -81,6 +81,10 @@ fn compared(options: &Compare) -> Result<Comparison> {
     };
     let base_is_run = is_run(base)?;
     match (&options.new, &options.by) {
+        (Some(new), None) if is_stdout(base) && is_stdout(new) => Err(Error::usage(
+            "both files are '-', and standard input can be read once",
+        )
+        .hint("write one of them to a file: iolab compare base.txt -")),
         (Some(new), None) => {
             let new_is_run = is_run(new)?;
             if base_is_run != new_is_run {

@@ -9,8 +9,7 @@ use iolab_analysis::analysis::analyse;
 use iolab_analysis::runs::RunName;
 use iolab_analysis::trial_values;
 use iolab_analysis::trial_values::RunWithLatencies;
-use iolab_record::RunRecord;
-use iolab_record::{SampleLatency, SampleLatencyOverTime};
+use iolab_record::{RunRecord, SampleLatency, SampleLatencyOverTime};
 use iolab_report::export::{
     self, ExportFormat, Exported, ExportedInterval, ExportedLatency, Judged, Writer,
 };

@@ -20,7 +20,7 @@ use iolab_runner::{Disk, PreparedRun};
 use iolab_workload::Result;
 use iolab_workload::escape_control::shell_words;
 use iolab_workload::trial_description::requests_in_words;
-use iolab_workload::units::{parse_duration, rough_duration};
+use iolab_workload::units::rough_duration;
 
 use crate::arguments::{Fit, TextOrJson};
 use crate::builtin_names::Builtin;
@@ -39,14 +39,14 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     Builtin::Requirement.check(&options.requirement)?;
     check_folder(&options.output)?;
     let mut requirement = Requirement::find(&options.requirement, &options.parameters)?;
-    if let Some(hold) = &options.hold {
-        requirement.hold_for(parse_duration(hold).map_err(|error| error.within("--for"))?)?;
+    if let Some(hold) = options.hold {
+        requirement.hold_for(hold)?;
     }
     let targets = vec![options.target.clone()];
     let watch = PROGRAM.watch(&targets);
     let model = Disk::of_target(&options.target)?;
     let terms = Terms {
-        consent: options.consent.consent()?,
+        consent: options.consent.consent(),
         ..Terms::strict(PROGRAM)
     };
     let site = Site::of(targets, model, watch, terms);

@@ -33,8 +33,7 @@ use iolab_runfile::{Content, model_definition};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
-use iolab_workload::units::counted;
-use iolab_workload::units::rough_duration;
+use iolab_workload::units::{counted, rough_duration};
 
 #[cfg(feature = "measure")]
 use crate::builtin_names::Builtin;
@@ -128,8 +127,9 @@ fn entry(name: &str, width: usize, about: &str, to: &mut dyn Write) -> Outcome {
 
 /// Writes the definition to stdout.
 pub(crate) fn show(options: &Show) -> Outcome {
-    let file = JobFile::is_one(Path::new(&options.name)).then(|| read(options));
-    let file = file.transpose()?;
+    let path = Path::new(&options.name);
+    let read = || JobFile::read(path, None, options.allow_include);
+    let file = JobFile::is_one(path).then(read).transpose()?;
     let left_target = file.as_ref().and_then(JobFile::left_target);
     let mut notes: Vec<String> = left_target.clone().into_iter().collect();
     let text = match (options.format, file) {
@@ -215,15 +215,12 @@ fn is_run_file(name: &str) -> Result<bool> {
     }
 }
 
-fn read(options: &Show) -> Result<JobFile> {
-    JobFile::read(Path::new(&options.name), None, options.allow_include)
-}
-
 /// Writes the requested output to stdout.
 pub(crate) fn model(options: &Model) -> Outcome {
     let text = match &options.action {
         ModelAction::List { format } => list_models(*format)?,
-        ModelAction::Show { definition } => show_model(definition)?,
+        // As it was written, comments included, once it is known to be a definition.
+        ModelAction::Show { definition } => model_definition(definition)?.0,
     };
     let mut to = open(None)?;
     write!(to, "{text}")?;
@@ -239,11 +236,6 @@ fn list_models(format: TextOrJson) -> Result<String> {
         TextOrJson::Text => list_text(&all, style().width),
         TextOrJson::Json => list_json(&all),
     })
-}
-
-/// The text as it was written, comments included, once it is known to be a definition.
-fn show_model(name: &str) -> Result<String> {
-    Ok(model_definition(name)?.0)
 }
 
 /// Names, titles and sources, for a terminal of `width` columns.

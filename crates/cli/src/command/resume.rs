@@ -15,8 +15,7 @@ use iolab_runfile::RunFile;
 use iolab_runner::campaign::{Made, Permission, Region, Site, Terms};
 use iolab_runner::ranks::Ranks;
 use iolab_workload::escape_control::shell_words;
-use iolab_workload::units::counted;
-use iolab_workload::units::rough_duration;
+use iolab_workload::units::{counted, rough_duration};
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Resume;
@@ -54,6 +53,8 @@ fn check(file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
         return Ok(());
     }
     if record.run.target_kind == TargetKind::Model {
+        // The trials that a full disk left in a log are merged all the same.
+        iolab_runfile::settle(file)?;
         return Err(Error::usage(
             "a run on a model cannot be resumed: the state of the model is not kept",
         )
@@ -225,7 +226,10 @@ fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<En
     let (site, plan) = begun(&record, file, options, ranks)?;
     let (opened, plan) = site.open_one(plan)?;
     let plans = slice::from_ref(&plan);
+    // Locked meanwhile: another process that resumes the file is refused before it fills scratch files.
+    let locked = RunFile::open_resume(file)?;
     let workspace = opened.prepare(record.run.seed, plans, made(&record), None)?;
+    drop(locked);
     let title = format!("iolab resume {}", file.display());
     carry_out(
         workspace,
@@ -247,7 +251,7 @@ fn begun(
     let targets = target_paths(record);
     let watch = PROGRAM.watch(&targets);
     let terms = Terms {
-        consent: options.consent.consent()?,
+        consent: options.consent.consent(),
         system: Permission::of(options.system.change_system),
         programs: options.programs.consent(Vec::new()),
         ranks,

@@ -16,15 +16,13 @@ use iolab_runner::campaign::{AskedPeaks, Site, Terms, open_all};
 use iolab_runner::import::Import as Imported;
 use iolab_runner::ranks::Ranks;
 use iolab_workload::escape_control::shell_words;
-use iolab_workload::response::ServiceLevels;
-use iolab_workload::units::parse_duration;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::{Import, Run};
 use crate::builtin_names::{Builtin, check_no_target};
 use crate::campaign::{PROGRAM, concluded, measure, sites};
 use crate::dry_run::{self, Part};
-use crate::experiment_options::{Asked, Definition, budget_of_targets};
+use crate::experiment_options::{Asked, budget_of_targets};
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, Results, note, note_once};
 use iolab_command::output_format::{check_run_file, is_folder};
@@ -48,7 +46,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     let changes = options.changes.read()?;
     let terms = Terms {
         foresees_ranks: options.changes.dry_run,
-        ..options.changes.terms(&changes, ranks)?
+        ..options.changes.terms(&changes, ranks)
     };
     let targets = GivenTargets::of(&given)?;
     if options.together && !targets.models.is_empty() {
@@ -144,12 +142,9 @@ fn plan(
     if options.together {
         iolab_runner::join_targets(&mut experiment, given)?;
     }
-    let definition = match Experiment::is_builtin(&options.experiment) {
-        true => Definition::Builtin,
-        false => Definition::OfUser,
-    };
+    let is_builtin = Experiment::is_builtin(&options.experiment);
     let model = site.model.clone();
-    let changed = changes.apply(&mut experiment, definition, given, model.as_ref())?;
+    let changed = changes.apply(&mut experiment, is_builtin, given, model.as_ref())?;
     changed.into_iter().for_each(&mut say);
     // With --together the given targets belong to the groups.
     let common: &[PathBuf] = if options.together { &[] } else { given };
@@ -159,8 +154,7 @@ fn plan(
         note(format_args!("note: {text}"));
         experiment.design.budget = budget;
     }
-    if let Some(time) = &options.soak {
-        let time = parse_duration(time).map_err(|error| error.within("--soak"))?;
+    if let Some(time) = options.soak {
         let texts = experiment.soak(time, &|name| changes.has(name))?;
         texts.into_iter().for_each(&mut say);
     }
@@ -168,11 +162,7 @@ fn plan(
         let said = format!("--refine {finer}");
         experiment.apply(&Change::of_option("refine", &finer.to_string(), said)?)?;
     }
-    let levels = |text: &str| -> Result<ServiceLevels> {
-        text.parse().map_err(|error: Error| error.within("--slo"))
-    };
-    let levels = options.slo.as_deref().map(levels).transpose()?;
-    if let Some(levels) = &levels {
+    if let Some(levels) = &options.slo {
         experiment.answer(levels, &|name| changes.has(name))?;
     }
     if options.verify {

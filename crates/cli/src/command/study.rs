@@ -11,15 +11,13 @@ use iolab_plan::suite::{Suite, share};
 use iolab_report::findings::cross_findings;
 use iolab_report::layout::paragraph;
 use iolab_report::live;
-use iolab_report::overview::Input;
-use iolab_report::overview::Overview;
+use iolab_report::overview::{Input, Overview};
 use iolab_report::report::StudyReport;
 use iolab_runfile::Folder;
 use iolab_runner::campaign::{Made, Opened, Site, Workspace, open_all};
 use iolab_runner::{GivenTargets, PreparedRun};
 use iolab_storage::{Consent, device_under};
-use iolab_workload::escape_control::escape_control;
-use iolab_workload::escape_control::shell_words;
+use iolab_workload::escape_control::{escape_control, shell_words};
 use iolab_workload::{Error, Kind, Result};
 
 use crate::arguments::Study;
@@ -28,7 +26,7 @@ use crate::campaign::{PROGRAM, close_after, display, ended, interrupted, is_told
 use crate::command::input;
 use crate::command::study_causes::Explains;
 use crate::dry_run::{self, Part};
-use crate::experiment_options::{Asked, Definition, budget_of_targets};
+use crate::experiment_options::{Asked, budget_of_targets};
 use iolab_command::escape_output::harmless;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results, note, note_once};
@@ -43,11 +41,11 @@ const LINES_BELOW: usize = 2;
 /// Runs all experiments of the suite and prints their findings.
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
-    let terms = options.changes.terms(&asked, None)?;
-    let explains = Explains::asked(
-        options.explain.as_deref(),
-        options.changes.system.change_system,
-    )?;
+    let terms = options.changes.terms(&asked, None);
+    let explains = options.explain.map(|budget| Explains {
+        budget,
+        changes_system: options.changes.system.change_system,
+    });
     for target in options.targets.iter().filter_map(|target| target.to_str()) {
         Builtin::Target.check(target)?;
     }
@@ -67,14 +65,11 @@ pub(crate) fn study(options: &Study) -> Outcome {
     if options.targets.is_empty() {
         note(format_args!("note: no TARGET given; measuring {}", here()));
     }
-    let definition = match Suite::is_builtin(&options.suite) {
-        true => Definition::Builtin,
-        false => Definition::OfUser,
-    };
+    let is_builtin = Suite::is_builtin(&options.suite);
     let mut told = Vec::new();
     let mut planned = Vec::new();
     for site in &mut sites {
-        planned.push(plan(suite.clone(), definition, &asked, site, &mut told)?);
+        planned.push(plan(suite.clone(), is_builtin, &asked, site, &mut told)?);
     }
     if options.changes.dry_run {
         return dry_run(
@@ -326,7 +321,7 @@ fn here() -> String {
 /// each. `told` are the notes that the user has seen.
 fn plan(
     suite: Suite,
-    definition: Definition,
+    is_builtin: bool,
     asked: &Asked,
     site: &mut Site,
     told: &mut Vec<String>,
@@ -337,9 +332,9 @@ fn plan(
     let given = site.targets.clone();
     let budget = asked
         .budget()
-        .unwrap_or_else(|| match (&model, definition) {
-            (Some(_), Definition::Builtin) => iolab_runner::budget_on_model(suite.budget),
-            (Some(_), Definition::OfUser) => suite.budget,
+        .unwrap_or_else(|| match (&model, is_builtin) {
+            (Some(_), true) => iolab_runner::budget_on_model(suite.budget),
+            (Some(_), false) => suite.budget,
             (None, _) => budget_of_targets(suite.budget, given.len()).0,
         });
     if asked.budget().is_none() && given.len() > 1 {
@@ -357,7 +352,7 @@ fn plan(
         let share = experiment.design.budget.mul_f64(of_suite);
         // Nobody reads more digits.
         let share = Duration::from_millis((share.as_millis() as u64).max(1));
-        let changed = asked.apply(&mut experiment, definition, &given, model.as_ref())?;
+        let changed = asked.apply(&mut experiment, is_builtin, &given, model.as_ref())?;
         experiment.design.budget = share;
         site.settle(&mut experiment, &given)?;
         let factors = experiment.factors.len();

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use iolab_analysis::claim::{Claim, Phenomenon, claims, phenomena};
-use iolab_plan::experiment::{Change, INQUIRY};
+use iolab_plan::experiment::INQUIRY;
 use iolab_plan::suspect::Compared;
 use iolab_report::causes;
 use iolab_report::layout::paragraph;
@@ -14,7 +14,6 @@ use iolab_report::overview::Input;
 use iolab_runfile::Folder;
 use iolab_runner::campaign::StopFlags;
 use iolab_workload::units::format_duration;
-use iolab_workload::{Error, Result};
 
 use crate::campaign::measure;
 use crate::command::why::{Explanation, announce};
@@ -28,33 +27,15 @@ const EFFECTS: usize = 2;
 /// Limits for explaining effects.
 pub(super) struct Explains {
     /// Budget of each effect.
-    budget: Duration,
+    pub(super) budget: Duration,
     /// Whether the user allows trials to change settings of the kernel.
-    changes_system: bool,
+    pub(super) changes_system: bool,
 }
 
 /// An effect with its place among the runs of the study.
 type Found<'a> = (&'a Input, Phenomenon);
 
 impl Explains {
-    /// The user's limits; `None` if no cause is asked for.
-    ///
-    /// # Errors
-    /// No time.
-    pub(super) fn asked(budget: Option<&str>, changes_system: bool) -> Result<Option<Self>> {
-        let Some(text) = budget else {
-            return Ok(None);
-        };
-        let budget = Change::of("budget", text)?.budget();
-        let budget = budget.ok_or_else(|| {
-            Error::usage(format!("--explain={text} is not a time")).hint("--explain=5min")
-        })?;
-        Ok(Some(Self {
-            budget,
-            changes_system,
-        }))
-    }
-
     /// Its addition to the study, in words.
     pub(super) fn words(&self) -> String {
         format!(
@@ -126,7 +107,7 @@ impl Explains {
         folder: &Folder,
         seed: u64,
         signals: &Rc<OnceCell<StopFlags>>,
-    ) -> Outcome<std::result::Result<(Input, Option<Failure>), String>> {
+    ) -> Outcome<Result<(Input, Option<Failure>), String>> {
         let experiment = explanation.experiment(self.budget, &[])?;
         let Some(inquiry) = experiment.inquiry.clone() else {
             return Ok(Err("no suspect can be removed".to_owned()));

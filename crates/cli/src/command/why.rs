@@ -15,7 +15,7 @@ use iolab_analysis::claim::{
 };
 use iolab_engine::placement;
 use iolab_host::pseudo_files::chosen as in_force;
-use iolab_plan::experiment::{self, Change, Experiment, INQUIRY, Inquiry};
+use iolab_plan::experiment::{self, Experiment, INQUIRY, Inquiry};
 use iolab_plan::precondition::Precondition;
 use iolab_plan::suspect::{Leftover, MachineState, Sides};
 use iolab_record::environment::KEYS;
@@ -27,8 +27,7 @@ use iolab_report::layout::paragraph;
 use iolab_report::overview::Input;
 use iolab_runner::Disk;
 use iolab_runner::campaign::{Permission, Region, Site, StopFlags, Terms};
-use iolab_workload::escape_control::escape_control;
-use iolab_workload::escape_control::shell_word;
+use iolab_workload::escape_control::{escape_control, shell_word};
 use iolab_workload::response::Response;
 use iolab_workload::{Error, Result};
 
@@ -77,9 +76,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
     if let Some(said) = explanation.by_construction()? {
         return say(&said);
     }
-    let budget = Change::of("budget", &options.budget)?.budget();
-    let budget = explanation.budget(budget)?;
-    let experiment = explanation.experiment(budget, &options.suspects)?;
+    let experiment = explanation.experiment(options.budget, &options.suspects)?;
     let site = explanation.site(options.dry_run, Rc::default())?;
     let inquiry = experiment.inquiry.clone();
     let (plan, _) = site.plan(experiment, &|_| true)?;
@@ -336,30 +333,14 @@ impl Explanation<'_> {
             .map(|suspect| causes::by_construction(self.run.analysis(), self.phenomenon, suspect)))
     }
 
-    /// The definition of the run.
-    fn definition(&self) -> Result<Experiment> {
-        let text = &self.run.record().experiment.toml;
-        Experiment::from_toml(text, &self.file.display().to_string())
-    }
-
-    /// The requested budget, by default the budget of the run.
-    ///
-    /// # Errors
-    /// A run file whose definition cannot be read.
-    pub(super) fn budget(&self, asked: Option<Duration>) -> Result<Duration> {
-        match asked {
-            Some(budget) => Ok(budget),
-            None => Ok(self.definition()?.design.budget),
-        }
-    }
-
     /// The experiment that explains it within this time, with only these suspects if any are named.
     ///
     /// # Errors
     /// A run file that lacks necessary facts.
     pub(super) fn experiment(&self, budget: Duration, only: &[&'static str]) -> Result<Experiment> {
         let record = self.run.record();
-        let definition = self.definition()?;
+        let source = self.file.display().to_string();
+        let definition = Experiment::from_toml(&record.experiment.toml, &source)?;
         let took = |id: i64| {
             let elapsed = self.run.analysis().cell(id)?.median(Response::Elapsed)?;
             Some(Duration::from_nanos(elapsed as u64))

@@ -4,11 +4,10 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use iolab_workload::Result;
-use iolab_workload::settings::CellSpec;
+use iolab_workload::settings::{CellSpec, cell_label};
 use iolab_workload::trial::Batch;
 
 use super::{AddedCells, Plan, PlannedCell};
-use iolab_workload::settings::cell_label;
 
 /// A plan whose cells are cut to the target and checked against it. Additions and choices of a run make a new one.
 #[derive(Debug, Clone, PartialEq)]

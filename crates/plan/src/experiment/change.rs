@@ -1,12 +1,9 @@
 //! Changes of an experiment by the user: from `--set`, or from an option that is short for it.
 
-use std::time::Duration;
-
 use iolab_workload::{Error, Result};
 
 use super::design::{Design, DesignEntry, check_bounds, design_names};
 use super::{Experiment, GroupSetting};
-use crate::precondition::Emptying;
 use iolab_workload::command_template::split_list;
 use iolab_workload::settings::ValueKind;
 
@@ -104,25 +101,13 @@ impl Change {
     }
 
     /// The default design with this change; `None` for a change of a setting.
-    fn design(&self) -> Option<Design> {
+    pub fn design(&self) -> Option<Design> {
         let What::Design(entry, text) = &self.what else {
             return None;
         };
         let mut design = Design::default();
-        entry.set(&mut design, text).ok()?;
+        (entry.set)(&mut design, text).ok()?;
         Some(design)
-    }
-
-    /// Whether it asks for a purge of devices before the first trial.
-    pub fn purges(&self) -> bool {
-        let design = self.design();
-        design.is_some_and(|design| design.precondition.emptying == Emptying::Purge)
-    }
-
-    /// The budget; `None` for other changes.
-    pub fn budget(&self) -> Option<Duration> {
-        let design = self.design().filter(|_| self.is_of("budget"))?;
-        Some(design.budget)
     }
 }
 
@@ -130,7 +115,7 @@ impl What {
     fn read(name: &str, text: &str) -> Result<Self> {
         if let Some(entry) = DesignEntry::find(name) {
             let value = text.trim();
-            entry.set(&mut Design::default(), value)?;
+            (entry.set)(&mut Design::default(), value)?;
             return Ok(Self::Design(entry, value.to_owned()));
         }
         let of = GroupSetting::find(name, &design_names())?;
@@ -220,7 +205,7 @@ impl Experiment {
                 self.drop_included_settings(of)?;
                 self.forget_what_does_not_vary();
             }
-            What::Design(entry, text) => entry.set(&mut self.design, text)?,
+            What::Design(entry, text) => (entry.set)(&mut self.design, text)?,
         }
         Ok(())
     }

@@ -8,10 +8,9 @@ use std::time::Duration;
 use toml::Value;
 
 use crate::precondition::Precondition;
-use iolab_workload::names::unknown;
-use iolab_workload::units::{counted, exact_duration};
 use iolab_workload::units::{
-    format_duration, format_size, parse_duration, parse_share, parse_size, rough_duration,
+    counted, exact_duration, format_duration, format_size, parse_duration, parse_share, parse_size,
+    rough_duration,
 };
 use iolab_workload::{Error, Result, table, usage_errors};
 
@@ -325,8 +324,10 @@ impl Design {
 pub struct DesignEntry {
     /// Name of the entry in the file.
     pub name: &'static str,
-    set: Set,
-    get: Get,
+    /// Changes a design; refuses a value that it does not take.
+    pub(super) set: Set,
+    /// The value for a definition; `None` for the default of an entry that is seldom given.
+    pub(super) get: Get,
 }
 
 impl PartialEq for DesignEntry {
@@ -375,27 +376,6 @@ impl DesignEntry {
     /// The entry of this name; `None` if there is none.
     pub fn find(name: &str) -> Option<&'static Self> {
         DESIGN.iter().find(|entry| entry.name == name)
-    }
-
-    /// The entry of this name in a definition.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is none, with similar ones.
-    pub(super) fn named(name: &str) -> Result<&'static Self> {
-        Self::find(name).ok_or_else(|| unknown("entry of [design]", name, &design_names()))
-    }
-
-    /// Changes a design.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a value that it does not take.
-    pub(super) fn set(&self, design: &mut Design, text: &str) -> Result<()> {
-        (self.set)(design, text)
-    }
-
-    /// The value for a definition; `None` for the default of an entry that is seldom given.
-    pub(super) fn get(&self, design: &Design) -> Option<Value> {
-        (self.get)(design)
     }
 }
 

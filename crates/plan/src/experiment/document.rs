@@ -12,9 +12,10 @@ use toml::{Spanned, Table, Value};
 
 use super::Factor;
 use super::design::DESIGN;
-use crate::experiment::design::{Design, DesignEntry, check_bounds, time};
+use crate::experiment::design::{Design, DesignEntry, check_bounds, design_names, time};
 use crate::experiment::{Combination, Experiment, GroupSetting};
 use iolab_workload::foreign_options::unknown_setting;
+use iolab_workload::names::unknown;
 use iolab_workload::settings::{Setting, ValueKind};
 use iolab_workload::{Error, Result};
 
@@ -34,15 +35,16 @@ pub struct DocumentText<'a> {
 }
 
 impl DocumentText<'_> {
-    /// Deserializes the document.
+    /// Deserializes the document; messages name its kind and a built-in one `like` it.
     ///
     /// # Errors
     ///
     /// Of kind [`Usage`](iolab_workload::Kind::Usage), with line and column: not TOML, or not of this type.
-    pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
+    pub fn parse<T: DeserializeOwned>(&self, [kind, like]: [&str; 2]) -> Result<T> {
         let wrong = |what: &str| {
-            Error::usage(format!("{}: {}", self.name, what.trim_end()))
-                .hint("'iolab show read-size' prints a complete experiment to compare with")
+            Error::usage(format!("{}: {}", self.name, what.trim_end())).hint(format!(
+                "'iolab show {like}' prints a complete {kind} to compare with"
+            ))
         };
         if depth(self.text) > DEPTH_MAX {
             return Err(wrong(&format!(
@@ -211,8 +213,9 @@ impl Definition {
 fn apply_design(entries: &Entries, source: &DocumentText<'_>, design: &mut Design) -> Result<()> {
     let mut given = Vec::with_capacity(entries.0.len());
     for (key, value) in &entries.0 {
-        let entry = DesignEntry::named(key.get_ref());
-        let entry = entry.map_err(|error| source.at(key.span(), error))?;
+        let entry = DesignEntry::find(key.get_ref())
+            .ok_or_else(|| unknown("entry of [design]", key.get_ref(), &design_names()))
+            .map_err(|error| source.at(key.span(), error))?;
         let text = match value.get_ref() {
             Value::String(text) => text.clone(),
             Value::Integer(number) => number.to_string(),
@@ -231,7 +234,7 @@ fn apply_design(entries: &Entries, source: &DocumentText<'_>, design: &mut Desig
     // The precondition sets bounds of trials, which bounds of the definition contradict.
     given.sort_by_key(|(entry, ..)| entry.name != "precondition");
     for (entry, text, span) in given {
-        let set = entry.set(design, &text);
+        let set = (entry.set)(design, &text);
         set.map_err(|error| source.at(span, error))?;
     }
     Ok(())
@@ -413,7 +416,7 @@ impl Experiment {
         put("settings", fixed_settings(&self.settings));
         let design = DESIGN.iter();
         let design = design.filter_map(|entry| {
-            let value = entry.get(&self.design)?;
+            let value = (entry.get)(&self.design)?;
             Some((entry.name.to_owned(), value))
         });
         put("design", Value::Table(design.collect()));

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use iolab_workload::settings::Setting;
 use iolab_workload::trial::CacheState;
-use iolab_workload::units::{counted, exact_size};
-use iolab_workload::units::{format_size, parse_size};
+use iolab_workload::units::{counted, exact_size, format_size, parse_size};
 use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};
 

@@ -10,8 +10,7 @@ use crate::cells::unchecked;
 use iolab_workload::response::{Requests, ServiceLevel, ServiceLevels};
 use iolab_workload::settings::{Setting, Tool};
 use iolab_workload::trial::{RATE_MAX, Rate, SyncPolicy, TrialSpec};
-use iolab_workload::units::exact_duration;
-use iolab_workload::units::{budget_to_recommend, format_duration};
+use iolab_workload::units::{budget_to_recommend, exact_duration, format_duration};
 use iolab_workload::{Error, Result, usage_errors};
 
 /// The setting that the search varies.

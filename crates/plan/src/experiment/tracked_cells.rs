@@ -152,13 +152,11 @@ impl Experiment {
         let said = format!("--soak {}", format_duration(time));
         let within = |error: Error| error.within(said.clone());
         self.check_soak().map_err(within)?;
-        let mut changes = vec![
-            Change::of_option("time", &format_duration(time), said.clone())?,
-            Change::of_option("warmup", WarmUp::None.name(), said.clone())?,
-        ];
+        let change = |(name, value): (&str, &str)| Change::of_option(name, value, said.clone());
+        let length = format_duration(time);
+        let mut changes = vec![("time", length.as_str()), ("warmup", WarmUp::None.name())];
         if !asked("trials_max") && !asked("trials_min") {
-            changes.push(Change::of_option("trials_min", "1", said.clone())?);
-            changes.push(Change::of_option("trials_max", "1", said.clone())?);
+            changes.extend([("trials_min", "1"), ("trials_max", "1")]);
         }
         let mut notes = Vec::new();
         let bound = self.values("bytes").find(|value| *value != "none");
@@ -166,12 +164,13 @@ impl Experiment {
             notes.push(format!(
                 "{said} sets bytes=none: bytes={value} ends trials before their time"
             ));
-            changes.push(Change::of_option("bytes", "none", said.clone())?);
+            changes.push(("bytes", "none"));
         }
         let latency = "latency_over_time";
         if !asked(latency) && !self.ever("latency", |value| value == "false") {
-            changes.push(Change::of_option(latency, "true", said.clone())?);
+            changes.push((latency, "true"));
         }
+        let changes: Vec<Change> = changes.into_iter().map(change).collect::<Result<_>>()?;
         self.apply_all(&changes)?;
         let cells = cells(self)?;
         let trials = cells.iter().flat_map(|cell| cell.spec.trials());
@@ -200,11 +199,7 @@ impl Experiment {
                     }),
                 ));
             }
-            self.apply(&Change::of_option(
-                "budget",
-                &format_duration(budget),
-                said.clone(),
-            )?)?;
+            self.apply(&change(("budget", &format_duration(budget)))?)?;
         }
         Ok(notes)
     }

@@ -3,8 +3,7 @@
 
 use iolab_workload::settings::CellSpec;
 use iolab_workload::units::{counted, exact_size};
-use iolab_workload::usage_errors;
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, usage_errors};
 
 use super::Experiment;
 
