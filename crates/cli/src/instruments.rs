@@ -1,15 +1,16 @@
 //! The lists of the program: the rows of the core, and of each instrument that this build has.
 
-#[cfg(feature = "measure")]
-pub(crate) mod observers;
-
 use iolab_command::lists::Lists;
 
 use crate::command;
+#[cfg(feature = "measure")]
+use crate::measuring;
 
 /// All lists, assembled.
 pub fn lists() -> Lists {
     let all = [
+        #[cfg(feature = "measure")]
+        measuring::lists(),
         command::lists(),
         #[cfg(feature = "gate")]
         iolab_gate::lists(),
@@ -18,9 +19,9 @@ pub fn lists() -> Lists {
         #[cfg(feature = "replay")]
         iolab_replay::lists(),
         #[cfg(all(feature = "replay", feature = "measure"))]
-        iolab_replay::measuring(crate::campaign::PROGRAM),
+        iolab_replay::measuring(measuring::campaign::PROGRAM),
         #[cfg(all(feature = "measure", feature = "time"))]
-        iolab_time::lists(crate::campaign::PROGRAM),
+        iolab_time::lists(measuring::campaign::PROGRAM),
     ];
     all.into_iter().fold(Lists::default(), Lists::with)
 }

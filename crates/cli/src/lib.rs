@@ -1,25 +1,16 @@
 //! iolab: a laboratory for storage I/O. The command line: arguments, progress, messages, exit codes.
 //!
-//! Files to begin with: `arguments.rs` and `read_arguments.rs`, `command/` one file per command. `campaign.rs` is
-//! the shared parts of commands that measure, apart from the campaign of the runner.
+//! Files to begin with: `arguments.rs` and `read_arguments.rs`; `command/` and `measuring/` one file per command.
+//! `measuring/campaign.rs` is the shared parts of commands that measure, apart from the campaign of the runner.
 
 #[cfg(all(feature = "measure", not(target_os = "linux")))]
 compile_error!("iolab measures on Linux only: build what reads results with --no-default-features");
 
 mod arguments;
-mod builtin_names;
-#[cfg(feature = "measure")]
-mod campaign;
 mod command;
-#[cfg(feature = "measure")]
-mod dry_run;
-#[cfg(feature = "measure")]
-mod experiment_options;
 mod instruments;
 #[cfg(feature = "measure")]
-mod launcher;
-#[cfg(feature = "measure")]
-mod progress;
+mod measuring;
 mod read_arguments;
 mod target_names;
 
@@ -85,7 +76,7 @@ fn work() -> Outcome {
 /// Whether another process of the same launch prints messages for all of them.
 fn is_silent() -> bool {
     #[cfg(feature = "measure")]
-    return launcher::is_silent();
+    return measuring::launcher::is_silent();
     #[cfg(not(feature = "measure"))]
     false
 }

@@ -10,7 +10,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::arguments::program;
-use crate::builtin_names::check_command;
+#[cfg(feature = "measure")]
+use crate::measuring::builtin_names::check_command;
 use iolab_command::failure::Outcome;
 use iolab_command::lists::{Lists, Task};
 use iolab_command::output::{self, Log, style};
@@ -206,6 +207,28 @@ fn answer_unknown_command(
     Ok(())
 }
 
+/// The commands of the feature `measure`.
+#[cfg(any(test, not(feature = "measure")))]
+const MEASURING: [&str; 9] = [
+    "study", "run", "fit", "why", "import", "resume", "doctor", "serve", "witness",
+];
+
+/// Refuses in the position of a command what this build lacks.
+///
+/// # Errors
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage).
+#[cfg(not(feature = "measure"))]
+fn check_command(name: &str) -> iolab_workload::Result<()> {
+    match MEASURING.contains(&name) {
+        true => Err(iolab_workload::Error::usage(format!(
+            "this build reads results, and has no '{name}'"
+        ))
+        .hint("iolab measures on Linux: use the build for it")),
+        false => Ok(()),
+    }
+}
+
 /// The commands that help lists; `iolab help all` lists every one.
 const MAIN_COMMANDS: [&str; 10] = [
     "study", "run", "fit", "compare", "time", "report", "why", "witness", "doctor", "list",
@@ -308,6 +331,14 @@ mod tests {
         let command = crate::program();
         let mut names = command.get_subcommands().map(Command::get_name);
         assert_eq!(names.find(|name| !COMMANDS.contains(name)), None);
+    }
+
+    #[test]
+    fn measuring_commands_are_in_this_build() {
+        let command = crate::program();
+        let missing = |name: &&str| command.find_subcommand(name).is_none();
+        let found = MEASURING.iter().copied().find(missing);
+        assert_eq!(found.is_none(), cfg!(feature = "measure"));
     }
 
     #[test]

@@ -9,42 +9,37 @@ use iolab_workload::{Error, Result};
 /// Longest name, characters: it heads a column.
 const NAME_MAX: usize = 40;
 
-/// The user's names for the targets of a run, in the order of the targets.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct TargetNames(Vec<Option<String>>);
+/// Gives the targets of a finished run these names, instead of their present ones.
+pub(crate) fn rename(record: &mut RunRecord, names: Environment) {
+    let others = std::mem::take(&mut record.environment).into_iter();
+    record.environment = others
+        .filter(|(key, _)| names.text(key).is_none())
+        .collect();
+    record.environment.extend(names);
+}
 
-impl TargetNames {
-    /// Gives the targets of a finished run these names, instead of their present ones.
-    pub(crate) fn rename(&self, record: &mut RunRecord) {
-        let own = self.environment();
-        let others = std::mem::take(&mut record.environment).into_iter();
-        record.environment = others.filter(|(key, _)| own.text(key).is_none()).collect();
-        record.environment.extend(own);
-    }
-
-    /// The names in the form of a run file.
-    pub(crate) fn environment(&self) -> Environment {
-        let mut all = Environment::default();
-        for (number, name) in self.0.iter().enumerate() {
-            let mut own = Environment::default();
-            own.put(&KEYS.target_name, name.clone());
-            match number {
-                0 => all.extend(own),
-                _ => all.put_target(number, own),
-            }
+/// The names of targets in the form of a run file, in their order.
+fn environment(names: Vec<Option<String>>) -> Environment {
+    let mut all = Environment::default();
+    for (number, name) in names.into_iter().enumerate() {
+        let mut own = Environment::default();
+        own.put(&KEYS.target_name, name);
+        match number {
+            0 => all.extend(own),
+            _ => all.put_target(number, own),
         }
-        all
     }
+    all
 }
 
 /// Gives targets the names that the user asks for, each as `TARGET=NAME`; `all` are the targets of each part of the
-/// command.
+/// command. The names of each part are in the form of a run file.
 ///
 /// # Errors
 /// Of kind usage: a word that names no target, or several; a name that cannot head a column, or that two targets have.
-pub(crate) fn give(asked: &[String], all: &[Vec<PathBuf>]) -> Result<Vec<TargetNames>> {
-    let empty = |targets: &Vec<PathBuf>| TargetNames(vec![None; targets.len()]);
-    let mut names: Vec<TargetNames> = all.iter().map(empty).collect();
+pub(crate) fn give(asked: &[String], all: &[Vec<PathBuf>]) -> Result<Vec<Environment>> {
+    let empty = |targets: &Vec<PathBuf>| vec![None; targets.len()];
+    let mut names: Vec<Vec<Option<String>>> = all.iter().map(empty).collect();
     let mut given: Vec<&str> = Vec::new();
     for text in asked {
         let wrong = |what: &str, hint: &str| {
@@ -88,7 +83,7 @@ pub(crate) fn give(asked: &[String], all: &[Vec<PathBuf>]) -> Result<Vec<TargetN
             // Several parts may have the same target.
             Some(first) if paths.all(|path| path == first) => {
                 for (part, i) in found {
-                    names[part].0[i] = Some(name.to_owned());
+                    names[part][i] = Some(name.to_owned());
                 }
             }
             None => {
@@ -105,7 +100,7 @@ pub(crate) fn give(asked: &[String], all: &[Vec<PathBuf>]) -> Result<Vec<TargetN
             }
         }
     }
-    Ok(names)
+    Ok(names.into_iter().map(environment).collect())
 }
 
 /// Whether a word means a target: by its path, or by the end of its path.

@@ -10,9 +10,10 @@
 
 mod files;
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 #[cfg(unix)]
@@ -168,11 +169,14 @@ pub fn note(text: impl Display) {
     }
 }
 
-/// Prints a note on stderr and adds it to `told`, unless it is there already.
-pub fn note_once(told: &mut Vec<String>, text: String) {
-    if !told.contains(&text) {
+/// Notes that the user has seen.
+static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Prints a note on stderr, unless the user has seen it: several runs of a command have much in common.
+pub fn note_once(text: &str) {
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.insert(text.to_owned()) {
         note(format_args!("note: {text}"));
-        told.push(text);
     }
 }
 

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use crate::arguments::{
     Completions, List, Model, ModelAction, Show, ShowFormat, TextOrJson, program,
 };
-use crate::builtin_names::unknown_name;
 use iolab_command::failure::Outcome;
 use iolab_command::lists::Lists;
 use iolab_command::output::{note, open, style};
@@ -30,13 +29,14 @@ use iolab_report::layout::{self, paragraph, wrapped};
 use iolab_report::witness;
 use iolab_runfile::number_list::is_database;
 use iolab_runfile::{Content, model_definition};
-use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::names::unknown;
 use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
 use iolab_workload::units::{counted, rough_duration};
+use iolab_workload::{Error, Result};
 
 #[cfg(feature = "measure")]
-use crate::builtin_names::Builtin;
+use crate::measuring::builtin_names::Builtin;
 
 /// Writes the list to stdout.
 pub(crate) fn list(options: &List) -> Outcome {
@@ -201,6 +201,19 @@ fn experiment(name: &str) -> Result<Experiment> {
     #[cfg(feature = "measure")]
     Builtin::Experiment.check(name)?;
     Experiment::find(name)
+}
+
+/// The error for a name that no built-in has.
+fn unknown_name(name: &str) -> Error {
+    let all = [BUILTIN, BUILTIN_SUITES, BUILTIN_REQUIREMENTS].concat();
+    let mut known: Vec<&str> = Vec::new();
+    for (name, _) in all {
+        // Tests of a standard are experiments and suites.
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    }
+    unknown("experiment, suite or requirement", name, &known)
 }
 
 /// Whether a name denotes a run file.

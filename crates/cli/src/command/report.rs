@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::arguments::{ReportFormat, ReportOptions as Options, Table, TableFormat};
 use crate::command::input;
-use crate::target_names::give;
+use crate::target_names::{give, rename};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::RunName;
 use iolab_analysis::witness::Evidence;
@@ -124,7 +124,7 @@ fn read(files: &[PathBuf], names: &[String]) -> Result<(Vec<Input>, Vec<ProgramI
         .collect();
     let names = give(names, &targets)?;
     for ((_, record), names) in records.iter_mut().zip(names) {
-        names.rename(record);
+        rename(record, names);
     }
     // Statements about several runs do not depend on the order of their files.
     records.sort_by_cached_key(|(_, record)| (record.run.started_utc.clone(), record.id()));

@@ -175,15 +175,10 @@ impl Workspace {
             ranks: None,
             system: None,
         };
-        for remark in workspace.notes() {
+        for remark in workspace.place().notes() {
             (workspace.program.note)(&remark);
         }
         workspace
-    }
-
-    /// Notes about opening the targets, which the user has seen.
-    pub fn notes(&self) -> Vec<String> {
-        self.place().notes()
     }
 
     /// Takes the right to change settings of the kernel, if plans ask for it, and restores settings that a killed run left

@@ -18,9 +18,9 @@ use iolab_workload::escape_control::shell_words;
 use iolab_workload::units::{counted, rough_duration};
 use iolab_workload::{Error, Result};
 
-use crate::arguments::Resume;
-use crate::campaign::{EndedRun, PROGRAM, carry_out, concluded, interrupted, unfinished};
-use crate::dry_run::{self, Part};
+use super::arguments::Resume;
+use super::campaign::{EndedRun, PROGRAM, carry_out, concluded, interrupted, unfinished};
+use super::dry_run::{self, Part};
 use iolab_command::failure::Outcome;
 use iolab_command::output::{Results, note};
 use iolab_command::run_files::{files_of_folder, show};

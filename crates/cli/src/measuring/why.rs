@@ -31,11 +31,11 @@ use iolab_workload::escape_control::{escape_control, shell_word};
 use iolab_workload::response::Response;
 use iolab_workload::{Error, Result};
 
-use crate::arguments::Why;
-use crate::campaign::{PROGRAM, measure};
-use crate::command::run::{check_output, place_of};
-use crate::dry_run::{self, Part};
-use crate::experiment_options::new_seed;
+use super::arguments::Why;
+use super::campaign::{PROGRAM, measure};
+use super::dry_run::{self, Part};
+use super::experiment_options::new_seed;
+use super::run::{check_output, place_of};
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results, note};
 use iolab_command::run_files::read_run;

@@ -1,55 +1,14 @@
 //! Built-in names, the command that accepts each, and what may stand in their place: targets and job files of fio.
 
-#[cfg(feature = "measure")]
 use std::path::Path;
 
-#[cfg(feature = "measure")]
 use iolab_fio::job::JobFile;
-use iolab_plan::experiment::BUILTIN;
-#[cfg(feature = "measure")]
-use iolab_plan::experiment::Experiment;
+use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
-use iolab_workload::names::unknown;
 use iolab_workload::{Error, Result};
 
-/// The commands of the feature `measure`.
-#[cfg(any(test, not(feature = "measure")))]
-const MEASURING: [&str; 9] = [
-    "study", "run", "fit", "why", "import", "resume", "doctor", "serve", "witness",
-];
-
-/// Refuses in the position of a command what this build lacks.
-///
-/// # Errors
-///
-/// Of kind [`Usage`](iolab_workload::Kind::Usage).
-#[cfg(not(feature = "measure"))]
-pub(crate) fn check_command(name: &str) -> Result<()> {
-    match MEASURING.contains(&name) {
-        true => Err(
-            Error::usage(format!("this build reads results, and has no '{name}'"))
-                .hint("iolab measures on Linux: use the build for it"),
-        ),
-        false => Ok(()),
-    }
-}
-
-/// The error for a name that no built-in has.
-pub(crate) fn unknown_name(name: &str) -> Error {
-    let all = [BUILTIN, BUILTIN_SUITES, BUILTIN_REQUIREMENTS].concat();
-    let mut known: Vec<&str> = Vec::new();
-    for (name, _) in all {
-        // Tests of a standard are experiments and suites.
-        if !known.contains(&name) {
-            known.push(name);
-        }
-    }
-    unknown("experiment, suite or requirement", name, &known)
-}
-
 /// Kinds of names that `iolab study`, `run` and `fit` accept, and of things that all of them measure.
-#[cfg(feature = "measure")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Builtin {
     Suite,
@@ -59,7 +18,6 @@ pub(crate) enum Builtin {
     Command,
 }
 
-#[cfg(feature = "measure")]
 impl Builtin {
     /// The kind of a name. Several kinds may share it (a test of a standard is an experiment and a suite): then `wanted`
     /// decides.
@@ -111,14 +69,12 @@ impl Builtin {
 }
 
 /// The refusal of what is not `wanted`, with the command that takes it.
-#[cfg(feature = "measure")]
 fn refused(name: &str, what: &str, wanted: &str, by: Builtin) -> Error {
     Error::usage(format!("'{name}' is {what}, not {wanted}"))
         .hint(format!("run it with: {}", by.command(name)))
 }
 
 /// Whether a word can only be a target: a directory, a device, a model, a path.
-#[cfg(feature = "measure")]
 fn is_target(name: &str) -> bool {
     let is_definition = |path: &Path| path.extension().is_some_and(|e| e == "toml" || e == "fio");
     let path = Path::new(name);
@@ -132,7 +88,6 @@ fn is_target(name: &str) -> bool {
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the commands that accept it.
-#[cfg(feature = "measure")]
 pub(crate) fn check_no_target(name: &str) -> Result<()> {
     // A folder may have the name of an experiment.
     match is_target(name) && !Experiment::is_builtin(name) {
@@ -148,7 +103,6 @@ pub(crate) fn check_no_target(name: &str) -> Result<()> {
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the command that accepts it.
-#[cfg(feature = "measure")]
 pub(crate) fn check_command(name: &str) -> Result<()> {
     Builtin::Command.check(name)?;
     let path = Path::new(name);
@@ -162,17 +116,4 @@ pub(crate) fn check_command(name: &str) -> Result<()> {
         () => return Ok(()),
     };
     Err(refused(name, what, Builtin::Command.words(), by))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn measuring_commands_are_in_this_build() {
-        let command = crate::program();
-        let missing = |name: &&str| command.find_subcommand(name).is_none();
-        let found = MEASURING.iter().copied().find(missing);
-        assert_eq!(found.is_none(), cfg!(feature = "measure"));
-    }
 }

@@ -19,7 +19,7 @@ use iolab_workload::trial::Backend;
 use iolab_workload::units::{exact_duration, format_size};
 use iolab_workload::{Error, Result};
 
-use crate::arguments::{Changes, ConsentOption, ProgramsOption};
+use super::arguments::{Changes, ConsentOption, ProgramsOption};
 
 /// The requested changes, in the order in which they are applied.
 pub(crate) struct Asked {

@@ -22,13 +22,14 @@ use iolab_workload::escape_control::shell_words;
 use iolab_workload::trial_description::requests_in_words;
 use iolab_workload::units::rough_duration;
 
-use crate::arguments::{Fit, TextOrJson};
-use crate::builtin_names::Builtin;
-use crate::campaign::{
+use super::arguments::Fit;
+use super::builtin_names::Builtin;
+use super::campaign::{
     PROGRAM, close_after, concluded, display, has_results, interrupted, is_told, with_kept,
 };
-use crate::dry_run::{self, Part};
-use crate::experiment_options::new_seed;
+use super::dry_run::{self, Part};
+use super::experiment_options::new_seed;
+use crate::arguments::TextOrJson;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{Results, note};
 use iolab_command::output_format::check_folder;
@@ -174,17 +175,13 @@ fn measure(
         }
     }
     files.extend(begun.iter().map(|(_, run)| run.path().to_owned()));
-    let mut told = Vec::new();
     for number in 0..files.len() {
         let Some((name, run)) = begun.pop_front() else {
             break;
         };
         let mut display = display(workspace, &name, title);
-        display.told.append(&mut told);
         let finished = run.carry_out(&mut display).map_err(Failure::from);
-        let (shown, path) = display.end();
-        told = shown;
-        if let Some(path) = path {
+        if let Some(path) = display.end() {
             files[number] = path;
         }
         if let Err(failure) = finished {

@@ -17,7 +17,7 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::counted;
 use iolab_workload::witness::ObservedEnd;
 
-use crate::arguments;
+use super::arguments;
 use crate::command::plot;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, note};
@@ -25,31 +25,25 @@ use iolab_command::output_format::{Extensions, format_of};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Format {
-    Shown(Shown),
-    RunFile,
-}
-
-/// A format for people and programs.
-#[derive(Clone, Copy, PartialEq)]
-enum Shown {
     Text,
     Json,
     Figure(plot::Format),
+    RunFile,
 }
 
 const FORMATS: &Extensions<Format> = &[
-    (Format::Shown(Shown::Json), &["json"]),
-    (Format::Shown(Shown::Text), &["txt"]),
+    (Format::Json, &["json"]),
+    (Format::Text, &["txt"]),
     (Format::RunFile, &["iolab"]),
-    (Format::Shown(Shown::Figure(plot::Format::Svg)), &["svg"]),
-    (Format::Shown(Shown::Figure(plot::Format::Png)), &["png"]),
-    (Format::Shown(Shown::Figure(plot::Format::Pdf)), &["pdf"]),
+    (Format::Figure(plot::Format::Svg), &["svg"]),
+    (Format::Figure(plot::Format::Png), &["png"]),
+    (Format::Figure(plot::Format::Pdf), &["pdf"]),
 ];
 
 /// Observes the requested subject and writes the evidence; ends with the program's exit code.
 pub(crate) fn witness(options: &arguments::Witness) -> Outcome {
     let named = options.output.as_deref();
-    let format = format_of(named, None, Some(Format::Shown(Shown::Text)), FORMATS)?;
+    let format = format_of(named, None, Some(Format::Text), FORMATS)?;
     let output = named
         .map(|path| Output::prepared(path, format))
         .transpose()?;
@@ -104,7 +98,7 @@ fn text(evidence: &Evidence) -> String {
 /// A file for the evidence. It is prepared before the program runs, so that an unusable name is reported before the run.
 enum Output<'a> {
     /// An open file, with its writer.
-    Open(Shown, Box<dyn Write>),
+    Open(Format, Box<dyn Write>),
     /// A run file that is written at once, and its folder.
     RunFile(&'a Path, Folder),
 }
@@ -118,44 +112,41 @@ impl<'a> Output<'a> {
                 iolab_runfile::check_place(folder.place(place))?;
                 Self::RunFile(path, folder)
             }
-            Format::Shown(Shown::Figure(format)) => {
-                Self::Open(Shown::Figure(format), output::open_raw(Some(path))?)
-            }
-            Format::Shown(shown) => Self::Open(shown, output::open(Some(path))?),
+            Format::Figure(_) => Self::Open(format, output::open_raw(Some(path))?),
+            Format::Text | Format::Json => Self::Open(format, output::open(Some(path))?),
         })
     }
 
     /// Writes the file. Evidence that is not in the file, or not in readable form, goes to the terminal.
     fn write(self, witnessed: &Witnessed, evidence: &Evidence) -> Outcome {
-        let (shown, to) = match self {
+        let (format, to) = match self {
             Self::RunFile(path, folder) => {
                 output::told(text(evidence).trim_end());
                 iolab_runfile::create_witness(folder.place(NewFile::At(path)), witnessed)?;
                 return Ok(());
             }
-            Self::Open(shown, to) => (shown, to),
+            Self::Open(format, to) => (format, to),
         };
-        let written = fill(shown, to, evidence);
-        match (shown, &written) {
-            (Shown::Json | Shown::Text, Ok(())) => note(report::headline(evidence)),
+        let written = fill(format, to, evidence);
+        match (format, &written) {
+            (Format::Json | Format::Text, Ok(())) => note(report::headline(evidence)),
             // The program does not run again for evidence that no file could take.
-            (Shown::Figure(_), _) | (_, Err(_)) => output::told(text(evidence).trim_end()),
+            _ => output::told(text(evidence).trim_end()),
         }
         written
     }
 }
 
-fn fill(shown: Shown, mut to: Box<dyn Write>, evidence: &Evidence) -> Outcome {
-    match shown {
-        Shown::Json => report::json(evidence, &mut to)?,
-        Shown::Text => write!(to, "{}", text(evidence))?,
-        Shown::Figure(format) => {
+fn fill(format: Format, mut to: Box<dyn Write>, evidence: &Evidence) -> Outcome {
+    match format {
+        Format::Json => report::json(evidence, &mut to)?,
+        Format::Text | Format::RunFile => write!(to, "{}", text(evidence))?,
+        Format::Figure(format) => {
             let figure = iolab_figure::witness(evidence, &Options::default())?;
             to.write_all(&plot::bytes(&figure, format)?)?;
         }
     }
-    to.flush()?;
-    Ok(())
+    Ok(to.flush()?)
 }
 
 fn tell(milestone: Milestone, options: &arguments::Witness) {

@@ -8,9 +8,10 @@ use iolab_report::doctor as report;
 use iolab_runner::Disk;
 use iolab_workload::Error;
 
-use crate::arguments::{Doctor, TextOrJson};
-use crate::campaign::PROGRAM;
-use crate::launcher;
+use super::arguments::Doctor;
+use super::campaign::PROGRAM;
+use super::launcher;
+use crate::arguments::TextOrJson;
 use iolab_command::failure::Outcome;
 use iolab_command::output;
 

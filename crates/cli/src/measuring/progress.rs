@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::process::getpgrp;
 use rustix::termios::{tcgetpgrp, tcgetwinsize};
 use serde_json::{Map, Value, json};
 use signal_hook::consts::SIGCONT;
+use unicode_width::UnicodeWidthStr;
 
 use iolab_command::output::{self, Log};
 use iolab_report::live::{self, LiveView, RunTime};
@@ -30,7 +30,6 @@ pub(crate) struct Display {
     /// The first line of the live view.
     pub(crate) title: String,
     screen: Option<Screen>,
-    is_coloured: bool,
     pub(crate) is_virtual: bool,
     /// Start of the first experiment of a study.
     pub(crate) began: Instant,
@@ -48,8 +47,6 @@ pub(crate) struct Display {
     progress: Progress,
     /// Whether trials leave data in caches that is written out between them.
     leaves_writes: bool,
-    /// Notes that the user has seen.
-    pub(crate) told: Vec<String>,
     /// The run file, once it exists.
     run_file: Option<PathBuf>,
 }
@@ -61,7 +58,6 @@ impl Display {
             name: name.to_owned(),
             title: "iolab".to_owned(),
             screen: (output::log() == Log::Live).then(Screen::open).flatten(),
-            is_coloured: output::colours_of_stderr(),
             is_virtual: false,
             began: Instant::now(),
             total: None,
@@ -72,14 +68,13 @@ impl Display {
             factors: Vec::new(),
             progress: Progress::default(),
             leaves_writes: false,
-            told: Vec::new(),
             run_file: None,
         }
     }
 
-    /// Ends the display; returns the notes that the user has seen, and the run file if it exists.
-    pub(crate) fn end(self) -> (Vec<String>, Option<PathBuf>) {
-        (self.told, self.run_file)
+    /// Ends the display; returns the run file if it exists.
+    pub(crate) fn end(self) -> Option<PathBuf> {
+        self.run_file
     }
 
     /// The elapsed and the total time.
@@ -219,15 +214,7 @@ impl Observer for Display {
             run: snapshot(),
             done: self.done.clone(),
         };
-        let is_coloured = self.is_coloured;
-        screen.offer(move |Size { width, height }| {
-            let screen = live::Screen {
-                width,
-                height,
-                is_coloured,
-            };
-            live::frame(&view, &screen)
-        });
+        screen.offer(move |screen| live::frame(&view, &screen));
     }
 
     fn trial_done(&mut self, trial: &TrialDone<'_>) {
@@ -268,11 +255,7 @@ impl Observer for Display {
     }
 
     fn note(&mut self, message: &str) {
-        if self.told.iter().any(|told| told == message) {
-            return;
-        }
-        self.told.push(message.to_owned());
-        output::note(format_args!("note: {}", escape_control(message)));
+        output::note_once(&escape_control(message));
     }
 }
 
@@ -285,21 +268,8 @@ const WAIT: Duration = Duration::from_millis(5);
 /// How long to wait for the end of the view; a blocked terminal would make it infinite.
 const WAIT_AT_END: Duration = Duration::from_secs(1);
 
-/// Assumed size of a terminal that does not report it.
-const SIZE_ELSEWHERE: Size = Size {
-    width: 80,
-    height: 24,
-};
-
-/// Columns and lines of a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size {
-    pub(crate) width: usize,
-    pub(crate) height: usize,
-}
-
-/// Makes the lines of a frame for a terminal of a size.
-type Frame = Box<dyn FnOnce(Size) -> Vec<String> + Send>;
+/// Makes the lines of a frame for a terminal.
+type Frame = Box<dyn FnOnce(live::Screen) -> Vec<String> + Send>;
 
 enum Message {
     Frame(Frame),
@@ -371,14 +341,14 @@ impl Screen {
     }
 
     /// Draws a frame if it is time.
-    fn offer(&mut self, frame: impl FnOnce(Size) -> Vec<String> + Send + 'static) {
+    fn offer(&mut self, frame: impl FnOnce(live::Screen) -> Vec<String> + Send + 'static) {
         if self.is_due() {
             self.draw(frame);
             self.is_step = false;
         }
     }
 
-    fn draw(&mut self, frame: impl FnOnce(Size) -> Vec<String> + Send + 'static) {
+    fn draw(&mut self, frame: impl FnOnce(live::Screen) -> Vec<String> + Send + 'static) {
         if self.to.send(Message::Frame(Box::new(frame))).is_err() {
             return;
         }
@@ -400,31 +370,19 @@ impl Drop for Screen {
 
 /// The lines on the terminal.
 struct Canvas {
-    all: MultiProgress,
-    view: ProgressBar,
-    size: Size,
-    /// Lines that were drawn.
-    lines: usize,
+    /// The view; the cursor is at the beginning of its last line.
+    view: Vec<String>,
     /// Set when the process continues after a stop: others have written below the view.
     goes_on: Arc<AtomicBool>,
 }
 
 impl Canvas {
     fn new() -> Self {
-        let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        let view = all.add(ProgressBar::new_spinner());
-        // The template is a constant that is known to parse.
-        if let Ok(style) = ProgressStyle::with_template("{msg}") {
-            view.set_style(style);
-        }
         let goes_on = Arc::new(AtomicBool::new(false));
         // Without it, the view is drawn over some lines of the shell.
         let _ = signal_hook::flag::register(SIGCONT, Arc::clone(&goes_on));
         Self {
-            all,
-            view,
-            size: size(),
-            lines: 0,
+            view: Vec::new(),
             goes_on,
         }
     }
@@ -435,74 +393,65 @@ impl Canvas {
             match message {
                 Message::Frame(frame) => {
                     if is_foreground() {
-                        self.draw(frame);
+                        let own = screen();
+                        // The cursor is in the last line; a full screen would scroll with each line that the user types.
+                        let height = own.height.saturating_sub(1);
+                        self.draw("", frame(live::Screen { height, ..own }));
                     }
                     let _ = draws.send(());
                 }
                 Message::Line(line) => {
-                    self.find();
-                    let _ = self.all.println(line);
-                    self.rewind();
+                    let view = std::mem::take(&mut self.view);
+                    self.draw(&format!("{line}\n"), view);
                 }
                 Message::Clear(cleared) => {
-                    self.find();
-                    self.view.finish_and_clear();
+                    self.draw("", Vec::new());
                     let _ = cleared.send(());
                 }
             }
         }
     }
 
-    fn draw(&mut self, frame: Frame) {
-        self.find();
-        // The cursor is after the last line; a full screen would scroll with each line that the user types.
-        let lines = frame(Size {
-            height: self.size.height.saturating_sub(1),
-            ..self.size
-        });
-        self.lines = lines.len();
-        self.view.set_message(lines.join("\n"));
-        self.rewind();
-    }
-
-    /// Moves the cursor to the beginning of the line, where the terminal echoes `^C` and the next frame overwrites it.
-    fn rewind(&self) {
-        // Without a view, the cursor is after a permanent line.
-        if self.lines == 0 {
-            return;
-        }
-        let _ = io::stderr().write_all(b"\r");
-    }
-
-    /// Adjusts to a new size, which may have moved the view.
-    fn find(&mut self) {
-        let goes_on = self.goes_on.swap(false, Ordering::Relaxed);
-        let before = std::mem::replace(&mut self.size, size());
-        if !goes_on && before == self.size {
-            return;
-        }
-        if !goes_on && self.lines > 0 {
-            // Lines are padded to the old width, so that a narrower terminal breaks each of them.
-            let rows = self.lines * before.width.div_ceil(self.size.width.max(1));
-            let up = match rows.min(self.size.height).saturating_sub(1) {
-                0 => String::new(),
-                up => format!("\x1b[{up}A"),
-            };
-            let _ = write!(io::stderr(), "{up}\r\x1b[J");
-        }
-        // A new target, which knows nothing about earlier frames.
-        self.all.set_draw_target(ProgressDrawTarget::stderr());
+    /// Replaces the view, below a permanent text. The cursor stays at the beginning of a line, where the terminal echoes `^C` and the
+    /// next frame overwrites it.
+    fn draw(&mut self, above: &str, view: Vec<String>) {
+        let width = screen().width.max(1);
+        // A terminal that is narrower now breaks lines.
+        let rows = self
+            .view
+            .iter()
+            .map(|line| columns(line).div_ceil(width).max(1));
+        let up = match rows.sum::<usize>().saturating_sub(1) {
+            _ if self.goes_on.swap(false, Ordering::Relaxed) => String::new(),
+            0 => String::new(),
+            up => format!("\x1b[{up}A"),
+        };
+        self.view = view;
+        let text = format!("{up}\r\x1b[J{above}{}\r", self.view.join("\n"));
+        let _ = io::stderr().write_all(text.as_bytes());
     }
 }
 
-/// Columns and lines of the terminal.
-fn size() -> Size {
+/// Columns that a line takes; codes of colours take none.
+fn columns(line: &str) -> usize {
+    let parts = line.split('\x1b').enumerate();
+    let shown = parts.map(|(place, part)| match place {
+        0 => part,
+        _ => part.split_once('m').map_or("", |(_, shown)| shown),
+    });
+    shown.map(UnicodeWidthStr::width).sum()
+}
+
+/// The terminal as it is now; with an assumed size if it does not report any.
+fn screen() -> live::Screen {
     let size = tcgetwinsize(io::stderr()).ok();
     let known = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
-    known.map_or(SIZE_ELSEWHERE, |size| Size {
-        width: usize::from(size.ws_col),
-        height: usize::from(size.ws_row),
-    })
+    let (width, height) = known.map_or((80, 24), |size| (size.ws_col, size.ws_row));
+    live::Screen {
+        width: width.into(),
+        height: height.into(),
+        is_coloured: output::colours_of_stderr(),
+    }
 }
 
 /// Whether the process is in the foreground of the terminal.

@@ -20,13 +20,13 @@ use iolab_storage::{Consent, device_under};
 use iolab_workload::escape_control::{escape_control, shell_words};
 use iolab_workload::{Error, Kind, Result};
 
-use crate::arguments::Study;
-use crate::builtin_names::Builtin;
-use crate::campaign::{PROGRAM, close_after, display, ended, interrupted, is_told, sites};
+use super::arguments::Study;
+use super::builtin_names::Builtin;
+use super::campaign::{PROGRAM, close_after, display, ended, interrupted, is_told, sites};
+use super::dry_run::{self, Part};
+use super::experiment_options::{Asked, budget_of_targets};
+use super::study_causes::Explains;
 use crate::command::input;
-use crate::command::study_causes::Explains;
-use crate::dry_run::{self, Part};
-use crate::experiment_options::{Asked, budget_of_targets};
 use iolab_command::escape_output::harmless;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results, note, note_once};
@@ -42,9 +42,11 @@ const LINES_BELOW: usize = 2;
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
     let terms = options.changes.terms(&asked, None);
+    // The signals are kept if the study is followed by more measurements: one ends the process once all holders have dropped them.
     let explains = options.explain.map(|budget| Explains {
         budget,
         changes_system: options.changes.system.change_system,
+        signals: Rc::clone(&terms.signals),
     });
     for target in options.targets.iter().filter_map(|target| target.to_str()) {
         Builtin::Target.check(target)?;
@@ -57,8 +59,6 @@ pub(crate) fn study(options: &Study) -> Outcome {
     };
     let watch = PROGRAM.watch(named);
     let given = GivenTargets::of(named)?;
-    // Kept if the study is followed by more measurements: a signal ends the process once all holders have dropped them.
-    let explains = explains.map(|explains| (explains, Rc::clone(&terms.signals)));
     let mut sites = sites(&given, &options.names, watch, terms)?;
     let suite = Suite::find(&options.suite)?;
     let draws = suite.picture;
@@ -66,24 +66,19 @@ pub(crate) fn study(options: &Study) -> Outcome {
         note(format_args!("note: no TARGET given; measuring {}", here()));
     }
     let is_builtin = Suite::is_builtin(&options.suite);
-    let mut told = Vec::new();
     let mut planned = Vec::new();
     for site in &mut sites {
-        planned.push(plan(suite.clone(), is_builtin, &asked, site, &mut told)?);
+        planned.push(plan(suite.clone(), is_builtin, &asked, site)?);
     }
     if options.changes.dry_run {
-        return dry_run(
-            &sites,
-            &planned,
-            explains.as_ref().map(|(explains, _)| explains),
-        );
+        return dry_run(&sites, &planned, explains.as_ref());
     }
     let parts = StudyPart::open(sites.into_iter().zip(planned))?;
     let folder = Folder::make(&options.output)?;
     for plan in parts.iter().flat_map(|part| &part.plans) {
         iolab_runfile::check_place(folder.file(&plan.experiment().name))?;
     }
-    if let Some((explains, _)) = &explains {
+    if let Some(explains) = &explains {
         note(format_args!("note: {}", explains.words()));
     }
     let seed = options.changes.seed();
@@ -104,8 +99,8 @@ pub(crate) fn study(options: &Study) -> Outcome {
     }
     to.flush()?;
     let picture = Overview::new(&inputs).picture()?.filter(|_| draws);
-    if let Some((explains, signals)) = explains.filter(|_| interrupt.is_none()) {
-        let (explained, ended) = explains.carry_out(&inputs, &folder, seed, &signals, &mut to)?;
+    if let Some(explains) = explains.filter(|_| interrupt.is_none()) {
+        let (explained, ended) = explains.carry_out(&inputs, &folder, seed, &mut to)?;
         inputs.extend(explained);
         interrupt = ended;
     }
@@ -262,8 +257,6 @@ struct StudyPart {
 #[derive(Default)]
 struct Studied {
     inputs: Vec<Input>,
-    /// Notes that the user has seen.
-    told: Vec<String>,
     /// The failure that stands for the user's early end.
     interrupt: Option<Failure>,
 }
@@ -318,16 +311,10 @@ fn here() -> String {
 }
 
 /// The suite's experiments with the user's changes, and the budget for all of them; with several targets, the budget of
-/// each. `told` are the notes that the user has seen.
-fn plan(
-    suite: Suite,
-    is_builtin: bool,
-    asked: &Asked,
-    site: &mut Site,
-    told: &mut Vec<String>,
-) -> Result<Planned> {
+/// each.
+fn plan(suite: Suite, is_builtin: bool, asked: &Asked, site: &mut Site) -> Result<Planned> {
     // Statements about the whole study are shown once.
-    let mut say = |text: String| note_once(told, text);
+    let say = |text: String| note_once(&text);
     let model = site.model.clone();
     let given = site.targets.clone();
     let budget = asked
@@ -363,7 +350,7 @@ fn plan(
             no_question.push(name);
             continue;
         }
-        text.into_iter().for_each(&mut say);
+        text.into_iter().for_each(say);
         if model.is_none() {
             let need = iolab_runner::need(&plan, site.terms.consent.clone(), false)?;
             if !read_only.is_empty() && need.write {
@@ -375,7 +362,7 @@ fn plan(
                 plan = site.plan(reads, &|name| asked.has(name))?.0;
             }
         }
-        changed.into_iter().for_each(&mut say);
+        changed.into_iter().for_each(say);
         plans.push(plan);
     }
     if !no_question.is_empty() {
@@ -453,12 +440,9 @@ fn measure(
         display.study_leaves_writes = leaves_writes[i..].contains(&true);
         display.spent = spent;
         display.done = results.collect();
-        display.told.append(&mut studied.told);
         let own_seed = seed.wrapping_add(i as u64);
         let finished = iolab_runner::run(plan, own_seed, file, workspace.setup(), &mut display);
-        // Statements about the whole study are shown once.
-        let (told, kept) = display.end();
-        studied.told = told;
+        let kept = display.end();
         if let Ok(finished) = &finished {
             spent += finished.spent;
         }

@@ -18,11 +18,11 @@ use iolab_runner::ranks::Ranks;
 use iolab_workload::escape_control::shell_words;
 use iolab_workload::{Error, Result};
 
-use crate::arguments::{Import, Run};
-use crate::builtin_names::{Builtin, check_no_target};
-use crate::campaign::{PROGRAM, concluded, measure, sites};
-use crate::dry_run::{self, Part};
-use crate::experiment_options::{Asked, budget_of_targets};
+use super::arguments::{Import, Run};
+use super::builtin_names::{Builtin, check_no_target};
+use super::campaign::{PROGRAM, concluded, measure, sites};
+use super::dry_run::{self, Part};
+use super::experiment_options::{Asked, budget_of_targets};
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, Results, note, note_once};
 use iolab_command::output_format::{check_run_file, is_folder};
@@ -56,7 +56,6 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     }
     let at = if given.is_empty() { &nowhere } else { &targets };
     let sites = sites(at, &options.names, watch, terms)?;
-    let mut told = Vec::new();
     let planned = sites.into_iter().map(|mut site| {
         let plan = plan(
             options,
@@ -64,7 +63,6 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
             &targets.real,
             &changes,
             &mut site,
-            &mut told,
         )?;
         Ok((site, plan))
     });
@@ -127,25 +125,23 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     concluded(interrupt, answer)
 }
 
-/// The plan of an experiment at a site, with what the user changes; `given` are the files and devices that the user names, `told`
-/// the notes that the user has seen.
+/// The plan of an experiment at a site, with what the user changes; `given` are the files and devices that the user names.
 fn plan(
     options: &Run,
     mut experiment: Experiment,
     given: &[PathBuf],
     changes: &Asked,
     site: &mut Site,
-    told: &mut Vec<String>,
 ) -> Outcome<Plan> {
     // Statements about each site are shown once.
-    let mut say = |text: String| note_once(told, text);
+    let say = |text: String| note_once(&text);
     if options.together {
         iolab_runner::join_targets(&mut experiment, given)?;
     }
     let is_builtin = Experiment::is_builtin(&options.experiment);
     let model = site.model.clone();
     let changed = changes.apply(&mut experiment, is_builtin, given, model.as_ref())?;
-    changed.into_iter().for_each(&mut say);
+    changed.into_iter().for_each(say);
     // With --together the given targets belong to the groups.
     let common: &[PathBuf] = if options.together { &[] } else { given };
     site.settle(&mut experiment, common)?;
@@ -156,7 +152,7 @@ fn plan(
     }
     if let Some(time) = options.soak {
         let texts = experiment.soak(time, &|name| changes.has(name))?;
-        texts.into_iter().for_each(&mut say);
+        texts.into_iter().for_each(say);
     }
     if let Some(finer) = options.refine {
         let said = format!("--refine {finer}");
@@ -170,7 +166,7 @@ fn plan(
     }
     let is_chosen = |name: &str| changes.has(name) || options.verify && name == "verify";
     let (plan, left_out) = site.plan(experiment, &is_chosen)?;
-    left_out.into_iter().for_each(&mut say);
+    left_out.into_iter().for_each(say);
     let specs = plan.cells().iter().map(|cell| &cell.spec);
     if depends_on_order(&plan.experiment().design, specs) {
         say(

@@ -10,8 +10,9 @@ use iolab_workload::units::{exact_size, format_bytes, format_ns, significant};
 use iolab_workload::{Error, Result};
 use serde_json::{Map, Value, json};
 
-use crate::arguments::{Serve, TextOrJson};
-use crate::launcher;
+use super::arguments::Serve;
+use super::launcher;
+use crate::arguments::TextOrJson;
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, note};
 

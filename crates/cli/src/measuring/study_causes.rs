@@ -15,8 +15,8 @@ use iolab_runfile::Folder;
 use iolab_runner::campaign::StopFlags;
 use iolab_workload::units::format_duration;
 
-use crate::campaign::measure;
-use crate::command::why::{Explanation, announce};
+use super::campaign::measure;
+use super::why::{Explanation, announce};
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results};
 use iolab_command::run_files::read_run;
@@ -30,6 +30,8 @@ pub(super) struct Explains {
     pub(super) budget: Duration,
     /// Whether the user allows trials to change settings of the kernel.
     pub(super) changes_system: bool,
+    /// The flags that end the measurements early.
+    pub(super) signals: Rc<OnceCell<StopFlags>>,
 }
 
 /// An effect with its place among the runs of the study.
@@ -53,7 +55,6 @@ impl Explains {
         inputs: &[Input],
         folder: &Folder,
         seed: u64,
-        signals: &Rc<OnceCell<StopFlags>>,
         to: &mut Results,
     ) -> Outcome<(Vec<Input>, Option<Failure>)> {
         let largest = largest(inputs);
@@ -75,7 +76,7 @@ impl Explains {
             };
             writeln!(to, "{}:", input.run.analysis().experiment)?;
             let own_seed = seed.wrapping_add(1000 * number);
-            let unexplained = match self.of_one(&explanation, folder, own_seed, signals) {
+            let unexplained = match self.of_one(&explanation, folder, own_seed) {
                 Ok(Ok((found, ended))) => {
                     let claims: Vec<Claim> = claims(&[found.run.analysis()]);
                     write!(to, "{}", causes::answer(&found, &claims, width))?;
@@ -106,7 +107,6 @@ impl Explains {
         explanation: &Explanation<'_>,
         folder: &Folder,
         seed: u64,
-        signals: &Rc<OnceCell<StopFlags>>,
     ) -> Outcome<Result<(Input, Option<Failure>), String>> {
         let experiment = explanation.experiment(self.budget, &[])?;
         let Some(inquiry) = experiment.inquiry.clone() else {
@@ -115,7 +115,7 @@ impl Explains {
         if inquiry.tried.is_empty() {
             return Ok(Err(causes::none_tried(&inquiry).to_owned()));
         }
-        let site = explanation.site(false, Rc::clone(signals))?;
+        let site = explanation.site(false, Rc::clone(&self.signals))?;
         announce(&site, &inquiry);
         let (plan, _) = site.plan(experiment, &|_| true)?;
         let place = folder.file(INQUIRY);

@@ -21,20 +21,20 @@ use iolab_workload::escape_control::shell_word;
 use iolab_workload::units::counted;
 use iolab_workload::{Error, Kind, Result};
 
-use crate::arguments::Changes;
-use crate::experiment_options::Asked;
-use crate::instruments::observers::OBSERVERS;
-use crate::progress::{Display, filling};
+use super::OBSERVERS;
+use super::arguments::Changes;
+use super::experiment_options::Asked;
+use super::progress::{Display, filling};
+use super::{dry_run, launcher};
 use crate::target_names::give;
-use crate::{dry_run, launcher};
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::lists::tell;
-use iolab_command::output::{self, note};
+use iolab_command::output::{self, note, note_once};
 use iolab_command::run_files::{files_of_folder, read_run};
 
 /// This program, as a campaign needs it.
 pub(crate) const PROGRAM: Program = Program {
-    note: |text| note(format_args!("note: {text}")),
+    note: note_once,
     filling,
     announce: dry_run::announce,
     catch: launcher::catch,
@@ -72,7 +72,7 @@ pub(crate) fn sites(
     let mut all = campaign::sites(given, watch, terms);
     let targets: Vec<Vec<PathBuf>> = all.iter().map(|site| site.targets.clone()).collect();
     for (site, names) in all.iter_mut().zip(give(named, &targets)?) {
-        site.names = names.environment();
+        site.names = names;
     }
     Ok(all)
 }
@@ -117,7 +117,7 @@ pub(crate) fn carry_out(
 ) -> Outcome<EndedRun> {
     let mut display = display(&workspace, name, title);
     let finished = work(workspace.setup(), &mut display);
-    let (_, kept) = display.end();
+    let kept = display.end();
     let finished = finished.map(|finished| finished.path);
     let measured = ended(finished, kept.as_deref(), &workspace)
         .map_err(|failure| with_summary(failure, kept.as_deref(), &workspace));
@@ -145,12 +145,11 @@ pub(crate) fn measure(
     })
 }
 
-/// A display for a run here, without notes about the targets that were already printed.
+/// A display for a run here.
 pub(crate) fn display(workspace: &Workspace, name: &str, title: &str) -> Display {
     let mut display = Display::new(name);
     title.clone_into(&mut display.title);
     display.is_virtual = workspace.is_virtual();
-    display.told = workspace.notes();
     display
 }
 

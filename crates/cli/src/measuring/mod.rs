@@ -1,0 +1,106 @@
+//! The commands that measure, or look at this machine, one file per command; and their shared parts.
+
+mod arguments;
+pub(crate) mod builtin_names;
+pub(crate) mod campaign;
+mod doctor;
+mod dry_run;
+mod experiment_options;
+mod fit;
+pub(crate) mod launcher;
+mod progress;
+mod resume;
+mod run;
+mod serve;
+mod study;
+mod study_causes;
+mod why;
+mod witness;
+
+use iolab_command::lists::{Command, Lists};
+use iolab_runner::NewObserver;
+
+use arguments::{Fit, Resume, Run, Study, Why};
+
+/// Observers of drives around each trial.
+const OBSERVERS: &[NewObserver] = &[
+    #[cfg(feature = "device-log")]
+    iolab_device_log::observer,
+];
+
+/// The lists of what measures.
+pub(crate) fn lists() -> Lists {
+    Lists {
+        commands: commands(),
+        ..Lists::default()
+    }
+}
+
+fn commands() -> Vec<Command> {
+    vec![
+        Command::with_log(
+            "study",
+            "Run a suite of experiments and report the findings: start here",
+            |options: &Study| options.log.log(),
+            |options, _| {
+                launcher::alone(options.changes.dry_run, "study", launcher::TOGETHER)?;
+                study::study(options)
+            },
+        ),
+        Command::with_log(
+            "run",
+            "Run one experiment",
+            |options: &Run| options.log.log(),
+            |options, _| {
+                launcher::together(options.changes.dry_run, |ranks| run::run(options, ranks))
+            },
+        ),
+        Command::with_log(
+            "fit",
+            "Check whether storage is good enough for a purpose: yes, no, or cannot tell",
+            |options: &Fit| options.log.log(),
+            |options, _| {
+                launcher::alone(options.dry_run, "fit", launcher::TOGETHER)?;
+                fit::fit(options)
+            },
+        ),
+        Command::with_log(
+            "why",
+            "Find what causes a difference that a run shows, by measuring without each suspect",
+            |options: &Why| options.log.log(),
+            |options, _| {
+                let is_plan = options.dry_run || options.list;
+                launcher::alone(is_plan, "why", "it explains a run of one process")?;
+                why::why(options)
+            },
+        ),
+        Command::with_log(
+            "resume",
+            "Finish interrupted runs and print their answers",
+            |options: &Resume| options.log.log(),
+            |options, _| {
+                launcher::together(options.dry_run, |ranks| resume::resume(options, ranks))
+            },
+        ),
+        Command::new(
+            "import",
+            "Convert results of fio or IOzone to a run file",
+            |options, _| run::import(options),
+        ),
+        Command::new(
+            "doctor",
+            "Check a target and this machine: what to trust, what to set",
+            |options, _| doctor::doctor(options),
+        ),
+        Command::new(
+            "serve",
+            "Serve a disk model as a file in real time, for any tool to measure",
+            |options, _| serve::serve(options),
+        ),
+        Command::new(
+            "witness",
+            "Run any program, and show where its bytes came from and went to",
+            |options, _| witness::witness(options),
+        ),
+    ]
+}
