@@ -17,4 +17,3 @@ pub mod requirement;
 pub mod standard;
 pub mod suite;
 pub mod suspect;
-pub mod untried_suspect;

@@ -14,8 +14,7 @@ use iolab_analysis::claim::{
     WhyUnpaired,
 };
 use iolab_plan::experiment::{Inquiry, Untried};
-use iolab_plan::suspect::Suspect;
-use iolab_plan::untried_suspect::Obstacle;
+use iolab_plan::suspect::{Obstacle, Suspect};
 use iolab_workload::escape_control::{escape_control, shell_word};
 use iolab_workload::response::Response;
 use iolab_workload::trial::CacheState;

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use iolab_analysis::compare::{CellComparison, Comparison, Conclusion};
 use iolab_analysis::runs::GATE_POWER;
+use iolab_analysis::runs::comparable_runs::ExclusionReason;
 use iolab_record::RunRecord;
 use iolab_report::block::{Block, Item, Look};
 use iolab_report::compare::{self, CompareDocument, DETECTABLE_MAX, change, conclusion};
@@ -12,7 +13,6 @@ use iolab_report::ratio::cells;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::{counted, format_percent};
 
-use crate::exclusion::excluded;
 use crate::judgement::{Gate, HISTORY_MIN};
 
 /// The result of a gate, with the sides and their cells if it was compared.
@@ -167,4 +167,19 @@ pub(crate) fn gauges(gate: &Gate, record: &RunRecord, to: &mut dyn Write) -> io:
     const EARLIER: &str = "iolab_gate_earlier_runs";
     head(EARLIER, "Earlier runs that the gate judges by.", to)?;
     writeln!(to, "{EARLIER}{{{earlier}}} {}", gate.history)
+}
+
+/// The reason in words: `another setting (budget)`.
+pub(crate) fn excluded(why: &ExclusionReason) -> String {
+    match why {
+        ExclusionReason::Itself => "the new run itself".to_owned(),
+        ExclusionReason::Later => "began after the new run".to_owned(),
+        ExclusionReason::Unfinished => "not finished".to_owned(),
+        ExclusionReason::Experiment => "another experiment or other settings".to_owned(),
+        ExclusionReason::NoCellInCommon => "no cell in common".to_owned(),
+        ExclusionReason::Settings(what) => format!("another setting ({what})"),
+        ExclusionReason::Machine(what) => format!("another machine ({what})"),
+        ExclusionReason::Target(what) => format!("another target ({what})"),
+        ExclusionReason::Older => "older than the runs that are used (--last)".to_owned(),
+    }
 }

@@ -2,7 +2,6 @@
 //!
 //! Files to begin with: `judgement.rs` for the conclusion of a gate, `line.rs` for runs over time.
 
-mod exclusion;
 mod figure;
 mod gate;
 mod history;

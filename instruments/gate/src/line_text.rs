@@ -13,8 +13,8 @@ use iolab_report::table::bare;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::format_percent;
 
-use crate::exclusion::excluded;
 use crate::figure::figure;
+use crate::judgement_text::excluded;
 use crate::line::{Change, ExperimentLine, History, RunPoint, Shift, Trajectory};
 
 /// Most runs in the sparkline of the table: the last ones.

@@ -6,8 +6,7 @@ use iolab_workload::{Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::limit::{Limit, Measured};
-use crate::storage::storages;
+use crate::limit::{Limit, Measured, storages};
 use crate::{iocost, seastar};
 
 /// A limit.

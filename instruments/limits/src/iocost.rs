@@ -10,8 +10,7 @@ use iolab_workload::trial::WorkloadCode;
 use iolab_workload::units::format_bytes;
 use iolab_workload::{Error, Result};
 
-use crate::limit::{Measured, Point};
-use crate::storage::{Storage, storages};
+use crate::limit::{Measured, Point, Storage, storages};
 
 /// The experiment with these points.
 pub(crate) const EXPERIMENT: &str = "limits-iocost";

@@ -6,7 +6,6 @@ mod document;
 mod iocost;
 mod limit;
 mod seastar;
-mod storage;
 
 use iolab_command::lists::Lists;
 use iolab_report::document::Document;

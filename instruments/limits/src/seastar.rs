@@ -9,8 +9,7 @@ use iolab_report::export::Judged;
 use iolab_workload::trial::WorkloadCode;
 use iolab_workload::{Error, Result};
 
-use crate::limit::{Measured, Point};
-use crate::storage::{Storage, storages};
+use crate::limit::{Measured, Point, Storage, storages};
 
 /// The experiment with these points.
 pub(crate) const EXPERIMENT: &str = "limits-seastar";

@@ -13,8 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 use iolab_plan::experiment::{Inquiry, Variant};
-use iolab_plan::suspect::{Check, Suspect};
-use iolab_plan::untried_suspect::Obstacle;
+use iolab_plan::suspect::{Check, Obstacle, Suspect};
 use iolab_record::ServedBy;
 use iolab_workload::settings::cell_label;
 

@@ -6,9 +6,8 @@ use iolab_plan::cells::{OneProcess, Plan, PlannedCell, cells};
 use iolab_plan::experiment::{BUILTIN, Experiment, Inquiry, Phenomenon, Untried};
 use iolab_plan::precondition::Precondition;
 use iolab_plan::suspect::{
-    Compared, Intervention, Leftover, MachineState, Sides, Sign, Signs, Suspect,
+    Compared, Intervention, Leftover, MachineState, Obstacle, Sides, Sign, Signs, Suspect,
 };
-use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::CacheState;

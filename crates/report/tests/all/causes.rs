@@ -9,8 +9,7 @@ use iolab_analysis::claim::{
 };
 use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_plan::experiment::{Inquiry, Untried};
-use iolab_plan::suspect::{Check, Suspect};
-use iolab_plan::untried_suspect::Obstacle;
+use iolab_plan::suspect::{Check, Obstacle, Suspect};
 use iolab_report::causes::{CAUSE_LINES_MAX, answer, none_tried};
 use iolab_report::overview::Input;
 use iolab_synthetic::{add_cell, around, record};

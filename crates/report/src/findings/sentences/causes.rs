@@ -16,8 +16,7 @@ use iolab_analysis::claim::{
 };
 use iolab_analysis::doubt::Doubt;
 use iolab_plan::experiment::BLOCKS_MAX;
-use iolab_plan::suspect::{Check, Suspect};
-use iolab_plan::untried_suspect::Obstacle;
+use iolab_plan::suspect::{Check, Obstacle, Suspect};
 use iolab_workload::units::{
     counted, exact_duration, format_bytes, format_duration, format_percent, significant,
 };

@@ -1,6 +1,6 @@
 use super::*;
 use iolab_plan::experiment::{Untried, Variant};
-use iolab_plan::untried_suspect::Obstacle;
+use iolab_plan::suspect::Obstacle;
 
 const NAMES: [&str; 3] = ["reach", "read-ahead", "waiting"];
 
