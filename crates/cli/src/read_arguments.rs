@@ -30,7 +30,7 @@ pub(crate) fn read(lists: &Lists, is_silent: bool) -> Outcome<Task> {
     let mut command = program(lists);
     if std::env::args_os().skip(1).eq(["help", "all"]) {
         let mut to = output::open(None)?;
-        write!(to, "{}", every_command(&command)).and_then(|()| to.flush())?;
+        write!(to, "{}", list(command.get_subcommands())).and_then(|()| to.flush())?;
         exit(0);
     }
     let parsed = command.try_get_matches_from_mut(std::env::args_os());
@@ -285,11 +285,7 @@ fn grouped(command: Command) -> Command {
     }
 }
 
-/// Every command with its purpose.
-fn every_command(command: &Command) -> String {
-    list(command.get_subcommands())
-}
-
+/// Commands with their purposes.
 fn list<'a>(commands: impl Iterator<Item = &'a Command>) -> String {
     let entries = commands.map(|command| {
         let about = command.get_about().map(ToString::to_string);

@@ -65,34 +65,28 @@ pub(crate) fn give(asked: &[String], all: &[Vec<PathBuf>]) -> Result<Vec<Environ
             ));
         }
         given.push(name);
-        let found: Vec<(usize, usize)> = all
-            .iter()
-            .enumerate()
-            .flat_map(|(part, targets)| {
-                targets
-                    .iter()
-                    .enumerate()
-                    .map(move |(i, path)| (part, i, path))
-            })
-            .filter(|(.., path)| is_named(path, target))
-            .map(|(part, i, _)| (part, i))
-            .collect();
-        let mut paths = found.iter().map(|(part, i)| &all[*part][*i]);
-        let first = paths.next();
-        match first {
-            // Several parts may have the same target.
-            Some(first) if paths.all(|path| path == first) => {
-                for (part, i) in found {
-                    names[part][i] = Some(name.to_owned());
-                }
-            }
-            None => {
+        let of_part = |(part, targets): (usize, &'_ Vec<PathBuf>)| {
+            let is_named = |(_, path): &(usize, &PathBuf)| is_named(path, target);
+            let named = targets.iter().enumerate().filter(is_named);
+            named
+                .map(|(i, path)| (part, i, path.clone()))
+                .collect::<Vec<_>>()
+        };
+        let found: Vec<_> = all.iter().enumerate().flat_map(of_part).collect();
+        match found.as_slice() {
+            [] => {
                 return Err(wrong(
                     "there is no such target",
                     "name a TARGET of the command: --name /mnt/a=WD-Red",
                 ));
             }
-            Some(_) => {
+            // Several parts may have the same target.
+            [(.., first), ..] if found.iter().all(|(.., path)| path == first) => {
+                for (part, i, _) in found {
+                    names[part][i] = Some(name.to_owned());
+                }
+            }
+            _ => {
                 return Err(wrong(
                     "several targets end so",
                     "write the path of one: --name /mnt/a=WD-Red",

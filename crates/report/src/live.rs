@@ -9,6 +9,7 @@ use iolab_workload::units::format_percent;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::findings::conclusions;
+use crate::findings::sentences::in_percent;
 use crate::layout::{self, Column, level_columns, none};
 use crate::table::{bare, range};
 
@@ -116,7 +117,7 @@ fn head(view: &LiveView, width: usize) -> Vec<String> {
 /// `3 of 6 cells precise to 5 %`.
 pub fn within_goal(within: WithinGoal) -> String {
     let WithinGoal { cells, of, goal } = within;
-    format!("{cells} of {of} cells precise to {}", format_percent(goal))
+    format!("{cells} of {of} cells precise to {}", in_percent(goal))
 }
 
 /// `3 of 6 cells precise to 5 %`, or `round 7 of at most 25`.
@@ -225,7 +226,7 @@ fn columns(run: &RunSnapshot, cells: &[usize], width: usize) -> Vec<Column> {
         Column::new(heading, 0, cells.iter().map(|cell| value(*cell)))
     };
     let goal = match run.goal {
-        RepetitionGoal::Precision(goal) => format!("goal {}", format_percent(goal)),
+        RepetitionGoal::Precision(goal) => format!("goal {}", in_percent(goal)),
         _ => String::new(),
     };
     columns.extend([

@@ -7,7 +7,6 @@ mod commands;
 mod executor;
 mod hyperfine;
 mod options;
-mod progress;
 mod shell;
 mod time;
 

@@ -1,13 +1,15 @@
 //! `iolab time`: commands against each other.
+//!
+//! The progress of the runs: one line on a terminal.
 
 use std::env::current_dir;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use iolab_analysis::compare::Conclusion;
 use iolab_command::failure::{Outcome, conclude};
-use iolab_command::output::{self, note};
+use iolab_command::output::{self, Log, note};
 use iolab_command::output_format::check_run_file;
 use iolab_command::run_files::read_run;
 use iolab_host::clock::Clock;
@@ -15,10 +17,11 @@ use iolab_plan::experiment::{Design, Experiment, TRIALS_MAX, WarmUp};
 use iolab_record::environment::{Environment, KEYS};
 use iolab_runfile::NewFile;
 use iolab_runner::campaign::Program;
-use iolab_runner::{OwnTrials, Stop};
+use iolab_runner::{Observer, OwnTrials, RunEnd, RunStart, Stop, TrialDone};
 use iolab_workload::escape_control::shell_word;
 use iolab_workload::response::Response;
 use iolab_workload::settings::Setting;
+use iolab_workload::units::{counted, rough_duration};
 use iolab_workload::{Error, Kind, Result, usage_errors};
 
 use crate::answer::Timed;
@@ -26,7 +29,6 @@ use crate::commands::{self, TimedCommand};
 use crate::executor::Runner;
 use crate::hyperfine;
 use crate::options::Options;
-use crate::progress::Line;
 use crate::shell::Shell;
 
 /// Time for each command by default.
@@ -184,6 +186,50 @@ fn setting(name: &str) -> Result<&'static Setting> {
 fn new_seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |since| since.as_nanos() as u64) % (1 << 32)
+}
+
+/// Shows how many runs are done, and the time left.
+struct Line {
+    is_shown: bool,
+}
+
+impl Line {
+    /// A line, if stderr is a terminal.
+    fn new() -> Self {
+        Self {
+            is_shown: output::log() == Log::Live,
+        }
+    }
+
+    /// Replaces the line. Errors do not stop the timing.
+    fn show(&self, text: &str) {
+        if self.is_shown {
+            let _ = write!(io::stderr().lock(), "\r{text}\x1b[K");
+        }
+    }
+}
+
+impl Observer for Line {
+    fn run_starts(&mut self, start: &RunStart<'_>) {
+        let commands = counted(start.cells as u64, "command");
+        let left = rough_duration(start.progress.left);
+        self.show(&format!("{commands}, up to about {left}"));
+    }
+
+    fn trial_done(&mut self, trial: &TrialDone<'_>) {
+        let runs = counted(trial.progress.trials_done, "run");
+        let left = rough_duration(trial.progress.left);
+        self.show(&format!("{runs}, up to about {left} left"));
+    }
+
+    fn run_ends(&mut self, _end: &RunEnd) {
+        self.show("");
+    }
+
+    fn note(&mut self, message: &str) {
+        self.show("");
+        note(format_args!("note: {message}"));
+    }
 }
 
 #[cfg(test)]

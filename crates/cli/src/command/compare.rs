@@ -32,17 +32,9 @@ pub(crate) fn compare(options: &Compare) -> Outcome {
         true => compared(options)?,
         false => many_runs(options)?,
     };
-    let mut to = output::open(options.output.as_deref())?;
-    let written = match (format, &options.output) {
-        // A file has all of it.
-        (CompareFormat::Text, None) => {
-            let screen = report::screen(&comparison, output::style().width);
-            to.write_all(screen.as_bytes())
-                .and_then(|()| to.flush())
-                .map_err(Into::into)
-        }
-        _ => write(&comparison, format, to),
-    };
+    let to = output::open(options.output.as_deref())?;
+    let is_whole = options.output.is_some();
+    let written = write(&comparison, format, is_whole, to);
     conclude(written, comparison.conclusion())
 }
 
@@ -57,20 +49,20 @@ fn many_runs(options: &Compare) -> Result<Comparison> {
     Comparison::of_several(&filed(&base), &filed(&new), terms)
 }
 
-fn write(comparison: &Comparison, format: CompareFormat, mut to: Box<dyn Write>) -> Outcome {
+/// Writes the comparison; a file has all of it, the terminal what fits a screen.
+fn write(
+    comparison: &Comparison,
+    format: CompareFormat,
+    is_whole: bool,
+    mut to: Box<dyn Write>,
+) -> Outcome {
+    let width = output::style().width;
+    let blocks = || report::blocks(comparison);
     match format {
         CompareFormat::Json => report::json(comparison, &mut to)?,
-        CompareFormat::Markdown => {
-            write!(
-                to,
-                "{}",
-                block::parts_in_markdown(&report::blocks(comparison))
-            )?;
-        }
-        CompareFormat::Text => {
-            let text = block::in_text(&report::blocks(comparison), output::style().width);
-            write!(to, "{text}")?;
-        }
+        CompareFormat::Markdown => write!(to, "{}", block::parts_in_markdown(&blocks()))?,
+        CompareFormat::Text if is_whole => write!(to, "{}", block::in_text(&blocks(), width))?,
+        CompareFormat::Text => write!(to, "{}", report::screen(comparison, width))?,
     }
     Ok(to.flush()?)
 }

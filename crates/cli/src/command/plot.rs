@@ -74,6 +74,14 @@ fn format(path: &Path) -> Result<Format> {
     }
 }
 
+/// Data of a run that only some figures need.
+#[derive(Default)]
+struct Details {
+    latencies: CellLatencies,
+    series: Vec<SampleSeries>,
+    over_time: Vec<SampleLatencyOverTime>,
+}
+
 fn figure(options: &Plot) -> Result<Figure> {
     let mut named: Vec<(String, AnalysedRun)> = Vec::new();
     for path in &options.files {
@@ -111,10 +119,9 @@ fn figure(options: &Plot) -> Result<Figure> {
         // The quantity needs no further choice: all quantiles are shown, for this group.
         wanted.y = None;
     }
-    let mut all_latencies: Vec<CellLatencies> = Vec::new();
-    let mut all_series: Vec<Vec<SampleSeries>> = Vec::new();
-    let mut over_time: Vec<Vec<SampleLatencyOverTime>> = Vec::new();
+    let mut all: Vec<Details> = Vec::new();
     for (path, (_, run)) in options.files.iter().zip(&named) {
+        let mut details = Details::default();
         if kind.needs_latencies() {
             let group = run.record().asked_group();
             let latencies = iolab_runfile::read_latency(path)?;
@@ -122,23 +129,20 @@ fn figure(options: &Plot) -> Result<Figure> {
                 (Ok(latency), Some(group)) => latency.part.group == group,
                 _ => true,
             });
-            all_latencies.push(of_cells(run.record(), own)?);
+            details.latencies = of_cells(run.record(), own)?;
         }
         if kind.needs_series() {
-            all_series.push(iolab_runfile::read_series(path)?.collect::<Result<_>>()?);
+            details.series = iolab_runfile::read_series(path)?.collect::<Result<_>>()?;
         }
         if kind.needs_latency_over_time(wanted.y) {
-            over_time.push(iolab_runfile::read_latency_over_time(path)?.read_all()?);
+            details.over_time = iolab_runfile::read_latency_over_time(path)?.read_all()?;
         }
+        all.push(details);
     }
-    for (run, latencies) in runs.iter_mut().zip(&all_latencies) {
-        run.latencies = latencies;
-    }
-    for (run, series) in runs.iter_mut().zip(&all_series) {
-        run.series = series;
-    }
-    for (run, own) in runs.iter_mut().zip(&over_time) {
-        run.over_time = own;
+    for (run, details) in runs.iter_mut().zip(&all) {
+        run.latencies = &details.latencies;
+        run.series = &details.series;
+        run.over_time = &details.over_time;
     }
     draw_as_asked(&runs, &wanted)
 }

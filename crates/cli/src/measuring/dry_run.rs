@@ -256,18 +256,13 @@ fn refused(error: &Error) -> String {
 /// The used part of the target, and the free space for it. Refusals go to `refusals`.
 fn place(path: &Path, need: &Need, refusals: &mut Vec<Error>) -> Result<String> {
     let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = need.size;
-    if !path.exists() && is_own(path) {
-        return Ok(format!(
-            "Bytes used: up to {}\nEach rank has a path of its own, which is checked when the run starts",
-            exact_size(bytes)
-        ));
-    }
     if !path.exists() {
-        // A plan may be for another machine.
-        return Ok(format!(
-            "Bytes used: up to {}\nThe path does not exist here",
-            exact_size(bytes)
-        ));
+        let why = match is_own(path) {
+            true => "Each rank has a path of its own, which is checked when the run starts",
+            // A plan may be for another machine.
+            false => "The path does not exist here",
+        };
+        return Ok(format!("Bytes used: up to {}\n{why}", exact_size(bytes)));
     }
     let refusal = Target::check(path, need).err();
     if !path.is_dir() {

@@ -48,7 +48,7 @@ impl Changes {
         let size = self.size.clone().filter(|_| share.is_none());
         let values = [
             ("bs", &self.bs),
-            ("region", &size),
+            ("size", &size),
             ("threads", &self.threads),
             ("depth", &self.depth),
             ("rate", &self.rate),
@@ -61,10 +61,7 @@ impl Changes {
         let values = values
             .into_iter()
             .filter_map(|(name, value)| Some((name, value.as_deref()?)))
-            .map(|(name, value)| {
-                let option = if name == "region" { "size" } else { name };
-                (name, value, format!("--{option} {value}"))
-            });
+            .map(|(name, value)| (name, value, format!("--{name} {value}")));
         let tools = self.tools();
         let said = format!("--peer {}", self.peers.join(" --peer "));
         let peers = tools.as_deref().map(|tools| ("tool", tools, said));

@@ -135,7 +135,7 @@ fn measure_all(
     full: bool,
     to: &mut Results,
 ) -> Outcome<(Vec<Input>, Option<Failure>)> {
-    let mut studied = Studied::default();
+    let (mut inputs, mut interrupt) = (Vec::new(), None);
     let mut parts = parts.into_iter();
     for StudyPart {
         opened,
@@ -148,27 +148,27 @@ fn measure_all(
         let prepared = opened.prepare(seed, &plans, Made::default(), None);
         let measured = prepared.map_err(Failure::from).and_then(|workspace| {
             let terms = (budget, place.as_deref());
-            let measured = measure(plans, seed, terms, &workspace, shown, each, &mut studied);
-            let inputs = studied.inputs.iter();
-            let kept: Vec<PathBuf> = inputs.map(|input| input.path.clone()).collect();
+            let measured = measure(plans, seed, terms, &workspace, shown, each, &mut inputs);
+            let kept = inputs.iter().map(|input: &Input| input.path.clone());
+            let kept: Vec<PathBuf> = kept.collect();
             close_after(workspace, measured, &kept)
         });
-        match measured {
-            Ok(()) => {}
+        interrupt = match measured {
+            Ok(interrupt) => interrupt,
             // Earlier measurements are shown all the same.
-            Err(failure) if !studied.inputs.is_empty() => studied.interrupt = Some(failure),
+            Err(failure) if !inputs.is_empty() => Some(failure),
             Err(failure) => return Err(failure),
-        }
-        if studied.interrupt.is_some() {
+        };
+        if interrupt.is_some() {
             break;
         }
     }
     let left_out: Vec<String> = parts.filter_map(|part| part.place).collect();
-    let interrupt = studied.interrupt.map(|failure| match left_out.is_empty() {
+    let interrupt = interrupt.map(|failure: Failure| match left_out.is_empty() {
         true => failure,
         false => failure.also(format_args!("not measured: {}", left_out.join(", "))),
     });
-    Ok((studied.inputs, interrupt))
+    Ok((inputs, interrupt))
 }
 
 /// Writes the report and the picture next to the run files, and prints all places.
@@ -251,14 +251,6 @@ struct StudyPart {
     budget: Duration,
     /// The name of its target, shown before the name of each experiment if there are several parts.
     place: Option<String>,
-}
-
-/// Measurements so far.
-#[derive(Default)]
-struct Studied {
-    inputs: Vec<Input>,
-    /// The failure that stands for the user's early end.
-    interrupt: Option<Failure>,
 }
 
 impl StudyPart {
@@ -396,7 +388,7 @@ fn plan(suite: Suite, is_builtin: bool, asked: &Asked, site: &mut Site) -> Resul
 }
 
 /// Runs the experiments one after the other, and passes each result to `each` when it is done. They are shown under a
-/// title, and kept in a folder; `place` comes before the name of each.
+/// title, and kept in a folder; `place` comes before the name of each. Gives the failure that stands for the user's early end.
 fn measure(
     plans: Vec<FittedPlan>,
     seed: u64,
@@ -404,8 +396,8 @@ fn measure(
     workspace: &Workspace,
     (title, folder): (&str, &Folder),
     mut each: Option<&mut Results>,
-    studied: &mut Studied,
-) -> Outcome {
+    inputs: &mut Vec<Input>,
+) -> Outcome<Option<Failure>> {
     let began = Instant::now();
     let budgets = plans.iter().map(|plan| plan.experiment().design.budget);
     let weights: Vec<Duration> = budgets.collect();
@@ -430,8 +422,7 @@ fn measure(
             None => format!("{}/{count} {}", i + 1, names[i]),
             Some(place) => format!("{}/{count} {} on {place}", i + 1, names[i]),
         };
-        let results = studied
-            .inputs
+        let results = inputs
             .iter()
             .map(|input| live::result(input.run.analysis()));
         let mut display = display(workspace, &name, title);
@@ -455,11 +446,10 @@ fn measure(
             // This experiment has no result.
             Err(failure) if failure.is_interrupt() => {
                 let failure = with_rest(failure, kept, plans, (seed, folder), workspace);
-                if !is_told(&failure, workspace) || studied.inputs.is_empty() {
-                    return Err(failure);
-                }
-                studied.interrupt = Some(failure);
-                return Ok(());
+                return match is_told(&failure, workspace) && !inputs.is_empty() {
+                    true => Ok(Some(failure)),
+                    false => Err(failure),
+                };
             }
             Err(failure) => return Err(failure),
         };
@@ -470,14 +460,13 @@ fn measure(
             writeln!(to, "\nrun file: {}\n", path.display())?;
             to.flush()?;
         }
-        studied.inputs.push(input);
+        inputs.push(input);
         if let Some(interrupt) = interrupt {
             let interrupt = with_rest(interrupt, Some(path), plans, (seed, folder), workspace);
-            studied.interrupt = Some(interrupt);
-            return Ok(());
+            return Ok(Some(interrupt));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// The user's interrupt, with what finishes the study: run files of the experiments that it has left out are made, without a trial, so

@@ -413,7 +413,7 @@ fn beside_limit(share: f64, limit: f64) -> (String, String) {
 }
 
 /// `20 %`, `0.01 %`, also for shares below a tenth of a percent.
-fn in_percent(share: f64) -> String {
+pub(crate) fn in_percent(share: f64) -> String {
     match share > 0.0 && share < 0.000_95 {
         true => format!("{} %", significant(share * 100.0)),
         false => format_percent(share),
