@@ -408,37 +408,33 @@ impl Parameters {
     /// The value of an expression, and the expression with values.
     fn value(&self, expression: &str) -> Result<(f64, String)> {
         let wrong = |what: String| Error::usage(format!("{{{expression}}}: {what}")).hint(HINT);
-        let mut words = expression.split_whitespace();
-        let mut from = String::new();
-        let mut operand = |from: &mut String| {
-            let word = words
-                .next()
-                .ok_or_else(|| wrong("a name or a number is missing".to_owned()))?;
-            let own = self.0.iter().find(|(name, _)| name == word);
-            let (value, shown) = match own {
-                Some((name, value)) => (*value, format!("{name}={value}")),
-                None => match word.parse().ok().filter(|value| is_value(*value)) {
-                    Some(value) => (value, word.to_owned()),
-                    None => {
-                        return Err(wrong(format!(
-                            "'{word}' is neither a parameter nor a number above 0"
-                        )));
-                    }
-                },
+        let (mut value, mut from) = (1.0, String::new());
+        let words = ["*"].into_iter().chain(expression.split_whitespace());
+        for pair in words.collect::<Vec<_>>().chunks(2) {
+            let [operator, word] = pair else {
+                return Err(wrong("a name or a number is missing".to_owned()));
             };
-            from.push_str(&shown);
-            Ok((value, words.next()))
-        };
-        let (mut value, mut next) = operand(&mut from)?;
-        while let Some(operator) = next {
-            from.push_str(&format!(" {operator} "));
-            let (other, after) = operand(&mut from)?;
-            value = match operator {
+            let (other, shown) = match self.0.iter().find(|(name, _)| name == word) {
+                Some((name, value)) => (*value, format!("{name}={value}")),
+                None => {
+                    let number = word.parse().ok().filter(|value| is_value(*value));
+                    let number = number.ok_or_else(|| {
+                        wrong(format!(
+                            "'{word}' is neither a parameter nor a number above 0"
+                        ))
+                    })?;
+                    (number, (*word).to_owned())
+                }
+            };
+            value = match *operator {
                 "*" => value * other,
                 "/" => value / other,
                 _ => return Err(wrong(format!("'{operator}' is neither * nor /"))),
             };
-            next = after;
+            if !from.is_empty() {
+                from += &format!(" {operator} ");
+            }
+            from += &shown;
         }
         match is_value(value) {
             true => Ok((value, from)),

@@ -188,7 +188,7 @@ impl Standard {
             active_range(cells, target),
             self.purge(experiment, target),
             self.passes(&test, experiment, cells, target),
-            write_cache(target),
+            (target.write_cache == Some(true)).then_some(Deviation::WriteCacheOn),
             (missing > 0).then_some(Deviation::Cells { missing, of }),
             (further > 0).then_some(Deviation::FurtherCells(further)),
             test.has_other_order(cells).then_some(Deviation::Order),
@@ -393,10 +393,6 @@ fn may_end_early(cell: &CellSpec) -> bool {
         let limit = trial.limit;
         limit.time.is_none() || limit.bytes.is_some()
     })
-}
-
-fn write_cache(target: TargetFacts) -> Option<Deviation> {
-    target.write_cache?.then_some(Deviation::WriteCacheOn)
 }
 
 fn active_range(cells: &[&CellSpec], target: TargetFacts) -> Option<Deviation> {

@@ -11,7 +11,7 @@ use iolab_report::layout::{self, Column, none};
 use iolab_report::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use iolab_report::table::bare;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::units::format_percent;
+use iolab_workload::units::{counted, format_percent};
 
 use crate::figure::figure;
 use crate::judgement_text::excluded;
@@ -44,10 +44,7 @@ fn heading(line: &ExperimentLine) -> String {
             false => format!(" from {first} to {last}"),
         }
     });
-    let runs = match line.runs.len() {
-        1 => "1 run".to_owned(),
-        n => format!("{n} runs"),
-    };
+    let runs = counted(line.runs.len() as u64, "run");
     format!(
         "{} on {}{host}: {}, median of each run, {runs}{when}",
         escape_control(&line.experiment),

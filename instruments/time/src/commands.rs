@@ -115,19 +115,11 @@ fn combinations(given: &[String]) -> Result<Vec<Parameters>> {
     Ok(all)
 }
 
-/// Values between commas; `\,` is a comma.
+/// Values between commas; `\,` is a comma. No argument has a NUL.
 fn values(list: &str) -> Vec<String> {
-    let mut values = vec![String::new()];
-    let mut rest = list.chars().peekable();
-    while let Some(c) = rest.next() {
-        match (c, values.last_mut()) {
-            (',', _) => values.push(String::new()),
-            ('\\', Some(value)) if rest.peek() == Some(&',') => value.extend(rest.next()),
-            (c, Some(value)) => value.push(c),
-            (_, None) => {}
-        }
-    }
-    values
+    let apart = list.replace(r"\,", "\0");
+    let values = apart.split(',');
+    values.map(|value| value.replace('\0', ",")).collect()
 }
 
 /// The text with `{NAME}` replaced by the value of each parameter.

@@ -37,6 +37,26 @@ pub(crate) struct Part<'a> {
     pub(crate) does: &'a [String],
 }
 
+/// Prints the forecasts of plans, site after site; `does` describes more after the last.
+///
+/// # Errors
+/// As [`print`].
+pub(crate) fn print_all<'a>(
+    sites: impl ExactSizeIterator<Item = (&'a Site, &'a [Plan])>,
+    does: &[String],
+) -> Outcome {
+    let last = sites.len().saturating_sub(1);
+    let all = sites.enumerate().map(|(number, (site, plans))| {
+        let part = Part {
+            follows: number > 0,
+            does: if number == last { does } else { &[] },
+            ..Part::default()
+        };
+        print(site, plans, &part)
+    });
+    all.fold(Ok(()), Outcome::and)
+}
+
 /// Prints the forecast of these plans at a site.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ use iolab_workload::{Error, Result};
 use super::arguments::{Import, Run};
 use super::builtin_names::{Builtin, check_no_target};
 use super::campaign::{PROGRAM, concluded, measure, sites};
-use super::dry_run::{self, Part};
+use super::dry_run;
 use super::experiment_options::{Asked, budget_of_targets};
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, Results, note, note_once};
@@ -74,14 +74,9 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         .map(|peak| AskedPeaks::read(peak, &planned))
         .transpose()?;
     if options.changes.dry_run {
-        let all = planned.iter().enumerate().map(|(number, (site, plan))| {
-            let part = Part {
-                follows: number > 0,
-                ..Part::default()
-            };
-            dry_run::print(site, slice::from_ref(plan), &part)
-        });
-        return all.fold(Ok(()), Outcome::and);
+        let sites = planned.iter();
+        let sites = sites.map(|(site, plan)| (site, slice::from_ref(plan)));
+        return dry_run::print_all(sites, &[]);
     }
     let planned = planned.into_iter().map(|(site, plan)| (site, vec![plan]));
     let opened = open_all(planned)?;

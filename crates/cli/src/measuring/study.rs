@@ -23,7 +23,7 @@ use iolab_workload::{Error, Kind, Result};
 use super::arguments::Study;
 use super::builtin_names::Builtin;
 use super::campaign::{PROGRAM, close_after, display, ended, interrupted, is_told, sites};
-use super::dry_run::{self, Part};
+use super::dry_run;
 use super::experiment_options::{Asked, budget_of_targets};
 use super::study_causes::Explains;
 use crate::command::input;
@@ -71,7 +71,10 @@ pub(crate) fn study(options: &Study) -> Outcome {
         planned.push(plan(suite.clone(), is_builtin, &asked, site)?);
     }
     if options.changes.dry_run {
-        return dry_run(&sites, &planned, explains.as_ref());
+        let sites = sites.iter().zip(&planned);
+        let sites = sites.map(|(site, own)| (site, &own.plans[..]));
+        let does = explains.as_ref().map(Explains::words);
+        return dry_run::print_all(sites, does.as_slice());
     }
     let parts = StudyPart::open(sites.into_iter().zip(planned))?;
     let folder = Folder::make(&options.output)?;
@@ -106,22 +109,6 @@ pub(crate) fn study(options: &Study) -> Outcome {
     }
     write_results(&inputs, picture.as_deref(), options, to)?;
     interrupt.map_or(Ok(()), Err)
-}
-
-/// Prints the plans of each site, and after the last one the planned explanations.
-fn dry_run(sites: &[Site], planned: &[Planned], explains: Option<&Explains>) -> Outcome {
-    let all = sites.iter().zip(planned).enumerate();
-    let all = all.map(|(number, (site, of_site))| {
-        let is_last = number + 1 == planned.len();
-        let does = explains.filter(|_| is_last).map(Explains::words);
-        let part = Part {
-            follows: number > 0,
-            does: does.as_slice(),
-            ..Part::default()
-        };
-        dry_run::print(site, &of_site.plans, &part)
-    });
-    all.fold(Ok(()), Outcome::and)
 }
 
 /// Measures one part after the other. Gives the runs, and the failure that ended the study early after some of them.

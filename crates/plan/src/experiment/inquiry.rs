@@ -131,7 +131,10 @@ impl Experiment {
             let wanted = block.saturating_mul(BLOCKS_WANTED + 1);
             untried.push(Untried {
                 suspect: suspect.name.to_owned(),
-                why: no_time(idle, wanted),
+                why: Obstacle::NoTime {
+                    budget_s: budget_to_recommend(wanted).as_secs(),
+                    idle_ns: idle.as_nanos() as u64,
+                },
             });
         };
         let own = tried.clone();
@@ -520,14 +523,6 @@ impl Phenomenon {
     fn idle(&self) -> Duration {
         let trial = self.times().into_iter().max().unwrap_or_default();
         tenths_of_a_second(trial.mul_f64(self.drained()))
-    }
-}
-
-/// Why a suspect is not tried for which the budget has no time, because its trials would take `wanted`.
-fn no_time(idle: Duration, wanted: Duration) -> Obstacle {
-    Obstacle::NoTime {
-        budget_s: budget_to_recommend(wanted).as_secs(),
-        idle_ns: idle.as_nanos() as u64,
     }
 }
 
