@@ -65,8 +65,7 @@ pub struct RequiredWorkload {
 struct Document {
     name: Spanned<String>,
     question: Spanned<String>,
-    #[serde(rename = "not")]
-    not_covered: String,
+    not: String,
     hold: Spanned<Value>,
     #[serde(default)]
     parameters: Ordered<f64>,
@@ -103,7 +102,7 @@ impl Requirement {
         let name = check_file_name(document.name.get_ref())
             .map_err(|error| source.at(document.name.span(), error))?;
         let mut parameters = Parameters::default();
-        for (name, value) in document.parameters.entries() {
+        for (name, value) in &document.parameters.0 {
             let added = parameters.add(name.get_ref(), *value);
             added.map_err(|error| source.at(name.span(), error))?;
         }
@@ -138,7 +137,7 @@ impl Requirement {
         let mut requirement = Self {
             name,
             question,
-            not: document.not_covered,
+            not: document.not,
             hold,
             workloads,
         };
@@ -249,7 +248,7 @@ impl WorkloadEntry {
         question: &str,
         parameters: &Parameters,
     ) -> Result<RequiredWorkload> {
-        for value in self.settings.values_mut() {
+        for (_, value) in &mut self.settings.0 {
             let span = value.span();
             if let Value::String(text) = value.get_mut() {
                 let filled = parameters.fill(text);

@@ -36,19 +36,13 @@ pub struct Suite {
     pub experiments: Vec<Experiment>,
 }
 
-/// A study draws a picture if its suite says nothing about it.
-fn yes() -> bool {
-    true
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     name: Spanned<String>,
     about: Spanned<String>,
     budget: Spanned<Value>,
-    #[serde(default = "yes")]
-    picture: bool,
+    picture: Option<bool>,
     #[serde(default)]
     factors: Entries,
     #[serde(default)]
@@ -100,7 +94,8 @@ impl Suite {
         let mut cells = 0;
         for entry in document.experiments {
             let span = entry.span();
-            own_budget.push(entry.get_ref().design.names("budget"));
+            let mut design = entry.get_ref().design.0.iter();
+            own_budget.push(design.any(|(key, _)| key.get_ref() == "budget"));
             let resolved = entry.into_inner().resolve(&source, folder, &common);
             let experiment: Experiment = resolved?;
             experiment
@@ -121,7 +116,7 @@ impl Suite {
             name,
             about,
             budget: total,
-            picture: document.picture,
+            picture: document.picture.unwrap_or(true),
             experiments,
         })
     }

@@ -121,8 +121,8 @@ impl History {
                 None => lines.push(vec![run]),
             }
         }
-        let mut lines: Vec<ExperimentLine> =
-            lines.iter().map(|runs| line(runs)).collect::<Result<_>>()?;
+        let lines = lines.iter().map(|runs| ExperimentLine::of(runs));
+        let mut lines: Vec<ExperimentLine> = lines.collect::<Result<_>>()?;
         lines.sort_by_key(|line| std::cmp::Reverse(line.runs.len()));
         Ok(Self { lines, left_out })
     }
@@ -135,10 +135,33 @@ impl ExperimentLine {
     ///
     /// Of kind [`Usage`](iolab_workload::Kind::Usage) where a definition in a run file cannot be read, or without runs.
     pub fn of(runs: &[FiledRun<'_>]) -> Result<Self> {
-        match runs {
-            [] => Err(Error::usage("there are no runs")),
-            runs => line(runs),
-        }
+        let last = runs.last();
+        let last = last.ok_or_else(|| Error::usage("there are no runs"))?;
+        let last = last.run.record();
+        let sources = sources(runs);
+        let factors = common_factors(&sources);
+        let side = Side::new(&sources, &factors)?;
+        let of_cell = |levels: &Vec<String>| {
+            let cells = side.cell(levels).into_iter();
+            (levels.clone(), cells.map(|cell| point(cell?)).collect())
+        };
+        let all: Vec<(Vec<String>, Vec<Option<RunPoint>>)> =
+            side.levels().into_iter().map(of_cell).collect();
+        let together = merge_cells(&all);
+        let series = all.len() + usize::from(together.is_some());
+        Ok(Self {
+            experiment: last.experiment.name.clone(),
+            response: last.experiment.response,
+            target: last.target_text(),
+            factors,
+            runs: runs.iter().map(FiledRun::name).collect(),
+            overall: together.map(|points| trajectory(Vec::new(), points, series)),
+            cells: all
+                .into_iter()
+                .map(|(levels, points)| trajectory(levels, points, series))
+                .collect(),
+            changes: changes(runs),
+        })
     }
 
     /// The label of a cell.
@@ -161,34 +184,6 @@ impl ExperimentLine {
         places.dedup();
         places
     }
-}
-
-fn line(runs: &[FiledRun<'_>]) -> Result<ExperimentLine> {
-    let last = runs[runs.len() - 1].run.record();
-    let sources = sources(runs);
-    let factors = common_factors(&sources);
-    let side = Side::new(&sources, &factors)?;
-    let of_cell = |levels: &Vec<String>| {
-        let cells = side.cell(levels).into_iter();
-        (levels.clone(), cells.map(|cell| point(cell?)).collect())
-    };
-    let all: Vec<(Vec<String>, Vec<Option<RunPoint>>)> =
-        side.levels().into_iter().map(of_cell).collect();
-    let together = merge_cells(&all);
-    let series = all.len() + usize::from(together.is_some());
-    Ok(ExperimentLine {
-        experiment: last.experiment.name.clone(),
-        response: last.experiment.response,
-        target: last.target_text(),
-        factors,
-        runs: runs.iter().map(FiledRun::name).collect(),
-        overall: together.map(|points| trajectory(Vec::new(), points, series)),
-        cells: all
-            .into_iter()
-            .map(|(levels, points)| trajectory(levels, points, series))
-            .collect(),
-        changes: changes(runs),
-    })
 }
 
 fn point(cell: &CellAnalysis) -> Option<RunPoint> {

@@ -83,20 +83,13 @@ fn depth(text: &str) -> usize {
 
 /// A table whose entries keep their order and their position.
 #[derive(Debug)]
-pub(crate) struct Ordered<V>(Vec<(Spanned<String>, V)>);
+pub(crate) struct Ordered<V>(pub(crate) Vec<(Spanned<String>, V)>);
 
 /// A table of settings.
 pub(crate) type Entries = Ordered<Spanned<Value>>;
 
 /// `[group.NAME]`: a table of settings for each group.
 pub(crate) type Groups = Ordered<Entries>;
-
-impl<V> Ordered<V> {
-    /// All entries, in the order of the document.
-    pub(crate) fn entries(&self) -> &[(Spanned<String>, V)] {
-        &self.0
-    }
-}
 
 impl<V> Default for Ordered<V> {
     fn default() -> Self {
@@ -238,18 +231,6 @@ fn apply_design(entries: &Entries, source: &DocumentText<'_>, design: &mut Desig
         set.map_err(|error| source.at(span, error))?;
     }
     Ok(())
-}
-
-impl Entries {
-    /// The values, to be changed before they are applied.
-    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut Spanned<Value>> {
-        self.0.iter_mut().map(|(_, value)| value)
-    }
-
-    /// Whether there is an entry of this name.
-    pub(crate) fn names(&self, name: &str) -> bool {
-        self.0.iter().any(|(key, _)| key.get_ref() == name)
-    }
 }
 
 /// Reads a time: `"60s"`, or seconds as a bare number.
