@@ -1,12 +1,8 @@
 //! Opens a run file of unknown origin: checks its kind before reading from it.
 
 use std::io;
-use std::panic::resume_unwind;
 use std::path::Path;
 use std::str::from_utf8;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, Builder};
 
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
@@ -14,75 +10,28 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, Transaction};
 
 use super::error::{damaged, fault, file_fault, not_a_run_file, of_another_version, too_large};
-use super::system::{FileIdentity, check_side_files, has_wal};
+use super::system::{check_side_files, has_wal};
 use super::{layout, logged};
 use iolab_plan::read_user_file;
 use iolab_record::SCHEMA_VERSION;
 use iolab_workload::{Error, Result};
 
-/// Files of this size, bytes, are checked by a thread of its own while they are read; smaller ones are checked before that thread would
-/// have opened them.
-pub(super) const CHECKED_BESIDE: u64 = 8 << 20;
-
-/// Instructions of SQLite after which a reading connection checks whether its file has turned out to be damaged.
-const INSTRUCTIONS: i32 = 100_000;
-
-/// Opens the file.
+/// Opens the file, and checks it.
 pub(super) fn open_to_read(path: &Path) -> Result<Connection> {
-    let (connection, _) = opened(path)?;
+    let connection = opened(path)?;
     check_identity(&connection, path)?;
     Ok(connection)
 }
 
-/// Opens the file for `read`, and returns its result.
-///
-/// The pages of a large file are checked at the same time. Damage to them ends the reading: a page that is referred to more
-/// than once could lead through more rows than a file of this size has.
+/// Opens the file for `read`, which sees the state that is checked before.
 pub(super) fn read_checked<T>(
     path: &Path,
-    read: impl FnOnce(&Connection, Option<FileIdentity>) -> Result<T>,
+    read: impl FnOnce(&Connection) -> Result<T>,
 ) -> Result<T> {
-    let (mut connection, file) = opened(path)?;
-    check_kind(&connection, path)?;
-    let is_damaged = Arc::new(AtomicBool::new(false));
-    let ends = Arc::clone(&is_damaged);
-    connection
-        .progress_handler(INSTRUCTIONS, Some(move || ends.load(Ordering::Relaxed)))
-        .map_err(|error| fault(path, &error))?;
-    // Held before the other thread opens the file: SQLite gives the lock again to a process that reads a file, even while
-    // another one waits to write it.
+    let connection = opened(path)?;
     let _snapshot = snapshot(&connection, path)?;
-    let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
-    let other = file
-        .filter(|_| bytes >= CHECKED_BESIDE)
-        .and_then(|file| opened_again(file, path));
-    thread::scope(|scope| {
-        let is_damaged = &is_damaged;
-        let check = |other: Connection| {
-            let check = move || {
-                let checked = check_pages(&other, path);
-                is_damaged.store(checked.is_err(), Ordering::Relaxed);
-                checked
-            };
-            Builder::new().spawn_scoped(scope, check).ok()
-        };
-        let Some(check) = other.and_then(check) else {
-            check_pages(&connection, path)?;
-            return read(&connection, file);
-        };
-        let content = read(&connection, file);
-        // Damage is the reason for whatever else is wrong.
-        check.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-        content
-    })
-}
-
-/// A further connection to a file; `None` if none is possible, or if the path leads to another file by now.
-pub(super) fn opened_again(file: FileIdentity, path: &Path) -> Option<Connection> {
-    // Nothing else opens and closes it here: that would release the lock of the connections that read it already.
-    check_side_files(path).ok()?;
-    let connection = plain(path).ok()?;
-    (FileIdentity::of(path) == Some(file)).then_some(connection)
+    check_identity(&connection, path)?;
+    read(&connection)
 }
 
 /// A consistent state of the file, of a run that goes on too, and one lock for all queries until it is dropped.
@@ -101,25 +50,18 @@ pub(super) fn snapshot<'a>(connection: &'a Connection, path: &Path) -> Result<Tr
 /// A query that reads a little of any file.
 const SCHEMA_SIZE: &str = "SELECT count(*) FROM sqlite_schema";
 
-/// Opens the file, which may be anything; also returns the identity of the file that other connections can open.
-fn opened(path: &Path) -> Result<(Connection, Option<FileIdentity>)> {
+/// Opens the file, which may be anything.
+fn opened(path: &Path) -> Result<Connection> {
     check_regular(path)?;
     check_side_files(path)?;
-    let file = FileIdentity::of(path);
-    Ok(match logged::has_log(path) {
-        true => (distrusted(in_memory(path)?, path)?, None),
-        false => (plain(path)?, file),
-    })
-}
-
-/// Opens a file without a log.
-fn plain(path: &Path) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let opened = Connection::open_with_flags(path, flags);
-    distrusted(opened.map_err(|error| fault(path, &error))?, path)
-}
-
-fn distrusted(mut connection: Connection, path: &Path) -> Result<Connection> {
+    let mut connection = match logged::has_log(path) {
+        true => in_memory(path)?,
+        false => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            let opened = Connection::open_with_flags(path, flags);
+            opened.map_err(|error| fault(path, &error))?
+        }
+    };
     restrain(&connection).map_err(|error| fault(path, &error))?;
     // SQLite opens files lazily: only this reads the first page.
     distrust(&mut connection, path)?;
@@ -150,14 +92,8 @@ pub(super) fn check_regular(path: &Path) -> Result<()> {
         .map_err(|why| Error::usage(why).hint("give a run file, NAME.iolab"))
 }
 
-/// Checks that the file is a complete run file of this schema version.
+/// Checks that the file is a run file of this schema version, complete, undamaged, and with nothing that would run.
 pub(super) fn check_identity(connection: &Connection, path: &Path) -> Result<()> {
-    check_kind(connection, path)?;
-    check_pages(connection, path)
-}
-
-/// Checks that the file is a run file of this schema version, as long as it should be, and with nothing that would run.
-fn check_kind(connection: &Connection, path: &Path) -> Result<()> {
     let pragma = |name: &str| -> Result<i64> {
         connection
             .query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
@@ -177,7 +113,8 @@ fn check_kind(connection: &Connection, path: &Path) -> Result<()> {
         let what = format!("it has {} bytes and should have {stated}", found.len());
         return Err(damaged(path, what));
     }
-    check_plain(connection, path)
+    check_plain(connection, path)?;
+    check_pages(connection, path)
 }
 
 /// Checks that all pages and rows are as SQLite writes them. The constraints of the tables are not checked: each value is

@@ -1,18 +1,11 @@
-//! Converts rows to plain values, and checks each, as the file may come from elsewhere; many trials in several
-//! threads.
+//! Converts rows to plain values, and checks each, as the file may come from elsewhere.
 
-use std::io;
-use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::Arc;
-use std::thread::{self, Builder};
 
 use rusqlite::Connection;
 
-use super::error::{damaged, fault, no_trials, too_large};
-use super::opening::{opened_again, read_checked, snapshot};
-use super::system::FileIdentity;
-use super::table_reader::ROWS_MAX;
+use super::error::{damaged, no_trials, too_large};
+use super::opening::read_checked;
 use super::table_reader::Tables;
 use super::{over_time, question, witness};
 use iolab_record::tables::{
@@ -46,9 +39,7 @@ pub enum Content {
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such file, not a run file, written by a newer iolab, damaged or truncated.
 pub fn read_content(path: &Path) -> Result<Content> {
-    read_checked(path, |connection, file| {
-        content_of_snapshot(connection, path, file)
-    })
+    read_checked(path, |connection| content(connection, path))
 }
 
 /// Reads a run file that holds trials, as [`read_content`] does.
@@ -65,20 +56,7 @@ pub fn read(path: &Path) -> Result<RunRecord> {
 
 /// Reads all tables except the latencies.
 pub(super) fn content(connection: &Connection, path: &Path) -> Result<Content> {
-    let _snapshot = snapshot(connection, path)?;
-    content_of_snapshot(connection, path, None)
-}
-
-/// As [`content`], with a snapshot held; `file` is the file that further threads may open.
-fn content_of_snapshot(
-    connection: &Connection,
-    path: &Path,
-    file: Option<FileIdentity>,
-) -> Result<Content> {
-    let tables = Tables {
-        file,
-        ..Tables::new(connection, path)
-    };
+    let tables = Tables::new(connection, path);
     if let Some(witnessed) = witness::read(&tables)? {
         return Ok(Content::Witness(Box::new(witnessed)));
     }
@@ -99,10 +77,7 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
     let mut cells = cells(tables, &experiment)?;
     groups(tables, &mut cells)?;
     let in_plan = |cell: i64| usize::try_from(cell).is_ok_and(|cell| cell < cells.len());
-    let mut samples = match shared_trials(tables)? {
-        Some(samples) => samples,
-        None => tables.all(&SAMPLE, "id")?,
-    };
+    let mut samples = tables.all(&SAMPLE, "id")?;
     for Sample {
         id, cell, verified, ..
     } in &samples
@@ -259,62 +234,4 @@ fn levels(text: &str, factors: &[String]) -> Option<Vec<String>> {
         .iter()
         .map(|factor| object.get(factor)?.as_str().map(str::to_owned))
         .collect()
-}
-
-/// Fewer trials are read by one thread, before others would have opened the file.
-const SHARED_MIN: i64 = 4000;
-
-/// Most threads: collecting takes a tenth of the time of reading.
-const THREADS_MAX: usize = 8;
-
-/// All trials, in the order of their numbers, read in several threads if they are many, close to each other, in an unchanging
-/// file; else `None`. With the lock of a reader, which is held here, nothing is written to the file.
-fn shared_trials(tables: &Tables<'_>) -> Result<Option<Vec<Sample>>> {
-    let ends = "SELECT (SELECT id FROM sample ORDER BY id LIMIT 1),
-                (SELECT id FROM sample ORDER BY id DESC LIMIT 1)";
-    let ends = tables.connection.query_row(ends, [], |row| {
-        let (least, greatest): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
-        Ok(least.zip(greatest))
-    });
-    let ends = ends.map_err(|error| fault(tables.path, &error))?;
-    let (Some(file), Some((least, greatest))) = (tables.file, ends) else {
-        return Ok(None);
-    };
-    let most = ROWS_MAX as i64;
-    let span = greatest
-        .checked_sub(least)
-        .filter(|span| (SHARED_MIN..most).contains(span));
-    let threads = thread::available_parallelism().map_or(1, |n| n.get().min(THREADS_MAX));
-    let Some(span) = span.filter(|_| threads > 1 && greatest.checked_add(most).is_some()) else {
-        return Ok(None);
-    };
-    let connections = (0..threads).map(|_| opened_again(file, tables.path));
-    let Some(connections) = connections.collect::<Option<Vec<Connection>>>() else {
-        return Ok(None);
-    };
-    let each = span / threads as i64 + 1;
-    thread::scope(|scope| {
-        let parts = (0..).zip(connections).map(|(number, connection)| {
-            let (path, text) = (tables.path, Arc::clone(&tables.text));
-            let first = least + number * each;
-            let read = move || {
-                let own = Tables {
-                    text,
-                    ..Tables::new(&connection, path)
-                };
-                let select = ("", "WHERE id >= ? AND id < ? ORDER BY id");
-                own.rows(&SAMPLE, select, [first, first + each], each as usize)
-            };
-            Builder::new().spawn_scoped(scope, read)
-        });
-        let Ok(parts) = parts.collect::<io::Result<Vec<_>>>() else {
-            return Ok(None);
-        };
-        let mut samples = Vec::new();
-        for part in parts {
-            let part = part.join().unwrap_or_else(|panic| resume_unwind(panic));
-            samples.append(&mut part?);
-        }
-        Ok(Some(samples))
-    })
 }

@@ -18,18 +18,6 @@ fn name_count(metadata: &Metadata) -> u64 {
     }
 }
 
-/// Identity of an opened file, whatever has its name by now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileIdentity((u64, u64));
-
-impl FileIdentity {
-    /// The identity of a file that is about to be opened; `None` if the system does not report it.
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        let metadata = std::fs::metadata(path).ok()?;
-        identity(&metadata).map(Self)
-    }
-}
-
 /// Device and number of a file, whatever its name; `None` if the system does not report it.
 pub(super) fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
     #[cfg(unix)]

@@ -1,17 +1,15 @@
 //! Writes plain values to the rows of tables, and reads them. The file may come from elsewhere: rows and text are limited.
 
+use std::cell::Cell;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_workload::Result;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{Connection, Params, Row};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use super::error::{damaged, fault, too_large};
 use super::rows::{put, value, wrong};
-use super::system::FileIdentity;
 
 /// Most rows of a table to read; a million samples take more than 1 GB of memory.
 pub(crate) const ROWS_MAX: usize = 1_000_000;
@@ -22,24 +20,24 @@ const CELLS_MAX: usize = 2 * iolab_plan::experiment::CELLS_MAX;
 /// Most bytes of text to read. Rows can have more text than the file, through defaults of columns.
 const TEXT_MAX: u64 = 256 << 20;
 
+/// Most rows that fill columns which all rows before them leave empty; in a file with more, every column is fetched.
+const FILLS_MAX: usize = 32;
+
 /// The tables of an open file, and how much text was read of them.
 pub(super) struct Tables<'a> {
     pub(super) connection: &'a Connection,
     pub(super) path: &'a Path,
-    /// The file that further threads may open to read it too; `None` if only this thread reads.
-    pub(super) file: Option<FileIdentity>,
-    /// Bytes of text read so far, by all threads.
-    pub(super) text: Arc<AtomicU64>,
+    /// Bytes of text read so far.
+    text: Cell<u64>,
 }
 
 impl<'a> Tables<'a> {
-    /// The tables of a file that this thread reads.
+    /// The tables of a file.
     pub(super) fn new(connection: &'a Connection, path: &'a Path) -> Self {
         Self {
             connection,
             path,
-            file: None,
-            text: Arc::default(),
+            text: Cell::default(),
         }
     }
 
@@ -85,15 +83,7 @@ impl<'a> Tables<'a> {
         mut take: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
         let fault = |error| fault(self.path, &error);
-        let columns: Vec<&Column<T>> = table.stored().collect();
-        let names = columns.iter().map(|column| match column.name == large {
-            true => "x''",
-            false => column.name,
-        });
-        let names = names.collect::<Vec<_>>().join(", ");
-        let sql = format!("SELECT {names} FROM {} {rest}", table.name);
-        let prepared = self.connection.prepare_cached(&sql);
-        let mut statement = prepared.map_err(|error| match &error {
+        let wrong = |error: rusqlite::Error| match &error {
             rusqlite::Error::SqlInputError { msg, .. } if msg.contains("no such column") => {
                 let column = msg.rsplit(' ').next().unwrap_or_default();
                 let table = table.name;
@@ -101,7 +91,17 @@ impl<'a> Tables<'a> {
                 damaged(self.path, what)
             }
             _ => fault(error),
-        })?;
+        };
+        let empty = self.empty(table).map_err(wrong)?;
+        let is_empty = |column: &&Column<T>| empty.contains(&column.name);
+        let (empty, columns): (Vec<_>, Vec<_>) = table.stored().partition(is_empty);
+        let names = columns.iter().map(|column| match column.name == large {
+            true => "x''",
+            false => column.name,
+        });
+        let names = names.collect::<Vec<_>>().join(", ");
+        let sql = format!("SELECT {names} FROM {} {rest}", table.name);
+        let mut statement = self.connection.prepare_cached(&sql).map_err(wrong)?;
         let mut rows = statement.query(parameters).map_err(fault)?;
         let mut count = 0;
         while let Some(row) = rows.next().map_err(fault)? {
@@ -109,10 +109,51 @@ impl<'a> Tables<'a> {
                 let what = format!("table {} has more than {most} rows", table.name);
                 return Err(too_large(self.path, what));
             }
-            take(self.row(table, &columns, row)?)?;
+            take(self.row(table, (&columns, &empty), row)?)?;
             count += 1;
         }
         Ok(())
+    }
+
+    /// Names of the columns that are NULL in every row. Most columns of samples are, and fetching them takes longer than all
+    /// others.
+    fn empty<T>(&self, table: &Table<T>) -> rusqlite::Result<Vec<&'static str>> {
+        let Some(key) = table.columns.iter().find(|column| column.key) else {
+            return Ok(Vec::new());
+        };
+        let may_be = |column: &&Column<T>| {
+            let is_setting = matches!(column.access, Access::Setting(..));
+            column.null != Null::Never && !is_setting && !column.key
+        };
+        let mut names: Vec<&'static str> = table.stored().filter(may_be).map(|c| c.name).collect();
+        if names.is_empty() {
+            return Ok(names);
+        }
+        let mut first = i64::MIN;
+        for _ in 0..FILLS_MAX {
+            let sql = format!(
+                "SELECT {key}, {} FROM {} WHERE {key} >= ? AND ({} IS NOT NULL) ORDER BY {key} LIMIT 1",
+                names.join(", "),
+                table.name,
+                names.join(" IS NOT NULL OR "),
+                key = key.name,
+            );
+            let filled = self.connection.query_row(&sql, [first], |row| {
+                first = row.get(0)?;
+                let values = (1..=names.len()).map(|place| row.get_ref(place));
+                let filled = values.map(|value| Ok(value? != ValueRef::Null));
+                filled.collect::<rusqlite::Result<Vec<bool>>>()
+            });
+            let Some(filled) = filled.optional()? else {
+                return Ok(names);
+            };
+            let mut filled = filled.into_iter();
+            names.retain(|_| filled.next() == Some(false));
+            if names.is_empty() {
+                break;
+            }
+        }
+        Ok(Vec::new())
     }
 
     /// The rows of a table that the rest of a statement selects.
@@ -157,11 +198,12 @@ impl<'a> Tables<'a> {
     fn row<T: Default>(
         &self,
         table: &Table<T>,
-        columns: &[&Column<T>],
+        (columns, empty): (&[&Column<T>], &[&Column<T>]),
         row: &Row<'_>,
     ) -> Result<T> {
         let mut into = T::default();
-        let mut missing = Vec::new();
+        let mut missing = empty.to_vec();
+        missing.retain(|column| column.null != Null::Free);
         for (index, column) in columns.iter().enumerate() {
             let value = row
                 .get_ref(index)
@@ -189,7 +231,8 @@ impl<'a> Tables<'a> {
 
     /// Counts text before it is stored.
     fn weigh(&self, bytes: u64) -> Result<()> {
-        match self.text.fetch_add(bytes, Ordering::Relaxed) + bytes > TEXT_MAX {
+        self.text.set(self.text.get().saturating_add(bytes));
+        match self.text.get() > TEXT_MAX {
             false => Ok(()),
             true => {
                 let what = format!("it holds more than {} MiB of text", TEXT_MAX >> 20);

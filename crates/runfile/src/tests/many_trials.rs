@@ -1,8 +1,6 @@
-//! A file so large that several threads read it, and one checks it meanwhile.
+//! A file with thousands of trials.
 
 use super::*;
-use crate::opening::{CHECKED_BESIDE, opened_again};
-use crate::system::FileIdentity;
 
 /// A finished file with 4,500 samples of each cell.
 fn large(bench: &Fixture, name: &str) -> PathBuf {
@@ -26,42 +24,41 @@ fn large(bench: &Fixture, name: &str) -> PathBuf {
         columns.join(", ")
     );
     connection.execute(&copies, []).unwrap();
-    assert!(std::fs::metadata(&path).unwrap().len() > CHECKED_BESIDE);
     path
 }
 
 #[test]
-fn several_threads_read_the_same_as_one() {
+fn columns_that_one_late_trial_fills_are_read() {
     let bench = Fixture::new();
     let path = large(&bench, "a");
-    let shared = read(&path).unwrap();
-    let places = shared
-        .samples
-        .iter()
-        .map(|sample| (sample.id, sample.block));
-    assert!(places.eq((0..9000).map(|n| (n + 1, n as u32 / 2))));
-    // The log of a run that goes on keeps it to one thread.
-    let log = Connection::open(&path).unwrap();
-    log.execute_batch("PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; UPDATE run SET seed = seed;")
-        .unwrap();
-    assert_eq!(read(&path).unwrap(), shared);
+    alter(
+        &path,
+        "UPDATE sample SET failure = NULL, trim_requests = NULL",
+    );
+    let without = read(&path).unwrap();
+    assert!(without.samples.iter().all(|one| one.failure.is_none()));
+    alter(&path, "UPDATE sample SET failure = 'late' WHERE id >= 8999");
+    alter(&path, "UPDATE sample SET trim_requests = 7 WHERE id = 9000");
+    let mut expected = without;
+    for sample in &mut expected.samples[8998..] {
+        sample.failure = Some("late".to_owned());
+    }
+    expected.samples[8999].operations.trim.requests = 7;
+    assert_eq!(read(&path).unwrap(), expected);
 }
 
-/// Replacing a file while it is read does not mix two runs.
 #[test]
-fn no_thread_opens_a_replaced_file() {
+fn a_part_of_a_group_missing_everywhere_is_refused() {
     let bench = Fixture::new();
-    let path = bench.finished("a");
-    let Some(file) = FileIdentity::of(&path) else {
-        return;
-    };
-    assert!(opened_again(file, &path).is_some());
-    std::fs::rename(bench.finished("b"), &path).unwrap();
-    assert!(opened_again(file, &path).is_none());
+    let path = large(&bench, "a");
+    alter(&path, "UPDATE sample SET device_read_ios = NULL");
+    let error = read(&path).unwrap_err();
+    let folder = bench.folder.path().display().to_string();
+    insta::assert_snapshot!(error.message().replace(&folder, "DIR"), @"DIR/a holds a value that iolab cannot read: device_read_ios in table sample is NULL");
 }
 
 #[test]
-fn any_thread_names_the_first_bad_value() {
+fn the_first_trial_of_no_cell_is_named() {
     let bench = Fixture::new();
     let path = large(&bench, "a");
     alter(&path, "UPDATE sample SET cell_id = id WHERE id >= 4700");
@@ -71,7 +68,7 @@ fn any_thread_names_the_first_bad_value() {
 }
 
 #[test]
-fn damage_found_while_reading_is_reported() {
+fn damage_in_the_middle_is_reported() {
     let bench = Fixture::new();
     let whole = std::fs::read(large(&bench, "whole")).unwrap();
     let page = usize::from(u16::from_be_bytes([whole[16], whole[17]]));
