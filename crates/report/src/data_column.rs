@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 
 use crate::notation::clean;
-use crate::rows::{Field, Format, RowWriter, columns_of, in_columns, text};
+use crate::rows::{Format, RowWriter, text};
 use iolab_analysis::analysed_run::RunAnswer;
 use iolab_analysis::analysis::Latency;
 use iolab_analysis::fitness::Answer;
@@ -167,10 +167,17 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         self
     }
 
-    /// Field of the column in a row; `None` if the row lacks the column.
-    pub(crate) fn field(&self, row: &R) -> Option<Field> {
-        let is_of = self.is_of.is_none_or(|is_of| is_of(row));
-        is_of.then(|| (self.name.clone(), (self.value)(row)))
+    /// The column's name, and its value in a row.
+    pub(crate) fn field(&self, row: &R) -> (String, Value) {
+        (self.name.clone(), (self.value)(row))
+    }
+
+    /// Whether some rows have the column.
+    fn is_of_any<'r>(&self, mut rows: impl Iterator<Item = &'r R>) -> bool
+    where
+        R: 'r,
+    {
+        self.is_of.is_none_or(|is_of| rows.any(is_of))
     }
 
     /// The JSON Schema of the column's values, with their meaning.
@@ -188,55 +195,54 @@ impl<'c, R: 'c> DataColumn<'c, R> {
     }
 }
 
-/// The rows of one run.
-pub(crate) struct RunRows<R> {
-    /// Places of the rows: their run, and their cell with its settings.
-    places: Vec<Vec<Field>>,
-    /// The rows, each with the index of its place.
-    rows: Vec<(usize, R)>,
-}
-
-impl<R> RunRows<R> {
-    /// Rows of a run, each with the id of its cell and the number of its group from 1, or 0 for the whole cell. The place of a row has
-    /// the levels of the cell that `cell_of` returns.
-    pub(crate) fn of<'c>(
-        run: &Exported<'_>,
-        cell_of: impl Fn(i64) -> Option<&'c Cell>,
-        rows: impl Iterator<Item = (i64, u32, R)>,
-    ) -> Self {
-        let (name, record, answer) = run;
-        let (mut places, mut known) = (Vec::new(), HashMap::new());
-        let rows = rows.map(|(cell, group, row)| {
-            let place = known.entry((cell, group)).or_insert_with(|| {
-                places.push(Place::new((name, record, *answer), cell_of(cell), group).fields());
-                places.len() - 1
-            });
-            (*place, row)
-        });
-        let rows = rows.collect();
-        Self { places, rows }
-    }
-}
+/// A row of a run, with its cell, and the number of its group from 1, or 0 for the whole cell.
+pub(crate) type PlacedRow<'a, R> = (Option<&'a Cell>, u32, R);
 
 /// Rows of several runs with the same columns: the columns of the place of a row, then its own. A value that
 /// only some rows have is missing in the others.
 pub(crate) struct DataRows<'c, R> {
-    runs: Vec<RunRows<R>>,
+    /// Values of the places of the rows: their run, and their cell with its settings.
+    places: Vec<Vec<Value>>,
+    /// The rows, each with the index of its place.
+    rows: Vec<(usize, R)>,
     own: Vec<DataColumn<'c, R>>,
     /// Names of all columns.
     names: Vec<String>,
 }
 
 impl<'c, R: 'c> DataRows<'c, R> {
-    pub(crate) fn new(mut own: Vec<DataColumn<'c, R>>, runs: Vec<RunRows<R>>) -> Self {
-        let rows = || runs.iter().flat_map(|run| &run.rows);
-        own.retain(|column| {
-            let is_of = column.is_of;
-            is_of.is_none_or(|is_of| rows().any(|(_, row)| is_of(row)))
-        });
-        let mut names = columns_of(runs.iter().flat_map(|run| &run.places));
-        names.extend(own.iter().map(|column| column.name.clone()));
-        Self { runs, own, names }
+    pub(crate) fn new<'a, I: IntoIterator<Item = PlacedRow<'a, R>>>(
+        mut own: Vec<DataColumn<'c, R>>,
+        runs: impl Iterator<Item = (RunOfRows<'a>, I)>,
+    ) -> Self {
+        let (mut places, mut rows) = (Vec::new(), Vec::new());
+        for (run, of_run) in runs {
+            let mut known = HashMap::new();
+            for (cell, group, row) in of_run {
+                let place = known.entry((cell.map(|cell| cell.id), group));
+                let place = place.or_insert_with(|| {
+                    places.push(Place::new(run, cell, group));
+                    places.len() - 1
+                });
+                rows.push((*place, row));
+            }
+        }
+        let factors = places
+            .iter()
+            .flat_map(|place| &place.record.experiment.factors);
+        let mut of_place = columns(&distinct(factors));
+        of_place.retain(|column| column.is_of_any(places.iter()));
+        own.retain(|column| column.is_of_any(rows.iter().map(|(_, row)| row)));
+        let names = of_place.iter().map(|column| &column.name);
+        let names = names.chain(own.iter().map(|column| &column.name)).cloned();
+        let values = |place| of_place.iter().map(move |column| (column.value)(place));
+        let values = places.iter().map(|place| values(place).collect());
+        Self {
+            names: names.collect(),
+            places: values.collect(),
+            rows,
+            own,
+        }
     }
 
     /// Names of the columns.
@@ -244,28 +250,16 @@ impl<'c, R: 'c> DataRows<'c, R> {
         &self.names
     }
 
-    /// Passes the values of each row to `take`, in the order of the names.
-    ///
-    /// # Errors
-    ///
-    /// The first error of `take`.
-    pub(crate) fn each<E>(
-        &self,
-        mut take: impl FnMut(&[Option<&Value>]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let of_place = &self.names[..self.names.len() - self.own.len()];
-        for run in &self.runs {
-            let places = run.places.iter();
-            let places = places.map(|place| in_columns(of_place, place).collect());
-            let places: Vec<Vec<Option<&Value>>> = places.collect();
-            for (place, row) in &run.rows {
-                let own: Vec<Value> = self.own.iter().map(|column| (column.value)(row)).collect();
-                let mut values = places[*place].clone();
-                values.extend(own.iter().map(Some));
-                take(&values)?;
-            }
-        }
-        Ok(())
+    /// The values of each row, in the order of the names.
+    pub(crate) fn values(&self) -> impl Iterator<Item = Vec<Cow<'_, Value>>> {
+        self.rows.iter().map(|(place, row)| {
+            let own = self
+                .own
+                .iter()
+                .map(|column| Cow::Owned((column.value)(row)));
+            let of_place = self.places[*place].iter().map(Cow::Borrowed);
+            of_place.chain(own).collect()
+        })
     }
 
     /// Writes all rows.
@@ -274,8 +268,10 @@ impl<'c, R: 'c> DataRows<'c, R> {
     ///
     /// When the output cannot be written.
     pub(crate) fn write(&self, format: Format, to: &mut dyn Write) -> io::Result<()> {
-        let mut writer = RowWriter::new(to, format, self.names.clone())?;
-        self.each(|values| writer.values(values))?;
+        let mut writer = RowWriter::new(to, format, &self.names)?;
+        for values in self.values() {
+            writer.row(values)?;
+        }
         writer.finish()
     }
 }
@@ -347,40 +343,33 @@ pub(crate) const IOLAB_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// A run with its answer.
 pub type Exported<'a> = (RunName, &'a RunRecord, Option<&'a RunAnswer>);
 
+/// A run with its answer, under its name.
+pub(crate) type RunOfRows<'a> = (&'a RunName, &'a RunRecord, Option<&'a RunAnswer>);
+
+/// A column about the run of a row: its name, its meaning, and the value.
+type RunColumn = (&'static str, &'static str, fn(&RunName) -> Option<&str>);
+
 /// The columns that identify the run of a row.
-fn run_columns<'c, R: 'c>(of: fn(&R) -> &RunName) -> [DataColumn<'c, R>; 4] {
-    type Part = (&'static str, &'static str, fn(&RunName) -> Option<&str>);
-    const PARTS: [Part; 4] = table! {
-        ("run", "the run: 16 hexadecimal digits, the same in every copy of its file", |run| Some(&run.id));
-        ("file", "its file, as it was named", |run| Some(&run.file));
-        ("host", "the host that planned it, where that is known", |run| run.host.as_deref());
-        ("run_started_utc", "when it began: RFC 3339, UTC", |run| Some(&run.started_utc));
-    };
-    PARTS.map(|(name, doc, value)| {
-        let column = DataColumn::text(name, doc, move |row: &R| value(of(row)).map(str::to_owned));
-        if name == "host" {
-            column
-        } else {
-            column.known()
-        }
-    })
+const RUN: [RunColumn; 4] = table! {
+    ("run", "the run: 16 hexadecimal digits, the same in every copy of its file", |run| Some(&run.id));
+    ("file", "its file, as it was named", |run| Some(&run.file));
+    ("host", "the host that planned it, where that is known", |run| run.host.as_deref());
+    ("run_started_utc", "when it began: RFC 3339, UTC", |run| Some(&run.started_utc));
+};
+
+/// Names of the columns that identify the run of a row.
+pub fn run_columns() -> impl Iterator<Item = String> {
+    RUN.iter().map(|(name, ..)| (*name).to_owned())
 }
 
-/// Fields that identify the run of a row: `run`, `file`, `host` and `run_started_utc`.
-pub fn run_fields(run: &RunName) -> Vec<Field> {
-    let columns = run_columns(|run: &RunName| run);
-    columns
-        .iter()
-        .filter_map(|column| column.field(run))
-        .collect()
+/// Values of these columns.
+pub fn run_values(run: &RunName) -> impl Iterator<Item = Value> {
+    RUN.iter().map(|(.., value)| value(run).map(text).into())
 }
 
-fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
-    factors
-        .iter()
-        .zip(&cell.levels)
-        .map(|(factor, level)| text(&format!("level_{}", escape_control(factor)), level))
-        .collect()
+/// The name of a factor's column.
+pub fn level_column(factor: &str) -> String {
+    format!("level_{}", escape_control(factor))
 }
 
 /// Source of the columns of a place.
@@ -400,11 +389,7 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// The place of a group of a cell, by the number of the group from 1, or of the whole cell.
-    fn new(
-        (name, record, answer): (&'a RunName, &'a RunRecord, Option<&'a RunAnswer>),
-        cell: Option<&'a Cell>,
-        group: u32,
-    ) -> Self {
+    fn new((name, record, answer): RunOfRows<'a>, cell: Option<&'a Cell>, group: u32) -> Self {
         let groups = cell.map_or(&[][..], |cell| &cell.spec.groups);
         let group = groups.get((group as usize).wrapping_sub(1));
         let numbers = match (group, cell) {
@@ -428,26 +413,17 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Values of the place, with the levels of the factors between its other columns.
-    fn fields(&self) -> Vec<Field> {
-        let (before, behind) = columns();
-        let mut fields: Vec<Field> = before.iter().filter_map(|c| c.field(self)).collect();
+    /// The level of a factor; `None` if the cell has none.
+    fn level(&self, factor: &str) -> Option<&str> {
         let factors = &self.record.experiment.factors;
-        fields.extend(
-            self.cell
-                .iter()
-                .flat_map(|cell| level_fields(factors, cell)),
-        );
-        fields.extend(behind.iter().filter_map(|c| c.field(self)));
-        fields
+        let place = factors.iter().position(|own| own == factor)?;
+        Some(self.cell.as_ref()?.levels.get(place)?)
     }
 }
 
 /// The schema of rows that consist of a place and columns of their own.
 pub(super) fn schema<R>(own: &[DataColumn<'_, R>]) -> Value {
-    let (before, behind) = columns();
-    let of_place: Columns<'_> = before.into_iter().chain(behind).collect();
-    let mut schema = row_schema(&of_place, &[("level_", LEVEL)]);
+    let mut schema = row_schema(&columns(&[]), &[("level_", LEVEL)]);
     let own = row_schema(own, &[]);
     for (key, own) in own.as_object().into_iter().flatten() {
         match (&mut schema[key], own) {
@@ -459,13 +435,18 @@ pub(super) fn schema<R>(own: &[DataColumn<'_, R>]) -> Value {
     schema
 }
 
-type Columns<'a> = Vec<DataColumn<'a, Place<'a>>>;
-
-/// The columns before the levels of the factors, and those after them.
-fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
-    type Column<'a> = DataColumn<'a, Place<'a>>;
-    let mut before = Vec::from(run_columns(|place: &Place<'_>| place.name));
-    before.extend(table! {
+/// The columns of places, with the levels of these factors.
+fn columns<'c, 'p: 'c>(factors: &[&'c String]) -> Vec<DataColumn<'c, Place<'p>>> {
+    type Column<'c, 'p> = DataColumn<'c, Place<'p>>;
+    let run = RUN.map(|(name, doc, value)| {
+        let column = Column::text(name, doc, move |place| value(place.name).map(str::to_owned));
+        match name {
+            "host" => column,
+            _ => column.known(),
+        }
+    });
+    let mut columns = Vec::from(run);
+    columns.extend(table! {
         Column::text("answer", "what the run answers to its question; of a search `yes` where it found the limit",
             |place| place.answer.map(|answer| answer.answer().name())).one_of(Answer::NAMES).only_of(|place| place.answer.is_some());
         Column::text("experiment", "name of the experiment", |place| Some(place.record.experiment.name.clone())).known();
@@ -473,16 +454,20 @@ fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
         Column::text("target_kind", "what kinds these are of, each once", |place| Some(place.kinds.clone())).known();
         Column::whole("cell", "id of the cell in its run file, the same in `table`, `export` and `claims`", |place| place.cell.as_ref().map(|cell| cell.id)).known();
     });
-    let mut behind = Vec::from(table! {
+    columns.extend(factors.iter().map(|factor| {
+        let level = |place: &Place<'p>| place.level(factor).map(str::to_owned);
+        Column::text(&level_column(factor), LEVEL, level)
+    }));
+    columns.extend(table! {
         Column::text("group", "group of workers that the row is of; `all` for the whole trial", |place| place.group.map(str::to_owned))
             .only_of(|place| place.group.is_some());
     });
-    behind.extend(exported_settings().into_iter().map(|setting| {
+    columns.extend(exported_settings().into_iter().map(|setting| {
         Column::setting(setting, move |place| {
             Some(place.cell.as_ref()?.value_in_force(setting).into())
         })
     }));
-    (before, behind)
+    columns
 }
 
 /// Names and kinds of the targets with these numbers, each kind once.

@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -65,11 +64,8 @@ struct CellRows<'a>(DataRows<'a, ExportedCell<'a>>);
 
 impl Serialize for CellRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(None)?;
-        let names = self.0.names();
-        self.0
-            .each(|values| rows.serialize_element(&CellFields(names, values)))?;
-        rows.end()
+        let rows = self.0.values();
+        serializer.collect_seq(rows.map(|values| CellFields(self.0.names(), values)))
     }
 }
 
@@ -102,16 +98,12 @@ impl JsonSchema for SamplesDocument {
 }
 
 /// A row in some columns.
-struct CellFields<'a>(&'a [String], &'a [Option<&'a Value>]);
+struct CellFields<'a>(&'a [String], Vec<Cow<'a, Value>>);
 
 impl Serialize for CellFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(names, values) = self;
-        let mut object = serializer.serialize_map(Some(names.len()))?;
-        for (name, value) in names.iter().zip(*values) {
-            object.serialize_entry(name, value)?;
-        }
-        object.end()
+        serializer.collect_map(names.iter().zip(values))
     }
 }
 

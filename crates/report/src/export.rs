@@ -6,10 +6,12 @@ pub(crate) mod samples;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-use crate::data_column::{column_value, run_fields};
+use crate::data_column::{column_value, run_columns, run_values};
 use crate::fio;
 use crate::prometheus::{self, GaugeRun};
-use crate::rows::{Field, Format, RowWriter, columns_of, field, text};
+use crate::rows::{Format, RowWriter, text};
+use serde_json::Value;
+
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::RunName;
 use iolab_analysis::trial_values::RunWithLatencies;
@@ -84,29 +86,23 @@ pub fn buckets<E: From<io::Error>>(
     format: Format,
     to: &mut dyn Write,
 ) -> Result<(), E> {
-    let columns = [
-        "run", "file", "host", "run_started_utc", "experiment", "sample", "direction", "low_ns",
-        "high_ns", "count",
+    let own = [
+        "experiment", "sample", "direction", "low_ns", "high_ns", "count",
     ];
-    let columns = columns.map(str::to_owned);
-    let mut writer = RowWriter::new(to, format, columns.to_vec())?;
+    let columns: Vec<String> = run_columns().chain(own.map(str::to_owned)).collect();
+    let mut writer = RowWriter::new(to, format, &columns)?;
     for row in rows {
         let row = row?;
-        let mut fields = run_fields(&row.run);
-        fields.extend([
-            text("experiment", &row.experiment),
-            field("sample", row.sample),
-            text("direction", &row.direction),
-        ]);
-        let of_all = fields.len();
+        let sample = [
+            text(&row.experiment),
+            row.sample.into(),
+            text(&row.direction),
+        ];
+        let of_all: Vec<Value> = run_values(&row.run).chain(sample).collect();
         for (value, count) in counts(&row.histogram) {
-            fields.truncate(of_all);
-            fields.extend([
-                field("low_ns", row.histogram.lowest_equivalent(value)),
-                field("high_ns", value),
-                field("count", count),
-            ]);
-            writer.row(&fields)?;
+            let low = row.histogram.lowest_equivalent(value);
+            let bucket = [low, value, count].map(Value::from);
+            writer.row(of_all.iter().chain(&bucket))?;
         }
     }
     Ok(writer.finish()?)
@@ -134,35 +130,28 @@ pub fn series<E: From<io::Error>>(
     format: Format,
     to: &mut dyn Write,
 ) -> Result<(), E> {
-    let columns = columns_of([interval_row(
-        (&RunName::default(), "", 0),
-        &CourseInterval::default(),
-    )]);
-    let mut writer = RowWriter::new(to, format, columns)?;
+    let shown = || SERIES.columns.iter().filter(|column| column.exported);
+    let own = ["experiment", "sample"].map(str::to_owned);
+    let columns = run_columns().chain(own);
+    let columns = columns.chain(shown().map(|column| column.name.to_owned()));
+    let columns: Vec<String> = columns.chain(samples::latency_columns()).collect();
+    let mut writer = RowWriter::new(to, format, &columns)?;
     for row in rows {
         let row = row?;
-        let place = (&*row.run, row.experiment.as_str(), row.series.sample);
-        for interval in samples::joined(&row.series.series, &row.latency) {
-            writer.row(&interval_row(place, &interval))?;
+        let sample = row.series.sample;
+        let own = [text(&row.experiment), sample.into()];
+        let of_all: Vec<Value> = run_values(&row.run).chain(own).collect();
+        for CourseInterval { done, latency } in samples::joined(&row.series.series, &row.latency) {
+            let interval = IntervalRow {
+                sample,
+                interval: done,
+            };
+            let values = shown().map(|column| column_value(column, &interval));
+            let values = of_all.iter().cloned().chain(values);
+            writer.row(values.chain(samples::latencies(&latency)))?;
         }
     }
     Ok(writer.finish()?)
-}
-
-fn interval_row(
-    (run, experiment, sample): (&RunName, &str, i64),
-    interval: &CourseInterval,
-) -> Vec<Field> {
-    let row = IntervalRow {
-        sample,
-        interval: interval.done,
-    };
-    let shown = SERIES.columns.iter().filter(|column| column.exported);
-    let mut fields = run_fields(run);
-    fields.extend([text("experiment", experiment), field("sample", sample)]);
-    fields.extend(shown.map(|column| field(column.name, column_value(column, &row))));
-    fields.extend(samples::fields(interval));
-    fields
 }
 
 /// The input of a format.

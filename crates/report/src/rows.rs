@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::notation::clean;
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -22,10 +22,7 @@ pub enum Format {
 }
 
 /// Writes rows as they come, buffered only by the output.
-pub struct RowWriter<'a> {
-    columns: Vec<String>,
-    rows: Rows<'a>,
-}
+pub struct RowWriter<'a>(Rows<'a>);
 
 /// A table being written.
 enum Rows<'a> {
@@ -49,9 +46,9 @@ impl<'a> RowWriter<'a> {
     ///
     /// # Errors
     /// When the output cannot be written.
-    pub fn new(to: impl Write + 'a, format: Format, columns: Vec<String>) -> io::Result<Self> {
+    pub fn new(to: impl Write + 'a, format: Format, columns: &[String]) -> io::Result<Self> {
         let to: Box<dyn Write + 'a> = Box::new(to);
-        let rows = match format {
+        Ok(Self(match format {
             Format::Csv => {
                 let mut csv = csv::Writer::from_writer(to);
                 let header = columns.iter().map(|column| cell(column).into_owned());
@@ -70,18 +67,7 @@ impl<'a> RowWriter<'a> {
                     is_empty: true,
                 })
             }
-        };
-        Ok(Self { columns, rows })
-    }
-
-    /// Writes one row. Missing fields are empty or `null`; fields without a column are ignored.
-    ///
-    /// # Errors
-    ///
-    /// When the output cannot be written.
-    pub fn row(&mut self, row: &[Field]) -> io::Result<()> {
-        let values: Vec<_> = in_columns(&self.columns, row).collect();
-        self.values(&values)
+        }))
     }
 
     /// Writes the values of one row, in the order of the columns.
@@ -89,11 +75,11 @@ impl<'a> RowWriter<'a> {
     /// # Errors
     ///
     /// When the output cannot be written.
-    pub(crate) fn values(&mut self, values: &[Option<&Value>]) -> io::Result<()> {
-        match &mut self.rows {
+    pub fn row(&mut self, values: impl IntoIterator<Item = impl Borrow<Value>>) -> io::Result<()> {
+        match &mut self.0 {
             Rows::Csv(csv, number) => {
                 for value in values {
-                    field_of_csv(csv, number, *value).map_err(io_error)?;
+                    field_of_csv(csv, number, value.borrow()).map_err(io_error)?;
                 }
                 csv.write_record(None::<&[u8]>).map_err(io_error)
             }
@@ -106,7 +92,7 @@ impl<'a> RowWriter<'a> {
     /// # Errors
     /// When the output cannot be written.
     pub fn finish(self) -> io::Result<()> {
-        match self.rows {
+        match self.0 {
             Rows::Csv(mut csv, _) => csv.flush(),
             Rows::Json(mut json) => {
                 json.to.write_all(match (json.is_array, json.is_empty) {
@@ -121,33 +107,16 @@ impl<'a> RowWriter<'a> {
     }
 }
 
-/// The value of a row in each of these columns; `None` where it is missing.
-pub(crate) fn in_columns<'r>(
-    columns: &[String],
-    row: &'r [Field],
-) -> impl Iterator<Item = Option<&'r Value>> {
-    // Fields are mostly in the order of the columns: each search begins after the last field found.
-    let mut next = 0;
-    columns.iter().map(move |column| {
-        let (before, behind) = row.split_at(next);
-        let mut places = behind.iter().chain(before);
-        let place = places.position(|(name, _)| name == column);
-        let found = (next + place?) % row.len();
-        next = found + 1;
-        Some(&row[found].1)
-    })
-}
-
 /// Writes a value as CSV; a missing one is empty.
 fn field_of_csv<W: Write>(
     csv: &mut csv::Writer<W>,
     number: &mut Vec<u8>,
-    value: Option<&Value>,
+    value: &Value,
 ) -> csv::Result<()> {
     match value {
-        None | Some(Value::Null) => csv.write_field(""),
-        Some(Value::String(text)) => csv.write_field(cell(text).as_ref()),
-        Some(other) => {
+        Value::Null => csv.write_field(""),
+        Value::String(text) => csv.write_field(cell(text).as_ref()),
+        other => {
             number.clear();
             serde_json::to_writer(&mut *number, other).map_err(io::Error::from)?;
             csv.write_field(number)
@@ -176,7 +145,7 @@ fn cell(text: &str) -> Cow<'_, str> {
 }
 
 impl JsonRows<'_> {
-    fn row(&mut self, values: &[Option<&Value>]) -> io::Result<()> {
+    fn row(&mut self, values: impl IntoIterator<Item = impl Borrow<Value>>) -> io::Result<()> {
         self.to.write_all(match (self.is_array, self.is_empty) {
             (true, true) => b"[\n",
             (true, false) => b",\n",
@@ -186,43 +155,15 @@ impl JsonRows<'_> {
         self.is_empty = false;
         for (name, value) in self.names.iter().zip(values) {
             self.to.write_all(name.as_bytes())?;
-            serde_json::to_writer(&mut self.to, value.unwrap_or(&Value::Null))?;
+            serde_json::to_writer(&mut self.to, value.borrow())?;
         }
         self.to.write_all(b"}")
     }
 }
 
-/// A value with its name, which includes the unit.
-pub type Field = (String, Value);
-
-/// A field of text, with unsafe characters made visible.
-pub fn text(name: &str, value: &str) -> Field {
-    (name.to_owned(), Value::from(clean(value)))
-}
-
-/// A field of any value that JSON supports.
-pub fn field(name: &str, value: impl Into<Value>) -> Field {
-    (name.to_owned(), value.into())
-}
-
-/// The names of the columns of rows, in the order of their first appearance.
-pub fn columns_of<R: AsRef<[Field]>>(rows: impl IntoIterator<Item = R>) -> Vec<String> {
-    let mut columns: Vec<String> = Vec::new();
-    for row in rows {
-        // New names are inserted after the one that they follow in their row.
-        let mut at = 0;
-        for (name, _) in row.as_ref() {
-            let place = match columns.get(at).is_some_and(|expected| expected == name) {
-                true => Some(at),
-                false => columns.iter().position(|found| found == name),
-            };
-            at = 1 + place.unwrap_or_else(|| {
-                columns.insert(at, name.clone());
-                at
-            });
-        }
-    }
-    columns
+/// A value of text, with unsafe characters made visible.
+pub fn text(text: &str) -> Value {
+    Value::from(clean(text))
 }
 
 /// Writes a document as one JSON object.

@@ -2,13 +2,16 @@
 
 use std::io::{self, Write};
 
+use serde_json::Value;
+
+use iolab_analysis::trial_values::distinct;
 use iolab_figure::Options;
 use iolab_report::block::{self, Block, Item, Picture, Table};
 use iolab_report::compare::{day, factor};
-use iolab_report::data_column::run_fields;
+use iolab_report::data_column::{level_column, run_columns, run_values};
 use iolab_report::fact;
 use iolab_report::layout::{self, Column, none};
-use iolab_report::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
+use iolab_report::rows::{Format, RowWriter, text as text_value};
 use iolab_report::table::bare;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::{counted, format_percent};
@@ -282,43 +285,53 @@ pub fn html(history: &History) -> String {
 /// # Errors
 /// When the output cannot be written.
 pub(crate) fn rows(history: &History, format: Format, to: &mut dyn Write) -> io::Result<()> {
-    let rows: Vec<Vec<Field>> = history.lines.iter().enumerate().flat_map(rows_of).collect();
-    let mut writer = RowWriter::new(to, format, columns_of(&rows))?;
-    for row in &rows {
-        writer.row(row)?;
+    let factors = distinct(history.lines.iter().flat_map(|line| &line.factors));
+    let before = ["line", "experiment", "target"].map(str::to_owned);
+    let behind = [
+        "metric", "unit", "n", "median", "median_low", "median_high", "level",
+    ];
+    let columns = run_columns().chain(before);
+    let columns = columns.chain(factors.iter().map(|factor| level_column(factor)));
+    let columns: Vec<String> = columns.chain(behind.map(str::to_owned)).collect();
+    let mut writer = RowWriter::new(to, format, &columns)?;
+    for (place, line) in history.lines.iter().enumerate() {
+        for row in rows_of(place, line, &factors) {
+            writer.row(row)?;
+        }
     }
     writer.finish()
 }
 
-fn rows_of((place, line): (usize, &ExperimentLine)) -> impl Iterator<Item = Vec<Field>> {
+fn rows_of(
+    place: usize,
+    line: &ExperimentLine,
+    factors: &[&String],
+) -> impl Iterator<Item = Vec<Value>> {
     line.runs.iter().enumerate().flat_map(move |(run, name)| {
         let row = move |trajectory: &Trajectory| {
             let point = trajectory.points[run].as_ref()?;
-            let mut row = run_fields(name).to_vec();
-            row.extend([
-                field("line", place),
-                text_field("experiment", &line.experiment),
-                text_field("target", &line.target),
-            ]);
-            let levels = line.factors.iter().zip(&trajectory.levels);
-            row.extend(levels.map(|(factor, level)| {
-                text_field(&format!("level_{}", escape_control(factor)), level)
-            }));
-            let level = trajectory
-                .shifts
-                .iter()
-                .filter(|shift| shift.at <= run)
-                .count();
-            row.extend([
-                text_field("metric", line.response.name()),
-                text_field("unit", line.response.unit()),
-                field("n", point.trials),
-                field("median", point.median),
-                field("median_low", point.interval.map(|(low, _)| low)),
-                field("median_high", point.interval.map(|(_, high)| high)),
-                field("level", level),
-            ]);
-            Some(row)
+            let level = |factor: &&String| {
+                let own = line.factors.iter().position(|own| own == *factor);
+                let level = own.and_then(|place| trajectory.levels.get(place));
+                level.map(|level| text_value(level)).into()
+            };
+            let shifts = trajectory.shifts.iter();
+            let before = [
+                place.into(),
+                text_value(&line.experiment),
+                text_value(&line.target),
+            ];
+            let behind = [
+                text_value(line.response.name()),
+                text_value(line.response.unit()),
+                point.trials.into(),
+                point.median.into(),
+                point.interval.map(|(low, _)| low).into(),
+                point.interval.map(|(_, high)| high).into(),
+                shifts.filter(|shift| shift.at <= run).count().into(),
+            ];
+            let row = run_values(name).chain(before);
+            Some(row.chain(factors.iter().map(level)).chain(behind).collect())
         };
         line.cells.iter().filter_map(row)
     })

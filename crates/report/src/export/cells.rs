@@ -5,7 +5,7 @@ use crate::notation::clean;
 use serde_json::{Map, Value};
 
 use crate::block::Table;
-use crate::data_column::{self, DataColumn, DataRows, RunRows, quantiles, row_schema};
+use crate::data_column::{self, DataColumn, DataRows, quantiles, row_schema};
 use crate::layout::{Column, level_columns, none};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{
@@ -36,26 +36,20 @@ type CellColumn<'a> = DataColumn<'a, ExportedCell<'a>>;
 
 /// The rows of all cells of some runs.
 pub(crate) fn rows(runs: &[NamedRun]) -> DataRows<'_, ExportedCell<'_>> {
-    DataRows::new(columns(), runs.iter().map(rows_of_run).collect())
-}
-
-fn rows_of_run((name, run): &NamedRun) -> RunRows<ExportedCell<'_>> {
-    let analysis = run.analysis();
-    let rows = analysis.cells.iter().flat_map(|whole| {
-        let groups = whole.groups.iter().map(|group| &group.cell);
-        let own = std::iter::once((0, whole)).filter(|_| whole.groups.is_empty());
-        let all = own.chain((1..).zip(groups));
-        all.map(|(group, cell)| (whole.cell.id, group, ExportedCell { analysis, cell }))
+    let runs = runs.iter().map(|(name, run)| {
+        let analysis = run.analysis();
+        let rows = analysis.cells.iter().flat_map(move |whole| {
+            let groups = whole.groups.iter().map(|group| &group.cell);
+            let own = std::iter::once((0, whole)).filter(|_| whole.groups.is_empty());
+            let all = own.chain((1..).zip(groups));
+            // The cell of the analysis has the names that the user gave targets as levels.
+            all.map(move |(group, cell)| {
+                (Some(&whole.cell), group, ExportedCell { analysis, cell })
+            })
+        });
+        ((name, run.record(), run.answer()), rows)
     });
-    // The analysis has the names that the user gave targets as levels.
-    let cell_of = |id| {
-        analysis
-            .cells
-            .iter()
-            .map(|one| &one.cell)
-            .find(|one| one.id == id)
-    };
-    RunRows::of(&(name.clone(), run.record(), run.answer()), cell_of, rows)
+    DataRows::new(columns(), runs)
 }
 
 /// JSON schema of a row.
@@ -332,7 +326,7 @@ pub(crate) fn table_of_clients(analysis: &Analysis) -> Option<Table> {
 fn client_objects(cell: &CellAnalysis) -> Value {
     let columns = client_columns();
     let object = |client: &ClientAnalysis| {
-        let fields = columns.iter().filter_map(|column| column.field(client));
+        let fields = columns.iter().map(|column| column.field(client));
         Value::Object(fields.collect::<Map<_, _>>())
     };
     clients_of(cell).iter().map(object).collect()

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Exported, Field, field};
-use crate::data_column::{self, DataColumn, DataRows, RunRows, column_value};
+use super::Exported;
+use crate::data_column::{self, DataColumn, DataRows, PlacedRow, column_value};
 use iolab_record::column::Column;
 use iolab_record::tables::{self, CLIENT_SAMPLE, PART, Rank, SAMPLE};
 use iolab_record::{
-    Interval, Operation, Part, PerOperation, RunRecord, Sample, SampleLatencyOverTime, Series,
+    Cell, Interval, Operation, Part, PerOperation, RunRecord, Sample, SampleLatencyOverTime, Series,
 };
 use iolab_workload::histogram::over_time::{IntervalLatency, LatencyOverTime};
 use iolab_workload::series::merge_intervals;
@@ -50,12 +50,15 @@ fn columns<'a>(with_stages: bool) -> Vec<DataColumn<'a, SampleRow<'a>>> {
 pub(super) fn rows<'a>(runs: &'a [Exported<'a>]) -> DataRows<'a, SampleRow<'a>> {
     let mut samples = runs.iter().flat_map(|(_, record, _)| &record.samples);
     let columns = columns(samples.any(|sample| sample.traced.is_some()));
-    DataRows::new(columns, runs.iter().map(rows_of_run).collect())
+    let runs = runs.iter();
+    DataRows::new(
+        columns,
+        runs.map(|(name, record, answer)| ((name, *record, *answer), rows_of_run(record))),
+    )
 }
 
-fn rows_of_run<'a>(run: &'a Exported<'a>) -> RunRows<SampleRow<'a>> {
-    let record = run.1;
-    let rows = record.samples.iter().flat_map(|sample| {
+fn rows_of_run(record: &RunRecord) -> impl Iterator<Item = PlacedRow<'_, SampleRow<'_>>> {
+    record.samples.iter().flat_map(move |sample| {
         let groups = record.groups_of(sample.id);
         let all = std::iter::once(sample).chain(groups);
         all.map(move |sample| {
@@ -64,10 +67,13 @@ fn rows_of_run<'a>(run: &'a Exported<'a>) -> RunRows<SampleRow<'a>> {
                 sample,
                 shares_origin: !is_alone && !sample.verdict.served_by.holds_for_parts(),
             };
-            (sample.cell, sample.group, row)
+            (cell_of(record, sample), sample.group, row)
         })
-    });
-    RunRows::of(run, |id| record.cells.iter().find(|one| one.id == id), rows)
+    })
+}
+
+fn cell_of<'a>(record: &'a RunRecord, sample: &Sample) -> Option<&'a Cell> {
+    record.cells.get(usize::try_from(sample.cell).ok()?)
 }
 
 /// JSON schema of a row.
@@ -86,13 +92,16 @@ pub(super) struct RankRow<'a> {
 
 /// The rows of ranks of some runs.
 pub(super) fn ranks<'a>(runs: &'a [Exported<'a>]) -> DataRows<'a, RankRow<'a>> {
-    DataRows::new(rank_columns(), runs.iter().map(ranks_of_run).collect())
+    let runs = runs.iter();
+    DataRows::new(
+        rank_columns(),
+        runs.map(|(name, record, answer)| ((name, *record, *answer), ranks_of_run(record))),
+    )
 }
 
-fn ranks_of_run<'a>(run: &'a Exported<'a>) -> RunRows<RankRow<'a>> {
-    let record = run.1;
+fn ranks_of_run(record: &RunRecord) -> impl Iterator<Item = PlacedRow<'_, RankRow<'_>>> {
     let parts = record.parts.iter().filter(|_| !record.ranks.is_empty());
-    let rows = parts.filter_map(|part| {
+    parts.filter_map(|part| {
         // Parts are sorted by sample, group and target.
         let sample = record.samples.binary_search_by_key(&part.sample, |s| s.id);
         let row = RankRow {
@@ -101,9 +110,8 @@ fn ranks_of_run<'a>(run: &'a Exported<'a>) -> RunRows<RankRow<'a>> {
             rank: record.ranks.get(part.id.rank as usize)?,
             client: client_of(record, part),
         };
-        Some((row.sample.cell, part.id.group, row))
-    });
-    RunRows::of(run, |id| record.cells.iter().find(|one| one.id == id), rows)
+        Some((cell_of(record, row.sample), part.id.group, row))
+    })
 }
 
 fn client_of<'a>(record: &'a RunRecord, part: &Part) -> Option<&'a Sample> {
@@ -191,16 +199,17 @@ pub(super) fn joined(series: &Series, latency: &[SampleLatencyOverTime]) -> Vec<
     rows.collect()
 }
 
-/// The latency columns of an interval: `read_latency_p50_ns` and so on, empty without requests.
-pub(super) fn fields(interval: &CourseInterval) -> Vec<Field> {
-    let all = interval.latency.iter();
-    all.flat_map(|(operation, latency)| {
-        QUANTILES.map(|(name, share)| {
-            let name = format!("{operation}_latency_{name}_ns");
-            field(&name, latency.quantile_ns(share))
-        })
-    })
-    .collect()
+/// The latency columns of an interval: `read_latency_p50_ns` and so on.
+pub(super) fn latency_columns() -> impl Iterator<Item = String> {
+    Operation::ALL
+        .iter()
+        .flat_map(|operation| QUANTILES.map(|(name, _)| format!("{operation}_latency_{name}_ns")))
+}
+
+/// The values of these columns; empty without requests.
+pub(super) fn latencies(interval: &PerOperation<IntervalLatency>) -> impl Iterator<Item = Value> {
+    let all = interval.iter();
+    all.flat_map(|(_, latency)| QUANTILES.map(|(_, share)| latency.quantile_ns(share).into()))
 }
 
 #[cfg(test)]
