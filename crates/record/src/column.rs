@@ -68,7 +68,8 @@ pub struct Column<T: 'static> {
 }
 
 impl<T> Column<T> {
-    const fn of(name: &'static str, access: Access<T>) -> Self {
+    /// A column that exports include, of integers up to [`COUNT_MAX`], floating-point numbers of either sign, or any text.
+    pub const fn of(name: &'static str, access: Access<T>) -> Self {
         Self {
             name,
             access,
@@ -81,51 +82,6 @@ impl<T> Column<T> {
             key: false,
             doc: "",
         }
-    }
-
-    /// A column of integers from 0 to [`COUNT_MAX`].
-    pub const fn number(
-        name: &'static str,
-        get: fn(&T) -> Option<u64>,
-        put: fn(&mut T, u64),
-    ) -> Self {
-        Self::of(name, Access::Number(get, put))
-    }
-
-    /// A column of floating-point numbers of either sign.
-    pub const fn real(
-        name: &'static str,
-        get: fn(&T) -> Option<f64>,
-        put: fn(&mut T, f64),
-    ) -> Self {
-        Self::of(name, Access::Real(get, put))
-    }
-
-    /// A column of flags.
-    pub const fn flag(
-        name: &'static str,
-        get: fn(&T) -> Option<bool>,
-        put: fn(&mut T, bool),
-    ) -> Self {
-        Self::of(name, Access::Flag(get, put))
-    }
-
-    /// A column of text.
-    pub const fn text(
-        name: &'static str,
-        get: for<'a> fn(&'a T) -> Option<Cow<'a, str>>,
-        put: fn(&mut T, &str) -> bool,
-    ) -> Self {
-        Self::of(name, Access::Text(get, put))
-    }
-
-    /// A column of bytes.
-    pub const fn bytes(
-        name: &'static str,
-        get: for<'a> fn(&'a T) -> &'a [u8],
-        put: fn(&mut T, &[u8]),
-    ) -> Self {
-        Self::of(name, Access::Bytes(get, put))
     }
 
     /// A column with a setting of a cell.
@@ -201,8 +157,6 @@ pub struct Table<T: 'static> {
     pub name: &'static str,
     /// The meaning of its rows, for RUNFILE.md.
     pub doc: &'static str,
-    /// Whether exports include its columns.
-    pub exported: bool,
     /// Its columns, in the order of exports.
     pub columns: Vec<Column<T>>,
     /// Further constraints for SQLite: keys, references.

@@ -82,12 +82,7 @@ impl Peaks {
         list
     }
 
-    /// From the environment of a run file, which may come from elsewhere.
-    pub fn kept(environment: &Environment, source: PeakSource) -> Self {
-        Self::kept_of(environment, 0, source)
-    }
-
-    /// The ceilings of the target with this number.
+    /// The ceilings of the target with this number, from the environment of a run file, which may come from elsewhere.
     pub fn kept_of(environment: &Environment, number: usize, source: PeakSource) -> Self {
         let of = |family: &Family<PeakSource, Real>| {
             above_zero(environment.get_of(number, &family.of(source)))
@@ -125,8 +120,11 @@ mod tests {
         );
         let kept = peaks.environment(PeakSource::Stated);
         assert_eq!(kept.text("peak_stated_read_mb_s"), Some("510"));
-        assert_eq!(Peaks::kept(&kept, PeakSource::Stated), peaks);
-        assert_eq!(Peaks::kept(&kept, PeakSource::Measured), Peaks::default());
+        assert_eq!(Peaks::kept_of(&kept, 0, PeakSource::Stated), peaks);
+        assert_eq!(
+            Peaks::kept_of(&kept, 0, PeakSource::Measured),
+            Peaks::default()
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-use super::column::{Column, Null, Table};
+use super::column::{Access, Column, Null, Table};
 use super::{ClockDomain, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind};
 use crate::column::COUNT_MAX;
 use crate::witness::Witnessed;
@@ -30,9 +30,8 @@ pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE, stages};
 pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| Table {
     name: "run",
     doc: "one row",
-    exported: false,
     columns: Vec::from(table! {
-        Column::number("id", |_: &Run| Some(1), |_, _| ()).key().doc("1");
+        Column::of("id", Access::Number(|_: &Run| Some(1), |_, _| ())).key().doc("1");
         word!("status", Run, status, RunStatus).doc("how it stands: `running` (or cut off by a crash), `done`, `interrupted`, `failed`");
         text!("tool_version", Run, tool_version).doc("version of iolab");
         text!("started_utc", Run, started_utc).doc("when the run began");
@@ -70,7 +69,6 @@ pub struct FurtherTarget {
 pub static TARGET: LazyLock<Table<FurtherTarget>> = LazyLock::new(|| Table {
     name: "target",
     doc: "one row per further target, where a run has several",
-    exported: false,
     columns: Vec::from(table! {
         whole!("id", FurtherTarget, id as u32).key().doc("from 1; 0 is the target of table `run`");
         text!("target", FurtherTarget, target).doc("as in table `run`");
@@ -106,7 +104,6 @@ impl Rank {
 pub static RANK: LazyLock<Table<Rank>> = LazyLock::new(|| Table {
     name: "rank",
     doc: "one row per process of a run across hosts; none where there is one",
-    exported: false,
     columns: vec![
         whole!("id", Rank, id as u32).key().doc("from 0"),
         whole!("host_id", Rank, host as u32).doc("its host, from 0, as in table `environment`"),
@@ -132,7 +129,6 @@ pub struct Fact {
 pub static ENVIRONMENT: LazyLock<Table<Fact>> = LazyLock::new(|| Table {
     name: "environment",
     doc: "one row per fact",
-    exported: false,
     columns: Vec::from(table! {
         whole!("host_id", Fact, host as u32).doc("the host that it is of; 0 in a run on one host");
         whole!("position", Fact, position as u64).doc("order, from 0");
@@ -149,9 +145,8 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
     Table {
         name: "experiment",
         doc: "one row",
-        exported: false,
         columns: Vec::from(table! {
-            Column::number("id", |_: &ExperimentRecord| Some(1), |_, _| ()).key().doc("1");
+            Column::of("id", Access::Number(|_: &ExperimentRecord| Some(1), |_, _| ())).key().doc("1");
             text!("name", ExperimentRecord, name).doc(NAMED);
             text!("question", ExperimentRecord, question).doc(NAMED);
             word!("response", ExperimentRecord, response, Response)
@@ -186,7 +181,6 @@ pub static PART: LazyLock<Table<Part>> = LazyLock::new(|| {
     Table {
         name: "part",
         doc: "one row per part of a sample, where it has several: what a group did on a rank, to a target",
-        exported: false,
         columns: Vec::from(table! {
             whole!("sample_id", Part, sample as i64).doc("the sample");
             whole!("group_id", Part, id.group as u32).doc("the group; 0 where the cell has none");
@@ -230,7 +224,6 @@ pub static LATENCY: LazyLock<Table<LatencyRow>> = LazyLock::new(|| {
     Table {
         name: "latency",
         doc: "one row per part of a sample, operation and quantity with requests",
-        exported: false,
         columns: Vec::from(table! {
             whole!("sample_id", LatencyRow, sample as i64).doc("the sample");
             whole!("group_id", LatencyRow, part.group as u32).doc(PART);
@@ -239,7 +232,7 @@ pub static LATENCY: LazyLock<Table<LatencyRow>> = LazyLock::new(|| {
             word!("operation", LatencyRow, of.operation, Operation).doc("what the requests did: `read`, `write`, `sync`, `trim`, `metadata`");
             word!("quantity", LatencyRow, of.quantity, RequestTime)
                 .doc("`service`: service times; with a rate also `response`: response times, and `lateness`: how late requests were submitted");
-            Column::bytes("histogram", |row: &LatencyRow| &row.histogram, |row, bytes| row.histogram = bytes.to_vec())
+            Column::of("histogram", Access::Bytes(|row: &LatencyRow| &row.histogram, |row, bytes| row.histogram = bytes.to_vec()))
                 .doc("in ns: HdrHistogram, V2 encoding without compression, 3 significant digits, 1 ns to 1 h");
         }),
         constraints: &[
@@ -266,7 +259,6 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
     Table {
         name: "series",
         doc: "one row per interval of a sample",
-        exported: true,
         columns: Vec::from(table! {
             whole!("sample_id", IntervalRow, sample as i64).hidden().doc("the sample");
             number!("start_ns", IntervalRow, interval.start_ns).doc("from the start of the timed span; with `sample_id` the key");
@@ -279,7 +271,7 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
                 .null(Null::Free);
             number!("trim_requests", IntervalRow, interval.done.trim.requests).doc(TRIMS).null(Null::Free);
             number!("trim_bytes", IntervalRow, interval.done.trim.bytes).doc(TRIMS).null(Null::Free);
-            Column::real("throughput_mb_s", |row: &IntervalRow| Some(row.interval.throughput_mb_s()), |_, _| ()).derived();
+            Column::of("throughput_mb_s", Access::Real(|row: &IntervalRow| Some(row.interval.throughput_mb_s()), |_, _| ())).derived();
             number!("drive_millidegrees", IntervalRow, interval.drive_millidegrees?)
                 .doc("highest temperature of the drive that was read in it (hwmon, once a second with `latency_over_time=true`), in thousandths of a degree Celsius");
         }),
@@ -294,17 +286,13 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
 pub static EVENT: LazyLock<Table<Event>> = LazyLock::new(|| Table {
     name: "event",
     doc: "one row per thing that happened",
-    exported: false,
     columns: Vec::from(table! {
-        Column::number("id", |_: &Event| None, |_, _| ()).null(Null::Free).key().doc("in the order of time");
+        Column::of("id", Access::Number(|_: &Event| None, |_, _| ())).null(Null::Free).key().doc("in the order of time");
         text!("at_utc", Event, at_utc).doc("when");
         word!("kind", Event, kind, EventKind)
             .doc("`note`, `warning`, `error`, `choice` (made by measurement), `resume`, `gap` (why a cell has no trial)");
-        Column::number(
-            "cell_id",
-            |event: &Event| event.cell.map(|cell| cell as u64),
-            |event, n| event.cell = Some(n as i64),
-        )
+        Column::of("cell_id", Access::Number(|event: &Event| event.cell.map(|cell| cell as u64),
+            |event, n| event.cell = Some(n as i64)))
         .any()
         .null(Null::Free)
         .doc("the cell it concerns, or NULL");
@@ -340,10 +328,10 @@ macro_rules! claimed {
 /// Table `witness`.
 pub static WITNESS: LazyLock<Table<Witnessed>> = LazyLock::new(|| {
     let mut columns = Vec::from(table! {
-        Column::number("id", |_: &Witnessed| Some(1), |_, _| ()).key().doc("1");
+        Column::of("id", Access::Number(|_: &Witnessed| Some(1), |_, _| ())).key().doc("1");
         text!("tool_version", Witnessed, tool_version).doc("version of iolab");
         text!("started_utc", Witnessed, started_utc).doc("when the observation began");
-        Column::text("observed", |row: &Witnessed| Some(json!(row.observed).to_string().into()), put_observed)
+        Column::of("observed", Access::Text(|row: &Witnessed| Some(json!(row.observed).to_string().into()), put_observed))
             .doc("subject, accounts, files, devices and course: a JSON object, whose fields `iolab schema witness` explains");
         text!("claim_tool", Witnessed, claim?.tool).doc("the tool whose report says what it did; NULL without one");
     });
@@ -354,7 +342,6 @@ pub static WITNESS: LazyLock<Table<Witnessed>> = LazyLock::new(|| {
     Table {
         name: "witness",
         doc: "one row in a file of `iolab witness`, which has no experiment",
-        exported: false,
         columns,
         constraints: &["CHECK (id = 1)"],
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use crate::column::{Column, Null, Table};
+use crate::column::{Access, Column, Null, Table};
 use crate::question::{Fit, QuestionKind};
 use crate::{Cell, EndedBy};
 use iolab_workload::response::ServiceLevel;
@@ -15,11 +15,8 @@ use iolab_workload::trial::Rate;
 /// A column with the rate of a cell in bytes per second, which the column of the setting lacks.
 macro_rules! byte_rate {
     ($type:ty, $($spec:ident).+) => {
-        Column::number(
-            "rate_bytes_per_s",
-            |row: &$type| row.$($spec).+.trial.rate.and_then(Rate::bytes),
-            |row, bytes| row.$($spec).+.trial.rate = Some(Rate::Bytes(bytes)),
-        )
+        Column::of("rate_bytes_per_s", Access::Number(|row: &$type| row.$($spec).+.trial.rate.and_then(Rate::bytes),
+            |row, bytes| row.$($spec).+.trial.rate = Some(Rate::Bytes(bytes))))
         .between(1, i64::MAX as u64)
         .null(Null::Free)
         .hidden()
@@ -52,7 +49,7 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
     });
     // Read before the settings, which are NULL if they are named here.
     columns.push(
-        Column::text("unknown_settings", unknown_settings, put_unknown)
+        Column::of("unknown_settings", Access::Text(unknown_settings, put_unknown))
             .null(Null::Free)
             .doc("names of the settings that the report of another tool does not say, separated by blanks: their columns are NULL; NULL where all are known"),
     );
@@ -64,7 +61,6 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
     Table {
         name: "cell",
         doc: "one row per combination of levels",
-        exported: true,
         columns,
         constraints: &[],
     }
@@ -112,7 +108,6 @@ pub static CELL_GROUP: LazyLock<Table<GroupRow>> = LazyLock::new(|| {
     Table {
         name: "cell_group",
         doc: "one row per group of workers, where a trial has several",
-        exported: false,
         columns,
         constraints: &[
             "PRIMARY KEY (cell_id, group_id)",
@@ -138,25 +133,21 @@ pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
     Table {
     name: "question",
     doc: "one row where service levels are asked about (`fit`, `--slo`)",
-    exported: false,
     columns: table! {
-        Column::number("id", |_: &QuestionRow| Some(1), |_, _| ()).key().doc("1");
+        Column::of("id", Access::Number(|_: &QuestionRow| Some(1), |_, _| ())).key().doc("1");
         word!("kind", QuestionRow, kind, QuestionKind)
             .doc("`cells`: whether the levels hold in every cell (`--slo` with rates); `limit`: up to which rate (`--slo`); `fit`: whether they hold in a workload (`iolab fit`)");
-        Column::text("answer", |_: &QuestionRow| None, |_, _| true).null(Null::Free).one_of(ANSWERS)
+        Column::of("answer", Access::Text(|_: &QuestionRow| None, |_, _| true)).null(Null::Free).one_of(ANSWERS)
             .doc("`yes`, `no` or `cannot tell`: what the run answered when it was done; NULL before. Of `limit` it is `yes` where the limit was found; of `fit` it is about the run's own workload. For queries only: iolab never reads it, and judges the trials each time");
         text!("fit_id", QuestionRow, fit?.id).doc("the runs of all workloads of one `iolab fit` share it; NULL for other questions, like the next ones");
         text!("requirement", QuestionRow, fit?.requirement).doc("name of the requirement");
         text!("workload", QuestionRow, fit?.workload).doc("the workload that the run is of");
         json_text!("workloads", QuestionRow, fit?.workloads).doc("names of all workloads, a JSON array");
-        Column::number(
-            "hold_ns",
-            |row: &QuestionRow| {
+        Column::of("hold_ns", Access::Number(|row: &QuestionRow| {
                 let hold = row.fit.as_ref()?.hold;
                 Some(u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX))
             },
-            |row, ns| row.fit.get_or_insert_default().hold = Duration::from_nanos(ns),
-        )
+            |row, ns| row.fit.get_or_insert_default().hold = Duration::from_nanos(ns)))
         .null(Null::Account)
         .doc("how long each workload loads the storage");
         text!("not_covered", QuestionRow, fit?.not).doc("what the answer does not cover");
@@ -188,17 +179,13 @@ pub static QUESTION_LEVEL: LazyLock<Table<LevelRow>> = LazyLock::new(|| {
     Table {
     name: "question_level",
     doc: "one row per level of the question",
-    exported: false,
     columns: vec![
         whole!("id", LevelRow, id as u32).key().doc("from 0, in the order in which they were asked"),
-        Column::text(
-            "level",
-            |row: &LevelRow| Some(row.level.as_str().into()),
+        Column::of("level", Access::Text(|row: &LevelRow| Some(row.level.as_str().into()),
             |row, text| {
                 text.clone_into(&mut row.level);
                 text.parse::<ServiceLevel>().is_ok()
-            },
-        )
+            }))
         .doc("as `--slo` takes it: `p99<2ms`, `syncs.p99<10ms`, `iops>500`"),
         text!("source", LevelRow, source).doc("where the level is documented, or that it is not; empty for a level of `--slo`, like the next two"),
         text!("wording", LevelRow, wording).doc("the wording there; empty where it gives none"),

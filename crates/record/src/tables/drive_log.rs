@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::super::{Operation, PreparationKind, RequestTime};
-use crate::column::{COUNT_MAX, Column, Null, Table};
+use crate::column::{Access, COUNT_MAX, Column, Null, Table};
 use iolab_workload::table;
 
 /// Counts of a drive's own log, since it was made or over a trial (a row of table `drive_log`), for all programs, partitions and
@@ -112,7 +112,6 @@ pub static DRIVE_LOG: LazyLock<Table<DriveLog>> = LazyLock::new(|| {
     Table {
         name: "drive_log",
         doc: "one row per sample and NVMe drive whose log could be read (root): what the drive counted from before the trial to after it; NULL where it does not count, or the count went back",
-        exported: false,
         columns: Vec::from(table! {
             whole!("sample_id", DriveLog, sample as i64).doc("the sample");
             text!("drive", DriveLog, drive).doc("name of its controller: `nvme0`");
@@ -175,9 +174,8 @@ pub static PREPARATION: LazyLock<Table<PreparationStep>> = LazyLock::new(|| {
     Table {
         name: "preparation",
         doc: "one row per pass or round over a target before the first trial (`precondition`); a resumed run prepares its targets again",
-        exported: false,
         columns: table! {
-            Column::number("id", |_: &PreparationStep| None, |_, _| ()).null(Null::Free).key().doc("in the order of time");
+            Column::of("id", Access::Number(|_: &PreparationStep| None, |_, _| ())).null(Null::Free).key().doc("in the order of time");
             text!("at_utc", PreparationStep, at_utc).doc("when it ended");
             text!("target", PreparationStep, target?).doc("the target as the plan names it; NULL for the only one");
             word!("kind", PreparationStep, kind, PreparationKind)
@@ -221,7 +219,6 @@ pub struct LatencyOverTimeRow {
 pub static LATENCY_OVER_TIME: LazyLock<Table<LatencyOverTimeRow>> = LazyLock::new(|| Table {
     name: "latency_over_time",
     doc: "one row per operation of a sample, or of each of its groups, with `latency_over_time=true`",
-    exported: false,
     columns: Vec::from(table! {
         whole!("sample_id", LatencyOverTimeRow, sample as i64).doc("the sample");
         whole!("group_id", LatencyOverTimeRow, group as u32).doc("the group; 0 where the cell has none");
@@ -232,7 +229,7 @@ pub static LATENCY_OVER_TIME: LazyLock<Table<LatencyOverTimeRow>> = LazyLock::ne
             .doc("length of every interval but the last");
         whole!("span_ns", LatencyOverTimeRow, span_ns as u64).between(0, COUNT_MAX)
             .doc("end of the last interval, from the start of the timed span");
-        Column::bytes("intervals", |row: &LatencyOverTimeRow| &row.intervals, |row, bytes| row.intervals = bytes.to_vec())
+        Column::of("intervals", Access::Bytes(|row: &LatencyOverTimeRow| &row.intervals, |row, bytes| row.intervals = bytes.to_vec()))
             .doc("a histogram per interval, encoded as below");
     }),
     constraints: &[

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use iolab_workload::region_state::Faults;
 
-use crate::column::{Column, Null, Table};
+use crate::column::{Access, Column, Null, Table};
 use crate::{Cpus, Ended, Hardware, NoHardware, RequestSizes, Sample, ServedBy};
 use iolab_workload::table;
 
@@ -38,7 +38,6 @@ use evidence::{
 pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
     name: "sample",
     doc: "one row per trial",
-    exported: true,
     columns: [
         place(),
         timing(),
@@ -76,8 +75,8 @@ const OF_TRIAL: [&str; 4] = [
 fn unsplit() -> Columns {
     const UNSPLIT: &str = "of an imported trial: requests, and their bytes, of which the report does not say whether they read or wrote; included in throughput and IOPS; NULL without any";
     table! {
-        Column::number("unsplit_requests", |s: &Sample| Some(s.unsplit.requests).filter(|n| *n > 0), |s, n| s.unsplit.requests = n);
-        Column::number("unsplit_bytes", |s: &Sample| Some(s.unsplit.bytes).filter(|n| *n > 0), |s, n| s.unsplit.bytes = n);
+        Column::of("unsplit_requests", Access::Number(|s: &Sample| Some(s.unsplit.requests).filter(|n| *n > 0), |s, n| s.unsplit.requests = n));
+        Column::of("unsplit_bytes", Access::Number(|s: &Sample| Some(s.unsplit.bytes).filter(|n| *n > 0), |s, n| s.unsplit.bytes = n));
     }
     .map(|column| column.null(Null::Free).doc(UNSPLIT))
     .into()
@@ -106,7 +105,6 @@ pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
     Table {
         name: "group_sample",
         doc: "one row per trial and group, where a cell has groups",
-        exported: false,
         columns: [
             key,
             timing(),
@@ -143,7 +141,6 @@ pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
     Table {
         name: "client_sample",
         doc: "one row per trial and client, where several ranks measured",
-        exported: false,
         columns: [
             key,
             operations(),
@@ -168,8 +165,8 @@ pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
 
 fn place() -> Columns {
     Vec::from(table! {
-        Column::number("id", |_: &Sample| None, |s, n| s.id = n as i64).null(Null::Free).key().hidden().doc("in the order of time");
-        Column::number("cell_id", |s: &Sample| Some(s.cell as u64), |s, n| s.cell = n as i64).hidden().doc("the cell");
+        Column::of("id", Access::Number(|_: &Sample| None, |s, n| s.id = n as i64)).null(Null::Free).key().hidden().doc("in the order of time");
+        Column::of("cell_id", Access::Number(|s: &Sample| Some(s.cell as u64), |s, n| s.cell = n as i64)).hidden().doc("the cell");
         whole!("block", Sample, block as u32)
             .doc("the block; block 0 is the warm-up. There is one `ok` sample at most per cell and block");
         whole!("position", Sample, position as u32)
@@ -189,9 +186,9 @@ fn ended() -> Column<Sample> {
 
 fn timing() -> Columns {
     Vec::from(table! {
-        Column::real("throughput_mb_s", |s: &Sample| Some(s.throughput_mb_s()), |_, _| ()).derived()
+        Column::of("throughput_mb_s", Access::Real(|s: &Sample| Some(s.throughput_mb_s()), |_, _| ())).derived()
             .doc("bytes transferred over `elapsed_ns`, MB/s (10^6 bytes)");
-        Column::real("iops", |s: &Sample| Some(s.iops()), |_, _| ()).derived().doc("requests completed over `elapsed_ns`, per second");
+        Column::of("iops", Access::Real(|s: &Sample| Some(s.iops()), |_, _| ())).derived().doc("requests completed over `elapsed_ns`, per second");
         number!("elapsed_ns", Sample, elapsed_ns).doc("first worker's start to last worker's end");
         number!("all_active_ns", Sample, all_active_ns).doc("span in which every worker was active");
         real!("in_flight", Sample, in_flight?)
@@ -211,43 +208,25 @@ fn timing() -> Columns {
 fn rank_activity() -> Columns {
     const SKEW: &str = "first worker's start to last worker's start over all ranks, and how far that can be from the truth";
     const ALL: &str = "bytes that the ranks moved in `all_active_ns`, at least and at most";
-    let columns = [
-        number!(
-            "elapsed_error_ns",
-            Sample,
-            together?.elapsed_error_ns)
-            .doc("how far `elapsed_ns` can be from the truth by the bound of the ranks' clocks; NULL where one process measured, like the next"),
-        number!("start_skew_ns", Sample, together?.start_skew_ns).doc(SKEW),
-        number!(
-            "start_skew_error_ns",
-            Sample,
-            together?.start_skew_error_ns)
-            .doc(SKEW),
-        number!(
-            "all_active_least_bytes",
-            Sample,
-            together?.all_active_least_bytes)
-            .doc(ALL),
-        number!(
-            "all_active_most_bytes",
-            Sample,
-            together?.all_active_most_bytes)
-            .doc(ALL),
-    ];
+    let columns = table! {
+        number!("elapsed_error_ns", Sample, together?.elapsed_error_ns)
+            .doc("how far `elapsed_ns` can be from the truth by the bound of the ranks' clocks; NULL where one process measured, like the next");
+        number!("start_skew_ns", Sample, together?.start_skew_ns).doc(SKEW);
+        number!("start_skew_error_ns", Sample, together?.start_skew_error_ns).doc(SKEW);
+        number!("all_active_least_bytes", Sample, together?.all_active_least_bytes).doc(ALL);
+        number!("all_active_most_bytes", Sample, together?.all_active_most_bytes).doc(ALL);
+    };
     columns.map(|column| column.hidden()).into()
 }
 
 fn sizes() -> Columns {
     vec![
-        Column::text(
-            "request_sizes",
-            |s: &Sample| {
+        Column::of("request_sizes", Access::Text(|s: &Sample| {
                 let sizes: &RequestSizes = &s.request_sizes;
                 let drawn = !sizes.counts().is_empty();
                 drawn.then(|| sizes.to_string().into())
             },
-            |s, text| text.parse().map(|sizes| s.request_sizes = sizes).is_ok(),
-        )
+            |s, text| text.parse().map(|sizes| s.request_sizes = sizes).is_ok()))
         .null(Null::Free)
         .doc("requests by direction and size, if `bs_mix` is set: `read 4096 601,read 65536 299`; NULL otherwise"),
     ]
@@ -257,14 +236,11 @@ fn cpus() -> Columns {
     Vec::from(table! {
         number!("run_delay_ns", Sample,
             run_delay_ns?).doc("time in which workers were ready to run and waited for a CPU (schedstat), summed over all threads; NULL where the kernel does not count it, and for several ranks");
-        Column::text(
-            "cpus_used",
-            |s: &Sample| {
+        Column::of("cpus_used", Access::Text(|s: &Sample| {
                 let cpus: &Cpus = &s.cpus_used;
                 (!cpus.is_empty()).then(|| cpus.to_string().into())
             },
-            |s, text| text.parse().map(|cpus| s.cpus_used = cpus).is_ok(),
-        )
+            |s, text| text.parse().map(|cpus| s.cpus_used = cpus).is_ok()))
         .null(Null::Free)
         .doc("CPUs that threads ran on (`0-3,8`), sampled at start and end of each thread and at every interval of its series; NULL if not sampled");
     })
@@ -288,21 +264,25 @@ fn verified() -> Columns {
     macro_rules! fault {
         ($blocks:literal, $first:literal, $kind:literal) => {
             [
-                Column::number(
+                Column::of(
                     $blocks,
-                    |s: &Sample| s.verified.map(|v| v.faults[$kind].blocks),
-                    |s, n| s.verified.get_or_insert_default().faults[$kind].blocks = n,
+                    Access::Number(
+                        |s: &Sample| s.verified.map(|v| v.faults[$kind].blocks),
+                        |s, n| s.verified.get_or_insert_default().faults[$kind].blocks = n,
+                    ),
                 )
                 .null(Null::Account)
                 .doc(WRONG),
-                Column::number(
+                Column::of(
                     $first,
-                    |s: &Sample| {
-                        let faults: Option<Faults> = s.verified.map(|v| v.faults[$kind]);
-                        let found = faults.filter(|faults| faults.blocks > 0);
-                        found.map(|faults| faults.first_offset)
-                    },
-                    |s, n| s.verified.get_or_insert_default().faults[$kind].first_offset = n,
+                    Access::Number(
+                        |s: &Sample| {
+                            let faults: Option<Faults> = s.verified.map(|v| v.faults[$kind]);
+                            let found = faults.filter(|faults| faults.blocks > 0);
+                            found.map(|faults| faults.first_offset)
+                        },
+                        |s, n| s.verified.get_or_insert_default().faults[$kind].first_offset = n,
+                    ),
                 )
                 .null(Null::Account)
                 .doc(FIRST),
@@ -329,9 +309,7 @@ fn effective() -> Columns {
     let columns = [
         flag!("fixed_file", Sample, effective.fixed_file).doc(REGISTERED),
         flag!("fixed_buffers", Sample, effective.fixed_buffers).doc(REGISTERED),
-        Column::text(
-            "ring_flags",
-            |s: &Sample| {
+        Column::of("ring_flags", Access::Text(|s: &Sample| {
                 let names: Vec<&str> = s.effective.ring.iter().map(|flag| flag.name()).collect();
                 Some(names.join(",").into())
             },
@@ -339,8 +317,7 @@ fn effective() -> Columns {
                 let flags = text.split(',').filter(|name| !name.is_empty());
                 let flags = flags.map(str::parse).collect::<Result<_, _>>();
                 flags.map(|flags| s.effective.ring = flags).is_ok()
-            },
-        )
+            }))
         .doc("how the ring of io_uring was set up: `sqpoll`, `single_issuer`, `defer_taskrun`, `coop_taskrun`, `iopoll`, `spin`, with commas between"),
         flag!("polled", Sample, effective.polled).doc("1: submissions or completions were polled for"),
         text!("peer_command", Sample, effective.command?)
@@ -350,21 +327,18 @@ fn effective() -> Columns {
     ];
     let stored = columns.map(|column| column.hidden());
     let mut columns = Vec::from(table! {
-        Column::text(
-            "hardware_missing",
-            |s: &Sample| {
+        Column::of("hardware_missing", Access::Text(|s: &Sample| {
                 let missing: Option<NoHardware> = s.counters.hardware.missing();
                 missing.map(|reason| reason.to_string().into())
             },
             |s, text| {
                 let reason = text.parse().map(Hardware::Missing);
                 reason.map(|missing| s.counters.hardware = missing).is_ok()
-            },
-        )
+            }))
         .null(Null::Free)
         .one_of(NoHardware::NAMES)
         .doc("why no events were counted; NULL when they were");
-        Column::text("effective", |s: &Sample| Some(s.effective_text().into()), |_, _| true).derived()
+        Column::of("effective", Access::Text(|s: &Sample| Some(s.effective_text().into()), |_, _| true)).derived()
             .doc("what was in force where that can differ from what was asked for, then the command line of another tool and the note");
     });
     columns.extend(stored);

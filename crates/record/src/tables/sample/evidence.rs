@@ -1,7 +1,7 @@
 //! Columns of a sample by operation, by stage of traced requests, and of the counters of kernel and processor.
 
 use super::Columns;
-use crate::column::{Column, Null};
+use crate::column::{Access, Column, Null};
 use crate::{Hardware, Operation, Sample};
 use iolab_workload::counters::{DeviceStat, HardwareEvents, Pressure, ProcessIo, ResourceUse};
 use iolab_workload::region_state::{Extents, Residency};
@@ -73,19 +73,18 @@ pub(super) fn device() -> Columns {
 pub(super) fn bottom() -> Columns {
     const DOC: &str = "the same of the disks at the bottom of a stacked device (partition, dm, md, loop), added up; 0 where its bytes end in memory; NULL where the device is the bottom itself, or what is below is unknown";
     // Exports write it as a number, not as a boolean, for compatibility.
-    let in_file = Column::number(
+    let in_file = Column::of(
         "bottom_in_file",
-        |s: &Sample| s.counters.bottom.map(|b| u64::from(b.in_file)),
-        |s, n| s.counters.bottom.get_or_insert_default().in_file = n == 1,
+        Access::Number(
+            |s: &Sample| s.counters.bottom.map(|b| u64::from(b.in_file)),
+            |s, n| s.counters.bottom.get_or_insert_default().in_file = n == 1,
+        ),
     )
     .between(0, 1)
     .null(Null::Account)
     .doc("1: a loop device lies between, so the page cache may hold its file");
-    let passes_on = Column::number(
-        "bottom_passes_on",
-        |s: &Sample| s.counters.bottom.map(|b| u64::from(b.passes_on)),
-        |s, n| s.counters.bottom.get_or_insert_default().passes_on = n == 1,
-    )
+    let passes_on = Column::of("bottom_passes_on", Access::Number(|s: &Sample| s.counters.bottom.map(|b| u64::from(b.passes_on)),
+        |s, n| s.counters.bottom.get_or_insert_default().passes_on = n == 1))
     .between(0, 1)
     .null(Null::Account)
     .doc("1: the layers between pass on each byte once, and nothing of their own, so that others caused what the disks carried beyond");
@@ -109,10 +108,12 @@ pub(super) fn hardware() -> Columns {
     const DOC: &str = "events the processor counted in the workers: core cycles, instructions retired, misses of the last-level cache and of the data TLB on loads; in user mode only where `note` says so";
     macro_rules! event {
         ($name:literal, $field:ident) => {
-            Column::number(
+            Column::of(
                 $name,
-                |s: &Sample| s.counters.hardware.events().$field,
-                |s, n| events(s).$field = Some(n),
+                Access::Number(
+                    |s: &Sample| s.counters.hardware.events().$field,
+                    |s, n| events(s).$field = Some(n),
+                ),
             )
             .null(Null::Free)
             .doc(DOC)
