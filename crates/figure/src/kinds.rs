@@ -123,7 +123,8 @@ fn facets<'a>(
     let panels = parts.panels(data).into_iter().map(|key| {
         let rows = data.rows.iter().filter(|row| parts.panel(row) == key);
         let mut panel = without_axes();
-        panel.title = panel_title(data, &parts.facets, &key);
+        let facets = parts.facets.iter().map(|factor| data.factors[*factor]);
+        panel.title = labels::levels(facets.zip(key.iter().copied()));
         fill(&mut panel, rows.collect());
         panel
     });
@@ -224,16 +225,6 @@ fn add_mark(all: &mut Vec<Series>, (place, name): (usize, String), look: Look, m
         Some(series) => series.points.push(mark),
         None => all.push(Series::of_points(name, place, look, vec![mark])),
     }
-}
-
-/// The title of a panel: the levels of the facets.
-fn panel_title(data: &Data<'_>, facets: &[usize], key: &[&str]) -> String {
-    let levels = facets.iter().zip(key);
-    let named: Vec<String> = levels
-        .filter(|(_, level)| !level.is_empty())
-        .map(|(factor, level)| labels::level(data.factors[*factor], level))
-        .collect();
-    named.join(", ")
 }
 
 /// The heading of a legend: the factor, unless its levels are self-explanatory.
@@ -390,7 +381,10 @@ pub(crate) fn left_out(
         };
         let cells = run.analysis().cells.iter().filter(|cell| cell.n > 0);
         let without = cells.filter(|cell| !is_drawn(cell));
-        names.extend(without.map(|cell| name(run, cell)));
+        names.extend(without.map(|cell| {
+            let levels = run.analysis().factors.iter().zip(&cell.cell.levels);
+            labels::levels(levels.map(|(factor, level)| (&**factor, &**level)))
+        }));
     }
     let why = match quantity.requests_min() {
         0 | 1 if kind.needs_latencies() => format!("no {}", course::requests_of(runs)),
@@ -404,12 +398,4 @@ pub(crate) fn left_out(
     let is_any = !names.is_empty();
     names.truncate(NAMED_MAX);
     is_any.then(|| format!("Not drawn, {why}: {}{more}", names.join("; ")))
-}
-
-/// The levels of a cell.
-fn name(run: &FigureRun<'_>, cell: &CellAnalysis) -> String {
-    let levels = run.analysis().factors.iter().zip(&cell.cell.levels);
-    let levels = levels.map(|(factor, level)| labels::level(factor, level));
-    let name = levels.collect::<Vec<String>>().join(", ");
-    escape_control(&name).into_owned()
 }

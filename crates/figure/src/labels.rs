@@ -115,6 +115,13 @@ pub(super) fn level(factor: &str, level: &str) -> String {
     }
 }
 
+/// Levels with their factors in a legend; empty levels are left out.
+pub(super) fn levels<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let known = all.filter(|(_, own)| !own.is_empty());
+    let named = known.map(|(factor, own)| level(factor, own));
+    named.collect::<Vec<String>>().join(", ")
+}
+
 /// `64KiB` as `64 KiB`.
 fn spaced(level: &str) -> String {
     let split = level

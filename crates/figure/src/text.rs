@@ -84,12 +84,19 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
 
 /// The text, truncated with an ellipsis where it is wider than `room` points.
 pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
-    if width(text, size) <= room {
-        return text.to_owned();
-    }
     let shortened = |(end, _)| format!("{}…", text[..end].trim_end());
-    let mut fitting = text.char_indices().rev().map(shortened);
-    let fitting = fitting.find(|shortened| width(shortened, size) <= room);
+    first_fitting(text, text.char_indices().rev().map(shortened), size, room)
+}
+
+/// The text, or the first of its shortened forms that is no wider than `room` points.
+fn first_fitting(
+    text: &str,
+    shortened: impl Iterator<Item = String>,
+    size: f64,
+    room: f64,
+) -> String {
+    let mut all = std::iter::once(text.to_owned()).chain(shortened);
+    let fitting = all.find(|text| width(text, size) <= room);
     fitting.unwrap_or_default()
 }
 
@@ -112,18 +119,13 @@ pub(super) fn fitted_label(label: &str, size: f64, room: f64) -> (String, f64) {
 
 /// A name, with an ellipsis in its middle where it is wider than `room` points: names of disks and paths differ at their ends.
 pub(super) fn fitted_name(name: &str, size: f64, room: f64) -> String {
-    if width(name, size) <= room {
-        return name.to_owned();
-    }
     let all: Vec<char> = name.chars().collect();
     let shortened = |kept: usize| {
         let (head, tail) = (kept.div_ceil(2), all.len() - kept / 2);
         let [head, tail] = [&all[..head], &all[tail..]].map(String::from_iter);
         format!("{head}…{tail}")
     };
-    let mut fitting = (1..all.len()).rev().map(shortened);
-    let fitting = fitting.find(|shortened| width(shortened, size) <= room);
-    fitting.unwrap_or_default()
+    first_fitting(name, (1..all.len()).rev().map(shortened), size, room)
 }
 
 /// The text in lines of at most `room` points, broken at spaces, and within a word only where it is longer than a line.

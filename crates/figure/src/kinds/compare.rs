@@ -86,8 +86,7 @@ impl<'a> Cells<'a> {
         }
         let named = |others: Vec<&'a str>| {
             let levels = rest.iter().zip(&others);
-            let levels = levels.map(|(i, level)| labels::level(&factors[*i], level));
-            let name = levels.collect::<Vec<String>>().join(", ");
+            let name = labels::levels(levels.map(|(i, level)| (&*factors[*i], *level)));
             (others, name)
         };
         Ok(Self {

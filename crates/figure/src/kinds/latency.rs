@@ -21,11 +21,8 @@ const MARKED: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
 /// Points of a curve per power of ten of 1 / (1 - p).
 const POINTS_PER_DECADE: usize = 30;
 
-/// All requests of a cell that the figure shows, in ns.
-struct Distribution<'a> {
-    row: &'a CellValues<'a>,
-    histogram: &'a LatencyHistogram,
-}
+/// A cell with all of its requests that the figure shows, in ns.
+type Distribution<'a> = (&'a CellValues<'a>, &'a LatencyHistogram);
 
 /// Makes the model.
 ///
@@ -34,26 +31,22 @@ struct Distribution<'a> {
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let data = Data::new(runs, Response::Latency)?;
     let parts = Parts::of(&data, options, false)?;
-    let mut cells = Vec::new();
-    for row in &data.rows {
-        if let Some(histogram) = together(runs, row.run, row.cell.cell.id) {
-            cells.push(Distribution { row, histogram });
-        }
-    }
+    let cells = data.rows.iter();
+    let cells = cells.filter_map(|row| Some((row, together(runs, row.run, row.cell.cell.id)?)));
+    let cells: Vec<Distribution<'_>> = cells.collect();
     if cells.is_empty() {
         return Err(Error::usage("no latency of single requests was recorded")
             .hint("set latency=true in the experiment, or choose another figure with --kind"));
     }
     let mut panels = super::facets(&data, &parts, |panel, rows| {
-        let own = cells
-            .iter()
-            .filter(|cell| parts.panel(cell.row) == parts.panel(rows[0]));
-        let curves = own.map(|cell| curve(cell, super::series_of(&data, &parts, cell.row)));
+        let own = cells.iter();
+        let own = own.filter(|(row, _)| parts.panel(row) == parts.panel(rows[0]));
+        let curves = own.map(|cell| curve(*cell, super::series_of(&data, &parts, cell.0)));
         panel.series = curves.collect();
     });
     let (x, y) = axes(&cells, options);
     super::set_axes(&mut panels, &x, &y);
-    let requests: u64 = cells.iter().map(|cell| cell.histogram.len()).sum();
+    let requests: u64 = cells.iter().map(|(_, histogram)| histogram.len()).sum();
     let shown = course::requests_of(runs);
     Ok(FigureModel {
         description: format!(
@@ -64,7 +57,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         ),
         legend: super::legend(&data, parts.series),
         unit: "ns".to_owned(),
-        hollow: super::hollow(cells.iter().map(|cell| cell.row.cell)),
+        hollow: super::hollow(cells.iter().map(|(row, _)| row.cell)),
         note: format!(
             "{} {shown} of all trials together.",
             labels::number(requests as f64)
@@ -103,7 +96,7 @@ pub(super) fn together<'a>(
 }
 
 fn axes(cells: &[Distribution<'_>], options: &Options) -> (Axis, Axis) {
-    let all = || cells.iter().map(|cell| cell.histogram);
+    let all = || cells.iter().map(|(_, histogram)| *histogram);
     let ends = all().flat_map(|own| [own.min().max(1), own.max()]);
     let values: Vec<f64> = ends.map(|ns| ns as f64).collect();
     let most = all().map(LatencyHistogram::len).max().unwrap_or(1);
@@ -120,8 +113,8 @@ fn axes(cells: &[Distribution<'_>], options: &Options) -> (Axis, Axis) {
     (Axis::new("Percentile", scale, Ticks::Quantile), latency)
 }
 
-fn curve(cell: &Distribution<'_>, (place, name): (usize, String)) -> Series {
-    let requests = cell.histogram.len() as f64;
+fn curve((row, histogram): Distribution<'_>, (place, name): (usize, String)) -> Series {
+    let requests = histogram.len() as f64;
     let last = 1.0 - 1.0 / requests;
     let steps = (requests.log10().max(0.0) * POINTS_PER_DECADE as f64).ceil() as usize;
     let tail = (0..=steps).map(|i| 1.0 - 10f64.powf(-(i as f64) / POINTS_PER_DECADE as f64));
@@ -131,15 +124,15 @@ fn curve(cell: &Distribution<'_>, (place, name): (usize, String)) -> Series {
     quantiles.sort_by(f64::total_cmp);
     quantiles.dedup();
     let points = quantiles.into_iter().map(|q| {
-        let ns = cell.histogram.value_at_quantile(q).max(1) as f64;
+        let ns = histogram.value_at_quantile(q).max(1) as f64;
         let origin = match marked.contains(&q) {
-            true => origin(cell, q, ns, &name),
+            true => origin(row, q, ns, &name),
             false => Origin::default(),
         };
         Mark {
             x: 1.0 / (1.0 - q).max(1.0 / requests),
             y: ns,
-            hollow: !cell.row.cell.is_target(),
+            hollow: !row.cell.is_target(),
             origin,
             ..Mark::default()
         }
@@ -148,7 +141,7 @@ fn curve(cell: &Distribution<'_>, (place, name): (usize, String)) -> Series {
     Series::of_points(name, place, Look::Curve, points)
 }
 
-fn origin(cell: &Distribution<'_>, quantile: f64, ns: f64, name: &str) -> Origin {
+fn origin(row: &CellValues<'_>, quantile: f64, ns: f64, name: &str) -> Origin {
     // As people write it: `p99.9`.
     let percentile = format!("p{}", labels::number((quantile * 1e8).round() / 1e6));
     let of = match name {
@@ -156,7 +149,7 @@ fn origin(cell: &Distribution<'_>, quantile: f64, ns: f64, name: &str) -> Origin
         name => format!("{name}, "),
     };
     let text = format!("{of}{percentile}: {}", format_ns(ns));
-    super::origin(cell.row.cell, Some(cell.row.summary.n), percentile, &text)
+    super::origin(row.cell, Some(row.summary.n), percentile, &text)
 }
 
 /// Factors that change the load; the first one that varies is used.

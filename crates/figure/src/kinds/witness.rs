@@ -4,6 +4,7 @@ use iolab_analysis::analysis::Response;
 use iolab_analysis::witness::Evidence;
 use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::table;
 use iolab_workload::witness::Moment;
 
 use super::super::model::{Arrangement, FigureModel, Look, Mark, Panel, Series, marks};
@@ -11,36 +12,20 @@ use super::super::options::Options;
 use super::super::scale::Scale;
 use super::axis;
 
-/// One quantity over time, per second, with its accessors in the account of the program and in the counters of a
-/// device.
-struct Quantity {
-    label: &'static str,
-    of_program: Option<fn(&ProcessIo, bool) -> u64>,
-    of_device: fn(&DeviceStat) -> f64,
-    /// Conversion from units per ns into the unit of the values.
-    factor: f64,
-}
+/// One quantity over time, per second: the label of its axis, its value in the account of the program and in the counters of a
+/// device, and the conversion from units per ns into the unit of the axis.
+type Quantity = (
+    &'static str,
+    Option<fn(&ProcessIo, bool) -> u64>,
+    fn(&DeviceStat) -> f64,
+    f64,
+);
 
-const QUANTITIES: [Quantity; 3] = [
-    Quantity {
-        label: "Reads (MB/s)",
-        of_program: Some(|io, calls| if calls { io.rchar } else { io.read_bytes }),
-        of_device: |did| did.read_bytes as f64,
-        factor: 1e3,
-    },
-    Quantity {
-        label: "Writes (MB/s)",
-        of_program: Some(|io, calls| if calls { io.wchar } else { io.write_bytes }),
-        of_device: |did| did.write_bytes as f64,
-        factor: 1e3,
-    },
-    Quantity {
-        label: "Requests in flight",
-        of_program: None,
-        of_device: |did| did.queue_ms.unwrap_or(0) as f64,
-        factor: 1e6,
-    },
-];
+const QUANTITIES: [Quantity; 3] = table! {
+    ("Reads (MB/s)", Some(|io, calls| if calls { io.rchar } else { io.read_bytes }), |did| did.read_bytes as f64, 1e3);
+    ("Writes (MB/s)", Some(|io, calls| if calls { io.wchar } else { io.write_bytes }), |did| did.write_bytes as f64, 1e3);
+    ("Requests in flight", None, |did| did.queue_ms.unwrap_or(0) as f64, 1e6);
+};
 
 /// Makes the model: a panel for reads, writes and the queue, as far as there were any.
 pub(in super::super) fn model(evidence: &Evidence, options: &Options) -> FigureModel {
@@ -58,32 +43,26 @@ pub(in super::super) fn model(evidence: &Evidence, options: &Options) -> FigureM
         format!("{} ({what})", escape_control(name))
     });
     let mut panels = Vec::new();
-    for quantity in &QUANTITIES {
-        let of_program = program.as_ref().zip(quantity.of_program);
-        let of_program = of_program.map(|(name, of)| {
+    for (label, of_program, of_device, factor) in QUANTITIES {
+        // If nothing was moved, the last panel shows that.
+        let is_last_resort = panels.is_empty() && of_program.is_none();
+        let of_program = program.as_ref().zip(of_program).map(|(name, of)| {
             let value = |moment: &Moment| Some(of(&moment.program?, calls) as f64);
-            line(name.clone(), 0, moments, quantity.factor, &value)
+            line(name.clone(), 0, moments, factor, &value)
         });
         let devices = observed.course.devices.iter().enumerate().map(|(n, name)| {
-            let value = |moment: &Moment| moment.devices.get(n).map(quantity.of_device);
-            line(
-                escape_control(name).into_owned(),
-                n + 1,
-                moments,
-                quantity.factor,
-                &value,
-            )
+            let value = |moment: &Moment| moment.devices.get(n).map(of_device);
+            let name = escape_control(name).into_owned();
+            line(name, n + 1, moments, factor, &value)
         });
         let series: Vec<Series> = of_program.into_iter().chain(devices).collect();
         let values: Vec<f64> = marks(&series).map(|one| one.y).collect();
         let is_used = values.iter().any(|value| *value > 0.0);
-        // If nothing was moved, the last panel shows that.
-        let is_last_resort = panels.is_empty() && quantity.of_program.is_none();
         if !(is_used || is_last_resort) {
             continue;
         }
         let mut y = axis::of_quantity(Response::Throughput, &values, true, options);
-        y.label = quantity.label.to_owned();
+        y.label = label.to_owned();
         y.scale = Scale::linear(values.into_iter().chain([0.0, 1.0]), true);
         let mut panel = Panel::new(x.clone(), y);
         panel.series = series;
