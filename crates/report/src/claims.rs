@@ -6,8 +6,10 @@ use serde::Serialize;
 use crate::findings::{self, Finding, FindingKind, sentences};
 use crate::notation::clean;
 use crate::notation::in_text;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{self, Claim, OfRuns, Role};
+use iolab_analysis::runs::RunName;
 use iolab_record::ShownLatency;
 
 /// A claim of a run as data: a statement about cells, with its numbers and the sentence that iolab prints for
@@ -65,16 +67,12 @@ pub(crate) struct QuantityData {
     group: Option<String>,
 }
 
-/// A run with its id.
-#[derive(Debug, Clone)]
-pub(crate) struct IdentifiedRun<'a> {
-    pub(crate) id: String,
-    pub(crate) analysis: &'a Analysis,
-}
+/// A run with the name of its file.
+type NamedRun = (RunName, AnalysedRun);
 
 /// All claims of some runs in the order in which they are shown: first of each run, then of several runs
 /// together.
-pub(crate) fn of_runs(runs: &[IdentifiedRun<'_>]) -> Vec<ClaimData<Claim>> {
+pub(crate) fn of_runs(runs: &[NamedRun]) -> Vec<ClaimData<Claim>> {
     let OfRuns { each, across } = claim::of_runs(&analyses(runs));
     let mut all = Vec::new();
     for claims in &each {
@@ -84,11 +82,11 @@ pub(crate) fn of_runs(runs: &[IdentifiedRun<'_>]) -> Vec<ClaimData<Claim>> {
     all
 }
 
-fn analyses<'a>(runs: &[IdentifiedRun<'a>]) -> Vec<&'a Analysis> {
-    runs.iter().map(|run| run.analysis).collect()
+fn analyses(runs: &[NamedRun]) -> Vec<&Analysis> {
+    runs.iter().map(|(_, run)| run.analysis()).collect()
 }
 
-fn in_order(claims: &[Claim], runs: &[IdentifiedRun<'_>]) -> Vec<ClaimData<Claim>> {
+fn in_order(claims: &[Claim], runs: &[NamedRun]) -> Vec<ClaimData<Claim>> {
     let mut headlines = claim::headlines(claims);
     headlines.truncate(claim::HEADLINES_MAX);
     let (shown, not) = claim::ordered(claims);
@@ -97,7 +95,7 @@ fn in_order(claims: &[Claim], runs: &[IdentifiedRun<'_>]) -> Vec<ClaimData<Claim
         .collect()
 }
 
-fn of(claim: &Claim, runs: &[IdentifiedRun<'_>], headline: bool) -> ClaimData<Claim> {
+fn of(claim: &Claim, runs: &[NamedRun], headline: bool) -> ClaimData<Claim> {
     let about = || claim.runs().into_iter().filter_map(|run| runs.get(run));
     let finding = sentences::finding(claim, &analyses(runs));
     ClaimData {
@@ -105,8 +103,10 @@ fn of(claim: &Claim, runs: &[IdentifiedRun<'_>], headline: bool) -> ClaimData<Cl
         purpose: finding.rule.kind,
         role: claim.role(),
         headline,
-        runs: about().map(|run| run.id.clone()).collect(),
-        quantity: about().next().map(|run| QuantityData::of(run.analysis)),
+        runs: about().map(|(name, _)| name.id.clone()).collect(),
+        quantity: about()
+            .next()
+            .map(|(_, run)| QuantityData::of(run.analysis())),
         sentence: clean(&in_text(&finding.text)),
         basis: finding.rule.basis.to_owned(),
         evidence: claim.clone(),
@@ -129,14 +129,14 @@ impl QuantityData {
 }
 
 /// Limits of the numbers of each run, and choices of settings.
-pub(crate) fn remarks(runs: &[IdentifiedRun<'_>]) -> Vec<RemarkData> {
-    let of_run = |run: &IdentifiedRun<'_>| {
-        let all = findings::of_rules(run.analysis).into_iter();
-        let remark = |finding| RemarkData::of(&finding, vec![run.id.clone()]);
+pub(crate) fn remarks(runs: &[NamedRun]) -> Vec<RemarkData> {
+    let of_run = |(name, run): &NamedRun| {
+        let all = findings::of_rules(run.analysis()).into_iter();
+        let remark = |finding| RemarkData::of(&finding, vec![name.id.clone()]);
         all.map(remark).collect::<Vec<_>>()
     };
     let mut all: Vec<RemarkData> = runs.iter().flat_map(of_run).collect();
-    let every: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();
+    let every: Vec<String> = runs.iter().map(|(name, _)| name.id.clone()).collect();
     let choices = match runs.len() {
         0 | 1 => Vec::new(),
         _ => findings::choices(&analyses(runs)),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use iolab_record::doctor_findings::{Diagnosis, Finding, Severity};
 use serde_json::{Map, Value, json};
 
-use crate::layout::{WIDTH_MIN, wrap};
+use crate::layout::{WIDTH_MIN, paragraph};
 use crate::rows::json_object;
 use iolab_workload::escape_control::escape_control;
 
@@ -14,8 +14,6 @@ const SCHEMA: u32 = 1;
 /// Columns before the text: indent, longest severity, gap.
 const INDENT: usize = 2;
 const LABEL: usize = "worth knowing".len() + 2;
-/// Columns left for the text on the narrowest terminal.
-const TEXT_MIN: usize = WIDTH_MIN as usize - INDENT - LABEL;
 
 /// The findings by topic, for a terminal of `width` columns. Commands stay on one line, to be copied.
 pub fn text(diagnosis: &Diagnosis, width: u16, colour: bool) -> String {
@@ -30,7 +28,7 @@ pub fn text(diagnosis: &Diagnosis, width: u16, colour: bool) -> String {
             topic = Some(finding.topic);
             text.push_str(&format!("\n{}\n", finding.topic));
         }
-        push(&mut text, finding, usize::from(width), colour);
+        push(&mut text, finding, width, colour);
     }
     let count = |severity| diagnosis.count(severity);
     text.push_str(&format!(
@@ -42,24 +40,22 @@ pub fn text(diagnosis: &Diagnosis, width: u16, colour: bool) -> String {
     text
 }
 
-fn push(text: &mut String, finding: &Finding, width: usize, colour: bool) {
+fn push(text: &mut String, finding: &Finding, width: u16, colour: bool) {
     let label = format!("{:<LABEL$}", finding.severity.to_string());
-    let label = match (colour, finding.severity) {
-        (false, _) => label,
-        (true, Severity::Fine) => format!("\x1b[32m{label}\x1b[0m"),
-        (true, Severity::WorthKnowing) => format!("\x1b[33m{label}\x1b[0m"),
-        (true, Severity::MustFix) => format!("\x1b[1;31m{label}\x1b[0m"),
+    let mark = format!("{:INDENT$}{label}", "");
+    let lines = paragraph(&escape_control(&finding.what), &mark, width.max(WIDTH_MIN));
+    let code = match finding.severity {
+        Severity::Fine => "32",
+        Severity::WorthKnowing => "33",
+        Severity::MustFix => "1;31",
     };
-    let what = escape_control(&finding.what);
-    let room = width.saturating_sub(INDENT + LABEL).max(TEXT_MIN);
-    let margin = " ".repeat(INDENT + LABEL);
-    for (i, line) in wrap(&what, room).iter().enumerate() {
-        match i {
-            0 => text.push_str(&format!("{:INDENT$}{label}{line}\n", "")),
-            _ => text.push_str(&format!("{margin}{line}\n")),
-        }
-    }
+    let coloured = format!("\x1b[{code}m{label}\x1b[0m");
+    text.push_str(&match colour {
+        true => lines.replacen(&label, &coloured, 1),
+        false => lines,
+    });
     if let Some(command) = &finding.remedy {
+        let margin = " ".repeat(INDENT + LABEL);
         text.push_str(&format!("{margin}$ {}\n", escape_control(command)));
     }
 }

@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
+use crate::claims::{self, ClaimData, RemarkData};
 use crate::compare::CompareDocument;
 use crate::data_column::{DataRows, IOLAB_VERSION, SCHEMA};
 use crate::doubt::{self, TrustData};
@@ -112,13 +112,6 @@ impl Serialize for CellFields<'_> {
 /// # Errors
 /// When the output cannot be written.
 pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<()> {
-    let identified: Vec<_> = runs
-        .iter()
-        .map(|(name, run)| IdentifiedRun {
-            id: name.id.clone(),
-            analysis: run.analysis(),
-        })
-        .collect();
     let peers: Vec<_> = runs.iter().map(|(_, run)| with_peers(run)).collect();
     let told = runs.iter().zip(&peers);
     let told = told.map(|((_, run), peers)| Told { run, peers });
@@ -141,9 +134,9 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
                 sentence: doubt::sentence(&digest.trust),
             },
             cells: CellRows(cells::rows(runs)),
-            claimed_runs: identified.iter().map(|run| run.id.clone()).collect(),
-            claims: claims::of_runs(&identified),
-            remarks: claims::remarks(&identified),
+            claimed_runs: runs.iter().map(|(name, _)| name.id.clone()).collect(),
+            claims: claims::of_runs(runs),
+            remarks: claims::remarks(runs),
         },
         to,
     )

@@ -99,10 +99,9 @@ impl<'a> Overview<'a> {
     /// # Errors
     /// Of kind [`Failed`](iolab_workload::Kind::Failed) when it cannot be drawn.
     pub fn picture(&self) -> Result<Option<Vec<u8>>> {
-        match self.picture_parts() {
-            None => Ok(None),
-            Some((numbers, words)) => preview_image::png(&numbers, &words).map(Some),
-        }
+        let parts = self.picture_parts();
+        let drawn = parts.map(|(numbers, words)| preview_image::png(&numbers, &words));
+        drawn.transpose()
     }
 
     /// The name of a run: its experiment, and its target if another run has the same experiment.

@@ -7,7 +7,6 @@ use super::{Input, clean, id, stem};
 use crate::block::{Block, Look, Picture, Table};
 use crate::layout::{Column, none};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, SteadyAnalysis, Tracked, TrackedOf};
-use iolab_analysis::trial_values::distinct;
 use iolab_figure::Figure;
 use iolab_stats::mean;
 use iolab_workload::settings::cell_label;
@@ -202,13 +201,22 @@ fn grid(analysis: &Analysis) -> Option<Table> {
     let [across, down] = analysis.factors.as_slice() else {
         return None;
     };
-    let (columns, rows) = (analysis.levels(0).len(), analysis.levels(1).len());
-    if !(2..=COLUMNS_MAX).contains(&columns) || rows < 2 {
+    let (columns, rows) = (analysis.levels(0), analysis.levels(1));
+    if !(2..=COLUMNS_MAX).contains(&columns.len()) || rows.len() < 2 {
         return None;
     }
     let (across, down) = (clean(across), clean(down));
-    let heading = |down: &str| format!("{down} \\ {across}");
-    let value = |cell: &CellAnalysis| mean(&cell.values).map_or_else(none, significant);
+    let heading = format!("{down} \\ {across}");
+    let head = Column::new(heading, 0, rows.iter().map(|row| clean(row)));
+    let values = columns.into_iter().map(|wanted| {
+        let of_row = |row: &&str| {
+            let mut cells = analysis.cells.iter();
+            let cell = cells.find(|cell| level(cell, 0) == wanted && level(cell, 1) == *row);
+            cell.and_then(|cell| mean(&cell.values))
+                .map_or_else(none, significant)
+        };
+        Column::new(clean(wanted), 0, rows.iter().map(of_row))
+    });
     let trials = analysis.cells.iter().map(|cell| cell.n).max()?;
     Some(Table::new(
         format!(
@@ -216,39 +224,8 @@ fn grid(analysis: &Analysis) -> Option<Table> {
             named(analysis)
         ),
         [],
-        self::columns(analysis, 0, heading, value),
+        std::iter::once(head).chain(values).collect(),
     ))
-}
-
-/// The columns of a grid: first the levels of each other factor, under the name that `heading` gives it, then
-/// one column for each level of the factor `across`, an index in [`Analysis::factors`]. Rows and columns are in
-/// the order of the cells.
-pub(crate) fn columns<'a>(
-    analysis: &'a Analysis,
-    across: usize,
-    heading: impl Fn(&str) -> String,
-    value: impl Fn(&CellAnalysis) -> String,
-) -> Vec<Column> {
-    let down: Vec<usize> = (0..analysis.factors.len())
-        .filter(|factor| *factor != across)
-        .collect();
-    let place = |cell: &'a CellAnalysis| -> Vec<&'a str> {
-        down.iter().map(|factor| level(cell, *factor)).collect()
-    };
-    let rows = distinct(analysis.cells.iter().map(place));
-    let heads = down.iter().enumerate().map(|(at, factor)| {
-        let heading = heading(&clean(&analysis.factors[*factor]));
-        Column::new(heading, 0, rows.iter().map(|row| clean(row[at])))
-    });
-    let values = analysis.levels(across).into_iter().map(|wanted| {
-        let of_row = |row: &Vec<&str>| {
-            let mut cells = analysis.cells.iter();
-            let cell = cells.find(|cell| level(cell, across) == wanted && place(cell) == *row);
-            cell.map_or_else(none, &value)
-        };
-        Column::new(clean(wanted), 0, rows.iter().map(of_row))
-    });
-    heads.chain(values).collect()
 }
 
 fn level(cell: &CellAnalysis, factor: usize) -> &str {
