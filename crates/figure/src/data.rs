@@ -141,15 +141,6 @@ impl<'a> Data<'a> {
         distinct(self.rows.iter().map(|row| row.levels[factor]))
     }
 
-    /// The number for each level of a factor; `None` where a level has none.
-    pub(super) fn positions(&self, factor: usize) -> Option<Vec<f64>> {
-        let name = self.factors[factor];
-        self.levels(factor)
-            .iter()
-            .map(|level| labels::position(name, level))
-            .collect()
-    }
-
     fn find(&self, name: &str) -> Result<usize> {
         let found = self.factors.iter().position(|factor| *factor == name);
         found.ok_or_else(|| {
@@ -312,13 +303,13 @@ fn series_worth(data: &Data<'_>, factor: usize) -> (bool, bool, usize) {
 
 /// Suitability of a factor as x axis: numbers before names, more levels before fewer, the first of equals.
 fn x_worth(data: &Data<'_>, factor: usize) -> (bool, usize, std::cmp::Reverse<usize>) {
-    let levels = data.levels(factor).len();
-    let numeric =
-        labels::number_kind(data.factors[factor]).is_some() && data.positions(factor).is_some();
+    let (name, levels) = (data.factors[factor], data.levels(factor));
+    let has_place = |level: &&str| labels::position(name, level).is_some();
+    let numeric = labels::number_kind(name).is_some() && levels.iter().all(has_place);
     (
         // Two numbers do not make a curve, and are preferred to names only if there are as few of these.
-        numeric && levels > 2,
-        levels,
+        numeric && levels.len() > 2,
+        levels.len(),
         std::cmp::Reverse(factor),
     )
 }

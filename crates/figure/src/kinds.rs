@@ -9,6 +9,8 @@ mod response;
 mod stages;
 pub(super) mod witness;
 
+use std::borrow::Cow;
+
 use super::data::{CellValues, Data, Parts, Values, verdict};
 use super::model::{
     Along, Axis, FigureModel, Look, Mark, Origin, Panel, ReferenceLine, Series, all_marks,
@@ -57,17 +59,12 @@ fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
         ..Criteria::default()
     };
     let by = options.by.as_deref().or_else(|| programs(runs));
-    let by_quantity: Vec<Option<AnalysedRun>> =
+    let analysed: Vec<Cow<'_, AnalysedRun>> =
         runs.iter().map(|run| of_quantity(run, options)).collect();
-    let analysed: Vec<&AnalysedRun> = runs
-        .iter()
-        .zip(&by_quantity)
-        .map(|(run, other)| other.as_ref().unwrap_or(run.run))
-        .collect();
     let source = |run| RunSide { run, held: None };
     match (runs, by) {
         ([_], Some(by)) => {
-            let mut compared = Comparison::of_levels(analysed[0], by, "", terms)?;
+            let mut compared = Comparison::of_levels(&analysed[0], by, "", terms)?;
             for SideName { name, .. } in [&mut compared.base, &mut compared.new] {
                 let level = name
                     .split_once('=')
@@ -78,7 +75,7 @@ fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
         }
         ([base, new], None) => {
             let names = [base.name, new.name].map(|name| escape_control(name).into_owned().into());
-            Comparison::of_runs(names, source(analysed[0]), source(analysed[1]), terms)
+            Comparison::of_runs(names, source(&analysed[0]), source(&analysed[1]), terms)
         }
         _ => Err(Error::usage("two sides are compared").hint(
             "name two run files, or one and two levels of a factor: --by FACTOR=LEVEL,LEVEL",
@@ -86,14 +83,16 @@ fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
     }
 }
 
-/// A run as it answers for the quantity that is asked for; `None` where it does so already.
-fn of_quantity(run: &FigureRun<'_>, options: &Options) -> Option<AnalysedRun> {
-    let response = options.y.filter(|y| *y != run.analysis().response)?;
+/// A run as it answers for the quantity that is asked for.
+fn of_quantity<'a>(run: &FigureRun<'a>, options: &Options) -> Cow<'a, AnalysedRun> {
+    let Some(response) = options.y.filter(|y| *y != run.analysis().response) else {
+        return Cow::Borrowed(run.run);
+    };
     let metric = Metric {
         group: run.analysis().response_group.clone(),
         response,
     };
-    Some(AnalysedRun::by(run.record().clone(), Some(&metric)))
+    Cow::Owned(AnalysedRun::by(run.record().clone(), Some(&metric)))
 }
 
 /// The factor of the only run whose two levels are programs.

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use iolab_analysis::analysis::Response;
 
-use super::super::data::Data;
 use super::super::labels;
 use super::super::model::{Axis, Ticks};
 use super::super::options::Options;
@@ -35,25 +34,11 @@ impl FactorAxis<'_> {
     }
 }
 
-/// The axis for a factor of the data; without one, an axis with a single position.
-pub(super) fn along<'a>(
-    data: &Data<'a>,
-    factor: Option<usize>,
-    options: &Options,
-) -> FactorAxis<'a> {
-    match factor {
-        Some(factor) => of_factor(data.factors[factor], data.levels(factor), options),
-        None => single(),
-    }
-}
-
-/// An axis with a single position.
-pub(super) fn single() -> FactorAxis<'static> {
-    names(vec![""], |_| String::new(), String::new(), true)
-}
-
-/// The axis along a factor with these levels.
-pub(super) fn of_factor<'a>(name: &str, levels: Vec<&'a str>, options: &Options) -> FactorAxis<'a> {
+/// The axis along a factor with these levels; without one, an axis with a single position.
+pub(super) fn along<'a>(factor: Option<(&str, Vec<&'a str>)>, options: &Options) -> FactorAxis<'a> {
+    let Some((name, levels)) = factor else {
+        return names(vec![""], |_| String::new(), String::new(), true);
+    };
     let places = levels.iter().map(|level| labels::position(name, level));
     match places.collect() {
         Some(places) => numbers(name, levels, places, options),

@@ -63,10 +63,7 @@ impl<'a> Cells<'a> {
             })?),
             None => (0..factors.len()).rev().max_by_key(worth),
         };
-        let along = match x {
-            Some(i) => axis::of_factor(&factors[i], levels(i), options),
-            None => axis::single(),
-        };
+        let along = axis::along(x.map(|i| (&*factors[i], levels(i))), options);
         let rest: Vec<usize> = (0..factors.len()).filter(|i| Some(*i) != x).collect();
         let row = |cell| {
             let own = x.map_or("", |i| level(cell, i));

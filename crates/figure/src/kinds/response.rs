@@ -31,7 +31,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let quantity = super::quantity(runs, options);
     let data = Data::new(runs, quantity)?;
     let parts = Parts::of(&data, options, true)?;
-    let along = axis::along(&data, parts.x, options);
+    let factor = parts.x.map(|x| (data.factors[x], data.levels(x)));
+    let along = axis::along(factor, options);
     let lines = bounds(options);
     let mut panels = super::facets(&data, &parts, |panel, mut rows| {
         panel.lines.clone_from(&lines);
