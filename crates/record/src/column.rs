@@ -22,8 +22,8 @@ pub enum Access<T: 'static> {
         for<'a> fn(&'a T) -> Option<Cow<'a, str>>,
         fn(&mut T, &str) -> bool,
     ),
-    /// Bytes.
-    Bytes(for<'a> fn(&'a T) -> &'a [u8], fn(&mut T, &[u8])),
+    /// Bytes, which readers fetch one by one.
+    Bytes(for<'a> fn(&'a T) -> Cow<'a, [u8]>),
     /// A setting of a cell.
     Setting(
         &'static Setting,

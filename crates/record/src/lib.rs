@@ -163,8 +163,6 @@ pub struct RunRecord {
     pub run: Run,
     /// Environment of the coordinating host.
     pub environment: Environment,
-    /// Environments of further hosts.
-    pub further_hosts: Vec<tables::Fact>,
     /// Further targets.
     pub further_targets: Vec<FurtherTarget>,
     /// The processes of a run across hosts; empty for a single process.

@@ -216,7 +216,7 @@ pub struct SampleLatency {
 }
 
 /// The latencies of one operation of a trial, or of one of its groups, over time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SampleLatencyOverTime {
     /// The sample.
     pub sample: i64,

@@ -21,9 +21,7 @@ use iolab_workload::{Error, launchers, table};
 pub use cell::{
     ANSWERS, CELL, CELL_GROUP, CellRow, GroupRow, LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow,
 };
-pub use drive_log::{
-    DRIVE_LOG, DriveLog, LATENCY_OVER_TIME, LatencyOverTimeRow, PREPARATION, PreparationStep,
-};
+pub use drive_log::{DRIVE_LOG, DriveLog, LATENCY_OVER_TIME, PREPARATION, PreparationStep};
 pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE, stages};
 
 /// Table `run`.
@@ -232,7 +230,7 @@ pub static LATENCY: LazyLock<Table<LatencyRow>> = LazyLock::new(|| {
             word!("operation", LatencyRow, of.operation, Operation).doc("what the requests did: `read`, `write`, `sync`, `trim`, `metadata`");
             word!("quantity", LatencyRow, of.quantity, RequestTime)
                 .doc("`service`: service times; with a rate also `response`: response times, and `lateness`: how late requests were submitted");
-            Column::of("histogram", Access::Bytes(|row: &LatencyRow| &row.histogram, |row, bytes| row.histogram = bytes.to_vec()))
+            Column::of("histogram", Access::Bytes(|row: &LatencyRow| (&row.histogram).into()))
                 .doc("in ns: HdrHistogram, V2 encoding without compression, 3 significant digits, 1 ns to 1 h");
         }),
         constraints: &[
@@ -291,8 +289,13 @@ pub static EVENT: LazyLock<Table<Event>> = LazyLock::new(|| Table {
         text!("at_utc", Event, at_utc).doc("when");
         word!("kind", Event, kind, EventKind)
             .doc("`note`, `warning`, `error`, `choice` (made by measurement), `resume`, `gap` (why a cell has no trial)");
-        Column::of("cell_id", Access::Number(|event: &Event| event.cell.map(|cell| cell as u64),
-            |event, n| event.cell = Some(n as i64)))
+        Column::of(
+            "cell_id",
+            Access::Number(
+                |event: &Event| event.cell.map(|cell| cell as u64),
+                |event, n| event.cell = Some(n as i64),
+            ),
+        )
         .any()
         .null(Null::Free)
         .doc("the cell it concerns, or NULL");

@@ -94,15 +94,6 @@ impl<'a> NewFile<'a> {
     }
 }
 
-/// A new file.
-#[derive(Debug)]
-pub(super) struct Created {
-    /// Name of the file in its folder.
-    pub(super) name: OsString,
-    pub(super) path: PathBuf,
-    pub(super) file: File,
-}
-
 /// Creates the file with this content, locked (`flock`) from the start if the file system supports that.
 ///
 /// # Errors
@@ -112,8 +103,7 @@ pub(super) struct Created {
 pub(super) fn create(place: NewFile<'_>, content: &[u8]) -> Result<(PathBuf, File)> {
     in_folder(place, |folder| {
         let created = attempt(folder, place, content);
-        let created = created.map_err(|error| fault(place, &place.name(1), &error))?;
-        Ok((created.path, created.file))
+        created.map_err(|error| fault(place, &place.name(1), &error))
     })
 }
 
@@ -132,8 +122,12 @@ pub(super) fn in_folder<T>(
     }
 }
 
-/// Creates the file in an open folder, the folder of the place, with errors of the file system.
-pub(super) fn attempt(folder: &Folder, place: NewFile<'_>, content: &[u8]) -> io::Result<Created> {
+/// Creates the file in an open folder, the folder of the place, with errors of the file system; returns its path too.
+pub(super) fn attempt(
+    folder: &Folder,
+    place: NewFile<'_>,
+    content: &[u8],
+) -> io::Result<(PathBuf, File)> {
     // Some file systems lack unnamed files; other errors are reported better by the ordinary way.
     let made = unnamed(&folder.open, content).and_then(|file| {
         let (number, ()) = first_free(folder, place, |name| folder.open.link(&file, name))?;
@@ -142,11 +136,7 @@ pub(super) fn attempt(folder: &Folder, place: NewFile<'_>, content: &[u8]) -> io
     });
     let named = |name: &OsStr| named(&folder.open, name, content);
     let (number, file) = made.or_else(|_| first_free(folder, place, named))?;
-    Ok(Created {
-        name: place.own_name().numbered(number),
-        path: place.name(number),
-        file,
-    })
+    Ok((place.name(number), file))
 }
 
 /// The number of the first name at which `make` finds no file.
@@ -322,11 +312,11 @@ impl Folder {
         NewFile::Within(self, place.own_name())
     }
 
-    /// Removes a file created by iolab with everything that SQLite put next to it. The file itself comes last, since its name is
-    /// needed to find the others after a kill.
-    pub(crate) fn remove(&self, name: &OsStr) {
+    /// Removes a file created by iolab in this folder with everything that SQLite put next to it. The file itself comes last, since
+    /// its name is needed to find the others after a kill.
+    pub(crate) fn remove(&self, path: &Path) {
         for suffix in SIDE_FILES.into_iter().chain([""]) {
-            let mut name = name.to_owned();
+            let mut name = path.file_name().unwrap_or_default().to_owned();
             name.push(suffix);
             self.open.remove(&name);
         }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use rusqlite::Connection;
 
 use super::error::fault;
-use super::table_reader::Tables;
+use super::rows::Tables;
 use super::{logged, question};
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_record::environment::Environment;

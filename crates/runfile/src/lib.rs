@@ -19,7 +19,6 @@ mod question;
 mod read;
 mod rows;
 mod system;
-mod table_reader;
 #[cfg(test)]
 pub(crate) mod tests;
 mod witness;
@@ -51,8 +50,8 @@ pub use over_time::{AllSeries, Latencies, read_latency, read_series};
 pub use over_time::{LatenciesOverTime, TrialCourse, read_latency_over_time};
 pub use question::asked_by;
 pub use read::{Content, read, read_content};
+use rows::Tables;
 use system::{SIDE_FILES, beside, check_side_files, has_wal};
-use table_reader::Tables;
 pub use witness::create_witness;
 
 /// A run file open for writing. Dropping it keeps everything written so far.
@@ -98,16 +97,16 @@ impl RunFile {
         opening::check_length(&place.name(1))?;
         let content = laid_out(run, environment, experiment, cells)?;
         create::in_folder(place, |folder| {
-            let created = create::attempt(folder, place, &content)
+            let (path, file) = create::attempt(folder, place, &content)
                 .map_err(|error| create::fault(place, &place.name(1), &error))?;
-            let opened = Self::locked(&created.path, created.file).and_then(|mut opened| {
+            let opened = Self::locked(&path, file).and_then(|mut opened| {
                 opened.marked_running = run.status == RunStatus::Running;
                 opened.enter_wal()?;
                 Ok(opened)
             });
             if opened.is_err() {
                 // This process has just created the file, without samples.
-                folder.remove(&created.name);
+                folder.remove(&path);
             }
             opened
         })
@@ -251,8 +250,8 @@ impl RunFile {
         let mark = !self.marked_running;
         let id = self.transaction(|tables| {
             let id = tables.insert(&SAMPLE, sample)?;
-            if id > table_reader::ROWS_MAX as i64 {
-                let what = format!("it has {} samples", table_reader::ROWS_MAX);
+            if id > rows::ROWS_MAX as i64 {
+                let what = format!("it has {} samples", rows::ROWS_MAX);
                 return Err(too_large(tables.path, what));
             }
             for (table, own) in [(&GROUP_SAMPLE, groups), (&CLIENT_SAMPLE, clients)] {

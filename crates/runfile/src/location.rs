@@ -47,9 +47,9 @@ pub fn check_place(place: NewFile<'_>) -> Result<()> {
         let name = format!("{PROBE}{}", std::process::id());
         let probe = NewFile::Within(folder, FileName::First(&name));
         let made = create::attempt(folder, probe, &[]);
-        let made = made.map_err(|error| create::fault(probe, &path, &error))?;
-        let written = write_probe(made.file, &made.path, &path);
-        folder.remove(&made.name);
+        let (made, file) = made.map_err(|error| create::fault(probe, &path, &error))?;
+        let written = write_probe(file, &made, &path);
+        folder.remove(&made);
         written
     })
 }
@@ -69,7 +69,7 @@ fn remove_left(folder: &Folder, path: &Path) {
     for entry in path.read_dir().into_iter().flatten().flatten() {
         let (name, path) = (entry.file_name(), entry.path());
         if prober(&name).is_some_and(is_gone) && is_free(&path) && is_probe(&path) {
-            folder.remove(&entry.file_name());
+            folder.remove(&path);
         }
     }
 }

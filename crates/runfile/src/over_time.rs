@@ -6,11 +6,9 @@ use rusqlite::{Connection, Params, params, params_from_iter};
 
 use super::error::{damaged, fault, invalid, too_large};
 use super::opening::open_to_read;
-use super::table_reader::ROWS_MAX;
-use super::table_reader::Tables;
-use iolab_record::tables::{
-    IntervalRow, LATENCY, LATENCY_OVER_TIME, LatencyOverTimeRow, LatencyRow, SERIES,
-};
+use super::rows::ROWS_MAX;
+use super::rows::Tables;
+use iolab_record::tables::{IntervalRow, LATENCY, LATENCY_OVER_TIME, LatencyRow, SERIES};
 use iolab_record::{
     Operation, RequestTime, Sample, SampleLatency, SampleLatencyOverTime, SampleSeries, Series,
 };
@@ -51,14 +49,12 @@ impl TrialCourse<'_> {
             tables.insert(&SERIES, &row)?;
         }
         for (group, operation, quantity, own) in latency.iter().copied() {
-            let row = LatencyOverTimeRow {
+            let row = SampleLatencyOverTime {
                 sample,
                 group,
                 operation,
                 quantity,
-                interval_ns: own.interval_ns,
-                span_ns: own.span_ns,
-                intervals: own.encode(),
+                latency: own.clone(),
             };
             tables.insert(&LATENCY_OVER_TIME, &row)?;
         }
@@ -67,7 +63,7 @@ impl TrialCourse<'_> {
 }
 
 /// The latencies over time of a run file in the order of the samples, groups and operations; each is read on demand.
-pub type LatenciesOverTime = OneByOne<LatencyOverTimeRow, SampleLatencyOverTime>;
+pub type LatenciesOverTime = OneByOne<SampleLatencyOverTime, SampleLatencyOverTime>;
 
 /// Opens the latencies over time of a run file; none if no trial has kept any.
 ///
@@ -113,23 +109,18 @@ impl LatenciesOverTime {
     }
 }
 
-fn latency(tables: &Tables<'_>, row: LatencyOverTimeRow) -> Result<SampleLatencyOverTime> {
+fn latency(tables: &Tables<'_>, mut row: SampleLatencyOverTime) -> Result<SampleLatencyOverTime> {
     let sql = "SELECT intervals FROM latency_over_time
                WHERE sample_id = ? AND group_id = ? AND operation = ?";
     let key = params![row.sample, row.group, row.operation.name()];
     let intervals = large_value(tables, sql, key)?;
-    let latency = LatencyOverTime::decode(&intervals, row.interval_ns, row.span_ns);
-    let latency = latency.map_err(|what| {
+    let bounds = &row.latency;
+    let latency = LatencyOverTime::decode(&intervals, bounds.interval_ns, bounds.span_ns);
+    row.latency = latency.map_err(|what| {
         let what = format!("the latency of sample {} over time: {what}", row.sample);
         damaged(tables.path, what)
     })?;
-    Ok(SampleLatencyOverTime {
-        sample: row.sample,
-        group: row.group,
-        operation: row.operation,
-        quantity: row.quantity,
-        latency,
-    })
+    Ok(row)
 }
 
 /// Trials keep at least this many intervals, however many trials there are.

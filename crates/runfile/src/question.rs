@@ -10,7 +10,7 @@ use iolab_workload::names::check_file_name;
 use iolab_workload::response::{LEVELS_MAX, Need};
 
 use super::error::damaged;
-use super::table_reader::Tables;
+use super::rows::Tables;
 
 /// Most workloads of a requirement, and most remarks about its limits.
 const TEXTS_MAX: usize = 100;

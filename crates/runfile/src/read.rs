@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::error::{damaged, no_trials, too_large};
 use super::opening::read_checked;
-use super::table_reader::Tables;
+use super::rows::Tables;
 use super::{over_time, question, witness};
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, Fact,
@@ -113,12 +113,10 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
         ));
     }
     let facts: Vec<Fact> = tables.all(&ENVIRONMENT, "host_id, position")?;
-    let (own, further_hosts): (Vec<Fact>, Vec<Fact>) =
-        facts.into_iter().partition(|fact| fact.host == 0);
+    let facts = facts.into_iter().filter(|fact| fact.host == 0);
     let mut record = RunRecord {
         run: tables.only(&RUN)?,
-        environment: own.into_iter().map(|fact| (fact.key, fact.value)).collect(),
-        further_hosts,
+        environment: facts.map(|fact| (fact.key, fact.value)).collect(),
         further_targets: tables.all(&TARGET, "id")?,
         ranks: tables.all(&RANK, "id")?,
         parts: tables.all(&PART, "sample_id, group_id, rank_id, target_id")?,

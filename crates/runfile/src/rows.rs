@@ -1,17 +1,251 @@
-//! Writes and reads rows of a table by its columns. The file may come from elsewhere: every value is checked.
+//! Writes plain values to the rows of tables by their columns, and reads them. The file may come from elsewhere: rows and text are
+//! limited, and every value is checked.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::path::Path;
 
+use iolab_record::column::{Access, Column, Null, Table};
+use iolab_workload::settings::{self, CellSpec, Setting};
 use iolab_workload::{Error, Result};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
 
-use super::error::invalid;
-use iolab_record::column::{Access, Column, Table};
-use iolab_workload::settings::{self, CellSpec, Setting};
+use super::error::{damaged, fault, invalid, too_large};
+
+/// Most rows of a table to read; a million samples take more than 1 GB of memory.
+pub(crate) const ROWS_MAX: usize = 1_000_000;
+/// Most further targets: as many as levels of a factor.
+const TARGETS_MAX: usize = 1000;
+/// Most cells: the most of a plan, and as many that its run has added.
+const CELLS_MAX: usize = 2 * iolab_plan::experiment::CELLS_MAX;
+/// Most bytes of text to read. Rows can have more text than the file, through defaults of columns.
+const TEXT_MAX: u64 = 256 << 20;
+
+/// Most rows that fill columns which all rows before them leave empty; in a file with more, every column is fetched.
+const FILLS_MAX: usize = 32;
+
+/// The tables of an open file, and how much text was read of them.
+pub(super) struct Tables<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) path: &'a Path,
+    /// Bytes of text read so far.
+    text: Cell<u64>,
+}
+
+impl<'a> Tables<'a> {
+    /// The tables of a file.
+    pub(super) fn new(connection: &'a Connection, path: &'a Path) -> Self {
+        Self {
+            connection,
+            path,
+            text: Cell::default(),
+        }
+    }
+
+    /// Executes a statement; returns how many rows it changed.
+    pub(super) fn execute(&self, sql: &str, parameters: impl Params) -> Result<usize> {
+        let changed = self.connection.execute(sql, parameters);
+        changed.map_err(|error| fault(self.path, &error))
+    }
+
+    /// Inserts a row; returns its number, which SQLite gives to a row without one.
+    pub(super) fn insert<T>(&self, table: &Table<T>, row: &T) -> Result<i64> {
+        let names: Vec<&str> = table.stored().map(|column| column.name).collect();
+        let marks = vec!["?"; names.len()].join(",");
+        let sql = format!(
+            "INSERT INTO {} ({}) VALUES ({marks})",
+            table.name,
+            names.join(",")
+        );
+        let wrong = |error| fault(self.path, &error);
+        let mut statement = self.connection.prepare_cached(&sql).map_err(wrong)?;
+        for (index, column) in (1..).zip(table.stored()) {
+            let value = value(column, row)?;
+            statement.raw_bind_parameter(index, value).map_err(wrong)?;
+        }
+        statement.raw_execute().map_err(wrong)?;
+        Ok(self.connection.last_insert_rowid())
+    }
+
+    /// Inserts rows.
+    pub(super) fn insert_all<T>(&self, table: &Table<T>, rows: &[T]) -> Result<()> {
+        let mut rows = rows.iter();
+        rows.try_for_each(|row| self.insert(table, row).map(drop))
+    }
+
+    /// Calls a function for each row of a table that the rest of a statement selects, without the values of the column
+    /// `large`, which are read one by one. More than `most` rows are an error.
+    pub(super) fn each<T: Default>(
+        &self,
+        table: &Table<T>,
+        (large, rest): (&str, &str),
+        parameters: impl Params,
+        most: usize,
+        mut take: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
+        let fault = |error| fault(self.path, &error);
+        let wrong = |error: rusqlite::Error| match &error {
+            rusqlite::Error::SqlInputError { msg, .. } if msg.contains("no such column") => {
+                let column = msg.rsplit(' ').next().unwrap_or_default();
+                let table = table.name;
+                let what = format!("table {table} has no column {column} of this schema");
+                damaged(self.path, what)
+            }
+            _ => fault(error),
+        };
+        let empty = self.empty(table).map_err(wrong)?;
+        let is_empty = |column: &&Column<T>| empty.contains(&column.name);
+        let (empty, columns): (Vec<_>, Vec<_>) = table.stored().partition(is_empty);
+        let names = columns.iter().map(|column| match column.name == large {
+            true => "x''",
+            false => column.name,
+        });
+        let names = names.collect::<Vec<_>>().join(", ");
+        let sql = format!("SELECT {names} FROM {} {rest}", table.name);
+        let mut statement = self.connection.prepare_cached(&sql).map_err(wrong)?;
+        let mut rows = statement.query(parameters).map_err(fault)?;
+        let mut count = 0;
+        while let Some(row) = rows.next().map_err(fault)? {
+            if count == most {
+                let what = format!("table {} has more than {most} rows", table.name);
+                return Err(too_large(self.path, what));
+            }
+            take(self.row(table, (&columns, &empty), row)?)?;
+            count += 1;
+        }
+        Ok(())
+    }
+
+    /// Names of the columns that are NULL in every row. Most columns of samples are, and fetching them takes longer than all
+    /// others.
+    fn empty<T>(&self, table: &Table<T>) -> rusqlite::Result<Vec<&'static str>> {
+        let Some(key) = table.columns.iter().find(|column| column.key) else {
+            return Ok(Vec::new());
+        };
+        let may_be = |column: &&Column<T>| {
+            let is_setting = matches!(column.access, Access::Setting(..));
+            column.null != Null::Never && !is_setting && !column.key
+        };
+        let mut names: Vec<&'static str> = table.stored().filter(may_be).map(|c| c.name).collect();
+        if names.is_empty() {
+            return Ok(names);
+        }
+        let mut first = i64::MIN;
+        for _ in 0..FILLS_MAX {
+            let sql = format!(
+                "SELECT {key}, {} FROM {} WHERE {key} >= ? AND ({} IS NOT NULL) ORDER BY {key} LIMIT 1",
+                names.join(", "),
+                table.name,
+                names.join(" IS NOT NULL OR "),
+                key = key.name,
+            );
+            let filled = self.connection.query_row(&sql, [first], |row| {
+                first = row.get(0)?;
+                let values = (1..=names.len()).map(|place| row.get_ref(place));
+                let filled = values.map(|value| Ok(value? != ValueRef::Null));
+                filled.collect::<rusqlite::Result<Vec<bool>>>()
+            });
+            let Some(filled) = filled.optional()? else {
+                return Ok(names);
+            };
+            let mut filled = filled.into_iter();
+            names.retain(|_| filled.next() == Some(false));
+            if names.is_empty() {
+                break;
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// The rows of a table that the rest of a statement selects.
+    pub(super) fn rows<T: Default>(
+        &self,
+        table: &Table<T>,
+        select: (&str, &str),
+        parameters: impl Params,
+        most: usize,
+    ) -> Result<Vec<T>> {
+        let mut rows = Vec::new();
+        self.each(table, select, parameters, most, |row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// All rows of a table.
+    pub(super) fn all<T: Default>(&self, table: &Table<T>, order: &str) -> Result<Vec<T>> {
+        let most = match table.name {
+            "cell" => CELLS_MAX,
+            "target" => TARGETS_MAX,
+            _ => ROWS_MAX,
+        };
+        self.rows(table, ("", &format!("ORDER BY {order}")), [], most)
+    }
+
+    /// The only row of a table.
+    pub(super) fn only<T: Default>(&self, table: &Table<T>) -> Result<T> {
+        let mut values = self.all(table, "id")?;
+        match (values.pop(), values.is_empty()) {
+            (Some(value), true) => Ok(value),
+            _ => Err(damaged(
+                self.path,
+                format!("table {} has not exactly one row", table.name),
+            )),
+        }
+    }
+
+    /// The values of a row, each checked; also whether columns that are NULL together are so in the whole row.
+    fn row<T: Default>(
+        &self,
+        table: &Table<T>,
+        (columns, empty): (&[&Column<T>], &[&Column<T>]),
+        row: &Row<'_>,
+    ) -> Result<T> {
+        let mut into = T::default();
+        let mut missing = empty.to_vec();
+        missing.retain(|column| column.null != Null::Free);
+        for (index, column) in columns.iter().enumerate() {
+            let value = row
+                .get_ref(index)
+                .map_err(|error| fault(self.path, &error))?;
+            if value == ValueRef::Null && !matches!(column.access, Access::Setting(..)) {
+                if column.null != Null::Free {
+                    missing.push(*column);
+                }
+                continue;
+            }
+            if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = value {
+                self.weigh(bytes.len() as u64)?;
+            }
+            if !put(column, value, &mut into) {
+                return Err(wrong(self.path, table, column, value));
+            }
+        }
+        for column in missing {
+            if !matches!(value(column, &into), Ok(ToSqlOutput::Owned(Value::Null))) {
+                return Err(wrong(self.path, table, column, ValueRef::Null));
+            }
+        }
+        Ok(into)
+    }
+
+    /// Counts text before it is stored.
+    fn weigh(&self, bytes: u64) -> Result<()> {
+        self.text.set(self.text.get().saturating_add(bytes));
+        match self.text.get() > TEXT_MAX {
+            false => Ok(()),
+            true => {
+                let what = format!("it holds more than {} MiB of text", TEXT_MAX >> 20);
+                Err(too_large(self.path, what))
+            }
+        }
+    }
+}
 
 /// The value of a column in a row, for SQLite.
-pub(super) fn value<'a, T>(column: &'a Column<T>, row: &'a T) -> Result<ToSqlOutput<'a>> {
+fn value<'a, T>(column: &'a Column<T>, row: &'a T) -> Result<ToSqlOutput<'a>> {
     let int = |number: u64| {
         let number = i64::try_from(number).map_err(|_| {
             let name = column.name;
@@ -32,7 +266,7 @@ pub(super) fn value<'a, T>(column: &'a Column<T>, row: &'a T) -> Result<ToSqlOut
             }
             text => text.map(|text| Value::Text(text.into_owned())),
         },
-        Access::Bytes(get, _) => return Ok(ToSqlOutput::Borrowed(ValueRef::Blob(get(row)))),
+        Access::Bytes(get) => Some(Value::Blob(get(row).into_owned())),
         Access::Setting(setting, get, _) => match setting.value(get(row)) {
             settings::Value::None | settings::Value::Unknown => None,
             settings::Value::Flag(on) => Some(Value::Integer(on.into())),
@@ -46,12 +280,7 @@ pub(super) fn value<'a, T>(column: &'a Column<T>, row: &'a T) -> Result<ToSqlOut
 }
 
 /// The error for an invalid value of a column.
-pub(super) fn wrong<T>(
-    path: &Path,
-    table: &Table<T>,
-    column: &Column<T>,
-    value: ValueRef<'_>,
-) -> Error {
+fn wrong<T>(path: &Path, table: &Table<T>, column: &Column<T>, value: ValueRef<'_>) -> Error {
     let value = match value {
         ValueRef::Null => "NULL".to_owned(),
         ValueRef::Integer(number) => number.to_string(),
@@ -67,7 +296,7 @@ pub(super) fn wrong<T>(
 }
 
 /// Stores a value that is not NULL; false for an invalid one.
-pub(super) fn put<T>(column: &Column<T>, value: ValueRef<'_>, into: &mut T) -> bool {
+fn put<T>(column: &Column<T>, value: ValueRef<'_>, into: &mut T) -> bool {
     let within = |number: f64| (column.range.0..=column.range.1).contains(&number);
     let between = |number: u64| (column.bounds.0..=column.bounds.1).contains(&number);
     match (&column.access, value) {
@@ -91,10 +320,7 @@ pub(super) fn put<T>(column: &Column<T>, value: ValueRef<'_>, into: &mut T) -> b
             let text = std::str::from_utf8(bytes);
             text.is_ok_and(|text| put(into, text))
         }
-        (Access::Bytes(_, put), ValueRef::Blob(bytes)) => {
-            put(into, bytes);
-            true
-        }
+        (Access::Bytes(_), ValueRef::Blob(_)) => true,
         (Access::Setting(setting, _, spec), value) => put_setting(setting, value, spec(into)),
         _ => false,
     }

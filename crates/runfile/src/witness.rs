@@ -9,7 +9,7 @@ use iolab_workload::witness::Course;
 
 use super::error::damaged;
 use super::layout::{with_tables, write_environment};
-use super::table_reader::Tables;
+use super::rows::Tables;
 use super::{NewFile, create, opening};
 
 /// Writes an observation to a new file, atomically; returns its path.

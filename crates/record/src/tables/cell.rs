@@ -15,8 +15,13 @@ use iolab_workload::trial::Rate;
 /// A column with the rate of a cell in bytes per second, which the column of the setting lacks.
 macro_rules! byte_rate {
     ($type:ty, $($spec:ident).+) => {
-        Column::of("rate_bytes_per_s", Access::Number(|row: &$type| row.$($spec).+.trial.rate.and_then(Rate::bytes),
-            |row, bytes| row.$($spec).+.trial.rate = Some(Rate::Bytes(bytes))))
+        Column::of(
+            "rate_bytes_per_s",
+            Access::Number(
+                |row: &$type| row.$($spec).+.trial.rate.and_then(Rate::bytes),
+                |row, bytes| row.$($spec).+.trial.rate = Some(Rate::Bytes(bytes)),
+            ),
+        )
         .between(1, i64::MAX as u64)
         .null(Null::Free)
         .hidden()
@@ -129,11 +134,10 @@ pub struct QuestionRow {
 pub const ANSWERS: &[&str] = &["yes", "no", "cannot tell"];
 
 /// Table `question`.
-pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
-    Table {
+pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| Table {
     name: "question",
     doc: "one row where service levels are asked about (`fit`, `--slo`)",
-    columns: table! {
+    columns: Vec::from(table! {
         Column::of("id", Access::Number(|_: &QuestionRow| Some(1), |_, _| ())).key().doc("1");
         word!("kind", QuestionRow, kind, QuestionKind)
             .doc("`cells`: whether the levels hold in every cell (`--slo` with rates); `limit`: up to which rate (`--slo`); `fit`: whether they hold in a workload (`iolab fit`)");
@@ -143,20 +147,22 @@ pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
         text!("requirement", QuestionRow, fit?.requirement).doc("name of the requirement");
         text!("workload", QuestionRow, fit?.workload).doc("the workload that the run is of");
         json_text!("workloads", QuestionRow, fit?.workloads).doc("names of all workloads, a JSON array");
-        Column::of("hold_ns", Access::Number(|row: &QuestionRow| {
-                let hold = row.fit.as_ref()?.hold;
-                Some(u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX))
-            },
-            |row, ns| row.fit.get_or_insert_default().hold = Duration::from_nanos(ns)))
+        Column::of(
+            "hold_ns",
+            Access::Number(
+                |row: &QuestionRow| {
+                    let hold = row.fit.as_ref()?.hold;
+                    Some(u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX))
+                },
+                |row, ns| row.fit.get_or_insert_default().hold = Duration::from_nanos(ns),
+            ),
+        )
         .null(Null::Account)
         .doc("how long each workload loads the storage");
         text!("not_covered", QuestionRow, fit?.not).doc("what the answer does not cover");
         json_text!("limits", QuestionRow, fit?.limits).doc("what else it does not cover on this target, a JSON array");
-    }
-    .into_iter()
-    .collect(),
+    }),
     constraints: &["CHECK (id = 1)"],
-}
 });
 
 /// A row of table `question_level`.
@@ -175,24 +181,25 @@ pub struct LevelRow {
 }
 
 /// Table `question_level`.
-pub static QUESTION_LEVEL: LazyLock<Table<LevelRow>> = LazyLock::new(|| {
-    Table {
+pub static QUESTION_LEVEL: LazyLock<Table<LevelRow>> = LazyLock::new(|| Table {
     name: "question_level",
     doc: "one row per level of the question",
-    columns: vec![
-        whole!("id", LevelRow, id as u32).key().doc("from 0, in the order in which they were asked"),
-        Column::of("level", Access::Text(|row: &LevelRow| Some(row.level.as_str().into()),
-            |row, text| {
-                text.clone_into(&mut row.level);
-                text.parse::<ServiceLevel>().is_ok()
-            }))
-        .doc("as `--slo` takes it: `p99<2ms`, `syncs.p99<10ms`, `iops>500`"),
-        text!("source", LevelRow, source).doc("where the level is documented, or that it is not; empty for a level of `--slo`, like the next two"),
-        text!("wording", LevelRow, wording).doc("the wording there; empty where it gives none"),
-        text!("remedy", LevelRow, remedy).doc("what would make a no a yes"),
-    ]
-    .into_iter()
-    .collect(),
+    columns: Vec::from(table! {
+        whole!("id", LevelRow, id as u32).key().doc("from 0, in the order in which they were asked");
+        Column::of(
+            "level",
+            Access::Text(
+                |row: &LevelRow| Some(row.level.as_str().into()),
+                |row, text| {
+                    text.clone_into(&mut row.level);
+                    text.parse::<ServiceLevel>().is_ok()
+                },
+            ),
+        )
+        .doc("as `--slo` takes it: `p99<2ms`, `syncs.p99<10ms`, `iops>500`");
+        text!("source", LevelRow, source).doc("where the level is documented, or that it is not; empty for a level of `--slo`, like the next two");
+        text!("wording", LevelRow, wording).doc("the wording there; empty where it gives none");
+        text!("remedy", LevelRow, remedy).doc("what would make a no a yes");
+    }),
     constraints: &[],
-}
 });

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::super::{Operation, PreparationKind, RequestTime};
+use super::super::{Operation, PreparationKind, RequestTime, SampleLatencyOverTime};
 use crate::column::{Access, COUNT_MAX, Column, Null, Table};
 use iolab_workload::table;
 
@@ -170,66 +170,43 @@ impl PreparationStep {
 }
 
 /// Table `preparation`.
-pub static PREPARATION: LazyLock<Table<PreparationStep>> = LazyLock::new(|| {
-    Table {
-        name: "preparation",
-        doc: "one row per pass or round over a target before the first trial (`precondition`); a resumed run prepares its targets again",
-        columns: table! {
-            Column::of("id", Access::Number(|_: &PreparationStep| None, |_, _| ())).null(Null::Free).key().doc("in the order of time");
-            text!("at_utc", PreparationStep, at_utc).doc("when it ended");
-            text!("target", PreparationStep, target?).doc("the target as the plan names it; NULL for the only one");
-            word!("kind", PreparationStep, kind, PreparationKind)
-                .doc("`purge`: all of the device is purged, by one command; `trim`, `seq`, `rand`: a pass that trims, or writes sequentially or randomly; `round`: random writes for a time, until rounds are steady");
-            whole!("number", PreparationStep, number as u32).doc("from 1 among the steps of its kind, target and session");
-            flag!("ok", PreparationStep, ok)
-                .doc("1, or 0 where the target refuses trims or cannot be purged, the step failed, or the user interrupted it");
-            number!("bs", PreparationStep, bs?).doc("size of its requests, NULL for a purge; a shorter one follows if the range is not a multiple")
-                .between(1, i64::MAX as u64);
-            whole!("requests", PreparationStep, requests as u64).doc("requests completed");
-            whole!("bytes", PreparationStep, bytes as u64).doc("bytes written, trimmed or purged");
-            whole!("elapsed_ns", PreparationStep, elapsed_ns as u64)
-                .doc("its first worker's start to its last worker's end; a shorter last request counts its own");
-        }
-        .into_iter()
-        .collect(),
-        constraints: &[],
-    }
+pub static PREPARATION: LazyLock<Table<PreparationStep>> = LazyLock::new(|| Table {
+    name: "preparation",
+    doc: "one row per pass or round over a target before the first trial (`precondition`); a resumed run prepares its targets again",
+    columns: Vec::from(table! {
+        Column::of("id", Access::Number(|_: &PreparationStep| None, |_, _| ())).null(Null::Free).key().doc("in the order of time");
+        text!("at_utc", PreparationStep, at_utc).doc("when it ended");
+        text!("target", PreparationStep, target?).doc("the target as the plan names it; NULL for the only one");
+        word!("kind", PreparationStep, kind, PreparationKind)
+            .doc("`purge`: all of the device is purged, by one command; `trim`, `seq`, `rand`: a pass that trims, or writes sequentially or randomly; `round`: random writes for a time, until rounds are steady");
+        whole!("number", PreparationStep, number as u32).doc("from 1 among the steps of its kind, target and session");
+        flag!("ok", PreparationStep, ok)
+            .doc("1, or 0 where the target refuses trims or cannot be purged, the step failed, or the user interrupted it");
+        number!("bs", PreparationStep, bs?).doc("size of its requests, NULL for a purge; a shorter one follows if the range is not a multiple")
+            .between(1, i64::MAX as u64);
+        whole!("requests", PreparationStep, requests as u64).doc("requests completed");
+        whole!("bytes", PreparationStep, bytes as u64).doc("bytes written, trimmed or purged");
+        whole!("elapsed_ns", PreparationStep, elapsed_ns as u64)
+            .doc("its first worker's start to its last worker's end; a shorter last request counts its own");
+    }),
+    constraints: &[],
 });
 
-/// A row of table `latency_over_time`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LatencyOverTimeRow {
-    /// The sample.
-    pub sample: i64,
-    /// The group of its workers; 0 if the cell has none.
-    pub group: u32,
-    /// The operation of the requests.
-    pub operation: Operation,
-    /// Kind of time: service, response or lateness.
-    pub quantity: RequestTime,
-    /// Length of an interval but the last, ns.
-    pub interval_ns: u64,
-    /// End of the last interval, ns.
-    pub span_ns: u64,
-    /// The intervals, encoded.
-    pub intervals: Vec<u8>,
-}
-
 /// Table `latency_over_time`.
-pub static LATENCY_OVER_TIME: LazyLock<Table<LatencyOverTimeRow>> = LazyLock::new(|| Table {
+pub static LATENCY_OVER_TIME: LazyLock<Table<SampleLatencyOverTime>> = LazyLock::new(|| Table {
     name: "latency_over_time",
     doc: "one row per operation of a sample, or of each of its groups, with `latency_over_time=true`",
     columns: Vec::from(table! {
-        whole!("sample_id", LatencyOverTimeRow, sample as i64).doc("the sample");
-        whole!("group_id", LatencyOverTimeRow, group as u32).doc("the group; 0 where the cell has none");
-        word!("operation", LatencyOverTimeRow, operation, Operation).doc("what the requests did: `read`, `write`, `sync`, `trim`");
-        word!("quantity", LatencyOverTimeRow, quantity, RequestTime)
+        whole!("sample_id", SampleLatencyOverTime, sample as i64).doc("the sample");
+        whole!("group_id", SampleLatencyOverTime, group as u32).doc("the group; 0 where the cell has none");
+        word!("operation", SampleLatencyOverTime, operation, Operation).doc("what the requests did: `read`, `write`, `sync`, `trim`");
+        word!("quantity", SampleLatencyOverTime, quantity, RequestTime)
             .doc("`response`: response times, of requests at a rate; else `service`: service times");
-        whole!("interval_ns", LatencyOverTimeRow, interval_ns as u64).between(1, COUNT_MAX)
+        whole!("interval_ns", SampleLatencyOverTime, latency.interval_ns as u64).between(1, COUNT_MAX)
             .doc("length of every interval but the last");
-        whole!("span_ns", LatencyOverTimeRow, span_ns as u64).between(0, COUNT_MAX)
+        whole!("span_ns", SampleLatencyOverTime, latency.span_ns as u64).between(0, COUNT_MAX)
             .doc("end of the last interval, from the start of the timed span");
-        Column::of("intervals", Access::Bytes(|row: &LatencyOverTimeRow| &row.intervals, |row, bytes| row.intervals = bytes.to_vec()))
+        Column::of("intervals", Access::Bytes(|row: &SampleLatencyOverTime| row.latency.encode().into()))
             .doc("a histogram per interval, encoded as below");
     }),
     constraints: &[

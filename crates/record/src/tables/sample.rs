@@ -208,25 +208,45 @@ fn timing() -> Columns {
 fn rank_activity() -> Columns {
     const SKEW: &str = "first worker's start to last worker's start over all ranks, and how far that can be from the truth";
     const ALL: &str = "bytes that the ranks moved in `all_active_ns`, at least and at most";
-    let columns = table! {
-        number!("elapsed_error_ns", Sample, together?.elapsed_error_ns)
-            .doc("how far `elapsed_ns` can be from the truth by the bound of the ranks' clocks; NULL where one process measured, like the next");
-        number!("start_skew_ns", Sample, together?.start_skew_ns).doc(SKEW);
-        number!("start_skew_error_ns", Sample, together?.start_skew_error_ns).doc(SKEW);
-        number!("all_active_least_bytes", Sample, together?.all_active_least_bytes).doc(ALL);
-        number!("all_active_most_bytes", Sample, together?.all_active_most_bytes).doc(ALL);
-    };
+    let columns = [
+        number!(
+            "elapsed_error_ns",
+            Sample,
+            together?.elapsed_error_ns)
+            .doc("how far `elapsed_ns` can be from the truth by the bound of the ranks' clocks; NULL where one process measured, like the next"),
+        number!("start_skew_ns", Sample, together?.start_skew_ns).doc(SKEW),
+        number!(
+            "start_skew_error_ns",
+            Sample,
+            together?.start_skew_error_ns)
+            .doc(SKEW),
+        number!(
+            "all_active_least_bytes",
+            Sample,
+            together?.all_active_least_bytes)
+            .doc(ALL),
+        number!(
+            "all_active_most_bytes",
+            Sample,
+            together?.all_active_most_bytes)
+            .doc(ALL),
+    ];
     columns.map(|column| column.hidden()).into()
 }
 
 fn sizes() -> Columns {
     vec![
-        Column::of("request_sizes", Access::Text(|s: &Sample| {
-                let sizes: &RequestSizes = &s.request_sizes;
-                let drawn = !sizes.counts().is_empty();
-                drawn.then(|| sizes.to_string().into())
-            },
-            |s, text| text.parse().map(|sizes| s.request_sizes = sizes).is_ok()))
+        Column::of(
+            "request_sizes",
+            Access::Text(
+                |s: &Sample| {
+                    let sizes: &RequestSizes = &s.request_sizes;
+                    let drawn = !sizes.counts().is_empty();
+                    drawn.then(|| sizes.to_string().into())
+                },
+                |s, text| text.parse().map(|sizes| s.request_sizes = sizes).is_ok(),
+            ),
+        )
         .null(Null::Free)
         .doc("requests by direction and size, if `bs_mix` is set: `read 4096 601,read 65536 299`; NULL otherwise"),
     ]
@@ -236,11 +256,16 @@ fn cpus() -> Columns {
     Vec::from(table! {
         number!("run_delay_ns", Sample,
             run_delay_ns?).doc("time in which workers were ready to run and waited for a CPU (schedstat), summed over all threads; NULL where the kernel does not count it, and for several ranks");
-        Column::of("cpus_used", Access::Text(|s: &Sample| {
-                let cpus: &Cpus = &s.cpus_used;
-                (!cpus.is_empty()).then(|| cpus.to_string().into())
-            },
-            |s, text| text.parse().map(|cpus| s.cpus_used = cpus).is_ok()))
+        Column::of(
+            "cpus_used",
+            Access::Text(
+                |s: &Sample| {
+                    let cpus: &Cpus = &s.cpus_used;
+                    (!cpus.is_empty()).then(|| cpus.to_string().into())
+                },
+                |s, text| text.parse().map(|cpus| s.cpus_used = cpus).is_ok(),
+            ),
+        )
         .null(Null::Free)
         .doc("CPUs that threads ran on (`0-3,8`), sampled at start and end of each thread and at every interval of its series; NULL if not sampled");
     })
@@ -309,15 +334,21 @@ fn effective() -> Columns {
     let columns = [
         flag!("fixed_file", Sample, effective.fixed_file).doc(REGISTERED),
         flag!("fixed_buffers", Sample, effective.fixed_buffers).doc(REGISTERED),
-        Column::of("ring_flags", Access::Text(|s: &Sample| {
-                let names: Vec<&str> = s.effective.ring.iter().map(|flag| flag.name()).collect();
-                Some(names.join(",").into())
-            },
-            |s, text| {
-                let flags = text.split(',').filter(|name| !name.is_empty());
-                let flags = flags.map(str::parse).collect::<Result<_, _>>();
-                flags.map(|flags| s.effective.ring = flags).is_ok()
-            }))
+        Column::of(
+            "ring_flags",
+            Access::Text(
+                |s: &Sample| {
+                    let flags = s.effective.ring.iter();
+                    let names: Vec<&str> = flags.map(|flag| flag.name()).collect();
+                    Some(names.join(",").into())
+                },
+                |s, text| {
+                    let flags = text.split(',').filter(|name| !name.is_empty());
+                    let flags = flags.map(str::parse).collect::<Result<_, _>>();
+                    flags.map(|flags| s.effective.ring = flags).is_ok()
+                },
+            ),
+        )
         .doc("how the ring of io_uring was set up: `sqpoll`, `single_issuer`, `defer_taskrun`, `coop_taskrun`, `iopoll`, `spin`, with commas between"),
         flag!("polled", Sample, effective.polled).doc("1: submissions or completions were polled for"),
         text!("peer_command", Sample, effective.command?)
@@ -327,14 +358,19 @@ fn effective() -> Columns {
     ];
     let stored = columns.map(|column| column.hidden());
     let mut columns = Vec::from(table! {
-        Column::of("hardware_missing", Access::Text(|s: &Sample| {
-                let missing: Option<NoHardware> = s.counters.hardware.missing();
-                missing.map(|reason| reason.to_string().into())
-            },
-            |s, text| {
-                let reason = text.parse().map(Hardware::Missing);
-                reason.map(|missing| s.counters.hardware = missing).is_ok()
-            }))
+        Column::of(
+            "hardware_missing",
+            Access::Text(
+                |s: &Sample| {
+                    let missing: Option<NoHardware> = s.counters.hardware.missing();
+                    missing.map(|reason| reason.to_string().into())
+                },
+                |s, text| {
+                    let reason = text.parse().map(Hardware::Missing);
+                    reason.map(|missing| s.counters.hardware = missing).is_ok()
+                },
+            ),
+        )
         .null(Null::Free)
         .one_of(NoHardware::NAMES)
         .doc("why no events were counted; NULL when they were");

@@ -85,7 +85,7 @@ fn a_link_that_replaces_the_folder_is_refused() {
     std::os::unix::fs::symlink("other", &folder).unwrap();
     create(made.place(place), b"content").unwrap();
     assert_eq!(std::fs::read(at("moved/r.iolab")).unwrap(), b"content");
-    made.remove(OsStr::new("r.iolab"));
+    made.remove(Path::new("r.iolab"));
     for name in ["moved", "other"] {
         assert_eq!(at(name).read_dir().unwrap().count(), 0, "{name}");
     }

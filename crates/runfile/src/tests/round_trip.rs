@@ -94,10 +94,6 @@ pub(super) fn whole_record() -> RunRecord {
             ..run_row()
         },
         environment: environment(),
-        further_hosts: vec![Fact {
-            host: 1,
-            ..filled(&ENVIRONMENT, &[])
-        }],
         further_targets: vec![FurtherTarget {
             id: 1,
             ..filled(&TARGET, &[])
@@ -180,11 +176,14 @@ pub(super) fn write(path: &Path, record: &RunRecord) {
         .unwrap();
     file.set_ended_by(1, cells[1].ended_by).unwrap();
     file.finish(record.run.status, ENDED, None).unwrap();
-    // A run on several hosts writes their facts with its plan.
+    // Facts of another host are not those of the run.
+    let fact = Fact {
+        host: 1,
+        ..filled(&ENVIRONMENT, &[])
+    };
     let connection = Connection::open(path).unwrap();
     let tables = Tables::new(&connection, path);
-    let facts = &record.further_hosts;
-    tables.insert_all(&ENVIRONMENT, facts).unwrap();
+    tables.insert(&ENVIRONMENT, &fact).unwrap();
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn write<T>(column: &Column<T>, row: &mut T, number: u64) -> String {
             },
         ),
         Access::Flag(_, put) => put(row, true),
-        Access::Bytes(_, put) => put(row, &number.to_le_bytes()),
+        Access::Bytes(_) => unreachable!("{} is read one by one", column.name),
         Access::Text(_, put) => {
             let own = format!("{} {number}", column.name);
             let word = column.words.iter().cycle().nth(number as usize % 7);
@@ -75,7 +75,7 @@ fn value<T>(column: &Column<T>, row: &T) -> String {
         Access::Real(get, _) => get(row).map(|number| number.to_string()),
         Access::Flag(get, _) => get(row).map(|on| on.to_string()),
         Access::Text(get, _) => get(row).map(|text| text.into_owned()),
-        Access::Bytes(get, _) => Some(format!("{:?}", get(row))),
+        Access::Bytes(get) => Some(format!("{:?}", get(row))),
         Access::Setting(setting, get, _) => Some(setting.get(get(row))),
     };
     found.unwrap_or_default()

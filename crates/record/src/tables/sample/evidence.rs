@@ -83,8 +83,13 @@ pub(super) fn bottom() -> Columns {
     .between(0, 1)
     .null(Null::Account)
     .doc("1: a loop device lies between, so the page cache may hold its file");
-    let passes_on = Column::of("bottom_passes_on", Access::Number(|s: &Sample| s.counters.bottom.map(|b| u64::from(b.passes_on)),
-        |s, n| s.counters.bottom.get_or_insert_default().passes_on = n == 1))
+    let passes_on = Column::of(
+        "bottom_passes_on",
+        Access::Number(
+            |s: &Sample| s.counters.bottom.map(|b| u64::from(b.passes_on)),
+            |s, n| s.counters.bottom.get_or_insert_default().passes_on = n == 1,
+        ),
+    )
     .between(0, 1)
     .null(Null::Account)
     .doc("1: the layers between pass on each byte once, and nothing of their own, so that others caused what the disks carried beyond");
