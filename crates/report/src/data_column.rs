@@ -151,16 +151,6 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         self
     }
 
-    /// Makes the value `null` in rows that have none of their own.
-    pub(crate) fn null_where(mut self, rows: fn(&R) -> bool) -> Self {
-        let value = self.value;
-        self.value = Box::new(move |row| match rows(row) {
-            true => Value::Null,
-            false => value(row),
-        });
-        self
-    }
-
     /// Limits the column to these rows.
     pub(crate) fn only_of(mut self, rows: fn(&R) -> bool) -> Self {
         self.is_of = Some(rows);

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use crate::data_column::{column_value, run_columns, run_values};
 use crate::fio;
-use crate::prometheus::{self, GaugeRun};
+use crate::prometheus;
 use crate::rows::{Format, RowWriter, text};
 use serde_json::Value;
 
@@ -16,8 +16,8 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::RunName;
 use iolab_analysis::trial_values::RunWithLatencies;
 use iolab_record::tables::{IntervalRow, Rank, SERIES};
-use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries};
-use iolab_workload::histogram::{LatencyHistogram, counts};
+use iolab_record::{RunRecord, SampleLatency, SampleLatencyOverTime, SampleSeries};
+use iolab_workload::histogram::counts;
 use samples::CourseInterval;
 
 pub use crate::data_column::Exported;
@@ -60,29 +60,16 @@ pub fn ranks(runs: &[Exported<'_>], format: Format, to: &mut dyn Write) -> io::R
     samples::ranks(runs).write(format, to)
 }
 
-/// The latencies of one operation in one sample.
-#[derive(Debug, Clone)]
-pub struct ExportedLatency {
-    /// The run.
-    pub run: Rc<RunName>,
-    /// Name of the experiment.
-    pub experiment: String,
-    /// Id of the sample in its run file.
-    pub sample: i64,
-    /// `read` or `write`, or one of the two with `-response` or `-lateness`; of a group with its name in front, as in
-    /// `reader.read-response`.
-    pub direction: String,
-    /// Service times, response times or lateness, ns.
-    pub histogram: LatencyHistogram,
-}
+/// Data of a run, with the name and the record of the run.
+pub type OfRun<'a, T> = (Rc<RunName>, &'a RunRecord, T);
 
 /// Writes one row per histogram bucket that counted anything: `low_ns` and `high_ns` are the
 /// least and the greatest latency that fall into it.
 ///
 /// # Errors
 /// When the output cannot be written, or the first error that `rows` gives.
-pub fn buckets<E: From<io::Error>>(
-    rows: impl IntoIterator<Item = Result<ExportedLatency, E>>,
+pub fn buckets<'a, E: From<io::Error>>(
+    rows: impl IntoIterator<Item = Result<OfRun<'a, SampleLatency>, E>>,
     format: Format,
     to: &mut dyn Write,
 ) -> Result<(), E> {
@@ -92,15 +79,20 @@ pub fn buckets<E: From<io::Error>>(
     let columns: Vec<String> = run_columns().chain(own.map(str::to_owned)).collect();
     let mut writer = RowWriter::new(to, format, &columns)?;
     for row in rows {
-        let row = row?;
+        let (run, record, latency) = row?;
+        // Of a group with its name in front: `reader.read-response`.
+        let direction = match record.group_of(latency.sample, latency.part) {
+            Some(group) => format!("{group}.{}", latency.of),
+            None => latency.of.to_string(),
+        };
         let sample = [
-            text(&row.experiment),
-            row.sample.into(),
-            text(&row.direction),
+            text(&record.experiment.name),
+            latency.sample.into(),
+            text(&direction),
         ];
-        let of_all: Vec<Value> = run_values(&row.run).chain(sample).collect();
-        for (value, count) in counts(&row.histogram) {
-            let low = row.histogram.lowest_equivalent(value);
+        let of_all: Vec<Value> = run_values(&run).chain(sample).collect();
+        for (value, count) in counts(&latency.histogram) {
+            let low = latency.histogram.lowest_equivalent(value);
             let bucket = [low, value, count].map(Value::from);
             writer.row(of_all.iter().chain(&bucket))?;
         }
@@ -108,25 +100,12 @@ pub fn buckets<E: From<io::Error>>(
     Ok(writer.finish()?)
 }
 
-/// The time series of one trial.
-#[derive(Debug, Clone)]
-pub struct ExportedInterval {
-    /// The run.
-    pub run: Rc<RunName>,
-    /// Name of the experiment.
-    pub experiment: String,
-    /// The sample and its intervals.
-    pub series: SampleSeries,
-    /// Latencies over time of the trial; empty if it keeps none.
-    pub latency: Vec<SampleLatencyOverTime>,
-}
-
-/// Writes one row per interval of each sample.
+/// Writes one row per interval of each sample, with the latencies over time that the trial keeps.
 ///
 /// # Errors
 /// When the output cannot be written, or the first error that `rows` gives.
-pub fn series<E: From<io::Error>>(
-    rows: impl IntoIterator<Item = Result<ExportedInterval, E>>,
+pub fn series<'a, E: From<io::Error>>(
+    rows: impl IntoIterator<Item = Result<OfRun<'a, (SampleSeries, Vec<SampleLatencyOverTime>)>, E>>,
     format: Format,
     to: &mut dyn Write,
 ) -> Result<(), E> {
@@ -137,11 +116,10 @@ pub fn series<E: From<io::Error>>(
     let columns: Vec<String> = columns.chain(samples::latency_columns()).collect();
     let mut writer = RowWriter::new(to, format, &columns)?;
     for row in rows {
-        let row = row?;
-        let sample = row.series.sample;
-        let own = [text(&row.experiment), sample.into()];
-        let of_all: Vec<Value> = run_values(&row.run).chain(own).collect();
-        for CourseInterval { done, latency } in samples::joined(&row.series.series, &row.latency) {
+        let (run, record, (SampleSeries { sample, series }, latency)) = row?;
+        let own = [text(&record.experiment.name), sample.into()];
+        let of_all: Vec<Value> = run_values(&run).chain(own).collect();
+        for CourseInterval { done, latency } in samples::joined(&series, &latency) {
             let interval = IntervalRow {
                 sample,
                 interval: done,
@@ -161,8 +139,8 @@ pub enum Writer {
     Rows(Format),
     /// Runs, each with the latencies of its cells.
     RunsWithLatencies(fn(&[RunWithLatencies], &mut dyn Write) -> io::Result<()>),
-    /// Gauges of runs.
-    Gauges(fn(&[GaugeRun], &mut dyn Write) -> io::Result<()>),
+    /// Analysed runs with their answers, as gauges.
+    Gauges(fn(&[AnalysedRun], &mut dyn Write) -> io::Result<()>),
     /// Analysed runs, from which a file may not follow.
     Judged(fn(&[AnalysedRun]) -> iolab_workload::Result<Judged>),
 }

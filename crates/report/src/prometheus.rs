@@ -6,27 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use iolab_analysis::analysed_run::{AnswerBasis, RunAnswer};
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
+use iolab_analysis::analysed_run::{AnalysedRun, AnswerBasis};
+use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::trial_values::distinct;
 use iolab_figure::labels;
-use iolab_record::RunRecord;
 use iolab_record::question::Asked;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{CellSpec, SETTINGS};
 use iolab_workload::table;
-
-/// A run with its answer.
-#[derive(Debug)]
-pub struct GaugeRun {
-    /// The stored record.
-    pub record: RunRecord,
-    /// Analysis of the run.
-    pub analysis: Analysis,
-    /// Answer of the run; `None` without a question.
-    pub answer: Option<RunAnswer>,
-}
 
 /// Writes a gauge per cell and quantity, and the answers of the runs. Labels contain everything in which the
 /// runs differ. For cells with equal labels, the latest value is written.
@@ -34,10 +22,10 @@ pub struct GaugeRun {
 /// # Errors
 ///
 /// When the output cannot be written.
-pub fn cells(runs: &[GaugeRun], to: &mut dyn Write) -> io::Result<()> {
+pub fn cells(runs: &[AnalysedRun], to: &mut dyn Write) -> io::Result<()> {
     let labelling = &Labelling::of(runs);
     let cells = runs.iter().flat_map(|run| {
-        let cells = run.analysis.cells.iter();
+        let cells = run.analysis().cells.iter();
         cells.map(move |cell| (labelling.labels(run, cell), run, cell))
     });
     let series = latest(cells);
@@ -56,9 +44,11 @@ pub fn cells(runs: &[GaugeRun], to: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The value of the latest run for each list of labels, in the order in which these occur first.
-fn latest<'a, T>(all: impl Iterator<Item = (Vec<Label>, &'a GaugeRun, T)>) -> Vec<(Vec<Label>, T)> {
+fn latest<'a, T>(
+    all: impl Iterator<Item = (Vec<Label>, &'a AnalysedRun, T)>,
+) -> Vec<(Vec<Label>, T)> {
     let mut places: BTreeMap<Vec<Label>, usize> = BTreeMap::new();
-    let mut found: Vec<(Vec<Label>, &GaugeRun, T)> = Vec::new();
+    let mut found: Vec<(Vec<Label>, &AnalysedRun, T)> = Vec::new();
     for one in all {
         match places.get(&one.0) {
             Some(place) if begun(found[*place].1) > begun(one.1) => {}
@@ -116,13 +106,13 @@ struct Labelling {
 }
 
 impl Labelling {
-    fn of(runs: &[GaugeRun]) -> Self {
-        let hosts: BTreeSet<Option<String>> = runs.iter().map(|run| run.record.host()).collect();
-        let factors = runs.iter().flat_map(|run| run.analysis.factors.clone());
+    fn of(runs: &[AnalysedRun]) -> Self {
+        let hosts: BTreeSet<Option<String>> = runs.iter().map(|run| run.record().host()).collect();
+        let factors = runs.iter().flat_map(|run| run.analysis().factors.clone());
         let mut names = distinct(factors);
         for setting in SETTINGS {
-            let values = |run: &GaugeRun| -> BTreeSet<String> {
-                let cells = run.analysis.cells.iter();
+            let values = |run: &AnalysedRun| -> BTreeSet<String> {
+                let cells = run.analysis().cells.iter();
                 cells.map(|cell| setting.get(&cell.cell.spec)).collect()
             };
             let all: BTreeSet<BTreeSet<String>> = runs.iter().map(values).collect();
@@ -139,23 +129,23 @@ impl Labelling {
     }
 
     /// The labels of a run.
-    fn of_run(&self, run: &GaugeRun) -> Vec<Label> {
+    fn of_run(&self, run: &AnalysedRun) -> Vec<Label> {
         let mut labels = vec![
-            ("experiment".to_owned(), run.analysis.experiment.clone()),
-            ("target".to_owned(), run.analysis.target.clone()),
+            ("experiment".to_owned(), run.analysis().experiment.clone()),
+            ("target".to_owned(), run.analysis().target.clone()),
         ];
         if self.has_hosts {
-            labels.push(("host".to_owned(), run.record.host().unwrap_or_default()));
+            labels.push(("host".to_owned(), run.record().host().unwrap_or_default()));
         }
         labels
     }
 
     /// The labels of a cell, without the origin of its bytes.
-    fn labels(&self, run: &GaugeRun, cell: &CellAnalysis) -> Vec<Label> {
+    fn labels(&self, run: &AnalysedRun, cell: &CellAnalysis) -> Vec<Label> {
         let mut labels = self.of_run(run);
         for name in &self.names {
             let place = run
-                .analysis
+                .analysis()
                 .factors
                 .iter()
                 .position(|factor| factor == name);
@@ -184,8 +174,8 @@ fn setting_of(name: &str, spec: &CellSpec) -> String {
 }
 
 /// Start of a run in RFC 3339, which sorts by time.
-fn begun(run: &GaugeRun) -> &str {
-    &run.record.run.started_utc
+fn begun(run: &AnalysedRun) -> &str {
+    &run.record().run.started_utc
 }
 
 /// The origin of the bytes, so that a number that is not the device's does not look like one.
@@ -194,9 +184,9 @@ fn served_by(cell: &CellAnalysis) -> String {
 }
 
 /// Writes the latest answer to each question.
-fn answers(runs: &[GaugeRun], labelling: &Labelling, to: &mut dyn Write) -> io::Result<()> {
+fn answers(runs: &[AnalysedRun], labelling: &Labelling, to: &mut dyn Write) -> io::Result<()> {
     let answered = runs.iter().filter_map(|run| {
-        let (labels, answer) = question(run).zip(run.answer.as_ref())?;
+        let (labels, answer) = question(run).zip(run.answer())?;
         Some(([labelling.of_run(run), labels].concat(), run, answer))
     });
     let mut newest = latest(answered);
@@ -230,8 +220,8 @@ fn answers(runs: &[GaugeRun], labelling: &Labelling, to: &mut dyn Write) -> io::
 }
 
 /// The question of a run as labels.
-fn question(run: &GaugeRun) -> Option<Vec<Label>> {
-    let asked = run.record.experiment.asked.as_ref()?;
+fn question(run: &AnalysedRun) -> Option<Vec<Label>> {
+    let asked = run.record().experiment.asked.as_ref()?;
     let label = |name: &str, value: String| (name.to_owned(), value);
     Some(match &asked.of {
         Asked::Fit(fit) => vec![

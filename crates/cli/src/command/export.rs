@@ -5,15 +5,11 @@ use std::path::Path;
 use std::rc::Rc;
 
 use iolab_analysis::analysed_run::{AnalysedRun, RunAnswer};
-use iolab_analysis::analysis::analyse;
 use iolab_analysis::runs::RunName;
 use iolab_analysis::trial_values;
 use iolab_analysis::trial_values::RunWithLatencies;
-use iolab_record::{RunRecord, SampleLatency, SampleLatencyOverTime};
-use iolab_report::export::{
-    self, ExportFormat, Exported, ExportedInterval, ExportedLatency, Judged, Writer,
-};
-use iolab_report::prometheus::GaugeRun;
+use iolab_record::{RunRecord, SampleLatencyOverTime};
+use iolab_report::export::{self, ExportFormat, Exported, Judged, Writer};
 use iolab_report::rows::Format;
 use iolab_workload::{Error, Result};
 
@@ -23,6 +19,7 @@ use iolab_command::failure::{Failure, Outcome};
 use iolab_command::lists::Lists;
 use iolab_command::output::{self, Replaceable};
 use iolab_command::output_format::format_of;
+use iolab_command::run_files::analysed;
 
 /// Writes the rows, or the format of another tool, to stdout or to a new file.
 pub(crate) fn export(options: &Export, lists: &Lists) -> Outcome {
@@ -59,7 +56,11 @@ fn write(
     match format.writer {
         Writer::Rows(format) => rows(&records, options, format, to)?,
         Writer::RunsWithLatencies(write) => write(&with_latencies(records, options)?, to)?,
-        Writer::Gauges(write) => write(&gauges(records, options)?, to)?,
+        Writer::Gauges(write) => {
+            let runs = records.into_iter().zip(&options.files);
+            let runs = runs.map(|(record, path)| analysed(record, path, None));
+            write(&runs.collect::<Result<Vec<_>>>()?, to)?;
+        }
         Writer::Judged(write) => judged(records, write, to)?,
     }
     Ok(())
@@ -80,19 +81,6 @@ fn judged(
         Some(text) => Ok(to.write_all(text.as_bytes())?),
         None => Err(Failure::CannotTell),
     }
-}
-
-/// Every run with its answer.
-fn gauges(records: Vec<RunRecord>, options: &Export) -> Result<Vec<GaugeRun>> {
-    let runs = records.into_iter().zip(&options.files);
-    runs.map(|(record, path)| {
-        Ok(GaugeRun {
-            answer: answer(&record, path)?,
-            analysis: analyse(&record),
-            record,
-        })
-    })
-    .collect()
 }
 
 /// The requested format, otherwise the format of the file's extension.
@@ -146,20 +134,19 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
             opened.push((run, record, iolab_runfile::read_latency(path)?));
         }
         let rows = opened.into_iter().flat_map(|(run, record, latencies)| {
-            latencies.map(move |latency| row(run.clone(), record, latency))
+            latencies.map(move |latency| Outcome::Ok((run.clone(), record, latency?)))
         });
         export::buckets(rows, format, to)
     } else if options.series {
         let mut opened = Vec::new();
         for (record, path) in files() {
             let run = Rc::new(name(record, path));
-            let experiment = &record.experiment.name;
             let latency = iolab_runfile::read_latency_over_time(path)?.peekable();
-            opened.push((run, experiment, iolab_runfile::read_series(path)?, latency));
+            opened.push((run, record, iolab_runfile::read_series(path)?, latency));
         }
         let rows = opened
             .into_iter()
-            .flat_map(|(run, experiment, all, mut latency)| {
+            .flat_map(|(run, record, all, mut latency)| {
                 all.map(move |series| {
                     let series = series?;
                     // Both are in the order of the samples.
@@ -172,12 +159,8 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
                         Ok(one) => one.sample == series.sample,
                         Err(_) => true,
                     });
-                    Ok(ExportedInterval {
-                        run: run.clone(),
-                        experiment: experiment.clone(),
-                        latency: own.collect::<Result<_>>()?,
-                        series,
-                    })
+                    let latency = own.collect::<Result<Vec<_>>>()?;
+                    Outcome::Ok((run.clone(), record, (series, latency)))
                 })
             });
         export::series(rows, format, to)
@@ -214,23 +197,4 @@ fn with_latencies(records: Vec<RunRecord>, options: &Export) -> Result<Vec<RunWi
         Ok((record, together))
     })
     .collect()
-}
-
-fn row(
-    run: Rc<RunName>,
-    record: &RunRecord,
-    latency: Result<SampleLatency>,
-) -> Outcome<ExportedLatency> {
-    let latency = latency?;
-    let direction = match record.group_of(latency.sample, latency.part) {
-        Some(group) => format!("{group}.{}", latency.of),
-        None => latency.of.to_string(),
-    };
-    Ok(ExportedLatency {
-        run,
-        experiment: record.experiment.name.clone(),
-        sample: latency.sample,
-        direction,
-        histogram: latency.histogram,
-    })
 }

@@ -9,9 +9,10 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_analysis::runs::RunName;
 use iolab_plan::experiment::Experiment;
+use iolab_record::RunRecord;
 use iolab_report::answer::Answers;
 use iolab_report::chart::Style;
-use iolab_report::export::{self, ExportedInterval, ExportedLatency};
+use iolab_report::export;
 use iolab_report::findings::cross_findings;
 use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::overview::Input;
@@ -90,17 +91,11 @@ fn use_it(path: &Path) {
             assert!(error.remedy().is_some(), "{error}");
         }
     }
+    let record = RunRecord::default();
     if let Ok(latencies) = iolab_runfile::read_latency(path) {
         let rows = latencies.map(|latency| {
-            latency
-                .map_err(Failure::Lab)
-                .map(|latency| ExportedLatency {
-                    run: RunName::default().into(),
-                    experiment: "x".to_owned(),
-                    sample: latency.sample,
-                    direction: latency.of.to_string(),
-                    histogram: latency.histogram,
-                })
+            let latency = latency.map_err(Failure::Lab);
+            latency.map(|latency| (RunName::default().into(), &record, latency))
         });
         let _ = export::buckets(rows, Format::Csv, &mut sink());
     }
@@ -108,11 +103,10 @@ fn use_it(path: &Path) {
     if let (Ok(all), Ok(latency)) = (iolab_runfile::read_series(path), latency) {
         let latency: Vec<_> = latency.filter_map(Result::ok).collect();
         let rows = all.map(|series| {
-            series.map_err(Failure::Lab).map(|series| ExportedInterval {
-                run: RunName::default().into(),
-                experiment: "x".to_owned(),
-                latency: latency.clone(),
-                series,
+            let series = series.map_err(Failure::Lab);
+            series.map(|series| {
+                let of_trial = (series, latency.clone());
+                (RunName::default().into(), &record, of_trial)
             })
         });
         let _ = export::series(rows, Format::Csv, &mut sink());

@@ -15,7 +15,6 @@ use iolab_report::document;
 use iolab_report::export;
 use iolab_report::export::Writer;
 use iolab_report::overview::Input;
-use iolab_report::prometheus::GaugeRun;
 use iolab_report::report::StudyReport;
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::response::Response;
@@ -295,14 +294,7 @@ fn exports_of_hardly_anything() {
                     });
                     write(&with.collect::<Vec<_>>(), to)
                 }
-                Writer::Gauges(write) => {
-                    let all = analysed.iter().map(|run| GaugeRun {
-                        record: run.record().clone(),
-                        analysis: run.analysis().clone(),
-                        answer: run.answer().cloned(),
-                    });
-                    write(&all.collect::<Vec<_>>(), to)
-                }
+                Writer::Gauges(write) => write(&analysed, to),
                 Writer::Judged(write) => {
                     // Most of these runs lack what a format needs.
                     let _ = write(&analysed);

@@ -33,12 +33,12 @@ fn columns<'a>(with_stages: bool) -> Vec<DataColumn<'a, SampleRow<'a>>> {
     let shown = SAMPLE.columns.iter();
     let shown = shown.filter(|c| c.exported && (with_stages || !is_stage(c)));
     let made = shown.map(|column| {
-        let own = DataColumn::stored(column, |row: &SampleRow<'_>| row.sample);
+        let is_of_all = OF_ALL_GROUPS.contains(&column.name);
+        let own = DataColumn::like(column.name, column, move |row: &SampleRow<'_>| {
+            (!(is_of_all && row.shares_origin)).then(|| column_value(column, row.sample))
+        });
         match is_stage(column) {
             true => own.only_of(|row| row.sample.traced.is_some()),
-            false if OF_ALL_GROUPS.contains(&column.name) => {
-                own.null_where(|row| row.shares_origin)
-            }
             false => own,
         }
     });

@@ -10,7 +10,6 @@ use iolab_record::{FurtherTarget, RunRecord, RunStatus, Sample, ServedBy, Target
 use iolab_report::chart::{Style, chart};
 use iolab_report::document;
 use iolab_report::export;
-use iolab_report::prometheus::GaugeRun;
 use iolab_report::rows::Format;
 use iolab_report::{prometheus, table};
 use iolab_workload::group::GroupSpec;
@@ -143,14 +142,6 @@ fn two_cells() -> RunRecord {
     record
 }
 
-fn gauges_of(record: RunRecord) -> GaugeRun {
-    GaugeRun {
-        analysis: analyse(&record),
-        record,
-        answer: None,
-    }
-}
-
 #[test]
 fn prometheus_keeps_newest_value_of_each_cell() {
     let of = |day: u32, bs: u64, mb: f64| {
@@ -162,9 +153,9 @@ fn prometheus_keeps_newest_value_of_each_cell() {
         for sample in &mut record.samples {
             sample.elapsed_ns = (sample.elapsed_ns as f64 / mb) as u64;
         }
-        gauges_of(record)
+        AnalysedRun::of(record)
     };
-    let written = |runs: &[GaugeRun]| {
+    let written = |runs: &[AnalysedRun]| {
         let mut text = Vec::new();
         prometheus::cells(runs, &mut text).unwrap();
         String::from_utf8(text).unwrap()
