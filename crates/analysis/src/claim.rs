@@ -44,9 +44,11 @@ use crate::doubt::Doubt;
 use crate::timeline::Access;
 use best::{best_of_curves, ways};
 use comparison::{random_across_runs, targets_across_runs};
+use iolab_workload::counters::Traffic;
 use iolab_workload::json;
 use iolab_workload::region_state::FaultKind;
 use iolab_workload::response::Response;
+use iolab_workload::stages::{CarriedBy, Stage};
 pub(crate) use series::id;
 
 pub use answers::{Aspect, Programs};
@@ -57,7 +59,6 @@ pub use causes::{
 };
 pub use change::LevelChange;
 pub use comparison::{Comparison, Contrast, comparisons};
-pub use concurrency::Cause;
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio_of_samples};
 pub use kind::{Kind, Role};
 pub use order::{HEADLINES_MAX, headlines, ordered};
@@ -68,7 +69,6 @@ pub use phenomenon::{
 pub use rounds::{Rounds, RoundsDoubts};
 pub use series::{Groups, dependent_cells, drifting_cells, drifts, groups, two_groups};
 pub use signs::{Overhead, changes_inside, leftover, overhead, signs};
-pub use stages::{JournalledSyncs, Largest, TimeByLayer};
 
 /// A statement about cells of one or more runs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -105,12 +105,8 @@ pub struct Claim {
 pub enum Payload {
     /// Comparison of two programs.
     Programs(Box<Programs>),
-    /// Why fewer requests were in flight than requested.
-    TooFew(Cause),
     /// Comparison of two levels of a factor.
     Comparison(Comparison),
-    /// Layers that take most of the time of requests, and of the slowest ones.
-    TimeByLayer(TimeByLayer),
     /// Whether rounds, of all cells or of writes before them, came to a steady state.
     Rounds(Rounds),
     /// Whether a phenomenon of another run is there again.
@@ -308,7 +304,7 @@ pub struct Point {
     pub since: Option<Since>,
     /// Requests per second that were asked for; `null` without a given load.
     pub rate: Option<f64>,
-    /// `throughput`, `IOPS`, `trials`, `times`, or another quantity: times are in ns, throughput in MB/s, sizes in bytes, shares from 0 to 1.
+    /// `throughput`, `IOPS`, `trials`, `times`, or another quantity: times are in ns, throughput in MB/s, sizes in bytes, shares (also of a stage such as `device`) from 0 to 1.
     #[schemars(with = "String")]
     pub quantity: Quantity,
     /// Value of the point.
@@ -351,6 +347,10 @@ pub enum Quantity {
     Times,
     /// Share from 0 to 1.
     Share,
+    /// Limit of a control group on this traffic, bytes or requests per second.
+    Limit(Traffic),
+    /// Share of a stage in a time, from 0 to 1, with the layers that carried it out.
+    Stage(Stage, CarriedBy),
 }
 
 impl Serialize for Quantity {
@@ -363,6 +363,8 @@ impl Serialize for Quantity {
             Self::Rate => to.serialize_str("requests/s"),
             Self::Times => to.serialize_str("times"),
             Self::Share => to.serialize_str("share"),
+            Self::Limit(what) => to.collect_str(what),
+            Self::Stage(stage, _) => to.collect_str(stage),
         }
     }
 }
@@ -439,6 +441,14 @@ pub enum Standing {
     Own,
     /// Time that the storage needed after a trial for writes in its cache, as a share of the timed span.
     Stored,
+    /// Share of a stage in the time of all.
+    Part,
+    /// Largest share of a stage in the time of the slowest 1 %.
+    Slowest,
+    /// Syncs, and the journal commits that they waited for.
+    Journalled,
+    /// Journal commits that several syncs waited for.
+    Shared,
 }
 
 impl Point {

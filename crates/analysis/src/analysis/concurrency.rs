@@ -42,12 +42,10 @@ pub struct Concurrency {
 }
 
 /// Another cell of the run with the same requested concurrency that is much faster.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FasterCell {
     /// The only factor in which it differs: the resource that the threads share.
     pub factor: &'static str,
-    /// Level of the faster cell.
-    pub level: &'static str,
     /// Requests per second of the faster cell.
     pub iops: f64,
 }
@@ -156,7 +154,6 @@ fn relief(
         let is_shown = other.median_interval?.low > own_high;
         (is_shown && other.median > RELIEF_MIN * own.median).then_some(FasterCell {
             factor,
-            level,
             iops: other.median,
         })
     })

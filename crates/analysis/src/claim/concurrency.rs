@@ -1,14 +1,11 @@
 //! Work at the same time: concurrency below the requested one, and groups compared with each alone.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use super::comparison::{Comparison, Contrast};
 use super::effect::{CellId, Effect, MARGIN_UP, confidence, judge, log_ratios_to_sum, of_blocks};
+use super::kind::{self, Kind};
 use super::series::id;
-use super::{Claim, Payload, kind};
-use super::{Point, Quantity, Standing};
-use crate::analysis::{Analysis, CellAnalysis, DoubtKind, FasterCell, Response, Shortfall};
+use super::{Claim, Point, Quantity, Standing};
+use crate::analysis::{Analysis, CellAnalysis, DoubtKind, Response, Shortfall};
 use crate::curve::held;
 use crate::doubt::SideDoubts;
 use crate::io_limit::ReachedLimit;
@@ -17,50 +14,6 @@ use iolab_workload::trial::{Backend, CountedBound, Descriptors, TrialSpec};
 
 /// The device's queue counts as full above this share of the requests that it takes.
 const FULL: f64 = 0.8;
-
-/// Reason why fewer requests than requested were in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// The region holds too few requests of this size.
-    Region {
-        /// Number of requests that the region holds.
-        requests: u64,
-    },
-    /// A trial has fewer requests than should be in flight.
-    FewRequests {
-        /// Setting that limits the number of requests.
-        #[serde(skip)]
-        by: CountedBound,
-        /// Number of requests of a trial.
-        requests: u64,
-    },
-    /// The threads did not issue the requests in time, or the trials had too few requests.
-    Late {
-        /// Bound that ended the trials early; `None` if time ended them.
-        #[serde(skip)]
-        by: Option<CountedBound>,
-    },
-    /// Another cell, without the resource that the threads share, is faster.
-    Shared(FasterCell),
-    /// The threads share one descriptor with one file position.
-    Position,
-    /// The CPUs were the limit.
-    Cpus,
-    /// Others used the CPUs, which may be the cause.
-    OthersOnCpus,
-    /// A limit of the control group was reached.
-    Limit(ReachedLimit),
-    /// The queue of the device was full.
-    Queue {
-        /// Length of the queue, requests.
-        requests: f64,
-    },
-    /// Each write waits until it is durable.
-    Durable,
-    /// The evidence does not say.
-    Unknown,
-}
 
 /// The cells with fewer requests in flight than requested, and those whose requests were serialised before the device.
 pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<Claim> {
@@ -89,66 +42,88 @@ fn of_shortfall(analysis: &Analysis, run: usize, shortfall: Shortfall) -> Option
     let (worst, asked, seen) = least?;
     // Cells with groups are not judged.
     let trial = worst.cell.spec.only_trial()?;
-    let (kind, cause) = match shortfall {
-        Shortfall::Issued => (&kind::FEW_IN_FLIGHT, why_few(worst, trial)),
-        Shortfall::ReachedDevice => (&kind::FEW_AT_DEVICE, why_serialised(analysis, worst, trial)),
+    let (kind, number) = match shortfall {
+        Shortfall::Issued => why_few(worst, trial),
+        Shortfall::ReachedDevice => why_serialised(analysis, worst, trial),
     };
-    let requests = Point::main(Quantity::Count("request"), *seen).of(*asked);
+    let seen = requests(*seen).map(|seen| seen.of(*asked));
     let cells = std::iter::once(worst).chain(short.iter().map(|(cell, ..)| cell));
     let cells: Vec<CellId> = cells.map(|cell| id(run, cell)).collect();
     let all = analysis.cells.len() as f64;
     let alike = Point::count(Standing::Alike, "cell", short.len()).of(all);
     let alike = (short.len() > 1).then_some(alike);
-    let claim = Claim::new(kind, cells).with_points([requests].into_iter().chain(alike));
-    Some(claim.with_payload(Payload::TooFew(cause)))
+    let points = [seen, number, alike].into_iter().flatten();
+    Some(Claim::new(kind, cells).with_points(points))
 }
 
-fn why_few(cell: &CellAnalysis, trial: &TrialSpec) -> Cause {
-    let requests = trial.region / trial.bs.max(1);
-    if requests < trial.in_flight_of_all() {
-        return Cause::Region { requests };
+/// Reason why fewer requests than requested were in flight, and its number.
+type Why = (&'static Kind, Option<Point>);
+
+fn requests(count: f64) -> Option<Point> {
+    Some(Point::main(Quantity::Count("request"), count))
+}
+
+fn why_few(cell: &CellAnalysis, trial: &TrialSpec) -> Why {
+    let held = trial.region / trial.bs.max(1);
+    if held < trial.in_flight_of_all() {
+        return (&kind::SMALL_REGION, requests(held as f64));
     }
     let bound = trial.counted_bound();
-    if let Some((by, requests)) = bound.filter(|(_, count)| *count < trial.in_flight_of_all()) {
-        return Cause::FewRequests { by, requests };
+    if let Some((by, count)) = bound.filter(|(_, count)| *count < trial.in_flight_of_all()) {
+        let kind = match by {
+            CountedBound::Bytes => &kind::FEW_BY_BYTES,
+            CountedBound::Region => &kind::FEW_BY_REGION,
+        };
+        return (kind, requests(count as f64));
     }
     let elapsed = cell.median(Response::Elapsed).unwrap_or(0.0);
     let time = trial.limit.time;
     let is_early = |_: &_| time.is_none_or(|time| elapsed < time.as_nanos() as f64);
-    Cause::Late {
-        by: bound.filter(is_early).map(|(by, _)| by),
-    }
+    let [by_time, by_bytes, by_region] = &kind::LATE;
+    let kind = match bound.filter(is_early) {
+        None => by_time,
+        Some((CountedBound::Bytes, _)) => by_bytes,
+        Some((CountedBound::Region, _)) => by_region,
+    };
+    (kind, None)
 }
 
-fn why_serialised(analysis: &Analysis, cell: &CellAnalysis, trial: &TrialSpec) -> Cause {
-    if let Some(limit) = cell.io_limit {
-        return Cause::Limit(limit);
+fn why_serialised(analysis: &Analysis, cell: &CellAnalysis, trial: &TrialSpec) -> Why {
+    if let Some(ReachedLimit { what, per_second }) = cell.io_limit {
+        let limit = Point::main(Quantity::Limit(what), per_second as f64);
+        return (&kind::AT_IO_LIMIT, Some(limit));
     }
     let relief = cell.concurrency.and_then(|c| c.relief);
     // A disturbance may be why the other cell is faster.
     if let Some(relief) = relief.filter(|_| !cell.disturbance.is_from_outside()) {
-        return Cause::Shared(relief);
+        let kind = match relief.factor {
+            "layout" => &kind::SHARED_FILE,
+            "descriptors" => &kind::SHARED_DESCRIPTOR,
+            _ => &kind::SEEKS,
+        };
+        let faster = Point::main(Quantity::Of(Response::Iops), relief.iops);
+        return (kind, Some(faster));
     }
     if trial.backend == Backend::Sync && trial.descriptors == Descriptors::Shared {
-        return Cause::Position;
+        return (&kind::SHARED_POSITION, None);
     }
     // What others take from the threads also makes these look bound by the CPU.
     let around = &cell.disturbance;
     if around.cpus_taken().or(around.stolen()).is_some() {
-        return Cause::OthersOnCpus;
+        return (&kind::OTHERS_ON_CPUS, None);
     }
     if cell.flags.contains(&DoubtKind::ToolBound) {
-        return Cause::Cpus;
+        return (&kind::AT_CPU_LIMIT, None);
     }
     let at_device = cell.concurrency.and_then(|c| c.at_device);
-    if let Some((at_device, requests)) = at_device.zip(analysis.requests_max)
-        && at_device > FULL * requests
+    if let Some((at_device, most)) = at_device.zip(analysis.requests_max)
+        && at_device > FULL * most
     {
-        return Cause::Queue { requests };
+        return (&kind::FULL_QUEUE, requests(most));
     }
     match trial.writes() && trial.sync.is_per_write() {
-        true => Cause::Durable,
-        false => Cause::Unknown,
+        true => (&kind::DURABLE_WRITES, None),
+        false => (&kind::WAITED, None),
     }
 }
 

@@ -54,7 +54,7 @@ pub struct Kind {
     pub head: &'static str,
     /// Standings that are listed after the first sentence, with their labels.
     pub labels: Labels,
-    /// Last sentence: what to do.
+    /// Last sentence, with the names of [`Self::head`]: what to do, or why it is so.
     pub advice: &'static str,
 }
 
@@ -217,16 +217,55 @@ pub static LOAD_NOT_HELD: Kind = Kind::new("load", Role::Answer, LOAD.basis)
         &[],
     )
     .advises("Response times at such rates grow with the length of a trial.");
+const FEWER: Labels = &[(Standing::Alike, "Fewer than requested in")];
 /// Fewer requests in flight than asked for.
-pub static FEW_IN_FLIGHT: Kind = Kind::new("serialised", Role::Explanation, FLIGHT).says(
-    "Only {0} were in flight{cell}",
-    &[(Standing::Alike, "Fewer than requested in")],
+const FEW_IN_FLIGHT: Kind =
+    Kind::new("serialised", Role::Explanation, FLIGHT).says("Only {0} were in flight{cell}", FEWER);
+/// Region that holds too few requests of this size.
+pub static SMALL_REGION: Kind = FEW_IN_FLIGHT.advises(
+    "The region holds {1} of this size: a larger region (--size) or fewer threads times depth.",
 );
+/// Trials whose bytes are too few requests.
+pub static FEW_BY_BYTES: Kind = FEW_IN_FLIGHT
+    .advises("A trial has only {1}: increase --set bytes, or use fewer threads times depth.");
+/// Trials of one pass over a region of too few requests.
+pub static FEW_BY_REGION: Kind = FEW_IN_FLIGHT.advises(
+    "A trial has only {1}: increase the region (--size), or use fewer threads times depth.",
+);
+/// Requests that were issued late, or too few of them: in trials that end by time, by bytes, or with the region.
+pub static LATE: [Kind; 3] = [
+    FEW_IN_FLIGHT.advises("The threads did not issue them in time, or the trials had too few requests: increase --time."),
+    FEW_IN_FLIGHT.advises("The threads did not issue them in time, or the trials had too few requests: increase --set bytes."),
+    FEW_IN_FLIGHT.advises("The threads did not issue them in time, or the trials had too few requests: increase the region (--size)."),
+];
 /// Fewer requests at the device than asked for.
-pub static FEW_AT_DEVICE: Kind = Kind::new("serialised", Role::Explanation, FLIGHT).says(
-    "Only {0} were at the device{cell}",
-    &[(Standing::Alike, "Fewer than requested in")],
+const FEW_AT_DEVICE: Kind = FEW_IN_FLIGHT.says("Only {0} were at the device{cell}", FEWER);
+/// Limit of a control group that was reached.
+pub static AT_IO_LIMIT: Kind =
+    FEW_AT_DEVICE.advises("An I/O limit of the control group held them back ({1}).");
+/// Lock of a file that the threads share, without which another cell is faster.
+pub static SHARED_FILE: Kind = FEW_AT_DEVICE.advises("The threads wait for a lock of the file that they share: with layout=private the same threads reach {1}.");
+/// Descriptor that the threads share, without which another cell is faster.
+pub static SHARED_DESCRIPTOR: Kind = FEW_AT_DEVICE.advises("The threads wait for the descriptor that they share, with its one position: with descriptors=private the same threads reach {1}.");
+/// Seeks before each transfer, without which another cell is faster.
+pub static SEEKS: Kind = FEW_AT_DEVICE.advises("The threads wait for the seek before each transfer: with backend=psync the same threads reach {1}.");
+/// Descriptor with one position that the threads share.
+pub static SHARED_POSITION: Kind = FEW_AT_DEVICE.advises("lseek and read on one descriptor need a lock around both, since all threads share its position: use pread (backend=psync), or a descriptor per thread.");
+/// CPUs as the limit.
+pub static AT_CPU_LIMIT: Kind =
+    FEW_AT_DEVICE.advises("The CPUs were the limit: more threads cannot help there.");
+/// CPUs that others used, which may be the cause.
+pub static OTHERS_ON_CPUS: Kind =
+    FEW_AT_DEVICE.advises("Other programs used the CPUs at the same time, which may be the cause.");
+/// Full queue of the device.
+pub static FULL_QUEUE: Kind =
+    FEW_AT_DEVICE.advises("The queue of the device holds {1} at most (nr_requests), and was full.");
+/// Writes that each wait until they are durable.
+pub static DURABLE_WRITES: Kind = FEW_AT_DEVICE.advises(
+    "Each write waits until it is durable; file systems and devices do that one write at a time.",
 );
+/// Requests that waited before the device for an unknown reason.
+pub static WAITED: Kind = FEW_AT_DEVICE.advises("The requests waited before they reached the device; 'iolab run why-serialised' isolates the cause.");
 /// Cost of page faults in untouched buffers.
 pub static FAULT_COST: Kind = Kind::new("cost-of-page-faults", Role::Explanation, PAGE_FAULTS).says(
     "Page faults: untouched buffers have {factor} throughput than zeroed ones{at}, {1} against {0}",
@@ -385,10 +424,38 @@ pub static UNKNOWN_AMPLIFICATION: Kind =
         "Cannot tell the write amplification{cell}: the drive's counts of bytes to its flash memory and from hosts have to grow, the second by at least {0}",
         &[],
     );
-/// Layers that take most of the time of requests.
-pub static TIME_BY_LAYER: Kind = Kind::new("time-by-layer", Role::Explanation, LAYERS);
+/// Layers that take most of the time of requests: of all their time, or without the syncs that follow them.
+pub static TIME_BY_LAYER: [Kind; 2] = [
+    IN_LAYERS.says(
+        "Largest part of the mean service time ({0}){cell}: {1}",
+        SLOWEST,
+    ),
+    IN_LAYERS.says(
+        "Largest part of the mean service time without syncs ({0}){cell}: {1}",
+        SLOWEST,
+    ),
+];
+const IN_LAYERS: Kind = Kind::new("time-by-layer", Role::Explanation, LAYERS);
+const SLOWEST: Labels = &[(Standing::Slowest, "In the slowest 1 % of the requests")];
 /// Layers that take most of the time of syncs.
-pub static SYNCS_BY_LAYER: Kind = Kind::new("syncs-by-layer", Role::Explanation, LAYERS);
+pub static SYNCS_BY_LAYER: Kind = Kind::new("syncs-by-layer", Role::Explanation, LAYERS).says(
+    "Largest part of the mean time of a sync ({0}){cell}: {1}",
+    &[
+        (Standing::Slowest, "In the slowest 1 % of the syncs"),
+        (
+            Standing::Journalled,
+            "Syncs, and journal commits that they waited for",
+        ),
+        (
+            Standing::Shared,
+            "Commits that served several syncs at once",
+        ),
+    ],
+);
+/// Layers that take most of the time of syncs, in a file system without a journal.
+pub static SYNCS_WITHOUT_JOURNAL: Kind = Kind::new("syncs-by-layer", Role::Explanation, LAYERS)
+    .says(SYNCS_BY_LAYER.head, SYNCS_BY_LAYER.labels)
+    .advises("There is no journal.");
 /// Last trials that are alike before the region was overwritten.
 pub static NOT_WRITTEN_OVER: Kind = Kind::new("not-written-over", Role::Unsteady, LAST_TRIALS)
     .doubt(None)

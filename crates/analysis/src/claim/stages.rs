@@ -1,73 +1,16 @@
 //! Layers below a program: time of requests in each, and the counts of drives.
 
-use std::collections::BTreeMap;
-
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use super::effect::{CellId, confidence};
 use super::series::id;
-use super::{Claim, Payload, kind};
-use super::{Point, Quantity, Standing};
+use super::{Claim, Point, Quantity, Standing, kind};
 use crate::analysis::{Analysis, CellAnalysis, CellDrives, CellStages, StageNumbers, Timed};
 use iolab_record::DriveLog;
 use iolab_stats::{Interval, median_interval};
-use iolab_workload::json;
 use iolab_workload::response::Response;
-use iolab_workload::stages::{CarriedBy, Journal, Stage};
+use iolab_workload::stages::{Journal, Stage};
 
 /// Fewest requests of a trial whose slowest 1 % are examined.
 const REQUESTS_MIN: u64 = crate::analysis::TAIL_REQUESTS_MIN;
-
-/// The stage that takes most of the time of requests.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Largest {
-    /// The stage.
-    pub stage: Stage,
-    /// Share of the layer in the time: the median over the trials.
-    pub share: f64,
-    /// Interval of the share, simultaneous over the cells, and over all requests and the slowest ones.
-    pub interval: (f64, f64),
-}
-
-/// Time of a cell's requests, or of its syncs, by layer.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct TimeByLayer {
-    /// Requests or syncs.
-    pub timed: Timed,
-    /// The traced cell with the slowest requests, or syncs.
-    pub cell: CellId,
-    /// Number of traced trials.
-    pub trials: usize,
-    /// Layers or devices that carried the requests out.
-    pub carried_by: CarriedBy,
-    /// Mean time of a request or sync: the median over the trials of the sum of the stages, ns.
-    pub mean_ns: f64,
-    /// Stage with most of the mean time.
-    pub mean: Largest,
-    /// Stage with most of the time of the slowest 1 %; `None` if trials have too few.
-    pub tail: Option<Largest>,
-    /// Share of each stage in the mean time, largest first.
-    #[serde(serialize_with = "json::object")]
-    #[schemars(with = "BTreeMap<String, f64>")]
-    pub shares: Vec<(Stage, f64)>,
-    /// Counts of the syncs of the cell, over its trials, and how the journal shows; `None` for a cell without
-    /// traced syncs.
-    pub syncs: Option<JournalledSyncs>,
-}
-
-/// Counts of the syncs of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct JournalledSyncs {
-    /// Syncs.
-    pub syncs: u64,
-    /// Journal commits that they waited for.
-    pub commits: u64,
-    /// Journal commits that several syncs waited for.
-    pub shared_commits: u64,
-    /// Visibility of the journal in the trace.
-    pub journal: Journal,
-}
 
 /// Time by layer of the traced cell with the greatest 99th percentile, and of the syncs of the cell with the
 /// longest ones. Each only if its trials suffice for an interval.
@@ -80,12 +23,8 @@ pub(super) fn time_by_layer(analysis: &Analysis, run: usize) -> impl Iterator<It
     let with_syncs = with_syncs.filter(|(_, stages)| stages.least(Timed::Syncs) > 0);
     // Each cell has two statements.
     let confidence = confidence(2 * (traced.len() + with_syncs.count()));
-    let kinds = [&kind::TIME_BY_LAYER, &kind::SYNCS_BY_LAYER];
-    let claim = move |(timed, kind)| {
-        let time = longest(&traced, timed, run, confidence)?;
-        Some(Claim::new(kind, vec![time.cell]).with_payload(Payload::TimeByLayer(time)))
-    };
-    Timed::ALL.into_iter().zip(kinds).filter_map(claim)
+    let timed = Timed::ALL.into_iter();
+    timed.filter_map(move |timed| longest(&traced, timed, run, confidence))
 }
 
 /// Time by layer of the traced cell with the longest requests, or syncs.
@@ -94,7 +33,7 @@ fn longest(
     timed: Timed,
     run: usize,
     confidence: f64,
-) -> Option<TimeByLayer> {
+) -> Option<Claim> {
     let length = |(cell, stages): (&CellAnalysis, &CellStages)| match timed {
         Timed::Requests => cell.latency.map_or(0.0, |latency| latency.p99_ns),
         Timed::Syncs => stages.mean_ns(timed).unwrap_or(0.0),
@@ -105,27 +44,42 @@ fn longest(
     });
     let (cell, stages, mean) =
         all.max_by(|a, b| length((a.0, a.1)).total_cmp(&length((b.0, b.1))))?;
-    let known = |stage: &Stage| Some((*stage, stages.stages[*stage].as_ref()?.share()?));
-    let mut shares: Vec<(Stage, f64)> = timed.parts().iter().filter_map(known).collect();
-    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let known = |stage: &Stage| {
+        let share = stages.stages[*stage].as_ref()?.share()?;
+        let quantity = Quantity::Stage(*stage, stages.carried_by);
+        Some(Point::new(Standing::Part, quantity, share))
+    };
+    let mut shares: Vec<Point> = timed.parts().iter().filter_map(known).collect();
+    shares.sort_by(|a, b| b.value.total_cmp(&a.value));
     let has_tail = stages.least(timed) >= REQUESTS_MIN;
     let tail = largest(stages, timed, confidence, |numbers| &numbers.tail_shares);
-    Some(TimeByLayer {
-        timed,
-        cell: id(run, cell),
-        trials: stages.known,
-        carried_by: stages.carried_by,
-        mean_ns: stages.mean_ns(timed)?,
-        mean,
-        tail: tail.filter(|_| has_tail),
-        shares,
-        syncs: stages.journal.map(|journal| JournalledSyncs {
-            syncs: stages.syncs.syncs,
-            commits: stages.syncs.commits,
-            shared_commits: stages.syncs.shared_commits,
-            journal,
-        }),
-    })
+    let tail = tail.filter(|_| has_tail).map(|tail| Point {
+        standing: Standing::Slowest,
+        ..tail
+    });
+    let (kind, counts) = match (timed, stages.journal) {
+        (Timed::Requests, None) => (&kind::TIME_BY_LAYER[0], Vec::new()),
+        (Timed::Requests, Some(_)) => (&kind::TIME_BY_LAYER[1], Vec::new()),
+        (Timed::Syncs, Some(Journal::Commits)) => (&kind::SYNCS_BY_LAYER, counts(stages)),
+        (Timed::Syncs, Some(Journal::Absent)) => (&kind::SYNCS_WITHOUT_JOURNAL, Vec::new()),
+        (Timed::Syncs, Some(Journal::MetadataWrites) | None) => (&kind::SYNCS_BY_LAYER, Vec::new()),
+    };
+    let whole = Point::main(Quantity::Of(Response::Elapsed), stages.mean_ns(timed)?);
+    let points = [whole, mean].into_iter().chain(tail);
+    let points = points.chain(counts).chain(shares);
+    Some(Claim::new(kind, vec![id(run, cell)]).with_points(points))
+}
+
+/// The syncs of a cell, and the journal commits that they waited for.
+fn counts(stages: &CellStages) -> Vec<Point> {
+    let commits = stages.syncs.commits;
+    let count = |standing, one, value: u64| Point::count(standing, one, value as usize);
+    let shared = stages.syncs.shared_commits;
+    vec![
+        count(Standing::Journalled, "sync", stages.syncs.syncs),
+        count(Standing::Journalled, "journal commit", commits),
+        count(Standing::Shared, "journal commit", shared).of(commits as f64),
+    ]
 }
 
 /// The stage with the largest mean share, with the median of its shares and the interval of that median. A stage
@@ -135,14 +89,14 @@ fn largest(
     timed: Timed,
     confidence: f64,
     shares: fn(&StageNumbers) -> &Vec<f64>,
-) -> Option<Largest> {
+) -> Option<Point> {
     let of = |stage: &Stage| {
         let shares = shares(stages.stages[*stage].as_ref()?);
         let Interval { low, high, .. } = median_interval(shares, confidence)?;
-        let largest = Largest {
-            stage: *stage,
-            share: iolab_stats::median(shares)?,
-            interval: (low, high),
+        let quantity = Quantity::Stage(*stage, stages.carried_by);
+        let largest = Point {
+            interval: Some((low, high)),
+            ..Point::main(quantity, iolab_stats::median(shares)?)
         };
         Some((iolab_stats::mean(shares)?, largest))
     };

@@ -59,11 +59,7 @@ fn has_several_targets(runs: &[&Analysis]) -> bool {
 fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> String {
     match &claim.payload {
         Some(Payload::Programs(two)) => comparison::of_programs(two),
-        Some(Payload::TooFew(cause)) => {
-            format!("{} {}", of_points(claim, first, runs), layers::cause(cause))
-        }
         Some(Payload::Comparison(comparison)) => comparison::of_comparison(comparison, runs),
-        Some(Payload::TimeByLayer(time)) => layers::of_time(time, first),
         Some(Payload::Rounds(found)) => rounds::of_rounds(found, first),
         Some(Payload::Reproduced(found)) => causes::of_reproduction(found),
         Some(Payload::Suspects(found)) => {
@@ -165,7 +161,7 @@ fn of_points(claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
             _ => vec![((*label).to_owned(), own.map(|(_, item)| item).collect())],
         }
     });
-    let said = sentence(&head(claim, run, runs), lists, NAMED_MAX);
+    let said = sentence(&filled(kind.head, claim, run, runs), lists, NAMED_MAX);
     let said = match claim.doubts.as_slice() {
         [] => said,
         all => format!(
@@ -175,13 +171,13 @@ fn of_points(claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
     };
     match kind.advice {
         "" => said,
-        advice => format!("{said} {advice}"),
+        advice => format!("{said} {}", filled(advice, claim, run, runs)),
     }
 }
 
-/// The head of a kind with the values of a claim in the places of their names.
-fn head(claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
-    let mut parts = claim.kind.head.split(['{', '}']);
+/// A text of a kind with the values of a claim in the places of their names.
+fn filled(text: &str, claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
+    let mut parts = text.split(['{', '}']);
     let mut text = String::new();
     while let Some(words) = parts.next() {
         text.push_str(words);
@@ -346,6 +342,14 @@ fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
         (Quantity::Fault(kind), _) => format!("{value} {}", kind.name()),
         (Quantity::Bytes, _) => format_bytes(value.round()),
         (Quantity::Times, _) => times(value),
+        (Quantity::Limit(what), _) => what.format(value as u64),
+        (Quantity::Stage(stage, carried_by), _) => {
+            let ends = point.interval.map(|(low, high)| {
+                format!("({} to {}) ", format_percent(low), format_percent(high))
+            });
+            let (share, ends) = (format_percent(value), ends.unwrap_or_default());
+            format!("{share} {ends}{}", layers::what(stage, carried_by))
+        }
         (Quantity::Share, None) => format_percent(value),
         (Quantity::Share, Some(limit)) => {
             let (share, allowed) = beside_limit(value, limit);

@@ -61,7 +61,7 @@ fn slowest_layer_is_named_for_mean_and_tail() {
     let analysis = analyse(&run(|_, _| ()));
     insta::assert_snapshot!(
         text(&named("time-by-layer", &analysis)),
-        @"61 % (60 % to 61 %) of the mean service time (100 µs) with trace is spent in the device. In the slowest 1 % of the requests, 94 % (94 % to 94 %) of the time is spent waiting for a CPU after the work of the device."
+        @"Largest part of the mean service time (100 µs) with trace: 61 % (60 % to 61 %) in the device. In the slowest 1 % of the requests: 94 % (94 % to 94 %) waiting for a CPU after the work of the device."
     );
     assert!(named("not-joined", &analysis).is_empty());
 }
@@ -87,7 +87,7 @@ fn unjoined_trials_have_a_reason_for_missing_stages() {
 fn time_in_layers_is_not_device_time() {
     let mapped = |carried_by| analyse(&run(|_, trace| trace.carried_by = carried_by));
     let layers = mapped(CarriedBy::Layers);
-    insta::assert_snapshot!(text(&named("time-by-layer", &layers)), @"61 % (60 % to 61 %) of the mean service time (100 µs) with trace is spent in the layers of the target (device mapper, md) and the disks below them. In the slowest 1 % of the requests, 94 % (94 % to 94 %) of the time is spent waiting for a CPU after the work of the layers of the target (device mapper, md) and the disks below them.");
+    insta::assert_snapshot!(text(&named("time-by-layer", &layers)), @"Largest part of the mean service time (100 µs) with trace: 61 % (60 % to 61 %) in the layers of the target (device mapper, md) and the disks below them. In the slowest 1 % of the requests: 94 % (94 % to 94 %) waiting for a CPU after the work of the layers of the target (device mapper, md) and the disks below them.");
     let share = |analysis: &iolab_analysis::analysis::Analysis| {
         analysis.cells[1]
             .stages
@@ -129,8 +129,8 @@ fn with_syncs(trace: &mut TraceSummary) {
 #[test]
 fn syncs_have_a_claim_of_their_own() {
     let analysis = analyse(&run(|_, trace| with_syncs(trace)));
-    insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"62 % (62 % to 62 %) of the mean time of a sync (800 µs) with trace is spent in the journal. In the slowest 1 % of the syncs, 92 % (92 % to 92 %) of the time is spent in cache flushes. 10000 syncs waited for 5000 journal commits; of these, 5000 served several syncs at once.");
-    insta::assert_snapshot!(text(&named("time-by-layer", &analysis)), @"61 % (60 % to 61 %) of the mean service time without syncs (100 µs) with trace is spent in the device. In the slowest 1 % of the requests, 94 % (94 % to 94 %) of the time is spent waiting for a CPU after the work of the device.");
+    insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"Largest part of the mean time of a sync (800 µs) with trace: 62 % (62 % to 62 %) in the journal. In the slowest 1 % of the syncs: 92 % (92 % to 92 %) in cache flushes. Syncs, and journal commits that they waited for: 10000 syncs; 5000 journal commits. Commits that served several syncs at once: 5000 of 5000 journal commits.");
+    insta::assert_snapshot!(text(&named("time-by-layer", &analysis)), @"Largest part of the mean service time without syncs (100 µs) with trace: 61 % (60 % to 61 %) in the device. In the slowest 1 % of the requests: 94 % (94 % to 94 %) waiting for a CPU after the work of the device.");
 }
 
 #[test]
@@ -140,5 +140,5 @@ fn file_system_without_journal_is_named_so() {
         trace.journal = Some(Journal::Absent);
         trace.stages.sync_journal = None;
     }));
-    insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"67 % (67 % to 67 %) of the mean time of a sync (300 µs) with trace is spent in cache flushes. In the slowest 1 % of the syncs, 97 % (97 % to 97 %) of the time is spent in cache flushes. There is no journal.");
+    insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"Largest part of the mean time of a sync (300 µs) with trace: 67 % (67 % to 67 %) in cache flushes. In the slowest 1 % of the syncs: 97 % (97 % to 97 %) in cache flushes. There is no journal.");
 }

@@ -1,7 +1,7 @@
 //! Grades of claims on time by layer. `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::analysis::{Timed, analyse};
-use iolab_analysis::claim::{Largest, Payload, TimeByLayer, claims};
+use iolab_analysis::claim::{Claim, Point, Quantity, Standing, claims};
 use iolab_synthetic::{LAYERS, LayerShares, Layers, Outcome, SYNC_LAYERS, traced};
 use iolab_workload::stages::Stage;
 use rand_core::SeedableRng;
@@ -33,30 +33,30 @@ fn layers(seed: u64, cells: usize) -> Vec<Layers> {
 
 /// Whether the interval contains the true share of the stage, and no other stage has more than that interval
 /// allows.
-fn is_true(said: &Largest, names: [Stage; 3], truth: LayerShares) -> bool {
+fn is_true(said: &Point, names: [Stage; 3], truth: LayerShares) -> bool {
     let shares = truth.medians();
-    let own = names
-        .iter()
-        .zip(shares)
-        .find(|(name, _)| **name == said.stage);
-    let (low, high) = said.interval;
+    let is_said = |name| matches!(said.quantity, Quantity::Stage(stage, _) if stage == name);
+    let own = names.iter().zip(shares).find(|(name, _)| is_said(**name));
+    let (low, high) = said.interval.expect("an interval");
     own.is_some_and(|(_, share)| low <= share && share <= high)
         && shares.iter().all(|share| *share <= high)
 }
 
-fn judge(timed: Timed, truth: &[Layers], said: &[TimeByLayer]) -> Outcome {
-    let own = said.iter().filter(|said| said.timed == timed);
+fn judge(timed: Timed, truth: &[Layers], said: &[Claim]) -> Outcome {
+    let kind = match timed {
+        Timed::Requests => "time-by-layer",
+        Timed::Syncs => "syncs-by-layer",
+    };
+    let own = said.iter().filter(|said| said.kind.name == kind);
     Outcome::of_all(own.map(|said| {
-        let layers = truth[said.cell.cell as usize];
+        let layers = truth[said.cells[0].cell as usize];
         let (names, mean, tail) = match timed {
             Timed::Requests => (LAYERS, layers.mean, layers.tail),
             Timed::Syncs => (SYNC_LAYERS, layers.sync, layers.sync_tail),
         };
-        let tail_is_true = said
-            .tail
-            .as_ref()
-            .is_none_or(|said| is_true(said, names, tail));
-        match is_true(&said.mean, names, mean) && tail_is_true {
+        let mut tails = said.of(Standing::Slowest);
+        let tail_is_true = tails.all(|said| is_true(said, names, tail));
+        match is_true(&said.points[1], names, mean) && tail_is_true {
             true => Outcome::True,
             false => Outcome::False,
         }
@@ -70,12 +70,7 @@ fn largest_layer_is_rarely_false() {
             let make = |seed: u64| {
                 let truth = layers(seed, cells);
                 let analysis = analyse(&traced(seed + 1000, trials, &truth));
-                let said = claims(&[&analysis]).into_iter();
-                let said = said.filter_map(|claim| match claim.payload {
-                    Some(Payload::TimeByLayer(time)) => Some(time),
-                    _ => None,
-                });
-                (truth, said.collect::<Vec<TimeByLayer>>())
+                (truth, claims(&[&analysis]))
             };
             let what = match timed {
                 Timed::Requests => "requests",
