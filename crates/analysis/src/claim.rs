@@ -51,7 +51,6 @@ use iolab_workload::response::Response;
 use iolab_workload::stages::{CarriedBy, Stage};
 pub(crate) use series::id;
 
-pub use answers::{Aspect, Programs};
 pub use best::choices;
 pub use causes::{
     Again, CauseVerdict, Remainder, Reproduction, Share, Suspected, Suspects, WhyUntried,
@@ -103,8 +102,6 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", content = "evidence", rename_all = "snake_case")]
 pub enum Payload {
-    /// Comparison of two programs.
-    Programs(Box<Programs>),
     /// Comparison of two levels of a factor.
     Comparison(Comparison),
     /// Whether rounds, of all cells or of writes before them, came to a steady state.
@@ -304,6 +301,8 @@ pub struct Point {
     pub since: Option<Since>,
     /// Requests per second that were asked for; `null` without a given load.
     pub rate: Option<f64>,
+    /// Size of the file that programs read, bytes; `null` for other numbers.
+    pub size: Option<u64>,
     /// `throughput`, `IOPS`, `trials`, `times`, or another quantity: times are in ns, throughput in MB/s, sizes in bytes, shares (also of a stage such as `device`) from 0 to 1.
     #[schemars(with = "String")]
     pub quantity: Quantity,
@@ -311,9 +310,9 @@ pub struct Point {
     pub value: f64,
     /// Its simultaneous 95 % interval, if it has one.
     pub interval: Option<(f64, f64)>,
-    /// Number that the value is a part of, or the limit that it is compared with.
+    /// Number that the value is a part of, or the limit or the base's value that it is compared with.
     pub of: Option<f64>,
-    /// Its ratio to the best point; `null` for that point, for other kinds, and without an interval.
+    /// Its ratio to the best point, or to the base; `null` for that point, for other kinds, and without an interval.
     pub ratio: Option<Estimate>,
     /// Doubts that could reverse the comparison with the best point.
     pub doubts: Vec<Doubt>,
@@ -339,6 +338,8 @@ pub enum Quantity {
     Count(&'static str),
     /// Size, bytes.
     Bytes,
+    /// Size that a user gave, bytes.
+    Size,
     /// Requests per second that are asked for, or made.
     Rate,
     /// Blocks with this fault.
@@ -359,7 +360,7 @@ impl Serialize for Quantity {
             Self::Of(response) => to.collect_str(response),
             Self::Count(one) => to.serialize_str(&[one, "s"].concat()),
             Self::Fault(kind) => to.serialize_str(kind.name()),
-            Self::Bytes => to.serialize_str("bytes"),
+            Self::Bytes | Self::Size => to.serialize_str("bytes"),
             Self::Rate => to.serialize_str("requests/s"),
             Self::Times => to.serialize_str("times"),
             Self::Share => to.serialize_str("share"),
@@ -449,6 +450,16 @@ pub enum Standing {
     Journalled,
     /// Journal commits that several syncs waited for.
     Shared,
+    /// Times that are shown to differ.
+    Differs,
+    /// Times without a shown difference.
+    NotFound,
+    /// Size from which on all of them are shown to be equivalent.
+    From,
+    /// Size from which on the ratio of the medians alone is within the margin.
+    Alone,
+    /// Times of the largest size.
+    AsMeasured,
 }
 
 impl Point {
@@ -459,6 +470,7 @@ impl Point {
             cell: None,
             since: None,
             rate: None,
+            size: None,
             quantity,
             value,
             interval: None,

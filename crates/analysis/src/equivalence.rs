@@ -5,17 +5,12 @@
 //! equivalence shows that a difference is below 5 %; the sizes at which only the ratio of the medians is that small are shown as
 //! well.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use crate::analysis::{Analysis, CellAnalysis, Response};
-use crate::claim::effect::{Difference, Estimate, MARGIN_UP, confidence, judge, within_run};
-use crate::curve::{self, held_levels};
+use crate::claim::effect::{Difference, Estimate, confidence, judge, within_run};
+use crate::curve;
 use crate::doubt::{Direction, Doubt, SideDoubts};
-use crate::gaps::MoreTrials;
 use iolab_stats::{student, tost_log, welch};
 use iolab_workload::command_template::Placeholder;
-use iolab_workload::trial::BufferInit;
 
 /// The margins of equivalence, as shares.
 pub const MARGINS: [f64; 2] = [0.05, 0.01];
@@ -27,10 +22,10 @@ pub const FIRST_TRIALS: [usize; 2] = [10, 20];
 pub const ALPHA: f64 = 0.05;
 
 /// The factors that name programs.
-const FACTORS: [&str; 2] = ["linkage", "command"];
+pub const FACTORS: [&str; 2] = ["linkage", "command"];
 
 /// The p-values of the t tests on the first trials of both programs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FirstTrials {
     /// Welch's test.
     pub welch: f64,
@@ -39,7 +34,7 @@ pub struct FirstTrials {
 }
 
 /// The comparison of both programs at one size.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SizePoint {
     /// Size of the file, bytes.
     pub size: u64,
@@ -62,7 +57,7 @@ pub struct SizePoint {
 }
 
 /// Two programs over all sizes, with every other factor fixed.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ProgramPair {
     /// The factor that names them: `linkage` or `command`.
     pub factor: String,
@@ -70,16 +65,14 @@ pub struct ProgramPair {
     pub base: String,
     /// The second level.
     pub new: String,
-    /// The fixed levels, `cache=hot`.
-    pub held: Vec<String>,
+    /// The fixed factors with their levels.
+    pub held: Vec<(String, String)>,
     /// One per size, in ascending order.
     pub points: Vec<SizePoint>,
     /// Whether the programs read a file that iolab made; otherwise sizes have no meaning.
-    #[serde(skip)]
     pub has_files: bool,
-    /// Setting that gives its cells more trials.
-    #[serde(skip)]
-    pub more_trials: MoreTrials,
+    /// Ids of the cells of both programs, the base first.
+    pub cells: Vec<i64>,
 }
 
 /// Compares the first program of a run with each other one. Empty unless the response is the elapsed time and
@@ -107,7 +100,7 @@ pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
 }
 
 /// Levels of other factors, the sizes that have them, and the cells of these.
-type Alike<'a> = (Vec<String>, Vec<SizePoint>, Vec<&'a CellAnalysis>);
+type Alike<'a> = (Vec<(String, String)>, Vec<SizePoint>, Vec<&'a CellAnalysis>);
 
 /// Two programs, once for each combination of the other factors.
 fn pairs_of(
@@ -118,12 +111,12 @@ fn pairs_of(
 ) -> Vec<ProgramPair> {
     let mut alike: Vec<Alike<'_>> = Vec::new();
     for cell in of_level(analysis, factor, base) {
-        let others = |c: &CellAnalysis| held_levels(analysis, c, |_, name| name == factor);
+        let others = |c: &CellAnalysis| curve::held(analysis, c, |name| name == factor);
         let Some(partner) = of_level(analysis, factor, new).find(|c| others(c) == others(cell))
         else {
             continue;
         };
-        let held = held_levels(analysis, cell, |_, name| name == factor || name == "region");
+        let held = curve::held(analysis, cell, |name| name == factor || name == "region");
         let point = point(cell, partner);
         match alike.iter_mut().find(|(other, ..)| *other == held) {
             Some((_, points, cells)) => {
@@ -144,7 +137,7 @@ fn pairs_of(
             held,
             points,
             has_files: uses(Placeholder::File) || uses(Placeholder::Size),
-            more_trials: MoreTrials::of(analysis, &cells),
+            cells: cells.iter().map(|cell| cell.cell.id).collect(),
         }
     };
     alike.into_iter().map(pair).collect()
@@ -275,90 +268,4 @@ fn point((base, new): (&CellAnalysis, &CellAnalysis), confidence: f64, pairs: us
         against_equivalence: MARGINS
             .map(|margin| against.turning([Direction::Equal; 2], 1.0 + margin)),
     }
-}
-
-/// The factor whose levels are compared.
-const FACTOR: &str = "buffer_init";
-
-/// The comparison of both preparations in one setting.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PreparationPoint {
-    /// Size of the buffer, bytes.
-    pub bs: u64,
-    /// The factors other than the preparation, with their levels.
-    pub held: Vec<(String, String)>,
-    /// Median response with untouched, then with zeroed buffers.
-    pub medians: (f64, f64),
-    /// Throughput with untouched buffers over throughput with zeroed ones, within the blocks that both share.
-    /// The 95 % intervals of all preparation claims are simultaneous.
-    pub ratio: Estimate,
-    /// Conclusion from the ratio, after doubts about the evidence of both cells.
-    pub difference: Difference,
-    /// p of Welch's test with the first 10 and the first 20 trials of each; `None` with fewer trials.
-    pub p: [Option<f64>; FIRST_TRIALS.len()],
-    /// Page faults per trial with untouched, then with zeroed buffers.
-    pub faults: (f64, f64),
-    /// Time of a page fault, ns: the difference of the median times of a trial divided by the difference of
-    /// their faults. `None` if untouched buffers do not have more faults, or are not slower.
-    pub ns_per_fault: Option<f64>,
-}
-
-/// The settings with both preparations, in the order of the definition; empty for none, and where the response is a time.
-pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
-    let is_compared = |factor: &str| factor == FACTOR;
-    let is_varied = analysis.factors.iter().any(|factor| is_compared(factor));
-    if !is_varied || analysis.response != Response::Throughput {
-        return Vec::new();
-    }
-    let with = |init: BufferInit| {
-        let cells = analysis.cells.iter();
-        cells.filter(move |c| init_of(c) == Some(init) && c.n > 0)
-    };
-    // Uses the family of the comparisons of all preparations, so that both give the same intervals.
-    let first = analysis.cells.first().and_then(init_of);
-    let is_other = |cell: &&CellAnalysis| !cell.values.is_empty() && init_of(cell) != first;
-    let confidence = confidence(analysis.cells.iter().filter(is_other).count());
-    let point = |untouched: &CellAnalysis| {
-        let held = curve::held(analysis, untouched, is_compared);
-        let mut zeroed = with(BufferInit::Zeroed);
-        let zeroed = zeroed.find(|cell| curve::held(analysis, cell, is_compared) == held)?;
-        prepared_point((untouched, zeroed), held, confidence)
-    };
-    with(BufferInit::Untouched).filter_map(point).collect()
-}
-
-/// The preparation of all buffers of a cell; `None` if groups differ.
-fn init_of(cell: &CellAnalysis) -> Option<BufferInit> {
-    cell.cell.spec.shared(|trial| trial.buffer_init)
-}
-
-impl PreparationPoint {
-    /// Whether untouched buffers are shown to be slower.
-    pub fn is_slower(&self) -> bool {
-        self.difference == Difference::Lower
-    }
-}
-
-fn prepared_point(
-    (untouched, zeroed): (&CellAnalysis, &CellAnalysis),
-    held: Vec<(String, String)>,
-    confidence: f64,
-) -> Option<PreparationPoint> {
-    let p = |n: usize| welch(untouched.values.get(..n)?, zeroed.values.get(..n)?);
-    let faults = (untouched.minor_faults?, zeroed.minor_faults?);
-    let elapsed = |cell: &CellAnalysis| cell.median(Response::Elapsed);
-    let slower = elapsed(untouched)? - elapsed(zeroed)?;
-    let more = faults.0 - faults.1;
-    let ratio = within_run(zeroed, untouched, confidence)?;
-    let against = SideDoubts::of_cells(zeroed, untouched, Response::Throughput);
-    Some(PreparationPoint {
-        bs: untouched.cell.trial().bs,
-        held,
-        medians: (untouched.response?.median, zeroed.response?.median),
-        difference: judge(&ratio, MARGIN_UP, &against, true).0,
-        ratio,
-        p: FIRST_TRIALS.map(p),
-        faults,
-        ns_per_fault: (more >= 1.0 && slower > 0.0).then(|| slower / more),
-    })
 }

@@ -21,7 +21,7 @@ pub(crate) struct ClaimData<E> {
     /// sequential ones, writes with reads, or all groups at once with each alone), `best-size` (where curves
     /// over I/O sizes are best), `fastest-way` (which of the combinations that an experiment names is best),
     /// `long-tail` (slow requests far from the median one); `verified`, `verify-failed`, `programs-differ`,
-    /// `programs-significance`, `programs-equivalent`, `load`, `serialised`, `cost-of-page-faults`,
+    /// `programs-equivalent`, `load`, `serialised`, `cost-of-page-faults`,
     /// `cost-of-requests`, `level-over-run`, `level-within-trials`, `level-in-warm-up`, `gradual-change`,
     /// `no-level-change` (no trial of a soak changes its level), `not-written-over`, `not-steady`,
     /// `steady-rounds`, `rounds-alike` (but not shown to be steady), `rounds-not-steady`, `rounds-not-judged`

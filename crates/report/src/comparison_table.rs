@@ -1,14 +1,15 @@
-//! Tables of comparisons: in many settings, of untouched and zeroed buffers, and of two programs.
+//! Tables of comparisons: in many settings, and of two programs.
 
 use crate::block::Table;
 use crate::layout::{Column, columns_over, none};
 use crate::ratio;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, MARGIN, comparisons};
-use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, PreparationPoint, ProgramPair};
+use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, ProgramPair};
 pub use iolab_figure::labels::share;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::units::{format_ns, format_p, format_size, significant};
+use iolab_workload::settings::level_label;
+use iolab_workload::units::{format_size, significant};
 
 /// Settings that a sentence can describe; more make a table.
 const SENTENCE_MAX: usize = 3;
@@ -96,54 +97,14 @@ fn shown(comparison: &Comparison, effect: &Effect) -> String {
     }
 }
 
-/// The table, with one row per setting.
-pub fn prepared_table(points: &[PreparationPoint]) -> Table {
-    let notes = [
-        "MB/s",
-        "ratio within blocks with its simultaneous 95 % interval",
-        "p of Welch's test with the first trials",
-        "page faults per trial",
-        "time per fault",
-    ];
-    Table::new(
-        "untouched against zeroed buffers",
-        [notes.join(", ")],
-        prepared_columns(points),
-    )
-}
-
-fn prepared_columns(points: &[PreparationPoint]) -> Vec<Column> {
-    let column = columns_over(points);
-    let mut columns = vec![
-        column("bs", 0, &|p| format_size(p.bs)),
-        column("untouched", 1, &|p| significant(p.medians.0)),
-        column("zeroed", 1, &|p| significant(p.medians.1)),
-    ];
-    let estimates: Vec<_> = points.iter().map(|point| Some(point.ratio)).collect();
-    columns.extend(ratio::columns("ratio", &estimates));
-    for (place, n) in FIRST_TRIALS.iter().enumerate() {
-        let p = |point: &PreparationPoint| point.p.get(place).copied().flatten();
-        columns.push(column(&format!("p ({n})"), 2, &|point| {
-            p(point).map_or_else(none, format_p)
-        }));
-    }
-    columns.extend([
-        column("faults", 3, &|p| {
-            format!("{}, {}", significant(p.faults.0), significant(p.faults.1))
-        }),
-        column("per fault", 1, &|p| {
-            // Without a shown difference it would be noise.
-            let cost = p.ns_per_fault.filter(|_| p.is_slower());
-            cost.map_or_else(none, format_ns)
-        }),
-    ]);
-    columns
-}
-
 /// The table: the ratio of the times, the p-values of the t tests on the first trials, and the p-values of the
 /// tests of equivalence.
 pub fn program_table(pair: &ProgramPair) -> Table {
-    let held = match pair.held.as_slice() {
+    let held = pair.held.iter();
+    let held: Vec<String> = held
+        .map(|(factor, level)| level_label(factor, level))
+        .collect();
+    let held = match held.as_slice() {
         [] => String::new(),
         held => format!(" with {}", escape_control(&held.join(" "))),
     };

@@ -3,7 +3,6 @@
 use crate::notation::clean;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::equivalence::preparation;
 use iolab_analysis::equivalence::program_pairs;
 
 use crate::block::{Block, Item, Look, Table, in_text};
@@ -23,8 +22,6 @@ pub(crate) fn tables(analysis: &Analysis, interpretation: &Interpretation) -> Ve
     let compared = comparison_table::tabled(analysis);
     tables.extend(compared.iter().map(comparison_table::table));
     tables.extend(cells::table_of_clients(analysis));
-    let prepared = preparation(analysis);
-    tables.extend((!prepared.is_empty()).then(|| comparison_table::prepared_table(&prepared)));
     tables.extend(interpretation.peers.iter().map(|peer| {
         let mut table = compare::table(peer);
         let sides = format!("base: {}, new: {}", peer.base, peer.new);

@@ -1,39 +1,15 @@
 //! Claims other than comparisons and best sizes that answer the question of an experiment or explain its numbers.
 
 use iolab_workload::response::Response;
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use super::effect::MARGIN_UP;
-use super::kind::Role;
-use super::{Claim, Payload, kind};
-use super::{Point, Quantity, Standing};
+use super::effect::{CellId, Difference, MARGIN_UP};
+use super::kind::{self, Kind, Role};
+use super::{Claim, Point, Quantity, Standing};
 use crate::analysis::{
     Analysis, CellAnalysis, CellRate, CellVerified, DoubtKind, HELD_FROM, OVERLOAD_TOLD,
 };
 use crate::doubt::{Direction, SideDoubts};
-use crate::equivalence::{MARGINS, ProgramPair, program_pairs};
-
-/// Two programs compared over the sizes of the file that they read.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Programs {
-    /// The results of both programs.
-    pub pair: ProgramPair,
-    /// Aspect that this claim covers.
-    pub aspect: Aspect,
-}
-
-/// Aspect of two programs that a claim covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Aspect {
-    /// The ratio of their times.
-    Ratio,
-    /// The number of sizes at which a test finds a difference.
-    Significance,
-    /// The size from which they are equivalent within the margin at this index of [`MARGINS`].
-    Equivalence(usize),
-}
+use crate::equivalence::{MARGINS, ProgramPair, SizePoint, program_pairs};
 
 /// The result of reading back; `None` where nothing was read back.
 pub(super) fn verified(analysis: &Analysis, run: usize) -> Option<Claim> {
@@ -160,47 +136,99 @@ fn times(standing: Standing, (cell, report): (&CellAnalysis, &CellRate)) -> Vec<
     both.collect()
 }
 
-/// All claims about the programs of a run.
+/// All claims about the programs of a run: how their times differ, and from which size on they are equivalent.
 pub(super) fn programs(analysis: &Analysis, run: usize) -> Vec<Claim> {
     let of_pair = |pair: ProgramPair| {
+        let claim = |kind: &'static Kind, is_shown: bool, points: Vec<Point>| {
+            let cells = pair.cells.iter().map(|cell| CellId { run, cell: *cell });
+            let claim = Claim {
+                held: pair.held.clone(),
+                ..Claim::new(kind, cells.collect())
+            };
+            let role = if is_shown { kind.role } else { Role::Nothing };
+            claim.in_role(role).with_points(points)
+        };
         let first = pair.points.first();
         let has_ratio = first.is_some_and(|point| point.ratio.is_some());
-        let mut tests = pair.points.iter().flat_map(|point| point.first_trials);
-        let has_test = tests.any(|test| test.is_some());
+        let differ = || claim(&kind::PROGRAMS_DIFFER, pair.differs(), differences(&pair));
         let equivalent = (0..MARGINS.len()).map(|margin| {
             let is_shown = pair.equivalent_from(margin).is_some();
-            (
-                Aspect::Equivalence(margin),
-                true,
-                &kind::PROGRAMS_EQUIVALENT,
-                is_shown,
-            )
+            let (kind, points) = equivalence(&pair, margin);
+            claim(kind, is_shown, points)
         });
-        let aspects = [
-            (
-                Aspect::Ratio,
-                has_ratio,
-                &kind::PROGRAMS_DIFFER,
-                pair.differs(),
-            ),
-            (
-                Aspect::Significance,
-                has_test,
-                &kind::PROGRAMS_SIGNIFICANCE,
-                true,
-            ),
-        ];
-        let aspects = aspects.into_iter().chain(equivalent);
-        let made = aspects.filter(|(_, is_made, ..)| *is_made);
-        let claims = made.map(|(aspect, _, kind, is_shown)| {
-            let pair = pair.clone();
-            let programs = Payload::Programs(Box::new(Programs { pair, aspect }));
-            let role = if is_shown { kind.role } else { Role::Nothing };
-            let claim = Claim::of_run(kind, (analysis, run), |_| true);
-            claim.in_role(role).with_payload(programs)
-        });
-        claims.collect::<Vec<_>>()
+        let differ = has_ratio.then(differ).into_iter();
+        differ.chain(equivalent).collect::<Vec<_>>()
     };
     let pairs = program_pairs(analysis).into_iter();
     pairs.flat_map(of_pair).collect()
+}
+
+/// The times at the smallest and the largest size, and where they differ most.
+fn differences(pair: &ProgramPair) -> Vec<Point> {
+    let size = |point: &SizePoint| point.ratio.map_or(0.0, |ratio| ratio.ratio.ln().abs());
+    let differing = pair.points.iter().filter(|point| point.differs());
+    let most = differing.max_by(|a, b| size(a).total_cmp(&size(b)));
+    let ends = [pair.points.first(), most, pair.points.last()];
+    let mut told: Vec<&SizePoint> = ends.into_iter().flatten().collect();
+    told.dedup_by_key(|point| point.size);
+    let point = |own: &SizePoint| {
+        let standing = match own.difference {
+            Difference::Higher | Difference::Lower => Standing::Differs,
+            Difference::Equivalent | Difference::NotFound => Standing::NotFound,
+            Difference::CannotTell if own.doubts.is_empty() => Standing::Unknown,
+            Difference::CannotTell => Standing::Doubtful,
+        };
+        Point {
+            doubts: own.doubts.clone(),
+            ..both_times(pair, own, standing)
+        }
+    };
+    told.into_iter().map(point).collect()
+}
+
+/// Whether two programs are equivalent within a margin, by the test and by the ratio alone.
+fn equivalence(pair: &ProgramPair, margin: usize) -> (&'static Kind, Vec<Point>) {
+    let (shown, naive) = (pair.equivalent_from(margin), pair.naive_from(margin));
+    let doubted = pair.doubted(margin).filter(|_| shown.is_none());
+    let [is_shown, is_doubted, is_near, is_open] = &kind::PROGRAMS_EQUIVALENT;
+    let kind = match (doubted, naive) {
+        _ if shown.is_some() => is_shown,
+        (Some(_), _) => is_doubted,
+        (None, Some(_)) => is_near,
+        (None, None) => is_open,
+    };
+    let from = |standing, size: u64| Point::new(standing, Quantity::Size, size as f64);
+    let doubted = doubted.map(|point| Point {
+        doubts: point.against_equivalence[margin].clone(),
+        ..both_times(pair, point, Standing::Doubtful)
+    });
+    let last = pair.points.last().map(|point| {
+        let standing = match point.ratio {
+            Some(_) => Standing::AsMeasured,
+            None => Standing::Unknown,
+        };
+        both_times(pair, point, standing)
+    });
+    let alone = naive.filter(|_| pair.has_files);
+    let points = [
+        Some(Point::main(Quantity::Share, MARGINS[margin])),
+        shown
+            .filter(|_| pair.has_files)
+            .map(|size| from(Standing::From, size)),
+        doubted,
+        alone.map_or(last, |size| Some(from(Standing::Alone, size))),
+    ];
+    (kind, points.into_iter().flatten().collect())
+}
+
+/// The times of both programs at a size, with their ratio; of none the size.
+fn both_times(pair: &ProgramPair, point: &SizePoint, standing: Standing) -> Point {
+    let Some((base, new)) = point.medians_ns else {
+        return Point::new(standing, Quantity::Size, point.size as f64);
+    };
+    Point {
+        ratio: point.ratio,
+        size: pair.has_files.then_some(point.size),
+        ..Point::new(standing, ELAPSED, new).of(base)
+    }
 }

@@ -113,11 +113,10 @@ const LAYERS: &str = "the requests of each traced trial, joined with the kernel'
 const READ_BACK: &str = "every block that a trial wrote, read back after it";
 const TIMES: &str =
     "ratios of times within the blocks that both programs share, with simultaneous 95 % intervals";
-const T_TEST: &str = "Welch's t test at each size";
 const TWO_T_TESTS: &str = "two one-sided t tests on the logarithms at each size";
 const QUANTILES: &str =
     "medians over the trials of their response times' quantiles, with exact 95 % intervals";
-const PAGE_FAULTS: &str = "ratios within the blocks that both cells share, with simultaneous 95 % intervals, Welch's test, and the page faults of each trial";
+const PAGE_FAULTS: &str = "ratios within the blocks that both cells share, with simultaneous 95 % intervals, and the page faults of each trial";
 const FITTED: &str = "the median time of a request at each size, fitted as a fixed cost and a rate";
 const OF_ACCESS: &str = "ratios within the blocks that both cells share (of medians across runs), with simultaneous 95 % intervals for all cells of the access";
 const TAILS: &str =
@@ -185,11 +184,41 @@ pub static VERIFY_FAILED: Kind =
             "The first places are in the run file. Do not use any result before the cause is found.",
         );
 /// Ratio of the times of two programs.
-pub static PROGRAMS_DIFFER: Kind = Kind::new("programs-differ", Role::Answer, TIMES);
-/// Sizes at which a test finds a difference between two programs.
-pub static PROGRAMS_SIGNIFICANCE: Kind = Kind::new("programs-significance", Role::Detail, T_TEST);
-/// Size from which two programs are equivalent.
-pub static PROGRAMS_EQUIVALENT: Kind = Kind::new("programs-equivalent", Role::Answer, TWO_T_TESTS);
+pub static PROGRAMS_DIFFER: Kind = Kind::new("programs-differ", Role::Answer, TIMES).says(
+    "{other} against {base}{at}",
+    &[
+        (Standing::Differs, "Times differ"),
+        (Standing::NotFound, "No difference found"),
+        (Standing::Unknown, "Too few trials"),
+        CANNOT_TELL,
+    ],
+);
+/// Equivalence of two programs within a margin: shown, not shown because of doubts, not shown although the ratio is within it,
+/// or not shown.
+pub static PROGRAMS_EQUIVALENT: [Kind; 4] = [
+    EQUIVALENT.says(
+        "{other} against {base}{at}: equivalent within {0} (equivalence test, p <= 0.05)",
+        BY_SIZE,
+    ),
+    EQUIVALENT.says(
+        "{other} against {base}{at}: cannot tell whether they are equivalent within {0} (equivalence test, p <= 0.05)",
+        BY_SIZE,
+    ),
+    NOT_EQUIVALENT.advises("{more_trials}"),
+    NOT_EQUIVALENT,
+];
+const EQUIVALENT: Kind = Kind::new("programs-equivalent", Role::Answer, TWO_T_TESTS);
+const NOT_EQUIVALENT: Kind = EQUIVALENT.says(
+    "{other} against {base}{at}: equivalence within {0} is not shown (equivalence test, p <= 0.05)",
+    BY_SIZE,
+);
+const BY_SIZE: Labels = &[
+    (Standing::From, "From"),
+    CANNOT_TELL,
+    (Standing::Alone, "By the ratio alone from"),
+    (Standing::AsMeasured, "As measured"),
+    (Standing::Unknown, "Too few trials"),
+];
 /// Response time as a function of the given load.
 pub static LOAD: Kind = Kind::new("load", Role::Answer, QUANTILES).says(
     "{time}: {0}, {1}",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::effect::{Difference, Estimate, MARGIN_UP, confidence, judge, of_trials};
+use super::effect::{Difference, Estimate, MARGIN_UP, confidence, judge, of_trials, within_run};
 use super::series::id;
 use super::{Claim, kind};
 use super::{Point, Quantity, Standing};
@@ -10,9 +10,9 @@ use crate::analysis::{Analysis, CellAnalysis, DoubtKind};
 use crate::bends;
 use crate::curve::{Curve, held};
 use crate::doubt::SideDoubts;
-use crate::equivalence::{PreparationPoint, preparation};
 use iolab_stats::median;
 use iolab_workload::response::Response;
+use iolab_workload::trial::BufferInit;
 
 /// Factors that a limit does not depend on.
 const VARIED: [&str; 3] = ["bs", "depth", "threads"];
@@ -128,31 +128,68 @@ fn limit(
 /// A time, ns.
 const TIME: Quantity = Quantity::Of(Response::Latency);
 
-/// The cost of page faults in untouched buffers; `None` if there is none. If these are slower without more page faults, the
-/// comparison alone says so.
+/// The factor whose levels prepare buffers.
+const PREPARATION: &str = "buffer_init";
+
+/// The cost of page faults in untouched buffers, compared with zeroed ones in the same setting; `None` if there is none. If these
+/// are slower without more page faults, the comparison alone says so.
 pub(super) fn of_faults(analysis: &Analysis, run: usize) -> Option<Claim> {
-    let points = preparation(analysis);
-    let settings = points.len();
-    let is_told =
-        |point: &&PreparationPoint| point.is_slower() && point.faults.0 - point.faults.1 >= 1.0;
-    let slower: Vec<&PreparationPoint> = points.iter().filter(is_told).collect();
-    let ratio = |point: &PreparationPoint| point.ratio.ratio;
-    let most = slower.iter().min_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
-    let median = |value| Point::main(Quantity::Of(analysis.response), value);
-    let faults = |value| Point::new(Standing::Faults, Quantity::Count("page fault"), value);
-    let cost = most.ns_per_fault;
-    let cost = cost.map(|ns| Point::new(Standing::Cost, TIME, ns));
+    let is_compared = |factor: &str| factor == PREPARATION;
+    let is_varied = analysis.factors.iter().any(|factor| is_compared(factor));
+    if !is_varied || analysis.response != Response::Throughput {
+        return None;
+    }
+    // Of all buffers of a cell; `None` if groups differ.
+    let init_of = |cell: &CellAnalysis| cell.cell.spec.shared(|trial| trial.buffer_init);
+    let cells = || analysis.cells.iter();
+    let with = |init| cells().filter(move |cell| init_of(cell) == Some(init) && cell.n > 0);
+    // Uses the family of the comparisons of all preparations, so that both give the same intervals.
+    let first = cells().next().and_then(init_of);
+    let is_other = |cell: &&CellAnalysis| !cell.values.is_empty() && init_of(cell) != first;
+    let confidence = confidence(cells().filter(is_other).count());
+    let setting = |untouched| {
+        let setting = held(analysis, untouched, is_compared);
+        let mut zeroed = with(BufferInit::Zeroed);
+        let zeroed = zeroed.find(|cell| held(analysis, cell, is_compared) == setting)?;
+        let ratio = within_run(zeroed, untouched, confidence)?;
+        Some((setting, [untouched, zeroed], ratio))
+    };
+    let settings: Vec<_> = with(BufferInit::Untouched).filter_map(setting).collect();
+    let added = |[untouched, zeroed]: [&CellAnalysis; 2]| {
+        Some(untouched.minor_faults? - zeroed.minor_faults?).filter(|added| *added >= 1.0)
+    };
+    let slower = settings.iter().filter(|(_, sides, ratio)| {
+        let [untouched, zeroed] = *sides;
+        let against = SideDoubts::of_cells(zeroed, untouched, Response::Throughput);
+        let (difference, _) = judge(ratio, MARGIN_UP, &against, true);
+        difference == Difference::Lower && added(*sides).is_some()
+    });
+    let most = slower.clone();
+    let most = most.min_by(|a, b| a.2.ratio.total_cmp(&b.2.ratio));
+    let (setting, sides, ratio) = most?;
+    let [untouched, zeroed] = *sides;
+    let time = |cell: &CellAnalysis| cell.median(Response::Elapsed);
+    let more_ns = Some(time(untouched)? - time(zeroed)?).filter(|ns| *ns > 0.0);
+    let cost = more_ns.zip(added(*sides)).map(|(ns, faults)| ns / faults);
+    let median = |cell: &CellAnalysis| Some(cell.response?.median);
+    let median = |cell| Some(Point::main(Quantity::Of(analysis.response), median(cell)?));
+    let faults = |cell: &CellAnalysis| {
+        let quantity = Quantity::Count("page fault");
+        Some(Point::new(Standing::Faults, quantity, cell.minor_faults?))
+    };
+    let alike = Point::count(Standing::Alike, "setting", slower.count());
     let numbers = [
-        median(most.medians.1),
-        median(most.medians.0),
-        faults(most.faults.0),
-        faults(most.faults.1),
+        median(zeroed)?,
+        median(untouched)?,
+        faults(untouched)?,
+        faults(zeroed)?,
     ];
-    let alike = Point::count(Standing::Alike, "setting", slower.len()).of(settings as f64);
+    let cost = cost.map(|ns| Point::new(Standing::Cost, TIME, ns));
+    let alike = alike.of(settings.len() as f64);
     let of_run = Claim::of_run(&kind::FAULT_COST, (analysis, run), |_| true);
     Some(Claim {
-        held: most.held.clone(),
-        ratio: Some(most.ratio),
+        held: setting.clone(),
+        ratio: Some(*ratio),
         ..of_run.with_points(numbers.into_iter().chain(cost).chain([alike]))
     })
 }

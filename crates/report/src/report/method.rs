@@ -77,7 +77,7 @@ const RULES: [MethodRule; 15] = table! {
      &["Tene, HdrHistogram", "Schroeder, Wierman and Harchol-Balter, NSDI 2006"]);
     ("Drift and dependence", &[], "Intervals take trials to be independent. Mann and Kendall's test looks for a drift, Ljung and Box's for dependence, both with Holm's correction over the cells. Formula: S = Σ sign(x(j) − x(i)), i < j.",
      &["Mann, Econometrica 13 (1945) 245-259", "Ljung and Box, Biometrika 65 (1978) 297-303", "Holm, Scandinavian Journal of Statistics 6 (1979) 65-70"]);
-    ("Two programs", &["programs-differ", "programs-significance", "programs-equivalent", "cost-of-page-faults"], "Differences of the times are tested by Welch's t test, equivalence by two one-sided tests.",
+    ("Two programs", &["programs-differ", "programs-equivalent", "cost-of-page-faults"], "Differences of the times are tested by Welch's t test, equivalence by two one-sided tests.",
      &["Welch, Biometrika 34 (1947) 28-35", "Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657-680"]);
     ("Changes of level", &["level-over-run", "level-within-trials", "level-in-warm-up"], "Lasting shifts are found by PELT on logarithms.",
      &["Killick, Fearnhead and Eckley, JASA 107 (2012) 1590-1598"]);

@@ -1,7 +1,7 @@
 //! Untouched buffers compared with zeroed ones: the cost of page faults at the first touch.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::equivalence::preparation;
+use iolab_analysis::claim::{Standing, claims, kind};
 use iolab_record::RunRecord;
 
 use crate::all_findings;
@@ -36,23 +36,20 @@ pub(crate) fn buffers(n: usize) -> RunRecord {
 #[test]
 fn faults_of_untouched_buffers_are_priced() {
     let analysis = analyse(&buffers(20));
-    let points = preparation(&analysis);
-    assert_eq!(points.len(), 2);
-    let large = &points[1];
-    assert_eq!((large.bs, large.faults), (8 << 20, (2048.0, 0.0)));
-    assert!(
-        (large.ratio.ratio - 2998.0 / 8249.0).abs() < 1e-3,
-        "{large:?}"
-    );
-    assert!(
-        large.p.iter().all(|p| p.is_some_and(|p| p < 1e-6)),
-        "{large:?}"
-    );
+    let all = claims(&[&analysis]);
+    let told = all.iter().find(|claim| claim.kind == &kind::FAULT_COST);
+    let told = told.expect("8 MiB are slower");
+    assert!(told.held.contains(&("bs".to_owned(), "8MiB".to_owned())));
+    let ratio = told.ratio.expect("of both").ratio;
+    assert!((ratio - 2998.0 / 8249.0).abs() < 1e-3, "{told:?}");
+    let numbers = |standing| told.of(standing).map(|point| point.value);
+    assert_eq!(numbers(Standing::Faults).collect::<Vec<_>>(), [2048.0, 0.0]);
     // 1000 requests of 8 MiB take 2.80 s and 1.02 s: a difference of 1.78 s over 2048 faults.
     let expected = 8e3 * f64::from(1 << 20) * (1e3 / 2998.0 - 1e3 / 8249.0) / 2048.0;
-    let ns = large.ns_per_fault.expect("slower, and more faults");
+    let ns = numbers(Standing::Cost).next().expect("a cost");
     assert!((ns / expected - 1.0).abs() < 0.01, "{ns} {expected}");
-    assert_eq!(points[0].ns_per_fault, None, "no difference, no price");
+    // No difference at 4 KiB, no price.
+    assert_eq!(numbers(Standing::Alike).collect::<Vec<_>>(), [1.0]);
 }
 
 /// A difference for another reason is left to the comparison of the levels.

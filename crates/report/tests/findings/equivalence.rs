@@ -4,7 +4,7 @@ use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::equivalence::{MARGINS, ProgramPair, program_pairs};
 use iolab_record::RunRecord;
 use iolab_workload::response::Response;
-use iolab_workload::units::format_size;
+use iolab_workload::units::{exact_size, format_size};
 use proptest::prelude::*;
 
 use crate::{all_findings, text};
@@ -108,14 +108,12 @@ fn three_programs_are_compared_with_the_first() {
         .collect();
     assert_eq!(names, [("a", "b"), ("a", "c")]);
     insta::assert_snapshot!(text(&all_findings(&analyse(&record))), @"
-    b against a: equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
-    b against a: equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
-    c against a: equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
-    c against a: equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
-    b against a: differences by Welch's t test (p < 0.05): 0 of 1 size with 10 trials, 0 of 1 size with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.
-    c against a: differences by Welch's t test (p < 0.05): 0 of 1 size with 10 trials, 0 of 1 size with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.
-    b against a. No difference found: at 1000000 (1.00 ms against 1.00 ms).
-    c against a. No difference found: at 1000000 (1.00 ms against 1.00 ms).
+    b against a: equivalent within 5.0 % (equivalence test, p <= 0.05). From: 1000000 B. By the ratio alone from: 1000000 B.
+    b against a: equivalent within 1.0 % (equivalence test, p <= 0.05). From: 1000000 B. By the ratio alone from: 1000000 B.
+    c against a: equivalent within 5.0 % (equivalence test, p <= 0.05). From: 1000000 B. By the ratio alone from: 1000000 B.
+    c against a: equivalent within 1.0 % (equivalence test, p <= 0.05). From: 1000000 B. By the ratio alone from: 1000000 B.
+    b against a. No difference found: at 1000000 B (1.00 ms against 1.00 ms).
+    c against a. No difference found: at 1000000 B (1.00 ms against 1.00 ms).
     ");
 }
 
@@ -127,14 +125,13 @@ fn the_sentences_name_both_crossings() {
         let of_rule = found.iter().filter(|f| f.rule.name == rule);
         of_rule.map(|f| f.text.as_str()).collect()
     };
-    insta::assert_snapshot!(text("programs-differ").join("\n"), @"dynamic against static: 1.50× slower at 1 byte (900 µs against 600 µs); 1.01× slower at 31000000 (31.9 ms against 31.6 ms).");
+    insta::assert_snapshot!(text("programs-differ").join("\n"), @"dynamic against static. Times differ: 1.50× slower at 1 B (900 µs against 600 µs); 1.01× slower at 31000000 B (31.9 ms against 31.6 ms).");
     let equivalent = text("programs-equivalent");
     assert_eq!(equivalent.len(), MARGINS.len());
     for (sentence, size) in equivalent.iter().zip([6 * MB, 31 * MB]) {
-        let size = format_size(size);
+        let size = exact_size(size);
         assert_eq!(sentence.matches(&size).count(), 2, "{sentence}");
     }
-    insta::assert_snapshot!(text("programs-significance").join("\n"), @"dynamic against static: differences by Welch's t test (p < 0.05): 3 of 3 sizes with 10 trials, 3 of 3 sizes with 20 trials. Two equal programs show one in 1 of 20 tests, and a significant difference may still be too small to matter.");
 }
 
 proptest! {

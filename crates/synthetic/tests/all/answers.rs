@@ -5,11 +5,9 @@
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends::fixed_cost;
 use iolab_analysis::claim::{
-    Aspect, CellId, Claim, Contrast, Difference, MARGIN, Payload, Programs, Standing, choices,
-    claims, kind,
+    CellId, Claim, Contrast, Difference, MARGIN, Standing, choices, claims, kind,
 };
 use iolab_analysis::curve::by_size;
-use iolab_analysis::equivalence::MARGINS;
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Curve, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 use iolab_workload::group::GroupSpec;
@@ -47,29 +45,35 @@ fn programs((record, truth): Made) -> Outcome {
             cells.find(|one| one.cell.trial().region == bytes && one.cell.levels.iter().any(is));
         1.0 / cell.expect("a cell").mb_s
     };
-    let ratio =
-        |pair: &Programs, bytes: u64| time(bytes, &pair.pair.new) / time(bytes, &pair.pair.base);
+    let ratio = |bytes: u64| time(bytes, "dynamic") / time(bytes, "static");
     let all = claims(&[&analysis]);
     Outcome::of_all(all.iter().map(|claim| {
-        let Some(Payload::Programs(found)) = &claim.payload else {
-            return Outcome::NotClaimed;
-        };
-        let points = &found.pair.points;
-        match found.aspect {
+        let points = &claim.points;
+        match claim.kind.name {
             // The sentence has the ends.
-            Aspect::Ratio => {
+            "programs-differ" => {
                 let ends = [points.first(), points.last()].into_iter().flatten();
-                Outcome::of_all(ends.map(|one| judged(one.difference, ratio(found, one.size))))
+                Outcome::of_all(ends.map(|one| {
+                    let is_longer = one.ratio.is_some_and(|ratio| ratio.ratio > 1.0);
+                    let difference = match (one.standing, is_longer) {
+                        (Standing::Differs, true) => Difference::Higher,
+                        (Standing::Differs, false) => Difference::Lower,
+                        (Standing::NotFound, _) => Difference::NotFound,
+                        _ => Difference::CannotTell,
+                    };
+                    judged(difference, ratio(one.size.expect("a size")))
+                }))
             }
-            Aspect::Significance => Outcome::NotClaimed,
-            Aspect::Equivalence(margin) => match found.pair.equivalent_from(margin) {
+            "programs-equivalent" => match claim.of(Standing::From).next() {
                 None => Outcome::NotClaimed,
                 Some(from) => {
-                    let mut above = points.iter().filter(|one| one.size >= from);
-                    let within = MARGINS[margin].ln_1p() + 1e-9;
-                    outcome(above.all(|one| ratio(found, one.size).ln().abs() <= within))
+                    let sizes = truth.cells.iter().map(|one| one.cell.trial().region);
+                    let mut above = sizes.filter(|size| *size as f64 >= from.value);
+                    let within = points[0].value.ln_1p() + 1e-9;
+                    outcome(above.all(|size| ratio(size).ln().abs() <= within))
                 }
             },
+            _ => Outcome::NotClaimed,
         }
     }))
 }
@@ -163,16 +167,14 @@ fn preparation((mut record, truth): Made) -> Outcome {
     }
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
-    let is_told = |claim: &Claim| claim.kind == &kind::FAULT_COST;
-    let most = iolab_analysis::equivalence::preparation(&analysis).into_iter();
-    let most = most.min_by(|a, b| a.ratio.ratio.total_cmp(&b.ratio.ratio));
-    let found = most.filter(|_| all.iter().any(is_told)).into_iter();
-    Outcome::of_all(found.map(|most| {
+    let told = all.iter().filter(|claim| claim.kind == &kind::FAULT_COST);
+    Outcome::of_all(told.map(|claim| {
         let of = |init: &str| {
             let mut cells = truth.cells.iter();
-            let is = |level: &String| level == init;
-            let cell =
-                cells.find(|one| one.cell.trial().bs == most.bs && one.cell.levels.iter().any(is));
+            let cell = cells.find(|one| {
+                let is = |level: &str| one.cell.levels.iter().any(|own| own == level);
+                is(init) && claim.held.iter().all(|(_, level)| is(level))
+            });
             cell.expect("a cell").mb_s
         };
         outcome(of("untouched") < of("zeroed"))
