@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::analysis::{Analysis, analyse, analyse_timed};
-use crate::fitness::{Answer, CellAnswer, Verdicts};
+use crate::fitness::{Answer, CellAnswer, answers_of_cells, reasoned};
 use crate::slo::SearchAnswer;
 use iolab_record::question::Asked;
 use iolab_record::{RunRecord, RunStatus, SampleLatency, ShownLatency};
@@ -112,12 +112,10 @@ pub struct RunAnswer {
 /// The result for the service levels of the question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnswerBasis {
-    /// Verdicts on each cell.
-    Cells(Verdicts),
+    /// Answers of each cell: one for a workload of a requirement.
+    Cells(Vec<CellAnswer>),
     /// The highest rate at which the levels hold.
     Limit(Box<SearchAnswer>),
-    /// Answer for a workload of a requirement.
-    Workload(CellAnswer),
 }
 
 impl RunAnswer {
@@ -135,14 +133,14 @@ impl RunAnswer {
         };
         let levels = question.levels();
         let found = match &question.of {
-            Asked::Cells => AnswerBasis::Cells(Verdicts::of(&levels, record, latencies)?),
-            Asked::Limit => {
-                AnswerBasis::Limit(Box::new(SearchAnswer::of(&levels, record, latencies)?))
-            }
+            Asked::Cells => AnswerBasis::Cells(answers_of_cells(&levels, record, latencies)?),
             Asked::Fit(_) => {
                 // A workload has one cell.
-                let cells = Verdicts::of(&levels, record, latencies)?.cells;
-                AnswerBasis::Workload(cells.into_iter().next().unwrap_or_default())
+                let cells = answers_of_cells(&levels, record, latencies)?;
+                AnswerBasis::Cells(vec![cells.into_iter().next().unwrap_or_default()])
+            }
+            Asked::Limit => {
+                AnswerBasis::Limit(Box::new(SearchAnswer::of(&levels, record, latencies)?))
             }
         };
         Ok(Some(Self {
@@ -160,9 +158,8 @@ impl RunAnswer {
     pub fn answer(&self) -> Answer {
         match &self.found {
             _ if !self.is_complete() => Answer::CannotTell,
-            AnswerBasis::Cells(verdicts) => verdicts.reasoned().answer(),
+            AnswerBasis::Cells(cells) => reasoned(cells).answer(),
             AnswerBasis::Limit(found) => found.answer(),
-            AnswerBasis::Workload(found) => found.answer(),
         }
     }
 }

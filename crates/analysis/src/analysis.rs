@@ -318,7 +318,7 @@ pub(crate) fn analyse_timed(
 ) -> Analysis {
     let trials = Trials::of(record);
     let definition = definition(record);
-    let experiment = definition.as_deref().ok();
+    let experiment = definition.as_ref().ok();
     let context = Context::of(record, experiment, timed(0));
     let mut cells = summaries(record, &context, &trials, &timed);
     let depends_on_order = experiment.is_some_and(|experiment| {

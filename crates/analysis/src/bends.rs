@@ -64,7 +64,7 @@ pub fn bendable(analysis: &Analysis) -> Vec<Curve<'_>> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bends(Vec<OfCurve>);
 /// The fixed levels of one curve, which identify it, and its bends.
-type OfCurve = (Vec<String>, Vec<Bend>);
+type OfCurve = (Vec<(String, String)>, Vec<Bend>);
 
 impl Bends {
     /// Finds the bends with [`iolab_stats::fit_piecewise`], seeded by the run's seed so that the result is deterministic.

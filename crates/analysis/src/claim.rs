@@ -39,7 +39,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::analysis::{Analysis, CellAnalysis};
+use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis};
 use crate::doubt::Doubt;
 use crate::timeline::Access;
 use best::{best_of_curves, ways};
@@ -65,7 +65,7 @@ pub use phenomena::{Unexplainable, Unpaired, WhyUnpaired, phenomena, unpaired};
 pub use phenomenon::{
     Fall, Phenomenon, PhenomenonKind, Tail, TailObstacle, Unclaimed, leaves_tails_open,
 };
-pub use rounds::{Rounds, RoundsDoubts};
+pub use rounds::against_steady_state;
 pub use series::{Groups, dependent_cells, drifting_cells, drifts, groups, two_groups};
 pub use signs::{Overhead, changes_inside, leftover, overhead, signs};
 
@@ -105,7 +105,7 @@ pub enum Payload {
     /// Comparison of two levels of a factor.
     Comparison(Comparison),
     /// Whether rounds, of all cells or of writes before them, came to a steady state.
-    Rounds(Rounds),
+    Rounds(SteadyAnalysis),
     /// Whether a phenomenon of another run is there again.
     Reproduced(Reproduction),
     /// Results of interventions on suspects.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use iolab_stats::Summary;
 use iolab_workload::group::split_group;
-use iolab_workload::settings::{Setting, ValueKind, level_label};
+use iolab_workload::settings::{Setting, ValueKind};
 use iolab_workload::trial::Rate;
 use iolab_workload::units::{parse_duration, parse_size};
 
@@ -25,8 +25,8 @@ pub struct Point<'a> {
 pub struct Curve<'a> {
     /// The swept factor: `bs`, `skip`, `threads`, `depth`, `ranks` or `hosts`.
     pub factor: &'static str,
-    /// The fixed levels, `bs=4KiB`; empty where nothing else varies.
-    pub held: Vec<String>,
+    /// The fixed factors with their levels; empty where nothing else varies.
+    pub held: Vec<(String, String)>,
     /// Points of the curve, by ascending size.
     pub points: Vec<Point<'a>>,
 }
@@ -34,18 +34,18 @@ pub struct Curve<'a> {
 /// The curves over `factor` (`bs`, `skip`, `threads`, `depth`, `ranks` or `hosts`), in the order of the definition. Empty unless
 /// the experiment sweeps it; a curve has at least two points.
 pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a>> {
-    let Some(swept) = analysis.factors.iter().position(|f| f == factor) else {
+    if !analysis.factors.iter().any(|name| name == factor) {
         return Vec::new();
-    };
+    }
     let mut curves: Vec<Curve<'a>> = Vec::new();
-    let mut places: HashMap<Vec<String>, usize> = HashMap::new();
+    let mut places: HashMap<Vec<(String, String)>, usize> = HashMap::new();
     for cell in &analysis.cells {
         let spec = &cell.cell.spec;
         let is_known = spec.is_comparable(spec) && !spec.unknown.contains(factor);
         let Some(summary) = cell.response.filter(|_| is_known) else {
             continue;
         };
-        let held = held_levels(analysis, cell, |i, _| i == swept);
+        let held = held(analysis, cell, |name| name == factor);
         let point = Point {
             size: size(cell, factor),
             summary,
@@ -80,18 +80,6 @@ pub(crate) fn size(cell: &CellAnalysis, factor: &str) -> u64 {
         "hosts" => cell.ranks.as_ref().map_or(1, |ranks| ranks.hosts as u64),
         _ => 0,
     }
-}
-
-/// The levels of a cell for all factors but those that are left out, by their number and name: `bs=4KiB`.
-pub fn held_levels(
-    analysis: &Analysis,
-    cell: &CellAnalysis,
-    left_out: impl Fn(usize, &str) -> bool,
-) -> Vec<String> {
-    let levels = analysis.factors.iter().zip(&cell.cell.levels).enumerate();
-    let held = levels.filter(|(i, (factor, _))| !left_out(*i, factor));
-    held.map(|(_, (factor, level))| level_label(factor, level))
-        .collect()
 }
 
 /// Factors and levels of a cell, but for those that vary.

@@ -247,13 +247,6 @@ pub struct CellAnswer {
     pub load_ns: u64,
 }
 
-/// The answers for every level in every cell of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Verdicts {
-    /// Answers in the order of the cells; without unmeasured cells.
-    pub cells: Vec<CellAnswer>,
-}
-
 impl LevelAnswer {
     /// The answer, with the reasons of an open one.
     pub fn reasoned(&self) -> ReasonedAnswer {
@@ -359,42 +352,38 @@ impl CellAnswer {
     }
 }
 
-impl Verdicts {
-    /// The answers of a run.
-    ///
-    /// # Errors
-    ///
-    /// The first error of `latencies`.
-    pub fn of(
-        levels: &ServiceLevels,
-        record: &RunRecord,
-        latencies: impl IntoIterator<Item = Result<SampleLatency>>,
-    ) -> Result<Self> {
-        let evidence = Evidence::of_cells(record, latencies)?;
-        let cells = record.cells.iter().filter_map(|cell| {
-            let evidence = evidence.get(&cell.id)?;
-            let rate = cell.trial().rate();
-            let rate = rate.map(|rate| level_label("rate", &rate.to_string()));
-            let name = match record.experiment.factors.as_slice() {
-                [] => rate.unwrap_or_default(),
-                factors => cell_label(factors, &cell.levels),
-            };
-            let environment = record.environment_of(cell);
-            Some(CellAnswer::of(
-                name,
-                cell,
-                evidence,
-                &environment,
-                levels.all(),
-            ))
-        });
-        Ok(Self {
-            cells: cells.collect(),
-        })
-    }
+/// The answers for every level in every measured cell of a run, in the order of the cells.
+///
+/// # Errors
+///
+/// The first error of `latencies`.
+pub fn answers_of_cells(
+    levels: &ServiceLevels,
+    record: &RunRecord,
+    latencies: impl IntoIterator<Item = Result<SampleLatency>>,
+) -> Result<Vec<CellAnswer>> {
+    let evidence = Evidence::of_cells(record, latencies)?;
+    let cells = record.cells.iter().filter_map(|cell| {
+        let evidence = evidence.get(&cell.id)?;
+        let rate = cell.trial().rate();
+        let rate = rate.map(|rate| level_label("rate", &rate.to_string()));
+        let name = match record.experiment.factors.as_slice() {
+            [] => rate.unwrap_or_default(),
+            factors => cell_label(factors, &cell.levels),
+        };
+        let environment = record.environment_of(cell);
+        Some(CellAnswer::of(
+            name,
+            cell,
+            evidence,
+            &environment,
+            levels.all(),
+        ))
+    });
+    Ok(cells.collect())
+}
 
-    /// The answer for all cells together, with the reasons of an open one.
-    pub fn reasoned(&self) -> ReasonedAnswer {
-        ReasonedAnswer::merge(self.cells.iter().map(CellAnswer::reasoned))
-    }
+/// The answer for all cells together, with the reasons of an open one.
+pub fn reasoned(cells: &[CellAnswer]) -> ReasonedAnswer {
+    ReasonedAnswer::merge(cells.iter().map(CellAnswer::reasoned))
 }

@@ -211,7 +211,7 @@ pub struct RunShift {
 }
 
 /// Number of disturbed trials, of all trials on one side of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DisturbedTrials {
     /// Number of disturbed trials.
     pub disturbed: usize,
@@ -242,8 +242,7 @@ impl DisturbedTrials {
 pub type IsDisturbed<'a> = &'a dyn Fn(&Sample) -> bool;
 
 /// Duration of the levels before and after a change over a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Levels {
     /// Number of trials of the cell at each level; the change lies between two trials, or within one.
     Trials {

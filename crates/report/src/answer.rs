@@ -53,8 +53,11 @@ impl<'a> Answers<'a> {
                         of: Asked::Fit(fit),
                         needs,
                     }),
-                    AnswerBasis::Workload(found),
+                    AnswerBasis::Cells(cells),
                 ) => {
+                    let Some(found) = cells.first() else {
+                        continue;
+                    };
                     fits.push(WorkloadRun {
                         file,
                         record,
@@ -167,9 +170,6 @@ impl OfRun<'_> {
                 (LEVELS, cell_columns(found)),
                 cell_remarks(found, self.answer.answer()),
             ),
-            AnswerBasis::Workload(_) => {
-                ShownAnswer::new((Vec::new(), None), &[], (LEVELS, Vec::new()), Vec::new())
-            }
         };
         if !self.answer.is_complete() {
             // The sentence after it is not the answer.

@@ -205,9 +205,7 @@ fn answers(runs: &[AnalysedRun], labelling: &Labelling, to: &mut dyn Write) -> i
     let rates = newest.iter().flat_map(|(labels, answer)| {
         let ends = match &answer.found {
             AnswerBasis::Limit(found) => [("holds", &found.holds), ("fails", &found.fails)],
-            AnswerBasis::Cells(_) | AnswerBasis::Workload(_) => {
-                [("holds", &None), ("fails", &None)]
-            }
+            AnswerBasis::Cells(_) => [("holds", &None), ("fails", &None)],
         };
         ends.into_iter().filter_map(move |(name, rate)| {
             Some((of(labels, "stat", name), rate.as_ref()?.rate as f64))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::notation::clean;
 use iolab_analysis::analysis::OVERLOAD_TOLD;
 use iolab_analysis::doubt::Doubt;
-use iolab_analysis::fitness::{Answer, CellAnswer, ReasonedAnswer, UnseenStalls, Verdicts};
+use iolab_analysis::fitness::{Answer, CellAnswer, ReasonedAnswer, UnseenStalls, reasoned};
 use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
 use iolab_analysis::trial_values::distinct;
 use iolab_figure::labels::capital;
@@ -248,10 +248,10 @@ fn binding(found: &SearchAnswer) -> String {
 }
 
 /// The answer in one line that can be pasted: `read-random on /mnt/disk: p99<1ms at rate=2000: yes`.
-pub(crate) fn sentence_at_rates(found: &Verdicts, record: &RunRecord) -> String {
+pub(crate) fn sentence_at_rates(found: &[CellAnswer], record: &RunRecord) -> String {
     let asked = record.experiment.asked.as_ref();
     let levels = asked.map(|question| question.levels().to_string());
-    let cells = match found.cells.as_slice() {
+    let cells = match found {
         [] => String::new(),
         [only] if only.cell.is_empty() => String::new(),
         [only] => format!(" at {}", only.cell),
@@ -268,15 +268,14 @@ pub(crate) fn sentence_at_rates(found: &Verdicts, record: &RunRecord) -> String 
         record.experiment.name,
         record.target_text(),
         levels.unwrap_or_default(),
-        in_line(&found.reasoned())
+        in_line(&reasoned(found))
     );
     clean(&text)
 }
 
 /// A row per cell and level.
-pub(crate) fn cell_columns(found: &Verdicts) -> Vec<Column> {
-    let cells = found.cells.iter();
-    let rows = cells.flat_map(|cell| {
+pub(crate) fn cell_columns(found: &[CellAnswer]) -> Vec<Column> {
+    let rows = found.iter().flat_map(|cell| {
         let levels = cell.levels.iter();
         levels.map(|level| (&*cell.cell, level, answer(level)))
     });
@@ -285,10 +284,10 @@ pub(crate) fn cell_columns(found: &Verdicts) -> Vec<Column> {
 
 /// Remarks on what leaves an answer open or makes it no, and on what the run's answer does not cover, without
 /// repetition.
-pub(crate) fn cell_remarks(found: &Verdicts, answer: Answer) -> Vec<String> {
+pub(crate) fn cell_remarks(found: &[CellAnswer], answer: Answer) -> Vec<String> {
     let mut remarks: Vec<String> = Vec::new();
     let mut add = |text: String| remarks.push(text);
-    for cell in &found.cells {
+    for cell in found {
         let of = |text: &str| match cell.cell.as_str() {
             "" => text.to_owned(),
             name => format!("{name}: {text}"),
@@ -307,8 +306,8 @@ pub(crate) fn cell_remarks(found: &Verdicts, answer: Answer) -> Vec<String> {
             }
         }
     }
-    let cells = found.cells.iter();
-    let unseen = UnseenStalls::most_frequent(cells.filter_map(CellAnswer::unseen_stalls));
+    let unseen = found.iter().filter_map(CellAnswer::unseen_stalls);
+    let unseen = UnseenStalls::most_frequent(unseen);
     if let Some(unseen) = unseen.filter(|_| answer == Answer::Yes) {
         add(not_covered(unseen));
     }

@@ -2,9 +2,6 @@
 
 use std::collections::HashMap;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use super::{CellAnalysis, DoubtKind, Latency, Response, quantiles};
 use crate::disturbance::Accounting;
 use crate::trial_values::median_of;
@@ -61,8 +58,7 @@ const RELIEFS: [(&str, &str); 3] = [
 const RELIEF_MIN: f64 = 1.5;
 
 /// Place at which the requested concurrency was not reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shortfall {
     /// In the threads: the trials did not issue enough requests.
     Issued,

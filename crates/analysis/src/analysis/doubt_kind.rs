@@ -227,6 +227,8 @@ doubts! {
         raised |seen| seen.clock_is_coarse();
 
     LevelChanged = "level-changed", Trials, Either, "the level changed during the run";
+    LevelInTrials = "level-in-trials", Trials, Either, "throughput changes its level within each trial";
+    NotWrittenOver = "not-written-over", Trials, Either, "only a part of the region was written before the rounds";
     TwoGroups = "two-groups", Trials, Either, "the trials form two groups";
     Dependent = "dependent", Trials, Either, "each trial may depend on the one before",
         whole "the weight of an independent one";

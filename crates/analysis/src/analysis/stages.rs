@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
-
 use iolab_record::environment::KEYS;
 use iolab_record::{Cell, FaultKind, PreparationKind, PreparationStep, RunRecord, Sample};
 use iolab_stats::{SteadyLimits, mean, median};
@@ -38,8 +35,7 @@ pub struct CellStages {
 }
 
 /// Requests or syncs, as the subject of a split by layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timed {
     /// Requests, without the syncs that follow them.
     Requests,
@@ -191,7 +187,7 @@ fn numbers(trials: &[&TraceSummary], stage: Stage) -> Option<StageNumbers> {
 }
 
 /// The sum over all trials of a cell whose data was read back, including failed ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CellVerified {
     /// Number of trials whose data was read back, or a part of it.
     pub trials: u64,
@@ -208,16 +204,7 @@ pub struct CellVerified {
     /// Number of trials with an unknown number of such bytes.
     pub cache_unknown: u64,
     /// Number of faulty blocks, in the order of [`FaultKind::ALL`].
-    #[serde(serialize_with = "by_kind")]
-    #[schemars(with = "BTreeMap<String, u64>")]
     pub faults: [u64; FaultKind::ALL.len()],
-}
-
-/// The faults that were found, by the names of their kinds.
-fn by_kind<S: Serializer>(faults: &[u64; FaultKind::ALL.len()], to: S) -> Result<S::Ok, S::Error> {
-    let found = FaultKind::ALL.iter().zip(faults);
-    let found = found.filter(|(_, blocks)| **blocks > 0);
-    to.collect_map(found.map(|(kind, blocks)| (kind.name(), blocks)))
 }
 
 impl CellVerified {

@@ -338,6 +338,12 @@ impl StandardFollowed {
         Some(found)
     }
 
+    /// Whether its limits and tracked series are the standard's. Otherwise steady rounds are not its steady state.
+    pub fn keeps_limits(&self) -> bool {
+        let decides = |one: &Deviation| matches!(one, Deviation::Limits | Deviation::Tracked);
+        !self.deviations.iter().any(decides)
+    }
+
     /// Whether the test is smaller than the standard's: shorter, or on less of the device.
     pub fn is_scaled(&self) -> bool {
         self.deviations.iter().any(|deviation| deviation.scales())

@@ -507,14 +507,30 @@ pub static SCATTERED: Kind = Kind::new("not-steady", Role::Unsteady, LAST_TRIALS
     .says(NOT_STEADY.head, &[])
     // Neither more trials nor a precondition takes scatter away.
     .advises("The cause is scatter, not a shown slope: longer trials may reach it.");
-/// Rounds that came to a steady state.
-pub static STEADY_ROUNDS: Kind = Kind::new("steady-rounds", Role::Detail, ROUNDS);
+/// Rounds that came to a steady state: by the limits and cells of a standard, or by others.
+pub static STEADY_ROUNDS: [Kind; 2] = [
+    STEADY.says("Steady state after {0}{of_writes}: over the last {1}, {tracked} ranges over {2} of its mean with a slope of {3}", &[]),
+    STEADY.says("Steady by the limits asked after {0}{of_writes}: over the last {1}, {tracked} ranges over {2} of its mean with a slope of {3}", &[]),
+];
+const STEADY: Kind = Kind::new("steady-rounds", Role::Detail, ROUNDS);
 /// Rounds that are alike, with doubts about a steady state.
-pub static ROUNDS_ALIKE: Kind = Kind::new("rounds-alike", Role::Unsteady, ROUNDS);
+pub static ROUNDS_ALIKE: Kind = Kind::new("rounds-alike", Role::Unsteady, ROUNDS).says(
+    "After {0}{of_writes} the last {1} are alike: {tracked} ranges over {2} of its mean with a slope of {3}",
+    &[(Standing::Doubtful, "Not shown to be a steady state")],
+);
 /// Rounds that are not steady.
-pub static ROUNDS_NOT_STEADY: Kind = Kind::new("rounds-not-steady", Role::Unsteady, ROUNDS);
-/// Rounds that cannot be judged.
-pub static ROUNDS_NOT_JUDGED: Kind = Kind::new("rounds-not-judged", Role::Unsteady, ROUNDS);
+pub static ROUNDS_NOT_STEADY: Kind = Kind::new("rounds-not-steady", Role::Unsteady, ROUNDS)
+    .says("NOT steady after {0}{of_writes}: over the last {1}, {tracked} ranges over {2} of its mean with a slope of {3}", &[])
+    .advises("{more} may reach it.");
+/// Rounds that cannot be judged: too few, without values, or not ended by their own rule.
+pub static ROUNDS_NOT_JUDGED: [Kind; 3] = [
+    NOT_JUDGED
+        .says("Cannot tell whether it is steady: {0} of a window{of_writes}", &[])
+        .advises("{more} helps."),
+    NOT_JUDGED.says("Cannot tell whether it is steady after {0}{of_writes}: a tracked cell lacks values of {quantity}", &[]),
+    NOT_JUDGED.says("The run did not end by its rounds: {0} complete, no window was chosen, and the numbers are from all trials", &[]),
+];
+const NOT_JUDGED: Kind = Kind::new("rounds-not-judged", Role::Unsteady, ROUNDS);
 /// Limit of requests that more requests in flight do not raise.
 pub static REQUEST_LIMIT: Kind = Kind::new("request-limit", Role::Limit, AT_LIMIT).says(
     "Limited at {0} from {1} to {2}{at}: more requests in flight give no more",

@@ -1,91 +1,92 @@
 //! Whether the rounds of a run came to a steady state.
 
-use iolab_plan::standard::Deviation;
-use schemars::JsonSchema;
-use serde::Serialize;
+use iolab_stats::Steadiness;
 
-use super::kind::Role;
-use super::{Claim, Payload, kind};
-use crate::analysis::{Analysis, CellAnalysis, DoubtKind, RoundsEnd, SteadyAnalysis, TrackedOf};
+use super::kind::{self, Role};
+use super::{Claim, Payload, Point, Quantity, Standing};
+use crate::analysis::{
+    Analysis, CellAnalysis, DoubtKind, RoundsEnd, StandardFollowed, SteadyAnalysis, TrackedOf,
+};
+use crate::doubt::Doubt;
 
-/// Rounds that were repeated until the last of them were steady, or none remained.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Rounds {
-    /// The rounds, and what they came to.
-    #[serde(flatten)]
-    pub steady: SteadyAnalysis,
-    /// Doubts whether the last rounds, which are alike, are a steady state.
-    pub doubts: RoundsDoubts,
-    /// Whether the limits and the tracked series follow the standard whose test the run follows. Otherwise
-    /// steady rounds are not its steady state.
-    pub is_by_standard: bool,
-}
-
-/// Doubts about a steady state although the rounds of the last window are alike.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
-pub struct RoundsDoubts {
-    /// The lowest share of the region that was written before the window; `None` if all of it was.
-    pub written: Option<f64>,
-    /// Tracked cells whose throughput changes its level within each trial, which the mean of a round hides.
-    pub changing: usize,
-    /// Tracked cells that left writes in a cache of the storage, so that they show the level of the cache.
-    pub cached: usize,
-    /// Tracked cells whose trials were disturbed, by something other than a suspended machine.
-    pub disturbed: usize,
-    /// Tracked cells during whose trials the machine or iolab was suspended.
-    pub suspended: usize,
-}
-
-impl RoundsDoubts {
-    /// Doubts about the rounds of this run; none if they are not alike.
-    pub fn of(analysis: &Analysis, steady: &SteadyAnalysis) -> Self {
-        if !steady.is_reached() {
-            return Self::default();
-        }
-        let tracked = |cell: i64| {
-            let mut all = steady.tracked.iter();
-            all.any(|one| one.of == TrackedOf::Cell(cell))
-        };
-        let shifts = analysis.timeline.within.iter();
-        let count = |is: fn(&CellAnalysis) -> bool| {
-            let cells = analysis.cells.iter().filter(|cell| is(cell));
-            cells.filter(|cell| tracked(cell.cell.id)).count()
-        };
-        Self {
-            written: steady.overwritten.filter(|times| *times < 1.0),
-            changing: shifts.filter(|shift| tracked(shift.cell)).count(),
-            cached: count(|cell| cell.disturbance.left_in_storage_cache().is_some()),
-            disturbed: count(|cell| {
-                let mut flags = cell.flags.iter();
-                flags.any(|flag| flag.disturbs() && *flag != DoubtKind::Suspended)
-            }),
-            suspended: count(CellAnalysis::is_suspended),
-        }
+/// The doubts whether the last rounds, which are alike, are a steady state, each with the number of tracked cells that it
+/// concerns, or the share of the region that was written; none if the rounds are not alike.
+pub fn against_steady_state(analysis: &Analysis, steady: &SteadyAnalysis) -> Vec<Point> {
+    if !steady.is_reached() {
+        return Vec::new();
     }
+    let is_tracked = |cell: i64| {
+        let mut all = steady.tracked.iter();
+        all.any(|one| one.of == TrackedOf::Cell(cell))
+    };
+    let doubted = |doubt: Doubt, point: Point| Point {
+        doubts: vec![doubt],
+        ..point
+    };
+    let count = |cells: usize| Point::count(Standing::Doubtful, "tracked cell", cells);
+    let written = steady.overwritten.filter(|times| *times < 1.0);
+    let written = written.map(|share| {
+        let share = Point::new(Standing::Doubtful, Quantity::Share, share);
+        doubted(DoubtKind::NotWrittenOver.into(), share)
+    });
+    // The mean of a round hides it.
+    let shifts = analysis.timeline.within.iter();
+    let changing = shifts.filter(|shift| is_tracked(shift.cell)).count();
+    let changing =
+        (changing > 0).then(|| doubted(DoubtKind::LevelInTrials.into(), count(changing)));
+    let cells = || {
+        let all = analysis.cells.iter();
+        all.filter(|cell| is_tracked(cell.cell.id))
+    };
+    let around = DoubtKind::ALL.iter().filter_map(|what| {
+        let concerned = cells().filter(|cell| cell.flags.contains(what));
+        let concerned: Vec<&CellAnalysis> = concerned.collect();
+        let extents = concerned.iter();
+        let extents = extents.filter_map(|cell| what.extent(&cell.disturbance));
+        let doubt = Doubt {
+            extent: extents.max_by(f64::total_cmp),
+            ..Doubt::from(*what)
+        };
+        let counts = what.disturbs() || *what == DoubtKind::StorageCache;
+        (counts && !concerned.is_empty()).then(|| doubted(doubt, count(concerned.len())))
+    });
+    written.into_iter().chain(changing).chain(around).collect()
 }
 
 /// The rounds of a run.
 pub(super) fn rounds(analysis: &Analysis, run: usize) -> Option<Claim> {
     let steady = analysis.steady.clone()?;
-    let doubts = RoundsDoubts::of(analysis, &steady);
+    let doubts = against_steady_state(analysis, &steady);
+    let standard = analysis.standard.as_ref();
+    let [by_standard, by_others] = &kind::STEADY_ROUNDS;
+    let [too_few, without_values, unended] = &kind::ROUNDS_NOT_JUDGED;
     let kind = match steady.end {
-        RoundsEnd::Steady if doubts == RoundsDoubts::default() => &kind::STEADY_ROUNDS,
-        RoundsEnd::Steady => &kind::ROUNDS_ALIKE,
+        RoundsEnd::Steady if !doubts.is_empty() => &kind::ROUNDS_ALIKE,
+        RoundsEnd::Steady if standard.is_some_and(StandardFollowed::keeps_limits) => by_standard,
+        RoundsEnd::Steady => by_others,
         RoundsEnd::NotSteady => &kind::ROUNDS_NOT_STEADY,
-        RoundsEnd::TooFew | RoundsEnd::LacksValues | RoundsEnd::Unended => &kind::ROUNDS_NOT_JUDGED,
+        RoundsEnd::TooFew => too_few,
+        RoundsEnd::LacksValues => without_values,
+        RoundsEnd::Unended => unended,
     };
     // Rounds of all cells are asked for with the cells themselves.
     let role = match steady.is_of_cells() {
         true => Role::Answer,
         false => kind.role,
     };
-    let decides = |one: &Deviation| matches!(one, Deviation::Limits | Deviation::Tracked);
-    let followed = analysis.standard.as_ref();
-    let rounds = Rounds {
-        steady,
-        doubts,
-        is_by_standard: followed.is_some_and(|test| !test.deviations.iter().any(decides)),
+    let asked = &steady.asked;
+    let count = |rounds: usize| Point::main(Quantity::Count("round"), rounds as f64);
+    let made = match steady.end {
+        RoundsEnd::TooFew => count(steady.judged).of(f64::from(asked.window)),
+        _ => count(steady.rounds),
     };
-    let claim = Claim::of_run(kind, (analysis, run), |_| true);
-    Some(claim.in_role(role).with_payload(Payload::Rounds(rounds)))
+    let share = |value, limit| Point::main(Quantity::Share, value).of(limit);
+    let worst = steady.worst().and_then(|worst| worst.steadiness);
+    let worst = worst.map(|Steadiness { range, slope, .. }| {
+        [share(range, asked.range), share(slope, asked.slope)]
+    });
+    let points = [made, count(asked.window as usize)].into_iter();
+    let points = points.chain(worst.into_iter().flatten()).chain(doubts);
+    let claim = Claim::of_run(kind, (analysis, run), |_| true).with_points(points);
+    Some(claim.in_role(role).with_payload(Payload::Rounds(steady)))
 }

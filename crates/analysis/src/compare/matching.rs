@@ -247,7 +247,7 @@ fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> 
     // The definition is needed only for a factor of another side.
     let is_foreign = |factor: &String| factor != OPERATION && place(factor).is_none();
     let planned = match factors.iter().any(is_foreign) {
-        true => Some(cells(definition(source.run.record())?.as_ref())?),
+        true => Some(cells(&definition(source.run.record())?)?),
         false => None,
     };
     let level = |index: usize, cell: &CellAnalysis, factor: &str| -> Option<String> {

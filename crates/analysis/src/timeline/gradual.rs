@@ -8,9 +8,6 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use super::recurring_changes::{INTERVALS_MIN, level_changes, logarithms, only_trials};
 use super::{FACTOR_MIN, is_free, lasting};
 use iolab_record::RunRecord;
@@ -32,8 +29,7 @@ const TREND_SEPARATION: f64 = 4.0;
 const RANGE_SEPARATION: f64 = 8.0;
 
 /// Direction in which throughput changes over the tenths of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// The test of Mann and Kendall shows a fall, or the first tenth is the highest and the last one the lowest.
     Falls,
@@ -44,7 +40,7 @@ pub enum Direction {
 }
 
 /// Throughput that is not constant over a trial, though no step is found in it: medians of tenths.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gradual {
     /// Throughput of the first tenth, MB/s.
     pub first_mb_s: f64,

@@ -2,9 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use super::{Access, FACTOR_MIN, courses, group_size, is_free, lasting};
 use iolab_record::{Interval, RunRecord, Series};
 use iolab_stats::{Lasting, lasting_shifts, median};
@@ -55,7 +52,7 @@ pub struct TrialShift {
 }
 
 /// A level of throughput within a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrialLevel {
     /// Since when, from the start of the trial, ns.
     pub from_ns: u64,

@@ -1,7 +1,7 @@
 //! Service levels at a rate: which times count, and how many requests a value takes.
 
 use iolab_analysis::doubt::{DoubtClass, DoubtKind};
-use iolab_analysis::fitness::{Answer, Judged, Verdicts};
+use iolab_analysis::fitness::{Answer, Judged, answers_of_cells};
 use iolab_analysis::slo::{Search, SearchAnswer, Shown, level_values};
 use iolab_record::{LatencyOf, Operation, PartId, RequestTime, RunRecord, Sample, SampleLatency};
 use iolab_synthetic::{add_cell, around, rate_report, record};
@@ -55,8 +55,8 @@ fn levels(text: &str) -> ServiceLevels {
 }
 
 fn judged(record: &RunRecord, level: &str, requests: u64) -> Judged {
-    let found = Verdicts::of(&levels(level), record, times(record, requests)).expect("times");
-    found.cells[0].levels[0].judged.clone()
+    let found = answers_of_cells(&levels(level), record, times(record, requests)).expect("times");
+    found[0].levels[0].judged.clone()
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn final_sync_counts_for_rates_not_times() {
     let mut doubted = |sync, level: &str| {
         let trial = &mut record.cells[cell].spec.trial;
         (trial.read_percent, trial.sync) = (0, sync);
-        let found = Verdicts::of(&levels(level), &record, times(&record, 1000)).expect("times");
-        let mut doubts = found.cells[0].doubts.all.iter();
+        let found = answers_of_cells(&levels(level), &record, times(&record, 1000)).expect("times");
+        let mut doubts = found[0].doubts.all.iter();
         doubts.any(|doubt| doubt.what.class() == DoubtClass::Durability)
     };
     assert!(!doubted(SyncPolicy::End, "throughput>10,iops>10"));

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use iolab_analysis::analysis::{RoundsEnd, analyse};
-use iolab_analysis::claim::{Payload, Rounds, RoundsDoubts, claims};
+use iolab_analysis::analysis::{DoubtKind, RoundsEnd, SteadyAnalysis, analyse};
+use iolab_analysis::claim::{Claim, Payload, Standing, claims, kind};
 use iolab_plan::precondition::{Round, SteadyRounds};
 use iolab_record::{
     EndedBy, Event, EventKind, FurtherTarget, PreparationKind, PreparationStep, RunRecord,
@@ -31,32 +31,35 @@ fn run(scenario: &Scenario) -> RunRecord {
     record
 }
 
-fn rounds(record: &RunRecord) -> Rounds {
+fn rounds(record: &RunRecord) -> SteadyAnalysis {
+    analyse(record).steady.expect("rounds")
+}
+
+/// The end of the rounds, and the doubts with the number or share of each.
+fn state(record: &RunRecord) -> (RoundsEnd, Vec<(DoubtKind, f64)>) {
     let all = claims(&[&analyse(record)]);
-    let mut found = all.into_iter().filter_map(|claim| match claim.payload {
-        Some(Payload::Rounds(rounds)) => Some(rounds),
+    let mut found = all.iter().filter_map(|claim| match &claim.payload {
+        Some(Payload::Rounds(steady)) => Some((claim, steady.end)),
         _ => None,
     });
-    found.next().expect("rounds")
+    let (claim, end) = found.next().expect("rounds");
+    let doubts = claim.of(Standing::Doubtful);
+    let doubts = doubts.map(|point| (point.doubts[0].what, point.value));
+    (end, doubts.collect())
 }
 
-fn state(record: &RunRecord) -> (RoundsEnd, RoundsDoubts) {
-    let found = rounds(record);
-    (found.steady.end, found.doubts)
-}
+/// Steady rounds without doubts.
+const STEADY: (RoundsEnd, Vec<(DoubtKind, f64)>) = (RoundsEnd::Steady, Vec::new());
 
-const NONE: RoundsDoubts = RoundsDoubts {
-    written: None,
-    changing: 0,
-    cached: 0,
-    disturbed: 0,
-    suspended: 0,
-};
+/// Steady rounds with one doubt.
+fn but(what: DoubtKind, value: f64) -> (RoundsEnd, Vec<(DoubtKind, f64)>) {
+    (RoundsEnd::Steady, vec![(what, value)])
+}
 
 #[test]
 fn disturbance_of_tracked_cells_denies_steady_state() {
     let reads = of_cells("read-random", &["bs=4k,64k"]);
-    assert_eq!(state(&run(&reads)), (RoundsEnd::Steady, NONE));
+    assert_eq!(state(&run(&reads)), STEADY);
     let track = |record: &mut RunRecord| {
         record.experiment.toml += "\n[[track]]\nbs = \"4KiB\"\n";
     };
@@ -69,24 +72,17 @@ fn disturbance_of_tracked_cells_denies_steady_state() {
         track(&mut record);
         (all, state(&record))
     };
-    let alike = |disturbed| (RoundsEnd::Steady, RoundsDoubts { disturbed, ..NONE });
-    assert_eq!(disturbed(At::all()), (alike(2), alike(1)));
-    assert_eq!(
-        disturbed(At::levels("bs=64k")),
-        (alike(1), (RoundsEnd::Steady, NONE))
-    );
+    let alike = |cells| but(DoubtKind::CpuContended, cells);
+    assert_eq!(disturbed(At::all()), (alike(2.0), alike(1.0)));
+    assert_eq!(disturbed(At::levels("bs=64k")), (alike(1.0), STEADY));
 
     let mut slept = run(&reads);
     for sample in slept.samples.iter_mut().filter(|sample| sample.cell == 1) {
         sample.counters.pressure.suspended_ns = Some(3_000_000_000);
     }
-    let doubts = RoundsDoubts {
-        suspended: 1,
-        ..NONE
-    };
-    assert_eq!(state(&slept), (RoundsEnd::Steady, doubts));
+    assert_eq!(state(&slept), but(DoubtKind::Suspended, 1.0));
     track(&mut slept);
-    assert_eq!(state(&slept), (RoundsEnd::Steady, NONE));
+    assert_eq!(state(&slept), STEADY);
 
     let mut changing = run(&Scenario {
         over_time: Some(OverTime {
@@ -98,13 +94,9 @@ fn disturbance_of_tracked_cells_denies_steady_state() {
         }),
         ..of_cells("read-random", &["bs=4k,64k", "time=4s", "bytes=none"])
     });
-    let doubts = RoundsDoubts {
-        changing: 1,
-        ..NONE
-    };
-    assert_eq!(state(&changing), (RoundsEnd::Steady, doubts));
+    assert_eq!(state(&changing), but(DoubtKind::LevelInTrials, 1.0));
     track(&mut changing);
-    assert_eq!(state(&changing), (RoundsEnd::Steady, NONE));
+    assert_eq!(state(&changing), STEADY);
 }
 
 #[test]
@@ -119,7 +111,8 @@ fn standard_needs_its_limits_and_cells() {
         let own = toml.find("[[track]]").expect("what is tracked");
         toml.truncate(own);
         *toml += &format!("[[track]]\nread_percent = 0\nbs = \"{tracked}\"\n");
-        rounds(&record).is_by_standard
+        let followed = analyse(&record).standard;
+        followed.is_some_and(|test| test.keeps_limits())
     };
     let own = "4KiB";
     let sets = &["bs=8k,4k", "region=64MiB"][..];
@@ -128,7 +121,9 @@ fn standard_needs_its_limits_and_cells() {
     let wide =
         "precondition=trim+seq:2/128KiB+steady:round=cells,window=6,range=90%,slope=10%,rounds=25";
     assert!(!by_standard(&[sets, &[wide]].concat(), own));
-    assert!(!rounds(&run(&of_cells("read-random", &["bs=4k,64k"]))).is_by_standard);
+    let all = claims(&[&analyse(&run(&of_cells("read-random", &["bs=4k,64k"])))]);
+    let is_by_others = |claim: &Claim| claim.kind == &kind::STEADY_ROUNDS[1];
+    assert!(all.iter().any(is_by_others));
 }
 
 /// A run of random writes whose only cell makes 24,414 requests per second, after these rounds.
@@ -164,24 +159,27 @@ fn add_round(record: &mut RunRecord, target: Option<&str>, iops: f64) {
 #[test]
 fn only_complete_rounds_of_last_session_count() {
     let steady = [(None, 1e5); 5];
-    assert_eq!(state(&after_writes(&steady)), (RoundsEnd::Steady, NONE));
+    assert_eq!(state(&after_writes(&steady)), STEADY);
     let mut resumed = after_writes(&steady[..3]);
     for number in 1..=5 {
         add_round(&mut resumed, None, 2e5);
         resumed.preparation.last_mut().expect("a round").number = number;
     }
-    assert_eq!(rounds(&resumed).steady.rounds, 5);
+    assert_eq!(rounds(&resumed).rounds, 5);
     let mut cut = after_writes(&steady[..4]);
     add_round(&mut cut, None, 1e5);
     cut.preparation.last_mut().expect("a round").ok = false;
     assert_eq!(
-        (state(&cut), rounds(&cut).steady.rounds),
-        ((RoundsEnd::TooFew, NONE), 4)
+        (state(&cut), rounds(&cut).rounds),
+        ((RoundsEnd::TooFew, Vec::new()), 4)
     );
     // One of two targets keeps changing.
     let of_two = |n: u32| [(Some("/a"), 1e5), (Some("/b"), 1e5 * f64::from(n))];
     let two: Vec<_> = (1..=5).flat_map(of_two).collect();
-    assert_eq!(state(&after_writes(&two)), (RoundsEnd::NotSteady, NONE));
+    assert_eq!(
+        state(&after_writes(&two)),
+        (RoundsEnd::NotSteady, Vec::new())
+    );
 }
 
 #[test]
@@ -196,11 +194,11 @@ fn window_needs_values_of_all_live_cells() {
         message: "it cannot do that".to_owned(),
     });
     closed.cells[1].ended_by = None;
-    assert_eq!(state(&closed), (RoundsEnd::Steady, NONE));
-    assert_eq!(rounds(&closed).steady.rounds, 6);
+    assert_eq!(state(&closed), STEADY);
+    assert_eq!(rounds(&closed).rounds, 6);
     let mut one = run(&reads);
     one.cells[1].ended_by = Some(EndedBy::TrialsMax);
-    assert_eq!(state(&one), (RoundsEnd::NotSteady, NONE));
+    assert_eq!(state(&one), (RoundsEnd::NotSteady, Vec::new()));
     let mut tails = reads.clone();
     tails.experiment.response = Response::P99;
     let mut without = run(&tails);
@@ -210,8 +208,8 @@ fn window_needs_values_of_all_live_cells() {
     for cell in &mut without.cells {
         cell.ended_by = Some(EndedBy::TrialsMax);
     }
-    assert_eq!(state(&without), (RoundsEnd::LacksValues, NONE));
-    assert_eq!(rounds(&without).steady.worst(), None);
+    assert_eq!(state(&without), (RoundsEnd::LacksValues, Vec::new()));
+    assert_eq!(rounds(&without).worst(), None);
 }
 
 #[test]
@@ -228,10 +226,10 @@ fn values_before_a_preparation_are_in_no_window() {
     });
     let found = rounds(&record);
     assert_eq!(
-        (found.steady.end, found.steady.rounds, found.steady.judged),
+        (found.end, found.rounds, found.judged),
         (RoundsEnd::TooFew, 6, 3)
     );
-    assert_eq!(found.steady.worst(), None);
+    assert_eq!(found.worst(), None);
 }
 
 /// Bytes written before the window count for their own target, since its last preparation, relative to what the
@@ -244,7 +242,10 @@ fn writes_of_others_and_older_preparations_are_excluded() {
         own.map(|one| one.operations.write.bytes).sum::<u64>()
     };
     let is_doubted = |record: &RunRecord| match state(record) {
-        (RoundsEnd::Steady, doubts) => doubts.written.is_some_and(|share| share < 0.9),
+        (RoundsEnd::Steady, doubts) => {
+            let mut doubts = doubts.into_iter();
+            doubts.any(|(what, share)| what == DoubtKind::NotWrittenOver && share < 0.9)
+        }
         _ => false,
     };
     let whole = |record: &RunRecord, target: Option<&str>, at_utc: &str| PreparationStep {
@@ -270,7 +271,7 @@ fn writes_of_others_and_older_preparations_are_excluded() {
     let started = record.run.started_utc.clone();
     let mut prepared = record.clone();
     prepared.preparation.push(whole(&record, None, &started));
-    assert_eq!(state(&prepared), (RoundsEnd::Steady, NONE));
+    assert_eq!(state(&prepared), STEADY);
     // The targets are prepared anew before the first round of a later session.
     prepared.events.push(Event {
         at_utc: record.samples[0].started_utc.clone(),
@@ -281,11 +282,7 @@ fn writes_of_others_and_older_preparations_are_excluded() {
     assert!(is_doubted(&prepared), "{:?}", state(&prepared));
     let mut later = record.samples.iter().filter(|sample| sample.block == 1);
     prepared.events[0].at_utc = later.next().expect("a round").started_utc.clone();
-    let doubts = RoundsDoubts {
-        written: Some(0.0),
-        ..NONE
-    };
-    assert_eq!(state(&prepared), (RoundsEnd::Steady, doubts));
+    assert_eq!(state(&prepared), but(DoubtKind::NotWrittenOver, 0.0));
 
     let mut two = record;
     two.run.target = "/a".to_owned();

@@ -62,12 +62,11 @@ fn has_several_targets(runs: &[&Analysis]) -> bool {
 fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> String {
     match &claim.payload {
         Some(Payload::Comparison(comparison)) => comparison::of_comparison(comparison, runs),
-        Some(Payload::Rounds(found)) => rounds::of_rounds(found, first),
         Some(Payload::Reproduced(found)) => causes::of_reproduction(found),
         Some(Payload::Suspects(found)) => {
             causes::of_suspects(found, usize::MAX) + &causes::difference(first, runs)
         }
-        None => of_points(claim, first, runs),
+        Some(Payload::Rounds(_)) | None => of_points(claim, first, runs),
     }
 }
 
@@ -219,6 +218,7 @@ fn named(name: &str, claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> Strin
     match name {
         "at" => with_held(&claim.held, of_first),
         "accesses_on" => accesses_on(&claim.held, of_first),
+        "of_writes" | "tracked" | "more" => rounds::named(name, run),
         "base" => first.map_or_else(String::new, |id| program(runs, id)),
         "other" => {
             let second = claim.cells.get(1);

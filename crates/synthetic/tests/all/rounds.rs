@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use iolab_analysis::analysis::{RoundsEnd, analyse};
-use iolab_analysis::claim::{Payload, RoundsDoubts, claims};
+use iolab_analysis::analysis::analyse;
+use iolab_analysis::claim::claims;
 use iolab_plan::precondition::{Round, SteadyRounds};
 use iolab_record::{PreparationKind, PreparationStep, RunRecord};
 use iolab_stats::{SteadyLimits, steady_state};
@@ -72,14 +72,9 @@ fn is_steady(levels: &[f64], multiple: f64) -> bool {
 fn judged((record, levels): (RunRecord, Vec<f64>)) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
-    Outcome::of_all(all.iter().map(|claim| match &claim.payload {
-        Some(Payload::Rounds(found)) if found.doubts == RoundsDoubts::default() => {
-            match found.steady.end {
-                RoundsEnd::Steady => outcome(is_steady(&levels, NEAR)),
-                RoundsEnd::NotSteady => outcome(!is_steady(&levels, 1.0 / NEAR)),
-                _ => Outcome::NotClaimed,
-            }
-        }
+    Outcome::of_all(all.iter().map(|claim| match claim.kind.name {
+        "steady-rounds" => outcome(is_steady(&levels, NEAR)),
+        "rounds-not-steady" => outcome(!is_steady(&levels, 1.0 / NEAR)),
         _ => Outcome::NotClaimed,
     }))
 }

@@ -77,7 +77,7 @@ fn answer((mut record, _): Made, quantile: &str, level: f64) -> (Answer, Option<
     let AnswerBasis::Cells(found) = &answer.found else {
         panic!("{answer:?}");
     };
-    (answer.answer(), found.cells[0].unseen_stalls())
+    (answer.answer(), found[0].unseen_stalls())
 }
 
 /// Whether the answer to a level is true; `level` and the truth are in ns.

@@ -1,99 +1,60 @@
 //! The order of trials, rounds until a steady state, and tests of a standard, in words.
 
 use super::super::within;
-use super::beside_limit;
 use super::with_cell;
-use iolab_analysis::analysis::{
-    Analysis, RoundsEnd, StandardFollowed, SteadyAnalysis, Tracked, TrackedOf,
-};
-use iolab_analysis::claim::{CellId, Rounds, RoundsDoubts, drifts, two_groups};
+use iolab_analysis::analysis::{Analysis, RoundsEnd, StandardFollowed, SteadyAnalysis, TrackedOf};
+use iolab_analysis::claim::{CellId, against_steady_state, drifts, two_groups};
 use iolab_plan::precondition::Round;
 use iolab_plan::standard::{Deviation, Medium};
 use iolab_record::EndedBy;
-use iolab_stats::Steadiness;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::units::{
-    counted, digits, exact_duration, format_percent, format_percent_of_whole,
-};
+use iolab_workload::units::{counted, digits, exact_duration, format_percent};
 
-/// Whether rounds came to a steady state.
-pub(super) fn of_rounds(found: &Rounds, run: &Analysis) -> String {
-    let rounds = &found.steady;
-    let made = counted(rounds.rounds as u64, "round");
-    let what = match rounds.asked.round {
-        Round::Cells => "",
-        Round::Writes(_) => " of random writes before the first trial",
+/// The words for a name in the texts of claims on rounds.
+pub(super) fn named(name: &str, run: &Analysis) -> String {
+    let Some(found) = &run.steady else {
+        return String::new();
     };
-    let asked = &rounds.asked;
-    let window = rounds
-        .worst()
-        .and_then(|worst| Some(window(rounds, worst, worst.steadiness?, run)))
-        .unwrap_or_default();
-    let more = match (rounds.ended_by, asked.round) {
-        (Some(EndedBy::Budget), Round::Cells) => "A larger --budget",
-        (Some(EndedBy::Fills), Round::Cells) => "More fills=N in --precondition",
-        _ => "More rounds=N in --precondition",
-    };
-    match rounds.end {
-        RoundsEnd::Steady if found.doubts == RoundsDoubts::default() => {
-            format!("{} after {made}{what}: {window}.", steady(found))
+    let round = found.asked.round;
+    match (name, found.ended_by) {
+        ("of_writes", _) if round == Round::Cells => String::new(),
+        ("of_writes", _) => " of random writes before the first trial".to_owned(),
+        ("more", Some(EndedBy::Budget)) if round == Round::Cells => "A larger --budget".to_owned(),
+        ("more", Some(EndedBy::Fills)) if round == Round::Cells => {
+            "More fills=N in --precondition".to_owned()
         }
-        RoundsEnd::Steady => format!(
-            "After {made}{what} the last {} are alike; not shown to be a steady state: {}. Here {window}.",
-            asked.window,
-            doubts_in_words(&found.doubts)
-        ),
-        RoundsEnd::NotSteady => {
-            format!("NOT steady after {made}{what}: {window}. {more} may reach it.")
-        }
-        RoundsEnd::TooFew => format!(
-            "Cannot tell whether it is steady: {} of {} of a window{what}. {more} helps.",
-            rounds.judged,
-            counted(u64::from(asked.window), "round")
-        ),
-        RoundsEnd::LacksValues => format!(
-            "Cannot tell whether it is steady after {made}{what}: a tracked cell lacks values of {}.",
-            run.quantity()
-        ),
-        RoundsEnd::Unended => format!(
-            "The run did not end by its rounds: {made} complete, no window was chosen, and the numbers are from all trials."
-        ),
+        ("more", _) => "More rounds=N in --precondition".to_owned(),
+        _ => tracked(found, run),
     }
 }
 
-/// Name of steady rounds: only a standard's test, with its limits and cells, has a steady state.
-fn steady(found: &Rounds) -> &'static str {
-    match found.is_by_standard {
-        true => "Steady state",
-        false => "Steady by the limits asked",
+/// `IOPS with 4 KiB, the least steady of 3 tracked cells,`: the least steady series.
+fn tracked(found: &SteadyAnalysis, run: &Analysis) -> String {
+    let (subject, kind) = match found.worst().map(|worst| &worst.of) {
+        Some(TrackedOf::Cell(cell)) => {
+            let id = CellId {
+                run: 0,
+                cell: *cell,
+            };
+            let cell = format!("{}{}", run.quantity(), with_cell(run, id));
+            (cell, "tracked cells")
+        }
+        Some(TrackedOf::Target(Some(target))) => {
+            (format!("IOPS on {}", escape_control(target)), "targets")
+        }
+        Some(TrackedOf::Target(None)) | None => ("IOPS".to_owned(), "targets"),
+    };
+    match found.tracked.len() {
+        0 | 1 => subject,
+        n => format!("{subject}, the least steady of {n} {kind},"),
     }
-}
-
-/// Doubts about rounds in words: `1.5 % of the region was written before them; 2 tracked cells were disturbed`.
-fn doubts_in_words(doubts: &RoundsDoubts) -> String {
-    let written = doubts.written.map(|share| {
-        format!(
-            "{} of the region was written before them",
-            format_percent_of_whole(share)
-        )
-    });
-    let cells = [
-        (doubts.changing, "with changing throughput within trials"),
-        (doubts.cached, "with writes left in a cache of the storage"),
-        (doubts.disturbed, "disturbed"),
-        (doubts.suspended, "suspended during a trial"),
-    ];
-    let cells = cells.into_iter().filter(|(n, _)| *n > 0);
-    let cells = cells.map(|(n, what)| format!("{} {what}", counted(n as u64, "tracked cell")));
-    let all: Vec<String> = written.into_iter().chain(cells).collect();
-    all.join("; ")
 }
 
 /// `steady after 8 rounds`: what rounds came to, in a few words.
 pub(crate) fn state_in_short(analysis: &Analysis, steady: &SteadyAnalysis) -> String {
     let rounds = counted(steady.rounds as u64, "round");
     match steady.end {
-        RoundsEnd::Steady if RoundsDoubts::of(analysis, steady) == RoundsDoubts::default() => {
+        RoundsEnd::Steady if against_steady_state(analysis, steady).is_empty() => {
             format!("steady after {rounds}")
         }
         RoundsEnd::Steady => format!(
@@ -104,34 +65,6 @@ pub(crate) fn state_in_short(analysis: &Analysis, steady: &SteadyAnalysis) -> St
             format!("not judged after {rounds}")
         }
     }
-}
-
-/// `over the last 5, IOPS with 4 KiB ranges over 3.1 % of its mean (20 % allowed) with a slope of 1.0 % (10 % allowed)`.
-fn window(found: &SteadyAnalysis, worst: &Tracked, steady: Steadiness, run: &Analysis) -> String {
-    let (subject, kind) = match &worst.of {
-        TrackedOf::Cell(cell) => {
-            let id = CellId {
-                run: 0,
-                cell: *cell,
-            };
-            let cell = format!("{}{}", run.quantity(), with_cell(run, id));
-            (cell, "tracked cells")
-        }
-        TrackedOf::Target(Some(target)) => {
-            (format!("IOPS on {}", escape_control(target)), "targets")
-        }
-        TrackedOf::Target(None) => ("IOPS".to_owned(), "targets"),
-    };
-    let of_several = match found.tracked.len() {
-        0 | 1 => String::new(),
-        n => format!(", the least steady of {n} {kind},"),
-    };
-    let (range, most) = beside_limit(steady.range, found.asked.range);
-    let (slope, steepest) = beside_limit(steady.slope, found.asked.slope);
-    format!(
-        "over the last {}, {subject}{of_several} ranges over {range} of its mean ({most} allowed) with a slope of {slope} ({steepest} allowed)",
-        found.asked.window,
-    )
 }
 
 /// Cells whose trials form two groups.
