@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::disturbance::slept_ns;
-use iolab_record::{Cell, Interval, Moved, PerOperation, RunRecord, Sample};
+use iolab_record::{Cell, Interval, RunRecord, Sample};
 use iolab_stats::Lasting;
 
 pub use changes_over_run::over_run;
@@ -82,34 +82,22 @@ impl Timeline {
 pub struct Moment {
     /// The sample.
     pub sample: i64,
-    /// Cell of the interval.
-    pub cell: i64,
-    /// Whether the trial is a warm-up.
-    pub warmup: bool,
     /// Start, from the start of the run, ns; counts only timed spans of trials.
     pub start_ns: u64,
-    /// Length of the interval, ns.
-    pub length_ns: u64,
     /// Bytes that the trials had written at its start.
     pub written_bytes: u64,
     /// Bytes that the trials had read at its start.
     pub read_bytes: u64,
-    /// Bytes and requests that completed in the interval, by operation.
-    pub done: PerOperation<Moved>,
+    /// Throughput over all operations, MB/s.
+    pub throughput_mb_s: f64,
 }
 
 impl Moment {
-    /// MB/s over all operations.
-    pub fn throughput_mb_s(&self) -> f64 {
-        self.interval().throughput_mb_s()
-    }
-
-    fn interval(&self) -> Interval {
-        Interval {
-            start_ns: self.start_ns,
-            length_ns: self.length_ns,
-            done: self.done,
-            drive_millidegrees: None,
+    /// Bytes of this access that the trials had moved at its start.
+    fn moved_bytes(&self, of: Access) -> u64 {
+        match of {
+            Access::Writes => self.written_bytes,
+            Access::Reads => self.read_bytes,
         }
     }
 }
@@ -129,13 +117,10 @@ pub fn moments(record: &RunRecord) -> Vec<Moment> {
         for interval in known.get(&sample.id).copied().unwrap_or(&whole) {
             all.push(Moment {
                 sample: sample.id,
-                cell: sample.cell,
-                warmup: sample.warmup,
                 start_ns: start_ns.saturating_add(interval.start_ns),
-                length_ns: interval.length_ns,
                 written_bytes,
                 read_bytes,
-                done: interval.done,
+                throughput_mb_s: interval.throughput_mb_s(),
             });
             written_bytes = written_bytes.saturating_add(interval.done.write.bytes);
             read_bytes = read_bytes.saturating_add(interval.done.read.bytes);

@@ -8,8 +8,8 @@ use crate::analysis::{CellAnalysis, TRIALS_MIN};
 use crate::doubt::{Direction, Doubt, DoubtKind, RatioBound, SideDoubts};
 use crate::trial_values::two_groups;
 use iolab_stats::{
-    MedianEnds, effective_sample_size, has_wide_gap, mean_interval, median, median_difference,
-    median_interval, median_interval_interpolated, two_levels,
+    MedianEnds, effective_sample_size, has_wide_gap, mean, mean_interval, median,
+    median_difference, median_interval, median_interval_interpolated, two_levels,
 };
 use iolab_workload::json;
 
@@ -102,7 +102,7 @@ pub type Trials<'a> = (&'a [f64], &'a [u32]);
 
 /// The ratio of one cell's values to another's, from shared blocks where there are enough.
 pub(super) fn of_trials(base: Trials<'_>, other: Trials<'_>, confidence: f64) -> Option<Estimate> {
-    let logs: Vec<f64> = shared_log_ratios(base, other).map(|(_, log)| log).collect();
+    let logs: Vec<f64> = log_ratios(base, other).into_values().collect();
     of_blocks(&logs, confidence).or_else(|| of_medians(base.0, other.0, confidence, interval))
 }
 
@@ -330,18 +330,10 @@ fn few(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
 
 /// The logarithm of the ratio in each shared block, by block number.
 pub(crate) fn log_ratios(base: Trials<'_>, other: Trials<'_>) -> BTreeMap<u32, f64> {
-    shared_log_ratios(base, other).collect()
-}
-
-/// The logarithm of the ratio in each shared block, in the order of the blocks.
-fn shared_log_ratios(base: Trials<'_>, other: Trials<'_>) -> impl Iterator<Item = (u32, f64)> {
-    let mut others = block_log_means(other).into_iter().peekable();
-    let base = block_log_means(base).into_iter();
-    base.filter_map(move |(block, value)| {
-        while others.next_if(|(other, _)| *other < block).is_some() {}
-        let (_, other) = others.next_if(|(other, _)| *other == block)?;
-        Some((block, other - value))
-    })
+    let others = log_means(other);
+    let own = log_means(base).into_iter();
+    own.filter_map(|(block, value)| Some((block, others.get(&block)? - value)))
+        .collect()
 }
 
 /// The logarithm of the response relative to the sum of several other responses, in each block that all share,
@@ -356,21 +348,13 @@ pub(super) fn log_ratios_to_sum(parts: &[Trials<'_>], whole: Trials<'_>) -> BTre
 }
 
 /// The mean logarithm of the values of each block; blocks with a value that has no logarithm are left out.
-pub(super) fn log_means(trials: Trials<'_>) -> BTreeMap<u32, f64> {
-    block_log_means(trials).into_iter().collect()
-}
-
-/// The mean logarithm of the values of each block, in the order of the blocks. Trials are in that order nearly
-/// always, so that a tree of blocks is not worth its cost for each of the many pairs of cells.
-fn block_log_means((values, of): Trials<'_>) -> Vec<(u32, f64)> {
-    let logs = values.iter().map(|value| value.ln());
-    let mut logs: Vec<(u32, f64)> = of.iter().copied().zip(logs).collect();
-    logs.sort_by_key(|(block, _)| *block);
-    let blocks = logs.chunk_by(|(a, _), (b, _)| a == b);
-    let means = blocks.map(|own| {
-        let sum = own.iter().fold(0.0, |sum, (_, log)| sum + log);
-        (own[0].0, sum / own.len() as f64)
-    });
+pub(super) fn log_means((values, of): Trials<'_>) -> BTreeMap<u32, f64> {
+    let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (block, value) in of.iter().zip(values) {
+        blocks.entry(*block).or_default().push(value.ln());
+    }
+    let means = blocks.into_iter();
+    let means = means.filter_map(|(block, logs)| Some((block, mean(&logs)?)));
     means.filter(|(_, mean)| mean.is_finite()).collect()
 }
 

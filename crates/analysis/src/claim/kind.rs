@@ -553,3 +553,46 @@ pub static CLEARED: Kind = Kind::new("cleared", Role::Detail, SUSPECTS);
 pub static SUSPECTS_OPEN: Kind = Kind::new("suspects-open", Role::Detail, SUSPECTS);
 /// Suspects that were not removed.
 pub static SUSPECTS_NOT_TRIED: Kind = Kind::new("suspects-not-tried", Role::Detail, SUSPECTS);
+/// Program that moved nothing of note.
+pub static NOTHING_OF_NOTE: Kind = Kind::new(
+    "nothing-of-note",
+    Role::Answer,
+    "I/O accounts of its processes; below 256 KiB",
+);
+/// Source of the bytes that a program read, or destination of those that it wrote. The verdict has the basis.
+pub static SERVED: Kind = Kind::new("served-by", Role::Answer, "");
+/// Bytes with an unknown source or destination.
+pub static UNKNOWN_SOURCE: Kind = Kind::new("served-by", Role::Nothing, "");
+/// Flushes of a write cache while a program wrote.
+pub static CACHE_FLUSHES: Kind = Kind::new("cache-flushes", Role::Detail, OF_ALL);
+const OF_ALL: &str = "counters of the devices, of all processes";
+/// Syncs of a program.
+pub static TRACED_SYNCS: Kind = Kind::new(
+    "syncs",
+    Role::Answer,
+    "trace events of the kernel, of syncs that file systems got from its threads",
+);
+/// Traffic of other processes: none of note, some, or unknown.
+pub static OTHER_USE: [Kind; 3] = [
+    Kind::new("other-use", Role::Detail, OF_OTHERS).doubt(None),
+    Kind::new("other-use", Role::Weakness, OF_OTHERS).doubt(None),
+    Kind::new("other-use", Role::Nothing, OF_OTHERS),
+];
+const OF_OTHERS: &str = "counters of the devices without the share of the program";
+/// Report of more bytes than devices can have carried.
+pub static OVERSTATED: Kind = Kind::new(
+    "more-than-devices",
+    Role::Answer,
+    "report of the program; the most that devices carried in all of its time",
+)
+.doubt(None);
+/// Load of a device that was observed without a program.
+pub static DEVICE_LOAD: Kind = Kind::new("device-load", Role::Answer, OF_ALL);
+/// Load of a device that does not count.
+pub static UNKNOWN_LOAD: Kind = Kind::new("device-load", Role::Nothing, OF_ALL);
+/// Processes of one name that did most I/O meanwhile.
+pub static MOST_IO: Kind = Kind::new(
+    "most-io",
+    Role::Explanation,
+    "I/O accounts of other processes, which name no device",
+);

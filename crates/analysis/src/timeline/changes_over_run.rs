@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::recurring_changes::{INTERVALS_MIN, rates};
+use super::recurring_changes::{INTERVALS_MIN, logarithms, rates};
 use super::{Access, DisturbedTrials, IsDisturbed, Levels, RunShift, VALUES_MAX};
 use super::{FACTOR_MIN, Moment, VALUES_MIN, group_size, lasting, moments};
 use iolab_record::{Interval, RunRecord, Sample};
@@ -149,10 +149,7 @@ fn shift(
         |trials: &[Trial<'_>]| DisturbedTrials::of(trials.iter().map(|t| t.sample), is_disturbed);
     Some(RunShift {
         of,
-        moved_bytes: match of {
-            Access::Writes => at.written_bytes,
-            Access::Reads => at.read_bytes,
-        },
+        moved_bytes: at.moved_bytes(of),
         after_ns: at.start_ns,
         factor: median(&ratios)?,
         cells: ratios.len(),
@@ -184,7 +181,7 @@ fn place<'a>(
         let of_trial = trial.sample.throughput_mb_s();
         let centre = of_trial.ln() - trial.value;
         // The logarithm of zero is undefined; a hundredth of the trial's throughput stands for it.
-        let throughput = moment.throughput_mb_s().max(0.01 * of_trial);
+        let throughput = moment.throughput_mb_s.max(0.01 * of_trial);
         Some((moment, throughput.ln() - centre))
     });
     let near: Vec<(&Moment, f64)> = near.collect();
@@ -261,9 +258,7 @@ fn inside<'a>(
     let (_, intervals) = trials[place];
     let size = group_size(intervals.len(), VALUES_MAX);
     let rates = rates(intervals, size);
-    // The logarithm of no throughput is undefined; a hundredth of the median stands for it.
-    let least = 0.01 * median(&rates)?;
-    let values: Vec<f64> = rates.iter().map(|rate| rate.max(least).ln()).collect();
+    let values = logarithms(&rates)?;
     let changes = lasting_shifts(&values, &lasting(values.len(), tested))?;
     let (change, earlier) = changes.split_last()?;
     let start = earlier.last().copied().unwrap_or(0);
@@ -330,10 +325,7 @@ impl Inside<'_> {
         };
         Some(RunShift {
             of: access,
-            moved_bytes: match access {
-                Access::Writes => at_change.written_bytes,
-                Access::Reads => at_change.read_bytes,
-            },
+            moved_bytes: at_change.moved_bytes(access),
             after_ns: at_change.start_ns,
             factor: self.after_mb_s / self.before_mb_s,
             cells: 1,

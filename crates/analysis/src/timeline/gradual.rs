@@ -134,7 +134,7 @@ pub(super) fn without_step(
     // The level of one group may change although the sum of all groups does not, and the reverse.
     let asked = asked.filter(|cell| is_free(cell) && !cell.spec.has_groups());
     // Trials that are imported or made by another tool may have no course.
-    let course = |cell: i64| Some((cell, logarithms(&only.get(&cell)?.points)?));
+    let course = |cell: i64| Some((cell, logarithms(&only.get(&cell)?.rates())?));
     let unchanged = asked.map(|cell| cell.id).filter(|cell| !changed(*cell));
     let courses: Vec<(i64, Vec<f64>)> = unchanged.filter_map(course).collect();
     let tested = courses.len();

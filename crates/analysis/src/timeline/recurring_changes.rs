@@ -1,9 +1,9 @@
 //! Changes of the level within the trials of a cell, at the same point in each, and short levels at their ends.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{Access, FACTOR_MIN, courses, group_size, is_free, lasting};
-use iolab_record::{Interval, RunRecord, Series};
+use iolab_record::{Cell, Interval, RunRecord};
 use iolab_stats::{Lasting, lasting_shifts, median};
 
 /// Fewest intervals of a trial that two levels are looked for in.
@@ -106,45 +106,47 @@ pub struct Profile {
     pub points: Vec<ThroughputPoint>,
 }
 
+impl Profile {
+    /// The throughput of its points, MB/s.
+    pub(super) fn rates(&self) -> Vec<f64> {
+        let points = self.points.iter();
+        points.map(|point| point.throughput_mb_s).collect()
+    }
+}
+
 /// The profile of a cell: medians over its measured trials, interval by interval.
 pub fn profile(record: &RunRecord, cell: i64) -> Profile {
-    let trials = measured(record).remove(&cell).unwrap_or_default();
-    of_trials(&alike(&trials))
+    let mut measured = measured(record);
+    let own = measured.find(|(own, ..)| own.id == cell);
+    own.map_or_else(Profile::default, |(.., own)| of_trials(&alike(&own)))
 }
 
 /// The courses of the only trials of cells, by cell.
 pub(super) fn only_trials(record: &RunRecord) -> BTreeMap<i64, Profile> {
-    let mut trials: BTreeMap<i64, u32> = BTreeMap::new();
-    for sample in record.samples.iter().filter(|one| one.is_measured()) {
-        *trials.entry(sample.cell).or_default() += 1;
-    }
-    let courses = measured(record).into_iter();
-    let only = courses.filter(|(cell, _)| trials.get(cell) == Some(&1));
-    only.map(|(cell, own)| (cell, of_trials(&alike(&own))))
+    let measured = measured(record);
+    let only = measured.filter(|(_, trials, courses)| (*trials, courses.len()) == (1, 1));
+    only.map(|(cell, _, own)| (cell.id, of_trials(&own)))
         .collect()
 }
 
 /// The greatest lasting change within the trials of each cell that has one, in the order of the cells: what (nearly) every trial shows,
 /// not only the median over them, which mixes trials before a change over the run with trials after it.
 pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
-    let own = record.cells.iter().filter(|cell| cell.program().is_none());
-    // A missed rate shows the storage's own throughput; catching up does not.
-    let at_a_rate = own.clone().filter(|cell| !is_free(cell));
-    let at_a_rate: BTreeSet<i64> = at_a_rate.map(|cell| cell.id).collect();
-    let mut measured = measured(record);
-    let tested = own.filter_map(|cell| {
-        let trials = alike(&measured.remove(&cell.id)?);
+    let own = measured(record).filter(|(cell, ..)| cell.program().is_none());
+    let tested = own.filter_map(|(cell, _, trials)| {
+        let trials = alike(&trials);
         let profile = of_trials(&trials);
-        (profile.points.len() >= INTERVALS_MIN).then_some((cell.id, trials, profile))
+        (profile.points.len() >= INTERVALS_MIN).then_some((cell, trials, profile))
     });
-    let tested: Vec<(i64, Vec<&[Interval]>, Profile)> = tested.collect();
+    let tested: Vec<(&Cell, Vec<&[Interval]>, Profile)> = tested.collect();
     let shifts = tested.iter().filter_map(|(cell, trials, profile)| {
         let find = match trials.len() {
             1 => level_changes,
             _ => lasting_shifts,
         };
-        let shift = shift(*cell, profile, tested.len(), find)?;
-        if at_a_rate.contains(cell) && shift.factor() > 1.0 {
+        let shift = shift(cell.id, profile, tested.len(), find)?;
+        // A missed rate shows the storage's own throughput; catching up does not.
+        if !is_free(cell) && shift.factor() > 1.0 {
             return None;
         }
         // A single trial cannot confirm the change that was found in it, nor contradict it.
@@ -190,25 +192,22 @@ fn stays(record: &RunRecord, shift: &TrialShift) -> bool {
     })
 }
 
-/// The courses of the measured trials of each cell, in the order of time.
-fn measured(record: &RunRecord) -> BTreeMap<i64, Vec<&Series>> {
-    let measured = record.samples.iter().filter(|sample| sample.is_measured());
-    let measured: BTreeMap<i64, i64> = measured.map(|sample| (sample.id, sample.cell)).collect();
-    let mut trials: BTreeMap<i64, Vec<&Series>> = BTreeMap::new();
-    for one in &record.series {
-        if let Some(cell) = measured.get(&one.sample) {
-            trials.entry(*cell).or_default().push(&one.series);
-        }
-    }
-    trials
+/// Each cell with the number of its measured trials, and their known courses in the order of time.
+fn measured(record: &RunRecord) -> impl Iterator<Item = (&Cell, usize, Vec<&[Interval]>)> {
+    let courses = courses(record);
+    record.measured().map(move |(cell, trials)| {
+        let known = trials.iter();
+        let known = known.filter_map(|trial| courses.get(&trial.id).copied());
+        (cell, trials.len(), known.collect())
+    })
 }
 
 /// The trials whose intervals have the length of the first trial's.
-fn alike<'a>(trials: &[&'a Series]) -> Vec<&'a [Interval]> {
-    let length = |series: &Series| series.intervals.first().map(|i| i.length_ns);
+fn alike<'a>(trials: &[&'a [Interval]]) -> Vec<&'a [Interval]> {
+    let length = |intervals: &[Interval]| intervals.first().map(|one| one.length_ns);
     let first = trials.first().and_then(|first| length(first));
-    let alike = trials.iter().filter(|series| length(series) == first);
-    alike.map(|series| series.intervals.as_slice()).collect()
+    let alike = trials.iter().filter(|trial| length(trial) == first);
+    alike.copied().collect()
 }
 
 /// The profile of trials whose intervals are equally long.
@@ -270,9 +269,8 @@ type FindChanges = fn(&[f64], &Lasting) -> Option<Vec<usize>>;
 /// The greatest of the changes that `find` finds in a profile, corrected for `series` profiles that are
 /// searched.
 fn shift(cell: i64, profile: &Profile, series: usize, find: FindChanges) -> Option<TrialShift> {
-    let points = &profile.points;
-    let rates: Vec<f64> = points.iter().map(|p| p.throughput_mb_s).collect();
-    let values = logarithms(points)?;
+    let (points, rates) = (&profile.points, profile.rates());
+    let values = logarithms(&rates)?;
     let changes = find(&values, &lasting(values.len(), series))?;
     let of = match points.last()?.written_bytes > 0.0 {
         true => Access::Writes,
@@ -313,10 +311,9 @@ fn shift(cell: i64, profile: &Profile, series: usize, find: FindChanges) -> Opti
     })
 }
 
-/// The logarithms of the throughput of some points. That of zero is undefined; a hundredth of the median serves as well.
-pub(super) fn logarithms(points: &[ThroughputPoint]) -> Option<Vec<f64>> {
-    let rates: Vec<f64> = points.iter().map(|p| p.throughput_mb_s).collect();
-    let least = 0.01 * median(&rates)?;
+/// The logarithms of some throughputs. That of zero is undefined; a hundredth of the median serves as well.
+pub(super) fn logarithms(rates: &[f64]) -> Option<Vec<f64>> {
+    let least = 0.01 * median(rates)?;
     Some(rates.iter().map(|rate| rate.max(least).ln()).collect())
 }
 

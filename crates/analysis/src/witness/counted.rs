@@ -10,7 +10,7 @@ use super::{
     Reading,
 };
 use crate::analysis::TAIL_REQUESTS_MIN;
-use crate::claim::Role;
+use crate::claim::kind::{self, Kind};
 use crate::disturbance::JOURNAL_PER_SYNC;
 use iolab_record::witness::Claimed;
 use iolab_record::{ServedBy, ServedVerdict};
@@ -369,37 +369,24 @@ impl Evidence {
 }
 
 impl WitnessClaim<'_> {
-    /// Name of the claim in JSON.
-    pub fn kind(&self) -> &'static str {
+    /// Its row in the table of kinds.
+    pub fn kind(&self) -> &'static Kind {
+        let [little, some, unknown] = &kind::OTHER_USE;
         match self {
-            Self::NothingOfNote => "nothing-of-note",
-            Self::Served { .. } => "served-by",
-            Self::Flushes(_) => "cache-flushes",
-            Self::Syncs(_) => "syncs",
-            Self::OtherUse(_) => "other-use",
-            Self::Overstated { .. } => "more-than-devices",
-            Self::DeviceLoad { .. } => "device-load",
-            Self::MostIo(_) => "most-io",
-        }
-    }
-
-    /// Role of the claim in a conclusion.
-    pub fn role(&self) -> Role {
-        match self {
-            Self::Served { verdict, .. } if verdict.served_by == ServedBy::Unknown => Role::Nothing,
-            Self::DeviceLoad { load: None, .. } | Self::OtherUse(OtherUse::Unknown) => {
-                Role::Nothing
+            Self::NothingOfNote => &kind::NOTHING_OF_NOTE,
+            Self::Served { verdict, .. } if verdict.served_by == ServedBy::Unknown => {
+                &kind::UNKNOWN_SOURCE
             }
-            Self::OtherUse(OtherUse::Some { .. }) => Role::Weakness,
-            Self::NothingOfNote
-            | Self::Served { .. }
-            | Self::Syncs(_)
-            | Self::Overstated { .. }
-            | Self::DeviceLoad { .. } => Role::Answer,
-            Self::MostIo(_) => Role::Explanation,
-            Self::Flushes(_) | Self::OtherUse(OtherUse::None | OtherUse::Little { .. }) => {
-                Role::Detail
-            }
+            Self::Served { .. } => &kind::SERVED,
+            Self::Flushes(_) => &kind::CACHE_FLUSHES,
+            Self::Syncs(_) => &kind::TRACED_SYNCS,
+            Self::OtherUse(OtherUse::None | OtherUse::Little { .. }) => little,
+            Self::OtherUse(OtherUse::Some { .. }) => some,
+            Self::OtherUse(OtherUse::Unknown) => unknown,
+            Self::Overstated { .. } => &kind::OVERSTATED,
+            Self::DeviceLoad { load: Some(_), .. } => &kind::DEVICE_LOAD,
+            Self::DeviceLoad { load: None, .. } => &kind::UNKNOWN_LOAD,
+            Self::MostIo(_) => &kind::MOST_IO,
         }
     }
 }

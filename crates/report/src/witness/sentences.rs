@@ -11,6 +11,7 @@ use crate::claims::ClaimData;
 use crate::data_column::{IOLAB_VERSION, SCHEMA};
 use crate::findings::FindingKind;
 use crate::rows::json_object;
+use iolab_analysis::claim::Role;
 use iolab_analysis::witness::{
     Asked, Bounds, Direction, Evidence, Flushes, NOTEWORTHY, OtherUse, Reading, Transfer, Unknown,
     WitnessClaim,
@@ -487,59 +488,29 @@ pub fn json(evidence: &Evidence, to: &mut dyn Write) -> io::Result<()> {
 
 /// All claims of the evidence, in the order in which they are printed.
 pub(super) fn of<'a>(evidence: &'a Evidence) -> Vec<ClaimData<WitnessClaim<'a>>> {
-    let data = |claim: WitnessClaim<'a>| ClaimData {
-        kind: claim.kind().to_owned(),
-        purpose: row(&claim).0,
-        role: claim.role(),
-        // The first line contains all claims.
-        headline: true,
-        runs: Vec::new(),
-        quantity: None,
-        sentence: clean(&sentence(&claim, evidence)),
-        basis: row(&claim).1,
-        evidence: claim,
+    let data = |claim: WitnessClaim<'a>| {
+        let kind = claim.kind();
+        ClaimData {
+            kind: kind.name.to_owned(),
+            purpose: match kind.is_doubt {
+                _ if kind.role == Role::Nothing => FindingKind::Limit,
+                true => FindingKind::Doubt,
+                false => FindingKind::Result,
+            },
+            role: kind.role,
+            // The first line contains all claims.
+            headline: true,
+            runs: Vec::new(),
+            quantity: None,
+            sentence: clean(&sentence(&claim, evidence)),
+            basis: match &claim {
+                WitnessClaim::Served { verdict, .. } => {
+                    escape_control(&verdict.reason).into_owned()
+                }
+                _ => kind.basis.to_owned(),
+            },
+            evidence: claim,
+        }
     };
     evidence.claims().into_iter().map(data).collect()
-}
-
-/// Purpose and basis of a claim.
-fn row(claim: &WitnessClaim<'_>) -> (FindingKind, String) {
-    const COUNTERS: &str = "counters of the devices, of all processes";
-    let (purpose, basis) = match claim {
-        WitnessClaim::Served { verdict, .. } => (
-            match verdict.served_by {
-                ServedBy::Unknown => FindingKind::Limit,
-                _ => FindingKind::Result,
-            },
-            &*escape_control(&verdict.reason),
-        ),
-        WitnessClaim::NothingOfNote => (
-            FindingKind::Result,
-            "I/O accounts of its processes; below 256 KiB",
-        ),
-        WitnessClaim::Flushes(_) | WitnessClaim::DeviceLoad { load: Some(_), .. } => {
-            (FindingKind::Result, COUNTERS)
-        }
-        WitnessClaim::DeviceLoad { load: None, .. } => (FindingKind::Limit, COUNTERS),
-        WitnessClaim::Syncs(_) => (
-            FindingKind::Result,
-            "trace events of the kernel, of syncs that file systems got from its threads",
-        ),
-        WitnessClaim::OtherUse(other) => (
-            match other {
-                OtherUse::Unknown => FindingKind::Limit,
-                _ => FindingKind::Doubt,
-            },
-            "counters of the devices without the share of the program",
-        ),
-        WitnessClaim::Overstated { .. } => (
-            FindingKind::Doubt,
-            "report of the program; the most that devices carried in all of its time",
-        ),
-        WitnessClaim::MostIo(_) => (
-            FindingKind::Result,
-            "I/O accounts of other processes, which name no device",
-        ),
-    };
-    (purpose, basis.to_owned())
 }

@@ -143,12 +143,13 @@ fn run_over_time_has_intervals_in_order() {
     // The warm-up has no series: it is one moment.
     assert_eq!(moments.len(), 4);
     assert_eq!((moments[0].start_ns, moments[0].written_bytes), (0, 0));
-    assert!(moments[0].warmup);
+    assert_eq!(moments[0].sample, before.id);
+    assert!(before.warmup);
     assert_eq!(moments[2].start_ns, before.elapsed_ns + 100 * MS);
     assert_eq!(moments[2].written_bytes, bytes + (30 << 20));
     assert_eq!(moments[3].start_ns, before.elapsed_ns + 200 * MS);
     assert_eq!(moments[3].written_bytes, bytes + (40 << 20));
-    assert!((moments[1].throughput_mb_s() - 314.6).abs() < 0.1);
+    assert!((moments[1].throughput_mb_s - 314.6).abs() < 0.1);
 }
 
 #[test]
