@@ -33,7 +33,6 @@ use trials::{Trials, judge, summaries};
 
 use crate::disturbance::{Accounting, CellDisturbance, Surroundings};
 use crate::io_limit::{MachineThreshold, ReachedLimit, machine_thresholds};
-use crate::run_definition::definition;
 use crate::timeline::Timeline;
 use crate::trial_values::median_of;
 use crate::trial_values::{SeriesTests, series_tests};
@@ -317,7 +316,7 @@ pub(crate) fn analyse_timed(
     timed: impl Fn(u32) -> ShownLatency + Sync,
 ) -> Analysis {
     let trials = Trials::of(record);
-    let definition = definition(record);
+    let definition = Experiment::from_toml(&record.experiment.toml, "the run file");
     let experiment = definition.as_ref().ok();
     let context = Context::of(record, experiment, timed(0));
     let mut cells = summaries(record, &context, &trials, &timed);

@@ -2,9 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use crate::analysis::{Analysis, Response};
 use crate::claim::effect::{confidence, median_within};
 use crate::curve::{Curve, Point, by_size};
@@ -33,7 +30,7 @@ const INTERVAL_RATIO_MAX: f64 = 4.0;
 const MODEL_ERROR_MAX: f64 = 0.25;
 
 /// A size at which a curve changes its slope.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Bend {
     /// Position of the bend, bytes.
     pub size: f64,

@@ -17,7 +17,6 @@ use serde::Serialize;
 
 use crate::claim::Estimate;
 use crate::doubt::{Doubt, SideDoubts};
-use crate::run_definition::RunName;
 use iolab_workload::{json, named};
 
 pub use difference::{Difference, DiffersIn, SideValue};
@@ -26,7 +25,7 @@ pub use levels::{PEER_MARGIN, with_peers};
 pub use matching::RunSide;
 
 use iolab_plan::experiment::trials_to_compare;
-use iolab_record::{ServedBy, TargetKind};
+use iolab_record::{RunRecord, ServedBy, TargetKind};
 use iolab_workload::Result;
 
 use crate::analysis::{Response, SteadyAnalysis, TRIALS_MIN};
@@ -224,6 +223,33 @@ impl CellComparison {
     /// Whether the bytes of the sides have different origins.
     pub fn is_served_differently(&self) -> bool {
         self.base.served_by != self.new.served_by
+    }
+}
+
+/// The identity of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct RunName {
+    /// The path as the user wrote it.
+    pub file: String,
+    /// The run: 16 hexadecimal digits, the same in every copy of its file.
+    #[serde(rename = "run")]
+    pub id: String,
+    /// Start: RFC 3339, UTC.
+    #[serde(rename = "run_started_utc")]
+    pub started_utc: String,
+    /// Host of the run; `null` where unknown.
+    pub host: Option<String>,
+}
+
+impl RunName {
+    /// The identity of a file's run.
+    pub fn of(file: &str, record: &RunRecord) -> Self {
+        Self {
+            file: file.to_owned(),
+            id: record.id(),
+            started_utc: record.run.started_utc.clone(),
+            host: record.host(),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::run_definition::definition;
+use iolab_plan::experiment::Experiment;
 use iolab_record::{Cell, RunRecord, TargetKind};
 use iolab_workload::escape_control::shell_word;
 use iolab_workload::names::TargetName;
@@ -19,8 +19,10 @@ fn needs_consent(record: &RunRecord) -> bool {
         target.is_none_or(|number| kinds.get(number).is_some_and(is_existing))
             && trials.into_iter().any(TrialSpec::writes)
     };
-    let is_prepared =
-        || definition(record).is_ok_and(|definition| definition.design.precondition.writes());
+    let is_prepared = || {
+        let definition = Experiment::from_toml(&record.experiment.toml, "the run file");
+        definition.is_ok_and(|definition| definition.design.precondition.writes())
+    };
     kinds.iter().any(is_existing) && (record.cells.iter().any(writes) || is_prepared())
 }
 

@@ -93,7 +93,7 @@ fn traffic(what: Traffic, cell: &Cell, sample: &Sample, accounting: &Accounting)
 }
 
 /// A size at which a machine changes its behaviour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineThreshold {
     /// Name of the threshold in sentences: `L2 cache`.
     pub name: &'static str,

@@ -32,7 +32,6 @@ pub mod headline_numbers;
 mod in_threads;
 pub mod io_limit;
 mod refusal;
-mod run_definition;
 pub mod runs;
 pub mod slo;
 pub mod snapshot;

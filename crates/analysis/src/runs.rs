@@ -20,7 +20,7 @@ use iolab_record::ServedBy;
 use iolab_stats::{Contrast, contrast, mean};
 use iolab_workload::Result;
 
-pub use crate::run_definition::RunName;
+pub use crate::compare::RunName;
 
 /// Probability with which the detectable change would have been found.
 pub const GATE_POWER: f64 = 0.9;

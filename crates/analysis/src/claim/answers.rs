@@ -221,7 +221,7 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> (&'static Kind, Vec<Point>)
     (kind, points.into_iter().flatten().collect())
 }
 
-/// The times of both programs at a size, with their ratio; of none the size.
+/// The times of both programs at a size, with their ratio; the size alone if one has none.
 fn both_times(pair: &ProgramPair, point: &SizePoint, standing: Standing) -> Point {
     let Some((base, new)) = point.medians_ns else {
         return Point::new(standing, Quantity::Size, point.size as f64);

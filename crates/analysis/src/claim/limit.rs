@@ -139,7 +139,7 @@ pub(super) fn of_faults(analysis: &Analysis, run: usize) -> Option<Claim> {
     if !is_varied || analysis.response != Response::Throughput {
         return None;
     }
-    // Of all buffers of a cell; `None` if groups differ.
+    // The preparation of all buffers of a cell; `None` if groups differ.
     let init_of = |cell: &CellAnalysis| cell.cell.spec.shared(|trial| trial.buffer_init);
     let cells = || analysis.cells.iter();
     let with = |init| cells().filter(move |cell| init_of(cell) == Some(init) && cell.n > 0);

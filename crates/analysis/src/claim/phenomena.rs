@@ -352,7 +352,7 @@ pub fn unpaired(run: &Analysis) -> Vec<Unpaired> {
         let why = unexplainable(claim, run)?;
         Some(Unpaired::LongTail(Box::new(claim.clone()), why))
     });
-    let groups = two_groups(run, 0, |cell| is_steady(run, cell));
+    let groups = two_groups(run, |cell| is_steady(run, cell));
     let groups = groups.map(Unpaired::TwoGroups);
     changed.chain(tails).chain(groups).collect()
 }

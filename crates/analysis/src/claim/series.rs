@@ -37,19 +37,15 @@ pub(crate) fn id(run: usize, cell: &CellAnalysis) -> CellId {
 }
 
 /// The trials of these cells that form two groups.
-pub fn two_groups(
-    analysis: &Analysis,
-    run: usize,
-    is_meant: impl Fn(&CellAnalysis) -> bool,
-) -> Option<Groups> {
+pub fn two_groups(analysis: &Analysis, is_meant: impl Fn(&CellAnalysis) -> bool) -> Option<Groups> {
     let own = analysis.cells.iter().filter(|cell| is_meant(cell));
     let groups = own.filter_map(|cell| Some((cell, groups(analysis, cell)?)));
     let all: Vec<(&CellAnalysis, TwoLevels)> = groups.collect();
     let apart = |(_, levels): &(_, TwoLevels)| levels.high_median / levels.low_median;
     let (most, levels) = all.iter().max_by(|a, b| apart(a).total_cmp(&apart(b)))?;
     Some(Groups {
-        cells: all.iter().map(|(cell, _)| id(run, cell)).collect(),
-        most: id(run, most),
+        cells: all.iter().map(|(cell, _)| id(0, cell)).collect(),
+        most: id(0, most),
         levels: *levels,
     })
 }

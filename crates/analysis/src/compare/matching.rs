@@ -11,9 +11,9 @@ use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::claim::effect::log_ratios;
 use crate::doubt::SideDoubts;
 use crate::refusal;
-use crate::run_definition::definition;
 use crate::trial_values::distinct;
 use iolab_plan::cells::cells;
+use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{self, KEYS};
 use iolab_record::{Cell, RunRecord, ServedBy, TargetKind, UNKNOWN_TARGET};
 use iolab_workload::group::split_group;
@@ -247,7 +247,10 @@ fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> 
     // The definition is needed only for a factor of another side.
     let is_foreign = |factor: &String| factor != OPERATION && place(factor).is_none();
     let planned = match factors.iter().any(is_foreign) {
-        true => Some(cells(&definition(source.run.record())?)?),
+        true => {
+            let toml = &source.run.record().experiment.toml;
+            Some(cells(&Experiment::from_toml(toml, "the run file")?)?)
+        }
         false => None,
     };
     let level = |index: usize, cell: &CellAnalysis, factor: &str| -> Option<String> {

@@ -69,7 +69,7 @@ pub(crate) fn state_in_short(analysis: &Analysis, steady: &SteadyAnalysis) -> St
 
 /// Cells whose trials form two groups.
 pub(crate) fn in_two_groups(run: &Analysis) -> Vec<String> {
-    let groups = two_groups(run, 0, |_| true).map(|found| {
+    let groups = two_groups(run, |_| true).map(|found| {
         let levels = found.levels;
         format!(
             "The trials of {} form two groups{}: {} of them around {}, the others around {}. The median {}.",
