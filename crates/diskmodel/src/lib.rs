@@ -20,7 +20,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use definition::{Definition, PartDefinition};
 use disk::Drive;
-use parts::{Cache, Latency, Memory, Noise, RateLimit, Server, Split, Stall, WriteBack};
+use parts::{Cache, Latency, Memory, Noise, Outer, RateLimit, Server, Split, Stall, WriteBack};
 use ssd::Ssd;
 
 /// The model of a definition. `seed` decides everything that the definition leaves to chance.
@@ -37,28 +37,32 @@ fn part(definition: &PartDefinition, seed: u64) -> Result<Box<dyn Model>, String
         PartDefinition::Disk(disk) => Box::new(Drive::new(disk)?),
         PartDefinition::Ssd(ssd) => Box::new(Ssd::new(ssd)?),
         PartDefinition::Memory(bytes) => Box::new(Memory::new(*bytes)),
-        PartDefinition::Latency(latency) => {
-            Box::new(Latency::new(latency, part(&latency.inner, seed)?))
+        PartDefinition::Latency(own) => {
+            Box::new(Outer::new(Latency::new(own), part(&own.inner, seed)?))
         }
-        PartDefinition::Limit(limit) => Box::new(RateLimit::new(limit, part(&limit.inner, seed)?)?),
-        PartDefinition::Server(server) => {
-            Box::new(Server::new(server.slots, part(&server.inner, seed)?)?)
+        PartDefinition::Limit(own) => {
+            Box::new(Outer::new(RateLimit::new(own)?, part(&own.inner, seed)?))
         }
-        PartDefinition::Cache(cache) => Box::new(Cache::new(cache, part(&cache.inner, seed)?)?),
-        PartDefinition::WriteBack(cache) => {
-            let block = cache.inner.block();
-            Box::new(WriteBack::new(cache, block, part(&cache.inner, seed)?))
+        PartDefinition::Server(own) => {
+            Box::new(Outer::new(Server::new(own.slots)?, part(&own.inner, seed)?))
         }
-        PartDefinition::Noise(noise) => {
-            let (own, inner) = apart(seed);
-            Box::new(Noise::new(noise, own, part(&noise.inner, inner)?))
+        PartDefinition::Cache(own) => {
+            Box::new(Outer::new(Cache::new(own)?, part(&own.inner, seed)?))
         }
-        PartDefinition::Stall(stall) => {
-            let (own, inner) = apart(seed);
-            Box::new(Stall::new(stall, own, part(&stall.inner, inner)?))
+        PartDefinition::WriteBack(own) => {
+            let cache = WriteBack::new(own, own.inner.block());
+            Box::new(Outer::new(cache, part(&own.inner, seed)?))
         }
-        PartDefinition::Split(split) => {
-            Box::new(Split::new(split.bytes, part(&split.inner, seed)?))
+        PartDefinition::Noise(own) => {
+            let (seed, inside) = apart(seed);
+            Box::new(Outer::new(Noise::new(own, seed), part(&own.inner, inside)?))
+        }
+        PartDefinition::Stall(own) => {
+            let (seed, inside) = apart(seed);
+            Box::new(Outer::new(Stall::new(own, seed), part(&own.inner, inside)?))
+        }
+        PartDefinition::Split(own) => {
+            Box::new(Outer::new(Split::new(own.bytes), part(&own.inner, seed)?))
         }
     })
 }

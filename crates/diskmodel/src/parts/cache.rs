@@ -5,13 +5,12 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::super::{BlockMap, Completion, Model, Ns, Op, Request, ServedFrom, earlier};
-use super::{Inner, Slab};
+use super::super::{BlockMap, Completion, Done, Ns, Op, Request, ServedFrom, earlier};
+use super::{Inner, Part, Slab};
 use crate::definition::parts::{CacheDefinition, WriteBackDefinition};
 
-/// A cache for another model, with least-recently-used replacement.
-pub struct Cache {
-    inner: Inner,
+/// A cache for a model, with least-recently-used replacement.
+pub(crate) struct Cache {
     line: u64,
     lines: usize,
     hit: Ns,
@@ -23,12 +22,12 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Adds the cache of a definition to a model.
+    /// The cache of a definition.
     ///
     /// # Errors
     ///
     /// A cache smaller than one line.
-    pub fn new(definition: &CacheDefinition, inner: Box<dyn Model>) -> Result<Self, String> {
+    pub(crate) fn new(definition: &CacheDefinition) -> Result<Self, String> {
         if definition.line == 0 || definition.bytes < definition.line {
             return Err(format!(
                 "a cache with bytes = {} has no room for a line of {} bytes: raise bytes, or lower line",
@@ -36,7 +35,6 @@ impl Cache {
             ));
         }
         Ok(Self {
-            inner: Inner::new(inner),
             line: definition.line,
             lines: (definition.bytes / definition.line) as usize,
             hit: (definition.hit_us * 1e3).round() as Ns,
@@ -66,15 +64,8 @@ impl Cache {
     }
 }
 
-impl Model for Cache {
-    fn capacity(&self) -> u64 {
-        self.inner.model.capacity()
-    }
-
-    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        if self.inner.refuses(now, tag, request) {
-            return;
-        }
+impl Part for Cache {
+    fn submit(&mut self, inner: &mut Inner, now: Ns, tag: u64, request: &Request) {
         let inside = request.len > 0;
         let (first, end) = (
             request.offset / self.line,
@@ -87,32 +78,24 @@ impl Model for Cache {
             for line in first..end {
                 self.use_line(line);
             }
-            return self.inner.done.add(tag, now + self.hit, ServedFrom::Hit);
+            return inner.done.add(tag, now + self.hit, ServedFrom::Hit);
         }
         let own = self
             .flight
             .add((tag, request.op, first, if inside { end } else { first }));
         if inside && request.op == Op::Read {
             let offset = first * self.line;
-            let len = (end * self.line).min(self.capacity()) - offset;
-            self.inner
-                .model
-                .submit(now, own, &Request::read(offset, len));
+            let len = (end * self.line).min(inner.model.capacity()) - offset;
+            inner.model.submit(now, own, &Request::read(offset, len));
         } else {
-            self.inner.model.submit(now, own, request);
+            inner.model.submit(now, own, request);
         }
     }
 
-    fn next_event(&self) -> Option<Ns> {
-        self.inner.next_event()
-    }
-
-    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
-        let mut finished = std::mem::take(&mut self.inner.finished);
-        self.inner.model.advance(until, &mut finished);
-        for completion in finished.drain(..) {
+    fn run(&mut self, inner: &mut Inner, until: Ns) {
+        inner.advance(until, |completion, done| {
             let Some((tag, op, first, end)) = self.flight.take(completion.tag) else {
-                continue;
+                return;
             };
             for line in first..end {
                 match op {
@@ -121,12 +104,8 @@ impl Model for Cache {
                     Op::Flush => {}
                 }
             }
-            self.inner
-                .done
-                .add(tag, completion.finished, completion.served);
-        }
-        self.inner.finished = finished;
-        self.inner.done.take(until, out);
+            done.add(tag, completion.finished, completion.served);
+        });
     }
 }
 
@@ -136,9 +115,8 @@ const PASSED_ON: u64 = u64::MAX;
 /// Least bytes of a block of the cache's table, so that a long write does not make a long table.
 const TABLE_BLOCK: u64 = 4096;
 
-/// A cache for writes in front of another model.
-pub struct WriteBack {
-    inner: Inner,
+/// A cache for writes in front of a model.
+pub(crate) struct WriteBack {
     bytes: u64,
     hit: Ns,
     /// Nanoseconds per byte that is passed on.
@@ -165,10 +143,9 @@ pub struct WriteBack {
 }
 
 impl WriteBack {
-    /// Puts the cache of a definition in front of a model whose blocks have `block` bytes.
-    pub fn new(definition: &WriteBackDefinition, block: u64, inner: Box<dyn Model>) -> Self {
+    /// The cache of a definition, in front of a model whose blocks have `block` bytes.
+    pub(crate) fn new(definition: &WriteBackDefinition, block: u64) -> Self {
         Self {
-            inner: Inner::new(inner),
             bytes: definition.bytes,
             hit: (definition.hit_us * 1e3).round() as Ns,
             per_byte: definition.drain_mb_s.map_or(0.0, |rate| 1e3 / rate),
@@ -200,7 +177,7 @@ impl WriteBack {
     }
 
     /// Accepts waiting writes while there is room.
-    fn take_in(&mut self, at: Ns) {
+    fn take_in(&mut self, done: &mut Done, at: Ns) {
         while let Some(&(tag, request)) = self.waiting.front()
             && (self.used == 0 || self.used.saturating_add(request.len) <= self.bytes)
         {
@@ -210,9 +187,7 @@ impl WriteBack {
                 *self.cached.entry(block).or_insert(0) += 1;
             }
             self.queue.push_back((None, request));
-            self.inner
-                .done
-                .add(tag, at.saturating_add(self.hit), ServedFrom::Buffered);
+            done.add(tag, at.saturating_add(self.hit), ServedFrom::Buffered);
         }
     }
 
@@ -227,24 +202,22 @@ impl WriteBack {
         })
     }
 
-    fn pass_on(&mut self, at: Ns) {
+    fn pass_on(&mut self, inner: &mut Inner, at: Ns) {
         if let Some((_, request)) = self.queue.front().filter(|_| !self.passing) {
             self.passing = true;
             if request.op == Op::Write {
                 let paced = (request.len as f64 * self.per_byte).round() as Ns;
                 self.next = at.saturating_add(paced);
             }
-            self.inner.model.submit(at, PASSED_ON, request);
+            inner.model.submit(at, PASSED_ON, request);
         }
     }
 
-    fn completed(&mut self, completion: &Completion) {
+    fn completed(&mut self, completion: &Completion, done: &mut Done) {
         if completion.tag != PASSED_ON {
             if let Some(tag) = self.reads.take(completion.tag) {
                 self.reading -= 1;
-                self.inner
-                    .done
-                    .add(tag, completion.finished, completion.served);
+                done.add(tag, completion.finished, completion.served);
             }
             return;
         }
@@ -265,81 +238,58 @@ impl WriteBack {
         }
         if let Some(tag) = tag {
             self.flushes -= 1;
-            self.inner
-                .done
-                .add(tag, completion.finished, completion.served);
+            done.add(tag, completion.finished, completion.served);
         }
     }
 
     /// Time of the next event inside.
-    fn next_inside(&self) -> Option<Ns> {
+    fn next_inside(&self, inner: &Inner) -> Option<Ns> {
         let ready = self.ready().map(|ready| ready.max(self.reached));
-        earlier(self.inner.model.next_event(), ready)
-    }
-
-    /// Handles all events up to a time.
-    fn run(&mut self, until: Ns) {
-        while let Some(at) = self.next_inside().filter(|&at| at <= until) {
-            self.reached = at;
-            let mut finished = std::mem::take(&mut self.inner.finished);
-            self.inner.model.advance(at, &mut finished);
-            for completion in finished.drain(..) {
-                self.completed(&completion);
-            }
-            self.inner.finished = finished;
-            self.take_in(at);
-            if self.ready().is_some_and(|ready| ready <= at) {
-                self.pass_on(at);
-            }
-        }
-        self.reached = until;
+        earlier(inner.model.next_event(), ready)
     }
 }
 
-impl Model for WriteBack {
-    fn capacity(&self) -> u64 {
-        self.inner.model.capacity()
-    }
-
-    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        if self.inner.refuses(now, tag, request) {
-            return;
-        }
-        self.run(now);
+impl Part for WriteBack {
+    fn submit(&mut self, inner: &mut Inner, now: Ns, tag: u64, request: &Request) {
+        self.run(inner, now);
         match request.op {
             Op::Read if self.holds(request) => {
-                self.inner.done.add(tag, now + self.hit, ServedFrom::Hit);
+                inner.done.add(tag, now + self.hit, ServedFrom::Hit);
             }
             Op::Read => {
                 let own = self.reads.add(tag);
                 self.reading += 1;
-                self.inner.model.submit(now, own, request);
+                inner.model.submit(now, own, request);
             }
             Op::Write => self.waiting.push_back((tag, *request)),
             Op::Trim => {
                 self.queue.push_back((None, *request));
-                self.inner
-                    .done
-                    .add(tag, now + self.hit, ServedFrom::Control);
+                inner.done.add(tag, now + self.hit, ServedFrom::Control);
             }
             Op::Flush => {
                 self.flushes += 1;
                 self.queue.push_back((Some(tag), *request));
             }
         }
-        self.take_in(now);
-        self.run(now);
+        self.take_in(&mut inner.done, now);
+        self.run(inner, now);
     }
 
-    fn next_event(&self) -> Option<Ns> {
+    fn run(&mut self, inner: &mut Inner, until: Ns) {
+        while let Some(at) = self.next_inside(inner).filter(|&at| at <= until) {
+            self.reached = at;
+            inner.advance(at, |completion, done| self.completed(&completion, done));
+            self.take_in(&mut inner.done, at);
+            if self.ready().is_some_and(|ready| ready <= at) {
+                self.pass_on(inner, at);
+            }
+        }
+        self.reached = until;
+    }
+
+    fn next_event(&self, inner: &Inner) -> Option<Ns> {
         // Without a waiting request, passing on causes no event: the next call catches up on it.
         let asked = self.reading > 0 || self.flushes > 0 || !self.waiting.is_empty();
-        let inside = self.next_inside().filter(|_| asked);
-        earlier(inside, self.inner.done.next())
-    }
-
-    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
-        self.run(until);
-        self.inner.done.take(until, out);
+        self.next_inside(inner).filter(|_| asked)
     }
 }

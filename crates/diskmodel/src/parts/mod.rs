@@ -14,11 +14,11 @@ use rand_core::Rng;
 use crate::definition::parts::LatencyDefinition;
 use crate::{Completion, Done, Model, Ns, Op, Request, ServedFrom, earlier};
 
-pub use cache::{Cache, WriteBack};
-pub use timing::{Noise, RateLimit, Stall};
+pub(crate) use cache::{Cache, WriteBack};
+pub(crate) use timing::{Noise, RateLimit, Stall};
 
 /// The model inside a part, and the completions of the part in the host's time.
-struct Inner {
+pub(crate) struct Inner {
     model: Box<dyn Model>,
     finished: Vec<Completion>,
     done: Done,
@@ -31,19 +31,6 @@ impl Inner {
             finished: Vec::new(),
             done: Done::default(),
         }
-    }
-
-    /// Completes a request that does not fit as refused, and returns whether it did.
-    fn refuses(&mut self, now: Ns, tag: u64, request: &Request) -> bool {
-        let refuses = !request.fits(self.model.capacity());
-        if refuses {
-            self.done.add(tag, now, ServedFrom::Refused);
-        }
-        refuses
-    }
-
-    fn next_event(&self) -> Option<Ns> {
-        earlier(self.model.next_event(), self.done.next())
     }
 
     /// Advances the model to `until`; `told` adds what completes with each completion of it.
@@ -60,6 +47,56 @@ impl Inner {
             let finished = to_host(completion.finished);
             done.add(completion.tag, finished, completion.served);
         });
+    }
+}
+
+/// A part that changes the model inside it.
+pub(crate) trait Part: Send {
+    /// Takes a request that fits the model.
+    fn submit(&mut self, inner: &mut Inner, now: Ns, tag: u64, request: &Request);
+
+    /// Handles all events up to `until`.
+    fn run(&mut self, inner: &mut Inner, until: Ns);
+
+    /// Time of the next event before completions are handed over.
+    fn next_event(&self, inner: &Inner) -> Option<Ns> {
+        inner.model.next_event()
+    }
+}
+
+/// A part with the model inside it.
+pub(crate) struct Outer<P> {
+    part: P,
+    inner: Inner,
+}
+
+impl<P: Part> Outer<P> {
+    /// Puts a part around a model.
+    pub(crate) fn new(part: P, model: Box<dyn Model>) -> Self {
+        let inner = Inner::new(model);
+        Self { part, inner }
+    }
+}
+
+impl<P: Part> Model for Outer<P> {
+    fn capacity(&self) -> u64 {
+        self.inner.model.capacity()
+    }
+
+    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
+        match request.fits(self.capacity()) {
+            true => self.part.submit(&mut self.inner, now, tag, request),
+            false => self.inner.done.add(tag, now, ServedFrom::Refused),
+        }
+    }
+
+    fn next_event(&self) -> Option<Ns> {
+        earlier(self.part.next_event(&self.inner), self.inner.done.next())
+    }
+
+    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
+        self.part.run(&mut self.inner, until);
+        self.inner.done.take(until, out);
     }
 }
 
@@ -152,9 +189,8 @@ impl Model for Memory {
     }
 }
 
-/// Adds time to the requests of another model, which do not wait for each other.
-pub struct Latency {
-    inner: Inner,
+/// Adds time to the requests of a model, which do not wait for each other.
+pub(crate) struct Latency {
     /// Time added to reads, and to everything else.
     added: [Ns; 2],
     /// Tag, and time to add.
@@ -162,50 +198,35 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Adds the times of a definition to a model.
-    pub fn new(definition: &LatencyDefinition, inner: Box<dyn Model>) -> Self {
+    /// Adds the times of a definition.
+    pub(crate) fn new(definition: &LatencyDefinition) -> Self {
         let added = [definition.read_us, definition.write_us];
         Self {
-            inner: Inner::new(inner),
             added: added.map(|us| (us * 1e3).round() as Ns),
             flight: Slab::default(),
         }
     }
 }
 
-impl Model for Latency {
-    fn capacity(&self) -> u64 {
-        self.inner.model.capacity()
-    }
-
-    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
+impl Part for Latency {
+    fn submit(&mut self, inner: &mut Inner, now: Ns, tag: u64, request: &Request) {
         let added = self.added[usize::from(request.op != Op::Read)];
         let own = self.flight.add((tag, added));
-        self.inner.model.submit(now, own, request);
+        inner.model.submit(now, own, request);
     }
 
-    fn next_event(&self) -> Option<Ns> {
-        self.inner.next_event()
-    }
-
-    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
-        self.inner.advance(until, |completion, done| {
+    fn run(&mut self, inner: &mut Inner, until: Ns) {
+        inner.advance(until, |completion, done| {
             if let Some((tag, added)) = self.flight.take(completion.tag) {
-                let added = match completion.served {
-                    ServedFrom::Refused => 0,
-                    _ => added,
-                };
                 let finished = completion.finished.saturating_add(added);
                 done.add(tag, finished, completion.served);
             }
         });
-        self.inner.done.take(until, out);
     }
 }
 
 /// Limits the concurrency of a model. Further requests wait in order of arrival.
-pub struct Server {
-    inner: Inner,
+pub(crate) struct Server {
     slots: usize,
     busy: usize,
     waiting: VecDeque<(u64, Request)>,
@@ -217,21 +238,32 @@ impl Server {
     /// # Errors
     ///
     /// A limit of 0 slots.
-    pub fn new(slots: u32, inner: Box<dyn Model>) -> Result<Self, String> {
+    pub(crate) fn new(slots: u32) -> Result<Self, String> {
         if slots == 0 {
             return Err("a server needs at least one slot".into());
         }
         Ok(Self {
-            inner: Inner::new(inner),
             slots: slots as usize,
             busy: 0,
             waiting: VecDeque::new(),
         })
     }
+}
 
-    fn run(&mut self, until: Ns) {
-        while let Some(at) = self.inner.model.next_event().filter(|&at| at <= until) {
-            self.inner.advance(at, |completion, done| {
+impl Part for Server {
+    fn submit(&mut self, inner: &mut Inner, now: Ns, tag: u64, request: &Request) {
+        self.run(inner, now);
+        if self.busy < self.slots {
+            self.busy += 1;
+            inner.model.submit(now, tag, request);
+        } else {
+            self.waiting.push_back((tag, *request));
+        }
+    }
+
+    fn run(&mut self, inner: &mut Inner, until: Ns) {
+        while let Some(at) = inner.model.next_event().filter(|&at| at <= until) {
+            inner.advance(at, |completion, done| {
                 self.busy -= 1;
                 done.add(completion.tag, completion.finished, completion.served);
             });
@@ -240,34 +272,9 @@ impl Server {
                     break;
                 };
                 self.busy += 1;
-                self.inner.model.submit(at, tag, &request);
+                inner.model.submit(at, tag, &request);
             }
         }
-    }
-}
-
-impl Model for Server {
-    fn capacity(&self) -> u64 {
-        self.inner.model.capacity()
-    }
-
-    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        self.run(now);
-        if self.busy < self.slots {
-            self.busy += 1;
-            self.inner.model.submit(now, tag, request);
-        } else {
-            self.waiting.push_back((tag, *request));
-        }
-    }
-
-    fn next_event(&self) -> Option<Ns> {
-        self.inner.next_event()
-    }
-
-    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
-        self.run(until);
-        self.inner.done.take(until, out);
     }
 }
 
@@ -281,32 +288,23 @@ struct Parent {
 }
 
 /// A bound on the length of the requests to a model.
-pub struct Split {
-    inner: Inner,
+pub(crate) struct Split {
     bytes: u64,
     parents: Slab<Parent>,
 }
 
 impl Split {
-    /// Bounds each request to a model to `bytes` bytes, which are more than 0.
-    pub fn new(bytes: u64, inner: Box<dyn Model>) -> Self {
+    /// Bounds each request to `bytes` bytes, which are more than 0.
+    pub(crate) fn new(bytes: u64) -> Self {
         Self {
-            inner: Inner::new(inner),
             bytes,
             parents: Slab::default(),
         }
     }
 }
 
-impl Model for Split {
-    fn capacity(&self) -> u64 {
-        self.inner.model.capacity()
-    }
-
-    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        if self.inner.refuses(now, tag, request) {
-            return;
-        }
+impl Part for Split {
+    fn submit(&mut self, inner: &mut Inner, now: Ns, tag: u64, request: &Request) {
         let piece = match request.op {
             Op::Read | Op::Write => self.bytes,
             Op::Flush | Op::Trim => u64::MAX,
@@ -325,16 +323,12 @@ impl Model for Split {
                 offset: request.offset + begin,
                 len: piece.min(request.len - begin),
             };
-            self.inner.model.submit(now, parent, &piece);
+            inner.model.submit(now, parent, &piece);
         }
     }
 
-    fn next_event(&self) -> Option<Ns> {
-        self.inner.next_event()
-    }
-
-    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
-        self.inner.advance(until, |completion, done| {
+    fn run(&mut self, inner: &mut Inner, until: Ns) {
+        inner.advance(until, |completion, done| {
             let Some(parent) = self.parents.get(completion.tag) else {
                 return;
             };
@@ -347,6 +341,5 @@ impl Model for Split {
                 done.add(parent.tag, parent.finished, parent.served);
             }
         });
-        self.inner.done.take(until, out);
     }
 }

@@ -19,8 +19,8 @@ use std::collections::VecDeque;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::super::{Completion, Model, Ns, Op, Request, earlier, from_ms};
-use super::{Inner, unit};
+use super::super::{Ns, Op, Request, earlier, from_ms};
+use super::{Inner, Part, unit};
 use crate::definition::parts::{LimitDefinition, NoiseDefinition, Rate, StallDefinition};
 
 /// Parts of a factor: factors are whole numbers of them. Times are then whole numbers, too, and do not depend
@@ -31,8 +31,7 @@ const ONE: u128 = 1 << 20;
 const FACTORS: [f64; 2] = [1e-3, 1e3];
 
 /// Times that vary by chance in a model.
-pub struct Noise {
-    inner: Inner,
+pub(crate) struct Noise {
     sigma: f64,
     drift_sigma: f64,
     period: Ns,
@@ -71,10 +70,9 @@ impl Clock {
 
 impl Noise {
     /// Lets the times of a model vary as a definition says.
-    pub fn new(definition: &NoiseDefinition, seed: u64, inner: Box<dyn Model>) -> Self {
+    pub(crate) fn new(definition: &NoiseDefinition, seed: u64) -> Self {
         let period = from_ms(definition.drift_ms).max(1);
         let mut noise = Self {
-            inner: Inner::new(inner),
             sigma: definition.sigma,
             drift_sigma: definition.drift_sigma,
             period,
@@ -107,54 +105,36 @@ impl Noise {
     }
 
     /// Advances the inner model to a host time within the present period.
-    fn run_within(&mut self, until: Ns) {
+    fn run_within(&self, inner: &mut Inner, until: Ns) {
         let clock = self.clock;
-        self.inner
-            .run(clock.to_inside(until), |at| clock.to_host(at));
-    }
-
-    fn run(&mut self, until: Ns) {
-        while let Some(end) = self.period_end.filter(|&end| end <= until) {
-            self.run_within(end);
-            self.of_period = self.drift_sigma * normal(&mut self.random);
-            self.pass(end);
-            self.period_end = end.checked_add(self.period);
-        }
-        self.run_within(until);
+        inner.run(clock.to_inside(until), |at| clock.to_host(at));
     }
 }
 
-impl Model for Noise {
-    fn capacity(&self) -> u64 {
-        self.inner.model.capacity()
-    }
-
-    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        if self.inner.refuses(now, tag, request) {
-            return;
-        }
-        self.run(now);
+impl Part for Noise {
+    fn submit(&mut self, inner: &mut Inner, now: Ns, tag: u64, request: &Request) {
+        self.run(inner, now);
         if self.sigma > 0.0 {
             self.of_request = self.sigma * normal(&mut self.random);
         }
         self.pass(now);
-        self.inner.model.submit(self.clock.inside, tag, request);
+        inner.model.submit(self.clock.inside, tag, request);
     }
 
-    fn next_event(&self) -> Option<Ns> {
+    fn run(&mut self, inner: &mut Inner, until: Ns) {
+        while let Some(end) = self.period_end.filter(|&end| end <= until) {
+            self.run_within(inner, end);
+            self.of_period = self.drift_sigma * normal(&mut self.random);
+            self.pass(end);
+            self.period_end = end.checked_add(self.period);
+        }
+        self.run_within(inner, until);
+    }
+
+    fn next_event(&self, inner: &Inner) -> Option<Ns> {
         // The factor changes at the end of a period: events after it are not known before.
-        let inner = self
-            .inner
-            .model
-            .next_event()
-            .map(|at| self.clock.to_host(at));
-        let inner = inner.map(|at| self.period_end.map_or(at, |end| at.min(end)));
-        earlier(inner, self.inner.done.next())
-    }
-
-    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
-        self.run(until);
-        self.inner.done.take(until, out);
+        let next = inner.model.next_event().map(|at| self.clock.to_host(at));
+        next.map(|at| self.period_end.map_or(at, |end| at.min(end)))
     }
 }
 
@@ -222,61 +202,43 @@ impl Bucket {
     }
 }
 
-/// Limits rate and bursts of another model; requests are admitted in order of arrival.
-pub struct RateLimit {
-    inner: Box<dyn Model>,
+/// Limits rate and bursts of a model; requests are admitted in order of arrival.
+pub(crate) struct RateLimit {
     requests: Option<Bucket>,
     request_bytes: u64,
     bytes: Option<Bucket>,
     waiting: VecDeque<(Ns, u64, Request)>,
     /// The latest admission; later requests are not admitted before.
     last: Ns,
-    finished: Vec<Completion>,
 }
 
 impl RateLimit {
-    /// Adds the rates of a definition to a model.
+    /// Adds the rates of a definition.
     ///
     /// # Errors
     ///
     /// A rate of zero, or a burst rate below the sustained one.
-    pub fn new(definition: &LimitDefinition, inner: Box<dyn Model>) -> Result<Self, String> {
+    pub(crate) fn new(definition: &LimitDefinition) -> Result<Self, String> {
         Ok(Self {
-            inner,
             requests: definition.requests.as_ref().map(Bucket::new).transpose()?,
             request_bytes: definition.request_bytes,
             bytes: definition.bytes.as_ref().map(Bucket::new).transpose()?,
             waiting: VecDeque::new(),
             last: 0,
-            finished: Vec::new(),
         })
     }
 
-    fn run(&mut self, until: Ns) {
-        loop {
-            let first = self.waiting.front().map(|waiting| waiting.0);
-            let Some(at) = earlier(first, self.inner.next_event()).filter(|&at| at <= until) else {
-                return;
-            };
-            self.inner.advance(at, &mut self.finished);
-            if first == Some(at)
-                && let Some((_, tag, request)) = self.waiting.pop_front()
-            {
-                self.inner.submit(at, tag, &request);
-            }
-        }
+    /// Time at which the next request is admitted.
+    fn first(&self) -> Option<Ns> {
+        self.waiting.front().map(|waiting| waiting.0)
     }
 }
 
-impl Model for RateLimit {
-    fn capacity(&self) -> u64 {
-        self.inner.capacity()
-    }
-
-    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        self.run(now);
+impl Part for RateLimit {
+    fn submit(&mut self, inner: &mut Inner, now: Ns, tag: u64, request: &Request) {
+        self.run(inner, now);
         let mut at = now.max(self.last);
-        if matches!(request.op, Op::Read | Op::Write) && request.fits(self.capacity()) {
+        if matches!(request.op, Op::Read | Op::Write) {
             let count = if self.request_bytes == 0 {
                 1
             } else {
@@ -304,32 +266,30 @@ impl Model for RateLimit {
         }
         self.last = at;
         if at == now && self.waiting.is_empty() {
-            self.inner.submit(now, tag, request);
+            inner.model.submit(now, tag, request);
         } else {
             self.waiting.push_back((at, tag, *request));
         }
     }
 
-    fn next_event(&self) -> Option<Ns> {
-        let done = self.finished.first().map(|completion| completion.finished);
-        earlier(
-            done,
-            earlier(
-                self.waiting.front().map(|waiting| waiting.0),
-                self.inner.next_event(),
-            ),
-        )
+    fn run(&mut self, inner: &mut Inner, until: Ns) {
+        while let Some(at) = self.next_event(inner).filter(|&at| at <= until) {
+            inner.run(at, |at| at);
+            if self.first() == Some(at)
+                && let Some((_, tag, request)) = self.waiting.pop_front()
+            {
+                inner.model.submit(at, tag, &request);
+            }
+        }
     }
 
-    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
-        self.run(until);
-        out.append(&mut self.finished);
+    fn next_event(&self, inner: &Inner) -> Option<Ns> {
+        earlier(self.first(), inner.model.next_event())
     }
 }
 
 /// Stalls of a model.
-pub struct Stall {
-    inner: Inner,
+pub(crate) struct Stall {
     length: Ns,
     every: u64,
     requests: u64,
@@ -345,9 +305,8 @@ pub struct Stall {
 
 impl Stall {
     /// Lets a model stand still as a definition says.
-    pub fn new(definition: &StallDefinition, seed: u64, inner: Box<dyn Model>) -> Self {
+    pub(crate) fn new(definition: &StallDefinition, seed: u64) -> Self {
         let mut stall = Self {
-            inner: Inner::new(inner),
             length: from_ms(definition.stall_ms),
             every: definition.every,
             requests: 0,
@@ -378,52 +337,37 @@ impl Stall {
     }
 
     /// Advances the inner model to a time before which no stall begins.
-    fn run_within(&mut self, until: Ns) {
-        if until < self.end {
-            return;
+    fn run_within(&self, inner: &mut Inner, until: Ns) {
+        if until >= self.end {
+            let lost = self.lost;
+            inner.run(until - lost, |at| at.saturating_add(lost));
         }
-        let lost = self.lost;
-        self.inner.run(until - lost, |at| at.saturating_add(lost));
-    }
-
-    fn run(&mut self, until: Ns) {
-        while let Some(at) = self.next.filter(|&at| at <= until) {
-            self.run_within(at);
-            self.begin(at);
-        }
-        self.run_within(until);
     }
 }
 
-impl Model for Stall {
-    fn capacity(&self) -> u64 {
-        self.inner.model.capacity()
-    }
-
-    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        if self.inner.refuses(now, tag, request) {
-            return;
-        }
-        self.run(now);
+impl Part for Stall {
+    fn submit(&mut self, inner: &mut Inner, now: Ns, tag: u64, request: &Request) {
+        self.run(inner, now);
         self.requests += 1;
         if self.every > 0 && self.requests.is_multiple_of(self.every) {
             self.begin(now);
         }
-        self.inner
-            .model
-            .submit(now.max(self.end) - self.lost, tag, request);
+        let at = now.max(self.end) - self.lost;
+        inner.model.submit(at, tag, request);
     }
 
-    fn next_event(&self) -> Option<Ns> {
+    fn run(&mut self, inner: &mut Inner, until: Ns) {
+        while let Some(at) = self.next.filter(|&at| at <= until) {
+            self.run_within(inner, at);
+            self.begin(at);
+        }
+        self.run_within(inner, until);
+    }
+
+    fn next_event(&self, inner: &Inner) -> Option<Ns> {
         // A stall that begins before the next event delays that event.
-        let inner = self.inner.model.next_event();
-        let inner = inner.map(|at| at.saturating_add(self.lost));
-        let inner = inner.map(|at| self.next.map_or(at, |next| at.min(next)));
-        earlier(inner, self.inner.done.next())
-    }
-
-    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
-        self.run(until);
-        self.inner.done.take(until, out);
+        let next = inner.model.next_event();
+        let next = next.map(|at| at.saturating_add(self.lost));
+        next.map(|at| self.next.map_or(at, |stall| at.min(stall)))
     }
 }
