@@ -125,6 +125,6 @@ pub fn series_tests(values: &[f64]) -> SeriesTests {
 
 /// Two groups of values: by their shape, else by the gap between them alone.
 pub(crate) fn two_groups(values: &[f64]) -> Option<TwoLevels> {
-    let by_shape = two_modes(values).map(TwoLevels::from);
+    let by_shape = two_modes(values).map(|modes| modes.levels);
     by_shape.or_else(|| two_levels(values))
 }

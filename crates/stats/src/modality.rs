@@ -40,6 +40,16 @@ pub struct TwoLevels {
     pub high_median: f64,
 }
 
+impl TwoLevels {
+    fn of_sorted(low: &[f64], high: &[f64]) -> Self {
+        Self {
+            low_share: low.len() as f64 / (low.len() + high.len()) as f64,
+            low_median: median_of_sorted(low),
+            high_median: median_of_sorted(high),
+        }
+    }
+}
+
 /// Two groups by the gap between them alone, for samples too small for [`two_modes`] and for values that repeat: each group has at
 /// least 3 values and a tenth of all, and the gap is at least 8 times as wide as the wider group.
 ///
@@ -69,35 +79,17 @@ pub fn two_levels_among(data: &[f64], samples: usize) -> Option<TwoLevels> {
     let width = |group: &[f64]| group[group.len() - 1] - group[0];
     let gap_min = GAP_MIN * (samples.max(1) as f64).powf(1.0 / (n as f64 - 2.0));
     let is_apart = gap(low) > 0.0 && gap(low) >= gap_min * width(below).max(width(above));
-    is_apart.then(|| TwoLevels {
-        low_share: low as f64 / n as f64,
-        low_median: median_of_sorted(below),
-        high_median: median_of_sorted(above),
-    })
+    is_apart.then(|| TwoLevels::of_sorted(below, above))
 }
 
 /// A sample that looks like two groups.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Modality {
-    /// The share of the values in the lower group, 0.1 to 0.9.
-    pub low_share: f64,
-    /// Median of the lower group, in the unit of the data.
-    pub low_median: f64,
-    /// Median of the upper group, in the unit of the data.
-    pub high_median: f64,
+    /// The groups; each has at least a tenth of the values.
+    pub levels: TwoLevels,
     /// Excess of the evidence over the margin for this number of values. The evidence is the advantage of two groups
     /// over the best single shape: the difference of the log-likelihoods, in natural units.
     pub excess: f64,
-}
-
-impl From<Modality> for TwoLevels {
-    fn from(modes: Modality) -> Self {
-        Self {
-            low_share: modes.low_share,
-            low_median: modes.low_median,
-            high_median: modes.high_median,
-        }
-    }
 }
 
 impl Modality {
@@ -150,9 +142,7 @@ pub fn two_modes(data: &[f64]) -> Option<Modality> {
     let flagged = excess > 0.0 && cut.separation > SEPARATION_MIN;
     let (low, high) = ascending.split_at(cut.low);
     flagged.then(|| Modality {
-        low_share: low.len() as f64 / n as f64,
-        low_median: median_of_sorted(low),
-        high_median: median_of_sorted(high),
+        levels: TwoLevels::of_sorted(low, high),
         excess,
     })
 }
@@ -367,6 +357,6 @@ mod tests {
     #[test]
     fn groups_with_ties_are_told_apart() {
         let data: Vec<f64> = (0..40).map(|i| f64::from(i % 4 + 100 * (i % 2))).collect();
-        assert_eq!(two_modes(&data).unwrap().low_share, 0.5);
+        assert_eq!(two_modes(&data).unwrap().levels.low_share, 0.5);
     }
 }

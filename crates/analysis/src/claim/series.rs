@@ -56,7 +56,7 @@ pub fn groups(analysis: &Analysis, cell: &CellAnalysis) -> Option<TwoLevels> {
     let cells = analysis.cells.len();
     let modes = cell.series_tests.modes;
     let modes = modes.filter(|modes| modes.stands_among(cells));
-    let by_shape = modes.map(TwoLevels::from);
+    let by_shape = modes.map(|modes| modes.levels);
     let levels = by_shape.or_else(|| two_levels_among(&cell.values, cells))?;
     (levels.low_median < (1.0 - MARGIN) * levels.high_median).then_some(levels)
 }

@@ -116,7 +116,7 @@ impl Score {
     fn one_mode(&mut self, own: &[Reached], other: &[Reached]) {
         let modes = |rounds: &[Reached]| {
             let rates: Vec<f64> = rounds.iter().map(|r| r.iops / 1e3).collect();
-            two_modes(&rates)
+            two_modes(&rates).map(|found| found.levels)
         };
         let verdict = match (modes(own), modes(other)) {
             (None, _) => "one: met".to_owned(),

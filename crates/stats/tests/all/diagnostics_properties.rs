@@ -54,8 +54,9 @@ proptest! {
             prop_assert!(trend.slope_per_trial.is_finite());
         }
         if let Some(found) = two_modes(&values) {
-            prop_assert!(found.low_median <= found.high_median && found.excess.is_finite());
-            prop_assert!(found.low_share >= 0.1 && found.low_share <= 0.9);
+            let levels = found.levels;
+            prop_assert!(levels.low_median <= levels.high_median && found.excess.is_finite());
+            prop_assert!(levels.low_share >= 0.1 && levels.low_share <= 0.9);
         }
     }
 
@@ -92,7 +93,7 @@ proptest! {
         let values: Vec<f64> = low.iter().chain(&high).copied().map(f64::from).collect();
         let mut other = moved(&values, shift, power);
         other.reverse();
-        let split = |data: &[f64]| two_modes(data).map(|found| (found.low_median, found.low_share));
+        let split = |data: &[f64]| two_modes(data).map(|found| (found.levels.low_median, found.levels.low_share));
         let back = |(at, share): (f64, f64)| (at * f64::from(-power).exp2() - f64::from(shift), share);
         prop_assert_eq!(split(&values), split(&other).map(back));
         let mirrored: Vec<f64> = values.iter().map(|x| -x).collect();
