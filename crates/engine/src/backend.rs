@@ -29,10 +29,10 @@ use iolab_storage::sysfs::value;
 use iolab_workload::trial::{Backend as Name, Descriptors, FileSlots, SyncPolicy, TrialSpec};
 use iolab_workload::{Error, Result};
 use libaio::Libaio;
-use mmap::Mmap;
+use mmap::MappedCalls;
 use null::Null;
 use pool::Pool;
-use synchronous::{LockedSeekCalls, PositionedCalls, SeekCalls, Synchronous, VectoredCalls};
+use synchronous::{PositionedCalls, SeekCalls, Synchronous, VectoredCalls};
 
 /// The files of a worker and its part of them.
 pub(crate) struct WorkerFiles<'a> {
@@ -83,15 +83,18 @@ pub(crate) fn open<D: Drive>(
     };
     match spec.backend {
         Name::Sync if spec.descriptors == Descriptors::Shared => {
-            let calls = LockedSeekCalls::new(position);
-            let backend = Synchronous::new(OneFile::new(file), calls);
-            drive.run(Ok(backend), buffers)
+            let calls = SeekCalls::<true>::new(position);
+            drive.run(Ok(Synchronous::new(OneFile::new(file), calls)), buffers)
         }
         Name::Sync => {
-            let backend = Synchronous::new(OneFile::new(file), SeekCalls::new());
-            drive.run(Ok(backend), buffers)
+            let calls = SeekCalls::<false>::new(position);
+            drive.run(Ok(Synchronous::new(OneFile::new(file), calls)), buffers)
         }
-        Name::Mmap => drive.run(Mmap::new(file, range, spec.writes()), buffers),
+        Name::Mmap => {
+            let calls = MappedCalls::new(&file, range, spec.writes());
+            let backend = calls.map(|calls| Synchronous::new(OneFile::new(file), calls));
+            drive.run(backend, buffers)
+        }
         _ => open_any(spec, OneFile::new(file), buffers, drive),
     }
 }

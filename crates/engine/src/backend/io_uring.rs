@@ -44,7 +44,7 @@ const SETTLE_WAIT: Duration = Duration::from_millis(100);
 const LOCKED_MEMORY: &str = "all threads together exceed the locked-memory limit (ulimit -l)";
 
 pub(crate) struct Uring<O> {
-    ring: Ring,
+    ring: IoUring,
     opened: O,
     in_flight: InFlight,
     effective: Effective,
@@ -120,9 +120,8 @@ impl<O: Opened> Uring<O> {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): the system gives no ring, or refuses buffers that are to be registered. In the latter
     /// case the trial can be tried again, without registered buffers.
     pub(crate) fn new(opened: O, spec: &TrialSpec, buffers: &Buffers) -> Result<Self> {
-        let ring = build(spec, buffers.registration())?;
-        let mut flags = ring.flags.clone();
-        if spec.rate.is_some() && !ring.ring.params().is_feature_ext_arg() {
+        let (ring, mut flags) = build(spec, buffers.registration())?;
+        if spec.rate.is_some() && !ring.params().is_feature_ext_arg() {
             return Err(Error::usage(
                 "a rate with io_uring needs waits with a timeout (Linux 5.11 or newer)",
             )
@@ -152,7 +151,7 @@ impl<O: Opened> Uring<O> {
     /// Registers the files, if the kernel allows it, and the buffers, unless the kernel refused the buffers of another
     /// worker.
     fn register(&mut self, buffers: &Buffers) -> Result<()> {
-        let submitter = self.ring.ring.submitter();
+        let submitter = self.ring.submitter();
         let files: Vec<RawFd> = self.opened.files().iter().map(AsRawFd::as_raw_fd).collect();
         match submitter.register_files(&files) {
             Ok(()) => self.effective.fixed_file = true,
@@ -167,7 +166,6 @@ impl<O: Opened> Uring<O> {
         // gone. If the mapping goes first, the kernel still writes to those pages alone.
         match unsafe { submitter.register_buffers(&vectors) } {
             Ok(()) => {
-                self.ring.has_buffers = true;
                 self.effective.fixed_buffers = true;
                 Ok(())
             }
@@ -195,7 +193,7 @@ impl<O: Opened> Uring<O> {
                 // The wait that follows fails with the same error, and reports it.
                 break;
             }
-            found = self.ring.ring.completion().len() >= wait;
+            found = self.ring.completion().len() >= wait;
             if found {
                 break;
             }
@@ -211,15 +209,14 @@ impl<O: Opened> Uring<O> {
     #[inline(always)]
     fn look_once(&mut self) -> std::io::Result<usize> {
         if self.sqpoll {
-            return self.ring.ring.submit();
+            return self.ring.submit();
         }
-        let queued = self.ring.ring.submission().len() as u32;
+        let queued = self.ring.submission().len() as u32;
         let flags = EnterFlags::GETEVENTS.bits();
         // SAFETY: `queue` pushed these entries, whose memory stays until their completion is taken. No signal mask is
         // passed, so its type does not matter.
         unsafe {
             self.ring
-                .ring
                 .submitter()
                 .enter::<libc::sigset_t>(queued, 0, flags, None)
         }
@@ -227,7 +224,7 @@ impl<O: Opened> Uring<O> {
 
     #[inline(always)]
     fn take(&mut self, done: &mut Vec<Completion>) {
-        done.extend(self.ring.ring.completion().map(|entry| Completion {
+        done.extend(self.ring.completion().map(|entry| Completion {
             slot: self.in_flight.give_back(entry.user_data()),
             result: i64::from(entry.result()),
         }));
@@ -287,12 +284,15 @@ impl<O> Drop for Uring<O> {
     fn drop(&mut self) {
         // Unregistering would wait for the requests that use the registrations.
         if !self.in_flight.is_empty() {
-            self.ring.has_buffers = false;
             return;
         }
-        // A ring is torn down by the kernel at leisure; a registered file would keep the target busy until then.
+        // A ring is torn down by the kernel at leisure; a registered file would keep the target busy until then, and registered memory
+        // would count as locked.
         if self.effective.fixed_file {
-            let _ = self.ring.ring.submitter().unregister_files();
+            let _ = self.ring.submitter().unregister_files();
+        }
+        if self.effective.fixed_buffers {
+            let _ = self.ring.submitter().unregister_buffers();
         }
     }
 }
@@ -303,9 +303,9 @@ impl<O> Uring<O> {
     fn push_when_free(&mut self, entry: &squeue::Entry) {
         assert!(self.sqpoll, "the ring has an entry for every slot");
         // SAFETY: as for the push in `queue`, whose entry this is.
-        while unsafe { self.ring.ring.submission().push(entry) }.is_err() {
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
             // An error only ends the wait, and an interrupted wait is tried again.
-            let _ = self.ring.ring.submitter().squeue_wait();
+            let _ = self.ring.submitter().squeue_wait();
         }
     }
 }
@@ -317,7 +317,7 @@ impl<O: Opened> Queue for Uring<O> {
         self.in_flight.hold(slot);
         // SAFETY: the entry names bytes inside the slot's buffer, as `address` checked. The slot is held until the
         // completion is taken, and the buffer is there and untouched as long as it is.
-        let pushed = unsafe { self.ring.ring.submission().push(&entry) };
+        let pushed = unsafe { self.ring.submission().push(&entry) };
         if pushed.is_err() {
             self.push_when_free(&entry);
         }
@@ -349,7 +349,7 @@ impl<O: Opened> Backend for Uring<O> {
             look.found
         };
         if !found {
-            tolerate(self.ring.ring.submit_and_wait(wait as usize))?;
+            tolerate(self.ring.submit_and_wait(wait as usize))?;
         }
         self.take(done);
         Ok(())
@@ -365,7 +365,7 @@ impl<O: Opened> Backend for Uring<O> {
         } else {
             let timeout = Timespec::from(timeout);
             let arguments = SubmitArgs::new().timespec(&timeout);
-            self.ring.ring.submitter().submit_with_args(1, &arguments)
+            self.ring.submitter().submit_with_args(1, &arguments)
         };
         tolerate(entered)?;
         self.take(done);
@@ -431,25 +431,8 @@ pub(crate) fn try_ring() -> std::io::Result<()> {
 /// Idle time after which the kernel's polling thread of SQPOLL goes to sleep, ms.
 const SQPOLL_IDLE_MS: u32 = 1_000;
 
-/// A ring with its registrations.
-pub(crate) struct Ring {
-    ring: IoUring,
-    flags: Vec<RingFlag>,
-    /// Whether buffers are registered.
-    has_buffers: bool,
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // A ring is torn down by the kernel at leisure; until then the memory would count as locked.
-        if self.has_buffers {
-            let _ = self.ring.submitter().unregister_buffers();
-        }
-    }
-}
-
-/// The ring in the best mode the kernel takes. If it has no memory for one, the buffers of the trial are not to be registered.
-fn build(spec: &TrialSpec, registration: &Registration) -> Result<Ring> {
+/// The ring in the best mode the kernel takes, and its flags. If it has no memory for one, the buffers of the trial are not to be registered.
+fn build(spec: &TrialSpec, registration: &Registration) -> Result<(IoUring, Vec<RingFlag>)> {
     // With SQPOLL the kernel's thread issues and completes: task-run flags do not apply there.
     let modes: &[&[RingFlag]] = if spec.sqpoll {
         &[
@@ -480,13 +463,7 @@ fn build(spec: &TrialSpec, registration: &Registration) -> Result<Ring> {
             };
         }
         match builder.build(spec.depth) {
-            Ok(ring) => {
-                return Ok(Ring {
-                    ring,
-                    flags,
-                    has_buffers: false,
-                });
-            }
+            Ok(ring) => return Ok((ring, flags)),
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => last = Some(error),
             Err(error) => {
                 last = Some(error);

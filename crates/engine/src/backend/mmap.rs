@@ -1,4 +1,4 @@
-//! `mmap`: copies between the buffer and a shared mapping of the region.
+//! `mmap`: copies between the buffer and a shared mapping of the region, in place of system calls.
 //!
 //! An I/O error on a mapping arrives as SIGBUS, which [`watch`] turns into an error of the request.
 //!
@@ -16,25 +16,23 @@ use std::ptr::{self, NonNull};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, compiler_fence};
 
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-use crate::buffer::Slot;
-use crate::request::{Action, Backend, Completion, Queue, Request, SystemFailure};
+use super::synchronous::Calls;
 use iolab_workload::{Error, Result};
 
-pub(crate) struct Mmap {
-    file: File,
+pub(crate) struct MappedCalls {
     map: NonNull<u8>,
     len: usize,
     offset: u64,
     /// Taken before the mapping goes.
     watch: Option<Watch>,
-    queued: Option<(Slot, Request)>,
 }
 
-impl Mmap {
+impl MappedCalls {
     /// Maps a range of a file; to be called by the thread that uses it.
-    pub(crate) fn new(file: File, range: Range<u64>, write: bool) -> Result<Self> {
+    pub(crate) fn new(file: &File, range: Range<u64>, write: bool) -> Result<Self> {
         let (offset, len) = (range.start, range.end - range.start);
         let page = iolab_storage::procfs::page_size() as u64;
         let offset_of_map = offset - offset % page;
@@ -48,7 +46,7 @@ impl Mmap {
                 len,
                 prot,
                 MapFlags::SHARED,
-                &file,
+                file,
                 offset_of_map,
             )
         };
@@ -62,12 +60,10 @@ impl Mmap {
                 .hint("choose another backend, for example psync, or a smaller region")
             })?;
         let mut mapped = Self {
-            file,
             map,
             len,
             offset: offset_of_map,
             watch: None,
-            queued: None,
         };
         mapped.check_pages()?;
         let start = map.addr().get();
@@ -99,86 +95,69 @@ impl Mmap {
         })
     }
 
+    /// Copies `len` bytes by `copy`, to which the address of the byte at `offset` is given.
     #[inline(always)]
-    fn issue(&self, slot: &mut Slot, request: Request) -> i64 {
-        let synced = match request.action {
-            Action::Trim => return -i64::from(libc::EOPNOTSUPP),
-            Action::Fsync => Some(rustix::fs::fsync(&self.file)),
-            Action::Fdatasync => Some(rustix::fs::fdatasync(&self.file)),
-            _ => None,
-        };
-        if let Some(synced) = synced {
-            return synced.map_or_else(|e| -i64::from(e.raw_os_error()), |()| 0);
-        }
-        let buffer = slot.part(request.at, request.len);
-        let at = request.offset.wrapping_sub(self.offset) as usize;
-        let fits = at <= self.len && buffer.len() <= self.len - at;
+    fn transfer(
+        &self,
+        offset: u64,
+        len: usize,
+        copy: impl FnOnce(*mut u8),
+    ) -> std::result::Result<usize, Errno> {
+        let at = offset.wrapping_sub(self.offset) as usize;
+        let fits = at <= self.len && len <= self.len - at;
         assert!(fits, "a request stays inside the mapping");
-        // SAFETY: the bytes lie inside the mapping, as was just checked, and the buffer, a mapping of its own, is
+        // SAFETY: the address lies inside the mapping or at its end, as was just checked.
+        copy(unsafe { self.map.add(at).as_ptr() });
+        match self.watch.as_ref().is_some_and(Watch::was_hit) {
+            true => Err(Errno::IO),
+            false => Ok(len),
+        }
+    }
+}
+
+impl Calls for MappedCalls {
+    const NAMES: (&'static str, &'static str) = ("read from the mapping", "write to the mapping");
+
+    #[inline(always)]
+    fn read(
+        &mut self,
+        _file: &File,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> std::result::Result<usize, Errno> {
+        let len = buffer.len();
+        // SAFETY: the bytes lie inside the mapping, as `transfer` checks, and the buffer, a mapping of its own, is
         // borrowed exclusively. A fault while they are copied leaves a page of zeros to go on with. No reference into the
         // mapping is ever made. Other workers and other programs may write these bytes while they are copied: in Rust's
         // memory model that is a data race, which no type can rule out for a mapped file. As other users of shared mappings
         // do (memmap2, ripgrep), this relies on what compiler and kernel do there: each copy is one call of memcpy on plain
         // bytes, for which every value is valid, so that a race yields old and new bytes mixed and nothing worse.
-        unsafe {
-            let mapped = self.map.add(at).as_ptr();
-            let (buffer, len) = (buffer.as_mut_ptr(), buffer.len());
-            match request.action {
-                Action::Read => ptr::copy_nonoverlapping(mapped, buffer, len),
-                _ => ptr::copy_nonoverlapping(buffer, mapped, len),
-            }
-        }
-        if self.watch.as_ref().is_some_and(Watch::was_hit) {
-            return -i64::from(libc::EIO);
-        }
-        i64::from(request.len)
+        let copy =
+            |mapped: *mut u8| unsafe { ptr::copy_nonoverlapping(mapped, buffer.as_mut_ptr(), len) };
+        self.transfer(offset, len, copy)
+    }
+
+    #[inline(always)]
+    fn write(
+        &mut self,
+        _file: &File,
+        buffer: &[u8],
+        offset: u64,
+    ) -> std::result::Result<usize, Errno> {
+        let len = buffer.len();
+        // SAFETY: as in `read`; only trials that write have a mapping that can be written to, and only they get here.
+        let copy = |mapped| unsafe { ptr::copy_nonoverlapping(buffer.as_ptr(), mapped, len) };
+        self.transfer(offset, len, copy)
     }
 }
 
-impl Drop for Mmap {
+impl Drop for MappedCalls {
     fn drop(&mut self) {
         let was_accepted = self.watch.take().is_some();
         // SAFETY: unmaps exactly what was mapped; no reference into it exists.
         let unmapped = unsafe { rustix::mm::munmap(self.map.as_ptr().cast(), self.len) };
         // A mapping of larger pages, which `new` refuses, stays if its length is not a multiple of them.
         debug_assert!(unmapped.is_ok() || !was_accepted);
-    }
-}
-
-impl Queue for Mmap {
-    #[inline(always)]
-    fn queue(&mut self, slot: Slot, request: Request) {
-        self.queued = Some((slot, request));
-    }
-
-    fn syscall(&self, action: Action) -> &'static str {
-        match action {
-            Action::Read => "read from the mapping",
-            Action::Write => "write to the mapping",
-            Action::Trim => "trim of the mapping",
-            Action::Fsync => "fsync",
-            Action::Fdatasync => "fdatasync",
-        }
-    }
-}
-
-impl Backend for Mmap {
-    #[inline(always)]
-    fn complete(
-        &mut self,
-        _wait: u32,
-        done: &mut Vec<Completion>,
-    ) -> std::result::Result<(), SystemFailure> {
-        if let Some((mut slot, request)) = self.queued.take() {
-            let result = self.issue(&mut slot, request);
-            done.push(Completion { slot, result });
-        }
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn transfer(&mut self, slot: &mut Slot, request: Request) -> Option<i64> {
-        Some(self.issue(slot, request))
     }
 }
 
@@ -308,7 +287,7 @@ extern "C" fn on_sigbus(
 }
 
 /// Maps zeros over the page with this address, if it is watched, and marks the thread. Whether that is done. A mapping with
-/// larger pages than the usual ones is not watched: `Mmap` refuses it.
+/// larger pages than the usual ones is not watched: `MappedCalls` refuses it.
 fn replace_page(watched: &Watched, address: usize) -> bool {
     let start = watched.start.load(Ordering::Relaxed);
     if !(start..watched.end.load(Ordering::Relaxed)).contains(&address) {
@@ -373,7 +352,9 @@ mod tests {
         };
         let size = 4 << 20;
         file.set_len(size).expect("a size");
-        let error = Mmap::new(file, 0..size, false).err().expect("refused");
+        let error = MappedCalls::new(&file, 0..size, false)
+            .err()
+            .expect("refused");
         let text = error.to_string();
         match text.contains("cannot be mapped") {
             true => needs::skip(needs::Need::HugePages, "none is free (vm.nr_hugepages)"),

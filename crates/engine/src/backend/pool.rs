@@ -149,13 +149,7 @@ impl<O: Opened> Queue for Pool<O> {
     }
 
     fn syscall(&self, action: Action) -> &'static str {
-        match action {
-            Action::Read => PositionedCalls::NAMES.0,
-            Action::Write => PositionedCalls::NAMES.1,
-            Action::Trim => self.shared.trim.name(),
-            Action::Fsync => "fsync",
-            Action::Fdatasync => "fdatasync",
-        }
+        PositionedCalls::name(action, self.shared.trim)
     }
 }
 

@@ -1,5 +1,5 @@
 //! `sync`, `psync` and `pvsync2`: one system call a request (two for `sync` if it has to seek), issued when its
-//! completion is asked for.
+//! completion is asked for. `mmap` has copies in place of calls.
 
 use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};
@@ -26,18 +26,36 @@ pub(crate) trait Calls {
     fn polls(&self) -> bool {
         false
     }
+
+    /// Name of the system call that carries an action out, for messages.
+    fn name(action: Action, trim: TrimCall) -> &'static str {
+        match action {
+            Action::Read => Self::NAMES.0,
+            Action::Write => Self::NAMES.1,
+            Action::Trim => trim.name(),
+            Action::Fsync => "fsync",
+            Action::Fdatasync => "fdatasync",
+        }
+    }
 }
 
 /// `lseek` if the position is not already right, then `read` or `write`.
-pub(crate) struct SeekCalls {
-    /// Known position of the file; no other worker shares it.
+///
+/// If other workers use the open file description too (`SHARED`), its position is theirs as well, so that a lock has to be held across the
+/// two calls: else one would read where another has just been sent. This is what makes a program with one descriptor serialise itself.
+pub(crate) struct SeekCalls<'a, const SHARED: bool> {
+    /// Position of the file if known; never of a shared one.
     position: Option<u64>,
+    lock: &'a Mutex<()>,
 }
 
-impl SeekCalls {
-    /// The calls for a file that has just been opened.
-    pub(crate) fn new() -> Self {
-        Self { position: Some(0) }
+impl<'a, const SHARED: bool> SeekCalls<'a, SHARED> {
+    /// The calls for a file that has just been opened; `lock` is held across calls to a shared one.
+    pub(crate) fn new(lock: &'a Mutex<()>) -> Self {
+        Self {
+            position: (!SHARED).then_some(0),
+            lock,
+        }
     }
 
     #[inline(always)]
@@ -48,20 +66,23 @@ impl SeekCalls {
         len: usize,
         call: impl FnOnce() -> Result<usize, Errno>,
     ) -> Result<usize, Errno> {
+        // Nothing that it guards can be left half done.
+        let lock = || self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _held = SHARED.then(lock);
         if self.position != Some(offset) {
             rustix::fs::seek(file, SeekFrom::Start(offset))?;
         }
         // Unknown from here on, unless the whole request is transferred.
         self.position = None;
         let moved = call()?;
-        if moved == len {
+        if moved == len && !SHARED {
             self.position = Some(offset + len as u64);
         }
         Ok(moved)
     }
 }
 
-impl Calls for SeekCalls {
+impl<const SHARED: bool> Calls for SeekCalls<'_, SHARED> {
     const NAMES: (&'static str, &'static str) = ("read", "write");
 
     #[inline(always)]
@@ -74,43 +95,6 @@ impl Calls for SeekCalls {
     fn write(&mut self, file: &File, buffer: &[u8], offset: u64) -> Result<usize, Errno> {
         let len = buffer.len();
         self.transfer(file, offset, len, || rustix::io::write(file, buffer))
-    }
-}
-
-/// `lseek`, then `read` or `write`, on an open file description that other workers use too. Its position is theirs as
-/// well, so that a lock has to be held across the two calls: else one would read where another has just been sent.
-/// This is what makes a program with one descriptor serialise itself.
-pub(crate) struct LockedSeekCalls<'a> {
-    position: &'a Mutex<()>,
-}
-
-impl<'a> LockedSeekCalls<'a> {
-    pub(crate) fn new(position: &'a Mutex<()>) -> Self {
-        Self { position }
-    }
-
-    fn transfer(
-        &mut self,
-        file: &File,
-        offset: u64,
-        call: impl FnOnce() -> Result<usize, Errno>,
-    ) -> Result<usize, Errno> {
-        // Nothing that it guards can be left half done.
-        let _held = self.position.lock().unwrap_or_else(PoisonError::into_inner);
-        rustix::fs::seek(file, SeekFrom::Start(offset))?;
-        call()
-    }
-}
-
-impl Calls for LockedSeekCalls<'_> {
-    const NAMES: (&'static str, &'static str) = ("read", "write");
-
-    fn read(&mut self, file: &File, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
-        self.transfer(file, offset, || rustix::io::read(file, buffer))
-    }
-
-    fn write(&mut self, file: &File, buffer: &[u8], offset: u64) -> Result<usize, Errno> {
-        self.transfer(file, offset, || rustix::io::write(file, buffer))
     }
 }
 
@@ -243,13 +227,7 @@ impl<C: Calls, O: Opened> Queue for Synchronous<C, O> {
     }
 
     fn syscall(&self, action: Action) -> &'static str {
-        match action {
-            Action::Read => C::NAMES.0,
-            Action::Write => C::NAMES.1,
-            Action::Trim => self.trim.name(),
-            Action::Fsync => "fsync",
-            Action::Fdatasync => "fdatasync",
-        }
+        C::name(action, self.trim)
     }
 }
 
@@ -295,7 +273,11 @@ mod tests {
         file
     }
 
-    fn read(calls: &mut SeekCalls, file: &File, offset: u64, len: usize) -> Vec<u8> {
+    type Alone = SeekCalls<'static, false>;
+
+    static UNUSED: Mutex<()> = Mutex::new(());
+
+    fn read(calls: &mut Alone, file: &File, offset: u64, len: usize) -> Vec<u8> {
         let mut buffer = vec![0; len];
         let moved = calls.read(file, &mut buffer, offset).expect("reads");
         buffer.truncate(moved);
@@ -304,7 +286,7 @@ mod tests {
 
     #[test]
     fn requests_keep_their_offsets_after_any_other() {
-        let (file, mut calls) = (file(), SeekCalls::new());
+        let (file, mut calls) = (file(), Alone::new(&UNUSED));
         for (offset, len, expected) in [
             (0, 2, &b"01"[..]),
             (2, 2, b"23"),
@@ -323,7 +305,7 @@ mod tests {
 
     #[test]
     fn seeks_only_if_position_is_wrong_or_unknown() {
-        let (file, mut calls) = (file(), SeekCalls::new());
+        let (file, mut calls) = (file(), Alone::new(&UNUSED));
         assert_eq!(read(&mut calls, &file, 0, 2), b"01");
         // Moved without its knowledge: the next read shows whether it seeks.
         rustix::fs::seek(&file, SeekFrom::Start(5)).expect("seeks");

@@ -63,7 +63,7 @@ fn buffer_memory_outlives_a_failing_ring() {
     };
     let nothing = File::open("/dev/null").expect("/dev/null");
     // SAFETY: the descriptor is the ring's own, which closes what it finds there; its memory stays mapped.
-    let replaced = unsafe { libc::dup2(nothing.as_raw_fd(), stuck.uring.ring.ring.as_raw_fd()) };
+    let replaced = unsafe { libc::dup2(nothing.as_raw_fd(), stuck.uring.ring.as_raw_fd()) };
     assert!(replaced >= 0);
     let mut done = Vec::new();
     let failure = stuck.uring.complete(1, &mut done).expect_err("no ring");
