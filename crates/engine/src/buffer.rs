@@ -129,8 +129,6 @@ pub(crate) struct ArenaPart {
     pub(crate) arena: Arc<Arena>,
     /// Number of workers whose buffers come before its own.
     pub(crate) before: u32,
-    /// Whether an earlier trial has filled the buffers.
-    pub(crate) is_filled: bool,
     /// Shared by all workers of the trial.
     pub(crate) registration: Registration,
 }
@@ -156,7 +154,6 @@ impl Buffers {
         let own = ArenaPart {
             arena: Arc::new(Arena::new(spec, 1)?),
             before: 0,
-            is_filled: false,
             registration: Registration::default(),
         };
         Self::in_arena(spec, worker, own)
@@ -170,7 +167,6 @@ impl Buffers {
         let ArenaPart {
             arena,
             before,
-            is_filled,
             registration,
         } = part;
         let stride = stride(spec);
@@ -180,7 +176,7 @@ impl Buffers {
         let mut buffers = Self::at(spec.depth, start, len);
         buffers.arena = Some(Arc::clone(&arena));
         buffers.registration = registration;
-        buffers.prepare(spec, stride, worker, is_filled)?;
+        buffers.prepare(spec, stride, worker)?;
         Ok(buffers)
     }
 
@@ -248,13 +244,7 @@ impl Buffers {
         self.home.push(slot);
     }
 
-    fn prepare(
-        &mut self,
-        spec: &TrialSpec,
-        stride: usize,
-        worker: u32,
-        is_filled: bool,
-    ) -> Result<()> {
+    fn prepare(&mut self, spec: &TrialSpec, stride: usize, worker: u32) -> Result<()> {
         let used = stride * self.places.len();
         match spec.buffer_init {
             BufferInit::Huge => {
@@ -271,23 +261,21 @@ impl Buffers {
             _ => {}
         }
         // Data to be written has to exist in every requested state of the memory.
-        let random = spec.writes() || (spec.buffer_init == BufferInit::Random && !is_filled);
+        let content = match spec.writes() {
+            true => BufferInit::Random,
+            false => spec.buffer_init,
+        };
         for slot in &mut self.home {
             let own = (u64::from(spec.number_of(worker)) << 32) | u64::from(slot.index());
             let key = derive(spec.seed, own);
             let bytes = slot.bytes();
-            match spec.buffer_init {
-                _ if random => {
+            match content {
+                BufferInit::Random => {
                     RandomBytes::new(key).fill(bytes);
                     make_compressible(bytes, spec.compressible);
                 }
                 BufferInit::Zeroed => bytes.fill(0),
-                // The content of a filled page makes no difference to a read. A page that was swapped out comes back here,
-                // and not within the timed span.
-                BufferInit::Random
-                | BufferInit::Touched
-                | BufferInit::Huge
-                | BufferInit::NoHuge => {
+                BufferInit::Touched | BufferInit::Huge | BufferInit::NoHuge => {
                     bytes
                         .iter_mut()
                         .step_by(iolab_storage::procfs::page_size())

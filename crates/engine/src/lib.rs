@@ -14,8 +14,7 @@
 //! **Memory of requests.** Each buffer has one `Slot`, a value that cannot be copied and without which no code touches the
 //! buffer. The slot goes to the backend with the request and returns with the completion. Buffers are unmapped when all
 //! slots are back. After a failure of the mechanism itself the worker waits up to a second (`settle`). If a slot stays away
-//! the mapping stays too, since the kernel may still write into it. Callers that run trials with many workers and small
-//! buffers keep the memory for the next trial ([`KeptMemory`]).
+//! the mapping stays too, since the kernel may still write into it.
 //!
 //! **The hot loop** allocates nothing, locks nothing, formats nothing, and calls the kernel only for the I/O. Slots,
 //! completion list and histograms have their final size before the clock starts. One stamp may serve two purposes; the time
@@ -35,7 +34,6 @@
 
 mod backend;
 mod buffer;
-mod kept_memory;
 mod kernel_support;
 pub mod list;
 pub mod placement;
@@ -47,5 +45,4 @@ pub mod verify;
 mod worker;
 
 pub use backend::asynchronous;
-pub use kept_memory::KeptMemory;
 pub use kernel_support::{MissingLevel, missing_levels};

@@ -1,7 +1,6 @@
 //! CPUs and priorities of the workers of a trial.
 
 use std::cmp::Reverse;
-use std::fs::read_to_string;
 use std::io;
 use std::path::Path;
 
@@ -15,9 +14,6 @@ use iolab_workload::{Error, Result, usage_errors};
 
 /// Folder in which the kernel lists the CPUs.
 const CPU_FOLDER: &str = "/sys/devices/system/cpu";
-
-/// The list of online NUMA nodes.
-const NODES: &str = "/sys/devices/system/node/online";
 
 /// Position of a CPU in the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,13 +34,6 @@ pub fn check(spec: &TrialSpec) -> Result<()> {
         cpus_of(spec, 0)?;
     }
     Ok(())
-}
-
-/// Whether memory can lie nearer to one CPU than to another: whether there are several NUMA nodes.
-pub(crate) fn has_several_nodes() -> bool {
-    let text = read_to_string(NODES).unwrap_or_default();
-    let nodes: Cpus = text.trim().parse().unwrap_or_default();
-    nodes.numbers().len() > 1
 }
 
 /// The CPUs that this process may use.

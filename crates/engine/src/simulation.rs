@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::list::RequestList;
 use crate::trial::{check_list, merge, merge_groups, outcome_of_group};
-use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_workload::group::GroupTrial;
 use iolab_workload::outcome::{Ended, GroupOutcome, Outcome};
@@ -132,7 +131,7 @@ fn run_workers(
     let apart: Vec<GroupOutcome> = groups.iter().map(of_group).collect();
     // No kernel counts the traffic of a modelled disk.
     let seen = Default::default();
-    let mut outcome = merge(all, clock, seen, 0.0, &SpareHistograms::default());
+    let mut outcome = merge(all, clock, seen, 0.0);
     if !apart.is_empty() {
         merge_groups(&mut outcome, &apart);
     }

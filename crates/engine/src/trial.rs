@@ -8,20 +8,19 @@ mod worker_thread;
 
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
 use rustix::fs::FileType;
 
 pub use crate::backend::check_trims;
-use crate::buffer;
-use crate::kept_memory::{KeptMemory, TrialMemory};
+use crate::buffer::{self, Arena, ArenaPart, Registration};
 use crate::kernel_support;
 use crate::list::RequestList;
 use crate::placement;
 use crate::verify::signer::Signed;
 use crate::verify::{self, Reading};
-use crate::worker::WorkerOutcome;
+use crate::worker::{WorkerOutcome, latency_log, request_log};
 pub use barrier::RankBarrier;
 use barrier::{Alone, Phase, StartBarrier, Temperatures, wait_for_end};
 use files::{Files, pay_sync};
@@ -50,32 +49,17 @@ const FLOOR_TRIALS: usize = 5;
 /// Requests of a null trial.
 const FLOOR_REQUESTS: u64 = 20_000;
 
-/// Carries one trial out on `target`, with memory of its own. Raising `stop` ends it early, with what was done until then.
+/// Carries one trial out on `target`. Raising `stop` ends it early, with what was done until then.
 ///
 /// A failed request is not an error of this function: the outcome counts it and says [`Ended::Failed`].
 ///
 /// # Errors
 /// When the settings do not fit the target, or the trial cannot be set up. Nothing was measured then.
 pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
-    let mut own = KeptMemory::default();
-    run_over(spec, target, clock, stop, &mut own)
+    run_with(spec, target, clock, stop, &mut Alone)
 }
 
-/// [`run`] with the memory that an earlier trial left, as far as this trial can use it.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_over(
-    spec: &TrialSpec,
-    target: &Target,
-    clock: &Clock,
-    stop: &AtomicBool,
-    kept: &mut KeptMemory,
-) -> Result<Outcome> {
-    run_with(spec, target, clock, stop, &mut Alone, kept)
-}
-
-/// [`run_over`] in step with the other processes that `meeting` connects to.
+/// [`run`] in step with the other processes that `meeting` connects to.
 ///
 /// # Errors
 /// As [`run`], and any error of `meeting`.
@@ -85,10 +69,9 @@ pub fn run_with(
     clock: &Clock,
     stop: &AtomicBool,
     meeting: &mut dyn RankBarrier,
-    kept: &mut KeptMemory,
 ) -> Result<Outcome> {
     let side = Side::new(spec, target, stop)?;
-    run_side(&side, None, clock, meeting, kept)
+    run_side(&side, None, clock, meeting)
 }
 
 /// One group of workers with the files that it uses.
@@ -221,8 +204,8 @@ enum GroupRole {
     Follows,
 }
 
-fn signed(workers: &[WorkerOutcome]) -> Vec<Signed> {
-    workers.iter().filter_map(|worker| worker.signed).collect()
+fn signed<'a>(workers: impl Iterator<Item = &'a WorkerOutcome>) -> Vec<Signed> {
+    workers.filter_map(|worker| worker.signed).collect()
 }
 
 /// A page of a mapping beyond the end of its file faults like an unreadable one. If a file has become too short for the
@@ -319,11 +302,6 @@ pub fn buffer_bytes(spec: &TrialSpec) -> u64 {
     buffer::bytes_of(spec)
 }
 
-/// Memory of the process and of this number of workers, without buffers; bytes.
-pub fn own_bytes(workers: u32) -> u64 {
-    procfs::resident(workers)
-}
-
 /// Cost of one request in iolab itself, ns: the null backend on one thread, with or without recording latency. `None` if
 /// such a trial cannot be set up.
 pub fn floor_ns(clock: &Clock, latency: bool) -> Option<f64> {
@@ -343,16 +321,58 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> Option<f64> {
         identity: 0,
     };
     let time = || -> Result<f64> {
-        let memory = KeptMemory::default().claim(&[&spec])?;
-        let mut carried = carry_out(&[side.job(clock)], side.stop, &mut Alone, &memory)?;
-        let workers = carried.workers.pop().unwrap_or_default();
-        let spare = &memory.histograms;
-        let outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
-        Ok(outcome.elapsed_ns as f64 / FLOOR_REQUESTS as f64)
+        let memory = TrialMemory::new(&[&spec])?;
+        let carried = carry_out(&[side.job(clock)], side.stop, &mut Alone, &memory)?;
+        Ok(carried.merged(clock).elapsed_ns as f64 / FLOOR_REQUESTS as f64)
     };
     let mut times: Vec<f64> = (0..FLOOR_TRIALS).filter_map(|_| time().ok()).collect();
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied()
+}
+
+/// The memory of the buffers of all workers of a trial.
+struct TrialMemory {
+    /// One arena of all workers of a group, or one of each.
+    groups: Vec<Vec<Arc<Arena>>>,
+    registration: Registration,
+}
+
+impl TrialMemory {
+    /// Maps memory for a trial with these groups.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is none, or a limit of the process leaves too little.
+    fn new(specs: &[&TrialSpec]) -> Result<Self> {
+        let workers = specs.iter().map(|spec| spec.threads).sum();
+        let logs = |spec: &&TrialSpec| latency_log::bytes(spec) + request_log::bytes(spec);
+        let logs = specs.iter().map(logs).sum();
+        procfs::check(workers, logs)?;
+        let arenas = |spec: &&TrialSpec| {
+            let (arenas, workers) = buffer::division(spec);
+            let arenas = (0..arenas).map(|_| Arena::new(spec, workers).map(Arc::new));
+            arenas.collect::<Result<_>>()
+        };
+        let groups = specs.iter().map(arenas).collect::<Result<_>>()?;
+        // The threads and logs have to fit alongside the buffers.
+        procfs::check(workers, logs)?;
+        Ok(Self {
+            groups,
+            registration: Registration::default(),
+        })
+    }
+
+    /// The place of a worker's buffers.
+    fn of(&self, group: usize, worker: u32) -> ArenaPart {
+        let (arena, before) = match &self.groups[group][..] {
+            [all] => (all, worker),
+            each => (&each[worker as usize], 0),
+        };
+        ArenaPart {
+            arena: Arc::clone(arena),
+            before,
+            registration: self.registration.clone(),
+        }
+    }
 }
 
 /// Results of the workers of a trial.

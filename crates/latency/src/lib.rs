@@ -27,11 +27,6 @@ pub fn unused_latency_histogram() -> LatencyHistogram {
     Histogram::new_with_bounds(1, 2, 0).expect("valid bounds")
 }
 
-/// Whether a histogram is one of [`unused_latency_histogram`].
-pub fn is_placeholder(histogram: &LatencyHistogram) -> bool {
-    histogram.high() < LATENCY_MAX_NS
-}
-
 /// Adds a histogram to a sum; values beyond the bounds of the sum count as its highest value.
 pub fn add(sum: &mut LatencyHistogram, part: &LatencyHistogram) {
     if sum.add(part).is_err() {

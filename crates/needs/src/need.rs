@@ -50,7 +50,6 @@ needs! {
     Vm, "vm", [], "guests under QEMU: root, qemu-system-x86_64, mmdebstrap, a server of packages for the first build";
     Arm64, "arm64", ["qemu-system-aarch64"], "guests under qemu-system-aarch64, and the static program for 64-bit ARM, named in IOLAB_ARM64";
     OldKernel, "old-kernel", ["qemu-system-x86_64"], "a guest under qemu-system-x86_64, and the static program for x86-64, named in IOLAB_STATIC";
-    OneNode, "one-node", [], "a machine with one NUMA node, on which memory is kept between trials";
     Ext4, "mkfs.ext4", ["mkfs.ext4"], "mkfs.ext4, and a kernel with ext4";
     Xfs, "mkfs.xfs", ["mkfs.xfs"], "mkfs.xfs, and a kernel with XFS";
     Btrfs, "mkfs.btrfs", ["mkfs.btrfs"], "mkfs.btrfs, and a kernel with btrfs";

@@ -1,6 +1,5 @@
 //! Executors carry trials out: the engine, or a simulated one in tests of the runner.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::iter;
 use std::path::Path;
@@ -8,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use iolab_analysis::consent::NeededConsent;
-use iolab_engine::{KeptMemory, trial};
+use iolab_engine::trial;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::{Changed, SystemControl};
 use iolab_peers::Peers;
@@ -133,8 +132,6 @@ pub(super) struct Engine<'a> {
     pub(super) observers: Vec<Box<dyn DriveObserver>>,
     /// Counts of the drives in the last trial.
     pub(super) drives: Vec<DriveLog>,
-    /// Memory that the last trial left for the next one.
-    pub(super) kept: RefCell<KeptMemory>,
     pub(super) began: Instant,
 }
 
@@ -175,13 +172,7 @@ impl<'a> Engine<'a> {
             .iter()
             .map(|group| self.target(group.target.as_ref()));
         let targets = targets.collect::<Result<Vec<&Target>>>()?;
-        let kept = &mut *self.kept.borrow_mut();
-        trial::run_groups(&groups, &targets, self.clock, stop, kept)
-    }
-
-    /// Gives the memory that is kept for the next trial back to the system.
-    fn keep_nothing(&self) {
-        drop(self.kept.take());
+        trial::run_groups(&groups, &targets, self.clock, stop)
     }
 
     /// Changes the settings of the kernel that a cell asks for, until the returned value is dropped.
@@ -224,15 +215,8 @@ impl<'a> Engine<'a> {
         }
         match self.programs {
             Some(programs) => programs.run(cell, self.clock, stop),
-            None if cell.tool.is_peer() => {
-                // Another program may need the room.
-                self.keep_nothing();
-                self.peers.run(cell, target, self.clock, stop)
-            }
-            None => {
-                let kept = &mut *self.kept.borrow_mut();
-                trial::run_over(&cell.trial, target, self.clock, stop, kept)
-            }
+            None if cell.tool.is_peer() => self.peers.run(cell, target, self.clock, stop),
+            None => trial::run(&cell.trial, target, self.clock, stop),
         }
     }
 }
@@ -340,8 +324,6 @@ impl Executor for Engine<'_> {
         if let Some(ranks) = self.ranks {
             ranks.span_cell(cell)?;
         }
-        // Kept memory would count as memory that others use.
-        self.keep_nothing();
         fit::fit(cell, &self.targets)
     }
 

@@ -8,7 +8,7 @@ use iolab_plan::batch_probes;
 use iolab_plan::cells::{FittedPlan, Plan, PlannedCell, Processes};
 use iolab_plan::experiment::{Experiment, LevelChange};
 use iolab_record::Cell;
-use iolab_storage::Target;
+use iolab_storage::{Target, procfs};
 use iolab_workload::names::TargetName;
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Batch, BufferInit, TrialSpec};
@@ -263,7 +263,7 @@ fn check_memory(cell: &CellSpec, memory: Option<AvailableMemory>) -> Result<()> 
                 _ => "choose fewer threads, a smaller depth or a smaller bs".to_owned(),
             };
     }
-    let own = trial::own_bytes(spec.threads);
+    let own = procfs::resident(spec.threads);
     let need = own.saturating_add(buffers).saturating_add(table);
     usage_errors! {
         need > memory.bytes => format!("iolab takes {} MiB of memory for {threads} and buffers, more than the {memory}", need >> 20),

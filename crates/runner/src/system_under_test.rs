@@ -4,7 +4,6 @@
 
 #[cfg(test)]
 mod tests;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -221,7 +220,6 @@ impl<'a> SystemUnderTest<'a> {
                 Some(_) => Vec::new(),
             },
             drives: Vec::new(),
-            kept: RefCell::default(),
             began: Instant::now(),
         }))
     }

@@ -8,7 +8,7 @@ use super::{Ask, Disk};
 use crate::buffer::{Buffers, Slot};
 use crate::list::{Feed, ListedRequests, ListedStarts, RequestList, Schedule, Starts};
 use crate::request::{Action, Completion, InFlight, Queue, Request};
-use crate::worker::latency_log::{LatencyLog, Notes, SpareHistograms};
+use crate::worker::latency_log::{LatencyLog, Notes};
 use crate::worker::open_loop::Open;
 use crate::worker::{self, Closed, Common, Requests, Timing, Turns, Varied, Wait, WorkerOutcome};
 use iolab_host::clock::Clock;
@@ -177,8 +177,7 @@ impl<'a> Worker<'a> {
         };
         match (spec.rate, spec.latency) {
             (Some(rate), _) => {
-                let spare = SpareHistograms::default();
-                let open = Open::new(starts(rate), spec, rate, clock, log, &spare);
+                let open = Open::new(starts(rate), spec, rate, clock, log);
                 Self::of(place, open.in_virtual_time(), requests)
             }
             (None, true) => Self::of(place, Closed::<true, _>(log), requests),
@@ -196,8 +195,8 @@ impl<'a> Worker<'a> {
             id,
             machine,
         } = place;
-        let (clock, spare) = (&machine.clock, SpareHistograms::default());
-        let begun = WorkerOutcome::begun(spec, T::TIMED, clock, Effective::default(), &spare);
+        let clock = &machine.clock;
+        let begun = WorkerOutcome::begun(spec, T::TIMED, clock, Effective::default());
         let buffers = Buffers::empty(spec.depth);
         let common = Common::new(spec, number, begun, buffers, clock, machine.stop);
         let engine = worker::Worker {

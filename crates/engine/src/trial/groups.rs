@@ -4,16 +4,15 @@
 //!
 //! Merges the results of a trial's workers into one outcome.
 
+use std::mem;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::barrier::Alone;
-use super::{GroupRole, Job, RankBarrier, Side, carry_out, signed};
+use super::{Carried, GroupRole, Job, RankBarrier, Side, TrialMemory, carry_out, signed};
 use crate::buffer::Pieces;
-use crate::kept_memory::KeptMemory;
 use crate::list::RequestList;
 use crate::worker::WorkerOutcome;
-use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_storage::Target;
 use iolab_workload::counters::{Counters, Hardware, ProcessIo, either};
@@ -26,8 +25,7 @@ use iolab_workload::trial::{Backend, CacheState, FileLayout, TrialSpec};
 use iolab_workload::{Error, Result};
 
 /// Carries a trial of several groups out, each on its own of the `targets`; their results are in [`Outcome::groups`].
-/// Following groups end when the others are over. Raising `stop` ends the trial early. Uses the memory that an earlier
-/// trial left, as far as it can.
+/// Following groups end when the others are over. Raising `stop` ends the trial early.
 ///
 /// # Errors
 /// As [`super::run`].
@@ -36,7 +34,6 @@ pub fn run_groups(
     targets: &[&Target],
     clock: &Clock,
     stop: &AtomicBool,
-    kept: &mut KeptMemory,
 ) -> Result<Outcome> {
     let halt = AtomicBool::new(false);
     let flag = |group: &GroupTrial| if group.follows { &halt } else { stop };
@@ -46,7 +43,7 @@ pub fn run_groups(
         .map(|(group, target)| Side::new(&group.trial, target, flag(group)))
         .collect::<Result<_>>()?;
     let specs: Vec<&TrialSpec> = sides.iter().map(|side| side.spec).collect();
-    let memory = kept.claim(&specs)?;
+    let memory = TrialMemory::new(&specs)?;
     // A group may have dropped pages from the page cache that another one wants in it.
     let (hot, others): (Vec<_>, Vec<_>) = sides
         .iter()
@@ -83,19 +80,14 @@ pub fn run_groups(
     let start = starts.min().unwrap_or(0);
     let mut apart = Vec::with_capacity(groups.len());
     let each = sides.iter().zip(groups).zip(&carried.workers);
-    for (((side, group), workers), traced) in each.zip(carried.traced.each) {
+    for (((side, group), workers), traced) in each.zip(mem::take(&mut carried.traced.each)) {
         let mut own = outcome_of_group(group, workers, start, clock);
         own.outcome.traced = traced;
-        side.settle(&mut own.outcome, &signed(workers), stop)?;
+        side.settle(&mut own.outcome, &signed(workers.iter()), stop)?;
         apart.push(own);
     }
-    let workers = carried.workers.into_iter().flatten().collect();
-    let spare = &memory.histograms;
-    let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
-    outcome.series.note_temperatures(&carried.temperatures);
+    let mut outcome = carried.merged(clock);
     merge_groups(&mut outcome, &apart);
-    kept.keep(memory);
-    outcome.traced = carried.traced.all;
     outcome.groups = apart;
     Ok(outcome)
 }
@@ -140,8 +132,7 @@ pub fn run_list(
 ) -> Result<Outcome> {
     check_list(spec)?;
     let side = Side::new(spec, target, stop)?;
-    let kept = &mut KeptMemory::default();
-    run_side(&side, Some(list), clock, &mut Alone, kept)
+    run_side(&side, Some(list), clock, &mut Alone)
 }
 
 /// Carries the only group of a trial out, with the requests of a list if there is one.
@@ -150,24 +141,19 @@ pub(super) fn run_side(
     list: Option<&Mutex<dyn RequestList>>,
     clock: &Clock,
     meeting: &mut dyn RankBarrier,
-    kept: &mut KeptMemory,
 ) -> Result<Outcome> {
     let stop = side.stop;
-    let memory = kept.claim(&[side.spec])?;
+    let memory = TrialMemory::new(&[side.spec])?;
     side.prepare(stop)?;
     let jobs = [Job {
         list,
         ..side.job(clock)
     }];
-    let mut carried = carry_out(&jobs, stop, meeting, &memory)?;
-    let workers = carried.workers.pop().unwrap_or_default();
-    meeting.worked(workers.iter().map(|own| (own.start, own.end)).collect());
-    let signed = signed(&workers);
-    let spare = &memory.histograms;
-    let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
-    kept.keep(memory);
-    outcome.series.note_temperatures(&carried.temperatures);
-    outcome.traced = carried.traced.all;
+    let carried = carry_out(&jobs, stop, meeting, &memory)?;
+    let workers = || carried.workers.iter().flatten();
+    meeting.worked(workers().map(|own| (own.start, own.end)).collect());
+    let signed = signed(workers());
+    let mut outcome = carried.merged(clock);
     side.settle(&mut outcome, &signed, stop)?;
     Ok(outcome)
 }
@@ -200,13 +186,23 @@ pub(crate) fn check_list(spec: &TrialSpec) -> Result<()> {
     }
 }
 
-/// The outcome of all workers of a trial. Their used histograms go to `spare`.
+impl Carried {
+    /// The outcome of all workers.
+    pub(super) fn merged(self, clock: &Clock) -> Outcome {
+        let workers = self.workers.into_iter().flatten().collect();
+        let mut merged = merge(workers, clock, self.seen, self.drift_ppm);
+        merged.series.note_temperatures(&self.temperatures);
+        merged.traced = self.traced.all;
+        merged
+    }
+}
+
+/// The outcome of all workers of a trial.
 pub(crate) fn merge(
     workers: Vec<WorkerOutcome>,
     clock: &Clock,
     (counters, region): (Counters, Region),
     clock_drift_ppm: f64,
-    spare: &SpareHistograms,
 ) -> Outcome {
     let mut merged = sum(&workers, clock);
     merged.counters = Counters {
@@ -216,10 +212,7 @@ pub(crate) fn merge(
     };
     merged.region = region;
     merged.clock_drift_ppm = clock_drift_ppm;
-    let series = workers.into_iter().map(|worker| {
-        spare.put(worker.account.operations);
-        worker.series
-    });
+    let series = workers.into_iter().map(|worker| worker.series);
     merged.series = crate::series::merged(series, clock);
     merged
 }
@@ -242,27 +235,18 @@ pub(crate) fn outcome_of_group(
 /// The outcome of some workers, with the kernel's counters of their threads; without a series.
 fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
     let mut merged = Outcome::default();
-    let (mut first_start, mut last_start) = (u64::MAX, 0);
-    let (mut first_end, mut last_end) = (u64::MAX, 0);
-    let mut hardware: Option<Hardware> = None;
     let mut in_flight = Some(0.0);
     let mut pieces: Option<Pieces> = None;
     for worker in workers {
-        hardware = Some(hardware.map_or(worker.hardware, |sum| sum.plus(worker.hardware)));
         pieces = either(Pieces::plus)(pieces, worker.pieces);
-        let counters = &mut merged.counters;
-        counters.process_io =
-            either(ProcessIo::plus)(counters.process_io, worker.thread.process_io);
-        counters.usage = counters.usage.plus(worker.thread.usage);
+        let (counters, own) = (&mut merged.counters, &worker.account.counters);
+        counters.process_io = either(ProcessIo::plus)(counters.process_io, own.process_io);
+        counters.usage = counters.usage.plus(own.usage);
         let times_ns = merged.add(&worker.account);
         merged.effective = worker.account.effective.clone();
         in_flight = in_flight
             .zip(own_in_flight(worker, times_ns, clock))
             .map(|(sum, own)| sum + own);
-        first_start = first_start.min(worker.start);
-        last_start = last_start.max(worker.start);
-        first_end = first_end.min(worker.end);
-        last_end = last_end.max(worker.end);
     }
     let spans = workers.iter().map(|worker| worker.series.span_ns(clock));
     let span_ns = spans.max().unwrap_or(0);
@@ -271,11 +255,18 @@ fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
         false => own.ended_at(span_ns),
     };
     merged.latency_over_time = merged.latency_over_time.map(|all| all.map(ended));
-    merged.counters.hardware = hardware.unwrap_or_default();
+    let hardware = workers.iter().map(|own| own.account.counters.hardware);
+    merged.counters.hardware = hardware.reduce(Hardware::plus).unwrap_or_default();
     merged.counters.buffer_piece_bytes = pieces.map(|pieces| pieces.bytes / pieces.count);
     merged.in_flight = in_flight;
-    merged.elapsed_ns = clock.ns_between(first_start, last_end);
-    merged.all_active_ns = clock.ns_between(last_start, first_end);
+    let starts = || workers.iter().map(|worker| worker.start);
+    let ends = || workers.iter().map(|worker| worker.end);
+    let between = |from: Option<u64>, to: Option<u64>| {
+        let span = from.zip(to);
+        span.map_or(0, |(from, to)| clock.ns_between(from, to))
+    };
+    merged.elapsed_ns = between(starts().min(), ends().max());
+    merged.all_active_ns = between(starts().max(), ends().min());
     merged
 }
 

@@ -9,13 +9,11 @@ use rustix::thread::UnshareFlags;
 use super::{GroupRole, Job};
 use crate::backend::null::Null;
 use crate::backend::{Drive, WorkerFiles, open};
-use crate::buffer::Buffers;
-use crate::kept_memory::WorkerMemory;
+use crate::buffer::{ArenaPart, Buffers};
 use crate::list::{Feed, ListedRequests, ListedStarts, Schedule, Starts};
 use crate::placement;
 use crate::trial::barrier::{Running, StartBarrier};
 use crate::verify::signer::Signer;
-use crate::worker::latency_log::SpareHistograms;
 use crate::worker::latency_log::{LatencyLog, Notes};
 use crate::worker::open_loop::{Open, sleep_exactly};
 use crate::worker::outcome::is_timed;
@@ -35,7 +33,7 @@ pub(super) fn work(
     job: Job<'_>,
     number: u32,
     barrier: &StartBarrier,
-    memory: WorkerMemory,
+    memory: ArenaPart,
     ready: &mpsc::Sender<Result<()>>,
 ) -> Option<WorkerOutcome> {
     let Job { spec, files, .. } = job;
@@ -46,7 +44,7 @@ pub(super) fn work(
     let setup = || -> Result<(Option<Vec<File>>, Buffers)> {
         placement::settle(spec, number)?;
         let opened = files.map(|files| files.open(number)).transpose()?;
-        let buffers = Buffers::in_arena(spec, number, memory.buffers)?;
+        let buffers = Buffers::in_arena(spec, number, memory)?;
         Ok((opened, buffers))
     };
     let run = Stage {
@@ -54,7 +52,6 @@ pub(super) fn work(
         number,
         barrier,
         ready,
-        histograms: memory.histograms,
     };
     let (opened, buffers) = match setup() {
         Ok(parts) => parts,
@@ -89,7 +86,6 @@ struct Stage<'a> {
     number: u32,
     barrier: &'a StartBarrier,
     ready: &'a mpsc::Sender<Result<()>>,
-    histograms: SpareHistograms,
 }
 
 /// Counters of a running worker.
@@ -160,7 +156,7 @@ impl Stage<'_> {
         match (spec.rate, spec.latency) {
             (Some(rate), _) => {
                 sleep_exactly();
-                let open = Open::new(starts(rate), spec, rate, clock, log, &self.histograms);
+                let open = Open::new(starts(rate), spec, rate, clock, log);
                 self.drive(open, requests, backend, buffers)
             }
             (None, true) => self.drive(Closed::<true, _>(log), requests, backend, buffers),
@@ -182,7 +178,7 @@ impl Stage<'_> {
             .then(|| Signer::new(spec, self.number, identity, &mut buffers));
         let begun = WorkerOutcome {
             pieces,
-            ..WorkerOutcome::begun(spec, timed, clock, effective, &self.histograms)
+            ..WorkerOutcome::begun(spec, timed, clock, effective)
         };
         let mut common = Common::new(spec, self.number, begun, buffers, clock, stop);
         common.signer = signer.map(Box::new);
@@ -243,10 +239,10 @@ impl Stage<'_> {
         outcome.account.run_delay_ns = run_delay.map(|(now, then)| now.saturating_sub(then));
         self.barrier.finish(started.running);
         if let Some(before) = started.before {
-            outcome.thread = counters::of_this_thread().since(&before);
+            outcome.account.counters = counters::of_this_thread().since(&before);
         }
         // Nothing waits for this worker any more.
-        outcome.hardware = match &started.hardware {
+        outcome.account.counters.hardware = match &started.hardware {
             None => Hardware::default(),
             Some(Err(missing)) => Hardware::Missing(*missing),
             Some(Ok(group)) => {

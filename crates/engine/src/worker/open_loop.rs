@@ -18,8 +18,8 @@ use super::requests::LEAD_NS;
 use super::{Requests, Timing, Turns, Wait, Worker, WorkerOutcome};
 use crate::list::{Schedule, Starts};
 use crate::request::{Action, Completion, Queue, Request};
-use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
+use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Ended, MADE_UP, RateReport, Waits};
 use iolab_workload::trial::{Rate, TrialSpec};
@@ -56,18 +56,11 @@ pub(crate) struct Closing {
 
 impl<'a, L: Log, S: Starts> Open<'a, L, S> {
     /// An open loop with these starts, at `rate` on average.
-    pub(crate) fn new(
-        schedule: S,
-        spec: &TrialSpec,
-        rate: Rate,
-        clock: &'a Clock,
-        log: L,
-        histograms: &SpareHistograms,
-    ) -> Self {
+    pub(crate) fn new(schedule: S, spec: &TrialSpec, rate: Rate, clock: &'a Clock, log: L) -> Self {
         let waits = |used: bool| {
             used.then(|| Waits {
-                response: histograms.take(),
-                lateness: histograms.take(),
+                response: new_latency_histogram(),
+                lateness: new_latency_histogram(),
             })
         };
         // Who accepts no slack wants exact starts.

@@ -5,10 +5,9 @@ use crate::buffer::Pieces;
 use crate::placement::Seen;
 use crate::series::Recorder;
 use crate::verify::signer::Signed;
-use crate::worker::latency_log::{SpareHistograms, used_operations};
+use crate::worker::latency_log::used_operations;
 use iolab_host::clock::Clock;
-use iolab_workload::counters::{Counters, Hardware};
-use iolab_workload::histogram::unused_latency_histogram;
+use iolab_workload::histogram::{new_latency_histogram, unused_latency_histogram};
 use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Effective, Outcome, Tally};
 use iolab_workload::series::INTERVAL_NS;
@@ -17,15 +16,12 @@ use iolab_workload::trial::TrialSpec;
 /// The results of one worker.
 #[derive(Debug)]
 pub(crate) struct WorkerOutcome {
-    /// Account of the worker, without its counters and its series.
+    /// Account of the worker without its series; its counters are the processor's, and if other groups run at the same time the kernel's
+    /// of its thread.
     pub(crate) account: Outcome,
     /// Clock stamps: first submission, after the last completion and the final fsync.
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// The processor's counters of this worker.
-    pub(crate) hardware: Hardware,
-    /// The kernel's counters of its thread, if other groups run at the same time.
-    pub(crate) thread: Counters,
     /// Stretches of physical memory that its buffers lie in, if known.
     pub(crate) pieces: Option<Pieces>,
     /// Requests and bytes of the worker over time.
@@ -45,14 +41,13 @@ impl WorkerOutcome {
         timed: bool,
         clock: &Clock,
         effective: Effective,
-        histograms: &SpareHistograms,
     ) -> Self {
         let tally = |used| Tally {
             requests: 0,
             bytes: 0,
             short_transfers: 0,
             latency: match used && timed {
-                true => histograms.take(),
+                true => new_latency_histogram(),
                 false => unused_latency_histogram(),
             },
             waits: None,
@@ -66,8 +61,6 @@ impl WorkerOutcome {
             },
             start: 0,
             end: 0,
-            hardware: Hardware::default(),
-            thread: Counters::default(),
             pieces: None,
             series: Recorder::new(clock, INTERVAL_NS, due_ns),
             signed: None,
@@ -88,19 +81,4 @@ pub(crate) fn waiting_operations(spec: &TrialSpec) -> PerOperation<bool> {
         sync: false,
         ..used_operations(spec)
     }
-}
-
-/// Histograms that the workers of a trial record into.
-pub(crate) fn histogram_count(spec: &TrialSpec) -> usize {
-    let count = |of: PerOperation<bool>| of.iter().filter(|(_, is_used)| **is_used).count();
-    let service = match is_timed(spec) {
-        true => count(used_operations(spec)),
-        false => 0,
-    };
-    let waits = match spec.rate {
-        // Histograms of the response, and of the lateness.
-        Some(_) => 2 * count(waiting_operations(spec)),
-        None => 0,
-    };
-    spec.threads as usize * (service + waits)
 }

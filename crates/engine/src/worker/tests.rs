@@ -7,7 +7,6 @@ use super::open_loop::Open;
 use super::*;
 use crate::list::Schedule;
 use crate::request::SystemFailure;
-use crate::worker::latency_log::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_workload::outcome::Failure;
 use iolab_workload::trial::TrialSpec;
@@ -63,8 +62,7 @@ pub(super) fn run_first<B: Backend>(
     match (spec.rate, spec.latency) {
         (Some(rate), _) => {
             let starts = Schedule::new(spec, rate, 0, &clock);
-            let spare = SpareHistograms::default();
-            let open = Open::new(starts, spec, rate, &clock, NoLog, &spare);
+            let open = Open::new(starts, spec, rate, &clock, NoLog);
             run_timed(spec, open, backend, &clock, stop)
         }
         (None, true) => run_timed(spec, Closed::<true>(NoLog), backend, &clock, stop),
@@ -83,8 +81,7 @@ where
     Worker<'a, B, T, Plain>: Turns,
 {
     let buffers = Buffers::new(spec, 0).expect("a few KiB");
-    let spare = SpareHistograms::default();
-    let begun = WorkerOutcome::begun(spec, T::TIMED, clock, backend.effective(), &spare);
+    let begun = WorkerOutcome::begun(spec, T::TIMED, clock, backend.effective());
     Worker {
         common: Common::new(spec, 0, begun, buffers, clock, stop),
         requests: Plain::new(spec, 0),

@@ -3,7 +3,7 @@
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 
-use iolab_engine::{KeptMemory, trial};
+use iolab_engine::trial;
 use iolab_host::counters::{FileRange, residency};
 use iolab_host::observation;
 use iolab_storage::Target;
@@ -47,8 +47,7 @@ fn run(cell: &CellSpec, target: &Target) -> Outcome {
     let stop = AtomicBool::new(false);
     let trials = cell.group_trials();
     let targets = vec![target; trials.len()];
-    let mut kept = KeptMemory::default();
-    trial::run_groups(&trials, &targets, clock(), &stop, &mut kept).expect("it runs")
+    trial::run_groups(&trials, &targets, clock(), &stop).expect("it runs")
 }
 
 #[test]
@@ -105,8 +104,7 @@ fn an_interrupt_ends_all_groups() {
         let cell = cell(vec![spec(ENDLESS), spec(other)]);
         let outcome = std::thread::scope(|scope| {
             let run = scope.spawn(|| {
-                let (trials, mut kept) = (cell.group_trials(), KeptMemory::default());
-                trial::run_groups(&trials, &[&target, &target], clock(), &stop, &mut kept)
+                trial::run_groups(&cell.group_trials(), &[&target, &target], clock(), &stop)
             });
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
             run.join().expect("no panic")
@@ -196,7 +194,6 @@ fn an_interrupt_ends_the_preparation_of_groups() {
         &[&target, &target],
         clock(),
         &AtomicBool::new(true),
-        &mut KeptMemory::default(),
     );
     let error = interrupted.expect_err("interrupted");
     assert_eq!(error.kind(), iolab_workload::Kind::Interrupted);

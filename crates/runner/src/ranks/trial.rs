@@ -14,7 +14,7 @@ use iolab_cluster::shared_counters::taking_part;
 use iolab_cluster::shared_counters::{Numbered, Shares};
 use iolab_cluster::trial::{self as joint, Halt, MergedTrial, TrialTimeouts};
 use iolab_cluster::trial::{Client, RankPart, TrialContribution};
-use iolab_engine::{KeptMemory, trial};
+use iolab_engine::trial;
 use iolab_record::{ClientPart, Part, PartId, RankActivity, RankReport, Sample};
 use iolab_storage::Target;
 use iolab_workload::outcome::{FailedRank, Failure, Outcome};
@@ -64,10 +64,7 @@ impl Member {
             halt: None,
             workers: Vec::new(),
         };
-        // Ranks of one host share its memory: each has to leave the memory that it does not use in this trial to the
-        // others.
-        let mut fresh = KeptMemory::default();
-        let result = trial::run_with(&spec, target, &self.clock, stop, &mut meeting, &mut fresh);
+        let result = trial::run_with(&spec, target, &self.clock, stop, &mut meeting);
         let MessageBarrier {
             prepared,
             halt,
