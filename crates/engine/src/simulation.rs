@@ -10,46 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::list::RequestList;
 use crate::trial::{check_list, merge, merge_groups, outcome_of_group};
+use iolab_diskmodel::{Completion, Model};
 use iolab_host::clock::Clock;
 use iolab_workload::group::GroupTrial;
 use iolab_workload::outcome::{Ended, GroupOutcome, Outcome};
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::units::exact_size;
 use iolab_workload::{Error, Result};
-use worker::{Machine, Place, Worker};
-
-/// A request to a disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
-    /// Read from the disk.
-    Read {
-        /// First byte.
-        offset: u64,
-        /// Bytes.
-        bytes: u64,
-    },
-    /// Write to the disk.
-    Write {
-        /// First byte.
-        offset: u64,
-        /// Bytes.
-        bytes: u64,
-    },
-    /// Make all earlier writes durable.
-    Flush,
-}
-
-/// A disk that is computed. Times are ns of its own clock and never decrease.
-pub trait Disk {
-    /// Takes a request at `now_ns`; `tag` names it when it completes.
-    fn submit(&mut self, now_ns: u64, tag: u64, ask: Ask);
-
-    /// Time of the next event; `None` with no request in flight.
-    fn next_event(&self) -> Option<u64>;
-
-    /// Lets happen what happens up to and including `until_ns`; tags of requests that have completed go to `done`.
-    fn advance(&mut self, until_ns: u64, done: &mut Vec<u64>);
-}
+use worker::{Machine, Worker};
 
 /// Latest time of a disk, ns: 146 years. Times that a disk adds for requests in flight do not overflow.
 const TIME_MAX: u64 = 1 << 62;
@@ -67,7 +35,7 @@ const AT_ONCE_LEAST: u64 = 1 << 16;
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): settings that contradict each other, or a disk that takes no time.
 pub fn run(
     spec: &TrialSpec,
-    disk: &mut dyn Disk,
+    disk: &mut dyn Model,
     start_ns: u64,
     stop: &AtomicBool,
 ) -> Result<(Outcome, u64)> {
@@ -85,7 +53,7 @@ pub fn run(
 pub fn run_list(
     spec: &TrialSpec,
     list: &mut dyn RequestList,
-    disk: &mut dyn Disk,
+    disk: &mut dyn Model,
     start_ns: u64,
     stop: &AtomicBool,
 ) -> Result<(Outcome, u64)> {
@@ -93,17 +61,11 @@ pub fn run_list(
     check_list(spec)?;
     check_in_flight([spec])?;
     let machine = machine(disk, start_ns, stop);
-    let place = Place {
-        spec,
-        number: 0,
-        id: 0,
-        machine: &machine,
-    };
-    run_workers(vec![Worker::listed(place, list)], &[], &machine)
+    run_workers(vec![Worker::listed(spec, &machine, list)], &[], &machine)
 }
 
 /// Disk, clock and stop flag for the workers of a trial.
-fn machine<'a>(disk: &'a mut dyn Disk, start_ns: u64, stop: &'a AtomicBool) -> Machine<'a> {
+fn machine<'a>(disk: &'a mut dyn Model, start_ns: u64, stop: &'a AtomicBool) -> Machine<'a> {
     let clock = Clock::in_virtual_time();
     clock.set(start_ns);
     Machine {
@@ -148,7 +110,7 @@ fn run_workers(
 /// As [`run`].
 pub fn run_groups(
     groups: &[GroupTrial],
-    disk: &mut dyn Disk,
+    disk: &mut dyn Model,
     start_ns: u64,
     stop: &AtomicBool,
 ) -> Result<(Outcome, u64)> {
@@ -194,13 +156,8 @@ fn check_in_flight<'a>(trials: impl IntoIterator<Item = &'a TrialSpec>) -> Resul
 
 /// The workers of a group, of which the first gets this number.
 fn workers<'a>(spec: &TrialSpec, first: u32, machine: &'a Machine<'a>) -> Vec<Worker<'a>> {
-    let place = |number| Place {
-        spec,
-        number,
-        id: first + number,
-        machine,
-    };
-    (0..spec.threads).map(place).map(Worker::new).collect()
+    let worker = |number| Worker::new(spec, (number, first + number), machine);
+    (0..spec.threads).map(worker).collect()
 }
 
 /// Advances time until all workers are done; returns the disk's time then.
@@ -233,7 +190,7 @@ fn carry_out(workers: &mut [Worker<'_>], machine: &Machine<'_>) -> Result<u64> {
         }
         machine.disk.borrow_mut().advance(now, &mut done);
         at_once += done.len() as u64;
-        for tag in done.drain(..) {
+        for Completion { tag, .. } in done.drain(..) {
             let worker = &mut workers[(tag >> 32) as usize];
             worker.completed(tag as u32);
             // With a rate or pauses, all workers are examined anyway.

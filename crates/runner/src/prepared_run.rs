@@ -20,7 +20,6 @@ use super::{
 use crate::Disk;
 use crate::evidence::computed;
 use crate::sample::verdict_alone;
-use crate::simulated::Running;
 use iolab_doctor::Remark;
 use iolab_engine::list::RequestList;
 use iolab_engine::{simulation, trial};
@@ -275,8 +274,8 @@ impl Disk {
         list: &mut dyn RequestList,
         stop: &AtomicBool,
     ) -> Result<(Outcome, ServedVerdict)> {
-        let disk = &mut Running::new(self, spec.seed)?;
-        let (outcome, _) = simulation::run_list(spec, list, disk, 0, stop)?;
+        let mut disk = self.build(spec.seed)?;
+        let (outcome, _) = simulation::run_list(spec, list, &mut *disk, 0, stop)?;
         whole(outcome).map(|outcome| (outcome, computed()))
     }
 }

@@ -14,8 +14,8 @@ use super::executor::Executor;
 use super::fit::{cut_region, fit_groups};
 use crate::evidence::Origin;
 use iolab_diskmodel::definition::{self, Definition};
-use iolab_diskmodel::{Completion, Model, Request};
-use iolab_engine::simulation::{self, Ask};
+use iolab_diskmodel::{Model, Request};
+use iolab_engine::simulation;
 use iolab_engine::trial;
 use iolab_plan::cells::{PlannedCell, cells};
 use iolab_plan::experiment::Experiment;
@@ -37,7 +37,7 @@ pub fn budget_on_model(suite: Duration) -> Duration {
 /// The engine in virtual time.
 pub(super) struct Simulated<'a> {
     disk: &'a Disk,
-    running: Running,
+    model: Box<dyn Model>,
     now_ns: u64,
     /// The seed of the disk of the next trial, if each has a new one.
     next_seed: Option<u64>,
@@ -51,14 +51,14 @@ impl<'a> Simulated<'a> {
     pub(super) fn new(disk: &'a Disk, seed: u64, afresh: bool) -> Result<Self> {
         Ok(Self {
             disk,
-            running: Running::new(disk, seed)?,
+            model: disk.build(seed)?,
             now_ns: 0,
             next_seed: afresh.then(|| seed.wrapping_add(1)),
         })
     }
 
     fn trial(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
-        let (disk, now) = (&mut self.running, self.now_ns);
+        let (disk, now) = (&mut *self.model, self.now_ns);
         let (outcome, end) = match cell.has_groups() {
             true => simulation::run_groups(&cell.group_trials(), disk, now, stop)?,
             false => simulation::run(&cell.trial, disk, now, stop)?,
@@ -73,8 +73,7 @@ impl<'a> Simulated<'a> {
     /// Makes durable what earlier trials have written, as the engine does before a trial that writes, and after one that leaves writes in a
     /// cache.
     fn flush(&mut self) {
-        let flushed =
-            iolab_diskmodel::serve(&mut *self.running.model, self.now_ns, &Request::flush());
+        let flushed = iolab_diskmodel::serve(&mut *self.model, self.now_ns, &Request::flush());
         self.now_ns = flushed.finished;
     }
 }
@@ -82,7 +81,7 @@ impl<'a> Simulated<'a> {
 impl Executor for Simulated<'_> {
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
         if let Some(seed) = self.next_seed {
-            self.running = Running::new(self.disk, seed)?;
+            self.model = self.disk.build(seed)?;
             self.next_seed = Some(seed.wrapping_add(1));
         }
         if cell.trial.writes() {
@@ -128,41 +127,6 @@ fn leaves_writes(cell: &CellSpec, outcome: &Outcome) -> bool {
             own.any(|(group, own)| trial::owes_sync(&group.trial, &own.outcome))
         }
         false => trial::owes_sync(&cell.trial, outcome),
-    }
-}
-
-/// A model as the engine asks it.
-pub(super) struct Running {
-    model: Box<dyn Model>,
-    completions: Vec<Completion>,
-}
-
-impl Running {
-    pub(super) fn new(disk: &Disk, seed: u64) -> Result<Self> {
-        Ok(Self {
-            model: disk.build(seed)?,
-            completions: Vec::new(),
-        })
-    }
-}
-
-impl simulation::Disk for Running {
-    fn submit(&mut self, now_ns: u64, tag: u64, ask: Ask) {
-        let request = match ask {
-            Ask::Read { offset, bytes } => Request::read(offset, bytes),
-            Ask::Write { offset, bytes } => Request::write(offset, bytes),
-            Ask::Flush => Request::flush(),
-        };
-        self.model.submit(now_ns, tag, &request);
-    }
-
-    fn next_event(&self) -> Option<u64> {
-        self.model.next_event()
-    }
-
-    fn advance(&mut self, until_ns: u64, done: &mut Vec<u64>) {
-        self.model.advance(until_ns, &mut self.completions);
-        done.extend(self.completions.drain(..).map(|completion| completion.tag));
     }
 }
 

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::list::{Issue, ListedRequest};
 use crate::trial;
+use iolab_diskmodel::{Op, Request, ServedFrom};
 use iolab_storage::{Need, Target};
 use iolab_workload::histogram::over_time::{BUCKETS, bucket};
 use iolab_workload::trial::SyncPolicy;
@@ -24,7 +25,7 @@ struct Fixed {
     /// Time at which each of its servers becomes free.
     servers: Vec<u64>,
     under_way: VecDeque<(u64, u64)>,
-    asked: Vec<(u64, Ask)>,
+    asked: Vec<(u64, Request)>,
 }
 
 impl Fixed {
@@ -39,11 +40,15 @@ impl Fixed {
     }
 }
 
-impl Disk for Fixed {
-    fn submit(&mut self, now_ns: u64, tag: u64, ask: Ask) {
-        self.asked.push((now_ns, ask));
-        let takes = match ask {
-            Ask::Flush => self.flush_ns,
+impl Model for Fixed {
+    fn capacity(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn submit(&mut self, now_ns: u64, tag: u64, request: &Request) {
+        self.asked.push((now_ns, *request));
+        let takes = match request.op {
+            Op::Flush => self.flush_ns,
             _ => self.request_ns,
         };
         let free = self.servers.iter_mut().min().expect("a server");
@@ -57,9 +62,13 @@ impl Disk for Fixed {
         self.under_way.front().map(|(end, _)| *end)
     }
 
-    fn advance(&mut self, until_ns: u64, done: &mut Vec<u64>) {
-        while let Some((_, tag)) = self.under_way.pop_front_if(|(end, _)| *end <= until_ns) {
-            done.push(tag);
+    fn advance(&mut self, until_ns: u64, done: &mut Vec<Completion>) {
+        while let Some((finished, tag)) = self.under_way.pop_front_if(|(end, _)| *end <= until_ns) {
+            done.push(Completion {
+                tag,
+                finished,
+                served: ServedFrom::Miss,
+            });
         }
     }
 }
@@ -128,7 +137,7 @@ fn sync_policies_flush_when_they_say() {
         let spec = spec(&format!("read_percent=0 sync={sync} bytes=20k"));
         let mut disk = Fixed::new(1, 10 * US, 7 * US);
         let outcome = carry_out(&spec, &mut disk);
-        let flushes = disk.asked.iter().filter(|(_, ask)| *ask == Ask::Flush);
+        let flushes = disk.asked.iter().filter(|(_, ask)| ask.op == Op::Flush);
         (
             flushes.count(),
             outcome.operations.sync.requests,
@@ -237,9 +246,9 @@ fn requests_of_several_sizes_ask_for_their_bytes() {
             let outcome = carry_out(&spec, &mut disk);
             let mut sums = [0; 2];
             for (_, ask) in &disk.asked {
-                match ask {
-                    Ask::Read { bytes, .. } => sums[0] += bytes,
-                    Ask::Write { bytes, .. } => sums[1] += bytes,
+                match ask.op {
+                    Op::Read => sums[0] += ask.len,
+                    Op::Write => sums[1] += ask.len,
                     _ => panic!("{ask:?}"),
                 }
             }

@@ -4,20 +4,20 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Ask, Disk};
 use crate::buffer::{Buffers, Slot};
 use crate::list::{Feed, ListedRequests, ListedStarts, RequestList, Schedule, Starts};
 use crate::request::{Action, Completion, InFlight, Queue, Request};
 use crate::worker::latency_log::{LatencyLog, Notes};
 use crate::worker::open_loop::Open;
 use crate::worker::{self, Closed, Common, Requests, Timing, Turns, Varied, Wait, WorkerOutcome};
+use iolab_diskmodel::{Model, Request as Ask};
 use iolab_host::clock::Clock;
 use iolab_workload::outcome::{Effective, Ended};
 use iolab_workload::trial::{Rate, TrialSpec};
 
 /// The disk, the clock and the stop flag of a trial.
 pub(super) struct Machine<'a> {
-    pub(super) disk: RefCell<&'a mut dyn Disk>,
+    pub(super) disk: RefCell<&'a mut dyn Model>,
     pub(super) clock: Clock,
     pub(super) stop: &'a AtomicBool,
 }
@@ -26,7 +26,7 @@ impl Machine<'_> {
     /// Asks the disk, but for nothing more once the stop flag is raised: requests that are issued at one moment can be many.
     fn submit(&self, tag: u64, ask: Ask) {
         if !self.stop.load(Ordering::Relaxed) {
-            self.disk.borrow_mut().submit(self.clock.now(), tag, ask);
+            self.disk.borrow_mut().submit(self.clock.now(), tag, &ask);
         }
     }
 }
@@ -53,7 +53,7 @@ impl AtDisk<'_> {
     fn completed(&mut self, slot: u32, request: Request) -> Option<Completion> {
         let flushes = self.in_write && request.action == Action::Write;
         if flushes && !std::mem::replace(&mut self.flushing[slot as usize], true) {
-            self.ask(slot, Ask::Flush);
+            self.ask(slot, Ask::flush());
             return None;
         }
         self.flushing[slot as usize] = false;
@@ -71,9 +71,10 @@ impl Queue for AtDisk<'_> {
     fn queue(&mut self, slot: Slot, request: Request) {
         let (offset, bytes) = (request.offset, request.len.into());
         let ask = match request.action {
-            Action::Read => Ask::Read { offset, bytes },
-            Action::Write | Action::Trim => Ask::Write { offset, bytes },
-            Action::Fsync | Action::Fdatasync => Ask::Flush,
+            Action::Read => Ask::read(offset, bytes),
+            Action::Write => Ask::write(offset, bytes),
+            Action::Trim => Ask::trim(offset, bytes),
+            Action::Fsync | Action::Fdatasync => Ask::flush(),
         };
         let number = slot.index();
         self.in_flight.hold(slot);
@@ -113,16 +114,8 @@ where
     }
 }
 
-/// A worker's place in a trial.
-#[derive(Clone, Copy)]
-pub(super) struct Place<'s, 'a> {
-    pub(super) spec: &'s TrialSpec,
-    /// Number among the workers of its group.
-    pub(super) number: u32,
-    /// Number among all workers of the trial.
-    pub(super) id: u32,
-    pub(super) machine: &'a Machine<'a>,
-}
+/// Numbers of a worker: among the workers of its group, and among all workers of the trial.
+type Numbers = (u32, u32);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -151,26 +144,34 @@ pub(super) struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     /// Worker of a pattern.
-    pub(super) fn new(place: Place<'_, 'a>) -> Self {
-        let (spec, number, clock) = (place.spec, place.number, &place.machine.clock);
+    pub(super) fn new(spec: &TrialSpec, numbers: Numbers, machine: &'a Machine<'a>) -> Self {
+        let (number, clock) = (numbers.0, &machine.clock);
         let starts = |rate| Schedule::new(spec, rate, number, clock);
-        Self::made(place, starts, Varied::new(spec, number, clock))
+        let requests = Varied::new(spec, number, clock);
+        Self::made(spec, numbers, machine, starts, requests)
     }
 
     /// The only worker of a trial, which goes through a list.
-    pub(super) fn listed(place: Place<'_, 'a>, list: &'a mut dyn RequestList) -> Self {
+    pub(super) fn listed(
+        spec: &TrialSpec,
+        machine: &'a Machine<'a>,
+        list: &'a mut dyn RequestList,
+    ) -> Self {
         let feed = Feed::new(list);
-        let starts = |_| ListedStarts::new(&feed, &place.machine.clock);
-        Self::made(place, starts, ListedRequests(Rc::clone(&feed)))
+        let starts = |_| ListedStarts::new(&feed, &machine.clock);
+        let requests = ListedRequests(Rc::clone(&feed));
+        Self::made(spec, (0, 0), machine, starts, requests)
     }
 
     /// Worker with these requests: at a rate from these intended starts, otherwise in the closed loop.
     fn made<S: Starts + 'a, R: Requests + 'a>(
-        place: Place<'_, 'a>,
+        spec: &TrialSpec,
+        numbers: Numbers,
+        machine: &'a Machine<'a>,
         starts: impl FnOnce(Rate) -> S,
         requests: R,
     ) -> Self {
-        let (spec, clock) = (place.spec, &place.machine.clock);
+        let clock = &machine.clock;
         let log = Notes {
             requests: None,
             over_time: LatencyLog::new(spec, clock),
@@ -178,23 +179,23 @@ impl<'a> Worker<'a> {
         match (spec.rate, spec.latency) {
             (Some(rate), _) => {
                 let open = Open::new(starts(rate), spec, rate, clock, log);
-                Self::of(place, open.in_virtual_time(), requests)
+                Self::of(spec, numbers, machine, open.in_virtual_time(), requests)
             }
-            (None, true) => Self::of(place, Closed::<true, _>(log), requests),
-            (None, false) => Self::of(place, Closed::<false, _>(log), requests),
+            (None, true) => Self::of(spec, numbers, machine, Closed::<true, _>(log), requests),
+            (None, false) => Self::of(spec, numbers, machine, Closed::<false, _>(log), requests),
         }
     }
 
-    fn of<T: Timing + 'a, R: Requests + 'a>(place: Place<'_, 'a>, timing: T, requests: R) -> Self
+    fn of<T: Timing + 'a, R: Requests + 'a>(
+        spec: &TrialSpec,
+        (number, id): Numbers,
+        machine: &'a Machine<'a>,
+        timing: T,
+        requests: R,
+    ) -> Self
     where
         worker::Worker<'a, AtDisk<'a>, T, R>: Turns,
     {
-        let Place {
-            spec,
-            number,
-            id,
-            machine,
-        } = place;
         let clock = &machine.clock;
         let begun = WorkerOutcome::begun(spec, T::TIMED, clock, Effective::default());
         let buffers = Buffers::empty(spec.depth);
@@ -275,7 +276,7 @@ impl<'a> Worker<'a> {
                 false => State::Over,
             };
             if self.state == State::Syncing {
-                self.machine.submit(u64::from(self.id) << 32, Ask::Flush);
+                self.machine.submit(u64::from(self.id) << 32, Ask::flush());
             }
         }
     }
