@@ -61,17 +61,12 @@ pub(super) struct Stream {
     /// The next block that no pass includes.
     next: u64,
     /// The block at which it stops.
-    limit: u64,
+    pub(super) limit: u64,
     /// When the head finishes the last pass.
     clock: Ns,
-    head: Head,
-    on_arrival: bool,
-}
-
-/// Position of the head, and time, when a stream has stopped.
-pub(super) struct Stopped {
+    /// Position of the head after the passes computed so far.
     pub(super) head: Head,
-    pub(super) free: Ns,
+    on_arrival: bool,
 }
 
 impl Stream {
@@ -95,24 +90,9 @@ impl Stream {
         }
     }
 
-    /// Extends the limit.
-    pub(super) fn extend(&mut self, limit: u64) {
-        self.limit = self.limit.max(limit);
-    }
-
     /// Whether the stream still reads at `at`.
     pub(super) fn active(&self, at: Ns) -> bool {
         self.next < self.limit || self.clock > at
-    }
-
-    /// The block at which it stops.
-    pub(super) fn limit(&self) -> u64 {
-        self.limit
-    }
-
-    /// Position of the head after the passes computed so far.
-    pub(super) fn head(&self) -> Head {
-        self.head
     }
 
     fn pass(&mut self, arm: &Arm, layout: &Layout) {
@@ -221,21 +201,19 @@ impl Stream {
         finish
     }
 
-    /// Stops at `at`: in the middle of a sector or at its end; during a seek, at the end of the seek.
+    /// Stops at `at`: in the middle of a sector or at its end; during a seek, at the end of the seek. Returns the position of the head, and
+    /// the time when it has stopped.
     pub(super) fn stop(
         &mut self,
         at: Ns,
         within_sector: bool,
         arm: &Arm,
         layout: &Layout,
-    ) -> Stopped {
+    ) -> (Head, Ns) {
         self.follow(at, arm, layout);
         self.limit = self.limit.min(self.next);
         let Some(pass) = self.passes.back().filter(|_| self.clock > at) else {
-            return Stopped {
-                head: self.head,
-                free: at,
-            };
+            return (self.head, at);
         };
         let free = if at < pass.landed {
             pass.landed
@@ -245,10 +223,7 @@ impl Stream {
             let sector = (pass.length / pass.count).max(1);
             at + (sector - at.abs_diff(pass.start) % sector) % sector
         };
-        Stopped {
-            head: pass.head,
-            free,
-        }
+        (pass.head, free)
     }
 
     /// Number of blocks that pass the head between landing and the first block, counted from `from`.

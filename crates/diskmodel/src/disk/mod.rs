@@ -148,7 +148,7 @@ impl Drive {
 
     /// The time of the next event inside the drive.
     fn next_step(&self) -> Option<Ns> {
-        let first = [self.queue.first(), self.cache.jobs().front()]
+        let first = [self.queue.first(), self.cache.jobs.front()]
             .into_iter()
             .flatten()
             .map(|job| job.arrived)
@@ -182,7 +182,7 @@ impl Drive {
             let n = self.best(self.queue.iter().take(self.window), at)?;
             return Some(self.queue.remove(n));
         }
-        let n = self.best(self.cache.jobs().iter().take(self.window), at);
+        let n = self.best(self.cache.jobs.iter().take(self.window), at);
         match n.and_then(|n| self.cache.take(n)) {
             Some(job) => Some(job),
             None => {
@@ -207,7 +207,7 @@ impl Drive {
         if let Some((n, _)) = streaming.min_by_key(|(_, job)| job.first) {
             return Some(n);
         }
-        let head = self.stream.as_ref().map_or(self.head, Stream::head);
+        let head = self.stream.as_ref().map_or(self.head, |stream| stream.head);
         let mut best = (Ns::MAX, 0);
         for (n, job) in jobs.enumerate() {
             let write = job.kind != Task::Read;
@@ -230,7 +230,7 @@ impl Drive {
         let end = self.segments.get(stream.segment).end;
         let reach = match self.buffer.almost_hits {
             false => end,
-            true => end.max(stream.limit()),
+            true => end.max(stream.limit),
         };
         Some((stream.segment, reach))
     }
@@ -245,7 +245,7 @@ impl Drive {
 
     /// Whether heads and queue are idle when a request arrives at `now`.
     fn idle(&self, now: Ns) -> bool {
-        self.queue.is_empty() && self.cache.jobs().is_empty() && now >= self.busy_until
+        self.queue.is_empty() && self.cache.jobs.is_empty() && now >= self.busy_until
     }
 
     fn submit_read(&mut self, mut job: Job) {

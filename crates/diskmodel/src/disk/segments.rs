@@ -46,7 +46,8 @@ pub(super) enum Match {
 #[derive(Clone, Debug)]
 pub(super) struct Segments {
     list: Vec<Segment>,
-    size: u64,
+    /// Blocks of a segment.
+    pub(super) size: u64,
     /// Whether the first segment is for writes only.
     write_segment: bool,
     uses: u64,
@@ -70,11 +71,6 @@ impl Segments {
 
     pub(super) fn get(&self, segment: usize) -> &Segment {
         &self.list[segment]
-    }
-
-    /// Blocks of a segment.
-    pub(super) fn size(&self) -> u64 {
-        self.size
     }
 
     /// Index of the first segment for reads; a segment for writes only is the first.
@@ -203,7 +199,7 @@ pub(super) struct WriteCache {
     accepted: u64,
     written: u64,
     /// Accepted writes that wait for the heads, in order of arrival.
-    jobs: VecDeque<Job>,
+    pub(super) jobs: VecDeque<Job>,
     /// The waiting writes by first block: the end of the last write with that block, and the number of such
     /// writes.
     ranges: BTreeMap<u64, (u64, u32)>,
@@ -220,11 +216,6 @@ impl WriteCache {
             limit,
             ..Self::default()
         }
-    }
-
-    /// Accepted writes that wait for the heads.
-    pub(super) fn jobs(&self) -> &VecDeque<Job> {
-        &self.jobs
     }
 
     /// Whether writes wait for room.

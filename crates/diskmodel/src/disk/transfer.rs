@@ -15,7 +15,7 @@ impl Drive {
             stream.follow(now, &self.arm, &self.layout);
             self.segments.grow(stream.segment, stream.end_at(now));
             if !stream.active(now) {
-                self.head = stream.stop(now, true, &self.arm, &self.layout).head;
+                (self.head, _) = stream.stop(now, true, &self.arm, &self.layout);
                 self.stream = None;
             }
         }
@@ -28,10 +28,10 @@ impl Drive {
             return (self.head, now);
         };
         let within = self.buffer.stop_within_sector;
-        let stopped = stream.stop(now, within, &self.arm, &self.layout);
+        let (head, free) = stream.stop(now, within, &self.arm, &self.layout);
         self.segments.grow(stream.segment, stream.end_at(now));
-        self.head = stopped.head;
-        (stopped.head, stopped.free)
+        self.head = head;
+        (head, free)
     }
 
     /// The block at which read-ahead after `first..end` ends, in a segment that starts at `start`.
@@ -41,8 +41,8 @@ impl Drive {
             return end;
         }
         let most = match self.buffer.read_ahead_most {
-            0 if self.buffer.read_ahead_over_request => end + self.segments.size(),
-            0 => end.max(first + self.segments.size()),
+            0 if self.buffer.read_ahead_over_request => end + self.segments.size,
+            0 => end.max(first + self.segments.size),
             most => end + most,
         };
         let limit = match self.buffer.read_ahead {
@@ -63,7 +63,7 @@ impl Drive {
 
     /// Number of blocks that must be in the buffer before a read of `blocks` takes the bus again.
     fn watermark(&self, blocks: u64) -> u64 {
-        let held = blocks.min(self.segments.size());
+        let held = blocks.min(self.segments.size);
         let needed = (held as f64 * self.buffer.read_watermark) as u64;
         needed.clamp(1, blocks)
     }
@@ -95,7 +95,7 @@ impl Drive {
         let limit = self.ahead_limit(job.first, job.end, start);
         if found != Match::Nothing && filling.is_some_and(|filling| filling.0 == segment) {
             if let Some(stream) = &mut self.stream {
-                stream.extend(limit);
+                stream.limit = stream.limit.max(limit);
             }
         } else {
             let (head, free) = self.stop_stream(now);
@@ -286,7 +286,7 @@ impl Drive {
                 until: written,
             };
             let end =
-                sent.max(behind.room(self.segments.size())) + from_ms(self.overhead.write_complete);
+                sent.max(behind.room(self.segments.size)) + from_ms(self.overhead.write_complete);
             self.bus.take(from, end);
             self.behind = Some(behind);
             self.busy_until = written.max(end);
@@ -336,8 +336,7 @@ impl Drive {
             ..behind
         };
         let sent = start + (job.end - job.first) * block;
-        let end =
-            sent.max(behind.room(self.segments.size())) + from_ms(self.overhead.write_complete);
+        let end = sent.max(behind.room(self.segments.size)) + from_ms(self.overhead.write_complete);
         self.bus.take(at, end);
         self.behind = Some(behind);
         self.busy_until = written.max(end);

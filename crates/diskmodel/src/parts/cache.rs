@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 use super::super::{BlockMap, Completion, Done, Ns, Op, Request, ServedFrom, earlier};
-use super::{Inner, Part, Slab};
+use super::{Inner, Numbered, Part};
 use crate::definition::parts::{CacheDefinition, WriteBackDefinition};
 
 /// A cache for a model, with least-recently-used replacement.
@@ -18,7 +18,7 @@ pub(crate) struct Cache {
     used: BlockMap<u64, u64>,
     order: BTreeMap<u64, u64>,
     clock: u64,
-    flight: Slab<(u64, Op, u64, u64)>,
+    flight: Numbered<(u64, Op, u64, u64)>,
 }
 
 impl Cache {
@@ -41,7 +41,7 @@ impl Cache {
             used: BlockMap::default(),
             order: BTreeMap::new(),
             clock: 0,
-            flight: Slab::default(),
+            flight: Numbered::new(),
         })
     }
 
@@ -94,7 +94,7 @@ impl Part for Cache {
 
     fn run(&mut self, inner: &mut Inner, until: Ns) {
         inner.advance(until, |completion, done| {
-            let Some((tag, op, first, end)) = self.flight.take(completion.tag) else {
+            let Some((tag, op, first, end)) = self.flight.values.remove(&completion.tag) else {
                 return;
             };
             for line in first..end {
@@ -109,7 +109,7 @@ impl Part for Cache {
     }
 }
 
-/// Tag of requests that the cache passes on. Reads have small tags, the numbers of a slab.
+/// Tag of requests that the cache passes on. Reads have small tags, their numbers.
 const PASSED_ON: u64 = u64::MAX;
 
 /// Least bytes of a block of the cache's table, so that a long write does not make a long table.
@@ -138,8 +138,7 @@ pub(crate) struct WriteBack {
     reached: Ns,
     /// Flushes in the queue.
     flushes: usize,
-    reads: Slab<u64>,
-    reading: usize,
+    reads: Numbered<u64>,
 }
 
 impl WriteBack {
@@ -158,8 +157,7 @@ impl WriteBack {
             next: 0,
             reached: 0,
             flushes: 0,
-            reads: Slab::default(),
-            reading: 0,
+            reads: Numbered::new(),
         }
     }
 
@@ -215,8 +213,7 @@ impl WriteBack {
 
     fn completed(&mut self, completion: &Completion, done: &mut Done) {
         if completion.tag != PASSED_ON {
-            if let Some(tag) = self.reads.take(completion.tag) {
-                self.reading -= 1;
+            if let Some(tag) = self.reads.values.remove(&completion.tag) {
                 done.add(tag, completion.finished, completion.served);
             }
             return;
@@ -258,7 +255,6 @@ impl Part for WriteBack {
             }
             Op::Read => {
                 let own = self.reads.add(tag);
-                self.reading += 1;
                 inner.model.submit(now, own, request);
             }
             Op::Write => self.waiting.push_back((tag, *request)),
@@ -289,7 +285,7 @@ impl Part for WriteBack {
 
     fn next_event(&self, inner: &Inner) -> Option<Ns> {
         // Without a waiting request, passing on causes no event: the next call catches up on it.
-        let asked = self.reading > 0 || self.flushes > 0 || !self.waiting.is_empty();
+        let asked = !self.reads.values.is_empty() || self.flushes > 0 || !self.waiting.is_empty();
         self.next_inside(inner).filter(|_| asked)
     }
 }

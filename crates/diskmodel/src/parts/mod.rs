@@ -8,11 +8,12 @@ mod cache;
 mod timing;
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 use rand_core::Rng;
 
 use crate::definition::parts::LatencyDefinition;
-use crate::{Completion, Done, Model, Ns, Op, Request, ServedFrom, earlier};
+use crate::{BlockMap, Completion, Done, Model, Ns, Op, Request, ServedFrom, earlier};
 
 pub(crate) use cache::{Cache, WriteBack};
 pub(crate) use timing::{Noise, RateLimit, Stall};
@@ -100,46 +101,24 @@ impl<P: Part> Model for Outer<P> {
     }
 }
 
-/// Values by index; indices of removed values are reused.
-#[derive(Clone, Debug)]
-struct Slab<T> {
-    values: Vec<Option<T>>,
-    free: Vec<usize>,
+/// Values by a number that none had before.
+struct Numbered<T> {
+    values: BlockMap<u64, T>,
+    next: u64,
 }
 
-impl<T> Default for Slab<T> {
-    fn default() -> Self {
+impl<T> Numbered<T> {
+    fn new() -> Self {
         Self {
-            values: Vec::new(),
-            free: Vec::new(),
+            values: BlockMap::default(),
+            next: 0,
         }
     }
-}
 
-impl<T> Slab<T> {
     fn add(&mut self, value: T) -> u64 {
-        match self.free.pop() {
-            Some(at) => {
-                self.values[at] = Some(value);
-                at as u64
-            }
-            None => {
-                self.values.push(Some(value));
-                self.values.len() as u64 - 1
-            }
-        }
-    }
-
-    fn get(&mut self, at: u64) -> Option<&mut T> {
-        self.values.get_mut(at as usize)?.as_mut()
-    }
-
-    fn take(&mut self, at: u64) -> Option<T> {
-        let value = self.values.get_mut(at as usize)?.take();
-        if value.is_some() {
-            self.free.push(at as usize);
-        }
-        value
+        self.next += 1;
+        self.values.insert(self.next, value);
+        self.next
     }
 }
 
@@ -194,7 +173,7 @@ pub(crate) struct Latency {
     /// Time added to reads, and to everything else.
     added: [Ns; 2],
     /// Tag, and time to add.
-    flight: Slab<(u64, Ns)>,
+    flight: Numbered<(u64, Ns)>,
 }
 
 impl Latency {
@@ -203,7 +182,7 @@ impl Latency {
         let added = [definition.read_us, definition.write_us];
         Self {
             added: added.map(|us| (us * 1e3).round() as Ns),
-            flight: Slab::default(),
+            flight: Numbered::new(),
         }
     }
 }
@@ -217,7 +196,7 @@ impl Part for Latency {
 
     fn run(&mut self, inner: &mut Inner, until: Ns) {
         inner.advance(until, |completion, done| {
-            if let Some((tag, added)) = self.flight.take(completion.tag) {
+            if let Some((tag, added)) = self.flight.values.remove(&completion.tag) {
                 let finished = completion.finished.saturating_add(added);
                 done.add(tag, finished, completion.served);
             }
@@ -290,7 +269,7 @@ struct Parent {
 /// A bound on the length of the requests to a model.
 pub(crate) struct Split {
     bytes: u64,
-    parents: Slab<Parent>,
+    parents: Numbered<Parent>,
 }
 
 impl Split {
@@ -298,7 +277,7 @@ impl Split {
     pub(crate) fn new(bytes: u64) -> Self {
         Self {
             bytes,
-            parents: Slab::default(),
+            parents: Numbered::new(),
         }
     }
 }
@@ -329,16 +308,16 @@ impl Part for Split {
 
     fn run(&mut self, inner: &mut Inner, until: Ns) {
         inner.advance(until, |completion, done| {
-            let Some(parent) = self.parents.get(completion.tag) else {
+            let Entry::Occupied(mut parent) = self.parents.values.entry(completion.tag) else {
                 return;
             };
-            parent.left -= 1;
-            parent.finished = parent.finished.max(completion.finished);
-            parent.served = parent.served.max(completion.served);
-            if parent.left == 0
-                && let Some(parent) = self.parents.take(completion.tag)
-            {
-                done.add(parent.tag, parent.finished, parent.served);
+            let own = parent.get_mut();
+            own.left -= 1;
+            own.finished = own.finished.max(completion.finished);
+            own.served = own.served.max(completion.served);
+            if own.left == 0 {
+                done.add(own.tag, own.finished, own.served);
+                parent.remove();
             }
         });
     }
