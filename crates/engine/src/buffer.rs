@@ -142,7 +142,8 @@ pub(crate) struct Buffers {
     places: NonNull<[BufferAddress]>,
     /// The slots that are not in use; the last is taken next.
     home: Vec<Slot>,
-    registration: Registration,
+    /// Whether all workers of the trial register their buffers with rings.
+    pub(crate) registration: Registration,
 }
 
 impl Buffers {
@@ -220,11 +221,6 @@ impl Buffers {
     #[inline(always)]
     pub(crate) fn home(&self) -> &[Slot] {
         &self.home
-    }
-
-    /// Whether all workers of the trial register their buffers with rings.
-    pub(crate) fn registration(&self) -> &Registration {
-        &self.registration
     }
 
     /// The slots at home, with access to their buffers.

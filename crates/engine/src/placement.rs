@@ -39,6 +39,11 @@ pub fn check(spec: &TrialSpec) -> Result<()> {
 /// The CPUs that this process may use.
 pub fn allowed() -> Cpus {
     let mask = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+    members(&mask)
+}
+
+/// The CPUs of a mask.
+fn members(mask: &CpuSet) -> Cpus {
     Cpus::new((0..=CPU_MAX).filter(|cpu| mask.is_set(*cpu as usize)))
 }
 
@@ -173,23 +178,21 @@ fn become_realtime(priority: u8) -> Result<()> {
 
 /// The CPUs that a thread was seen on.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Seen([u64; (CPU_MAX as usize + 1) / u64::BITS as usize]);
+pub(crate) struct Seen(CpuSet);
 
 impl Seen {
     /// Notes the CPU that this thread runs on now.
     #[inline(never)]
     pub(crate) fn look(&mut self) {
         let cpu = sched_getcpu();
-        if let Some(word) = self.0.get_mut(cpu / u64::BITS as usize) {
-            *word |= 1 << (cpu % u64::BITS as usize);
+        if cpu <= CPU_MAX as usize {
+            self.0.set(cpu);
         }
     }
 
     /// The numbers of the CPUs.
     pub(crate) fn cpus(&self) -> Cpus {
-        let is_seen =
-            |cpu: &u32| self.0[(*cpu / u64::BITS) as usize] >> (*cpu % u64::BITS) & 1 == 1;
-        Cpus::new((0..=CPU_MAX).filter(is_seen))
+        members(&self.0)
     }
 }
 

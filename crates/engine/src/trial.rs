@@ -23,7 +23,7 @@ use crate::verify::{self, Reading};
 use crate::worker::{WorkerOutcome, latency_log, request_log};
 pub use barrier::RankBarrier;
 use barrier::{Alone, Phase, StartBarrier, Temperatures, wait_for_end};
-use files::{Files, pay_sync};
+use files::Files;
 pub use files::{files_of, owes_sync, write_out};
 use groups::run_side;
 pub(crate) use groups::{check_list, merge, merge_groups, outcome_of_group};
@@ -147,15 +147,13 @@ impl<'a> Side<'a> {
                 observation::drop_pages(part.target(), self.spec.own_range());
             }
         }
-        if owes_sync(self.spec, outcome) {
-            let parts = files.parts().iter();
-            pay_sync(parts.map(|part| (part.target(), part.range())), outcome);
-        }
+        let parts = files.parts().iter();
+        let parts: Vec<_> = parts.map(|part| (part.target(), part.range())).collect();
+        write_out(self.spec, &parts, outcome);
         if outcome.operations.trim.requests > 0 && outcome.ended.is_whole() {
             // Later trials find a file without holes, as earlier ones did.
-            for part in files.parts() {
-                let (target, range) = (part.target(), part.range());
-                target.refill(range, self.spec.seed, stop)?;
+            for (target, range) in &parts {
+                target.refill(range.clone(), self.spec.seed, stop)?;
             }
         }
         if self.spec.verify && outcome.ended.is_whole() {

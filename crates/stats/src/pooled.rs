@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::describe::quantile_of_sorted;
 use crate::distributions;
 use crate::distributions::Resampler;
-use crate::interval::{is_confidence, quantile_ranks};
+use crate::interval::{is_confidence, last_within, quantile_ranks};
 
 /// Fewest clusters from which their variation can be estimated, as for the interval of a median.
 pub const CLUSTERS_MIN: usize = 6;
@@ -177,16 +177,8 @@ impl Table {
             let counts = rows.map(|(row, weight)| row.cumulative[place].saturating_mul(*weight));
             counts.fold(0, u64::saturating_add)
         };
-        let (mut low, mut high) = (0, self.values.len() - 1);
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if up_to(middle) >= rank {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        self.values[low]
+        let are_below = |places: usize| up_to(places - 1) < rank;
+        self.values[last_within(0, self.values.len(), are_below)]
     }
 
     fn quantile(&self, weights: &[u64], q: f64) -> f64 {

@@ -120,7 +120,7 @@ impl<O: Opened> Uring<O> {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): the system gives no ring, or refuses buffers that are to be registered. In the latter
     /// case the trial can be tried again, without registered buffers.
     pub(crate) fn new(opened: O, spec: &TrialSpec, buffers: &Buffers) -> Result<Self> {
-        let (ring, mut flags) = build(spec, buffers.registration())?;
+        let (ring, mut flags) = build(spec, &buffers.registration)?;
         if spec.rate.is_some() && !ring.params().is_feature_ext_arg() {
             return Err(Error::usage(
                 "a rate with io_uring needs waits with a timeout (Linux 5.11 or newer)",
@@ -157,7 +157,7 @@ impl<O: Opened> Uring<O> {
             Ok(()) => self.effective.fixed_file = true,
             Err(error) => self.effective.note = format!("file not registered: {error}"),
         }
-        if let Some(refusal) = buffers.registration().refusal() {
+        if let Some(refusal) = buffers.registration.refusal() {
             self.effective.note = format!("buffers not registered: {refusal}");
             return Ok(());
         }
@@ -170,7 +170,7 @@ impl<O: Opened> Uring<O> {
                 Ok(())
             }
             Err(error) => {
-                buffers.registration().refuse(match error.raw_os_error() {
+                buffers.registration.refuse(match error.raw_os_error() {
                     Some(libc::ENOMEM) => LOCKED_MEMORY.to_owned(),
                     _ => error.to_string(),
                 });

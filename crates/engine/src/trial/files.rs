@@ -216,9 +216,16 @@ fn fresh<'a>(spec: &TrialSpec, target: &Target, bytes: u64) -> Result<Held<'a>> 
 /// Writes out what a trial has left in caches, if that was not requested, and notes how long it took. The next trial that writes
 /// would have to wait for it anyway, and reads would be slowed by it. Data that cannot be written out makes the trial a failed one.
 pub fn write_out(spec: &TrialSpec, files: &[(&Target, Range<u64>)], outcome: &mut Outcome) {
-    if owes_sync(spec, outcome) {
-        pay_sync(files.iter().cloned(), outcome);
+    if !owes_sync(spec, outcome) {
+        return;
     }
+    let began = Instant::now();
+    for (target, range) in files {
+        if let Err(request) = make_durable(target, range.clone()) {
+            return fail(outcome, Failure::Request(request));
+        }
+    }
+    outcome.region.owed_sync_ns = Some(began.elapsed().as_nanos() as u64);
 }
 
 /// Whether a trial may have left data in the page cache, or in the volatile cache of the drive, that no sync of its own has made durable.
@@ -237,17 +244,4 @@ pub fn owes_sync(spec: &TrialSpec, outcome: &Outcome) -> bool {
         _ => false,
     };
     unsynced && outcome.operations.write.bytes > 0 && outcome.ended.is_whole()
-}
-
-pub(super) fn pay_sync<'a>(
-    parts: impl Iterator<Item = (&'a Target, Range<u64>)>,
-    outcome: &mut Outcome,
-) {
-    let began = Instant::now();
-    for (target, range) in parts {
-        if let Err(request) = make_durable(target, range) {
-            return fail(outcome, Failure::Request(request));
-        }
-    }
-    outcome.region.owed_sync_ns = Some(began.elapsed().as_nanos() as u64);
 }
