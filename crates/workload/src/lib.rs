@@ -24,7 +24,6 @@ pub mod series;
 pub mod settings;
 pub mod stages;
 pub mod system_settings;
-mod table;
 pub mod trial;
 pub mod trial_description;
 pub mod units;
@@ -34,3 +33,11 @@ pub use error::{Error, Kind, Result};
 pub use iolab_latency as histogram;
 #[doc(hidden)]
 pub use {schemars, serde};
+
+/// An array with one or two lines a row, for which rustfmt would use five.
+#[macro_export]
+macro_rules! table {
+    ($($row:expr;)+) => {
+        [$($row),+]
+    };
+}

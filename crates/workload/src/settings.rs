@@ -1,7 +1,8 @@
 //! The table of all settings of an experiment: it serves TOML, `--set`, messages and help. Its rows are in `settings/rows.rs`.
+//!
+//! Settings that a consumer other than the engine (another tool, a modelled disk) carries out, and refusals of all others.
 
 mod cell;
-mod consumer;
 mod rows;
 mod setting;
 #[cfg(test)]
@@ -11,12 +12,11 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::trial::Rate;
+use crate::trial::{Rate, TrialSpec};
 use crate::units::{format_duration, format_size};
 use crate::{Error, Result};
 
 pub use self::cell::{CellSpec, DESCRIBING, GroupSpec, cell_label, level_label, own_cells};
-pub use self::consumer::Consumer;
 pub use self::rows::SETTINGS;
 pub use self::setting::{Setting, Topic};
 
@@ -249,5 +249,54 @@ impl FromStr for Tool {
             Error::usage(format!("'{text}' is not the name of a tool"))
                 .hint("write iolab, or the name of a peer such as fio")
         })
+    }
+}
+
+/// Why a consumer refuses settings that no consumer names.
+const NO_SETTING: &str = "it has no such setting";
+
+/// Settings as a consumer takes them. Settings that a consumer does not name must have their default value.
+#[derive(Debug, Clone, Copy)]
+pub struct Consumer {
+    /// Settings that it carries out as the engine does, or that iolab carries out around it. Names here are separated by blanks.
+    pub takes: &'static str,
+    /// Settings of which it carries out the default value only, and why.
+    pub lacks: &'static [(&'static str, &'static str)],
+    /// Settings of which it refuses some values: whether the value at hand is one, and why.
+    pub cannot: fn(&TrialSpec) -> Vec<(&'static str, bool, &'static str)>,
+}
+
+impl Consumer {
+    /// Why a consumer refuses the value of each setting that it refuses in this cell.
+    pub fn refusals(&self, cell: &CellSpec) -> Vec<(&'static Setting, &'static str)> {
+        let conditions = (self.cannot)(&cell.trial);
+        let plain = CellSpec::default();
+        let has = |names: &str, name: &str| names.split(' ').any(|other| other == name);
+        let why = |setting: &&'static Setting| {
+            let name = setting.name;
+            let mut own = conditions.iter().filter(|(of, ..)| *of == name).peekable();
+            let is_taken = own.peek().is_some() || has(self.takes, name);
+            if let Some((.., why)) = own.find(|(_, refused, _)| *refused) {
+                return Some((*setting, *why));
+            }
+            let lacked = self.lacks.iter().find(|(names, _)| has(names, name));
+            let is_plain = is_taken || setting.value(cell) == setting.value(&plain);
+            (!is_plain).then_some((*setting, lacked.map_or(NO_SETTING, |(_, why)| why)))
+        };
+        SETTINGS
+            .iter()
+            .filter_map(|setting| why(&setting))
+            .collect()
+    }
+
+    /// Refuses a trial, for the first setting of the table that it refuses.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn check(&self, trial: &TrialSpec) -> std::result::Result<(), String> {
+        match self.refusals(&CellSpec::of(trial.clone())).first() {
+            Some((_, why)) => Err((*why).to_owned()),
+            None => Ok(()),
+        }
     }
 }
