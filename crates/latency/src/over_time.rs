@@ -157,12 +157,8 @@ impl LatencyOverTime {
     /// Merges pairs of neighbouring intervals, so that intervals are twice as long.
     fn doubled(&mut self) {
         let pairs = self.intervals.chunks(2);
-        self.intervals = pairs
-            .map(|pair| match pair {
-                [a, b] => a.plus(b),
-                rest => rest[0].clone(),
-            })
-            .collect();
+        let joined = pairs.filter_map(|pair| pair.iter().cloned().reduce(|a, b| a.plus(&b)));
+        self.intervals = joined.collect();
         self.interval_ns = self.interval_ns.saturating_mul(2);
     }
 

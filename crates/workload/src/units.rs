@@ -62,18 +62,13 @@ pub fn parse_size(text: &str) -> Result<u64> {
 
 /// Formats a size exactly, as [`parse_size`] reads it: `4KiB`, `1MiB`, `1536`.
 pub fn format_size(bytes: u64) -> String {
-    for (unit, shift) in [
-        ("PiB", 50),
-        ("TiB", 40),
-        ("GiB", 30),
-        ("MiB", 20),
-        ("KiB", 10),
-    ] {
-        if bytes != 0 && bytes.is_multiple_of(1 << shift) {
-            return format!("{}{unit}", bytes >> shift);
+    let is_whole = |(_, shift): &&(&str, u32)| bytes.is_multiple_of(1 << shift);
+    match BINARY.iter().rev().find(is_whole) {
+        Some((unit, shift)) if bytes != 0 && *shift > 0 => {
+            format!("{}{}iB", bytes >> shift, unit.to_uppercase())
         }
+        _ => bytes.to_string(),
     }
-    bytes.to_string()
 }
 
 /// Reads `30s`, `1.5s`, `100us`, `2min`, `1h`, `1h 30m`; a bare number is seconds.

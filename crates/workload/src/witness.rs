@@ -128,12 +128,8 @@ impl Course {
     /// Makes one moment of each two neighbours.
     pub fn halve(&mut self) {
         let pairs = self.moments.chunks(2);
-        self.moments = pairs
-            .map(|pair| match pair {
-                [first, second] => first.plus(second),
-                rest => rest[0].clone(),
-            })
-            .collect();
+        let joined = pairs.filter_map(|pair| pair.iter().cloned().reduce(|a, b| a.plus(&b)));
+        self.moments = joined.collect();
     }
 }
 

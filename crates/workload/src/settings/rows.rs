@@ -165,11 +165,11 @@ pub static SETTINGS: &[Setting] = rows! {
       value: idle, parse_duration }
     { Processors, name: "nice", kind: Word, exported: false, example: "+5",
       doc: "nice value of the threads: 19 (last to get a CPU) to -20 (first; below the nice value of the process as root only); none: as the process",
-      set_or_none: put_nice,
+      set_or_none: |cell, text| put_within(&mut cell.trial.nice, text, &NICE, "a nice value"),
       get: |cell| Value::word(cell.trial.nice) }
     { Processors, name: "realtime", kind: Word, exported: false, example: "050",
       doc: "priority of the threads as real-time threads (SCHED_FIFO), 1 to 99 (first), before all ordinary programs, which may get no CPU meanwhile; needs root and --change-system; none: scheduled as the process is",
-      set_or_none: put_realtime,
+      set_or_none: |cell, text| put_within(&mut cell.trial.realtime, text, &REALTIME, "a real-time priority"),
       get: |cell| Value::word(cell.trial.realtime) }
     { Processors, name: "system", kind: Word, exported: true, example: "scheduler:none",
       doc: "kernel settings during each trial, restored after it; needs root and --change-system: max_sectors_kb:N (or max), scheduler:NAME, nomerges:0, 1 or 2, read_ahead_kb:N, transparent_hugepage:always, madvise or never, several joined by +; none: unchanged",
@@ -215,18 +215,13 @@ fn put_system(cell: &mut CellSpec, text: &str) -> Result<()> {
     Ok(())
 }
 
-fn put_realtime(cell: &mut CellSpec, text: &str) -> Result<()> {
-    cell.trial.realtime = within_or_none(text, &REALTIME, "a real-time priority")?;
-    Ok(())
-}
-
-fn put_nice(cell: &mut CellSpec, text: &str) -> Result<()> {
-    cell.trial.nice = within_or_none(text, &NICE, "a nice value")?;
-    Ok(())
-}
-
-/// Reads a number within these bounds, or `none`; `what` names it in an error.
-fn within_or_none<T>(text: &str, bounds: &RangeInclusive<T>, what: &str) -> Result<Option<T>>
+/// Sets a number within these bounds, or none; `what` names it in an error.
+fn put_within<T>(
+    place: &mut Option<T>,
+    text: &str,
+    bounds: &RangeInclusive<T>,
+    what: &str,
+) -> Result<()>
 where
     T: FromStr + PartialOrd + Display,
 {
@@ -236,5 +231,6 @@ where
         return Err(Error::usage(format!("'{text}' is not {what}"))
             .hint(format!("choose a number from {least} to {most}")));
     }
-    Ok(number)
+    *place = number;
+    Ok(())
 }
