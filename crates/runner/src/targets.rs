@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::Disk;
 use crate::ranks::Ranks;
-use iolab_plan::cells::{Plan, PlannedCell};
+use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Experiment, GroupSetting, new_group_name};
 use iolab_record::FurtherTarget;
 use iolab_storage::{Consent, ExtraFiles, Need, PrivateFiles, Size, Target, TargetKind};
@@ -185,13 +185,9 @@ pub fn needs(
     }
     let of = |target: usize| {
         let is_it = |name: Option<&TargetName>| number(name).is_ok_and(|own| own == target);
-        let needs = plans
-            .iter()
-            .map(|plan| need_of(plan, &is_it, consent.clone(), exact));
-        Ok(merge_needs(needs.collect::<Result<Vec<_>>>()?))
+        need_of(plans, &is_it, consent.clone(), exact)
     };
-    let needs = (0..named.len()).map(of).collect::<Result<Vec<_>>>()?;
-    Ok(needs.into_iter().flatten().collect())
+    (0..named.len()).map(of).collect()
 }
 
 /// The path from the root on, by which a run knows a target, however it is written: `disk/`, `./disk` and `x/../disk` are
@@ -282,92 +278,60 @@ pub(super) fn kind_of(target: &Target) -> iolab_record::TargetKind {
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a cell that no target can serve, or whose tool is not a peer.
 pub fn need(plan: &Plan, consent: Consent, exact: bool) -> Result<Need> {
-    need_of(plan, &|_| true, consent, exact)
+    need_of(std::slice::from_ref(plan), &|_| true, consent, exact)
 }
 
-/// Needs of the cells of a plan for one of its targets, which `is_it` recognises by name.
-pub(super) fn need_of(
-    plan: &Plan,
+/// Needs of plans that run one after another for one of their targets, which `is_it` recognises by name.
+fn need_of(
+    plans: &[Plan],
     is_it: &dyn Fn(Option<&TargetName>) -> bool,
     consent: Consent,
     exact: bool,
 ) -> Result<Need> {
-    let experiment = plan.experiment();
-    // One whose groups all have the rate 0 uses none, and is refused below.
-    let uses = |cell: &&PlannedCell| {
-        let targets = cell.spec.targets();
-        targets.is_empty() || targets.into_iter().any(is_it)
-    };
-    let cells: Vec<&PlannedCell> = plan.cells().iter().filter(uses).collect();
-    if experiment.runs_programs() {
-        return Err(Error::usage(format!(
-            "{} runs programs on files made for them, and cannot share a target",
-            experiment.name
-        ))
-        .hint("run it by itself with iolab run"));
-    }
-    for cell in &cells {
-        if cell.spec.tool.is_peer() {
-            iolab_peers::find(cell.spec.tool)?;
+    let mut cells: Vec<&CellSpec> = Vec::new();
+    for plan in plans {
+        let experiment = plan.experiment();
+        if experiment.runs_programs() {
+            return Err(Error::usage(format!(
+                "{} runs programs on files made for them, and cannot share a target",
+                experiment.name
+            ))
+            .hint("run it by itself with iolab run"));
         }
-        cell.spec
-            .check()
-            .map_err(|error| error.within(plan.describe(cell)))?;
+        for cell in plan.cells() {
+            // One whose groups all have the rate 0 uses none, and is refused below.
+            let targets = cell.spec.targets();
+            if !targets.is_empty() && !targets.into_iter().any(is_it) {
+                continue;
+            }
+            if cell.spec.tool.is_peer() {
+                iolab_peers::find(cell.spec.tool)?;
+            }
+            let checked = cell.spec.check();
+            checked.map_err(|error| error.within(plan.describe(cell)))?;
+            cells.push(&cell.spec);
+        }
     }
-    let specs = || cells.iter().flat_map(|cell| cell.spec.trials_on(is_it));
+    let specs = || cells.iter().flat_map(|cell| cell.trials_on(is_it));
     let most_of = |region: fn(&TrialSpec) -> u64| {
-        let of_cell = |cell: &&PlannedCell| {
-            let specs = cell.spec.trials_on(is_it).into_iter();
-            specs
-                .map(|spec| spec.offset.saturating_add(region(spec)))
-                .max()
-        };
-        cells.iter().filter_map(of_cell).max().unwrap_or(0)
+        let ends = specs().map(|spec| spec.offset.saturating_add(region(spec)));
+        ends.max().unwrap_or(0)
     };
     let most = most_of(|spec| spec.region);
-    let least = most_of(smallest_region_of);
+    let mut preconditions = plans.iter().map(|plan| plan.experiment().design.precondition);
     Ok(Need {
-        size: if exact {
-            Size::Exactly(most)
-        } else {
-            Size::AtMost {
+        size: match exact {
+            true => Size::Exactly(most),
+            false => Size::AtMost {
                 most,
-                least: least.min(most),
-            }
+                least: most_of(smallest_region_of).min(most),
+            },
         },
-        write: specs().any(TrialSpec::writes) || experiment.design.precondition.writes(),
+        write: specs().any(TrialSpec::writes) || preconditions.any(|one| one.writes()),
         consent,
-        beside: beside(cells.iter().map(|cell| cell.spec.trials_on(is_it))),
-        lends: cells.iter().any(|cell| cell.spec.tool.is_peer()),
+        beside: beside(cells.iter().map(|cell| cell.trials_on(is_it))),
+        lends: cells.iter().any(|cell| cell.tool.is_peer()),
     })
-}
-
-/// The combined needs of plans that run one after another on one target; `None` without plans.
-fn merge_needs(needs: impl IntoIterator<Item = Need>) -> Option<Need> {
-    needs.into_iter().reduce(|all, need| Need {
-        size: match (all.size, need.size) {
-            (Size::Exactly(all), Size::Exactly(own)) => Size::Exactly(all.max(own)),
-            (all, own) => {
-                let ((most, least), (own_most, own_least)) = (bounds(&all), bounds(&own));
-                Size::AtMost {
-                    most: most.max(own_most),
-                    least: least.max(own_least),
-                }
-            }
-        },
-        write: all.write || need.write,
-        consent: all.consent,
-        beside: all.beside.and(need.beside),
-        lends: all.lends || need.lends,
-    })
-}
-
-/// The most and the least that a size asks for, bytes.
-fn bounds(size: &Size) -> (u64, u64) {
-    match *size {
-        Size::Exactly(bytes) => (bytes, bytes),
-        Size::AtMost { most, least } => (most, least),
-    }
 }
 
 /// The files that cells need in addition to the scratch file, from the groups of each cell.
