@@ -295,30 +295,6 @@ impl Activity {
         })
     }
 
-    /// This activity on the clock of the rank that compared this rank's clock with its own.
-    ///
-    /// # Errors
-    /// The clock jumped.
-    pub fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
-        Ok(Self {
-            first_start: clock.interval_here(self.first_start)?,
-            last_start: clock.interval_here(self.last_start)?,
-            first_end: clock.interval_here(self.first_end)?,
-            last_end: clock.interval_here(self.last_end)?,
-        })
-    }
-
-    /// Activity of both together, on the same clock.
-    #[must_use]
-    pub fn join(self, other: Self) -> Self {
-        Self {
-            first_start: self.first_start.min(other.first_start),
-            last_start: self.last_start.max(other.last_start),
-            first_end: self.first_end.min(other.first_end),
-            last_end: self.last_end.max(other.last_end),
-        }
-    }
-
     /// Time from the first start to the last end, ns.
     pub fn elapsed_ns(&self) -> Bounded {
         between(self.first_start, self.last_end)

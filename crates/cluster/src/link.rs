@@ -156,6 +156,17 @@ impl<T: Gathered> Gathered for Option<T> {
     }
 }
 
+/// Two values at once.
+impl<A: Gathered, B: Gathered> Gathered for (A, B) {
+    fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
+        Ok((self.0.seen_through(clock)?, self.1.seen_through(clock)?))
+    }
+
+    fn join(self, other: Self) -> Self {
+        (self.0.join(other.0), self.1.join(other.1))
+    }
+}
+
 /// A list to which each rank adds items without moments.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct List<T>(pub Vec<T>);

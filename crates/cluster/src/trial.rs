@@ -98,18 +98,17 @@ impl<L: Link> Team<L> {
     pub fn agree(&mut self, habits: TrialTimeouts, ready: Result<(), Error>) -> Result<(), Halt> {
         let rank = self.link().rank();
         let trouble = ready.err().map(|error| UnreadyRank { rank, error });
-        let own = GoAhead(trouble.map(Halt::Unready));
-        let gathered = self.gather(own, habits.trial);
+        let gathered = self.gather(trouble.map(Halt::Unready), habits.trial);
         let verdict = match gathered {
             Ok(Some(all)) => link::encode(&all),
-            Err(lost) if self.is_root() => link::encode(&GoAhead(Some(lost.into()))),
+            Err(lost) if self.is_root() => link::encode(&Some(Halt::Lost(lost))),
             // The root learns of a lost rank too, and answers.
             Ok(None) | Err(_) => Vec::new(),
         };
         let timeout = self.timeout_in_all(habits.trial);
         let verdict = self.broadcast(&verdict, timeout)?;
-        let verdict: GoAhead = link::decode(&verdict).ok_or(GARBLED)?;
-        verdict.0.map_or(Ok(()), Err)
+        let verdict: Option<Halt> = link::decode(&verdict).ok_or(GARBLED)?;
+        verdict.map_or(Ok(()), Err)
     }
 
     /// Agrees on the start of a trial once every rank has prepared itself, or reports an obstacle. Returns the
@@ -148,17 +147,10 @@ impl<L: Link> Team<L> {
         let in_all = self.timeout_in_all(habits.timeout);
         self.agree(habits, Ok(()))?;
         self.synchronise(habits.rounds, habits.timeout)?;
-        let (own, cumulative) = part
-            .map(|part| {
-                let report = RankSummary {
-                    activity: part.activity,
-                    rest: part.rest,
-                };
-                (report, part.cumulative)
-            })
-            .unzip();
+        let own = part.map(|part| ((part.activity, part.rest), part.cumulative));
+        let (own, cumulative) = own.unzip();
         let all = self.gather(own, habits.timeout)?.flatten();
-        let span = all.as_ref().and_then(|all| all.activity.all_active());
+        let span = all.as_ref().and_then(|(activity, _)| activity.all_active());
         let window =
             span.map(|(from, to)| [TimeInterval::exactly(from), TimeInterval::exactly(to)]);
         let window = self.announce(window.as_ref().map_or(&[], |both| &both[..]), in_all)?;
@@ -167,10 +159,11 @@ impl<L: Link> Team<L> {
             _ => Bounded::default(),
         };
         let moved = self.gather(own, habits.timeout)?;
-        Ok(all.zip(moved).map(|(all, moved)| MergedTrial {
-            activity: all.activity,
+        let whole = all.zip(moved);
+        Ok(whole.map(|((activity, rest), moved)| MergedTrial {
+            activity,
             all_active_bytes: moved,
-            rest: all.rest,
+            rest,
         }))
     }
 }
@@ -181,40 +174,37 @@ const GARBLED: LostRank = LostRank {
     why: LossReason::Garbled,
 };
 
-/// Whether all ranks go on: the obstacle of the first one that does not. A lost rank takes precedence over
-/// ranks that can end by themselves.
-#[derive(Debug, Serialize, Deserialize)]
-struct GoAhead(Option<Halt>);
-
-impl Gathered for GoAhead {
+/// The obstacle of the first rank that does not go on. A lost rank takes precedence over ranks that can end by
+/// themselves.
+impl Gathered for Halt {
     fn join(self, other: Self) -> Self {
-        let both = self.0.into_iter().chain(other.0);
-        Self(both.min_by_key(|halt| match halt {
+        let place = |halt: &Self| match halt {
             Halt::Lost(lost) => (false, lost.rank),
             Halt::Unready(trouble) => (true, trouble.rank),
-        }))
+        };
+        match place(&other) < place(&self) {
+            true => other,
+            false => self,
+        }
     }
 }
 
-/// Report of a rank after a trial.
-#[derive(Serialize, Deserialize)]
-struct RankSummary<T> {
-    activity: Activity,
-    rest: T,
-}
-
-impl<T: Gathered> Gathered for RankSummary<T> {
+impl Gathered for Activity {
     fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
         Ok(Self {
-            activity: self.activity.seen_through(clock)?,
-            rest: self.rest.seen_through(clock)?,
+            first_start: clock.interval_here(self.first_start)?,
+            last_start: clock.interval_here(self.last_start)?,
+            first_end: clock.interval_here(self.first_end)?,
+            last_end: clock.interval_here(self.last_end)?,
         })
     }
 
     fn join(self, other: Self) -> Self {
         Self {
-            activity: self.activity.join(other.activity),
-            rest: self.rest.join(other.rest),
+            first_start: self.first_start.min(other.first_start),
+            last_start: self.last_start.max(other.last_start),
+            first_end: self.first_end.min(other.first_end),
+            last_end: self.last_end.max(other.last_end),
         }
     }
 }

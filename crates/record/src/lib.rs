@@ -42,8 +42,8 @@ use iolab_workload::settings::{CellSpec, SETTINGS, Setting, Value};
 
 pub use question::Question;
 pub use sample::{
-    ClientPart, LatencyOf, Part, PartId, RankActivity, RankReport, Sample, SampleLatency,
-    SampleLatencyOverTime, SampleSeries, ShownLatency,
+    LatencyOf, Part, PartId, RankActivity, Sample, SampleLatency, SampleLatencyOverTime,
+    SampleSeries, ShownLatency,
 };
 pub use states::{
     ClockDomain, Ended, EndedBy, EventKind, PreparationKind, RequestTime, RunStatus, ServedBy,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{DriveLog, Ended, Operation, RequestTime, RunRecord, ServedVerdict};
-use iolab_workload::counters::{Counters, SharedAccounts};
+use iolab_workload::counters::Counters;
 use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::histogram::over_time::LatencyOverTime;
@@ -12,7 +12,7 @@ use iolab_workload::outcome::{
     Effective, LatencySummary, OperationSummary, RateReport, RequestSizes,
 };
 use iolab_workload::region_state::Region;
-use iolab_workload::region_state::{Medium, Verified};
+use iolab_workload::region_state::Verified;
 use iolab_workload::response::Response;
 use iolab_workload::series::Series;
 use iolab_workload::settings::CellSpec;
@@ -136,32 +136,6 @@ pub struct RankActivity {
     pub all_active_least_bytes: u64,
     /// Upper bound on the bytes transferred while all were active.
     pub all_active_most_bytes: u64,
-}
-
-/// The result of a client's ranks in a trial.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ClientPart {
-    /// Its sample; the verdict is still missing.
-    pub sample: Sample,
-    /// The storage medium of its bytes.
-    pub medium: Medium,
-    /// Bytes that its ranks access.
-    pub region_bytes: u64,
-    /// Counters of this client that other clients read as well.
-    pub shared: SharedAccounts,
-}
-
-/// The results of the processes (ranks) of a trial; empty for a single one.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct RankReport {
-    /// Result of each part.
-    pub parts: Vec<Part>,
-    /// Each client, in the order of their first ranks.
-    pub clients: Vec<ClientPart>,
-    /// Bytes that all of them access: of a file that each has for itself, the sum. `None` for a single one.
-    pub region_bytes: Option<u64>,
-    /// Activity of all ranks.
-    pub together: Option<RankActivity>,
 }
 
 /// Selects latencies of a part.

@@ -12,7 +12,7 @@ use iolab_host::clock::Clock;
 use iolab_host::system_control::{Changed, SystemControl};
 use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
-use iolab_record::{DriveLog, RankReport};
+use iolab_record::DriveLog;
 use iolab_storage::{PURGE_MAX, Stack, Target};
 use iolab_workload::names::TargetName;
 use iolab_workload::outcome::Outcome;
@@ -26,7 +26,7 @@ use super::programs::Programs;
 use super::targets::{devices_of, number_of};
 use crate::evidence::Origin;
 use crate::hung_storage::{Allowance, Watch};
-use crate::ranks::{ANSWER, Ranks};
+use crate::ranks::{ANSWER, RankReport, Ranks};
 
 /// Interval at which a pause checks whether it is to end early.
 const LOOK: Duration = Duration::from_millis(50);

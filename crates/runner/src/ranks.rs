@@ -4,6 +4,7 @@
 //! hosts and their errors, `trial.rs` a rank's part in a trial.
 
 pub mod handshake;
+mod root_order;
 mod root_targets;
 mod trial;
 
@@ -16,14 +17,12 @@ use std::time::Duration;
 use crate::timeouts::moving;
 use iolab_cluster::link::Link;
 use iolab_cluster::link::{FANOUT, List, Team};
-use iolab_cluster::root_order::{RemoteTarget, RootOrder, Task};
 use iolab_cluster::shared_counters::Numbered;
 use iolab_cluster::shared_counters::taking_part;
 use iolab_cluster::trial::TrialTimeouts;
 use iolab_cluster::{link, shared_counters};
 use iolab_host::clock::Clock;
 use iolab_plan::cells::{PlannedCell, Processes};
-use iolab_record::RankReport;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::tables::Rank;
 use iolab_storage::{Need, Target, TargetKind};
@@ -35,7 +34,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use handshake::{Host, is_own, unreadable};
+use root_order::{RemoteTarget, RootOrder, trial_of};
 use root_targets::Found;
+pub use trial::RankReport;
 
 /// How long a rank waits for a short answer.
 pub(crate) const ANSWER: Duration = Duration::from_secs(60);
@@ -271,19 +272,16 @@ impl Ranks {
         target: &Target,
         stop: &AtomicBool,
     ) -> Result<Outcome> {
-        let task = Task {
-            trial: TrialSpec {
-                others: Others::default(),
-                ..trial.clone()
-            },
-            target: number as u64,
+        let trial = TrialSpec {
+            others: Others::default(),
+            ..trial.clone()
         };
         let member = &mut *self.0.borrow_mut();
         if let Some(advice) = member.advice.take() {
             member.give(&RootOrder::Keep(advice))?;
         }
-        member.give(&RootOrder::Trial(Box::new(task.clone())))?;
-        let whole = member.trial(&task, target, stop)?;
+        member.give(&RootOrder::trial(&trial, number)?)?;
+        let whole = member.trial(&trial, number, target, stop)?;
         let (outcome, report) =
             whole.ok_or_else(|| Error::failed("the root of the ranks has no result"))?;
         member.report = report;
@@ -359,8 +357,7 @@ impl Member {
 
     /// Hands an order of the root to every rank.
     fn give(&mut self, order: &RootOrder) -> Result<()> {
-        let message = order.message()?;
-        let given = self.team.broadcast(&message, ANSWER);
+        let given = self.team.broadcast(&link::encode(order), ANSWER);
         given.map(drop).map_err(|lost| self.error(lost))
     }
 
@@ -394,7 +391,7 @@ impl Member {
             let message = self.team.broadcast(&[], timeout);
             let message = message.map_err(|lost| self.error(lost))?;
             // The root reports failures of a rank; a lost rank ends the run.
-            let done = match RootOrder::read(&message) {
+            let done = match link::decode(&message) {
                 Some(RootOrder::Open(places)) => {
                     self.know_targets(&places);
                     let cleaned = self.clean(&places);
@@ -418,13 +415,14 @@ impl Member {
                     let filled = self.fill(&targets, seed, stop);
                     self.agree(moving(bytes, ANSWER), filled)
                 }
-                Some(RootOrder::Trial(task)) => {
-                    let number = usize::try_from(task.target).unwrap_or(usize::MAX);
-                    match targets.get(number) {
-                        Some(target) => self.trial(&task, target, stop).map(drop),
-                        None => self.agree(ANSWER, Err(unreadable())),
-                    }
-                }
+                Some(RootOrder::Trial {
+                    settings,
+                    seed,
+                    target: number,
+                }) => match (trial_of(&settings, seed), targets.get(number)) {
+                    (Ok(trial), Some(target)) => self.trial(&trial, number, target, stop).map(drop),
+                    _ => self.agree(ANSWER, Err(unreadable())),
+                },
                 Some(RootOrder::End) => {
                     // All trials are kept.
                     self.after_loss = String::new();

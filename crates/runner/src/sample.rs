@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use iolab_cluster::trial::Client;
 use iolab_record::{
-    ClientPart, LatencyOf, Operation, PartId, PerOperation, RequestTime, Sample, ServedVerdict,
+    LatencyOf, Operation, PartId, PerOperation, RequestTime, Sample, ServedVerdict,
 };
 use iolab_workload::counters::{SharedAccount, SharedAccounts};
 use iolab_workload::histogram::LatencyHistogram;
@@ -91,17 +92,17 @@ fn verdict(spec: &TrialSpec, sample: &Sample, medium: Medium, region_bytes: u64)
 }
 
 /// Source of the bytes of all clients; `None` without any.
-pub(super) fn origin_of_clients(clients: &[ClientPart]) -> Option<Origin> {
-    let media = clients.iter().map(|client| client.medium);
+pub(super) fn origin_of_clients(clients: &[(Client, Sample)]) -> Option<Origin> {
+    let media = clients.iter().map(|(client, _)| client.medium);
     Medium::of_all(media).map(Origin::Medium)
 }
 
 /// Says of how many clients the verdict on all of them holds, if their targets lie on different media.
-pub(super) fn tell_mixed_media(whole: &mut Sample, clients: &[ClientPart]) {
+pub(super) fn tell_mixed_media(whole: &mut Sample, clients: &[(Client, Sample)]) {
     let Some(Origin::Medium(medium)) = origin_of_clients(clients) else {
         return;
     };
-    let own = clients.iter().filter(|client| client.medium == medium);
+    let own = clients.iter().filter(|(own, _)| own.medium == medium);
     let own = own.count();
     if own < clients.len() {
         let all = clients.len();
@@ -114,10 +115,9 @@ pub(super) fn tell_mixed_media(whole: &mut Sample, clients: &[ClientPart]) {
 pub(super) fn of_clients(
     spec: &TrialSpec,
     whole: &Sample,
-    clients: Vec<ClientPart>,
+    clients: Vec<(Client, Sample)>,
 ) -> Vec<Sample> {
-    let of = |client: ClientPart| {
-        let mut sample = client.sample;
+    let of = |(client, mut sample): (Client, Sample)| {
         sample.verdict = verdict(spec, &sample, client.medium, client.region_bytes);
         store_once(&mut sample, &client.shared);
         sample.take_place_of(whole);

@@ -318,7 +318,9 @@ fn need_of(
         ends.max().unwrap_or(0)
     };
     let most = most_of(|spec| spec.region);
-    let mut preconditions = plans.iter().map(|plan| plan.experiment().design.precondition);
+    let mut preconditions = plans
+        .iter()
+        .map(|plan| plan.experiment().design.precondition);
     Ok(Need {
         size: match exact {
             true => Size::Exactly(most),

@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Advice, FallocateFlags, SeekFrom};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use super::{Size, errno, scratch};
 use iolab_workload::pattern::RandomBytes;
 use iolab_workload::{Error, Result};
 
 /// Trials in which every worker has files of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrivateFiles {
     /// Number of workers in each process.
     pub threads: u32,
@@ -41,7 +42,7 @@ impl PrivateFiles {
 }
 
 /// Files that a run needs besides the scratch file.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ExtraFiles {
     /// Trials with private files per worker. They share the files, each as large as the largest of its shares.
     pub private: Vec<PrivateFiles>,

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::link::Gathered;
 
 const SECOND: i64 = 1_000_000_000;
 

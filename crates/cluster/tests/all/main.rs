@@ -2,7 +2,6 @@
 
 mod accounts;
 mod failures;
-mod order;
 mod outcome;
 mod support;
 mod truth;

@@ -231,8 +231,8 @@ mod tests {
     use super::super::ANSWER;
     use super::{Host, *};
     use crate::ranks::Ranks;
+    use crate::ranks::root_order::RemoteTarget;
     use iolab_cluster::link::LostRank;
-    use iolab_cluster::root_order::RemoteTarget;
     use iolab_host::clock::Clock;
     use iolab_synthetic::thread_network::threads;
 
@@ -290,9 +290,8 @@ mod tests {
             path: path.to_owned(),
             scratch: true,
             bytes: 1,
-            private: Vec::new(),
-            own: None,
             seen_in: seen_in.map(str::to_owned),
+            ..RemoteTarget::default()
         };
         member.know_targets(&[
             target("/export/.iolab-scratch-1", None),

@@ -7,15 +7,12 @@ use std::time::Duration;
 
 use iolab_cluster::link::Link;
 use iolab_cluster::link::List;
-use iolab_cluster::root_order::{self, RemoteTarget};
 use iolab_cluster::shared_counters::{Accounts, Numbered};
-use iolab_storage::{
-    Consent, Demand, ExtraFiles, Need, PrivateFiles, Share, Size, Target, TargetKind,
-    check_together, leftover_bytes,
-};
+use iolab_storage::{Demand, Need, Share, Target, TargetKind, check_together, leftover_bytes};
 use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
+use super::root_order::{Own, RemoteTarget};
 use super::{ANSWER, Member, handshake};
 use crate::timeouts::moving;
 
@@ -69,7 +66,7 @@ impl Member {
                 Some(_) => by_each(place.bytes),
                 None => place.bytes,
             };
-            let beside = place.private.iter().copied();
+            let beside = place.beside.sizes(place.bytes).into_iter();
             main.saturating_add(by_each(beside.fold(0, u64::saturating_add)))
         });
         moving(bytes.fold(0, u64::saturating_add), ANSWER)
@@ -93,7 +90,12 @@ impl Member {
             let path = PathBuf::from(&place.path);
             if let Some(own) = &place.own {
                 let path = handshake::place(&path, rank as usize, &host)?;
-                return Target::open_cleaned(&path, &need_of(own, place.bytes));
+                let need = Need {
+                    write: own.write,
+                    beside: place.beside.clone(),
+                    ..Need::reading(place.bytes)
+                };
+                return Target::open_cleaned(&path, &need);
             }
             let path = match &place.seen_in {
                 Some(seen_in) => {
@@ -108,11 +110,11 @@ impl Member {
                     bytes: place.bytes,
                     rank,
                     ranks,
-                    private: place.private.clone(),
+                    private: place.beside.sizes(place.bytes),
                 };
                 return Target::join(&path, &share);
             }
-            open_existing(&path, place.bytes)
+            Target::open(&path, &Need::reading(place.bytes))
         });
         opened.collect()
     }
@@ -145,13 +147,8 @@ pub(super) fn is_by_rank(place: &RemoteTarget) -> bool {
 /// A target of the root as the other ranks open it, which `share` it or have one of their own.
 pub(super) fn of(named: &Path, target: &Target, need: &Need, share: bool) -> Result<RemoteTarget> {
     let scratch = target.kind() == TargetKind::Scratch;
-    let files = need.beside.private.iter();
-    let own = || root_order::Own {
+    let own = || Own {
         write: need.write,
-        private: files
-            .map(|files| (files.threads.into(), files.bs, files.ranks.into()))
-            .collect(),
-        fresh: need.beside.fresh.into(),
         roots: target
             .path()
             .file_name()
@@ -163,10 +160,7 @@ pub(super) fn of(named: &Path, target: &Target, need: &Need, share: bool) -> Res
         path: text(if share { target.path() } else { named })?,
         scratch,
         bytes: target.size(),
-        private: match scratch {
-            true => need.beside.sizes(target.size()),
-            false => Vec::new(),
-        },
+        beside: need.beside.clone(),
         own: (!share).then(own),
         seen_in: match share && handshake::is_own(named) {
             true => Some(text(named)?),
@@ -183,33 +177,6 @@ fn text(path: &Path) -> Result<String> {
         Error::usage(format!("{} is not UTF-8", path.display()))
             .hint("give another name to it (a symbolic link): ranks exchange it as text")
     })
-}
-
-/// Requirements of a rank on a target of its own.
-fn need_of(own: &root_order::Own, bytes: u64) -> Need {
-    let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-    let files = own.private.iter();
-    let private = files.map(|(threads, bs, ranks)| PrivateFiles {
-        threads: count(*threads),
-        bs: *bs,
-        ranks: count(*ranks),
-        // Several files of a worker are refused with several ranks.
-        files: None,
-    });
-    Need {
-        size: Size::Exactly(bytes),
-        write: own.write,
-        consent: Consent::No,
-        beside: ExtraFiles {
-            private: private.collect(),
-            fresh: count(own.fresh),
-        },
-        lends: false,
-    }
-}
-
-fn open_existing(path: &Path, bytes: u64) -> Result<Target> {
-    Target::open(path, &Need::reading(bytes))
 }
 
 impl Member {

@@ -8,14 +8,13 @@ use crate::timeouts::Timeouts;
 use iolab_cluster::clock::{Activity, CumulativeBytes};
 use iolab_cluster::link::Link;
 use iolab_cluster::link::Team;
-use iolab_cluster::root_order::Task;
 use iolab_cluster::shared_counters;
 use iolab_cluster::shared_counters::taking_part;
 use iolab_cluster::shared_counters::{Numbered, Shares};
 use iolab_cluster::trial::{self as joint, Halt, MergedTrial, TrialTimeouts};
 use iolab_cluster::trial::{Client, RankPart, TrialContribution};
 use iolab_engine::trial;
-use iolab_record::{ClientPart, Part, PartId, RankActivity, RankReport, Sample};
+use iolab_record::{Part, PartId, RankActivity, Sample};
 use iolab_storage::Target;
 use iolab_workload::outcome::{FailedRank, Failure, Outcome};
 use iolab_workload::trial::{FileLayout, Others, TrialSpec};
@@ -26,16 +25,29 @@ use super::{ANSWER, Member, habits, root_targets};
 /// A wait shorter than this is waited out on the CPU, ns: a sleep would end too late.
 const AWAKE_NS: i64 = 200_000;
 
+/// The results of the processes (ranks) of a trial; empty for a single one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RankReport {
+    /// Result of each part.
+    pub parts: Vec<Part>,
+    /// Each client with its sample, of which the verdict is missing, in the order of their first ranks.
+    pub clients: Vec<(Client, Sample)>,
+    /// Bytes that all of them access: of a file that each has for itself, the sum. `None` for a single one.
+    pub region_bytes: Option<u64>,
+    /// Activity of all ranks.
+    pub together: Option<RankActivity>,
+}
+
 impl Member {
     /// Carries the own part of a trial out; the root gets the results of all ranks.
     pub(super) fn trial(
         &mut self,
-        task: &Task,
+        asked: &TrialSpec,
+        place: usize,
         target: &Target,
         stop: &AtomicBool,
     ) -> Result<Option<(Outcome, RankReport)>> {
         let rank = self.team.link().rank();
-        let asked = &task.trial;
         let roster = taking_part(&self.places, asked.ranks, asked.hosts)?;
         let Some(number) = roster.iter().position(|other| *other == rank) else {
             return self.idle(asked, roster.len()).map(|()| None);
@@ -89,24 +101,20 @@ impl Member {
                 "the ranks disagree on whether a trial is over",
             ));
         };
-        let accounts = usize::try_from(task.target).ok();
-        let accounts = accounts.and_then(|number| self.accounts.get(number));
-        let accounts = accounts.cloned().unwrap_or_default();
+        let accounts = self.accounts.get(place).cloned().unwrap_or_default();
         let shares = accounts.shares(&self.places, &roster, rank);
-        let apart = spec.has_own_range() || self.has_own_file(task);
+        // Whether no other rank uses the file of this target.
+        let has_own_file = self
+            .targets
+            .get(place)
+            .is_some_and(root_targets::is_by_rank);
+        let apart = spec.has_own_range() || has_own_file;
         let mut own = self.part(outcome, (&spec, apart), &workers, shares)?;
         let client = self.client(&own.rest, &roster, target, &accounts);
         own.rest.clients.extend(client);
         let whole = self.team.conclude(habits(ANSWER), Some(own));
         let whole = whole.map_err(|halt| self.error(halt))?;
         Ok(whole.map(|whole| merged(whole, &self.clients)))
-    }
-
-    /// Whether no other rank uses the file of this trial's target.
-    fn has_own_file(&self, task: &Task) -> bool {
-        let number = usize::try_from(task.target).ok();
-        let target = number.and_then(|number| self.targets.get(number));
-        target.is_some_and(root_targets::is_by_rank)
     }
 
     /// Waits, without work for the CPU, until the ranks that take part are through.
@@ -221,11 +229,14 @@ fn merged(whole: MergedTrial<TrialContribution>, clients: &[usize]) -> (Outcome,
         let number = clients.get(usize::try_from(client.rank).ok()?);
         active.get(number?).copied()
     };
-    let own = whole.rest.clients.iter();
-    let mut of_clients: Vec<ClientPart> = own
-        .map(|own| client_part(own, of(own).unwrap_or_default()))
+    let own = whole.rest.clients.into_iter();
+    let mut of_clients: Vec<(Client, Sample)> = own
+        .map(|own| {
+            let sample = sample_of(&own, of(&own).unwrap_or_default());
+            (own, sample)
+        })
         .collect();
-    of_clients.sort_unstable_by_key(|client| client.sample.client);
+    of_clients.sort_unstable_by_key(|(client, _)| client.rank);
     let (elapsed, skew) = (activity.elapsed_ns(), activity.skew_ns());
     outcome.elapsed_ns = elapsed.middle().round() as u64;
     let span = activity.all_active();
@@ -262,22 +273,17 @@ fn active(parts: &[Part], clients: &[usize]) -> HashMap<usize, (u64, u64)> {
     spans
 }
 
-/// The sample of a client whose ranks were active in this span.
-fn client_part(client: &Client, (start_ns, end_ns): (u64, u64)) -> ClientPart {
-    ClientPart {
-        sample: Sample {
-            client: u32::try_from(client.rank).unwrap_or(u32::MAX),
-            start_ns,
-            elapsed_ns: end_ns.saturating_sub(start_ns),
-            operations: client.operations.clone(),
-            errors: client.errors,
-            counters: client.counters,
-            region: client.region,
-            ..Sample::default()
-        },
-        medium: client.medium,
-        region_bytes: client.region_bytes,
-        shared: client.shared,
+/// The sample of a client whose ranks were active in this span, without a verdict.
+fn sample_of(client: &Client, (start_ns, end_ns): (u64, u64)) -> Sample {
+    Sample {
+        client: u32::try_from(client.rank).unwrap_or(u32::MAX),
+        start_ns,
+        elapsed_ns: end_ns.saturating_sub(start_ns),
+        operations: client.operations.clone(),
+        errors: client.errors,
+        counters: client.counters,
+        region: client.region,
+        ..Sample::default()
     }
 }
 
