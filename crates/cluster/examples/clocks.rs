@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     let Some(link) = Mpi::join(|| zero.elapsed().as_nanos() as i64, limits, late) else {
         return ExitCode::FAILURE;
     };
-    let mut team = Team::new(link, FANOUT);
+    let mut team = Team::new(Box::new(link), FANOUT);
     for trial in 0..trials.unwrap_or(10) {
         match wait(&mut team) {
             Ok(Some((whole, took))) => print(trial, team.link().size(), &whole, took),

@@ -43,32 +43,6 @@ pub trait Link {
     fn abort(&self, _code: i32) {}
 }
 
-impl<L: Link + ?Sized> Link for Box<L> {
-    fn rank(&self) -> usize {
-        (**self).rank()
-    }
-
-    fn size(&self) -> usize {
-        (**self).size()
-    }
-
-    fn now_ns(&self) -> i64 {
-        (**self).now_ns()
-    }
-
-    fn send(&mut self, to: usize, message: &[u8], timeout: Duration) -> Result<(), LostRank> {
-        (**self).send(to, message, timeout)
-    }
-
-    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, LostRank> {
-        (**self).receive(from, timeout)
-    }
-
-    fn abort(&self, code: i32) {
-        (**self).abort(code);
-    }
-}
-
 /// A rank that cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostRank {
@@ -180,8 +154,8 @@ impl<T: Serialize + DeserializeOwned> Gathered for List<T> {
 
 /// One rank among the others.
 #[derive(Debug)]
-pub struct Team<L> {
-    link: L,
+pub struct Team<L: ?Sized> {
+    link: Box<L>,
     tree: Tree,
     /// Clocks of the ranks directly below, in their order.
     below: Vec<OtherClock>,
@@ -190,9 +164,9 @@ pub struct Team<L> {
     late: BTreeMap<usize, u32>,
 }
 
-impl<L: Link> Team<L> {
+impl<L: Link + ?Sized> Team<L> {
     /// This rank among the ranks of its transport, in a tree with `fanout` children each.
-    pub fn new(link: L, fanout: usize) -> Self {
+    pub fn new(link: Box<L>, fanout: usize) -> Self {
         let tree = Tree::new(link.size(), fanout);
         let below = vec![OtherClock::default(); tree.children(link.rank()).len()];
         Self {

@@ -61,24 +61,20 @@ pub struct MergedTrial<T> {
 pub enum Halt {
     /// Loss of a rank.
     Lost(LostRank),
-    /// A rank that cannot take part, with its reason.
-    Unready(UnreadyRank),
-}
-
-/// A rank that cannot take part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnreadyRank {
-    /// Number of the rank.
-    pub rank: usize,
-    /// Fault and remedy.
-    pub error: Error,
+    /// A rank that cannot take part.
+    Unready {
+        /// Number of the rank.
+        rank: usize,
+        /// Fault and remedy.
+        error: Error,
+    },
 }
 
 impl fmt::Display for Halt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Halt::Lost(lost) => lost.fmt(f),
-            Halt::Unready(UnreadyRank { rank, error }) => write!(f, "rank {rank}: {error}"),
+            Halt::Unready { rank, error } => write!(f, "rank {rank}: {error}"),
         }
     }
 }
@@ -89,7 +85,7 @@ impl From<LostRank> for Halt {
     }
 }
 
-impl<L: Link> Team<L> {
+impl<L: Link + ?Sized> Team<L> {
     /// Waits until all ranks have come this far, and learns whether they go on. Every rank gets the same
     /// answer, even if another one is lost, unless its own path to the root is cut.
     ///
@@ -97,8 +93,8 @@ impl<L: Link> Team<L> {
     /// The lost rank, or the first one that is not ready.
     pub fn agree(&mut self, habits: TrialTimeouts, ready: Result<(), Error>) -> Result<(), Halt> {
         let rank = self.link().rank();
-        let trouble = ready.err().map(|error| UnreadyRank { rank, error });
-        let gathered = self.gather(trouble.map(Halt::Unready), habits.trial);
+        let trouble = ready.err().map(|error| Halt::Unready { rank, error });
+        let gathered = self.gather(trouble, habits.trial);
         let verdict = match gathered {
             Ok(Some(all)) => link::encode(&all),
             Err(lost) if self.is_root() => link::encode(&Some(Halt::Lost(lost))),
@@ -180,7 +176,7 @@ impl Gathered for Halt {
     fn join(self, other: Self) -> Self {
         let place = |halt: &Self| match halt {
             Halt::Lost(lost) => (false, lost.rank),
-            Halt::Unready(trouble) => (true, trouble.rank),
+            Halt::Unready { rank, .. } => (true, *rank),
         };
         match place(&other) < place(&self) {
             true => other,

@@ -195,7 +195,7 @@ fn rank(role: &str) -> ExitCode {
     };
     let link = Mpi::join(&clock, limits, late).expect("MPI starts once");
     number.set(link.rank());
-    let mut team = Team::new(link, 3);
+    let mut team = Team::new(Box::new(link), 3);
     println!("pid: {}", getpid().as_raw_nonzero());
     let mut words = role.split(' ');
     let fault = words.next();

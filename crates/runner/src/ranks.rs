@@ -51,7 +51,7 @@ pub struct Ranks(RefCell<Member>);
 
 /// State of a rank.
 struct Member {
-    team: Team<Box<dyn Link>>,
+    team: Team<dyn Link>,
     clock: Clock,
     words: DescribeFailure,
     /// Hosts of all ranks, in their order, once the ranks have met.

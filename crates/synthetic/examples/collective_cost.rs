@@ -252,7 +252,7 @@ struct Cost {
 
 fn rank(seat: VirtualLink) -> Option<Cost> {
     let number = seat.rank();
-    let mut team = Team::new(seat, FANOUT);
+    let mut team = Team::new(Box::new(seat), FANOUT);
     let start = team.start(HABITS, Ok(())).expect("no rank is lost");
     let link = team.link();
     link.work_until(start);

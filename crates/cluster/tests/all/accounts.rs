@@ -107,7 +107,7 @@ fn trial(ranks: &[(usize, Accounts)], roster: &[usize]) -> TrialContribution {
     let part = |link: ThreadLink, rank: usize| {
         let own = roster.contains(&rank).then(|| deed(rank));
         // Two children each: sums are joined on the way.
-        Team::new(link, 2).gather(own, timeout)
+        Team::new(Box::new(link), 2).gather(own, timeout)
     };
     let part = &part;
     thread::scope(|scope| {

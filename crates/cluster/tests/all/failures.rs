@@ -6,7 +6,7 @@ use iolab_cluster::clock::Activity;
 use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::link::{Gathered, List, Team};
 use iolab_cluster::link::{Link, LossReason, LostRank};
-use iolab_cluster::trial::{Halt, TrialTimeouts, UnreadyRank};
+use iolab_cluster::trial::{Halt, TrialTimeouts};
 use iolab_workload::Error;
 use serde::{Deserialize, Serialize};
 
@@ -140,12 +140,12 @@ fn every_rank_learns_which_one_cannot_start() {
         };
         team.start(HABITS, ready)
     });
-    let trouble = UnreadyRank {
+    let trouble = Halt::Unready {
         rank: 11,
         error: Error::failed("no space left").hint("free some"),
     };
     for result in results {
-        assert_eq!(result, Err(Halt::Unready(trouble.clone())));
+        assert_eq!(result, Err(trouble.clone()));
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn together<R: Send, E: Send>(
         let part = &part;
         let ranks: Vec<_> = seats
             .into_iter()
-            .map(|seat| scope.spawn(move || part(Team::new(seat, fanout))))
+            .map(|seat| scope.spawn(move || part(Team::new(Box::new(seat), fanout))))
             .collect();
         let joined = ranks.into_iter().map(|rank| rank.join().expect("no panic"));
         joined.collect()

@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{ANSWER, Member};
-use iolab_cluster::link::{Link, LossReason};
+use iolab_cluster::link::LossReason;
 use iolab_cluster::trial::Halt;
 use iolab_record::tables::Rank;
 use iolab_workload::{Error, Result, launchers};
@@ -59,9 +59,9 @@ impl Member {
     /// The error for why the ranks stopped; it names rank and host.
     pub(super) fn error(&mut self, halt: impl Into<Halt>) -> Error {
         match halt.into() {
-            Halt::Unready(trouble) => match self.team.link().size() > 1 {
-                true => trouble.error.within(self.place(trouble.rank)),
-                false => trouble.error,
+            Halt::Unready { rank, error } => match self.team.link().size() > 1 {
+                true => error.within(self.place(rank)),
+                false => error,
             },
             Halt::Lost(lost) => {
                 self.lost = true;
@@ -232,7 +232,7 @@ mod tests {
     use super::{Host, *};
     use crate::ranks::Ranks;
     use crate::ranks::root_order::RemoteTarget;
-    use iolab_cluster::link::LostRank;
+    use iolab_cluster::link::{Link, LostRank};
     use iolab_host::clock::Clock;
     use iolab_synthetic::thread_network::threads;
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_cluster::link::Link;
 use iolab_cluster::link::List;
 use iolab_cluster::shared_counters::{Accounts, Numbered};
 use iolab_storage::{Demand, Need, Share, Target, TargetKind, check_together, leftover_bytes};

@@ -318,7 +318,7 @@ fn stored(part: &RankPart, begin: i64) -> Part {
 
 /// The barrier at which the workers of this rank wait for the workers of the others.
 struct MessageBarrier<'a> {
-    team: &'a mut Team<Box<dyn Link>>,
+    team: &'a mut Team<dyn Link>,
     preparing: TrialTimeouts,
     carrying: TrialTimeouts,
     /// All ranks were ready.
