@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use iolab_plan::cells::{Plan, PlannedCell, cells};
+use iolab_plan::cells::{Plan, cells};
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_workload::Result;
 use iolab_workload::names::all_of;
-use iolab_workload::settings::{Setting, Tool, own_cells};
+use iolab_workload::settings::{CellSpec, Setting, Tool, own_cells};
 use iolab_workload::trial::{BufferInit, Descriptors, FileLayout, TrialSpec};
 use iolab_workload::units::rough_duration;
 
@@ -82,40 +82,47 @@ pub fn waiting(plan: &Plan) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-/// Messages on cells that their peer cannot carry out, one for each reason; empty if there are none.
-pub fn gaps(plan: &Plan) -> Vec<String> {
-    let cells = plan.cells();
-    let mut gaps: BTreeMap<(Tool, String), Vec<&[String]>> = BTreeMap::new();
-    for cell in cells {
-        if let Some(why) = gap(cell) {
-            let own = gaps.entry((cell.spec.tool, why)).or_default();
-            own.push(&cell.levels);
+/// Cells that their tool cannot carry out for one reason.
+pub struct Gap {
+    /// The cells and the reason, in words.
+    pub told: String,
+    /// The reason.
+    pub why: String,
+    /// Numbers of the cells.
+    pub cells: Vec<usize>,
+}
+
+/// The cells of a plan from `first` on that their tool cannot carry out, for each reason that `gap` gives.
+pub fn gaps(plan: &Plan, first: usize, gap: &dyn Fn(&CellSpec) -> Option<String>) -> Vec<Gap> {
+    let cells = || plan.cells().iter().enumerate().skip(first);
+    let mut found: BTreeMap<(Tool, String), Vec<usize>> = BTreeMap::new();
+    for (id, cell) in cells() {
+        if let Some(why) = gap(&cell.spec) {
+            found.entry((cell.spec.tool, why)).or_default().push(id);
         }
     }
-    let factors = plan.experiment().factors.iter();
-    let factors: Vec<String> = factors.map(|factor| factor.of.to_string()).collect();
-    let told = gaps.iter().map(|((tool, why), own)| {
-        let others = cells.iter().filter(|cell| cell.spec.tool == *tool);
-        let others = others.map(|cell| cell.levels.as_slice());
-        let others: Vec<&[String]> = others.filter(|levels| !own.contains(levels)).collect();
-        format!(
-            "{tool} cannot measure {}: {why}",
-            own_cells(&factors, own, &others)
-        )
+    let factors = plan.factor_names();
+    let told = found.into_iter().map(|((tool, why), ids)| {
+        let levels = |is_gap: bool| -> Vec<&[String]> {
+            let own =
+                cells().filter(|(id, cell)| cell.spec.tool == tool && ids.contains(id) == is_gap);
+            own.map(|(_, cell)| cell.levels.as_slice()).collect()
+        };
+        let which = own_cells(&factors, &levels(true), &levels(false));
+        Gap {
+            told: format!("{tool} cannot measure {which}: {why}"),
+            why,
+            cells: ids,
+        }
     });
     told.collect()
 }
 
 /// Why a peer cannot carry out its cell, whatever the target.
-fn gap(cell: &PlannedCell) -> Option<String> {
-    let trial = &cell.spec.trial;
-    let files = vec![PathBuf::new(); trial.threads as usize];
-    let peer = cell
-        .spec
-        .tool
-        .is_peer()
-        .then(|| find(cell.spec.tool).ok())??;
-    (peer.arguments)(trial, &files).err()
+pub fn gap_anywhere(cell: &CellSpec) -> Option<String> {
+    let peer = cell.tool.is_peer().then(|| find(cell.tool).ok())??;
+    let files = vec![PathBuf::new(); cell.trial.threads as usize];
+    (peer.arguments)(&cell.trial, &files).err()
 }
 
 /// Needs of every peer: it opens existing files, and prepares its buffers in its own way.
@@ -202,7 +209,11 @@ mod tests {
             let mut told = vec![head.join(" ")];
             told.extend(adapted);
             told.extend(waiting(&plan));
-            told.extend(gaps(&plan));
+            told.extend(
+                gaps(&plan, 0, &gap_anywhere)
+                    .into_iter()
+                    .map(|gap| gap.told),
+            );
             let short = plan.shortfall(&overhead).unwrap_or_default();
             told.extend(short.split_once(", and").map(|(short, _)| short.to_owned()));
             told.join("\n  ")

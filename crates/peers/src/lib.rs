@@ -29,7 +29,7 @@ use iolab_workload::counters::Pressure;
 use iolab_workload::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd};
 use iolab_workload::trial::{Descriptors, FileLayout, TrialSpec};
 
-pub use common_plan::{Need, adapt, gaps, waiting};
+pub use common_plan::{Gap, Need, adapt, gap_anywhere, gaps, waiting};
 pub use results::{JobBytes, PeerResult, Results, Transferred};
 
 use iolab_record::environment::{Environment, KEYS};

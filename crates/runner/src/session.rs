@@ -16,7 +16,7 @@ use iolab_plan::cells::{AddedCells, FittedPlan};
 use iolab_record::environment::{Environment, differences};
 use iolab_record::{Cell, ClockDomain, EndedBy, Event, EventKind, RunRecord, RunStatus};
 use iolab_runfile::RunFile;
-use iolab_workload::settings::{Tool, own_cells};
+use iolab_workload::settings::{CellSpec, Tool};
 use iolab_workload::{Error, Kind, Result};
 
 use super::executor::Executor;
@@ -326,44 +326,15 @@ impl<'a> Session<'a> {
 
     /// Leaves cells from `first` on without trials if their tool cannot carry them out, and gives the reason.
     fn leave_gaps(&mut self, executor: &dyn Executor, first: usize) -> Result<()> {
-        let mut found: Vec<(Tool, String, Vec<usize>)> = Vec::new();
-        for id in first..self.record.plan.cells().len() {
-            let spec = &self.record.plan.cells()[id].spec;
-            let Some(why) = executor.gap(spec) else {
-                continue;
-            };
-            match found
-                .iter_mut()
-                .find(|(tool, known, _)| (*tool, known) == (spec.tool, &why))
-            {
-                Some((_, _, cells)) => cells.push(id),
-                None => found.push((spec.tool, why, vec![id])),
-            }
-        }
-        for (tool, why, cells) in found {
-            let which = self.which(tool, &cells, first);
-            self.observer
-                .note(&format!("{tool} cannot measure {which}: {why}"));
-            for id in cells {
+        let gap = |cell: &CellSpec| executor.gap(cell);
+        for gap in iolab_peers::gaps(&self.record.plan, first, &gap) {
+            self.observer.note(&gap.told);
+            for id in gap.cells {
                 self.record.closed.insert(id);
-                self.keep(EventKind::Gap, Some(id), &why)?;
+                self.keep(EventKind::Gap, Some(id), &gap.why)?;
             }
         }
         Ok(())
-    }
-
-    /// Some cells of a tool among the cells from `first` on, in words: `2 of its 6 cells (bs=16MiB)`.
-    fn which(&self, tool: Tool, some: &[usize], first: usize) -> String {
-        let plan = &self.record.plan;
-        let all = plan.cells().iter().enumerate().skip(first);
-        let (own, others): (Vec<_>, Vec<_>) = all
-            .filter(|(_, cell)| cell.spec.tool == tool)
-            .partition(|(id, _)| some.contains(id));
-        let [own, others] = [own, others].map(|cells| {
-            let levels = cells.into_iter().map(|(_, cell)| cell.levels.as_slice());
-            levels.collect::<Vec<_>>()
-        });
-        own_cells(&plan.factor_names(), &own, &others)
     }
 
     /// Gives no further trial to a cell whose tool has failed; the run goes on. A tool that hung gets no further

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use iolab_engine::trial::check_alignment;
 use iolab_host::device::Device;
-use iolab_peers::{gaps, overhead, waiting};
+use iolab_peers::{gap_anywhere, gaps, overhead, waiting};
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
 use iolab_plan::standard::Medium;
@@ -82,7 +82,8 @@ pub(crate) fn print(site: &Site, plans: &[Plan], part: &Part<'_>) -> Outcome {
     for plan in plans {
         let name = &plan.experiment().name;
         let told = [waiting(plan), plan.shortfall(&overhead)];
-        let told = gaps(plan).into_iter().chain(told.into_iter().flatten());
+        let gaps = gaps(plan, 0, &gap_anywhere).into_iter().map(|gap| gap.told);
+        let told = gaps.chain(told.into_iter().flatten());
         lines.extend(told.map(|text| format!("{name}: {text}")));
     }
     let mut refusals: Vec<Error> = Vec::new();
