@@ -63,38 +63,32 @@ impl<W: Write> Harmless<W> {
     }
 
     /// Writes all complete characters of `bytes`, with invalid ones replaced. Returns the rest.
-    fn pass<'a>(&mut self, mut bytes: &'a [u8]) -> io::Result<&'a [u8]> {
-        loop {
-            match std::str::from_utf8(bytes) {
-                Ok(text) => {
-                    self.put(text)?;
-                    return Ok(&[]);
-                }
-                Err(error) => {
-                    let (valid, rest) = bytes.split_at(error.valid_up_to());
-                    let text = String::from_utf8_lossy(valid);
-                    self.put(&text)?;
-                    let Some(wrong) = error.error_len() else {
-                        return Ok(rest);
-                    };
-                    self.replace()?;
-                    bytes = &rest[wrong..];
-                }
+    fn pass<'a>(&mut self, bytes: &'a [u8]) -> io::Result<&'a [u8]> {
+        let mut rest = bytes;
+        for chunk in bytes.utf8_chunks() {
+            self.put(chunk.valid())?;
+            rest = &rest[chunk.valid().len()..];
+            let is_last = rest.len() == chunk.invalid().len();
+            let wrong = std::str::from_utf8(chunk.invalid());
+            if is_last && wrong.is_err_and(|error| error.error_len().is_none()) {
+                return Ok(rest);
+            }
+            if !chunk.invalid().is_empty() {
+                self.put(REPLACEMENT)?;
+                rest = &rest[chunk.invalid().len()..];
             }
         }
+        Ok(rest)
     }
 
     fn put(&mut self, text: &str) -> io::Result<()> {
         self.to
             .write_all(spelled(&harmless(text), self.ascii).as_bytes())
     }
-
-    fn replace(&mut self) -> io::Result<()> {
-        let mut bytes = [0; 4];
-        let replacement = char::REPLACEMENT_CHARACTER.encode_utf8(&mut bytes);
-        self.to.write_all(replacement.as_bytes())
-    }
 }
+
+/// Shown for bytes that are not text.
+const REPLACEMENT: &str = "\u{fffd}";
 
 impl<W: Write> Write for Harmless<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -111,7 +105,7 @@ impl<W: Write> Write for Harmless<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         if !std::mem::take(&mut self.begun).is_empty() {
-            self.replace()?;
+            self.put(REPLACEMENT)?;
         }
         self.to.flush()
     }

@@ -164,8 +164,7 @@ pub fn note(text: impl Display) {
             let text = text.trim().trim_start_matches("note: ");
             event("note", Map::from_iter([("text".to_owned(), text.into())]));
         }
-        Log::Live => told(&text),
-        Log::Lines => told(&text),
+        Log::Live | Log::Lines => told(&text),
     }
 }
 
@@ -237,38 +236,30 @@ fn is_closed(error: &io::Error) -> bool {
 
 /// Standard output of a command that measures. An error, such as a closed pipe or a full disk, does not end the measurement:
 /// further output is discarded, the user is informed at once, and the command fails at its end.
-pub struct Results<W: Write = io::Stdout> {
-    to: BufWriter<Harmless<W>>,
+pub struct Results {
+    to: BufWriter<Harmless<io::Stdout>>,
     failed: Option<io::Error>,
 }
 
 impl Default for Results {
     fn default() -> Self {
-        Self::to(io::stdout())
-    }
-}
-
-impl<W: Write> Results<W> {
-    fn to(to: W) -> Self {
         Self {
-            to: BufWriter::new(Harmless::new(to, style().ascii)),
+            to: BufWriter::new(Harmless::new(io::stdout(), style().ascii)),
             failed: None,
         }
     }
+}
 
-    fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<Harmless<W>>) -> io::Result<()>) {
+impl Results {
+    fn attempt(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
         if self.failed.is_some() {
             return;
         }
-        if let Err(error) = write(&mut self.to) {
-            if is_closed(&error) {
-                self.failed = Some(error);
-                return;
-            }
+        self.failed = write(&mut self.to).err();
+        if let Some(error) = self.failed.as_ref().filter(|error| !is_closed(error)) {
             note(format_args!(
                 "note: standard output cannot be written ({error}): the results go to the run files only"
             ));
-            self.failed = Some(error);
         }
     }
 
@@ -278,7 +269,7 @@ impl<W: Write> Results<W> {
     ///
     /// Of kind [`Failed`](iolab_workload::Kind::Failed) when anything could not be written.
     pub fn end(mut self, kept: impl Display) -> Result<()> {
-        self.attempt(Write::flush);
+        self.attempt(|to| to.flush());
         match self.failed {
             None => Ok(()),
             Some(error) if is_closed(&error) => {
@@ -295,14 +286,14 @@ impl<W: Write> Results<W> {
     }
 }
 
-impl<W: Write> Write for Results<W> {
+impl Write for Results {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.attempt(|to| to.write_all(bytes));
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.attempt(Write::flush);
+        self.attempt(|to| to.flush());
         Ok(())
     }
 }
