@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use iolab_workload::Result;
 use iolab_workload::foreign_options::{Effect, decided_settings, in_job};
+use iolab_workload::operation::Moved;
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Sizes, TrialSpec};
 use iolab_workload::units::format_bytes;
@@ -22,26 +23,17 @@ const SHORT_MS: u64 = 20;
 /// Most threads whose number the tolerance still determines.
 const TOLD_APART_MAX: f64 = 24.0;
 
-/// Requests of one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counted {
-    /// Number of requests.
-    pub requests: u64,
-    /// Bytes transferred.
-    pub bytes: u64,
-}
-
 /// The counts of an entry, or of the clones of a job together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Counts {
     /// Reads.
-    pub reads: Counted,
+    pub reads: Moved,
     /// Writes.
-    pub writes: Counted,
+    pub writes: Moved,
     /// Trims.
-    pub trims: Counted,
+    pub trims: Moved,
     /// Requests whose direction the report does not give.
-    pub unsplit: Counted,
+    pub unsplit: Moved,
     /// From the first start to the last end, ms.
     pub elapsed_ms: u64,
     /// Time that its workers ran, added up, ms; 0 if the report lacks it.
@@ -53,12 +45,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn directions(&self) -> [Counted; 3] {
+    fn directions(&self) -> [Moved; 3] {
         [self.reads, self.writes, self.trims]
     }
 
     /// The counts of each direction, and of all.
-    fn each(&self) -> [Counted; 4] {
+    fn each(&self) -> [Moved; 4] {
         [self.reads, self.writes, self.trims, self.unsplit]
     }
 
@@ -144,9 +136,9 @@ pub fn reported(
     let threads = counts.threads().filter(|_| counted.contains("threads"));
     cell.trial.threads = threads.unwrap_or(cell.trial.threads);
     if counted.contains("read_percent") {
-        let only = |count: Counted| count.requests > 0;
-        cell.trial.read_percent = if only(counts.reads) { 100 } else { 0 };
-        cell.trial.trim_percent = if only(counts.trims) { 100 } else { 0 };
+        let only = |count: Moved| if count.requests > 0 { 100 } else { 0 };
+        cell.trial.read_percent = only(counts.reads);
+        cell.trial.trim_percent = only(counts.trims);
     }
     let default = CellSpec::default();
     for setting in decided_settings().filter_map(Setting::find) {

@@ -54,7 +54,11 @@ fn take_over(text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> 
     let report = IozoneReport::parse(text)?;
     let row = result(&report, spec)?;
     if report.rows.len() > 1 {
-        forget_counts(&mut outcome.counters);
+        // Counts over several tests mean nothing for one.
+        outcome.counters = Counters {
+            pressure: outcome.counters.pressure,
+            ..Counters::default()
+        };
         outcome.effective.note =
             "(what was counted is of all its tests together, and is left out)".to_owned();
     }
@@ -99,14 +103,6 @@ fn wanted(spec: &TrialSpec) -> IozoneTest {
         (false, true) => IozoneTest::Read,
         (false, false) => IozoneTest::RandomRead,
     }
-}
-
-/// Counts over several tests mean nothing for one.
-fn forget_counts(counters: &mut Counters) {
-    *counters = Counters {
-        pressure: counters.pressure,
-        ..Counters::default()
-    };
 }
 
 /// Most threads of IOzone as distributed (`MAXSTREAMS`).

@@ -10,7 +10,7 @@ use iolab_workload::Error;
 use iolab_workload::Result;
 use iolab_workload::series::Series;
 
-use crate::{cell_record, now_utc};
+use crate::{fit, now_utc};
 use iolab_analysis::analysis::Response;
 use iolab_peers::{PEERS, Peer, PeerResult, Results, Transferred};
 use iolab_plan::cells::PlannedCell;
@@ -131,16 +131,16 @@ impl Import {
             trials_max: 1,
             ..crate::experiment_record(&experiment)?
         };
-        let rows: Vec<_> = imported
-            .cells
-            .iter()
-            .enumerate()
-            .map(|(id, cell)| cell_record(id, cell))
-            .collect();
+        let rows = fit::records(&imported.cells);
         let mut file = RunFile::create(place, &run, &environment, &record, &rows)?;
         imported.write(&mut file, &run.started_utc)?;
-        for note in &self.notes() {
-            file.add_event(&remark(note))?;
+        for message in self.notes() {
+            file.add_event(&Event {
+                at_utc: now_utc(),
+                kind: EventKind::Note,
+                cell: None,
+                message,
+            })?;
         }
         let path = file.path().to_owned();
         file.finish(RunStatus::Done, &now, None)?;
@@ -290,15 +290,6 @@ impl<'a> ImportedCells<'a> {
             file.set_ended_by(cell as i64, Some(EndedBy::TrialsMax))?;
         }
         Ok(())
-    }
-}
-
-fn remark(message: &str) -> Event {
-    Event {
-        at_utc: now_utc(),
-        kind: EventKind::Note,
-        cell: None,
-        message: message.to_owned(),
     }
 }
 

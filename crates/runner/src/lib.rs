@@ -39,7 +39,6 @@ use iolab_host::system_control::SystemControl;
 use iolab_workload::{Error, Result};
 
 pub use executor::{DriveObserver, Executor, NewObserver};
-pub(crate) use fit::record as cell_record;
 pub use fit::{Fitted, adapt_to_system, fit_all};
 pub use hung_storage::{EndProcess, Watch};
 pub use prepared_run::PreparedRun;

@@ -50,30 +50,14 @@ impl RunPrograms {
     }
 }
 
-/// A command that the user allows, and the file that it executes.
-#[derive(Debug)]
-struct AllowedProgram {
-    command: Template,
-    path: PathBuf,
-}
-
-impl AllowedProgram {
-    fn find(command: &Template, consent: &RunPrograms) -> Result<Self> {
-        consent.allow(command)?;
-        Ok(Self {
-            command: command.clone(),
-            path: Program::find(command.program())?,
-        })
-    }
-}
-
 /// Programs ready to be run, and a file for each size. Dropping it removes the files and the builds.
 #[derive(Debug)]
 pub struct Programs {
     /// Each with its path; the run's own first.
     folders: Vec<(PathBuf, ProgramFiles)>,
     probes: Option<Probes>,
-    commands: Vec<AllowedProgram>,
+    /// Commands that the user allows, each with the file that it executes.
+    commands: Vec<(Template, PathBuf)>,
 }
 
 impl Programs {
@@ -91,7 +75,10 @@ impl Programs {
             check(&cell.spec).map_err(|error| error.within(plan.describe(cell)))?;
         }
         check_effects(plan.experiment(), cells)?;
-        let allowed = commands(cells).map(|command| AllowedProgram::find(command, consent));
+        let allowed = commands(cells).map(|command| {
+            consent.allow(command)?;
+            Ok((command.clone(), Program::find(command.program())?))
+        });
         let commands = allowed.collect::<Result<_>>()?;
         let named: Vec<PathBuf> = directories.iter().map(|path| full(path)).collect();
         let sizes = sizes(cells, &named)?;
@@ -161,7 +148,7 @@ impl Programs {
     pub(super) fn environment(&self) -> Environment {
         let probes = self.probes.as_ref();
         let mut list = probes.map_or_else(Environment::default, Probes::environment);
-        for (number, AllowedProgram { path, .. }) in self.commands.iter().enumerate() {
+        for (number, (_, path)) in self.commands.iter().enumerate() {
             let real = path.canonicalize().unwrap_or_else(|_| path.clone());
             let bytes = real.metadata().ok().map(|metadata| metadata.len());
             list.put(&KEYS.program_bytes.of(number + 1), bytes);
@@ -205,8 +192,8 @@ impl Programs {
             Some(linkage) => self.probes.as_ref()?.path(linkage),
             None => {
                 let mut commands = self.commands.iter();
-                let found = commands.find(|known| known.command == *template)?;
-                Some(&found.path)
+                let (_, path) = commands.find(|(command, _)| command == template)?;
+                Some(path)
             }
         }
     }

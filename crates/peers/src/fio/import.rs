@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use iolab_fio::described::described_cell;
 use iolab_fio::options::{Options, give};
 use iolab_fio::reported::{named_file, reported};
-use iolab_record::{LatencyOf, Moved, OperationSummary, PerOperation, Sample};
+use iolab_record::{LatencyOf, OperationSummary, PerOperation, Sample};
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::settings::Tool;
 use iolab_workload::trial::Pattern;
@@ -250,10 +250,7 @@ fn entry(
     };
     let mut sample = Sample {
         operations: done.map(|(summary, _)| summary),
-        unsplit: Moved {
-            requests: counts.unsplit.requests,
-            bytes: counts.unsplit.bytes,
-        },
+        unsplit: counts.unsplit,
         elapsed_ns: elapsed_ns(jobs),
         failure: error.map(|error| format!("fio reports error {error} in job '{name}'")),
         ..Sample::default()

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-use iolab_fio::reported::{Counted, Counts};
+use iolab_fio::reported::Counts;
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-use iolab_record::LatencySummary;
+use iolab_record::{LatencySummary, Moved};
 
 /// Greatest accepted count, as for run files: 2^60.
 const COUNT_MAX: u64 = 1 << 60;
@@ -269,7 +269,7 @@ impl FioJob {
             |of: fn(&Self) -> u64| jobs.iter().map(|job| of(job)).fold(0, u64::saturating_add);
         let counted = |of: for<'a> fn(&'a Self) -> &'a Direction| {
             let all = jobs.iter().map(|job| of(job));
-            all.fold(Counted::default(), |sum, one| Counted {
+            all.fold(Moved::default(), |sum, one| Moved {
                 requests: sum.requests.saturating_add(one.total_ios),
                 bytes: sum.bytes.saturating_add(one.io_bytes),
             })
