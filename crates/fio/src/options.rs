@@ -6,6 +6,7 @@ mod extent;
 mod requests_and_threads;
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::time::Duration;
 
 use iolab_workload::foreign_options::answer;
@@ -31,6 +32,13 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
+    fn new(option: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            option,
+            error: Error::usage(message).hint(hint),
+        }
+    }
+
     /// A fault of an option's value, of which the error does not name the option.
     fn within(option: &'static str, error: Error) -> Self {
         Self {
@@ -54,6 +62,17 @@ impl Faults {
             self.0.push(fault);
             instead
         })
+    }
+
+    /// The value of an option; `None` if it is not given, or a fault, which is kept.
+    fn given<T>(
+        &mut self,
+        options: &Options,
+        name: &'static str,
+        read: impl FnOnce(&'static str, &str) -> Read<T>,
+    ) -> Option<T> {
+        let (name, text) = value(options, name)?;
+        self.or(read(name, text).map(Some), None)
     }
 }
 
@@ -153,8 +172,7 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
             (None, []) => format!("it is one of: {}", ORDERS.join(", ")),
             (None, near) => format!("did you mean {}?", alternatives(near)),
         };
-        let error = unknown(option, text).error.hint(hint);
-        Fault { option, error }
+        unknown_because(option, text, hint)
     };
     let percent = match direction {
         "read" => Ok(100),
@@ -188,16 +206,17 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
             Some(back) if size(option, back).is_ok_and(|back| back == 2 * bs) => {
                 trial.pattern = Pattern::Reverse;
             }
-            Some(_) => {
-                let error = unknown(option, text).error.hint(format!(
+            Some(_) => faults.0.push(unknown_because(
+                option,
+                text,
+                format!(
                     "only block after block backwards has a pattern: rw={name}:-{}",
                     2 * bs
-                ));
-                faults.or(Err(Fault { option, error }), ());
-            }
+                ),
+            )),
         },
         Some(every) if every.trim() == "1" => {}
-        Some(_) => faults.or(Err(refused(option, text, "rw_sequencer")), ()),
+        Some(_) => faults.0.push(refused(option, text, "rw_sequencer")),
     }
 }
 
@@ -229,11 +248,8 @@ fn distribution(options: &Options, uniform: Pattern) -> Read<Pattern> {
 
 fn mix(options: &Options) -> Read<u8> {
     let percent = |name: &'static str| {
-        let Some(text) = text(options, name) else {
-            return Ok(None);
-        };
-        let percent = text.parse::<u8>().ok().filter(|percent| *percent <= 100);
-        percent.map(Some).ok_or_else(|| unknown(name, text))
+        let given = text(options, name);
+        given.map(|text| percentage(name, text)).transpose()
     };
     // One replaces the other.
     let reads = percent("rwmixwrite")?.map(|writes| 100 - writes);
@@ -250,13 +266,9 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
         "cpp_null" => Ok(Backend::Null),
         // The library's driver of this name makes the same calls.
         "libblkio" if text(options, "libblkio_driver") == Some("io_uring") => Ok(Backend::IoUring),
-        _ => engine.parse::<Backend>().map_err(|error| Fault {
-            option: name,
-            error: Error::usage(format!(
-                "iolab has no backend like ioengine={}",
-                short(engine)
-            ))
-            .hint(error.remedy().unwrap_or_default()),
+        _ => engine.parse::<Backend>().map_err(|error| {
+            let message = format!("iolab has no backend like ioengine={}", short(engine));
+            Fault::new(name, message, error.remedy().unwrap_or_default())
         }),
     };
     let is_known = backend.is_ok();
@@ -275,7 +287,7 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     if let Some((name, aligned)) = aligned {
         let mut each = requests_and_threads::directions(aligned).into_iter();
         if !each.all(|bytes| size(name, bytes).is_ok_and(|bytes| bytes == trial.bs)) {
-            faults.or(Err(refused(name, aligned, "blockalign")), ());
+            faults.0.push(refused(name, aligned, "blockalign"));
         }
     }
     trial.threads = faults.or(count(options, "numjobs", THREADS_MAX), 1);
@@ -315,10 +327,7 @@ fn batch(options: &Options, depth: u32) -> Read<Batch> {
             return Ok(("iodepth_batch", 1));
         };
         // More than the depth is the depth, which is 1 of a synchronous engine.
-        let count = text.parse::<u32>().ok();
-        count
-            .map(|count| (name, count.min(depth)))
-            .ok_or_else(|| unknown(name, text))
+        number(name, text, |_| true).map(|count: u32| (name, count.min(depth)))
     };
     let (mut name, mut waits) = number("iodepth_batch_complete")?;
     number("iodepth_batch")?;
@@ -340,14 +349,22 @@ fn count(options: &Options, name: &'static str, most: u32) -> Read<u32> {
     let Some(text) = text(options, name) else {
         return Ok(1);
     };
-    let count = text.parse::<u32>().ok();
-    let count = count.filter(|count| (1..=most).contains(count));
-    count.ok_or_else(|| Fault {
-        option: name,
-        error: unknown(name, text)
-            .error
-            .hint(format!("{name} is a number from 1 to {most}")),
-    })
+    let count = number(name, text, |count| (1..=most).contains(count));
+    count.map_err(|_| unknown_because(name, text, format!("{name} is a number from 1 to {most}")))
+}
+
+/// A number for which `is_valid` holds.
+fn number<T: FromStr>(
+    name: &'static str,
+    text: &str,
+    is_valid: impl FnOnce(&T) -> bool,
+) -> Read<T> {
+    let number = text.parse().ok().filter(is_valid);
+    number.ok_or_else(|| unknown(name, text))
+}
+
+fn percentage(name: &'static str, text: &str) -> Read<u8> {
+    number(name, text, |percent| *percent <= 100)
 }
 
 /// The sync policy, and the writes from one sync to the next.
@@ -356,22 +373,19 @@ fn durability(options: &Options) -> Read<(SyncPolicy, u32)> {
     let at_end = is_set(options, "end_fsync") || is_set(options, "fsync_on_close");
     let every = |name: &'static str| match text(options, name) {
         None | Some("0") => Ok(None),
-        Some(count) => match count.parse() {
-            Ok(count) => Ok(Some(count)),
-            Err(_) => Err(unknown(name, count)),
-        },
+        Some(count) => number(name, count, |_| true).map(Some),
     };
     let conflict = |option: &'static str, other: &str| {
         let given = |name: &str| short(text(options, name).unwrap_or_default());
-        let error = Error::usage(format!(
-            "{option}={} and {other}={} in one job",
-            given(option),
-            given(other)
-        ));
-        Fault {
+        Fault::new(
             option,
-            error: error.hint("a trial makes writes durable in one way: give one of them"),
-        }
+            format!(
+                "{option}={} and {other}={} in one job",
+                given(option),
+                given(other)
+            ),
+            "a trial makes writes durable in one way: give one of them",
+        )
     };
     Ok(match (flag, every("fsync")?, every("fdatasync")?) {
         ("0" | "none", None, None) if at_end => (SyncPolicy::End, 1),
@@ -404,7 +418,8 @@ fn verified(options: &Options) -> Read<bool> {
 
 /// A time whose bare numbers are microseconds.
 pub(crate) fn micros(name: &'static str, text: &str) -> Read<Duration> {
-    requests_and_threads::time(name, text, 1)
+    let bare = text.trim().parse().map(Duration::from_micros);
+    bare.or_else(|_| duration(name, text))
 }
 
 /// A size as fio reads it if `kb_base` is not given: `4k`, `4kb` and `4Ki` are 4096, and `4KiB` is 4000.
@@ -457,20 +472,21 @@ pub(crate) fn short(text: &str) -> String {
 /// The fault of a value that stands for another option, with iolab's answer to that option.
 fn refused(option: &'static str, text: &str, of: &str) -> Fault {
     let hint = answer(of).map_or_else(String::new, |answer| answer.hint(None));
-    let error = Error::usage(format!("iolab cannot carry out {option}={}", short(text)));
-    Fault {
-        option,
-        error: error.hint(hint),
-    }
+    unknown_because(option, text, hint)
 }
 
 /// A value that iolab has no words for.
 fn unknown(option: &'static str, text: &str) -> Fault {
-    let text = short(text);
-    let error = Error::usage(format!("iolab cannot carry out {option}={text}")).hint(
+    unknown_because(
+        option,
+        text,
         "sizes are like 4k, 1m or 4096, times like 30 or 500ms; see 'iolab list --settings --all' for what there is",
-    );
-    Fault { option, error }
+    )
+}
+
+fn unknown_because(option: &'static str, text: &str, hint: impl Into<String>) -> Fault {
+    let message = format!("iolab cannot carry out {option}={}", short(text));
+    Fault::new(option, message, hint)
 }
 
 /// The names of each option that has several.

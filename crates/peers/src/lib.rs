@@ -30,7 +30,7 @@ use iolab_workload::outcome::{Effective, Ended, FailedProgram, Failure, Outcome,
 use iolab_workload::trial::{Descriptors, FileLayout, TrialSpec};
 
 pub use common_plan::{Gap, Need, adapt, gap_anywhere, gaps, waiting};
-pub use results::{JobBytes, PeerResult, Results, Transferred};
+pub use results::{PeerResult, Results, Transferred};
 
 use iolab_record::environment::{Environment, KEYS};
 use iolab_workload::names::unknown;

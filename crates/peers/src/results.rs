@@ -41,25 +41,8 @@ impl Results {
     }
 }
 
-/// Transferred bytes that a report claims, whether or not iolab could measure the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transferred {
-    /// Tool of the report.
-    pub tool: Tool,
-    /// Active jobs or tests.
-    pub jobs: Vec<JobBytes>,
-}
-
-/// Transfer of one job or test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct JobBytes {
-    /// Bytes read.
-    pub read: u64,
-    /// Bytes written.
-    pub written: u64,
-    /// Time from start to end, ns.
-    pub elapsed_ns: u64,
-}
+/// Samples of the jobs or tests of a report that were active, whether or not iolab could measure the same, and its tool.
+pub type Transferred = (Tool, Vec<Sample>);
 
 /// One job, or one test.
 #[derive(Debug, Clone, PartialEq)]

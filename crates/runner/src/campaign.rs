@@ -26,7 +26,7 @@ use iolab_workload::{Error, Result, launchers};
 
 use crate::ranks::{AssumedRanks, Ranks};
 use crate::{
-    Disk, EndProcess, Fitted, GivenTargets, NewObserver, Programs, RunPrograms, Stop, Watch, adapt,
+    Disk, EndProcess, GivenTargets, NewObserver, Programs, RunPrograms, Stop, Watch, adapt,
     fit_all, settle_targets,
 };
 pub use workspace::{AskedPeaks, Opened, Workspace};
@@ -517,8 +517,7 @@ impl Site {
         let has_ranks = self.terms.ranks.is_some();
         workspace.control_system(&plans, has_ranks, self.watch.as_ref())?;
         let place = workspace.place();
-        let Fitted { plans, notes } =
-            fit_all(plans, place, self.processes(), self.terms.keeps_cache)?;
+        let (plans, notes) = fit_all(plans, place, self.processes(), self.terms.keeps_cache)?;
         for text in notes.into_iter().chain(realtime) {
             (self.terms.program.note)(&text);
         }

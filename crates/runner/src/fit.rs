@@ -18,18 +18,9 @@ use iolab_workload::{Error, Result, usage_errors};
 use super::SystemUnderTest;
 use super::targets::{REGION_UNIT, number_of};
 
-/// Plans that are fitted to their targets.
-#[derive(Debug)]
-pub struct Fitted {
-    /// The fitted plans, in the order of the given ones.
-    pub plans: Vec<FittedPlan>,
-    /// The changes made to fit, in words.
-    pub notes: Vec<String>,
-}
-
-/// Fits plans to a place, all of them before anything is written. If a target does not allow direct I/O, they go through
-/// its page cache, unless `keeps_cache` says to carry them out as they are. `processes` are the processes that the plans
-/// were made for.
+/// Fits plans to a place, all of them before anything is written, and returns the changes made to fit in words. If a target
+/// does not allow direct I/O, they go through its page cache, unless `keeps_cache` says to carry them out as they are.
+/// `processes` are the processes that the plans were made for.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the cell and what would fit.
@@ -38,7 +29,7 @@ pub fn fit_all(
     place: SystemUnderTest<'_>,
     processes: &dyn Processes,
     keeps_cache: bool,
-) -> Result<Fitted> {
+) -> Result<(Vec<FittedPlan>, Vec<String>)> {
     let refusal = match keeps_cache {
         true => None,
         false => refusal_of_direct(place),
@@ -59,10 +50,7 @@ pub fn fit_all(
     let end = plans.iter().filter_map(|plan| measured_end(plan)).max();
     let cut = wanted.zip(end).filter(|(wanted, end)| end < wanted);
     let cut = cut.and_then(|(_, end)| shared_limit(place, end));
-    Ok(Fitted {
-        plans,
-        notes: note.into_iter().chain(cut).collect(),
-    })
+    Ok((plans, note.into_iter().chain(cut).collect()))
 }
 
 /// The end of the farthest region that the cells of a plan ask for, bytes; `None` of groups, which have their own.

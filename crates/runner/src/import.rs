@@ -35,7 +35,7 @@ pub const TEXT_MAX: u64 = 64 << 20;
 pub(crate) fn transferred(path: &Path) -> Result<Transferred> {
     let text = text_of(path)?;
     let transferred = peer_of(&text).and_then(|peer| (peer.transferred)(&text));
-    let some = transferred.and_then(|found| match found.jobs.is_empty() {
+    let some = transferred.and_then(|found| match found.1.is_empty() {
         true => Err(nothing()),
         false => Ok(found),
     });

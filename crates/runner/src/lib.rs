@@ -39,7 +39,7 @@ use iolab_host::system_control::SystemControl;
 use iolab_workload::{Error, Result};
 
 pub use executor::{DriveObserver, Executor, NewObserver};
-pub use fit::{Fitted, adapt_to_system, fit_all};
+pub use fit::{adapt_to_system, fit_all};
 pub use hung_storage::{EndProcess, Watch};
 pub use prepared_run::PreparedRun;
 pub use prepared_run::{OwnTrials, run_list};
@@ -57,7 +57,7 @@ use iolab_plan::cells::{FittedPlan, PlannedCell, factor_names};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::Environment;
 use iolab_record::{EventKind, ExperimentRecord, RunRecord, RunStatus};
-use iolab_runfile::{NewFile, RunFile, asked_by};
+use iolab_runfile::{RunFile, asked_by};
 use iolab_workload::names::TargetName;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, Tool};
@@ -247,24 +247,10 @@ impl Setup<'_> {
     }
 }
 
-/// Carries a plan out into a new run file.
-///
-/// # Errors
-/// A failed measurement, or the user's interrupt: the run file keeps everything measured so far.
-pub fn run(
-    plan: FittedPlan,
-    seed: u64,
-    place: NewFile<'_>,
-    setup: Setup<'_>,
-    observer: &mut dyn Observer,
-) -> Result<Finished> {
-    PreparedRun::new(plan, None, seed, place, setup)?.carry_out(observer)
-}
-
 /// Resumes the run in the file at `path` and finishes its plan, the plan of its definition fitted to the same target.
 ///
 /// # Errors
-/// As [`run`]; also for a file that is not a run file, and for a target that differs from the recorded one.
+/// As [`PreparedRun::carry_out`]; also for a file that is not a run file, and for a target that differs from the recorded one.
 pub fn resume(
     path: &Path,
     plan: FittedPlan,

@@ -8,8 +8,6 @@ use iolab_analysis::snapshot::{CellSnapshot, RepetitionGoal};
 use iolab_plan::cells::FittedPlan;
 use iolab_plan::experiment::writes_at_most;
 use iolab_record::{Event, EventKind, RunRecord, Sample, ShownLatency};
-use iolab_runfile::Latencies;
-use iolab_workload::Result;
 use iolab_workload::outcome::Outcome;
 
 use super::sample::VisitPosition;
@@ -241,22 +239,6 @@ impl Record {
     pub(super) fn probe(&mut self, took: Duration) {
         self.probed += took;
         self.spent += took;
-    }
-
-    /// The stored record of the run file.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub(super) fn stored(&self) -> Result<RunRecord> {
-        iolab_runfile::read(&self.path)
-    }
-
-    /// The latencies that the run file holds now.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub(super) fn stored_latencies(&self) -> Result<Latencies> {
-        iolab_runfile::read_latency(&self.path)
     }
 }
 

@@ -60,15 +60,6 @@ pub(super) fn sample(
     }
 }
 
-/// Work and counters of a trial, without its place.
-fn counted(outcome: &Outcome) -> Sample {
-    Sample {
-        counters: outcome.counters,
-        region: outcome.region,
-        ..did(outcome)
-    }
-}
-
 /// Verdict on the source of the bytes of a trial outside a run.
 pub(super) fn verdict_alone(spec: &TrialSpec, outcome: &Outcome, medium: Medium) -> ServedVerdict {
     verdict(spec, &counted(outcome), medium, spec.region)
@@ -161,9 +152,7 @@ pub(super) fn of_groups(cell: &CellSpec, whole: &Sample, outcome: &Outcome) -> V
             group: group.group,
             start_ns: group.start_ns,
             seed: spec.map_or(0, |group| group.spec.trial.seed),
-            counters: own.counters,
-            region: own.region,
-            ..did(own)
+            ..counted(own)
         };
         sample.complete_from(whole);
         sample
@@ -171,9 +160,11 @@ pub(super) fn of_groups(cell: &CellSpec, whole: &Sample, outcome: &Outcome) -> V
     outcome.groups.iter().map(of).collect()
 }
 
-/// The sample of an outcome's work.
-fn did(outcome: &Outcome) -> Sample {
+/// Work and counters of a trial, without its place.
+fn counted(outcome: &Outcome) -> Sample {
     Sample {
+        counters: outcome.counters,
+        region: outcome.region,
         operations: PerOperation::of(&outcome.operations),
         request_sizes: outcome.request_sizes.clone(),
         run_delay_ns: outcome.run_delay_ns,

@@ -216,7 +216,7 @@ impl<'a> Session<'a> {
         self.record.alignment = executor.alignment();
         self.leave_gaps(executor, 0)?;
         self.precondition(executor, stop.after_trial)?;
-        let mut strategy = strategy::of(&self.record);
+        let mut strategy = strategy::of(&self.record)?;
         self.update_progress(strategy.outlook(&self.record));
         self.tell_start();
         self.follow_strategy(&mut *strategy, executor, stop)

@@ -74,20 +74,23 @@ pub(super) struct Outlook {
 }
 
 /// The strategy for the experiment of this record.
-pub(super) fn of(record: &Record) -> Box<dyn Strategy> {
+///
+/// # Errors
+/// When a search cannot read the results of earlier sessions.
+pub(super) fn of(record: &Record) -> Result<Box<dyn Strategy>> {
     let experiment = record.plan.experiment();
     if let Some(levels) = &experiment.seek {
-        return Box::new(RateSearch::new(levels.clone(), record));
+        return Ok(Box::new(RateSearch::new(levels, record)?));
     }
     if let Some(steady) = experiment.design.precondition.rounds_of_cells() {
-        return Box::new(Rounds::new(steady, record));
+        return Ok(Box::new(Rounds::new(steady, record)));
     }
     let refined = experiment.refined.as_ref().map(|refined| refined.block);
     let blocks = Blocks::new(record, refined.unwrap_or(0));
-    match refined.is_some() || experiment.design.refine > 0 {
+    Ok(match refined.is_some() || experiment.design.refine > 0 {
         true => Box::new(FinerSizes::new(blocks)),
         false => Box::new(blocks),
-    }
+    })
 }
 
 /// Reason for the end of the repetition of a cell when the blocks ended with `ended`; `None` for a cell that was given up.
@@ -289,7 +292,7 @@ impl FinerSizes {
 
     /// Adds finer sizes once, if there are any between the relevant ones.
     fn look(&mut self, record: &Record) -> Result<()> {
-        let analysis = analyse(&record.stored()?);
+        let analysis = analyse(&iolab_runfile::read(&record.path)?);
         let is_direct = |cell: &PlannedCell| {
             let mut trials = cell.spec.trials().into_iter();
             trials.any(|trial| trial.cache == CacheState::Direct)

@@ -17,6 +17,7 @@ use super::*;
 use bench::*;
 use iolab_plan::blocks::block_order;
 use iolab_record::EndedBy;
+use iolab_runfile::NewFile;
 
 /// A built-in experiment with these settings.
 pub(crate) fn experiment(name: &str, sets: &[&str]) -> Experiment {
@@ -48,7 +49,10 @@ pub(crate) fn run_in(
         end: |error| panic!("{error}"),
     };
     let path = folder.join("run.iolab");
-    run(plan, seed, NewFile::At(&path), setup, &mut Silent).expect("done");
+    let prepared = PreparedRun::new(plan, None, seed, NewFile::At(&path), setup);
+    prepared
+        .and_then(|run| run.carry_out(&mut Silent))
+        .expect("done");
     iolab_runfile::read(&path).expect("a run file")
 }
 

@@ -8,9 +8,8 @@ use std::time::{Duration, SystemTime};
 use iolab_analysis::witness::{Asked, Bounds, Reading, Transfer, Unknown};
 use iolab_doctor::environment;
 use iolab_host::witness::{Milestone, Witness};
-use iolab_peers::JobBytes;
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
-use iolab_record::{ServedBy, ServedVerdict};
+use iolab_record::{OperationSummary, PerOperation, ServedBy, ServedVerdict};
 use iolab_workload::counters::{Bottom, Counters, NfsIo, ProcessIo};
 use iolab_workload::region_state::Medium;
 use iolab_workload::region_state::Region;
@@ -71,7 +70,7 @@ pub fn report_of(words: &[OsString]) -> Option<PathBuf> {
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is no report that can be read, or it is older.
 pub fn claim(report: &Path, since: SystemTime) -> Result<ToolClaim> {
-    let transferred = transferred(report)?;
+    let (tool, samples) = transferred(report)?;
     let written = std::fs::metadata(report).and_then(|metadata| metadata.modified());
     // File systems give times of files in steps of the kernel's clock.
     let is_older = written.is_ok_and(|written| written + CLOCK_STEP < since);
@@ -82,11 +81,10 @@ pub fn claim(report: &Path, since: SystemTime) -> Result<ToolClaim> {
         ))
         .hint("give the report that this program writes"));
     }
-    let of = |of: fn(&JobBytes) -> u64| {
-        let entries: Vec<(u64, u64)> = transferred
-            .jobs
+    let of = |of: fn(&PerOperation<OperationSummary>) -> u64| {
+        let entries: Vec<(u64, u64)> = samples
             .iter()
-            .map(|job| (of(job), job.elapsed_ns))
+            .map(|job| (of(&job.operations), job.elapsed_ns))
             .filter(|(bytes, _)| *bytes > 0)
             .collect();
         let rate = match entries[..] {
@@ -101,9 +99,9 @@ pub fn claim(report: &Path, since: SystemTime) -> Result<ToolClaim> {
         (bytes > 0).then_some(Claimed { bytes, rate })
     };
     Ok(ToolClaim {
-        tool: transferred.tool.to_string(),
-        reads: of(|job| job.read),
-        writes: of(|job| job.written),
+        tool: tool.to_string(),
+        reads: of(|done| done.read.bytes),
+        writes: of(|done| done.write.bytes),
     })
 }
 

@@ -16,7 +16,7 @@ use iolab_runner::campaign::{
     self, AskedPeaks, Made, Opened, Permission, Program, Region, Site, Terms, Workspace,
 };
 use iolab_runner::ranks::Ranks;
-use iolab_runner::{Finished, GivenTargets, Setup, Watch};
+use iolab_runner::{Finished, GivenTargets, PreparedRun, Setup, Watch};
 use iolab_workload::escape_control::shell_word;
 use iolab_workload::units::counted;
 use iolab_workload::{Error, Kind, Result};
@@ -141,7 +141,7 @@ pub(crate) fn measure(
     let workspace = opened.prepare(seed, slice::from_ref(&plan), Made::default(), peak)?;
     let name = plan.experiment().name.clone();
     carry_out(workspace, &name, title, |setup, display| {
-        iolab_runner::run(plan, seed, place, setup, display)
+        PreparedRun::new(plan, None, seed, place, setup)?.carry_out(display)
     })
 }
 

@@ -419,7 +419,8 @@ fn measure(
         display.spent = spent;
         display.done = results.collect();
         let own_seed = seed.wrapping_add(i as u64);
-        let finished = iolab_runner::run(plan, own_seed, file, workspace.setup(), &mut display);
+        let prepared = PreparedRun::new(plan, None, own_seed, file, workspace.setup());
+        let finished = prepared.and_then(|prepared| prepared.carry_out(&mut display));
         let kept = display.end();
         if let Ok(finished) = &finished {
             spent += finished.spent;

@@ -1,12 +1,12 @@
 //! Extent of a job: the amount of its work, its part of the file, its end, and its rate.
 
-use std::time::Duration;
-
-use iolab_workload::Error;
 use iolab_workload::trial::{Arrivals, FileLayout, Pattern, Rate, TrialSpec};
 use iolab_workload::units::exact_size;
 
-use super::{Fault, Faults, Options, Read, count, duration, is_set, short, size, unknown, value};
+use super::{
+    Fault, Faults, Options, Read, count, duration, is_set, number, percentage, short, size,
+    unknown, value,
+};
 
 /// The size of the file of a job.
 #[derive(Clone, Copy)]
@@ -28,11 +28,8 @@ impl Amount {
         let Some(percent) = text.strip_suffix('%') else {
             return size(name, text).map(Self::Bytes);
         };
-        let percent = percent.trim().parse().ok();
-        let percent = percent.filter(|percent| *percent <= 100);
-        percent
-            .map(Self::Percent)
-            .ok_or_else(|| unknown(name, text))
+        let percent = percentage(name, percent.trim()).map_err(|_| unknown(name, text))?;
+        Ok(Self::Percent(percent.into()))
     }
 
     /// The bytes, for a file of `file` bytes.
@@ -44,30 +41,25 @@ impl Amount {
                 Ok(bytes.try_into().unwrap_or(u64::MAX))
             }
             (Self::Percent(percent), None) => {
-                let error = Error::usage(format!("{name}={percent}% of a file of unknown size"));
+                let message = format!("{name}={percent}% of a file of unknown size");
                 let hint = "give filesize, or a file or device that is there as TARGET";
-                Err(Fault {
-                    option: name,
-                    error: error.hint(hint),
-                })
+                Err(Fault::new(name, message, hint))
             }
         }
     }
 }
 
 /// `filesize`, if it is one size.
-fn file_size(options: &Options) -> Read<Option<u64>> {
-    let Some((name, text)) = value(options, "filesize") else {
-        return Ok(None);
-    };
+fn file_size(name: &'static str, text: &str) -> Read<u64> {
     if text.contains(['-', ':']) {
-        let error = Error::usage(format!("{name}={}: files of different sizes", short(text)));
-        return Err(Fault {
-            option: name,
-            error: error.hint("a job has one file: give one size"),
-        });
+        let message = format!("{name}={}: files of different sizes", short(text));
+        return Err(Fault::new(
+            name,
+            message,
+            "a job has one file: give one size",
+        ));
     }
-    size(name, text).map(Some)
+    size(name, text)
 }
 
 /// The part of the file that a job visits.
@@ -88,7 +80,7 @@ struct Extent {
 
 impl Extent {
     fn read(options: &Options, trial: &TrialSpec, size: FileSize, faults: &mut Faults) -> Self {
-        let file = faults.or(file_size(options), None);
+        let file = faults.given(options, "filesize", file_size);
         let whole = file.or(size.known);
         let bs = trial.bs;
         let mut bytes_of = |name: &'static str, of: Option<u64>, share: fn(u64, u64) -> u64| {
@@ -159,11 +151,9 @@ pub(super) fn bounds(
             .or_else(|| value(options, "filesize"))
             .map_or("size", |(name, _)| name);
         let (bytes, bs) = (exact_size(extent.given), exact_size(trial.bs));
-        let error = Error::usage(format!(
-            "{bytes} of the file are smaller than a block of {bs}"
-        ));
-        let error = error.hint("give a larger size, or a smaller bs");
-        faults.or(Err(Fault { option, error }), ());
+        let message = format!("{bytes} of the file are smaller than a block of {bs}");
+        let fault = Fault::new(option, message, "give a larger size, or a smaller bs");
+        faults.0.push(fault);
     }
     trial.region = trial.region.max(trial.bs);
 }
@@ -173,21 +163,18 @@ fn limit(options: &Options, trial: &mut TrialSpec, extent: &Extent, faults: &mut
     let loops = faults.or(count(options, "loops", u32::MAX), 1);
     let threads = u64::from(trial.threads);
     let of_all = |bytes: u64| bytes.saturating_mul(threads);
-    let time = match value(options, "runtime") {
-        Some((name, text)) => faults.or(duration(name, text), Duration::ZERO),
-        None => Duration::ZERO,
-    };
-    trial.limit.time = (!time.is_zero()).then_some(time);
+    let time = faults.given(options, "runtime", duration);
+    trial.limit.time = time.filter(|time| !time.is_zero());
     // Without a time fio reports this option, and runs as if it was not given.
-    let time_based = is_set(options, "time_based") && !time.is_zero();
+    let time_based = is_set(options, "time_based") && trial.limit.time.is_some();
     let of_one = extent.transferred.saturating_mul(u64::from(loops));
     let bytes = of_all(of_one);
     // A run file keeps its numbers signed.
     let bytes = bytes.min(i64::MAX as u64);
     trial.limit.bytes = (!time_based && bytes > 0).then_some(bytes);
-    if let Some((name, text)) = value(options, "number_ios") {
-        let requests = text.parse::<u64>().map_err(|_| unknown(name, text));
-        let requests = faults.or(requests, 1).saturating_mul(u64::from(loops));
+    let requests = |name, text: &str| number::<u64>(name, text, |_| true);
+    if let Some(requests) = faults.given(options, "number_ios", requests) {
+        let requests = requests.saturating_mul(u64::from(loops));
         // A job that its time ends does not look at them.
         let bytes = of_all(requests).saturating_mul(trial.bs);
         if !time_based && bytes > 0 {
@@ -221,20 +208,26 @@ fn shares(options: &Options, trial: &TrialSpec, extent: &Extent) -> Read<(FileLa
     };
     let option = "offset_increment";
     let is_in_percent = |name| value(options, name).is_some_and(|(_, text)| text.contains('%'));
-    let error = if ["size", "offset", option].into_iter().any(is_in_percent) {
-        Error::usage("clones with offset_increment, and a range in percent")
-            .hint("give size, offset and offset_increment in bytes")
+    let (message, hint) = if ["size", "offset", option].into_iter().any(is_in_percent) {
+        (
+            "clones with offset_increment, and a range in percent".to_owned(),
+            "give size, offset and offset_increment in bytes",
+        )
     } else if step == extent.given {
-        let pattern = trial.pattern;
-        Error::usage(format!("clones with offset_increment, and pattern {pattern}")).hint(
+        (
+            format!(
+                "clones with offset_increment, and pattern {}",
+                trial.pattern
+            ),
             "threads of one job draw from all of its region with this pattern: make the clones jobs of their own, each with its offset",
         )
     } else {
-        Error::usage(format!("offset_increment={step} is not the size of a job")).hint(
+        (
+            format!("offset_increment={step} is not the size of a job"),
             "with offset_increment=SIZE each thread has a share of the file; without it each goes over all of it",
         )
     };
-    Err(Fault { option, error })
+    Err(Fault::new(option, message, hint))
 }
 
 /// The bytes that fio transfers for `bytes` bytes (`io_size`). It begins a request while some are left, but no further pass
@@ -260,10 +253,11 @@ pub(super) fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults
     let bytes = value(options, "rate").map(|given| (given, Rate::Bytes as fn(u64) -> Rate));
     let is_given = |name| is_set(options, name);
     if is_given("rate") && is_given("rate_iops") {
-        let error = Error::usage("rate and rate_iops in one job");
-        let error = error.hint("give one of them: rate counts bytes, rate_iops requests");
-        let option = "rate_iops";
-        faults.or(Err(Fault { option, error }), ());
+        faults.0.push(Fault::new(
+            "rate_iops",
+            "rate and rate_iops in one job",
+            "give one of them: rate counts bytes, rate_iops requests",
+        ));
     }
     if let Some(((name, text), kind)) = iops.or(bytes) {
         let of_all = |one: Option<u64>| match one.filter(|one| *one > 0) {
@@ -276,11 +270,13 @@ pub(super) fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults
         let rate = rate_of_one(name, text, trial).and_then(of_all);
         trial.rate = faults.or(rate, None);
     }
-    trial.arrivals = match value(options, "rate_process") {
-        None | Some((_, "linear")) => Arrivals::Constant,
-        Some((_, "poisson")) => Arrivals::Poisson,
-        Some((name, text)) => faults.or(Err(unknown(name, text)), Arrivals::Constant),
+    let arrivals = |name, text: &str| match text {
+        "linear" => Ok(Arrivals::Constant),
+        "poisson" => Ok(Arrivals::Poisson),
+        _ => Err(unknown(name, text)),
     };
+    let arrivals = faults.given(options, "rate_process", arrivals);
+    trial.arrivals = arrivals.unwrap_or(Arrivals::Constant);
 }
 
 /// The rate of one job: the rate of its direction, or of both directions together if they keep the share of reads. `None`
@@ -311,15 +307,9 @@ fn rate_of_one(name: &'static str, text: &str, trial: &TrialSpec) -> Read<Option
                 reads.saturating_mul(100) == all.saturating_mul(percent) && trial.bs_mix.is_none()
             };
             let Some((_, all)) = both.filter(keeps) else {
-                let error = Error::usage(format!(
-                    "{name}={} in a mix with {percent} % reads",
-                    short(text)
-                ));
+                let message = format!("{name}={} in a mix with {percent} % reads", short(text));
                 let hint = "fio has a rate for reads and one for writes, iolab one for both: give rates in the proportion of the mix, or make the directions jobs of their own";
-                return Err(Fault {
-                    option: name,
-                    error: error.hint(hint),
-                });
+                return Err(Fault::new(name, message, hint));
             };
             Ok(Some(all))
         }

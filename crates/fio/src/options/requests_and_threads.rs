@@ -4,10 +4,9 @@
 //! Options that iolab cannot carry out together, named at one of them. Other faults of a job do not hide these, as they
 //! hide the checks of its cell.
 
-use std::time::Duration;
-
-use super::{Fault, Faults, Options, Read, is_set, refused, short, size, unknown, value};
-use iolab_workload::Error;
+use super::{
+    Fault, Faults, Options, Read, is_set, number, percentage, refused, short, size, unknown, value,
+};
 use iolab_workload::cpus::{Cpus, Placement};
 use iolab_workload::trial::{
     Advice, BS_MAX, Backend, BufferMemory, CacheState, FileLayout, NICE, Pattern, SizeMix, Sizes,
@@ -106,11 +105,8 @@ fn mix(options: &Options, only_trims: bool) -> Read<Option<SizeMix>> {
     let split = value(options, "bssplit");
     let range = value(options, "bsrange");
     if let (Some((option, _)), Some((other, _))) = (split, range) {
-        let error = Error::usage(format!("{option} and {other} in one job"));
-        return Err(Fault {
-            option,
-            error: error.hint("give one of them"),
-        });
+        let message = format!("{option} and {other} in one job");
+        return Err(Fault::new(option, message, "give one of them"));
     }
     let (bs_name, bs) = value(options, "bs").unwrap_or(("bs", ""));
     let bs = directions(bs);
@@ -133,7 +129,8 @@ fn mix(options: &Options, only_trims: bool) -> Read<Option<SizeMix>> {
         true => of(2)?,
         false => format!("{}/{}", of(0)?, of(1)?),
     };
-    parsed(name, &mix).map(Some)
+    let mix = mix.parse().map_err(|error| Fault::within(name, error));
+    mix.map(Some)
 }
 
 /// The parts for reads, for writes and for trims; empty if missing. As in fio, one part applies to all of them, and the
@@ -184,110 +181,77 @@ fn share(name: &'static str, all: &str, part: &str) -> Read<String> {
     })
 }
 
-fn parsed(option: &'static str, mix: &str) -> Read<SizeMix> {
-    mix.parse().map_err(|error| Fault::within(option, error))
-}
-
 /// The CPUs of the threads.
 pub(super) fn placement(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    if let Some((name, list)) = value(options, "cpus_allowed") {
-        let cpus = list.parse::<Cpus>();
-        let cpus = cpus.map_err(|error| Fault::within(name, error));
-        trial.cpus = faults.or(cpus.map(Some), None);
-    }
-    trial.placement = match value(options, "cpus_allowed_policy") {
-        None | Some((_, "shared")) => Placement::Float,
-        Some((_, "split")) => Placement::Packed,
-        Some((name, text)) => faults.or(Err(unknown(name, text)), Placement::Float),
+    trial.cpus = faults.given(options, "cpus_allowed", |name, list| {
+        list.parse::<Cpus>()
+            .map_err(|error| Fault::within(name, error))
+    });
+    let policy = |name, text: &str| match text {
+        "shared" => Ok(Placement::Float),
+        "split" => Ok(Placement::Packed),
+        _ => Err(unknown(name, text)),
     };
+    let policy = faults.given(options, "cpus_allowed_policy", policy);
+    trial.placement = policy.unwrap_or(Placement::Float);
 }
 
 /// Advice, nice value, memory of buffers, compressibility of data, and latency over time.
 pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let logs = ["write_lat_log", "write_hist_log"];
     trial.latency_over_time = logs.iter().any(|log| options.contains_key(*log));
-    trial.fadvise = match value(options, "fadvise_hint") {
+    let advice = faults.given(options, "fadvise_hint", |name, text| match text {
         // By default fio gives the advice that fits the pattern.
-        None | Some((_, "0" | "none" | "1")) => None,
-        Some((_, "sequential")) => Some(Advice::Sequential),
-        Some((_, "random")) => Some(Advice::Random),
-        Some((_, "noreuse")) => Some(Advice::NoReuse),
-        Some((name, text)) => faults.or(Err(unknown(name, text)), None),
+        "0" | "none" | "1" => Ok(None),
+        "sequential" => Ok(Some(Advice::Sequential)),
+        "random" => Ok(Some(Advice::Random)),
+        "noreuse" => Ok(Some(Advice::NoReuse)),
+        _ => Err(unknown(name, text)),
+    });
+    trial.fadvise = advice.flatten();
+    trial.nice = faults.given(options, "nice", |name, text| {
+        number(name, text, |nice| NICE.contains(nice))
+    });
+    let is_direct = trial.cache == CacheState::Direct;
+    // A file in hugetlbfs may follow.
+    let memory = |name, text: &str| match text.split(':').next() {
+        Some("malloc" | "mmap") => Ok(BufferMemory::Kernel),
+        Some("mmaphuge" | "shmhuge") if is_direct => Ok(BufferMemory::Contiguous),
+        _ => Err(refused(name, text, name)),
     };
-    if let Some((name, text)) = value(options, "nice") {
-        let nice = text.parse().ok().filter(|nice| NICE.contains(nice));
-        trial.nice = faults.or(nice.ok_or_else(|| unknown(name, text)).map(Some), None);
-    }
-    if let Some((name, text)) = value(options, "mem") {
-        // A file in hugetlbfs may follow.
-        let kind = text.split(':').next().unwrap_or(text);
-        let memory = match kind {
-            "malloc" | "mmap" => Ok(BufferMemory::Kernel),
-            "mmaphuge" | "shmhuge" if trial.cache == CacheState::Direct => {
-                Ok(BufferMemory::Contiguous)
-            }
-            _ => Err(refused(name, text, name)),
-        };
-        trial.buffer_memory = faults.or(memory, BufferMemory::Kernel);
+    if let Some(memory) = faults.given(options, "mem", memory) {
+        trial.buffer_memory = memory;
     }
     // A stage that only reads has no data of its own.
     if trial.writes_data() {
-        if let Some((name, text)) = value(options, "buffer_compress_percentage") {
-            let percent = text.parse::<u8>().ok().filter(|percent| *percent <= 100);
-            trial.compressible = faults.or(percent.ok_or_else(|| unknown(name, text)), 0);
-        }
-        if is_set(options, "zero_buffers") {
-            trial.compressible = 100;
-        }
+        let percent = faults.given(options, "buffer_compress_percentage", percentage);
+        trial.compressible = match is_set(options, "zero_buffers") {
+            true => 100,
+            false => percent.unwrap_or(trial.compressible),
+        };
     }
 }
 
 /// Refuses memory that is taken from the page cache if a job uses that.
 pub(super) fn check_lockmem(options: &Options, trial: &TrialSpec, faults: &mut Faults) {
-    let Some((option, text)) = value(options, "lockmem") else {
-        return;
-    };
-    match size(option, text) {
-        Ok(0) => {}
-        Ok(_) if trial.cache == CacheState::Direct => {}
-        Ok(_) => {
-            let error = Error::usage(format!(
+    faults.given(options, "lockmem", |option, text| match size(option, text)? {
+        0 => Ok(()),
+        _ if trial.cache == CacheState::Direct => Ok(()),
+        _ => Err(Fault::new(
+            option,
+            format!(
                 "{option}={} with buffered I/O, of which it leaves less memory to the page cache",
                 short(text)
-            ));
-            let hint =
-                "limit the memory of a run: systemd-run --scope -p MemoryMax=1G iolab run JOB.fio";
-            faults.or(
-                Err(Fault {
-                    option,
-                    error: error.hint(hint),
-                }),
-                (),
-            );
-        }
-        Err(fault) => faults.or(Err(fault), ()),
-    }
+            ),
+            "limit the memory of a run: systemd-run --scope -p MemoryMax=1G iolab run JOB.fio",
+        )),
+    });
 }
 
 /// Pauses after each request.
 pub(super) fn pauses(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    let Some((name, think)) = value(options, "thinktime") else {
-        return;
-    };
-    // A value without a unit is in microseconds.
-    let think = faults.or(time(name, think, 1), Duration::ZERO);
-    trial.thinktime = (!think.is_zero()).then_some(think);
-}
-
-/// A duration; a bare number counts units of `bare_us` microseconds.
-pub(super) fn time(name: &'static str, given: &str, bare_us: u64) -> Read<Duration> {
-    match given.trim().parse::<u64>() {
-        Ok(number) => number
-            .checked_mul(bare_us)
-            .map(Duration::from_micros)
-            .ok_or_else(|| unknown(name, given)),
-        Err(_) => super::duration(name, given),
-    }
+    let think = faults.given(options, "thinktime", super::micros);
+    trial.thinktime = think.filter(|think| !think.is_zero());
 }
 
 /// Reports every pair of options of a job that exclude each other.
@@ -332,6 +296,6 @@ fn name(
     let Some(((option, first), (_, second))) = given(option).zip(given(other)) else {
         return;
     };
-    let error = Error::usage(format!("{first} with {second}")).hint(hint);
-    faults.or(Err(Fault { option, error }), ());
+    let fault = Fault::new(option, format!("{first} with {second}"), hint);
+    faults.0.push(fault);
 }

@@ -14,7 +14,7 @@ use iolab_workload::{Error, Result};
 
 use super::report::{FioJob, FioReport, Written};
 use super::{FIO, report};
-use crate::{JobBytes, PeerResult, Results, Transferred};
+use crate::{PeerResult, Results, Transferred};
 
 /// Parses a report. Idle jobs are left out; clones of one job (`numjobs` without `group_reporting`) are taken
 /// together.
@@ -89,21 +89,8 @@ pub(super) fn transferred(text: &str) -> Result<Transferred> {
         )
         .hint("run fio with unified_rw_reporting=both, or without it"));
     }
-    let of_group = |group: &JobGroup<'_>| {
-        let sum = |of: fn(&FioJob) -> u64| {
-            let all = group.jobs.iter().map(|job| of(job));
-            all.fold(0, u64::saturating_add)
-        };
-        JobBytes {
-            read: sum(|job| job.read.io_bytes),
-            written: sum(|job| job.write.io_bytes),
-            elapsed_ns: elapsed_ns(&group.jobs),
-        }
-    };
-    Ok(Transferred {
-        tool: tool_of(&report),
-        jobs: groups.iter().map(of_group).collect(),
-    })
+    let samples = groups.iter().map(|group| sample_of(&group.jobs).0);
+    Ok((tool_of(&report), samples.collect()))
 }
 
 /// Tool of a report; iolab writes such reports too.
@@ -170,11 +157,6 @@ fn repeated(list: &Written) -> Option<&str> {
     twice.map(|(_, name)| name)
 }
 
-/// Time from the start of the clones to the end of the last, ns.
-fn elapsed_ns(jobs: &[&FioJob]) -> u64 {
-    jobs.iter().map(|job| job.elapsed_ns()).max().unwrap_or(0)
-}
-
 fn utc(seconds: i64) -> Option<String> {
     let since_1970 = Duration::from_secs(u64::try_from(seconds).ok()?);
     let time = UNIX_EPOCH.checked_add(since_1970)?;
@@ -219,7 +201,34 @@ fn entry(
     let doubt = doubt.map(|doubt| {
         format!("{what}: {doubt}: of its settings only what its counts confirm is known")
     });
-    let mut histograms: Vec<(LatencyOf, LatencyHistogram)> = Vec::new();
+    let command: Vec<String> = options
+        .iter()
+        .map(|(name, value)| format!("--{name}={value}"))
+        .collect();
+    let error = jobs.iter().map(|job| job.error).find(|error| *error != 0);
+    let command = match (command.as_slice(), &doubt) {
+        ([], _) => what,
+        (command, None) => format!("{what}: {}", command.join(" ")),
+        (command, Some(_)) => format!("{what}; its report says {}", command.join(" ")),
+    };
+    let (mut sample, histograms) = sample_of(jobs);
+    sample.unsplit = counts.unsplit;
+    sample.failure = error.map(|error| format!("fio reports error {error} in job '{name}'"));
+    sample.effective.command = Some(command);
+    let entry = PeerResult {
+        cell,
+        sample,
+        histograms,
+    };
+    let unsized_file = (!shares.is_empty()).then(|| {
+        let shares = shares.join(", ");
+        format!("job '{name}': {shares} of a file whose size the report does not give")
+    });
+    Ok((entry, doubt.or(unsized_file)))
+}
+
+/// What clones have done, with its latencies.
+fn sample_of(jobs: &[&FioJob]) -> (Sample, Vec<(LatencyOf, LatencyHistogram)>) {
     let sum = |of: fn(&FioJob) -> u64| jobs.iter().map(|job| of(job)).fold(0, u64::saturating_add);
     let syncs = report::FioLatency::merge(jobs.iter().map(|job| &job.sync.lat_ns));
     let of_syncs = OperationSummary {
@@ -233,41 +242,21 @@ fn entry(
         sync: (of_syncs, syncs.histogram()),
         trim: direction(jobs, |job| &job.trim),
     };
-    for (operation, (_, histogram)) in done.iter() {
-        if !histogram.is_empty() {
-            histograms.push((LatencyOf::service(operation), histogram.clone()));
-        }
-    }
-    let command: Vec<String> = options
+    let latencies = done
         .iter()
-        .map(|(name, value)| format!("--{name}={value}"))
-        .collect();
-    let error = jobs.iter().map(|job| job.error).find(|error| *error != 0);
-    let command = match (command.as_slice(), &doubt) {
-        ([], _) => what,
-        (command, None) => format!("{what}: {}", command.join(" ")),
-        (command, Some(_)) => format!("{what}; its report says {}", command.join(" ")),
-    };
+        .filter(|(_, (_, histogram))| !histogram.is_empty());
+    let latencies = latencies
+        .map(|(operation, (_, histogram))| (LatencyOf::service(operation), histogram.clone()));
+    let histograms = latencies.collect();
     let mut sample = Sample {
         operations: done.map(|(summary, _)| summary),
-        unsplit: counts.unsplit,
-        elapsed_ns: elapsed_ns(jobs),
-        failure: error.map(|error| format!("fio reports error {error} in job '{name}'")),
+        // From the start of the clones to the end of the last.
+        elapsed_ns: jobs.iter().map(|job| job.elapsed_ns()).max().unwrap_or(0),
         ..Sample::default()
     };
     sample.counters.usage.user_ns = sum(|job| job.cpu_ns(job.usr_cpu));
     sample.counters.usage.system_ns = sum(|job| job.cpu_ns(job.sys_cpu));
-    sample.effective.command = Some(command);
-    let entry = PeerResult {
-        cell,
-        sample,
-        histograms,
-    };
-    let unsized_file = (!shares.is_empty()).then(|| {
-        let shares = shares.join(", ");
-        format!("job '{name}': {shares} of a file whose size the report does not give")
-    });
-    Ok((entry, doubt.or(unsized_file)))
+    (sample, histograms)
 }
 
 /// One direction of all clones. Quantiles are fio's own for one job, and follow from all bins for several.

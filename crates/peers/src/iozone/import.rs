@@ -5,7 +5,7 @@ use iolab_workload::trial::{CacheState, FileLayout, Pattern, SyncPolicy, TrialSp
 
 use super::IOZONE;
 use super::report::{IozoneReport, IozoneResult, IozoneTest};
-use crate::{JobBytes, PeerResult, Results, Transferred};
+use crate::{PeerResult, Results, Transferred};
 use iolab_record::{OperationSummary, Sample};
 use iolab_workload::settings::CellSpec;
 
@@ -84,15 +84,8 @@ fn entry(report: &IozoneReport, row: &IozoneResult) -> PeerResult {
 /// Transfers of the tests in a report.
 pub(super) fn transferred(text: &str) -> Result<Transferred> {
     let results = import(text)?;
-    let jobs = results.entries.iter().map(|entry| JobBytes {
-        read: entry.sample.operations.read.bytes,
-        written: entry.sample.operations.write.bytes,
-        elapsed_ns: entry.sample.elapsed_ns,
-    });
-    Ok(Transferred {
-        tool: results.tool,
-        jobs: jobs.collect(),
-    })
+    let samples = results.entries.into_iter().map(|entry| entry.sample);
+    Ok((results.tool, samples.collect()))
 }
 
 fn cell(report: &IozoneReport, row: &IozoneResult, region: u64) -> CellSpec {

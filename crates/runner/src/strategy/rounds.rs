@@ -268,19 +268,12 @@ const SEARCHES: f64 = 0.6;
 
 /// Searches for the rate, starting with the first rate of the experiment.
 pub(super) struct RateSearch {
-    levels: ServiceLevels,
     repetition: Repetition,
-    /// `None` until the first step, which reads what earlier sessions measured.
-    found: Option<Found>,
+    search: slo::Search,
+    visits: Visits,
     /// The block of the next trial; the first block is the warm-up.
     block: u32,
     stage: Stage,
-}
-
-/// State of the search so far.
-struct Found {
-    search: slo::Search,
-    visits: Visits,
 }
 
 /// The state of the search at one rate.
@@ -312,31 +305,28 @@ impl Next {
 }
 
 impl RateSearch {
-    /// Searches for the rate at which these levels hold.
-    pub(super) fn new(levels: ServiceLevels, record: &Record) -> Self {
-        let design = record.plan.experiment().design;
-        Self {
-            levels,
-            repetition: Repetition::new(design, record.plan.cells().len()),
-            found: None,
-            block: 0,
-            stage: Stage::Choose,
-        }
-    }
-
-    /// Reads what earlier sessions found.
-    fn recall(&mut self, record: &Record) -> Result<Found> {
+    /// Searches for the rate at which these levels hold, with the results of earlier sessions.
+    ///
+    /// # Errors
+    /// When the run file cannot be read.
+    pub(super) fn new(levels: &ServiceLevels, record: &Record) -> Result<Self> {
         let experiment = record.plan.experiment();
         let first = &record.plan.cells()[0].spec.trial;
         let start = first.rate.and_then(Rate::requests).unwrap_or(1);
         let least = experiment.least_rate()?.clamp(1, RATE_MAX);
         let mut search = slo::Search::new(start, least, RATE_MAX, record.seed);
-        let (stored, latencies) = (record.stored()?, record.stored_latencies()?);
+        let stored = iolab_runfile::read(&record.path)?;
+        let latencies = iolab_runfile::read_latency(&record.path)?;
         let recall = |rate, kept| search.recall(rate, kept);
-        let visits = Visits::of_run(&self.levels, &stored, latencies, recall)?;
+        let visits = Visits::of_run(levels, &stored, latencies, recall)?;
         let next = stored.samples.iter().map(|sample| sample.block + 1).max();
-        self.block = next.unwrap_or(0);
-        Ok(Found { search, visits })
+        Ok(Self {
+            repetition: Repetition::new(experiment.design, record.plan.cells().len()),
+            search,
+            visits,
+            block: next.unwrap_or(0),
+            stage: Stage::Choose,
+        })
     }
 
     /// The used share of the budget, from 0.
@@ -371,20 +361,6 @@ impl RateSearch {
         }
     }
 
-    /// Reports what ended each cell that was visited.
-    fn end(&mut self, ended: Ended, record: &Record) -> Step {
-        self.stage = Stage::Over;
-        let found = |cell: usize| match record.has_any(cell) {
-            true => ending(record, &self.repetition, ended, cell),
-            // No failure: the search did not need this starting rate.
-            false => None,
-        };
-        let cells = 0..record.plan.cells().len();
-        Step::Keep(cells.filter_map(found).collect())
-    }
-}
-
-impl Found {
     /// Updates the search with the trial at this rate.
     fn learn(&mut self, next: Next, record: &Record) {
         let Some(last) = &record.last else {
@@ -402,8 +378,8 @@ impl Found {
 
     /// The next rate: first the rates that the search chooses, then rates that confirm where the levels hold and where they
     /// fail. A search that has not converged leaves part of the budget for the confirmation, and uses the rest after it.
-    fn next(&mut self, spent: f64) -> Option<Next> {
-        let Self { search, visits } = self;
+    fn choose(&mut self, spent: f64) -> Option<Next> {
+        let Self { search, visits, .. } = self;
         let confirm = |search: &mut slo::Search| search.confirm(&|rate| visits.shown(rate));
         if spent >= SEARCHES
             && let Some(rate) = confirm(search)
@@ -413,6 +389,18 @@ impl Found {
         let next = search.step().map(Next::Searches);
         next.or_else(|| confirm(search).map(Next::Confirms))
     }
+
+    /// Reports what ended each cell that was visited.
+    fn end(&mut self, ended: Ended, record: &Record) -> Step {
+        self.stage = Stage::Over;
+        let found = |cell: usize| match record.has_any(cell) {
+            true => ending(record, &self.repetition, ended, cell),
+            // No failure: the search did not need this starting rate.
+            false => None,
+        };
+        let cells = 0..record.plan.cells().len();
+        Step::Keep(cells.filter_map(found).collect())
+    }
 }
 
 impl Strategy for RateSearch {
@@ -421,14 +409,10 @@ impl Strategy for RateSearch {
         if let Stage::Over = self.stage {
             return Ok(Step::Done);
         }
-        let mut found = match self.found.take() {
-            Some(found) => found,
-            None => self.recall(record)?,
-        };
         if let Stage::Visits(next) = self.stage {
             // The warm-up is not a result.
             if self.block > 0 {
-                found.learn(next, record);
+                self.learn(next, record);
             }
             self.block += 1;
             self.stage = Stage::Choose;
@@ -438,9 +422,8 @@ impl Strategy for RateSearch {
             _ if self.block > 0 && self.repetition.is_spent() => {
                 return Ok(self.end(Ended::Budget, record));
             }
-            _ => found.next(self.spent(record)),
+            _ => self.choose(self.spent(record)),
         };
-        self.found = Some(found);
         match next {
             Some(next) => self.towards(next, record),
             None => Ok(self.end(Ended::Search, record)),

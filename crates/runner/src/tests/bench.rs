@@ -13,6 +13,7 @@ use super::experiment;
 use crate::evidence::Origin;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_record::Run;
+use iolab_runfile::NewFile;
 use iolab_workload::settings::CellSpec;
 
 /// Plays trials on a clock of its own: `elapsed_ns` says how long each takes, `cut` what happens at a trial of a given number.

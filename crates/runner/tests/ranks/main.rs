@@ -27,7 +27,7 @@ use iolab_workload::{Error, Kind, Result};
 use tempfile::TempDir;
 
 use crate::tapped_link::Tapped;
-use iolab_runner::{Observer, Setup, Stop, Targets, fit_all, needs};
+use iolab_runner::{Observer, PreparedRun, Setup, Stop, Targets, fit_all, needs};
 
 struct Silent;
 impl Observer for Silent {}
@@ -100,8 +100,8 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
     targets.divide(ranks);
     ranks.open(targets.iter(), &needs)?;
     let place = iolab_runner::SystemUnderTest::Targets(&targets);
-    let mut fitted = fit_all(vec![plan], place, ranks, true)?;
-    let plan = fitted.plans.remove(0);
+    let (mut fitted, _) = fit_all(vec![plan], place, ranks, true)?;
+    let plan = fitted.remove(0);
     let stop = AtomicBool::new(false);
     ranks.fill(1, targets.fill_bytes(), || {
         targets.fill(1, &stop, &mut |_| {})
@@ -122,7 +122,7 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
         // Folders with `{rank}` in their name: the run file lies next to them.
         false => folder.with_file_name("run.iolab"),
     };
-    iolab_runner::run(plan, 1, NewFile::At(&path), setup, &mut Silent)?;
+    PreparedRun::new(plan, None, 1, NewFile::At(&path), setup)?.carry_out(&mut Silent)?;
     ranks.end()?;
     targets.remove()?;
     iolab_runfile::read(&path)

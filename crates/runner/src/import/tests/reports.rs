@@ -224,10 +224,11 @@ fn the_last_of_several_reports_counts() {
     let path = folder.path().join("status.json");
     let (_, status) = REPORTS[8];
     std::fs::write(&path, status).expect("written");
-    let found = transferred(&path).expect("a report");
-    assert_eq!(found.jobs.len(), 1);
+    let (_, samples) = transferred(&path).expect("a report");
+    assert_eq!(samples.len(), 1);
+    let written = samples[0].operations.write.bytes;
     assert_eq!(
-        (found.jobs[0].written, found.jobs[0].elapsed_ns),
+        (written, samples[0].elapsed_ns),
         (524_288_000, 10_000_000_000)
     );
 }
