@@ -8,7 +8,7 @@ use iolab_plan::cells::{Plan, cells};
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_workload::Result;
 use iolab_workload::names::all_of;
-use iolab_workload::settings::{CellSpec, Setting, Tool, own_cells};
+use iolab_workload::settings::{CellSpec, Tool, own_cells};
 use iolab_workload::trial::{BufferInit, Descriptors, FileLayout, TrialSpec};
 use iolab_workload::units::rough_duration;
 
@@ -35,10 +35,9 @@ pub fn adapt(experiment: &mut Experiment, chosen: &dyn Fn(&str) -> bool) -> Resu
         needs.extend((find(*tool)?.needs)(&specs));
         for (name, value) in needs {
             let varies = experiment.factors.iter().any(|factor| factor.of.is(name));
-            let has = Setting::find(name).map(|setting| (setting.name, setting));
-            let Some((name, _)) = has.filter(|_| !varies && !chosen(name)) else {
+            if varies || chosen(name) {
                 continue;
-            };
+            }
             experiment.apply(&Change::of(name, &value)?)?;
             changed.push(format!("{name}={value}"));
         }
@@ -143,10 +142,16 @@ fn common(specs: &[&TrialSpec]) -> Vec<Need> {
             ("buffer_init", "random"),
         ),
     ];
+    needed(needs)
+}
+
+/// The needs among these that there are.
+pub(crate) fn needed(
+    needs: impl IntoIterator<Item = (bool, (&'static str, &'static str))>,
+) -> Vec<Need> {
     let needed = needs.into_iter().filter(|(needed, _)| *needed);
-    needed
-        .map(|(_, (name, value))| (name, value.to_owned()))
-        .collect()
+    let needed = needed.map(|(_, (name, value))| (name, value.to_owned()));
+    needed.collect()
 }
 
 #[cfg(test)]

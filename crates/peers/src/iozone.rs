@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::common_plan::needed;
 use super::{CommandLine, Need, Peer};
 use iolab_workload::counters::Counters;
 use iolab_workload::operation::PerOperation;
@@ -216,18 +217,14 @@ const PASS: u64 = 64 << 20;
 /// Settings that have to change so that IOzone can run these trials.
 fn needs(specs: &[&TrialSpec]) -> Vec<Need> {
     let any = |of: fn(&TrialSpec) -> bool| specs.iter().any(|spec| of(spec));
-    let flags = [
+    let mut needs = needed([
         (any(|s| s.limit.time.is_some()), ("time", "none")),
         (any(|s| s.limit.bytes.is_some()), ("bytes", "none")),
         (
             any(|s| s.threads > 1 && s.layout != FileLayout::Private),
             ("layout", "private"),
         ),
-    ];
-    let needed = flags.into_iter().filter(|(needed, _)| *needed);
-    let mut needs: Vec<Need> = needed
-        .map(|(_, (name, value))| (name, value.to_owned()))
-        .collect();
+    ]);
     if let Some(region) = region(specs) {
         needs.push(("region", format_size(region)));
     }

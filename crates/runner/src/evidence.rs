@@ -104,11 +104,7 @@ pub fn judge(facts: &Facts<'_>) -> ServedVerdict {
     }
     let total = facts.read_bytes + facts.write_bytes;
     if total == 0 {
-        return verdict(
-            ServedBy::Unknown,
-            None,
-            "nothing was transferred (trims move no data)",
-        );
+        return unknown("nothing was transferred (trims move no data)");
     }
     if facts.medium == Medium::Elsewhere {
         return elsewhere(facts);
@@ -129,7 +125,7 @@ pub fn judge(facts: &Facts<'_>) -> ServedVerdict {
     let share = match known {
         Ok(share) => share,
         Err(reason) => {
-            return held(facts).unwrap_or_else(|| verdict(ServedBy::Unknown, None, reason));
+            return held(facts).unwrap_or_else(|| unknown(reason));
         }
     };
     unexplained(facts, share)
@@ -139,13 +135,9 @@ pub fn judge(facts: &Facts<'_>) -> ServedVerdict {
 
 /// The verdict if a process or another machine answers for the bytes.
 fn elsewhere(facts: &Facts<'_>) -> ServedVerdict {
-    held(facts).or_else(|| over_nfs(facts)).unwrap_or_else(|| {
-        verdict(
-            ServedBy::Unknown,
-            None,
-            &format!("{}{}", absent(facts), ServedVerdict::ELSEWHERE),
-        )
-    })
+    held(facts)
+        .or_else(|| over_nfs(facts))
+        .unwrap_or_else(|| unknown(format!("{}{}", absent(facts), ServedVerdict::ELSEWHERE)))
 }
 
 /// Says that a client's own page cache did not serve the reads, if that was seen.
@@ -176,7 +168,7 @@ fn over_nfs(facts: &Facts<'_>) -> Option<ServedVerdict> {
             None,
             &format!("{told}; it is unknown whether disks or memory of the server served them"),
         ),
-        _ if facts.direct => verdict(ServedBy::Unknown, None, &format!("only {told}")),
+        _ if facts.direct => unknown(format!("only {told}")),
         _ if moved <= CACHE_UP_TO => verdict(ServedBy::PageCache, Some(0.0), &told),
         _ => verdict(
             ServedBy::Mixed,
@@ -252,7 +244,7 @@ fn below(facts: &Facts<'_>, device: f64) -> Option<ServedVerdict> {
     if carried >= DEVICE_AGREES_FROM * device {
         // All of that can be of others.
         let is_open = bottom.in_file && least < DEVICE_AGREES_FROM * device;
-        return is_open.then(|| verdict(ServedBy::Unknown, None, OTHERS_BELOW));
+        return is_open.then(|| unknown(OTHERS_BELOW));
     }
     let served_by = match bottom.in_file && !bottom.passes_on {
         true if carried <= CACHE_UP_TO => ServedBy::PageCache,
@@ -434,6 +426,11 @@ fn share(part: u64, whole: u64) -> f64 {
     } else {
         (part as f64 / whole as f64).min(1.0)
     }
+}
+
+/// The verdict that leaves it open, for this reason.
+pub(crate) fn unknown(reason: impl Into<String>) -> ServedVerdict {
+    verdict(ServedBy::Unknown, None, &reason.into())
 }
 
 fn verdict(served_by: ServedBy, device_fraction: Option<f64>, reason: &str) -> ServedVerdict {

@@ -139,40 +139,33 @@ impl Ranks {
     }
 
     fn check(&self, cell: &CellSpec) -> Result<()> {
-        let alone = |what: &str, hint: &str| {
-            Err(Error::usage(format!("{what} is not possible with several ranks")).hint(hint))
-        };
-        if cell.runs_program() || cell.tool.is_peer() {
-            return alone(
-                "measuring another program",
-                concat!("start one process, without ", launchers!()),
-            );
-        }
-        if cell.has_groups() {
-            return alone(
-                "several groups of workers",
-                concat!("start one process, without ", launchers!()),
-            );
-        }
         let trial = &cell.trial;
-        // Refuses impossible shifts before anything is opened.
-        shared_counters::parts(&self.0.borrow().places, trial.shift)?;
-        if self.count() < 2 {
-            return Ok(());
-        }
-        if trial.files.is_some() {
-            return alone(
+        let several = self.count() > 1;
+        let one_process = concat!("start one process, without ", launchers!());
+        let refusals = [
+            (
+                cell.runs_program() || cell.tool.is_peer(),
+                "measuring another program",
+                one_process,
+            ),
+            (cell.has_groups(), "several groups of workers", one_process),
+            (
+                several && trial.files.is_some(),
                 "several files of each thread (files)",
                 "set files=none: each thread of every process has one file",
-            );
-        }
-        if trial.starts_fresh() && trial.layout != FileLayout::Private {
-            return alone(
+            ),
+            (
+                several && trial.starts_fresh() && trial.layout != FileLayout::Private,
                 "one new file for all workers (layout=shared with allocate)",
                 "set layout=private, or allocate=none",
-            );
+            ),
+        ];
+        if let Some((_, what, hint)) = refusals.into_iter().find(|(is_so, ..)| *is_so) {
+            let message = format!("{what} is not possible with several ranks");
+            return Err(Error::usage(message).hint(hint));
         }
-        Ok(())
+        // Refuses impossible shifts before anything is opened.
+        shared_counters::parts(&self.0.borrow().places, trial.shift).map(drop)
     }
 
     /// Whether all ranks use the same file of a target of this name. If ranks read the data of others they do, whatever

@@ -162,9 +162,7 @@ impl<'a> Session<'a> {
         let last = snapshot(&self.record, (0, false), self.last_trial);
         let within = match last.goal {
             RepetitionGoal::Precision(goal) => Some(last.within(goal)),
-            RepetitionGoal::SteadyRounds { .. }
-            | RepetitionGoal::Rate
-            | RepetitionGoal::OneTrial => None,
+            _ => None,
         };
         self.observer.run_ends(&RunEnd {
             status,

@@ -75,7 +75,7 @@ impl Repetition {
     pub(super) fn follow(&mut self, record: &Record) {
         let cells = record.plan.cells().len();
         self.values.resize(cells, Some(Vec::new()));
-        record.closed.iter().for_each(|cell| self.close(*cell));
+        let mut closed: Vec<usize> = record.closed.iter().copied().collect();
         // The group that the response is of may not run in some cells.
         let group = record.plan.experiment().response_group.as_deref();
         let all = record.plan.cells().iter().enumerate();
@@ -85,7 +85,10 @@ impl Repetition {
         let lacks =
             |spec: &CellSpec| is_latency && !spec.has_groups() && !timed.is_asked(&spec.trial);
         let silent = all.filter(|(_, cell)| !cell.spec.runs_group(group) || lacks(&cell.spec));
-        silent.for_each(|(cell, _)| self.close(cell));
+        closed.extend(silent.map(|(cell, _)| cell));
+        for cell in closed {
+            self.values[cell] = None;
+        }
         let (new, first) = (&record.trials[self.taken..], self.first_block);
         for trial in new.iter().filter(|trial| trial.place.block >= first) {
             self.spend(trial.wall);
@@ -103,11 +106,6 @@ impl Repetition {
         if let Some(values) = &mut self.values[cell] {
             values.push(value);
         }
-    }
-
-    /// Waits no longer for a cell.
-    fn close(&mut self, cell: usize) {
-        self.values[cell] = None;
     }
 
     /// Trials of the cell that has the fewest; `None` when no cell is waited for.

@@ -17,7 +17,7 @@ use iolab_workload::units::{format_bytes, format_percent};
 use iolab_workload::witness::{Observed, ObservedFile, UncountedWay};
 use iolab_workload::{Error, Result};
 
-use crate::evidence::{Facts, judge};
+use crate::evidence::{Facts, judge, unknown};
 use crate::import::transferred;
 use crate::now_utc;
 
@@ -225,7 +225,7 @@ impl<'a> Case<'a> {
             pipes => pipes,
         };
         let of_pipes = || {
-            undecided(format!(
+            unknown(format!(
                 "up to {} of what its calls read came from its own pipes",
                 format_bytes(piped as f64)
             ))
@@ -244,11 +244,11 @@ impl<'a> Case<'a> {
             // The larger of two uncertainties.
             return match pipes > by_calls.most - by_calls.least {
                 true => of_pipes(),
-                false => undecided(faults(fetched)),
+                false => unknown(faults(fetched)),
             };
         }
         if most.served_by == ServedBy::PageCache && self.is_gone() {
-            return undecided(GONE.to_owned());
+            return unknown(GONE);
         }
         let reason = most.reason.clone() + self.unseen(&most);
         let share = most.device_fraction;
@@ -313,7 +313,7 @@ impl<'a> Case<'a> {
                 format_percent(share)
             )
         });
-        undecided(reason(why) + &share.unwrap_or_default())
+        unknown(reason(why) + &share.unwrap_or_default())
     }
 
     /// Whether only a device can have served the uncounted requests: no page cache, no hole, no mapping.
@@ -339,7 +339,7 @@ impl<'a> Case<'a> {
         match self.reading.asked_writes() {
             Asked::Nothing => None,
             Asked::Bytes(bytes) => Some(self.of_written(bytes, self.reading.carried_writes())),
-            Asked::Unknown { why, .. } => Some(undecided(reason(&why))),
+            Asked::Unknown { why, .. } => Some(unknown(reason(&why))),
         }
     }
 
@@ -366,8 +366,8 @@ impl<'a> Case<'a> {
                 device_fraction: None,
                 ..most
             },
-            false if self.reading.counts_folios() => undecided(self.folios()),
-            false => undecided(format!(
+            false if self.reading.counts_folios() => unknown(self.folios()),
+            false => unknown(format!(
                 "it discarded {} of dirty data, of which up to {} may be from before its start (run 'sync' first)",
                 format_bytes(self.observed.processes.cancelled_write_bytes as f64),
                 format_bytes((written.most - written.least) as f64)
@@ -418,7 +418,7 @@ impl<'a> Case<'a> {
                 reason,
                 ..most
             },
-            false => undecided(reason),
+            false => unknown(reason),
         }
     }
 }
@@ -469,14 +469,6 @@ fn faults(by_calls: Bounds) -> String {
         format_bytes((by_calls.most - by_calls.least) as f64),
         format_bytes(by_calls.most as f64)
     )
-}
-
-fn undecided(reason: String) -> ServedVerdict {
-    ServedVerdict {
-        served_by: ServedBy::Unknown,
-        device_fraction: None,
-        reason,
-    }
 }
 
 #[cfg(test)]

@@ -146,45 +146,28 @@ impl Reader<'_> {
 
     /// The text of a file to be included; `None` if that is a mistake.
     fn include(&mut self, name: &str, place: &LinePosition, depth: usize) -> Option<String> {
-        let too_many = match () {
-            () if depth >= DEPTH_MAX => {
-                Some(format!("more than {DEPTH_MAX} files include each other"))
-            }
-            () if self.included >= INCLUDED_MAX => {
-                Some(format!("more than {INCLUDED_MAX} files are included"))
-            }
-            () => None,
-        };
-        if let Some(too_many) = too_many {
-            let error = Error::usage(too_many).hint("include fewer");
-            self.mistakes.add_unquoted(place, error);
-            return None;
-        }
-        let path = match self.path_of(name) {
-            Ok(path) => path,
-            Err(error) => {
-                self.mistakes.add(place, error);
-                return None;
-            }
-        };
-        let included = same_name(&path);
-        if self.open.contains(&included) {
-            let error = Error::usage("a file includes itself").hint("take out this line");
-            self.mistakes.add_unquoted(place, error);
-            return None;
-        }
-        self.included += 1;
-        match read_text(&path) {
-            Ok(text) => {
-                self.open.push(included);
-                Some(text)
-            }
-            Err(error) => {
+        let path = self.path_of(name);
+        let included = path.as_deref().map(same_name).unwrap_or_default();
+        let (what, hint) = if depth >= DEPTH_MAX {
+            let what = format!("more than {DEPTH_MAX} files include each other");
+            (what, "include fewer")
+        } else if self.included >= INCLUDED_MAX {
+            let what = format!("more than {INCLUDED_MAX} files are included");
+            (what, "include fewer")
+        } else if self.open.contains(&included) {
+            ("a file includes itself".to_owned(), "take out this line")
+        } else {
+            self.included += 1;
+            let text = path.and_then(|path| {
                 let hint = "give a text file; its name counts from the folder of the job file";
-                self.mistakes.add(place, error.hint(hint));
-                None
-            }
-        }
+                read_text(&path).map_err(|error| error.hint(hint))
+            });
+            self.open.push(included);
+            return text.map_err(|error| self.mistakes.add(place, error)).ok();
+        };
+        let error = Error::usage(what).hint(hint);
+        self.mistakes.add_unquoted(place, error);
+        None
     }
 
     /// Path of an included file.

@@ -55,6 +55,7 @@ impl Session<'_> {
                     executor,
                     stop,
                     session: self,
+                    is_refused: false,
                 };
                 steps.carry_out()?;
             }
@@ -83,6 +84,8 @@ struct Steps<'a, 'b> {
     executor: &'a mut dyn Executor,
     stop: &'a AtomicBool,
     session: &'a mut Session<'b>,
+    /// Whether the target does not support the last trial at all.
+    is_refused: bool,
 }
 
 impl Steps<'_, '_> {
@@ -150,7 +153,7 @@ impl Steps<'_, '_> {
         number: u32,
         name: &str,
         specs: Vec<TrialSpec>,
-    ) -> std::result::Result<PreparationStep, Unfinished> {
+    ) -> Result<PreparationStep> {
         let place = self.place();
         let name = format!("precondition{place}: {name}");
         self.session.observer.step_starts(&name);
@@ -169,11 +172,7 @@ impl Steps<'_, '_> {
     }
 
     /// Carries out one trial of a step, and adds its result.
-    fn add(
-        &mut self,
-        spec: TrialSpec,
-        step: &mut PreparationStep,
-    ) -> std::result::Result<(), Unfinished> {
+    fn add(&mut self, spec: TrialSpec, step: &mut PreparationStep) -> Result<()> {
         let cell = self.cell(TrialSpec {
             seed: self.seed,
             ..spec
@@ -184,16 +183,14 @@ impl Steps<'_, '_> {
         step.bytes += outcome.bytes();
         step.elapsed_ns += outcome.elapsed_ns;
         if outcome.ended == Ended::Interrupted {
-            return Err(Error::interrupted().into());
+            return Err(Error::interrupted());
         }
+        self.is_refused = outcome.failure.as_ref().is_some_and(is_refusal);
         match &outcome.failure {
             None => Ok(()),
-            Some(failure) => Err(Unfinished {
-                error: Error::failed(sample::describe(failure))
-                    .within("precondition")
-                    .hint(sample::remedy(failure)),
-                is_refusal: is_refusal(failure),
-            }),
+            Some(failure) => Err(Error::failed(sample::describe(failure))
+                .within("precondition")
+                .hint(sample::remedy(failure))),
         }
     }
 
@@ -271,10 +268,7 @@ impl Steps<'_, '_> {
                 };
                 self.session.event(kind, &message)
             }
-            Err(Unfinished {
-                error,
-                is_refusal: true,
-            }) => {
+            Err(error) if self.is_refused || was_checked(&error) => {
                 let purged = match no_purge {
                     None => String::new(),
                     Some(why) => format!("not purged, because the target {why}, and "),
@@ -285,10 +279,7 @@ impl Steps<'_, '_> {
                 );
                 self.session.event(EventKind::Warning, &message)
             }
-            Err(Unfinished {
-                error,
-                is_refusal: false,
-            }) => {
+            Err(error) => {
                 // The run file has a purge that was not made: why.
                 let told = no_purge.map_or(Ok(()), |why| {
                     let message =
@@ -464,27 +455,9 @@ impl Range {
     }
 }
 
-/// A step that did not end.
-struct Unfinished {
-    error: Error,
-    /// Whether the target does not support it at all.
-    is_refusal: bool,
-}
-
-impl From<Error> for Unfinished {
-    fn from(error: Error) -> Self {
-        Self {
-            // A check refuses it before anything is touched.
-            is_refusal: error.kind() == Kind::Usage,
-            error,
-        }
-    }
-}
-
-impl From<Unfinished> for Error {
-    fn from(unfinished: Unfinished) -> Self {
-        unfinished.error
-    }
+/// Whether a check refused a trial before anything was touched.
+fn was_checked(error: &Error) -> bool {
+    error.kind() == Kind::Usage
 }
 
 /// Whether a failure says that the target does not support the operation, and nothing about the state of the target.

@@ -68,6 +68,6 @@ fn only_targets_without_trim_refuse_it() {
         assert!(!here(errno) && !on_rank(Some(errno)), "{errno}");
     }
     assert!(!on_rank(None), "it does not answer");
-    assert!(Unfinished::from(Error::usage("no discard")).is_refusal);
-    assert!(!Unfinished::from(Error::failed("lost")).is_refusal);
+    assert!(was_checked(&Error::usage("no discard")));
+    assert!(!was_checked(&Error::failed("lost")));
 }
