@@ -123,7 +123,7 @@ impl Drop for Measuring {
 }
 
 impl StopFlags {
-    fn stop(&self) -> Stop<'_> {
+    pub(crate) fn stop(&self) -> Stop<'_> {
         Stop {
             after_trial: &self.after_trial,
             now: &self.now,

@@ -26,7 +26,7 @@ use super::targets::{REGION_UNIT, number_of};
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the cell and what would fit.
 pub fn fit_all(
     plans: Vec<Plan>,
-    place: SystemUnderTest<'_>,
+    place: &SystemUnderTest,
     processes: &dyn Processes,
     keeps_cache: bool,
 ) -> Result<(Vec<FittedPlan>, Vec<String>)> {
@@ -64,7 +64,7 @@ fn measured_end(plan: &Plan) -> Option<u64> {
 
 /// Names the one of several targets that limits what is measured to these bytes, or says that a model does. `None`
 /// for a single target, which reports it itself.
-fn shared_limit(place: SystemUnderTest<'_>, end: u64) -> Option<String> {
+fn shared_limit(place: &SystemUnderTest, end: u64) -> Option<String> {
     if let SystemUnderTest::Model(disk) = place {
         return Some(format!(
             "{} is measured in its first {}, because {} has no more",
@@ -89,7 +89,7 @@ fn shared_limit(place: SystemUnderTest<'_>, end: u64) -> Option<String> {
 }
 
 /// Why the first of the targets that allow no direct I/O does not.
-fn refusal_of_direct(place: SystemUnderTest<'_>) -> Option<Error> {
+fn refusal_of_direct(place: &SystemUnderTest) -> Option<Error> {
     let targets = place.targets().into_iter();
     let mut refused = targets.filter_map(|(_, target)| target.direct_alignment().err());
     refused.next()
@@ -99,7 +99,7 @@ fn refusal_of_direct(place: SystemUnderTest<'_>) -> Option<Error> {
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the cell and a fitting setting.
-pub(super) fn fit_to(plan: Plan, place: SystemUnderTest<'_>) -> Result<FittedPlan> {
+pub(super) fn fit_to(plan: Plan, place: &SystemUnderTest) -> Result<FittedPlan> {
     FittedPlan::of(plan, &|cell| place.fit(cell))
 }
 

@@ -214,7 +214,7 @@ impl Watch {
     }
 
     /// Notes that the watched targets are open, and that up to `bytes` bytes may be written to them.
-    pub fn has_opened(&self, place: SystemUnderTest<'_>, bytes: u64) {
+    pub fn has_opened(&self, place: &SystemUnderTest, bytes: u64) {
         let opened = Silent::of(&place.watched());
         locked(&self.state).silent = opened;
         self.lets_prepare(bytes);

@@ -31,6 +31,7 @@ pub mod timeouts;
 pub mod witness;
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
@@ -49,6 +50,7 @@ pub use simulated::{Disk, adapt, budget_on_model};
 pub use system_under_test::SystemUnderTest;
 pub use targets::{GivenTargets, Targets, join_targets, need, needs, settle_targets};
 
+use crate::campaign::StopFlags;
 use crate::ranks::Ranks;
 pub use iolab_analysis::snapshot::{RepetitionGoal, RunSnapshot, WithinGoal};
 use iolab_doctor::{Preflight, Remark, remarks_of_targets};
@@ -190,30 +192,29 @@ pub struct Finished {
 }
 
 /// Everything that a run needs besides its experiment.
-#[derive(Clone, Copy)]
-pub struct Setup<'a> {
+pub struct Setup {
     /// The system to measure, filled.
-    pub place: SystemUnderTest<'a>,
+    pub place: SystemUnderTest,
     /// The calibrated clock.
-    pub clock: &'a Clock,
-    /// The flag with which the user ends the run early.
-    pub stop: Stop<'a>,
+    pub clock: Clock,
+    /// The flags with which the user ends the run early.
+    pub stop: StopFlags,
     /// Examination of each target and of the machine right before; empty without an examination.
-    pub preflight: &'a [Preflight],
+    pub preflight: Vec<Preflight>,
     /// Facts known before the run, in the form of the environment (further targets as their facts). They are the names that
     /// the user gave, and ceilings that were stated or measured ([`iolab_record::peaks::Peaks::environment`]).
-    pub known: &'a Environment,
+    pub known: Environment,
     /// The other processes of the run; `None` if this one is alone.
-    pub ranks: Option<&'a Ranks>,
+    pub ranks: Option<Rc<Ranks>>,
     /// The right to change settings of the kernel; `None` if no cell asks for it.
-    pub system: Option<&'a SystemControl>,
+    pub system: Option<SystemControl>,
     /// Observers of the drives.
     pub observers: &'static [NewObserver],
     /// Ends the process if its storage does not answer.
     pub end: EndProcess,
 }
 
-impl Setup<'_> {
+impl Setup {
     /// Remarks on target and machine for readers of the results.
     fn remarks(&self, cells: &[PlannedCell]) -> Vec<Remark> {
         let names: Vec<&Path> = self.place.names().collect();
@@ -231,10 +232,10 @@ impl Setup<'_> {
 
     /// The environment of the run.
     fn environment(&self, peers: &Peers) -> Environment {
-        let mut environment = self.place.environment(self.clock);
+        let mut environment = self.place.environment(&self.clock);
         environment.extend(peers.environment());
         environment.extend(self.known.clone());
-        if let Some(ranks) = self.ranks {
+        if let Some(ranks) = &self.ranks {
             environment.extend(ranks.environment());
         }
         environment
@@ -243,7 +244,7 @@ impl Setup<'_> {
     /// The tools that the cells name besides iolab.
     fn peers(&self, cells: &[PlannedCell], budget: Duration) -> Result<Peers> {
         let tools: Vec<Tool> = cells.iter().map(|cell| cell.spec.tool).collect();
-        Peers::find(&tools, budget, self.clock, self.stop.after_trial)
+        Peers::find(&tools, budget, &self.clock, &self.stop.after_trial)
     }
 }
 
@@ -254,7 +255,7 @@ impl Setup<'_> {
 pub fn resume(
     path: &Path,
     plan: FittedPlan,
-    setup: Setup<'_>,
+    setup: &Setup,
     observer: &mut dyn Observer,
 ) -> Result<Finished> {
     observer.run_file(path);
@@ -284,7 +285,7 @@ pub fn resume(
     let seed = record.run.seed;
     let mut executor = setup
         .place
-        .executor(plan.experiment(), seed, peers, &setup)?;
+        .executor(plan.experiment(), seed, peers, setup)?;
     let mut session = Session::new(plan, file, &record, observer);
     session.take_over(&record)?;
     session.event(
@@ -295,7 +296,8 @@ pub fn resume(
         session.event(EventKind::Warning, &text)?;
     }
     session.note_changes(&record.environment, &environment)?;
-    if let Some(ranks) = setup.ranks.filter(|ranks| ranks.rows() != record.ranks) {
+    let ranks = setup.ranks.as_ref();
+    if let Some(ranks) = ranks.filter(|ranks| ranks.rows() != record.ranks) {
         let hosts: Vec<String> = ranks.rows().into_iter().map(|rank| rank.name).collect();
         let message = format!(
             "the ranks are on other hosts since the run was resumed: {}; the run file names those that it began on",
@@ -304,7 +306,7 @@ pub fn resume(
         session.event(EventKind::Warning, &message)?;
     }
     session.remark(&remarks)?;
-    session.carry_out(&mut *executor, setup.stop)
+    session.carry_out(&mut *executor, setup.stop.stop())
 }
 
 /// The plan as the run began it.

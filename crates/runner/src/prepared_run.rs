@@ -45,7 +45,7 @@ pub struct PreparedRun<'a> {
     begun: RunRecord,
     executor: Box<dyn Executor + 'a>,
     remarks: Vec<Remark>,
-    setup: Setup<'a>,
+    setup: &'a Setup,
 }
 
 impl<'a> PreparedRun<'a> {
@@ -58,14 +58,14 @@ impl<'a> PreparedRun<'a> {
         asked: Option<Question>,
         seed: u64,
         place: NewFile<'_>,
-        setup: Setup<'a>,
+        setup: &'a Setup,
     ) -> Result<Self> {
         let planned = plan.cells();
         let peers = setup.peers(planned, plan.experiment().design.budget)?;
         let environment = setup.environment(&peers);
         let executor = setup
             .place
-            .executor(plan.experiment(), seed, peers, &setup)?;
+            .executor(plan.experiment(), seed, peers, setup)?;
         check_gaps(&*executor, planned)?;
         let remarks = setup.remarks(planned);
         let run = Run {
@@ -77,7 +77,7 @@ impl<'a> PreparedRun<'a> {
             target_kind: setup.place.kind(),
             target_bytes: setup.place.bytes(),
             seed,
-            ..setup.place.timing(setup.clock, planned)
+            ..setup.place.timing(&setup.clock, planned)
         };
         let mut experiment = experiment_record(plan.experiment())?;
         experiment.asked = asked.or(experiment.asked);
@@ -91,7 +91,7 @@ impl<'a> PreparedRun<'a> {
         };
         let mut file = create(place, &begun)?;
         file.add_targets(&begun.further_targets)?;
-        if let Some(ranks) = setup.ranks {
+        if let Some(ranks) = &setup.ranks {
             file.add_ranks(&ranks.rows())?;
         }
         Ok(Self {
@@ -116,13 +116,12 @@ impl<'a> PreparedRun<'a> {
     pub fn carry_out(mut self, observer: &mut dyn Observer) -> Result<Finished> {
         observer.run_file(self.file.path());
         let left_out = self.plan.left_out().map(str::to_owned);
-        let unread = self
-            .setup
-            .ranks
-            .and_then(|_| unread_drives(&self.setup.place.targets(), self.setup.observers));
+        let setup = self.setup;
+        let ranks = setup.ranks.as_deref();
+        let unread = ranks.and_then(|_| unread_drives(&setup.place.targets(), setup.observers));
         let mut session = Session::new(self.plan, self.file, &self.begun, observer);
-        let of_ranks = self.setup.ranks.map_or_else(Vec::new, Ranks::notes);
-        for note in self.setup.place.notes().into_iter().chain(of_ranks) {
+        let of_ranks = ranks.map_or_else(Vec::new, Ranks::notes);
+        for note in setup.place.notes().into_iter().chain(of_ranks) {
             // The user has seen this note when the target was opened.
             session.keep(EventKind::Note, None, &note)?;
         }
@@ -131,7 +130,7 @@ impl<'a> PreparedRun<'a> {
         }
         session.remark(&self.remarks)?;
         session.warn_about_time()?;
-        session.carry_out(&mut *self.executor, self.setup.stop)
+        session.carry_out(&mut *self.executor, setup.stop.stop())
     }
 
     /// Records it as interrupted, so that it can be resumed.

@@ -7,6 +7,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::executor::{Engine, Executor};
@@ -30,23 +31,23 @@ use iolab_workload::names::all_of;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
 
-/// The measured system of a run.
-#[derive(Debug, Clone, Copy)]
-pub enum SystemUnderTest<'a> {
+/// The measured system of a run, opened. Dropping it removes temporary files.
+#[derive(Debug)]
+pub enum SystemUnderTest {
     /// Files and devices.
-    Targets(&'a Targets),
+    Targets(Targets),
     /// Programs, on files made for them.
-    Programs(&'a Programs),
+    Programs(Box<Programs>),
     /// A disk that is computed.
-    Model(&'a Disk),
+    Model(Box<Disk>),
 }
 
-impl<'a> SystemUnderTest<'a> {
+impl SystemUnderTest {
     /// Cuts a cell's region to the size of the target, and checks the cell against it. Nothing is written.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not fit, with one that would.
-    pub(super) fn fit(self, cell: &mut PlannedCell) -> Result<()> {
+    pub(super) fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
         if let SystemUnderTest::Model(disk) = self {
             return disk.fit(cell);
         }
@@ -58,7 +59,7 @@ impl<'a> SystemUnderTest<'a> {
 
     /// The files or devices in use, each with its path from the root on; for programs, targets that represent the
     /// directories of their files. A model has none.
-    pub fn targets(self) -> Vec<(&'a Path, &'a Target)> {
+    pub fn targets(&self) -> Vec<(&Path, &Target)> {
         match self {
             SystemUnderTest::Targets(targets) => targets.iter().collect(),
             SystemUnderTest::Programs(programs) => programs.places().collect(),
@@ -70,22 +71,22 @@ impl<'a> SystemUnderTest<'a> {
     ///
     /// # Errors
     /// A target that there is not.
-    pub fn devices(self, cell: &CellSpec) -> Result<Vec<Option<(u32, u32)>>> {
+    pub fn devices(&self, cell: &CellSpec) -> Result<Vec<Option<(u32, u32)>>> {
         devices_of(&self.targets(), cell)
     }
 
     /// The paths of the targets.
-    pub(super) fn names(self) -> impl Iterator<Item = &'a Path> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &Path> {
         self.targets().into_iter().map(|(named, _)| named)
     }
 
     /// The run's own target.
-    fn first(self) -> Option<&'a Target> {
+    fn first(&self) -> Option<&Target> {
         self.targets().first().map(|(_, target)| *target)
     }
 
     /// Notes about opening the targets.
-    pub fn notes(self) -> Vec<String> {
+    pub fn notes<'a>(&'a self) -> Vec<String> {
         let targets = self.targets();
         let is_one = targets.len() == 1;
         let of = |(named, target): (&Path, &'a Target)| {
@@ -100,7 +101,7 @@ impl<'a> SystemUnderTest<'a> {
     }
 
     /// Bytes of the run's own target that there are to be read or written.
-    pub(super) fn bytes(self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         match self {
             SystemUnderTest::Targets(_) => self.first().map_or(0, Target::size),
             SystemUnderTest::Programs(programs) => programs.bytes(),
@@ -109,12 +110,12 @@ impl<'a> SystemUnderTest<'a> {
     }
 
     /// The further targets besides the run's own, as a run file keeps them.
-    pub(super) fn further(self) -> Vec<FurtherTarget> {
+    pub(super) fn further(&self) -> Vec<FurtherTarget> {
         further(self.targets().into_iter())
     }
 
     /// Its name in a run file: the path of the run's own target, from the root on, or the model.
-    pub(super) fn name(self) -> String {
+    pub(super) fn name(&self) -> String {
         match self {
             SystemUnderTest::Model(disk) => disk.name().to_owned(),
             SystemUnderTest::Targets(_) | SystemUnderTest::Programs(_) => self
@@ -124,12 +125,12 @@ impl<'a> SystemUnderTest<'a> {
         }
     }
 
-    pub(super) fn kind(self) -> TargetKind {
+    pub(super) fn kind(&self) -> TargetKind {
         self.first().map_or(TargetKind::Model, kind_of)
     }
 
     /// The clock of the measurement: the fields of a run that describe it. The host of a model takes no time.
-    pub(super) fn timing(self, clock: &Clock, cells: &[PlannedCell]) -> Run {
+    pub(super) fn timing(&self, clock: &Clock, cells: &[PlannedCell]) -> Run {
         let times = cells.iter().any(|cell| cell.spec.trial.latency);
         match self {
             SystemUnderTest::Model(_) => Run {
@@ -152,7 +153,7 @@ impl<'a> SystemUnderTest<'a> {
     }
 
     /// The environment that its results depend on; without the machine for a model.
-    pub(super) fn environment(self, clock: &Clock) -> Environment {
+    pub(super) fn environment(&self, clock: &Clock) -> Environment {
         if let SystemUnderTest::Model(disk) = self {
             return disk.environment();
         }
@@ -173,13 +174,46 @@ impl<'a> SystemUnderTest<'a> {
 
     /// Watches over the removal of scratch files, until what this returns is dropped: if storage does not answer, `end` gets the error,
     /// with the run files in which all trials are stored. A model has no files.
-    pub fn watch_removal(self, kept: &[PathBuf], end: EndProcess) -> Option<Watch> {
+    pub fn watch_removal(&self, kept: &[PathBuf], end: EndProcess) -> Option<Watch> {
         let all = self.watched();
         (!all.is_empty()).then(|| Watch::over_removal(&all, kept, end))
     }
 
+    /// Bytes of the scratch files that are filled.
+    pub fn fill_bytes(&self) -> u64 {
+        match self {
+            SystemUnderTest::Targets(targets) => targets.fill_bytes(),
+            SystemUnderTest::Programs(programs) => programs.bytes(),
+            SystemUnderTest::Model(_) => 0,
+        }
+    }
+
+    /// Fills scratch files, so that no read meets a hole; `progress` gets the bytes written so far.
+    ///
+    /// # Errors
+    /// When a write fails, or soon after `stop` is raised.
+    pub fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
+        match self {
+            SystemUnderTest::Targets(targets) => targets.fill(seed, stop, progress),
+            SystemUnderTest::Programs(programs) => programs.fill(seed, stop, progress),
+            SystemUnderTest::Model(_) => Ok(()),
+        }
+    }
+
+    /// Removes scratch files, and builds of programs.
+    ///
+    /// # Errors
+    /// When a file cannot be removed; the others are removed all the same.
+    pub fn remove(self) -> Result<()> {
+        match self {
+            SystemUnderTest::Targets(targets) => targets.remove(),
+            SystemUnderTest::Programs(programs) => programs.close(),
+            SystemUnderTest::Model(_) => Ok(()),
+        }
+    }
+
     /// The targets that may not answer.
-    pub(super) fn watched(self) -> Vec<&'a Target> {
+    pub(super) fn watched(&self) -> Vec<&Target> {
         let targets = self.targets().into_iter();
         targets.map(|(_, target)| target).collect()
     }
@@ -188,12 +222,12 @@ impl<'a> SystemUnderTest<'a> {
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a definition that makes no model.
-    pub(super) fn executor(
-        self,
+    pub(super) fn executor<'a>(
+        &'a self,
         experiment: &Experiment,
         seed: u64,
         peers: Peers,
-        setup: &Setup<'a>,
+        setup: &'a Setup,
     ) -> Result<Box<dyn Executor + 'a>> {
         let programs = match self {
             SystemUnderTest::Model(disk) => {
@@ -204,18 +238,18 @@ impl<'a> SystemUnderTest<'a> {
                 )?));
             }
             SystemUnderTest::Targets(_) => None,
-            SystemUnderTest::Programs(programs) => Some(programs),
+            SystemUnderTest::Programs(programs) => Some(&**programs),
         };
         let watch = Watch::over(&self.watched(), setup.system.is_some(), setup.end);
         Ok(Box::new(Engine {
             targets: self.targets(),
             programs,
             peers,
-            clock: setup.clock,
-            ranks: setup.ranks,
-            system: setup.system,
+            clock: &setup.clock,
+            ranks: setup.ranks.as_deref(),
+            system: setup.system.as_ref(),
             watch,
-            observers: match setup.ranks {
+            observers: match &setup.ranks {
                 None => setup.observers.iter().map(|new| new()).collect(),
                 Some(_) => Vec::new(),
             },

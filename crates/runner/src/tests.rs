@@ -31,25 +31,24 @@ pub(crate) fn experiment(name: &str, sets: &[&str]) -> Experiment {
 /// The record of a run in this place, whose file is made in a folder.
 pub(crate) fn run_in(
     folder: &Path,
-    place: SystemUnderTest<'_>,
+    place: SystemUnderTest,
     plan: FittedPlan,
     seed: u64,
     observers: &'static [NewObserver],
 ) -> RunRecord {
-    let stop = AtomicBool::new(false);
     let setup = Setup {
         place,
-        clock: &Clock::calibrate(),
-        stop: Stop::at_once(&stop),
-        preflight: &[],
-        known: &Environment::default(),
+        clock: Clock::calibrate(),
+        stop: StopFlags::default(),
+        preflight: Vec::new(),
+        known: Environment::default(),
         ranks: None,
         system: None,
         observers,
         end: |error| panic!("{error}"),
     };
     let path = folder.join("run.iolab");
-    let prepared = PreparedRun::new(plan, None, seed, NewFile::At(&path), setup);
+    let prepared = PreparedRun::new(plan, None, seed, NewFile::At(&path), &setup);
     prepared
         .and_then(|run| run.carry_out(&mut Silent))
         .expect("done");

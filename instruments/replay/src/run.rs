@@ -105,18 +105,17 @@ pub(crate) fn carry_out(
         .iter()
         .map(|path| need(survey, terms, path.is_dir()))
         .collect();
-    let targets = Targets::open(&given.real, &needs)?;
-    let system = SystemUnderTest::Targets(&targets);
+    let system = SystemUnderTest::Targets(Targets::open(&given.real, &needs)?);
     system.notes().iter().for_each(|note| (program.note)(note));
     if let Some(watch) = &watch {
-        watch.has_opened(system, targets.fill_bytes());
+        watch.has_opened(&system, system.fill_bytes());
     }
-    let replayed = fill(&targets, terms.seed, &stop, program)
-        .and_then(|()| campaign.trials((Some(&targets), given.models.as_slice()), done));
+    let replayed = fill(&system, terms.seed, &stop, program)
+        .and_then(|()| campaign.trials((Some(&system), given.models.as_slice()), done));
     drop(watch);
     let removed = {
-        let _watch = SystemUnderTest::Targets(&targets).watch_removal(&[], program.end);
-        targets.remove()
+        let _watch = system.watch_removal(&[], program.end);
+        system.remove()
     };
     match (replayed, removed) {
         (Err(error), Err(left)) => Err(error.also(left.message())),
@@ -186,13 +185,13 @@ fn need(survey: &Survey, terms: &Options, is_scratch: bool) -> Need {
     }
 }
 
-fn fill(targets: &Targets, seed: u64, stop: &StopFlags, program: Program) -> Result<()> {
-    let bytes = targets.fill_bytes();
+fn fill(system: &SystemUnderTest, seed: u64, stop: &StopFlags, program: Program) -> Result<()> {
+    let bytes = system.fill_bytes();
     if bytes == 0 {
         return Ok(());
     }
     let mut shown = (program.filling)("filling the scratch files", bytes);
-    targets.fill(seed, &stop.after_trial, &mut shown)
+    system.fill(seed, &stop.after_trial, &mut shown)
 }
 
 /// Terms of all trials.
@@ -219,11 +218,11 @@ impl Campaign<'_> {
     /// All trials, block by block.
     fn trials(
         &self,
-        (targets, models): (Option<&Targets>, &[Disk]),
+        (system, models): (Option<&SystemUnderTest>, &[Disk]),
         done: &mut Vec<Trial>,
     ) -> Result<()> {
         let (terms, stop) = (self.terms, self.stop);
-        let real = targets.into_iter().flat_map(Targets::iter);
+        let real = system.into_iter().flat_map(SystemUnderTest::targets);
         let real = real.map(|(named, target)| Place::Target(named.display().to_string(), target));
         let places: Vec<Place<'_>> = real.chain(models.iter().map(Place::Model)).collect();
         let programs: Vec<Option<&Fio>> = [None]

@@ -113,7 +113,7 @@ pub(crate) fn carry_out(
     workspace: Workspace,
     name: &str,
     title: &str,
-    work: impl FnOnce(Setup<'_>, &mut Display) -> Result<Finished>,
+    work: impl FnOnce(&Setup, &mut Display) -> Result<Finished>,
 ) -> Outcome<EndedRun> {
     let mut display = display(&workspace, name, title);
     let finished = work(workspace.setup(), &mut display);

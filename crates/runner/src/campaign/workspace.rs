@@ -13,8 +13,8 @@ use iolab_peers::overhead;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::forecast::Forecast;
 use iolab_plan::standard::Medium;
+use iolab_record::environment::KEYS;
 use iolab_record::environment::PeakSource;
-use iolab_record::environment::{Environment, KEYS};
 use iolab_record::peaks::Peaks;
 use iolab_storage::{Need, TargetKind};
 use iolab_workload::settings::CellSpec;
@@ -106,26 +106,10 @@ impl Opened {
     }
 }
 
-/// The system under test, opened.
-enum OpenedSystem {
-    Targets(Targets),
-    Programs(Box<Programs>),
-    Model(Box<Disk>),
-}
-
 /// An opened target with everything needed to measure on it. Dropping it removes temporary files.
 pub struct Workspace {
-    place: OpenedSystem,
-    clock: Clock,
+    setup: Setup,
     program: Program,
-    stop: StopFlags,
-    preflight: Vec<Preflight>,
-    /// Facts about the targets before they are measured: names that the user gave, ceilings.
-    known: Environment,
-    /// The other processes of the run.
-    ranks: Option<Rc<Ranks>>,
-    /// The right to change settings of the kernel, if a plan asks for it.
-    system: Option<SystemControl>,
 }
 
 impl Workspace {
@@ -137,7 +121,7 @@ impl Workspace {
         // Before a scratch file exists: from then on a signal must not leave it.
         let stop = site.terms.flags(site.terms.ranks.is_none())?;
         let targets = Targets::open_at(&site.targets, needs, &|named| site.place(named))?;
-        Ok(Self::at(OpenedSystem::Targets(targets), site, stop))
+        Ok(Self::at(SystemUnderTest::Targets(targets), site, stop))
     }
 
     /// Catches signals, finds or builds the programs of an experiment and makes the files that they read.
@@ -151,7 +135,7 @@ impl Workspace {
         if stop.after_trial.load(Ordering::Relaxed) {
             return Err(Error::interrupted());
         }
-        let programs = OpenedSystem::Programs(Box::new(programs?));
+        let programs = SystemUnderTest::Programs(Box::new(programs?));
         Ok(Self::at(programs, site, stop))
     }
 
@@ -161,21 +145,24 @@ impl Workspace {
     /// When signals cannot be caught.
     pub(super) fn for_model(site: &Site, disk: Disk) -> Result<Self> {
         let stop = site.terms.flags(true)?;
-        Ok(Self::at(OpenedSystem::Model(Box::new(disk)), site, stop))
+        Ok(Self::at(SystemUnderTest::Model(Box::new(disk)), site, stop))
     }
 
-    fn at(place: OpenedSystem, site: &Site, stop: StopFlags) -> Self {
-        let workspace = Self {
+    fn at(place: SystemUnderTest, site: &Site, stop: StopFlags) -> Self {
+        let program = site.terms.program;
+        let setup = Setup {
             place,
             clock: Clock::calibrate(),
-            program: site.terms.program,
             stop,
             preflight: Vec::new(),
             known: site.names.clone(),
             ranks: None,
             system: None,
+            observers: program.observers,
+            end: program.end,
         };
-        for remark in workspace.place().notes() {
+        let workspace = Self { setup, program };
+        for remark in workspace.setup.place.notes() {
             (workspace.program.note)(&remark);
         }
         workspace
@@ -227,7 +214,7 @@ impl Workspace {
                 "the kernel adapts a setting: {text}; tables name what was asked for"
             ));
         }
-        self.system = Some(control);
+        self.setup.system = Some(control);
         Ok(())
     }
 
@@ -237,55 +224,42 @@ impl Workspace {
     ///
     /// Why one of them cannot.
     pub(super) fn share(&mut self, ranks: Rc<Ranks>, needs: &[Need]) -> Result<()> {
-        if let OpenedSystem::Targets(targets) = &mut self.place {
+        if let SystemUnderTest::Targets(targets) = &mut self.setup.place {
             targets.divide(&ranks);
             // Each rank's own clock is the one that is compared.
-            self.clock = ranks.clock();
+            self.setup.clock = ranks.clock();
             ranks.open(targets.iter(), needs)?;
             for remark in ranks.notes() {
                 (self.program.note)(&remark);
             }
-            self.ranks = Some(ranks);
+            self.setup.ranks = Some(ranks);
         }
         Ok(())
     }
 
     /// The system under test.
-    pub(super) fn place(&self) -> SystemUnderTest<'_> {
-        match &self.place {
-            OpenedSystem::Targets(targets) => SystemUnderTest::Targets(targets),
-            OpenedSystem::Programs(programs) => SystemUnderTest::Programs(programs),
-            OpenedSystem::Model(disk) => SystemUnderTest::Model(disk),
-        }
+    pub(super) fn place(&self) -> &SystemUnderTest {
+        &self.setup.place
     }
 
     /// Whether time is virtual.
     pub fn is_virtual(&self) -> bool {
-        matches!(self.place, OpenedSystem::Model(_))
-    }
-
-    /// Bytes of the scratch files that are filled.
-    fn fill_bytes(&self) -> u64 {
-        match &self.place {
-            OpenedSystem::Targets(targets) => targets.fill_bytes(),
-            OpenedSystem::Programs(programs) => programs.bytes(),
-            OpenedSystem::Model(_) => 0,
-        }
+        matches!(self.setup.place, SystemUnderTest::Model(_))
     }
 
     /// Bytes of the scratch files, or of their parts, that all ranks fill together, at most.
     fn filled_by_all(&self) -> u64 {
         // The files of the other ranks are at most as large as the root's.
-        let ranks = self.ranks.as_ref().map_or(1, |ranks| ranks.count());
-        self.fill_bytes().saturating_mul(ranks as u64)
+        let ranks = self.setup.ranks.as_ref().map_or(1, |ranks| ranks.count());
+        self.setup.place.fill_bytes().saturating_mul(ranks as u64)
     }
 
     /// Kind of the targets; `None` if they differ.
     fn medium(&self) -> Option<Medium> {
-        let targets = match &self.place {
-            OpenedSystem::Model(_) => return Some(Medium::Model),
-            OpenedSystem::Programs(_) => return Some(Medium::File),
-            OpenedSystem::Targets(targets) => targets,
+        let targets = match &self.setup.place {
+            SystemUnderTest::Model(_) => return Some(Medium::Model),
+            SystemUnderTest::Programs(_) => return Some(Medium::File),
+            SystemUnderTest::Targets(targets) => targets,
         };
         let mut media = targets.iter().map(|(_, target)| match target.kind() {
             TargetKind::BlockDevice => Medium::Device,
@@ -329,26 +303,20 @@ impl Workspace {
     ///
     /// A write fails, or the user interrupts.
     fn fill(&mut self, seed: u64) -> Result<()> {
-        self.stop.makes_trials.store(false, Ordering::Relaxed);
-        let (began, total) = (Instant::now(), self.fill_bytes());
+        self.setup.stop.makes_trials.store(false, Ordering::Relaxed);
+        let (began, total) = (Instant::now(), self.setup.place.fill_bytes());
         if total == 0 {
             return Ok(());
         }
-        let ended = &self.stop.after_trial;
+        let ended = &self.setup.stop.after_trial;
         let mut shown = (self.program.filling)("filling the scratch files", total);
-        match &self.place {
-            OpenedSystem::Model(_) => {}
-            OpenedSystem::Targets(targets) => {
-                let mut own = || targets.fill(seed, ended, &mut shown);
-                match &self.ranks {
-                    Some(ranks) => ranks.fill(seed, total, own)?,
-                    None => own()?,
-                }
-            }
-            OpenedSystem::Programs(programs) => programs.fill(seed, ended, &mut shown)?,
+        let mut own = || self.setup.place.fill(seed, ended, &mut shown);
+        match &self.setup.ranks {
+            Some(ranks) => ranks.fill(seed, total, own)?,
+            None => own()?,
         }
         let rate = total as f64 / 1e6 / began.elapsed().as_secs_f64().max(1e-9);
-        self.known.put(&KEYS.scratch_fill_mb_s, rate);
+        self.setup.known.put(&KEYS.scratch_fill_mb_s, rate);
         Ok(())
     }
 
@@ -359,30 +327,22 @@ impl Workspace {
             .any(|plan| !plan.experiment().runs_programs() && plan.wants_direct());
         let targets = self.place().targets().into_iter();
         let looked = targets.map(|(named, target)| {
-            Preflight::look(named, target, &self.clock, &self.stop.after_trial, direct)
+            Preflight::look(
+                named, target, &self.setup.clock, &self.setup.stop.after_trial, direct,
+            )
         });
-        self.preflight = looked.collect();
+        self.setup.preflight = looked.collect();
     }
 
     /// Whether the user ends it at once, without results.
     pub fn ends_at_once(&self) -> bool {
-        self.stop.now.load(Ordering::Relaxed)
+        self.setup.stop.now.load(Ordering::Relaxed)
     }
 
     /// Needs of the trials here.
-    pub fn setup(&self) -> Setup<'_> {
-        self.stop.makes_trials.store(true, Ordering::Relaxed);
-        Setup {
-            place: self.place(),
-            clock: &self.clock,
-            stop: self.stop.stop(),
-            preflight: &self.preflight,
-            known: &self.known,
-            ranks: self.ranks.as_deref(),
-            system: self.system.as_ref(),
-            observers: self.program.observers,
-            end: self.program.end,
-        }
+    pub fn setup(&self) -> &Setup {
+        self.setup.stop.makes_trials.store(true, Ordering::Relaxed);
+        &self.setup
     }
 
     /// Removes scratch files of all ranks; `kept` are the run files, to be named if storage does not answer.
@@ -391,12 +351,8 @@ impl Workspace {
     /// A file that cannot be removed.
     pub fn close(self, kept: &[PathBuf]) -> Result<()> {
         let _watch = self.place().watch_removal(kept, self.program.end);
-        let theirs = self.ranks.map_or(Ok(()), |ranks| ranks.end());
-        let own = match self.place {
-            OpenedSystem::Targets(targets) => targets.remove(),
-            OpenedSystem::Programs(programs) => programs.close(),
-            OpenedSystem::Model(_) => Ok(()),
-        };
+        let theirs = self.setup.ranks.map_or(Ok(()), |ranks| ranks.end());
+        let own = self.setup.place.remove();
         match (theirs, own) {
             (Err(left), Err(more)) => Err(left.also(more.message())),
             (theirs, own) => theirs.and(own),
@@ -410,22 +366,25 @@ impl Workspace {
     /// Those of the probes.
     fn determine_peaks(&mut self, asked: &AskedPeaks, writes: bool) -> Result<()> {
         if let AskedPeaks::Stated(peaks) = asked {
-            self.known.extend(peaks.environment(PeakSource::Stated));
+            self.setup
+                .known
+                .extend(peaks.environment(PeakSource::Stated));
             return Ok(());
         }
-        let OpenedSystem::Targets(targets) = &self.place else {
+        let SystemUnderTest::Targets(targets) = &self.setup.place else {
             return Ok(());
         };
         for (number, (named, target)) in targets.iter().enumerate() {
             let place = named.display();
             (self.program.note)(&format!("measuring the ceilings of {place}"));
-            let peaks =
-                prepared_run::measure_peaks(target, &self.clock, &self.stop.after_trial, writes)?;
+            let peaks = prepared_run::measure_peaks(
+                target, &self.setup.clock, &self.setup.stop.after_trial, writes,
+            )?;
             (self.program.note)(&format!("the ceilings are {}", peaks.words()));
             let facts = peaks.environment(PeakSource::Measured);
             match number {
-                0 => self.known.extend(facts),
-                _ => self.known.put_target(number, facts),
+                0 => self.setup.known.extend(facts),
+                _ => self.setup.known.put_target(number, facts),
             }
         }
         Ok(())
@@ -465,7 +424,7 @@ impl Workspace {
             medium: self.medium(),
             has_namespace: self.has_namespace(),
             filled,
-            runs_programs: matches!(self.place, OpenedSystem::Programs(_)),
+            runs_programs: matches!(self.setup.place, SystemUnderTest::Programs(_)),
         });
     }
 }

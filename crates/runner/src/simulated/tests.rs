@@ -28,14 +28,9 @@ pub(super) fn measure(model: &str, mut experiment: Experiment, seed: u64) -> Run
     let disk = Disk::of_target(&target).expect("a definition");
     let disk = disk.expect("a model");
     let plan = Plan::of_new_run(experiment, &OneProcess).expect("cells");
-    let plan = fit::fit_to(plan, SystemUnderTest::Model(&disk)).expect("fits");
-    run_in(
-        folder.path(),
-        SystemUnderTest::Model(&disk),
-        plan,
-        seed,
-        &[],
-    )
+    let place = SystemUnderTest::Model(Box::new(disk));
+    let plan = fit::fit_to(plan, &place).expect("fits");
+    run_in(folder.path(), place, plan, seed, &[])
 }
 
 fn on_serial(experiment: Experiment) -> RunRecord {

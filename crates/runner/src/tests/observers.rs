@@ -45,10 +45,13 @@ fn drives_are_read_around_each_trial() {
     let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
     let needs = needs(std::slice::from_ref(&plan), &named, &Consent::No, true).expect("needs");
     let targets = Targets::open(&named, &needs).expect("opened");
-    let place = SystemUnderTest::Targets(&targets);
-    let plan = fit::fit_to(plan, place).expect("fits");
+    let place = SystemUnderTest::Targets(targets);
+    let plan = fit::fit_to(plan, &place).expect("fits");
     let stop = AtomicBool::new(false);
-    targets.fill(1, &stop, &mut |_| {}).expect("filled");
+    place.fill(1, &stop, &mut |_| {}).expect("filled");
+    let unread = prepared_run::unread_drives(&place.targets(), COUNTING);
+    insta::assert_snapshot!(unread.expect("a note"), @"the log of own is not read in a run of several processes: throttling and write amplification stay unknown");
+    assert_eq!(prepared_run::unread_drives(&place.targets(), &[]), None);
     let record = run_in(folder.path(), place, plan, 1, COUNTING);
     let drives = |sample: &Sample| (sample.id, sample.drives.clone());
     let counted = record.samples.iter().map(drives);
@@ -62,7 +65,4 @@ fn drives_are_read_around_each_trial() {
         (trial, vec![own])
     });
     assert_eq!(counted.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
-    let unread = prepared_run::unread_drives(&place.targets(), COUNTING);
-    insta::assert_snapshot!(unread.expect("a note"), @"the log of own is not read in a run of several processes: throttling and write amplification stay unknown");
-    assert_eq!(prepared_run::unread_drives(&place.targets(), &[]), None);
 }

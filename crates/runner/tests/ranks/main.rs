@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs::{DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -27,7 +28,8 @@ use iolab_workload::{Error, Kind, Result};
 use tempfile::TempDir;
 
 use crate::tapped_link::Tapped;
-use iolab_runner::{Observer, PreparedRun, Setup, Stop, Targets, fit_all, needs};
+use iolab_runner::campaign::StopFlags;
+use iolab_runner::{Observer, PreparedRun, Setup, Targets, fit_all, needs};
 
 struct Silent;
 impl Observer for Silent {}
@@ -35,7 +37,7 @@ impl Observer for Silent {}
 /// Has rank 0 do `root`, while the others follow; what both say.
 fn with_ranks<T: Send>(
     count: usize,
-    root: impl FnOnce(&Ranks) -> Result<T> + Send,
+    root: impl FnOnce(&Rc<Ranks>) -> Result<T> + Send,
 ) -> (Result<T>, Vec<Result<()>>) {
     with_links(count, |link| link, root)
 }
@@ -44,9 +46,9 @@ fn with_ranks<T: Send>(
 fn with_links<T: Send, L: Link + Send + 'static>(
     count: usize,
     via: impl Fn(ThreadLink) -> L,
-    root: impl FnOnce(&Ranks) -> Result<T> + Send,
+    root: impl FnOnce(&Rc<Ranks>) -> Result<T> + Send,
 ) -> (Result<T>, Vec<Result<()>>) {
-    let to_the_end = |ranks: &Ranks| {
+    let to_the_end = |ranks: &Rc<Ranks>| {
         let result = root(ranks);
         ranks.end().expect("all files are removed");
         assert!(!ranks.has_lost());
@@ -60,7 +62,7 @@ fn followed<T: Send, L: Link + Send + 'static>(
     count: usize,
     via: impl Fn(ThreadLink) -> L,
     stop: &AtomicBool,
-    root: impl FnOnce(&Ranks) -> T + Send,
+    root: impl FnOnce(&Rc<Ranks>) -> T + Send,
 ) -> (T, Vec<Result<()>>) {
     let clock = Clock::calibrate();
     let own = clock.clone();
@@ -77,7 +79,7 @@ fn followed<T: Send, L: Link + Send + 'static>(
         let others: Vec<_> = links
             .map(|link| scope.spawn(|| join(link).follow(stop)))
             .collect();
-        let result = root(&join(first));
+        let result = root(&Rc::new(join(first)));
         let others = others.into_iter();
         let others = others.map(|other| other.join().expect("no panic"));
         (result, others.collect())
@@ -85,7 +87,7 @@ fn followed<T: Send, L: Link + Send + 'static>(
 }
 
 /// Measures in this folder; returns the record of the run file.
-fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Result<RunRecord> {
+fn measure(ranks: &Rc<Ranks>, folder: &Path, experiment: &str, sets: &[&str]) -> Result<RunRecord> {
     let mut experiment = Experiment::find(experiment)?;
     let tiny = [
         "bs=4k,64k", "region=1M", "cache=cold", "time=none", "bytes=none", "budget=1ms",
@@ -93,26 +95,24 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
     for set in tiny.iter().chain(sets) {
         experiment.apply_set(set)?;
     }
-    let plan = Plan::of_new_run(experiment, ranks)?;
+    let plan = Plan::of_new_run(experiment, &**ranks)?;
     let named = [folder.to_owned()];
     let needs = needs(std::slice::from_ref(&plan), &named, &Consent::No, true)?;
     let mut targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
     targets.divide(ranks);
     ranks.open(targets.iter(), &needs)?;
-    let place = iolab_runner::SystemUnderTest::Targets(&targets);
-    let (mut fitted, _) = fit_all(vec![plan], place, ranks, true)?;
+    let place = iolab_runner::SystemUnderTest::Targets(targets);
+    let (mut fitted, _) = fit_all(vec![plan], &place, &**ranks, true)?;
     let plan = fitted.remove(0);
     let stop = AtomicBool::new(false);
-    ranks.fill(1, targets.fill_bytes(), || {
-        targets.fill(1, &stop, &mut |_| {})
-    })?;
+    ranks.fill(1, place.fill_bytes(), || place.fill(1, &stop, &mut |_| {}))?;
     let setup = Setup {
         place,
-        clock: &ranks.clock(),
-        stop: Stop::at_once(&stop),
-        preflight: &[],
-        known: &Environment::default(),
-        ranks: Some(ranks),
+        clock: ranks.clock(),
+        stop: StopFlags::default(),
+        preflight: Vec::new(),
+        known: Environment::default(),
+        ranks: Some(Rc::clone(ranks)),
         system: None,
         observers: &[],
         end: |error| panic!("{error}"),
@@ -122,9 +122,9 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
         // Folders with `{rank}` in their name: the run file lies next to them.
         false => folder.with_file_name("run.iolab"),
     };
-    PreparedRun::new(plan, None, 1, NewFile::At(&path), setup)?.carry_out(&mut Silent)?;
+    PreparedRun::new(plan, None, 1, NewFile::At(&path), &setup)?.carry_out(&mut Silent)?;
     ranks.end()?;
-    targets.remove()?;
+    setup.place.remove()?;
     iolab_runfile::read(&path)
 }
 
@@ -341,7 +341,7 @@ fn settings_for_one_process_are_refused_at_once() {
         let (result, _) = with_ranks(2, |ranks| {
             let mut experiment = Experiment::find(experiment)?;
             experiment.apply_set(set)?;
-            Plan::of_new_run(experiment, ranks).map(drop)
+            Plan::of_new_run(experiment, &**ranks).map(drop)
         });
         assert_eq!(result.expect_err("refused").kind(), Kind::Usage, "{set}");
         assert!(names(folder.path()).is_empty());
