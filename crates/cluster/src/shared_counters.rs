@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use iolab_workload::counters::{Bottom, SharedAccount, SharedAccounts};
 use iolab_workload::trial::Shift;
 use iolab_workload::units::counted;
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, usage_errors};
 
 /// Number of a device: major, minor.
 pub type Number = (u64, u64);
@@ -224,29 +224,19 @@ pub fn taking_part(
         }
         seen[place] += 1;
     }
-    if let Some(count) = on_hosts.filter(|count| *count as usize > in_order.len()) {
-        return Err(Error::usage(format!(
-            "hosts={count}, and the ranks are on {}",
-            counted(in_order.len() as u64, "host")
-        ))
-        .hint("start ranks on more hosts, or choose fewer"));
-    }
     let wanted = ranks.map_or(turns.len(), |count| count as usize);
-    if wanted > turns.len() {
-        return Err(Error::usage(format!(
-            "ranks={wanted}, and there are {}{}",
-            turns.len(),
-            if on_hosts.is_some() {
-                " on this number of hosts"
-            } else {
-                ""
-            }
-        ))
-        .hint("start more, or choose fewer"));
-    }
-    if let Some(count) = on_hosts.filter(|count| (*count as usize) > wanted) {
-        return Err(Error::usage(format!("ranks={wanted} on hosts={count}"))
-            .hint("at least one rank is needed on each host"));
+    let count = on_hosts.map_or(0, |count| count as usize);
+    let on_number = if on_hosts.is_some() {
+        " on this number of hosts"
+    } else {
+        ""
+    };
+    usage_errors! {
+        count > in_order.len() => format!("hosts={count}, and the ranks are on {}", counted(in_order.len() as u64, "host")),
+            "start ranks on more hosts, or choose fewer";
+        wanted > turns.len() => format!("ranks={wanted}, and there are {}{on_number}", turns.len()),
+            "start more, or choose fewer";
+        count > wanted => format!("ranks={wanted} on hosts={count}"), "at least one rank is needed on each host";
     }
     turns.sort_unstable();
     let mut roster: Vec<usize> = turns
@@ -282,16 +272,11 @@ fn over_hosts(hosts: &[usize]) -> Result<Vec<usize>> {
     order.sort_by_key(|rank| hosts[*rank]);
     let on_one_host = order.chunk_by(|a, b| hosts[*a] == hosts[*b]);
     let most = on_one_host.map(<[usize]>::len).max().unwrap_or(0);
-    if most == ranks {
-        return Err(Error::usage("shift=host with all ranks on one host").hint(
-            "the page cache of a host serves all of its ranks: start ranks on a second host, or set shift=rank",
-        ));
-    }
-    if 2 * most > ranks {
-        return Err(Error::usage(format!(
-            "shift=host with {most} of {ranks} ranks on one host"
-        ))
-        .hint("the other hosts have too few parts for them: start as many ranks on each host"));
+    usage_errors! {
+        most == ranks => "shift=host with all ranks on one host",
+            "the page cache of a host serves all of its ranks: start ranks on a second host, or set shift=rank";
+        2 * most > ranks => format!("shift=host with {most} of {ranks} ranks on one host"),
+            "the other hosts have too few parts for them: start as many ranks on each host";
     }
     let mut parts = vec![0; ranks];
     for (place, rank) in order.iter().enumerate() {

@@ -9,7 +9,7 @@ use iolab_host::program::{self, Arguments, Program};
 use iolab_storage::{Need, ProgramFiles, Target};
 use iolab_workload::outcome::Outcome;
 use iolab_workload::trial::{CacheState, TrialSpec};
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, usage_errors};
 
 use super::targets::{full, number_of};
 use crate::builtin_reader::Probes;
@@ -71,8 +71,15 @@ impl Programs {
     /// system.
     pub fn open(plan: &Plan, directories: &[PathBuf], consent: &RunPrograms) -> Result<Self> {
         let cells = plan.cells();
-        for cell in cells {
-            check(&cell.spec).map_err(|error| error.within(plan.describe(cell)))?;
+        if let Some(cell) = cells
+            .iter()
+            .find(|cell| cell.spec.trial.cache == CacheState::Direct)
+        {
+            return Err(Error::usage(
+                "cache is direct, but iolab cannot change how a program opens its file",
+            )
+            .hint("set cache=hot (read before each trial) or cache=cold (dropped before each)")
+            .within(plan.describe(cell)));
         }
         check_effects(plan.experiment(), cells)?;
         let allowed = commands(cells).map(|command| {
@@ -227,18 +234,6 @@ fn commands(cells: &[PlannedCell]) -> impl Iterator<Item = &Template> {
     found.into_iter()
 }
 
-/// Checks the cache setting of a program.
-fn check(cell: &CellSpec) -> Result<()> {
-    let spec = &cell.trial;
-    if spec.cache == CacheState::Direct {
-        return Err(Error::usage(
-            "cache is direct, but iolab cannot change how a program opens its file",
-        )
-        .hint("set cache=hot (read before each trial) or cache=cold (dropped before each)"));
-    }
-    Ok(())
-}
-
 /// Refuses a factor that no command would notice: all of its levels would be the same.
 fn check_effects(experiment: &Experiment, cells: &[PlannedCell]) -> Result<()> {
     let noticed = |name: &str, by: &[Placeholder]| {
@@ -250,15 +245,11 @@ fn check_effects(experiment: &Experiment, cells: &[PlannedCell]) -> Result<()> {
                 .filter_map(|cell| cell.spec.program())
                 .any(uses)
     };
-    if !noticed("region", &[Placeholder::File, Placeholder::Size]) {
-        return Err(Error::usage(
-            "the file's size varies, but the command has neither {file} nor {size}",
-        )
-        .hint("put one of them into the command, or fix the size with --size 4KiB"));
-    }
-    if !noticed("bs", &[Placeholder::Bs]) {
-        return Err(Error::usage("bs varies, but the command has no {bs}")
-            .hint("put it into the command, or give bs one value"));
+    usage_errors! {
+        !noticed("region", &[Placeholder::File, Placeholder::Size]) => "the file's size varies, but the command has neither {file} nor {size}",
+            "put one of them into the command, or fix the size with --size 4KiB";
+        !noticed("bs", &[Placeholder::Bs]) => "bs varies, but the command has no {bs}",
+            "put it into the command, or give bs one value";
     }
     Ok(())
 }

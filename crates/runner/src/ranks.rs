@@ -29,7 +29,7 @@ use iolab_storage::{Need, Target, TargetKind};
 use iolab_workload::outcome::{Failure, Outcome};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{FileLayout, Others, Shift, TrialSpec};
-use iolab_workload::{Error, Result, launchers};
+use iolab_workload::{Error, Result, launchers, usage_errors};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -142,27 +142,14 @@ impl Ranks {
         let trial = &cell.trial;
         let several = self.count() > 1;
         let one_process = concat!("start one process, without ", launchers!());
-        let refusals = [
-            (
-                cell.runs_program() || cell.tool.is_peer(),
-                "measuring another program",
-                one_process,
-            ),
-            (cell.has_groups(), "several groups of workers", one_process),
-            (
-                several && trial.files.is_some(),
-                "several files of each thread (files)",
-                "set files=none: each thread of every process has one file",
-            ),
-            (
-                several && trial.starts_fresh() && trial.layout != FileLayout::Private,
-                "one new file for all workers (layout=shared with allocate)",
-                "set layout=private, or allocate=none",
-            ),
-        ];
-        if let Some((_, what, hint)) = refusals.into_iter().find(|(is_so, ..)| *is_so) {
-            let message = format!("{what} is not possible with several ranks");
-            return Err(Error::usage(message).hint(hint));
+        usage_errors! {
+            cell.runs_program() || cell.tool.is_peer() => "measuring another program is not possible with several ranks", one_process;
+            cell.has_groups() => "several groups of workers is not possible with several ranks", one_process;
+            several && trial.files.is_some() => "several files of each thread (files) is not possible with several ranks",
+                "set files=none: each thread of every process has one file";
+            several && trial.starts_fresh() && trial.layout != FileLayout::Private =>
+                "one new file for all workers (layout=shared with allocate) is not possible with several ranks",
+                "set layout=private, or allocate=none";
         }
         // Refuses impossible shifts before anything is opened.
         shared_counters::parts(&self.0.borrow().places, trial.shift).map(drop)

@@ -211,6 +211,12 @@ impl Record {
         self.closed.contains(&cell) || self.done.contains(&(cell, block))
     }
 
+    /// Cells that get further trials.
+    pub(super) fn open_cells(&self) -> impl Iterator<Item = usize> {
+        let cells = 0..self.plan.cells().len();
+        cells.filter(|cell| !self.closed.contains(cell))
+    }
+
     /// Whether a cell has any trial.
     pub(super) fn has_any(&self, cell: usize) -> bool {
         self.done.iter().any(|(with, ..)| *with == cell)

@@ -176,8 +176,7 @@ impl<'a> Session<'a> {
 
     /// Notes that the user has ended the repetition of each cell that gets further trials.
     fn close_by_user(&mut self) -> Result<()> {
-        let mut open =
-            (0..self.record.plan.cells().len()).filter(|id| !self.record.closed.contains(id));
+        let mut open = self.record.open_cells();
         open.try_for_each(|id| self.file.set_ended_by(id as i64, Some(EndedBy::User)))
     }
 
@@ -347,10 +346,8 @@ impl<'a> Session<'a> {
             .note(&format!("{name} gets no further trial: {why}"));
         self.record.closed.insert(id);
         self.keep(EventKind::Gap, Some(id), &why.to_string())?;
-        let others = |id: &usize| {
-            self.record.plan.cells()[*id].spec.tool == tool && !self.record.closed.contains(id)
-        };
-        let others: Vec<usize> = (0..self.record.plan.cells().len()).filter(others).collect();
+        let is_other = |id: &usize| self.record.plan.cells()[*id].spec.tool == tool;
+        let others: Vec<usize> = self.record.open_cells().filter(is_other).collect();
         for other in others.into_iter().filter(|_| hung) {
             self.record.closed.insert(other);
             let message = format!("it hung at {name}");

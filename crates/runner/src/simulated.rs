@@ -449,24 +449,24 @@ impl Disk {
                 format!("the region ends at byte {}, beyond the {} bytes of {}", spec.offset + spec.region, self.bytes, self.name),
                 "choose a smaller offset or region";
         }
-        let block = self.block();
+        let (block, size) = (self.block(), exact_size(self.block()));
         if let Some(bytes) = spec.unaligned_request(block) {
             return Err(Error::usage(format!(
-                "bs_mix has requests of {bytes} bytes, not a multiple of {}, the block of {}",
-                exact_size(block),
+                "bs_mix has requests of {bytes} bytes, not a multiple of {size}, the block of {}",
                 self.name
             ))
-            .hint(format!("choose multiples of {}", exact_size(block))));
+            .hint(format!("choose multiples of {size}")));
         }
-        for (name, value) in [
+        let values = [
             ("bs", spec.bs),
             ("offset", spec.offset),
             ("skip", spec.skip),
-        ] {
+        ];
+        for (name, value) in values {
             usage_errors! {
                 !value.is_multiple_of(block) =>
-                    format!("{name} of {value} bytes is not a multiple of {}, the block of {}", exact_size(block), self.name),
-                    format!("choose a multiple of {}", exact_size(block));
+                    format!("{name} of {value} bytes is not a multiple of {size}, the block of {}", self.name),
+                    format!("choose a multiple of {size}");
             }
         }
         Ok(())

@@ -217,7 +217,7 @@ impl Strategy for Blocks {
             block: Duration::ZERO,
         };
         let mut in_block = 0;
-        for cell in (0..record.plan.cells().len()).filter(|cell| !record.closed.contains(cell)) {
+        for cell in record.open_cells() {
             let cost = record.costs.of(cell);
             now.block += cost;
             if !record.has(cell, block) {

@@ -19,7 +19,7 @@ use iolab_record::peaks::Peaks;
 use iolab_storage::{Need, TargetKind};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::units::exact_size;
-use iolab_workload::{Error, Result, launchers};
+use iolab_workload::{Error, Result, launchers, usage_errors};
 
 use super::{Made, Program, Site, StopFlags, Writes};
 use crate::ranks::Ranks;
@@ -45,21 +45,14 @@ impl AskedPeaks {
             stated => Self::Stated(Peaks::parse(stated)?),
         };
         for (site, plan) in planned {
-            if site.model.is_none() && plan.experiment().runs_programs() {
-                return Err(Error::usage("--peak does not apply to programs").hint("leave it out"));
-            }
             let ranks = site.terms.ranks.as_ref().map_or(1, |ranks| ranks.count());
-            if ranks > 1 && matches!(asked, Self::Measured) {
-                return Err(Error::usage(format!(
-                    "--peak measure probes the target with one process, and {ranks} measure"
-                ))
-                .hint(
-                    "state the ceilings of all ranks together: --peak read=3200MB/s,iops=95000",
-                ));
-            }
-            if site.model.is_some() && matches!(asked, Self::Measured) {
-                return Err(Error::usage("the ceilings of a model are not measured")
-                    .hint("state them: --peak read=200MB/s,iops=100"));
+            let is_measured = matches!(asked, Self::Measured);
+            usage_errors! {
+                site.model.is_none() && plan.experiment().runs_programs() => "--peak does not apply to programs", "leave it out";
+                ranks > 1 && is_measured => format!("--peak measure probes the target with one process, and {ranks} measure"),
+                    "state the ceilings of all ranks together: --peak read=3200MB/s,iops=95000";
+                site.model.is_some() && is_measured => "the ceilings of a model are not measured",
+                    "state them: --peak read=200MB/s,iops=100";
             }
         }
         Ok(asked)

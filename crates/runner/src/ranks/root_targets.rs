@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use iolab_cluster::link::List;
 use iolab_cluster::shared_counters::{Accounts, Numbered};
 use iolab_storage::{Demand, Need, Share, Target, TargetKind, check_together, leftover_bytes};
@@ -205,7 +207,7 @@ impl Member {
 const TOLD_MAX: usize = 8;
 
 /// Findings of a rank about its targets.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Found {
     accounts: Vec<Accounts>,
     notes: Vec<String>,
@@ -234,24 +236,19 @@ fn accounts(target: &Target) -> Accounts {
     }
 }
 
-/// Findings of a rank, with its number.
-type FoundByRank = (u64, (Vec<Accounts>, Vec<String>));
-
 impl Member {
     /// Finds out which other ranks read the accounts of its targets too; at the root, returns the notes of the others as
     /// well.
     pub(super) fn know_found(&mut self, own: Found) -> Result<Vec<String>> {
-        let rank = self.team.link().rank() as u64;
+        let rank = self.team.link().rank();
         let places = self.places.clone();
         let mut notes = Vec::new();
-        self.accounts = self.pool(
-            (rank, (own.accounts, own.notes)),
-            |mut all: Vec<FoundByRank>| {
-                all.sort_unstable_by_key(|(rank, _)| *rank);
-                notes = all.iter().map(|(_, (_, notes))| notes.clone()).collect();
-                numbered(&places, &all)
-            },
-        )?;
+        self.accounts = self.pool((rank, own), |mut all: Vec<(usize, Found)>| {
+            all.sort_unstable_by_key(|(rank, _)| *rank);
+            let all: Vec<Found> = all.into_iter().map(|(_, found)| found).collect();
+            notes = all.iter().map(|found| found.notes.clone()).collect();
+            numbered(&places, &all)
+        })?;
         Ok(told(&notes, |rank| self.place(rank)))
     }
 }
@@ -288,13 +285,13 @@ fn told(notes: &[Vec<String>], mut place: impl FnMut(usize) -> String) -> Vec<St
 }
 
 /// The accounts of each target, if `places` says on which host each rank is.
-fn numbered(places: &[usize], ranks: &[FoundByRank]) -> Vec<Numbered> {
-    let targets = ranks.first().map_or(0, |(_, (own, _))| own.len());
+fn numbered(places: &[usize], ranks: &[Found]) -> Vec<Numbered> {
+    let targets = ranks.first().map_or(0, |own| own.accounts.len());
     let none = Accounts::default();
     let of = |target: usize| {
         let ranks = places.iter().zip(ranks);
         let all: Vec<(usize, &Accounts)> = ranks
-            .map(|(place, (_, (own, _)))| (*place, own.get(target).unwrap_or(&none)))
+            .map(|(place, own)| (*place, own.accounts.get(target).unwrap_or(&none)))
             .collect();
         Numbered::of(&all)
     };

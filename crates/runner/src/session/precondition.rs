@@ -130,6 +130,12 @@ impl Steps<'_, '_> {
         })
     }
 
+    /// Tells this of the preparation of the target.
+    fn tell(&mut self, kind: EventKind, text: &str) -> Result<()> {
+        let message = format!("precondition{}{text}", self.place());
+        self.session.event(kind, &message)
+    }
+
     /// ` on DISK`; nothing if there is one target.
     fn place(&self) -> String {
         let target = self.target.as_ref();
@@ -234,11 +240,11 @@ impl Steps<'_, '_> {
         })?;
         match purged.map_err(|error| error.within("precondition"))? {
             Ok(_) => {
-                let message = format!(
-                    "precondition{place}: purged all {} of the device",
-                    format_bytes(bytes as f64)
-                );
-                self.session.event(EventKind::Note, &message)?;
+                let bytes = format_bytes(bytes as f64);
+                self.tell(
+                    EventKind::Note,
+                    &format!(": purged all {bytes} of the device"),
+                )?;
                 check(self.stop)
             }
             Err(why) => self.trim(Some(&why)),
@@ -250,41 +256,39 @@ impl Steps<'_, '_> {
         if self.is_new() {
             return Ok(());
         }
-        let (specs, place) = (self.range.trims(), self.place());
+        let specs = self.range.trims();
         match self.make(PreparationKind::Trim, 1, "trim", specs) {
             Ok(step) => {
                 let trimmed = format_bytes(step.bytes as f64);
-                let (kind, message) = match no_purge {
-                    None => (
-                        EventKind::Note,
-                        format!("precondition{place}: {trimmed} trimmed, which is not a purge"),
-                    ),
-                    Some(why) => (
-                        EventKind::Warning,
-                        format!(
-                            "precondition{place}: {trimmed} trimmed instead of purged, because the target {why}"
-                        ),
-                    ),
-                };
-                self.session.event(kind, &message)
+                match no_purge {
+                    None => {
+                        let text = format!(": {trimmed} trimmed, which is not a purge");
+                        self.tell(EventKind::Note, &text)
+                    }
+                    Some(why) => {
+                        let text = format!(
+                            ": {trimmed} trimmed instead of purged, because the target {why}"
+                        );
+                        self.tell(EventKind::Warning, &text)
+                    }
+                }
             }
             Err(error) if self.is_refused || was_checked(&error) => {
                 let purged = match no_purge {
                     None => String::new(),
                     Some(why) => format!("not purged, because the target {why}, and "),
                 };
-                let message = format!(
-                    "precondition{place}: {purged}not trimmed, so that what lies there stays: {}",
+                let text = format!(
+                    ": {purged}not trimmed, so that what lies there stays: {}",
                     error.message()
                 );
-                self.session.event(EventKind::Warning, &message)
+                self.tell(EventKind::Warning, &text)
             }
             Err(error) => {
                 // The run file has a purge that was not made: why.
                 let told = no_purge.map_or(Ok(()), |why| {
-                    let message =
-                        format!("precondition{place}: not purged, because the target {why}");
-                    self.session.event(EventKind::Warning, &message)
+                    let text = format!(": not purged, because the target {why}");
+                    self.tell(EventKind::Warning, &text)
                 });
                 Err(match told {
                     Ok(()) => error,
@@ -307,7 +311,6 @@ impl Steps<'_, '_> {
         let used = specs.first().map_or(bs, |spec| spec.bs);
         let step = self.make(kind, number, &name, specs)?;
         let mb_s = step.bytes as f64 * 1e3 / step.elapsed_ns.max(1) as f64;
-        let place = self.place();
         let size = match used == bs {
             true => format!("in requests of {}", exact_size(bs)),
             false => format!(
@@ -316,13 +319,8 @@ impl Steps<'_, '_> {
                 exact_size(bs)
             ),
         };
-        self.session.event(
-            EventKind::Note,
-            &format!(
-                "precondition{place}, {name}: {} MB/s {size}",
-                significant(mb_s)
-            ),
-        )
+        let text = format!(", {name}: {} MB/s {size}", significant(mb_s));
+        self.tell(EventKind::Note, &text)
     }
 
     /// Makes rounds of random writes until the last of them are steady.
@@ -353,14 +351,11 @@ impl Steps<'_, '_> {
             Some(found) if found.reached => (EventKind::Note, "steady"),
             _ => (EventKind::Warning, "NOT steady"),
         };
-        let place = self.place();
-        self.session.event(
-            kind,
-            &format!(
-                "precondition{place}: {reached} after {rounds} rounds of random writes{window}; IOPS {}",
-                rates.join(", ")
-            ),
-        )
+        let text = format!(
+            ": {reached} after {rounds} rounds of random writes{window}; IOPS {}",
+            rates.join(", ")
+        );
+        self.tell(kind, &text)
     }
 }
 

@@ -71,15 +71,13 @@ impl Rounds {
 
     /// The visits of a round that are still to be made.
     fn visits(record: &Record, round: u32) -> VecDeque<VisitPosition> {
-        let cells = 0..record.plan.cells().len();
-        let open = cells.filter(|cell| !record.closed.contains(cell));
         let place = |(position, cell): (usize, usize)| VisitPosition {
             cell,
             block: round,
             position: position as u32,
             warmup: false,
         };
-        let all = open.enumerate().map(place);
+        let all = record.open_cells().enumerate().map(place);
         all.filter(|place| !record.has(place.cell, round)).collect()
     }
 
@@ -196,9 +194,8 @@ impl Rounds {
             EndedBy::Steady => EventKind::Note,
             _ => EventKind::Warning,
         };
-        let open = 0..record.plan.cells().len();
-        let open = open.filter(|cell| !record.closed.contains(cell));
-        let ended = open.map(|cell| Finding::Ended(cell, ended_by));
+        let ended = record.open_cells();
+        let ended = ended.map(|cell| Finding::Ended(cell, ended_by));
         let found = [Finding::LeftOutBefore(first), Finding::Told(kind, message)];
         Step::Keep(found.into_iter().chain(ended).collect())
     }
@@ -240,9 +237,8 @@ impl Strategy for Rounds {
     }
 
     fn outlook(&mut self, record: &Record) -> Outlook {
-        let cells = 0..record.plan.cells().len();
-        let open: Vec<usize> = cells.filter(|cell| !record.closed.contains(cell)).collect();
-        let round: Duration = open.iter().map(|cell| record.costs.of(*cell)).sum();
+        let costs = record.open_cells().map(|cell| record.costs.of(cell));
+        let round: Duration = costs.sum();
         let round = match round.is_zero() {
             true => record.plan.block_at_most(&overhead),
             false => round,
