@@ -16,7 +16,7 @@ use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::jobs::{Job, listed};
+use self::jobs::Job;
 use self::lines::Around;
 use super::options::{FileSize, cell_or_faults, duration, value};
 use crate::options::micros;
@@ -31,8 +31,6 @@ use iolab_workload::{Error, Result};
 use lines::Mistakes;
 use side_by_side::ReadBack;
 
-pub use differences::OptionExplanation;
-
 /// The content of a job file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobFile {
@@ -42,8 +40,8 @@ pub struct JobFile {
     pub target: Option<PathBuf>,
     /// Differences between iolab and fio for this file.
     pub notes: Vec<String>,
-    /// Every option with its meaning for iolab.
-    pub told: Vec<OptionExplanation>,
+    /// Every option with its place and its meaning for iolab.
+    told: Vec<String>,
 }
 
 impl JobFile {
@@ -148,15 +146,8 @@ impl JobFile {
 
     /// Every option of the file with its meaning, and iolab's differences: a line each.
     pub fn explained(&self) -> Vec<String> {
-        let told = self.told.iter().map(|told| {
-            let jobs = match told.jobs.as_slice() {
-                [] => String::new(),
-                jobs => format!(" [{}]", listed(jobs)),
-            };
-            format!("{}{jobs}: {}: {}", told.place, told.option, told.means)
-        });
         let notes = self.notes.iter().map(|note| format!("note: {note}"));
-        told.chain(notes).collect()
+        self.told.iter().cloned().chain(notes).collect()
     }
 
     /// Note on the target, which no definition and no job file of iolab names; `None` if it is where a run goes without one.

@@ -7,8 +7,6 @@ use std::cell::OnceCell;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use iolab_host::device::Device;
@@ -22,11 +20,11 @@ use iolab_plan::standard::Medium;
 use iolab_record::environment::Environment;
 use iolab_storage::{Consent, Need, Size, device_under};
 use iolab_workload::settings::CellSpec;
-use iolab_workload::{Error, Result, launchers};
+use iolab_workload::{Error, Result, launchers, usage_errors};
 
 use crate::ranks::{AssumedRanks, Ranks};
 use crate::{
-    Disk, EndProcess, GivenTargets, NewObserver, Programs, RunPrograms, Stop, Watch, adapt,
+    Disk, EndProcess, GivenTargets, NewObserver, Programs, RunPrograms, StopFlags, Watch, adapt,
     fit_all, settle_targets,
 };
 pub use workspace::{AskedPeaks, Opened, Workspace};
@@ -93,42 +91,6 @@ pub struct Writes {
     pub filled: u64,
     /// Whether trials run programs, whose writes are unknown.
     pub runs_programs: bool,
-}
-
-/// The flags with which a user ends a measurement.
-#[derive(Debug, Clone, Default)]
-pub struct StopFlags {
-    /// Set to end after the trial in flight; anything else ends at once.
-    pub after_trial: Arc<AtomicBool>,
-    /// Set to end at once.
-    pub now: Arc<AtomicBool>,
-    /// Whether trials are being made.
-    pub makes_trials: Arc<AtomicBool>,
-    /// Held by everything that has to be closed or removed before the process may end.
-    pub measuring: Arc<Measuring>,
-}
-
-/// The measuring part of a session. Until the last holder drops it, a signal only sets flags. From then on no file is open
-/// or left over, and a signal that would end the process does so: an analysis can take long.
-#[derive(Debug, Default)]
-pub struct Measuring {
-    /// Whether it is over.
-    pub is_over: Arc<AtomicBool>,
-}
-
-impl Drop for Measuring {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-    }
-}
-
-impl StopFlags {
-    pub(crate) fn stop(&self) -> Stop<'_> {
-        Stop {
-            after_trial: &self.after_trial,
-            now: &self.now,
-        }
-    }
 }
 
 /// Whether the user permits what can harm others.
@@ -551,9 +513,8 @@ impl Site {
 
     fn workspace(&self, plans: &[Plan], needs: &[Need]) -> Result<Workspace> {
         if let Some(disk) = &self.model {
-            if self.terms.ranks.is_some() {
-                return Err(Error::usage("a model is computed by one process")
-                    .hint(concat!("start iolab without ", launchers!())));
+            usage_errors! {
+                self.terms.ranks.is_some() => "a model is computed by one process", concat!("start iolab without ", launchers!());
             }
             if self.terms.region.is_exact() {
                 let mut cells = plans.iter().map(Plan::cells);

@@ -32,12 +32,13 @@ pub mod witness;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use iolab_host::clock::Clock;
 use iolab_host::system_control::SystemControl;
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, usage_errors};
 
 pub use executor::{DriveObserver, Executor, NewObserver};
 pub use fit::{adapt_to_system, fit_all};
@@ -50,7 +51,6 @@ pub use simulated::{Disk, adapt, budget_on_model};
 pub use system_under_test::SystemUnderTest;
 pub use targets::{GivenTargets, Targets, join_targets, need, needs, settle_targets};
 
-use crate::campaign::StopFlags;
 use crate::ranks::Ranks;
 pub use iolab_analysis::snapshot::{RepetitionGoal, RunSnapshot, WithinGoal};
 use iolab_doctor::{Preflight, Remark, remarks_of_targets};
@@ -161,21 +161,40 @@ pub trait Observer {
     fn note(&mut self, _message: &str) {}
 }
 
-/// The user's ways to end a run early.
-#[derive(Debug, Clone, Copy)]
-pub struct Stop<'a> {
-    /// Set to end after the trial in flight; other steps end at once.
-    pub after_trial: &'a AtomicBool,
-    /// Raised to end at once.
-    pub now: &'a AtomicBool,
+/// The flags with which a user ends a measurement.
+#[derive(Debug, Clone, Default)]
+pub struct StopFlags {
+    /// Set to end after the trial in flight; anything else ends at once.
+    pub after_trial: Arc<AtomicBool>,
+    /// Set to end at once.
+    pub now: Arc<AtomicBool>,
+    /// Whether trials are being made.
+    pub makes_trials: Arc<AtomicBool>,
+    /// Held by everything that has to be closed or removed before the process may end.
+    pub measuring: Arc<Measuring>,
 }
 
-impl<'a> Stop<'a> {
+/// The measuring part of a session. Until the last holder drops it, a signal only sets flags. From then on no file is open
+/// or left over, and a signal that would end the process does so: an analysis can take long.
+#[derive(Debug, Default)]
+pub struct Measuring {
+    /// Whether it is over.
+    pub is_over: Arc<AtomicBool>,
+}
+
+impl Drop for Measuring {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl StopFlags {
     /// One flag that ends all at once.
-    pub fn at_once(flag: &'a AtomicBool) -> Self {
+    pub fn at_once(flag: Arc<AtomicBool>) -> Self {
         Self {
-            after_trial: flag,
+            after_trial: Arc::clone(&flag),
             now: flag,
+            ..Self::default()
         }
     }
 }
@@ -260,11 +279,9 @@ pub fn resume(
 ) -> Result<Finished> {
     observer.run_file(path);
     let (file, record) = RunFile::open_resume(path)?;
-    if record.run.status == RunStatus::Done {
-        return Err(
-            Error::usage(format!("the run in {} is complete", path.display()))
-                .hint("see it with: iolab table, or start a new run"),
-        );
+    usage_errors! {
+        record.run.status == RunStatus::Done => format!("the run in {} is complete", path.display()),
+            "see it with: iolab table, or start a new run";
     }
     let further = setup.place.further();
     let now = std::iter::once(setup.place.bytes()).chain(further.iter().map(|t| t.bytes));
@@ -306,19 +323,15 @@ pub fn resume(
         session.event(EventKind::Warning, &message)?;
     }
     session.remark(&remarks)?;
-    session.carry_out(&mut *executor, setup.stop.stop())
+    session.carry_out(&mut *executor, &setup.stop)
 }
 
 /// The plan as the run began it.
 fn as_begun(plan: FittedPlan, record: &RunRecord, path: &Path) -> Result<FittedPlan> {
-    if plan.cells().len() != record.cells.len() {
-        return Err(Error::usage(format!(
-            "{} holds {} cells, but its experiment has {}",
-            path.display(),
-            record.cells.len(),
-            plan.cells().len()
-        ))
-        .hint("the file was changed; start a new run"));
+    let (had, has) = (record.cells.len(), plan.cells().len());
+    usage_errors! {
+        had != has => format!("{} holds {had} cells, but its experiment has {has}", path.display()),
+            "the file was changed; start a new run";
     }
     Ok(plan.as_begun(record.cells.iter().map(|cell| &cell.spec)))
 }

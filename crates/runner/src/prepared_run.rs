@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::ranks::Ranks;
 use super::session::Session;
 use super::{
-    Executor, Finished, NewObserver, Observer, Setup, Stop, experiment_record, fit, now_utc,
+    Executor, Finished, NewObserver, Observer, Setup, StopFlags, experiment_record, fit, now_utc,
 };
 use crate::Disk;
 use crate::evidence::computed;
@@ -130,7 +130,7 @@ impl<'a> PreparedRun<'a> {
         }
         session.remark(&self.remarks)?;
         session.warn_about_time()?;
-        session.carry_out(&mut *self.executor, setup.stop.stop())
+        session.carry_out(&mut *self.executor, &setup.stop)
     }
 
     /// Records it as interrupted, so that it can be resumed.
@@ -198,7 +198,7 @@ pub struct OwnTrials<'a> {
     /// The clock that times the trials.
     pub clock: &'a Clock,
     /// The user's ways to end it early.
-    pub stop: Stop<'a>,
+    pub stop: StopFlags,
 }
 
 impl OwnTrials<'_> {
@@ -240,7 +240,7 @@ impl OwnTrials<'_> {
         for note in self.notes {
             session.keep(EventKind::Note, None, &note)?;
         }
-        session.carry_out(executor, self.stop)
+        session.carry_out(executor, &self.stop)
     }
 }
 

@@ -185,12 +185,10 @@ impl Ranks {
         for ((named, target), need) in targets.zip(needs) {
             demands.push(target.demands());
             found.add(target);
-            if need.write && target.kind() != TargetKind::Scratch && self.count() > 1 {
-                return Err(Error::usage(format!(
-                    "several ranks write to scratch files only, and {} is another target",
-                    target.path().display()
-                ))
-                .hint("give a directory, or measure reads"));
+            usage_errors! {
+                need.write && target.kind() != TargetKind::Scratch && self.count() > 1 =>
+                    format!("several ranks write to scratch files only, and {} is another target", target.path().display()),
+                    "give a directory, or measure reads";
             }
             places.push(root_targets::of(named, target, need, self.share(named))?);
         }

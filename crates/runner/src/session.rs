@@ -24,8 +24,8 @@ use super::record::Record;
 use super::strategy::{self, Finding, Outlook, Step, Strategy};
 use super::system_under_test::unidentified;
 use super::{
-    Basis, Finished, Observer, Progress, RunEnd, RunStart, Stop, TrialDone, experiment_record, fit,
-    now_utc,
+    Basis, Finished, Observer, Progress, RunEnd, RunStart, StopFlags, TrialDone, experiment_record,
+    fit, now_utc,
 };
 
 /// A run in progress.
@@ -92,7 +92,7 @@ impl<'a> Session<'a> {
     pub(super) fn carry_out(
         mut self,
         executor: &mut dyn Executor,
-        stop: Stop<'_>,
+        stop: &StopFlags,
     ) -> Result<Finished> {
         executor.keeps_in(self.file.path(), self.consent);
         let result = self
@@ -209,10 +209,10 @@ impl<'a> Session<'a> {
     }
 
     /// Prepares the target, then measures the steps of the experiment's strategy.
-    fn measure(&mut self, executor: &mut dyn Executor, stop: Stop<'_>) -> Result<()> {
+    fn measure(&mut self, executor: &mut dyn Executor, stop: &StopFlags) -> Result<()> {
         self.record.alignment = executor.alignment();
         self.leave_gaps(executor, 0)?;
-        self.precondition(executor, stop.after_trial)?;
+        self.precondition(executor, &stop.after_trial)?;
         let mut strategy = strategy::of(&self.record)?;
         self.update_progress(strategy.outlook(&self.record));
         self.tell_start();
@@ -224,26 +224,26 @@ impl<'a> Session<'a> {
         &mut self,
         strategy: &mut dyn Strategy,
         executor: &mut dyn Executor,
-        stop: Stop<'_>,
+        stop: &StopFlags,
     ) -> Result<()> {
-        self.choose_batches(executor, stop.after_trial)?;
+        self.choose_batches(executor, &stop.after_trial)?;
         loop {
             self.record.now = executor.now();
             match strategy.next(&self.record)? {
                 Step::Visit(place) => {
-                    check(stop.after_trial)?;
+                    check(&stop.after_trial)?;
                     if self.trial(place, executor, stop)? {
                         self.update_progress(strategy.outlook(&self.record));
                         self.tell_trial();
                     }
                 }
                 Step::Rest(time) => {
-                    executor.pause(time, stop.after_trial);
-                    check(stop.after_trial)?;
+                    executor.pause(time, &stop.after_trial);
+                    check(&stop.after_trial)?;
                 }
                 Step::Add(addition) => {
                     self.add(*addition, executor)?;
-                    self.choose_batches(executor, stop.after_trial)?;
+                    self.choose_batches(executor, &stop.after_trial)?;
                 }
                 Step::Keep(found) => found.into_iter().try_for_each(|found| self.find(found))?,
                 Step::Done => return Ok(()),

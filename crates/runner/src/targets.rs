@@ -291,12 +291,9 @@ fn need_of(
     let mut cells: Vec<&CellSpec> = Vec::new();
     for plan in plans {
         let experiment = plan.experiment();
-        if experiment.runs_programs() {
-            return Err(Error::usage(format!(
-                "{} runs programs on files made for them, and cannot share a target",
-                experiment.name
-            ))
-            .hint("run it by itself with iolab run"));
+        usage_errors! {
+            experiment.runs_programs() => format!("{} runs programs on files made for them, and cannot share a target", experiment.name),
+                "run it by itself with iolab run";
         }
         for cell in plan.cells() {
             // One whose groups all have the rate 0 uses none, and is refused below.

@@ -300,14 +300,12 @@ fn an_interrupted_run_keeps_its_trial_and_resumes() {
     whole.start(&mut mock(&wild)).expect("done");
     let expected = trials(&whole.record());
     let bench = bench(&[]);
-    let (after_trial, now) = (AtomicBool::new(false), AtomicBool::new(false));
-    let stop = Stop {
-        after_trial: &after_trial,
-        now: &now,
-    };
-    let mut user = User(5, &after_trial);
+    let stop = StopFlags::default();
+    let mut user = User(5, &stop.after_trial);
     let session = bench.session(&mut user).expect("a session");
-    let error = session.carry_out(&mut mock(&wild), stop).expect_err("ends");
+    let error = session
+        .carry_out(&mut mock(&wild), &stop)
+        .expect_err("ends");
     assert_eq!(error.kind(), Kind::Interrupted);
     let record = bench.record();
     assert_eq!(record.run.status, RunStatus::Interrupted);

@@ -15,7 +15,7 @@ use iolab_workload::region_state::Medium;
 use iolab_workload::region_state::Region;
 use iolab_workload::units::{format_bytes, format_percent};
 use iolab_workload::witness::{Observed, ObservedFile, UncountedWay};
-use iolab_workload::{Error, Result};
+use iolab_workload::{Result, usage_errors};
 
 use crate::evidence::{Facts, judge, unknown};
 use crate::import::transferred;
@@ -74,12 +74,9 @@ pub fn claim(report: &Path, since: SystemTime) -> Result<ToolClaim> {
     let written = std::fs::metadata(report).and_then(|metadata| metadata.modified());
     // File systems give times of files in steps of the kernel's clock.
     let is_older = written.is_ok_and(|written| written + CLOCK_STEP < since);
-    if is_older {
-        return Err(Error::usage(format!(
-            "{} was written before the program started",
-            report.display()
-        ))
-        .hint("give the report that this program writes"));
+    usage_errors! {
+        is_older => format!("{} was written before the program started", report.display()),
+            "give the report that this program writes";
     }
     let of = |of: fn(&PerOperation<OperationSummary>) -> u64| {
         let entries: Vec<(u64, u64)> = samples

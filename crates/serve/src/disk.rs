@@ -318,6 +318,20 @@ pub struct Due<T> {
     pub answer: T,
 }
 
+impl<T> Due<T> {
+    /// The request without its reply, and the reply.
+    pub(crate) fn split(self) -> (Due<()>, T) {
+        let due = Due {
+            arrived: self.arrived,
+            request: self.request,
+            due: self.due,
+            served: self.served,
+            answer: (),
+        };
+        (due, self.answer)
+    }
+}
+
 /// A model with the requests that it has.
 pub struct Playback<T> {
     model: Box<dyn Model>,

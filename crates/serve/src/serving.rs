@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use crate::disk::{Answer, Content, Disk, Due, FILE, Playback, Shared, Speed, Timer, Wake};
 use crate::one_file::{MountFolder, Mounted, OneFile};
-use iolab_diskmodel::{Model, Ns, Op, Request, ServedFrom};
+use iolab_diskmodel::{Model, Ns, Op};
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_workload::{Error, Result};
 
@@ -187,19 +187,13 @@ impl Drop for Guard {
 fn serve(timer: &Timer<Answer>, ledger: Option<RequestLog>) -> Served {
     let mut tally = ServeStatistics::default();
     let most = timer.run(|one: Due<Answer>| {
-        one.answer.give();
+        let (one, answer) = one.split();
+        answer.give();
         // The kernel has the answer only now.
         let done = timer.now();
-        let request = one.request;
-        tally.add(request.op, request.len, one.arrived, one.due, done);
+        tally.add(one.request.op, one.request.len, one.arrived, one.due, done);
         if let Some(ledger) = &ledger {
-            ledger.add(LoggedRequest {
-                arrived: one.arrived,
-                request,
-                due: one.due,
-                done,
-                served: one.served,
-            });
+            ledger.add(one, done);
         }
     });
     (tally, most, ledger)
@@ -328,20 +322,10 @@ impl ServeStatistics {
     }
 }
 
-/// One request. Real times, in ns since the start.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LoggedRequest {
-    pub(crate) arrived: Ns,
-    pub(crate) request: Request,
-    pub(crate) due: Ns,
-    pub(crate) done: Ns,
-    pub(crate) served: ServedFrom,
-}
-
 /// The writer and the way to it.
 #[derive(Debug)]
 pub(crate) struct RequestLog {
-    to: Sender<LoggedRequest>,
+    to: Sender<(Due<()>, Ns)>,
     writer: JoinHandle<io::Result<()>>,
 }
 
@@ -355,9 +339,10 @@ impl RequestLog {
         Ok(Self { to, writer })
     }
 
-    pub(crate) fn add(&self, entry: LoggedRequest) {
+    /// Adds a request that was answered at `done`.
+    pub(crate) fn add(&self, request: Due<()>, done: Ns) {
         // A failed writer reports its error at the end.
-        let _ = self.to.send(entry);
+        let _ = self.to.send((request, done));
     }
 
     /// Waits until all is written.
@@ -368,19 +353,18 @@ impl RequestLog {
     }
 }
 
-fn write(file: File, entries: &Receiver<LoggedRequest>) -> io::Result<()> {
+fn write(file: File, entries: &Receiver<(Due<()>, Ns)>) -> io::Result<()> {
     let mut to = BufWriter::new(file);
     writeln!(to, "arrival_ns,op,offset,bytes,due_ns,done_ns,served")?;
-    for entry in entries {
+    for (entry, done) in entries {
         writeln!(
             to,
-            "{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{done},{}",
             entry.arrived,
             entry.request.op.name(),
             entry.request.offset,
             entry.request.len,
             entry.due,
-            entry.done,
             entry.served.name(),
         )?;
     }

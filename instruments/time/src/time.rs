@@ -17,7 +17,7 @@ use iolab_plan::experiment::{Design, Experiment, TRIALS_MAX, WarmUp};
 use iolab_record::environment::{Environment, KEYS};
 use iolab_runfile::NewFile;
 use iolab_runner::campaign::Program;
-use iolab_runner::{Observer, OwnTrials, RunEnd, RunStart, Stop, TrialDone};
+use iolab_runner::{Observer, OwnTrials, RunEnd, RunStart, StopFlags, TrialDone};
 use iolab_workload::escape_control::shell_word;
 use iolab_workload::response::Response;
 use iolab_workload::settings::Setting;
@@ -64,7 +64,7 @@ pub(crate) fn time(options: &Options, program: Program) -> Outcome {
         notes: note_of_shell.clone().into_iter().collect(),
         seed: options.seed.unwrap_or_else(new_seed),
         clock: &clock,
-        stop: Stop::at_once(&stop),
+        stop: StopFlags::at_once(Arc::clone(&stop)),
     };
     // Without -o the run file is a temporary one: it holds what the answer is made of.
     let folder = tempfile::tempdir().map_err(|error| {

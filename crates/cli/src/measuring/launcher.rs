@@ -26,7 +26,7 @@ use iolab_cluster::launch::Launch;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::lists::code_of;
 use iolab_command::output::note;
-use iolab_runner::campaign::StopFlags;
+use iolab_runner::StopFlags;
 use iolab_runner::ranks::{Ranks, handshake};
 use iolab_workload::{Error, Result};
 

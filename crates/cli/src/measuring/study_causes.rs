@@ -12,7 +12,7 @@ use iolab_report::causes;
 use iolab_report::layout::paragraph;
 use iolab_report::overview::Input;
 use iolab_runfile::Folder;
-use iolab_runner::campaign::StopFlags;
+use iolab_runner::StopFlags;
 use iolab_workload::units::format_duration;
 
 use super::campaign::measure;

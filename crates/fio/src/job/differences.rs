@@ -2,8 +2,7 @@
 //!
 //! Explains a job file option by option: the setting that each becomes, or why it has no effect.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::BTreeMap;
 
 use super::jobs::{Job, listed};
 use super::lines::LinePosition;
@@ -231,23 +230,9 @@ fn is_shortened((job, cell): (&Job, &CellSpec)) -> bool {
     has_map && is_longer && trial.pattern == Pattern::Rand
 }
 
-/// One option and its explanation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OptionExplanation {
-    /// Its place: `line 3`.
-    pub place: String,
-    /// The jobs that it applies to; empty for all of them.
-    pub jobs: Vec<String>,
-    /// The option in fio's words: `rw=randread`.
-    pub option: String,
-    /// The settings in iolab's words: `pattern=rand, read_percent=100`, or why it changes nothing.
-    pub means: String,
-}
-
-/// Every option of every job, in the order of their lines; there is a cell for each job.
-pub(super) fn explanation(jobs: &[Job], cells: &[CellSpec]) -> Vec<OptionExplanation> {
-    let mut all: Vec<(LinePosition, OptionExplanation)> = Vec::new();
-    let mut seen: HashMap<(LinePosition, String, String), usize> = HashMap::new();
+/// Every option of every job with its meaning, a line each, in the order of their lines; there is a cell for each job.
+pub(super) fn explanation(jobs: &[Job], cells: &[CellSpec]) -> Vec<String> {
+    let mut all: BTreeMap<(LinePosition, String, String), Vec<String>> = BTreeMap::new();
     for (job, cell) in jobs.iter().zip(cells) {
         let own = job.options.iter();
         // A filename that stands for libblkio_path, which is explained itself.
@@ -260,30 +245,19 @@ pub(super) fn explanation(jobs: &[Job], cells: &[CellSpec]) -> Vec<OptionExplana
                 }
                 _ => String::new(),
             };
-            let place = job.place_of(name);
-            let told = OptionExplanation {
-                place: place.to_string(),
-                jobs: vec![job.name.clone()],
-                option: job.shown(name, value) + &with,
-                means: means(name, cell),
-            };
-            let key = (place.clone(), told.option.clone(), told.means.clone());
-            match seen.entry(key) {
-                Entry::Occupied(before) => all[*before.get()].1.jobs.extend(told.jobs),
-                Entry::Vacant(new) => {
-                    new.insert(all.len());
-                    all.push((place, told));
-                }
-            }
+            let option = job.shown(name, value) + &with;
+            let told = (job.place_of(name), option, means(name, cell));
+            all.entry(told).or_default().push(job.name.clone());
         }
     }
-    for (_, told) in &mut all {
-        if told.jobs.len() == jobs.len() {
-            told.jobs.clear();
-        }
-    }
-    all.sort_by(|(one, _), (other, _)| one.cmp(other));
-    all.into_iter().map(|(_, told)| told).collect()
+    let lines = all.into_iter().map(|((place, option, means), names)| {
+        let some = match names.len() == jobs.len() {
+            true => String::new(),
+            false => format!(" [{}]", listed(&names)),
+        };
+        format!("{place}{some}: {option}: {means}")
+    });
+    lines.collect()
 }
 
 fn means(name: &str, cell: &CellSpec) -> String {

@@ -70,11 +70,7 @@ impl Job {
 
     /// An option in the form that may be shown, with its value if the job file itself has it.
     pub(super) fn shown(&self, option: &str, value: &str) -> String {
-        match self
-            .places
-            .get(option)
-            .and_then(|place| place.hidden.as_ref())
-        {
+        match self.hidden(option) {
             None => format!("{option}={value}"),
             Some(Hidden::Variables(written)) => written.clone(),
             Some(Hidden::Elsewhere) => option.to_owned(),
@@ -83,11 +79,13 @@ impl Job {
 
     /// The value of an option that may be shown.
     pub(super) fn public(&self, option: &str) -> Option<&String> {
-        let is_hidden = self
-            .places
-            .get(option)
-            .is_some_and(|place| place.hidden.is_some());
-        self.options.get(option).filter(|_| !is_hidden)
+        let value = self.options.get(option);
+        value.filter(|_| self.hidden(option).is_none())
+    }
+
+    /// Why an option is not shown.
+    fn hidden(&self, option: &str) -> Option<&Hidden> {
+        self.places.get(option)?.hidden.as_ref()
     }
 
     /// Whether it waits for all jobs before it.

@@ -21,9 +21,9 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::units::exact_size;
 use iolab_workload::{Error, Result, launchers, usage_errors};
 
-use super::{Made, Program, Site, StopFlags, Writes};
+use super::{Made, Program, Site, Writes};
 use crate::ranks::Ranks;
-use crate::{Disk, Programs, Setup, SystemUnderTest, Targets, Watch, prepared_run};
+use crate::{Disk, Programs, Setup, StopFlags, SystemUnderTest, Targets, Watch, prepared_run};
 
 /// The ceilings of `--peak`.
 pub enum AskedPeaks {
@@ -183,14 +183,9 @@ impl Workspace {
             self.program.restore_leftovers();
             return Ok(());
         }
-        if has_ranks {
-            return Err(Error::usage(
-                "settings of the kernel (system) in a run of several processes",
-            )
-            .hint(concat!(
-                "one process changes them: start iolab without ",
-                launchers!()
-            )));
+        usage_errors! {
+            has_ranks => "settings of the kernel (system) in a run of several processes",
+                concat!("one process changes them: start iolab without ", launchers!());
         }
         let (control, restored) = SystemControl::take()?;
         self.program.tell_restored(&restored);

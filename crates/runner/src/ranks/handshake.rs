@@ -16,7 +16,7 @@ use super::{ANSWER, Member};
 use iolab_cluster::link::LossReason;
 use iolab_cluster::trial::Halt;
 use iolab_record::tables::Rank;
-use iolab_workload::{Error, Result, launchers};
+use iolab_workload::{Error, Result, launchers, usage_errors};
 
 /// Distance in time at which ranks speak one after the other if the root is lost; the first one ends all.
 const TURN: Duration = Duration::from_millis(500);
@@ -210,16 +210,9 @@ pub fn of_one(path: &Path) -> Result<PathBuf> {
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): it is one for several.
 pub fn alone(path: &Path) -> Result<PathBuf> {
-    if is_own(path) && path.symlink_metadata().is_err() {
-        return Err(Error::usage(format!(
-            "{} is for several processes, and this is one",
-            path.display()
-        ))
-        .hint(concat!(
-            "start several with ",
-            launchers!(),
-            " (iolab built with the feature mpi), or name one target"
-        )));
+    usage_errors! {
+        is_own(path) && path.symlink_metadata().is_err() => format!("{} is for several processes, and this is one", path.display()),
+            concat!("start several with ", launchers!(), " (iolab built with the feature mpi), or name one target");
     }
     Ok(path.to_owned())
 }

@@ -9,7 +9,7 @@ use super::super::executor::Executor;
 use super::super::record::Last;
 use super::super::sample::{self, VisitPosition};
 use super::super::{fit, now_utc};
-use super::{Session, Stop, check, snapshot};
+use super::{Session, StopFlags, check, snapshot};
 use crate::ranks::RankReport;
 use iolab_analysis::snapshot::LastTrial;
 use iolab_plan::batch_probes::{self, PROBE, ROUNDS, STRATEGIES};
@@ -44,7 +44,7 @@ impl Session<'_> {
         &mut self,
         place: VisitPosition,
         executor: &mut dyn Executor,
-        stop: Stop<'_>,
+        stop: &StopFlags,
     ) -> Result<bool> {
         self.follow()?;
         self.record.last = None;
@@ -81,19 +81,19 @@ impl Session<'_> {
         &mut self,
         place: VisitPosition,
         executor: &mut dyn Executor,
-        stop: Stop<'_>,
+        stop: &StopFlags,
     ) -> Result<Option<Made>> {
         let cell = self.cell_of(place);
         self.tell_next(place);
         let began = executor.now();
         if !cell.idle.is_zero() {
-            executor.pause(cell.idle, stop.after_trial);
-            check(stop.after_trial)?;
+            executor.pause(cell.idle, &stop.after_trial);
+            check(&stop.after_trial)?;
         }
         let started_utc = now_utc();
         // The path changes if the file was moved.
         executor.keeps_in(self.file.path(), self.consent);
-        let outcome = match executor.run(&cell, stop.now) {
+        let outcome = match executor.run(&cell, &stop.now) {
             Err(error) if is_of_peer(&cell, &error) => {
                 self.give_up(place.cell, &error, false)?;
                 return Ok(None);

@@ -162,7 +162,7 @@ impl Fixture {
         observer: &mut dyn Observer,
     ) -> Result<Finished> {
         self.session(observer)?
-            .carry_out(mock, Stop::at_once(&AtomicBool::new(false)))
+            .carry_out(mock, &StopFlags::default())
     }
 
     /// A session with a new run file.
@@ -191,7 +191,7 @@ impl Fixture {
         let mut observer = Silent;
         let mut session = Session::new(plan, file, &record, &mut observer);
         session.take_over(&record)?;
-        session.carry_out(mock, Stop::at_once(&AtomicBool::new(false)))
+        session.carry_out(mock, &StopFlags::default())
     }
 
     pub(super) fn record(&self) -> RunRecord {

@@ -300,11 +300,11 @@ fn an_interrupt_before_a_purge_leaves_the_device() {
         purge: Ok((1 << 40, Duration::from_secs(3))),
         ..mock(&settling)
     };
-    let stop = AtomicBool::new(true);
+    let stop = StopFlags::at_once(Arc::new(AtomicBool::new(true)));
     let stopped = bench
         .session(&mut Silent)
         .expect("a run file")
-        .carry_out(&mut executor, Stop::at_once(&stop));
+        .carry_out(&mut executor, &stop);
     assert_eq!(stopped.expect_err("interrupted").kind(), Kind::Interrupted);
     let record = bench.record();
     assert_eq!(record.preparation, []);

@@ -28,8 +28,7 @@ use iolab_workload::{Error, Kind, Result};
 use tempfile::TempDir;
 
 use crate::tapped_link::Tapped;
-use iolab_runner::campaign::StopFlags;
-use iolab_runner::{Observer, PreparedRun, Setup, Targets, fit_all, needs};
+use iolab_runner::{Observer, PreparedRun, Setup, StopFlags, Targets, fit_all, needs};
 
 struct Silent;
 impl Observer for Silent {}
