@@ -11,7 +11,7 @@ mod lines;
 mod secret_tests;
 mod side_by_side;
 
-use std::fs::{File, FileType};
+use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -358,30 +358,17 @@ fn reachable(named: PathBuf) -> PathBuf {
 /// The size of a file or device, of which a job without a size uses all.
 fn bytes_of(target: &Path) -> Option<u64> {
     let metadata = target.metadata().ok()?;
+    #[cfg(unix)]
+    let is_device = std::os::unix::fs::FileTypeExt::is_block_device(&metadata.file_type());
+    // On other systems no file is a block device.
+    #[cfg(not(unix))]
+    let is_device = false;
     let bytes = match metadata.is_file() {
         true => metadata.len(),
-        false => bytes_of_device(target, metadata.file_type())?,
+        false if is_device => File::open(target).ok()?.seek(SeekFrom::End(0)).ok()?,
+        false => return None,
     };
     Some(bytes).filter(|bytes| *bytes > 0)
-}
-
-fn bytes_of_device(target: &Path, kind: FileType) -> Option<u64> {
-    if !is_of_block_device(kind) {
-        return None;
-    }
-    let mut device = File::open(target).ok()?;
-    device.seek(SeekFrom::End(0)).ok()
-}
-
-#[cfg(unix)]
-fn is_of_block_device(kind: FileType) -> bool {
-    std::os::unix::fs::FileTypeExt::is_block_device(&kind)
-}
-
-/// Always false: on this system no file is a block device.
-#[cfg(not(unix))]
-fn is_of_block_device(_kind: FileType) -> bool {
-    false
 }
 
 /// The service levels of a job with a latency target.

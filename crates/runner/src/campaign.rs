@@ -7,6 +7,7 @@ use std::cell::OnceCell;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use iolab_host::device::Device;
@@ -24,8 +25,8 @@ use iolab_workload::{Error, Result, launchers, usage_errors};
 
 use crate::ranks::{AssumedRanks, Ranks};
 use crate::{
-    Disk, EndProcess, GivenTargets, NewObserver, Programs, RunPrograms, StopFlags, Watch, adapt,
-    fit_all, settle_targets,
+    Disk, EndProcess, GivenTargets, NewObserver, Programs, RunPrograms, StopFlags, SystemUnderTest,
+    Targets, Watch, adapt, fit_all, settle_targets,
 };
 pub use workspace::{AskedPeaks, Opened, Workspace};
 
@@ -478,8 +479,12 @@ impl Site {
         let mut workspace = self.workspace(&plans, &needs)?;
         let has_ranks = self.terms.ranks.is_some();
         workspace.control_system(&plans, has_ranks, self.watch.as_ref())?;
-        let place = workspace.place();
-        let (plans, notes) = fit_all(plans, place, self.processes(), self.terms.keeps_cache)?;
+        let (plans, notes) = fit_all(
+            plans,
+            &workspace.setup.place,
+            self.processes(),
+            self.terms.keeps_cache,
+        )?;
         for text in notes.into_iter().chain(realtime) {
             (self.terms.program.note)(&text);
         }
@@ -511,6 +516,10 @@ impl Site {
         )
     }
 
+    /// Catches signals, and opens the targets, finds or builds the programs, or makes the model.
+    ///
+    /// # Errors
+    /// When a target or a program lacks something, or must not be used.
     fn workspace(&self, plans: &[Plan], needs: &[Need]) -> Result<Workspace> {
         if let Some(disk) = &self.model {
             usage_errors! {
@@ -520,12 +529,25 @@ impl Site {
                 let mut cells = plans.iter().map(Plan::cells);
                 cells.try_for_each(|cells| disk.check_size(cells))?;
             }
-            return Workspace::for_model(self, disk.clone());
         }
-        match plans {
-            [plan] if runs_programs(plans) => Workspace::for_programs(self, plan),
-            _ => Workspace::open(self, needs),
-        }
+        // Before a scratch file exists: from then on a signal must not leave it.
+        let stop = self.terms.flags(self.terms.ranks.is_none())?;
+        let place = match (&self.model, plans) {
+            (Some(disk), _) => SystemUnderTest::Model(Box::new(disk.clone())),
+            (None, [plan]) if runs_programs(plans) => {
+                let programs = Programs::open(plan, &self.targets, &self.terms.programs);
+                // A signal from the terminal ends the compiler too, which is not a failure of the compiler.
+                if stop.after_trial.load(Ordering::Relaxed) {
+                    return Err(Error::interrupted());
+                }
+                SystemUnderTest::Programs(Box::new(programs?))
+            }
+            (None, _) => {
+                let place = |named: &Path| self.place(named);
+                SystemUnderTest::Targets(Targets::open_at(&self.targets, needs, &place)?)
+            }
+        };
+        Ok(Workspace::at(place, self, stop))
     }
 }
 

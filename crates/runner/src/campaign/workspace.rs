@@ -23,7 +23,7 @@ use iolab_workload::{Error, Result, launchers, usage_errors};
 
 use super::{Made, Program, Site, Writes};
 use crate::ranks::Ranks;
-use crate::{Disk, Programs, Setup, StopFlags, SystemUnderTest, Targets, Watch, prepared_run};
+use crate::{Setup, StopFlags, SystemUnderTest, Watch, prepared_run};
 
 /// The ceilings of `--peak`.
 pub enum AskedPeaks {
@@ -101,47 +101,13 @@ impl Opened {
 
 /// An opened target with everything needed to measure on it. Dropping it removes temporary files.
 pub struct Workspace {
-    setup: Setup,
+    pub(super) setup: Setup,
     program: Program,
 }
 
 impl Workspace {
-    /// Catches signals, opens the targets and reports notes about them.
-    ///
-    /// # Errors
-    /// When a target lacks something, or must not be used.
-    pub(super) fn open(site: &Site, needs: &[Need]) -> Result<Self> {
-        // Before a scratch file exists: from then on a signal must not leave it.
-        let stop = site.terms.flags(site.terms.ranks.is_none())?;
-        let targets = Targets::open_at(&site.targets, needs, &|named| site.place(named))?;
-        Ok(Self::at(SystemUnderTest::Targets(targets), site, stop))
-    }
-
-    /// Catches signals, finds or builds the programs of an experiment and makes the files that they read.
-    ///
-    /// # Errors
-    /// When a program is missing, or its files cannot be made.
-    pub(super) fn for_programs(site: &Site, plan: &Plan) -> Result<Self> {
-        let stop = site.terms.flags(true)?;
-        let programs = Programs::open(plan, &site.targets, &site.terms.programs);
-        // A signal from the terminal ends the compiler too, which is not a failure of the compiler.
-        if stop.after_trial.load(Ordering::Relaxed) {
-            return Err(Error::interrupted());
-        }
-        let programs = SystemUnderTest::Programs(Box::new(programs?));
-        Ok(Self::at(programs, site, stop))
-    }
-
-    /// Catches signals; nothing is opened.
-    ///
-    /// # Errors
-    /// When signals cannot be caught.
-    pub(super) fn for_model(site: &Site, disk: Disk) -> Result<Self> {
-        let stop = site.terms.flags(true)?;
-        Ok(Self::at(SystemUnderTest::Model(Box::new(disk)), site, stop))
-    }
-
-    fn at(place: SystemUnderTest, site: &Site, stop: StopFlags) -> Self {
+    /// A workspace on this system; reports notes about opening it.
+    pub(super) fn at(place: SystemUnderTest, site: &Site, stop: StopFlags) -> Self {
         let program = site.terms.program;
         let setup = Setup {
             place,
@@ -195,7 +161,7 @@ impl Workspace {
         }
         let mut adapted = BTreeSet::new();
         for cell in asking {
-            adapted.extend(control.try_out(&cell.system, &self.place().devices(cell)?)?);
+            adapted.extend(control.try_out(&cell.system, &self.setup.place.devices(cell)?)?);
         }
         for text in adapted {
             (self.program.note)(&format!(
@@ -223,11 +189,6 @@ impl Workspace {
             self.setup.ranks = Some(ranks);
         }
         Ok(())
-    }
-
-    /// The system under test.
-    pub(super) fn place(&self) -> &SystemUnderTest {
-        &self.setup.place
     }
 
     /// Whether time is virtual.
@@ -259,13 +220,13 @@ impl Workspace {
 
     /// Whether one of the targets is an NVMe namespace.
     fn has_namespace(&self) -> bool {
-        let mut targets = self.place().targets().into_iter();
+        let mut targets = self.setup.place.targets().into_iter();
         targets.any(|(_, target)| target.is_nvme_namespace())
     }
 
     /// Bytes of the smallest of the targets; without targets there is no limit.
     pub(super) fn room(&self) -> u64 {
-        let targets = self.place().targets().into_iter();
+        let targets = self.setup.place.targets().into_iter();
         let sizes = targets.map(|(_, target)| target.size());
         sizes.min().unwrap_or(u64::MAX)
     }
@@ -274,14 +235,14 @@ impl Workspace {
     /// by all ranks, and probes write to the targets if `probes_write`.
     fn tell(&self, watch: Option<&Watch>, probes_write: bool) {
         let filled = self.filled_by_all();
-        let targets = self.place().targets().into_iter();
+        let targets = self.setup.place.targets().into_iter();
         let sizes = targets.map(|(_, target)| target.size());
         let probed = match probes_write {
             true => sizes.fold(0, u64::saturating_add),
             false => 0,
         };
         if let Some(watch) = watch {
-            watch.has_opened(self.place(), filled.saturating_add(probed));
+            watch.has_opened(&self.setup.place, filled.saturating_add(probed));
         }
     }
 
@@ -313,7 +274,7 @@ impl Workspace {
         let direct = plans
             .iter()
             .any(|plan| !plan.experiment().runs_programs() && plan.wants_direct());
-        let targets = self.place().targets().into_iter();
+        let targets = self.setup.place.targets().into_iter();
         let looked = targets.map(|(named, target)| {
             Preflight::look(
                 named, target, &self.setup.clock, &self.setup.stop.after_trial, direct,
@@ -338,7 +299,7 @@ impl Workspace {
     /// # Errors
     /// A file that cannot be removed.
     pub fn close(self, kept: &[PathBuf]) -> Result<()> {
-        let _watch = self.place().watch_removal(kept, self.program.end);
+        let _watch = self.setup.place.watch_removal(kept, self.program.end);
         let theirs = self.setup.ranks.map_or(Ok(()), |ranks| ranks.end());
         let own = self.setup.place.remove();
         match (theirs, own) {
@@ -383,7 +344,7 @@ impl Workspace {
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): the fill alone is more.
     fn check_writes(&self, plans: &[FittedPlan]) -> Result<()> {
-        let targets = self.place().targets().len().max(1) as u64;
+        let targets = self.setup.place.targets().len().max(1) as u64;
         let filled = self.filled_by_all() / targets;
         let budgets = plans.iter().map(|plan| plan.experiment().design.writes);
         match budgets.flatten().min().filter(|most| *most < filled) {
