@@ -7,16 +7,6 @@ use iolab_plan::experiment::{Design, LAST_BLOCK};
 use iolab_record::EndedBy;
 use iolab_workload::settings::CellSpec;
 
-/// Why the repetition as a whole ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
-    Precision,
-    Trials,
-    Budget,
-    /// A search reached its end, whatever the precision of its cells.
-    Search,
-}
-
 /// The block that is being measured.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UnderWay {
@@ -159,9 +149,9 @@ impl Repetition {
     }
 
     /// Whether the repetition ends before another block, and why.
-    pub(super) fn ends(&self) -> Option<Ended> {
+    pub(super) fn ends(&self) -> Option<EndedBy> {
         let Some(fewest) = self.fewest() else {
-            return Some(Ended::Trials);
+            return Some(EndedBy::TrialsMax);
         };
         let enough = fewest >= self.design.trials_min as usize;
         let most = self.design.trials_max as usize;
@@ -173,11 +163,11 @@ impl Repetition {
         let wanted = self.design.trials_wanted(self.values.len()) as usize;
         let is_complete = enough && (fewest >= wanted || !is_paid);
         if is_complete && (0..self.values.len()).all(|cell| self.is_precise(cell)) {
-            Some(Ended::Precision)
+            Some(EndedBy::Precision)
         } else if fewest >= most || is_complete && (0..self.values.len()).all(is_over) {
-            Some(Ended::Trials)
+            Some(EndedBy::TrialsMax)
         } else if self.is_spent() || !is_paid && (enough || self.must_be_paid) {
-            Some(Ended::Budget)
+            Some(EndedBy::Budget)
         } else {
             None
         }
@@ -200,14 +190,11 @@ impl Repetition {
         self.spent >= budget
     }
 
-    /// Reason for the end of the repetition of one cell.
-    pub(super) fn ended_by(&self, cell: usize, ended: Ended) -> EndedBy {
-        match ended {
-            _ if self.values[cell].is_some() && self.is_precise(cell) => EndedBy::Precision,
-            Ended::Precision => EndedBy::Precision,
-            Ended::Trials => EndedBy::TrialsMax,
-            Ended::Budget => EndedBy::Budget,
-            Ended::Search => EndedBy::Search,
+    /// Reason for the end of the repetition of one cell, if this one ended the repetition as a whole.
+    pub(super) fn ended_by(&self, cell: usize, ended: EndedBy) -> EndedBy {
+        match self.values[cell].is_some() && self.is_precise(cell) {
+            true => EndedBy::Precision,
+            false => ended,
         }
     }
 
@@ -326,8 +313,8 @@ mod tests {
         }
         assert_eq!(r.ends(), None, "the interval of twelve is the first");
         block(&mut r, &[100.0, 200.0], 1);
-        assert_eq!(r.ends(), Some(Ended::Precision));
-        assert_eq!(r.ended_by(0, Ended::Precision), EndedBy::Precision);
+        assert_eq!(r.ends(), Some(EndedBy::Precision));
+        assert_eq!(r.ended_by(0, EndedBy::Precision), EndedBy::Precision);
     }
 
     /// Ending on the width of the interval must not spoil its coverage: of the intervals that runs end with, at
@@ -427,7 +414,7 @@ mod tests {
             }
             (r.ends(), r.fewest())
         };
-        let precision = Some(Ended::Precision);
+        let precision = Some(EndedBy::Precision);
         assert_eq!(ends_with(1, 30, 100), (precision, Some(7)));
         assert_eq!(ends_with(16, 30, 100), (precision, Some(10)));
         assert_eq!(ends_with(112, 30, 100), (precision, Some(13)));
@@ -450,9 +437,9 @@ mod tests {
             block(&mut r, &[f64::from(value)], 18);
             assert_eq!(r.ends().is_some(), value == 5, "{value}");
         }
-        assert_eq!(r.ends(), Some(Ended::Budget));
-        assert_eq!(r.ended_by(0, Ended::Budget), EndedBy::Budget);
-        assert_eq!(r.ended_by(0, Ended::Search), EndedBy::Search);
+        assert_eq!(r.ends(), Some(EndedBy::Budget));
+        assert_eq!(r.ended_by(0, EndedBy::Budget), EndedBy::Budget);
+        assert_eq!(r.ended_by(0, EndedBy::Search), EndedBy::Search);
     }
 
     #[test]
@@ -468,6 +455,6 @@ mod tests {
         assert_eq!(r.blocks_after(&between(15)), 3);
         assert_eq!(r.blocks_after(&between(4)), 8);
         block(&mut r, &[1.0], 60);
-        assert_eq!(r.ends(), Some(Ended::Budget));
+        assert_eq!(r.ends(), Some(EndedBy::Budget));
     }
 }

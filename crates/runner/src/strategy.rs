@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::Basis;
 use super::record::Record;
 use super::sample::VisitPosition;
-use super::stopping_rule::{Ended, Repetition, UnderWay};
+use super::stopping_rule::{Repetition, UnderWay};
 use crate::record::Trial;
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends::finer_sizes;
@@ -93,12 +93,6 @@ pub(super) fn of(record: &Record) -> Result<Box<dyn Strategy>> {
     })
 }
 
-/// Reason for the end of the repetition of a cell when the blocks ended with `ended`; `None` for a cell that was given up.
-fn ending(record: &Record, repetition: &Repetition, ended: Ended, cell: usize) -> Option<Finding> {
-    let ended_by = || Finding::Ended(cell, repetition.ended_by(cell, ended));
-    (!record.closed.contains(&cell)).then(ended_by)
-}
-
 /// Visits every cell in each block, in random order.
 struct Blocks {
     /// The number of the warm-up block; the block after it is the first if the design has no warm-up.
@@ -169,11 +163,12 @@ impl Blocks {
         if done == 0
             && !is_first
             && let Some(ended) = self.repetition.ends()
-            && !(self.granted && ended == Ended::Budget && self.repetition.has_open_cells())
+            && !(self.granted && ended == EndedBy::Budget && self.repetition.has_open_cells())
         {
             self.is_over = true;
-            let cells = 0..record.plan.cells().len();
-            let found = cells.filter_map(|cell| ending(record, &self.repetition, ended, cell));
+            let found = record.open_cells();
+            let found =
+                found.map(|cell| Finding::Ended(cell, self.repetition.ended_by(cell, ended)));
             return Some(Step::Keep(found.collect()));
         }
         self.granted &= !is_open || is_first;

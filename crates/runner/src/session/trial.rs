@@ -32,12 +32,6 @@ struct Made {
     wall: Duration,
 }
 
-/// The samples of a trial.
-struct Samples {
-    whole: Sample,
-    groups: Vec<Sample>,
-}
-
 impl Session<'_> {
     /// Performs a trial and returns whether it succeeded. A failed trial of another tool does not fail the run.
     pub(super) fn trial(
@@ -58,19 +52,18 @@ impl Session<'_> {
         let Some(made) = self.make(place, executor, stop)? else {
             return Ok(false);
         };
-        let (samples, kept) = self.store(&made, executor);
-        let (whole, groups) = (&samples.whole, &samples.groups);
+        let ((whole, groups), kept) = self.store(&made, executor);
         let planned = &self.record.plan.cells()[place.cell];
         let cell = fit::record(place.cell, planned);
-        self.last_trial = Some(LastTrial::of(&cell, whole, self.around));
-        self.record.add(place, made.wall, whole, groups);
+        self.last_trial = Some(LastTrial::of(&cell, &whole, self.around));
+        self.record.add(place, made.wall, &whole, &groups);
         self.trials += 1;
         if let Some(failure) = &made.outcome.failure {
             return self.fail(&made, failure, kept).map(|()| false);
         }
         kept?;
         self.record.last = Some(Last {
-            sample: samples.whole,
+            sample: whole,
             outcome: made.outcome,
         });
         Ok(true)
@@ -135,8 +128,12 @@ impl Session<'_> {
         plan.describe(&plan.cells()[place.cell])
     }
 
-    /// Makes samples of a trial and stores them; the result of storing is returned alongside.
-    fn store(&mut self, made: &Made, executor: &mut dyn Executor) -> (Samples, Result<()>) {
+    /// Makes the sample of a trial and those of its groups, and stores them; the result of storing is returned alongside.
+    fn store(
+        &mut self,
+        made: &Made,
+        executor: &mut dyn Executor,
+    ) -> ((Sample, Vec<Sample>), Result<()>) {
         let Made { cell, outcome, .. } = made;
         let RankReport {
             parts,
@@ -171,7 +168,7 @@ impl Session<'_> {
             clients: &clients,
         };
         let kept = (self.file).add_sample_of(&whole, stored, &histograms, course);
-        (Samples { whole, groups }, kept.map(drop))
+        ((whole, groups), kept.map(drop))
     }
 
     /// Handles a failed trial: it ends the run, unless another tool carried it out.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use super::super::Basis;
 use super::super::record::{Record, Trial};
 use super::super::sample::VisitPosition;
-use super::{Finding, Outlook, Step, Strategy, ending};
+use super::{Finding, Outlook, Step, Strategy};
 use crate::sample;
-use crate::stopping_rule::{Ended, Repetition};
+use crate::stopping_rule::Repetition;
 use iolab_analysis::analysis::limits;
 use iolab_analysis::slo::{self, Visits};
 use iolab_peers::overhead;
@@ -387,15 +387,12 @@ impl RateSearch {
     }
 
     /// Reports what ended each cell that was visited.
-    fn end(&mut self, ended: Ended, record: &Record) -> Step {
+    fn end(&mut self, ended: EndedBy, record: &Record) -> Step {
         self.stage = Stage::Over;
-        let found = |cell: usize| match record.has_any(cell) {
-            true => ending(record, &self.repetition, ended, cell),
-            // No failure: the search did not need this starting rate.
-            false => None,
-        };
-        let cells = 0..record.plan.cells().len();
-        Step::Keep(cells.filter_map(found).collect())
+        // A starting rate that the search did not need has no trial, and no failure.
+        let visited = record.open_cells().filter(|cell| record.has_any(*cell));
+        let found = visited.map(|cell| Finding::Ended(cell, self.repetition.ended_by(cell, ended)));
+        Step::Keep(found.collect())
     }
 }
 
@@ -416,13 +413,13 @@ impl Strategy for RateSearch {
         let next = match self.stage {
             Stage::Adds(next) => Some(next),
             _ if self.block > 0 && self.repetition.is_spent() => {
-                return Ok(self.end(Ended::Budget, record));
+                return Ok(self.end(EndedBy::Budget, record));
             }
             _ => self.choose(self.spent(record)),
         };
         match next {
             Some(next) => self.towards(next, record),
-            None => Ok(self.end(Ended::Search, record)),
+            None => Ok(self.end(EndedBy::Search, record)),
         }
     }
 
