@@ -87,7 +87,7 @@ impl<W: Write> Harmless<W> {
     }
 }
 
-/// Shown for bytes that are not text.
+/// Replacement for bytes that are not text.
 const REPLACEMENT: &str = "\u{fffd}";
 
 impl<W: Write> Write for Harmless<W> {

@@ -227,7 +227,7 @@ fn entry(
     Ok((entry, doubt.or(unsized_file)))
 }
 
-/// What clones have done, with its latencies.
+/// Work of clones, with its latencies.
 fn sample_of(jobs: &[&FioJob]) -> (Sample, Vec<(LatencyOf, LatencyHistogram)>) {
     let sum = |of: fn(&FioJob) -> u64| jobs.iter().map(|job| of(job)).fold(0, u64::saturating_add);
     let syncs = report::FioLatency::merge(jobs.iter().map(|job| &job.sync.lat_ns));
