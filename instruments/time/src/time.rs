@@ -5,6 +5,7 @@
 use std::env::current_dir;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use iolab_analysis::compare::Conclusion;
