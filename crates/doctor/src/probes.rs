@@ -87,10 +87,10 @@ impl Probes<'_> {
 
     /// A message about the scratch file, turned into one about the directory that the user named.
     fn without_our_name(&self, message: &str) -> String {
-        match (self.target.kind(), self.target.path().parent()) {
-            (TargetKind::Scratch, Some(folder)) => message.replace(
+        match self.target.kind() {
+            TargetKind::Scratch => message.replace(
                 &self.target.path().display().to_string(),
-                &format!("a file in {}", folder.display()),
+                &format!("a file in {}", self.target.named().display()),
             ),
             _ => message.to_owned(),
         }

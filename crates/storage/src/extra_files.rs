@@ -12,7 +12,7 @@ use rustix::fs::{Advice, FallocateFlags, SeekFrom};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::{Size, errno, scratch};
+use super::{Size, errno};
 use iolab_workload::pattern::RandomBytes;
 use iolab_workload::{Error, Result};
 
@@ -124,14 +124,6 @@ impl ExtraFiles {
         size.of_room(region_room, dir)
             .map(|(bytes, note)| (bytes, note.map(|note| format!("{note} ({why})"))))
             .map_err(|error| error.within(why))
-    }
-
-    /// Refuses more files than one scratch file can list, before the first is made.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage).
-    pub fn check_count(&self) -> Result<()> {
-        scratch::check_count(self.sizes(0).len() + self.fresh as usize)
     }
 
     /// Refuses needs that only a directory can meet.
@@ -356,26 +348,6 @@ mod tests {
                 assert!(fits, "{fewer} of {of_thread}");
             }
         }
-    }
-
-    #[test]
-    fn more_files_than_are_listed_are_refused() {
-        let several = |threads| {
-            let files = "1000".parse().ok();
-            let mut beside = private(&[threads], 4096);
-            beside.private.iter_mut().for_each(|own| own.files = files);
-            beside.check_count()
-        };
-        assert!(several(4).is_ok());
-        let error = several(5).expect_err("refused");
-        assert_eq!(error.kind(), iolab_workload::Kind::Usage);
-        // Fresh files share the list with the workers' files.
-        let fresh = |files, threads| ExtraFiles {
-            fresh: files,
-            ..private(&[threads], 4096)
-        };
-        assert!(fresh(2000, 2000).check_count().is_ok());
-        assert!(fresh(3000, 2000).check_count().is_err());
     }
 
     #[test]

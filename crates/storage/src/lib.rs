@@ -33,7 +33,6 @@ mod open;
 mod open_existing;
 mod overlay;
 mod path_lookup;
-mod private_folder;
 pub mod procfs;
 mod program_files;
 mod purge;
@@ -98,8 +97,6 @@ pub struct DirectAlignment {
 /// An opened and checked target. Dropping it removes a scratch file.
 #[derive(Debug)]
 pub struct Target {
-    // Declared first: the private files are removed before the scratch file, which marks a killed run's
-    // left-overs.
     private: Vec<Target>,
     path: PathBuf,
     kind: TargetKind,
@@ -108,9 +105,9 @@ pub struct Target {
     portion: (u64, u64),
     // Bytes that fresh files of trials take in the same directory.
     fresh: u64,
-    // Declared before the file: it is dropped first, while the lock still guards the name.
-    scratch: Option<Scratch>,
+    // Declared before the name: NFS keeps the removed name of an open file.
     file: File,
+    scratch: Option<Scratch>,
     /// Other paths to a writable device, held open exclusively so that they cannot be mounted.
     _claims: Vec<File>,
     writable: bool,
@@ -123,8 +120,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Joins the run of another process on this or another host, which made the scratch file at `path`. Uses
-    /// that file, and makes this process's worker files next to it. Dropping the target removes only the
+    /// Joins the run of another process on this or another host, which made the scratch directory at `path`. Uses
+    /// the file in it, and makes a scratch directory for this process's worker files. Dropping the target removes only the
     /// latter.
     ///
     /// # Errors
@@ -136,7 +133,7 @@ impl Target {
         check_stores(&found)?;
         users::check_directory(&found)?;
         scratch::check_writable(&found.handle, dir)?;
-        let (scratch, file) = Scratch::join(found.handle, path, share.bytes)?;
+        let (scratch, file) = Scratch::join(&found.handle, path, share.bytes)?;
         let mut target = Self::of_scratch(scratch, file, share.bytes, Vec::new());
         target.portion = (share.rank.into(), share.ranks.max(1).into());
         target.private = share
@@ -217,12 +214,17 @@ impl Target {
         &self.path
     }
 
-    /// Path that the user named, for messages: the directory of a scratch file, otherwise the path itself.
+    /// Path that the user named, for messages: the directory with the scratch directory, otherwise the path itself.
     pub fn named(&self) -> &Path {
-        match (self.kind, self.path.parent()) {
-            (TargetKind::Scratch, Some(folder)) => folder,
-            _ => &self.path,
+        match &self.scratch {
+            Some(scratch) => scratch.dir_path().parent().unwrap_or(&self.path),
+            None => &self.path,
         }
+    }
+
+    /// Path by which another process joins the target ([`Target::join`]) or opens it.
+    pub fn shared_path(&self) -> &Path {
+        self.scratch.as_ref().map_or(&self.path, Scratch::dir_path)
     }
 
     /// Kind of the target.
@@ -256,8 +258,7 @@ impl Target {
         };
         let beside: u64 = self.private.iter().map(|file| file.size).sum();
         let made = match self.portion {
-            (0, _) => self.size + self.fresh + scratch::FOOTER_LEN,
-            _ if beside > 0 => scratch::FOOTER_LEN,
+            (0, _) => self.size + self.fresh,
             _ => 0,
         };
         Sources::of_directory(scratch.dir(), self.named())?.demands(self.size, beside + made)
@@ -493,7 +494,7 @@ impl Target {
         .run(seed, stop, progress)
     }
 
-    /// Handle that removes the scratch file while threads still use it; `None` for other kinds, and for another
+    /// Handle that removes the scratch directory while threads still use it; `None` for other kinds, and for another
     /// process's file.
     pub fn scratch_remover(&self) -> Option<ScratchRemover> {
         self.scratch.as_ref()?.remover()
@@ -504,14 +505,11 @@ impl Target {
     /// # Errors
     /// Another process has replaced one of the files, or a file cannot be removed; the others are removed all
     /// the same.
-    pub fn remove(mut self) -> Result<()> {
-        let private = self.private.drain(..).map(Target::remove);
+    pub fn remove(self) -> Result<()> {
+        let private = self.private.into_iter().map(Target::remove);
         let beside = private.fold(Ok(()), Result::and);
-        let own = match &mut self.scratch {
-            Some(scratch) => scratch.remove(),
-            None => Ok(()),
-        };
-        beside.and(own)
+        drop(self.file);
+        beside.and(self.scratch.map_or(Ok(()), |scratch| scratch.remove()))
     }
 }
 

@@ -42,7 +42,6 @@ impl Prepared {
         }
         device_stack::check_awake(&found)?;
         if found.file_type() == FileType::Directory {
-            need.beside.check_count()?;
             check_stores(&found)?;
             users::check_directory(&found)?;
             scratch::check_writable(&found.handle, &found.path)?;
@@ -78,8 +77,7 @@ impl Prepared {
         let (size, bytes) = match self.makes_files() {
             true => {
                 let size = need.size.wanted();
-                let bytes = need.beside.total(size);
-                (size, bytes.saturating_add(scratch::FOOTER_LEN))
+                (size, need.beside.total(size))
             }
             false => {
                 let size = need.bytes_of(&self.found);
@@ -106,7 +104,6 @@ fn scratch_size(
         return Ok((need.size.wanted(), Some(note)));
     };
     let room = share.map_or(room, |share| share.min(room));
-    let room = room.saturating_sub(scratch::FOOTER_LEN);
     let fitted = need.beside.of_room(need.size, room, dir);
     fitted.map_err(|error| match share {
         Some(_) => error.within("next to the scratch files of other targets"),
@@ -256,7 +253,7 @@ impl Target {
         let dir = found.path;
         let (size, note) = scratch_size(&dir, sources, need, share)?;
         notes.extend(note);
-        let (scratch, file) = Scratch::create(found.handle, &dir, size)?;
+        let (scratch, file) = Scratch::create(&found.handle, &dir, size)?;
         let mut target = Self::of_scratch(scratch, file, size, notes);
         target.fresh = if need.beside.fresh > 0 { size } else { 0 };
         target.private = need

@@ -1,4 +1,4 @@
-//! Scratch files of exact sizes for programs that read a file to its end, in a private folder in one directory.
+//! Scratch files for programs, one for each size, in one scratch directory.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -8,18 +8,15 @@ use rustix::fs::FileType;
 use iolab_workload::{Error, Result};
 
 use super::lent_descriptor::{self, Lent};
-use super::private_folder::Private;
-use super::scratch::{self, FOOTER_LEN, Scratch};
+use super::scratch::{self, Scratch};
 use super::space_sources::{Sources, bounded};
-use super::{Size, Target, check_stores, path_lookup, users};
+use super::{Size, Target, check_stores, no_scratch, path_lookup, users};
 
 /// Scratch files of exact sizes. Dropping it removes them.
 #[derive(Debug)]
 pub struct ProgramFiles {
-    // Dropped in this order: while the marker exists, the next run recognises the left-overs of a killed one.
-    files: Vec<Target>,
-    private: Private,
-    marker: Target,
+    /// An empty file, whose private files are those for programs.
+    place: Target,
 }
 
 impl ProgramFiles {
@@ -49,7 +46,7 @@ impl ProgramFiles {
         let sources = Sources::of_directory(&found.handle, &dir)?;
         match sources.room()? {
             Some((room, by)) => {
-                let fitted = total.of_room(room.saturating_sub(FOOTER_LEN), &dir);
+                let fitted = total.of_room(room, &dir);
                 fitted.map_err(|error| bounded(error, by, &dir))?;
             }
             None => notes.push(format!(
@@ -57,33 +54,29 @@ impl ProgramFiles {
                 dir.display()
             )),
         }
-        let (scratch, file) = Scratch::create(found.handle, &dir, 0)?;
-        let private = scratch.folder()?;
-        let files = sizes
-            .iter()
-            .map(|bytes| {
-                let (scratch, file) = scratch.within(&private, *bytes)?;
-                Ok(Target::of_scratch(scratch, file, *bytes, Vec::new()))
-            })
-            .collect::<Result<_>>()?;
-        Ok(Self {
-            files,
-            private,
-            marker: Target::of_scratch(scratch, file, 0, notes).with_memory_note(),
-        })
+        let (scratch, file) = Scratch::create(&found.handle, &dir, 0)?;
+        scratch.check_private()?;
+        let private = sizes.iter().map(|bytes| {
+            let (scratch, file) = scratch.sized_beside(*bytes)?;
+            Ok(Target::of_scratch(scratch, file, *bytes, Vec::new()))
+        });
+        let private = private.collect::<Result<_>>()?;
+        let mut place = Target::of_scratch(scratch, file, 0, notes).with_memory_note();
+        place.private = private;
+        Ok(Self { place })
     }
 
     /// An empty target that stands for the directory: its device, its file system, the remarks on it.
     pub fn place(&self) -> &Target {
-        &self.marker
+        &self.place
     }
 
     /// File of this size.
     pub fn file(&self, bytes: u64) -> Option<&Target> {
-        self.files.iter().find(|file| file.size() == bytes)
+        self.place.private.iter().find(|file| file.size() == bytes)
     }
 
-    /// Gives the file of this size to a program, by a name in the private folder: many programs ignore files
+    /// Gives the file of this size to a program, by a name in the scratch directory: many programs ignore files
     /// that are not regular by `lstat`, such as a descriptor in `/proc`.
     ///
     /// # Errors
@@ -93,26 +86,24 @@ impl ProgramFiles {
         self.file(bytes).ok_or_else(|| {
             Error::usage(format!("there is no file of {bytes} bytes for programs"))
         })?;
-        let private = &self.private;
-        Lent::of(
-            private.dir(),
-            private.path(),
-            Some(&scratch::name_within(bytes)),
-        )
+        let scratch = self.place.scratch.as_ref();
+        let scratch = scratch.ok_or_else(|| no_scratch(self.place.path()))?;
+        let name = scratch::name_within(bytes);
+        Lent::of(scratch.dir(), scratch.dir_path(), Some(&name))
     }
 
-    /// Removes files that programs have made in the folder, so that each program finds the same state.
+    /// Removes files that programs have made in the directory, so that each program finds the same state.
     pub fn sweep(&self) {
-        let own = self.files.iter().filter_map(|file| {
-            let stat = rustix::fs::fstat(&file.file).ok()?;
-            Some((scratch::name_within(file.size()), stat))
-        });
-        self.private.sweep(&own.collect::<Vec<_>>());
+        let own = self.place.private.iter().chain([&self.place]);
+        let own = own.filter_map(|file| rustix::fs::fstat(&file.file).ok());
+        if let Some(scratch) = &self.place.scratch {
+            scratch.sweep(&own.collect::<Vec<_>>());
+        }
     }
 
     /// Bytes of all files together.
     pub fn bytes(&self) -> u64 {
-        self.files.iter().map(Target::size).sum()
+        self.place.fill_bytes()
     }
 
     /// Fills every file with incompressible data and syncs it. `progress` gets the bytes written so far.
@@ -120,25 +111,16 @@ impl ProgramFiles {
     /// # Errors
     /// As [`Target::fill`].
     pub fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
-        let mut before = 0;
-        for (number, file) in self.files.iter().enumerate() {
-            let seed = seed.wrapping_add(number as u64);
-            file.fill(seed, stop, &mut |done| progress(before + done))?;
-            before += file.size();
-        }
-        Ok(())
+        self.place.fill(seed, stop, progress)
     }
 
     /// Removes all files, and reports failures.
     ///
     /// # Errors
     /// Another process has replaced one of them, or it cannot be removed; the others are removed all the same.
-    pub fn remove(mut self) -> Result<()> {
+    pub fn remove(self) -> Result<()> {
         self.sweep();
-        let removed = self.files.drain(..).map(Target::remove);
-        let removed = removed.fold(Ok(()), Result::and);
-        let removed = removed.and(self.private.remove());
-        removed.and(self.marker.remove())
+        self.place.remove()
     }
 }
 
@@ -224,78 +206,35 @@ mod tests {
     }
 
     #[test]
-    fn next_run_removes_a_killed_runs_files() {
-        use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    fn next_run_removes_what_programs_made() {
         let dir = tempfile::tempdir().expect("a folder");
         if !knows_births(dir.path()) {
             return;
         }
         let folder = ProgramFiles::open(dir.path(), &[100, 200]).expect("made");
-        let name = folder.place().path().to_owned();
-        let listed = folder.file(100).expect("there").path().to_owned();
-        let private = listed.parent().expect("a folder").to_owned();
-        fs::write(&listed, b"half").expect("written");
-        // A copy of everything that dropping removes or unlists.
-        let kept = |path: &Path| path.with_file_name(format!("{}-kept", path.display()));
-        let other_main = dir.path().join(".iolab-scratch-00000000000000aa");
-        fs::copy(&name, kept(&name)).expect("copied");
-        fs::copy(&name, &other_main).expect("copied");
-        fs::hard_link(&listed, private.join("kept")).expect("linked");
-        fs::rename(&private, kept(&private)).expect("renamed");
-        drop(folder);
-        for path in [&name, &private] {
-            fs::rename(kept(path), path).expect("renamed");
+        let private = folder.file(100).expect("there").path().parent();
+        let private = private.expect("a folder").to_owned();
+        // A copy, as of a killed run.
+        let killed = dir.path().join(".iolab-scratch-00000000000000aa");
+        fs::create_dir(&killed).expect("made");
+        for name in ["lock", "data", "100", "200"] {
+            fs::copy(private.join(name), killed.join(name)).expect("copied");
         }
-        fs::rename(private.join("kept"), &listed).expect("renamed");
-        output(&private.join("100.zst"));
-        let leave = |path: &Path, content: &[u8]| {
-            fs::write(path, content).expect("written");
-            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("set");
-        };
-        let beside =
-            |main: &str, ending: &str| dir.path().join(format!(".iolab-scratch-{main}{ending}"));
-        let (empty, under_it) = (
-            beside("00000000000000ef", ""),
-            beside("00000000000000ef", ".4096.0"),
-        );
-        leave(&empty, b"");
-        leave(&under_it, b"of another user");
-        // Folders of no run, and of a run that does not list the folder.
-        let foreign = ["0123456789abcdef", "00000000000000aa"].map(|main| {
-            let foreign = beside(main, ".files");
-            fs::DirBuilder::new()
-                .mode(0o700)
-                .create(&foreign)
-                .expect("made");
-            let file = foreign.join("100");
-            leave(&file, b"of another user");
-            file
-        });
-        // A foreign file keeps the folder, and the next run tries again.
-        fs::create_dir(private.join("full")).expect("made");
-        fs::write(private.join("full/file"), "of others").expect("written");
-        let folder = ProgramFiles::open(dir.path(), &[300]).expect("made");
-        assert!(name.exists() && private.exists() && !other_main.exists());
-        let told = |folder: &ProgramFiles| {
+        drop(folder);
+        output(&killed.join("100.zst"));
+        fs::create_dir(killed.join("full")).expect("made");
+        fs::write(killed.join("full/file"), "of others").expect("written");
+        let notes = || {
+            let folder = ProgramFiles::open(dir.path(), &[300]).expect("made");
             let notes = folder.place().notes().join("\n");
-            let notes = notes.replace(&name.display().to_string(), "DIR/.iolab-scratch-NAME");
             notes.replace(&dir.path().display().to_string(), "DIR")
         };
-        insta::assert_snapshot!(told(&folder), @r"
-        removed DIR/.iolab-scratch-00000000000000aa, a scratch file of 64 KiB left by a run that was killed
-        left DIR/.iolab-scratch-NAME.files of a run that was killed: it holds what iolab has not made; look into it and remove it by hand
-        left alone in DIR: .iolab-scratch-00000000000000aa.files, .iolab-scratch-00000000000000ef, .iolab-scratch-00000000000000ef.4096.0 and 1 more: named like scratch files, but not known to be iolab's; remove by hand what you do not need
-        ");
-        drop(folder);
-        fs::remove_dir_all(private.join("full")).expect("removed");
-        let folder = ProgramFiles::open(dir.path(), &[300]).expect("made");
-        assert!(!name.exists() && !private.exists());
-        let others = foreign.iter().chain([&empty, &under_it]);
-        assert!(others.clone().all(|path| path.exists()));
-        insta::assert_snapshot!(told(&folder), @r"
-        removed DIR/.iolab-scratch-NAME, a scratch file of 64 KiB left by a run that was killed
-        left alone in DIR: .iolab-scratch-00000000000000aa.files, .iolab-scratch-00000000000000ef, .iolab-scratch-00000000000000ef.4096.0 and 1 more: named like scratch files, but not known to be iolab's; remove by hand what you do not need
-        ");
+        // A foreign file keeps the folder, and the next run tries again.
+        insta::assert_snapshot!(notes(), @"left DIR/.iolab-scratch-00000000000000aa of a run that was killed: it holds what iolab has not made; look into it and remove it by hand");
+        assert_eq!(entries(&killed), 2);
+        fs::remove_file(killed.join("full/file")).expect("removed");
+        insta::assert_snapshot!(notes(), @"removed DIR/.iolab-scratch-00000000000000aa, a scratch directory of 4 KiB left by a run that was killed");
+        assert_eq!(entries(dir.path()), 0);
     }
 
     #[test]

@@ -1,90 +1,229 @@
-//! Scratch file: a file of iolab's own in the user's directory, with further files that belong to it.
+//! Scratch directory: a directory of iolab's own (mode 0700) in the user's directory, with all files that a process
+//! makes there for one target.
 //!
-//! Layout: the usable region, then a footer of [`FOOTER_LEN`] bytes that distinguishes a left-over from other
-//! programs' files. A run holds an exclusive `flock` as long as it lives, so a free lock means that the run is
-//! dead. If the file system has files without a name (`O_TMPFILE`), the file gets its name when it is complete
-//! and locked.
-//!
-//! Further files belong to the scratch file, and are left-overs if it is one: private files of workers, and
-//! fresh files. They have exactly the requested size. A name consists of the scratch file's name, a dot, the
-//! size, a dot and a number. Files for programs, which read a file to its end and must not meet a footer, lie
-//! in a folder next to the scratch file (`private_folder.rs`). They are named by their size. The footer lists
-//! the inodes of the files and the folder, each file's before it gets its name: unlisted files belong to
-//! others.
+//! Its file `lock` names the process that made it, which holds an exclusive `flock` on that file as long as it
+//! lives: a free lock means that the run is dead. The other files have exactly the requested size, because
+//! programs read a file to its end: `data`, the region of the target; further files, named by a number: private
+//! files of workers and fresh files; files for programs, named by their size.
 
-use std::cell::Cell;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
-    Access, AtFlags, CWD, FlockOperation, Mode, OFlags, Stat, StatxAttributes, StatxFlags,
+    Access, AtFlags, FlockOperation, Mode, OFlags, RawDir, SeekFrom, Stat, StatxAttributes,
+    StatxFlags,
 };
 use rustix::io::Errno;
-use rustix::rand::GetRandomFlags;
 
 use crate::procfs;
 use iolab_workload::{Error, Result};
 
 use super::errno;
-use super::overlay;
 use super::path_lookup::same_inode;
-use super::private_folder::Private;
 use super::target_size::check_process_limit;
 
-pub(super) mod footer;
 mod leftovers;
 
-pub(super) use footer::{FOOTER_LEN, check_count};
-use footer::{Listed, ListedFile, Register};
 pub use leftovers::leftover_bytes;
 pub(super) use leftovers::remove_leftovers;
 
 const PREFIX: &str = ".iolab-scratch-";
 const DIGITS: usize = 16;
 const MODE: u32 = 0o600;
+const LOCK: &str = "lock";
+const REGION: &str = "data";
 /// Attempts at a new name. Names are random: a second attempt is for a lost race, more would hide a fault.
 const TRIES: u32 = 8;
 
-/// Name of a scratch file, and the duty to remove it.
+/// The directory, and the duty to remove it once it is empty.
+#[derive(Debug)]
+struct ScratchDir {
+    parent: OwnedFd,
+    name: String,
+    path: PathBuf,
+    dir: OwnedFd,
+    stat: Stat,
+    /// `None` in a directory that another process removes, and once it is removed.
+    lock: Mutex<Option<File>>,
+    /// Number of numbered files made so far.
+    made: AtomicU64,
+}
+
+impl ScratchDir {
+    /// Makes and locks a directory in `parent`, given with its path.
+    ///
+    /// # Errors
+    /// The parent is not writable; of kind [`Refused`](iolab_workload::Kind::Refused) when another process puts
+    /// something else in its place.
+    fn create(parent: &OwnedFd, parent_path: &Path) -> Result<Arc<Self>> {
+        for _ in 0..TRIES {
+            // A name has to be new, not secret.
+            let random = RandomState::new().build_hasher().finish();
+            let name = format!("{PREFIX}{random:016x}");
+            match rustix::fs::mkdirat(parent, &*name, Mode::RWXU) {
+                Ok(()) => {}
+                Err(Errno::EXIST) => continue,
+                Err(errno) => return Err(cannot_create(parent_path, errno)),
+            }
+            let made = Self::locked(parent, parent_path, &name).inspect_err(|_| {
+                // The error that made the directory useless is the one to report.
+                let _ = rustix::fs::unlinkat(parent, &*name, AtFlags::REMOVEDIR);
+            })?;
+            if let Some(made) = made {
+                return Ok(Arc::new(made));
+            }
+        }
+        Err(Error::failed(format!(
+            "cannot create a scratch file in {}: {TRIES} random names were taken or removed at once",
+            parent_path.display()
+        ))
+        .hint("another program interferes there; choose another directory"))
+    }
+
+    /// Locks a new directory; `None` if another run takes it for a left-over in the instant before the lock.
+    fn locked(parent: &OwnedFd, parent_path: &Path, name: &str) -> Result<Option<Self>> {
+        let mut made = Self::open(parent, parent_path, name)?;
+        if entries(&made.dir).is_none_or(|names| !names.is_empty()) {
+            return Err(made.is_anothers());
+        }
+        let lock = match create_in(&made.dir, LOCK) {
+            Err(Errno::NOENT) => return Ok(None),
+            lock => lock.map_err(|errno| cannot_create(parent_path, errno))?,
+        };
+        made.lock = Mutex::new(Some(lock));
+        Ok(made.lock_it()?.then_some(made))
+    }
+
+    /// Marks and locks the directory by its new lock file; false if another run has removed it, or will.
+    fn lock_it(&self) -> Result<bool> {
+        let held = held(&self.lock);
+        let Some(mut lock) = held.as_ref() else {
+            return Ok(false);
+        };
+        let path = self.path.join(LOCK);
+        let stat = rustix::fs::fstat(lock).map_err(|e| errno::on_path("look at", &path, e))?;
+        if self.stat.st_uid != stat.st_uid {
+            return Err(self.is_anothers());
+        }
+        let text = leftovers::mark();
+        lock.write_all(text.as_bytes()).map_err(|error| {
+            errno::on_transfer("write", text.len() as u64, 0, &path, errno::of_std(&error))
+        })?;
+        // On a file system without locks, left-overs are never recognised, which is safe.
+        let locked = rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive);
+        // Synced before anything else, so that a crash leaves a directory that the next run recognises.
+        lock.sync_all()
+            .map_err(|error| errno::on_sync(&path, errno::of_std(&error)))?;
+        Ok(locked != Err(Errno::WOULDBLOCK)
+            && stands_for(&self.dir, LOCK, &stat)
+            && stands_for(&self.parent, &self.name, &self.stat))
+    }
+
+    fn is_anothers(&self) -> Error {
+        Error::refused(format!(
+            "refusing to use {}: another process has put a directory of its own there",
+            self.path.display()
+        ))
+        .hint("choose a directory that no other user can write to")
+    }
+
+    /// Opens a directory by its name, without the duty to remove it.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    fn open(parent: &OwnedFd, parent_path: &Path, name: &str) -> Result<Self> {
+        let path = parent_path.join(name);
+        let dir = open_dir(parent, name).map_err(|errno| errno::on_path("open", &path, errno))?;
+        let stat = rustix::fs::fstat(&dir).map_err(|e| errno::on_path("look at", &path, e))?;
+        let parent = rustix::io::fcntl_dupfd_cloexec(parent, 0)
+            .map_err(|errno| errno::on_path("hold the directory of", &path, errno))?;
+        Ok(Self {
+            parent,
+            name: name.to_owned(),
+            path,
+            dir,
+            stat,
+            lock: Mutex::new(None),
+            made: AtomicU64::new(0),
+        })
+    }
+
+    /// Creates a file for exactly `bytes` bytes.
+    ///
+    /// # Errors
+    /// The file cannot be made, or cannot have that size.
+    fn file(self: &Arc<Self>, name: String, bytes: u64) -> Result<(Scratch, File)> {
+        check_process_limit(bytes)?;
+        let path = self.path.join(&name);
+        let file = create_in(&self.dir, &name).map_err(|e| errno::on_path("create", &path, e))?;
+        let stat = rustix::fs::fstat(&file).map_err(|e| errno::on_path("look at", &path, e))?;
+        let scratch = Scratch {
+            dir: Arc::clone(self),
+            own: Arc::clone(self),
+            name,
+            path,
+            stat,
+        };
+        Ok((scratch, file))
+    }
+
+    /// Removes the directory; does nothing if another process does that.
+    ///
+    /// # Errors
+    /// The directory is not empty, its name now stands for something else, or it cannot be removed.
+    fn remove(&self) -> Result<()> {
+        let Some(lock) = held(&self.lock).take() else {
+            return Ok(());
+        };
+        match rustix::fs::statat(&self.parent, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(()),
+            Ok(now) if !same_inode(&now, &self.stat) => {
+                return Err(replaced(&self.path, "directory"));
+            }
+            _ => {}
+        }
+        match remove_emptied(&self.parent, &self.name, &self.dir, lock) {
+            Err(Errno::NOTEMPTY | Errno::EXIST) => Err(Error::failed(format!(
+                "{} holds what iolab has not made and was left alone",
+                self.path.display()
+            ))
+            .hint("look into it and delete it by hand; have the program write elsewhere")),
+            done => done.map_err(|errno| cannot_remove(&self.path, errno)),
+        }
+    }
+}
+
+impl Drop for ScratchDir {
+    fn drop(&mut self) {
+        // No one is left to report to; [`Target::remove`] reports errors.
+        let _ = self.remove();
+    }
+}
+
+/// Name of a file in a scratch directory, and the duty to remove it.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    dir: OwnedFd,
-    /// Directory in which `dir` was made for it, and the name of `dir` there; `None` if `dir` existed before.
-    above: Option<(OwnedFd, String)>,
+    dir: Arc<ScratchDir>,
+    /// Directory for further files: `dir`, unless that is another process's.
+    own: Arc<ScratchDir>,
     name: String,
     path: PathBuf,
     stat: Stat,
-    removed: bool,
-    role: Role,
-}
-
-/// Means by which the next run recognises the file as a left-over if this process is killed.
-#[derive(Debug)]
-enum Role {
-    /// A footer of its own, which lists the files that belong to it.
-    Main {
-        register: Arc<Register>,
-        /// Number of numbered files made so far.
-        made: AtomicU64,
-    },
-    /// The footer of another file of this process.
-    Beside(Listed),
-    /// A footer that only another process writes. Files made here belong to an empty main file of this process,
-    /// made when it is needed.
-    Joined(Mutex<Option<Box<Scratch>>>),
 }
 
 impl Scratch {
-    /// Opens the file that process 0 of a run made, with `region` usable bytes.
+    /// Opens the file in the scratch directory that process 0 of a run made at `path`, with `region` usable
+    /// bytes.
     ///
     /// # Errors
     /// Of kind [`Refused`](iolab_workload::Kind::Refused) for any other file; of kind
     /// [`Usage`](iolab_workload::Kind::Usage) when it is out of reach.
-    pub(super) fn join(dir: OwnedFd, path: &Path, region: u64) -> Result<(Self, File)> {
+    pub(super) fn join(parent: &OwnedFd, path: &Path, region: u64) -> Result<(Self, File)> {
         let not_ours = || {
             Error::refused(format!(
                 "refusing to use {}: it is not the scratch file of this run",
@@ -92,130 +231,78 @@ impl Scratch {
             ))
             .hint("another program interferes there; choose another directory")
         };
-        let name = path.file_name().and_then(|name| name.to_str());
-        let name = name.filter(|name| leftovers::is_scratch_name(name));
-        let name = name.ok_or_else(not_ours)?.to_owned();
-        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&dir, &*name, flags, Mode::empty());
-        let file = File::from(file.map_err(|errno| {
-            errno::on_path("open", path, errno).hint(
+        let out_of_reach = |error: Error| {
+            error.hint(
                 "all ranks use one scratch file: give a directory on a file system that all hosts share",
             )
-        })?);
-        let stat = rustix::fs::fstat(&file).map_err(|e| errno::on_path("look at", path, e))?;
-        let length = u64::try_from(stat.st_size).ok();
+        };
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.filter(|name| leftovers::is_scratch_name(name));
+        let name = name.ok_or_else(not_ours)?;
+        let parent_path = path.parent().unwrap_or(Path::new(""));
+        let dir = ScratchDir::open(parent, parent_path, name).map_err(out_of_reach)?;
+        let path = dir.path.join(REGION);
+        let file = open_in(&dir.dir, REGION);
+        let file = file.map_err(|errno| out_of_reach(errno::on_path("open", &path, errno)))?;
+        let stat = rustix::fs::fstat(&file).map_err(|e| errno::on_path("look at", &path, e))?;
+        let lock = open_in(&dir.dir, LOCK);
         if !leftovers::could_be_ours(&stat)
-            || length != region.checked_add(FOOTER_LEN)
-            || footer::read(&file, region + FOOTER_LEN).is_none()
+            || u64::try_from(stat.st_size) != Ok(region)
+            || lock
+                .ok()
+                .and_then(|lock| leftovers::maker_in(&lock))
+                .is_none()
         {
             return Err(not_ours());
         }
         let scratch = Self {
-            dir,
-            above: None,
-            name,
-            path: path.to_owned(),
+            dir: Arc::new(dir),
+            own: ScratchDir::create(parent, parent_path)?,
+            name: REGION.to_owned(),
+            path,
             stat,
-            // Another process made the file, and removes it.
-            removed: true,
-            role: Role::Joined(Mutex::new(None)),
         };
         Ok((scratch, file))
     }
 
-    /// Creates, locks and marks a file with a usable region of `region` bytes.
+    /// Creates a scratch directory with a file of `region` bytes.
     ///
     /// # Errors
     /// The directory is not writable, or the file cannot have that size.
-    pub(super) fn create(dir: OwnedFd, dir_path: &Path, region: u64) -> Result<(Self, File)> {
-        check_process_limit(region + FOOTER_LEN)?;
+    pub(super) fn create(parent: &OwnedFd, path: &Path, region: u64) -> Result<(Self, File)> {
+        check_process_limit(region)?;
         procfs::check(0, 0)?;
-        for _ in 0..TRIES {
-            let name = format!("{PREFIX}{:016x}", random()?);
-            let path = dir_path.join(&name);
-            let hold = |error: std::io::Error| errno::on_path("hold", &path, errno::of_std(&error));
-            let look = |errno| errno::on_path("look at", &path, errno);
-            // Everything that can fail comes before the name: a later failure would leave the file under that
-            // name.
-            let ready = Cell::new(None);
-            let made = appear(&dir, &name, &|file| {
-                // If it already has a name, another run may take it for a left-over in the instant before the
-                // lock.
-                if !lock(file) {
-                    return Err(Unmade::Taken);
-                }
-                footer::mark(file, &path, region)?;
-                let register = Register::new(file.try_clone().map_err(hold)?, region);
-                let stat = rustix::fs::fstat(file).map_err(look)?;
-                ready.set(Some((register, stat)));
-                Ok(())
-            });
-            let file = match made {
-                Ok(file) => file,
-                Err(Unmade::Taken) => continue,
-                Err(Unmade::Refused(errno)) => return Err(cannot_create(dir_path, errno)),
-                Err(Unmade::Failed(error)) => return Err(error),
-            };
-            let Some((register, stat)) = ready.take() else {
-                continue;
-            };
-            if !stands_for(&dir, &name, &stat) {
-                continue;
-            }
-            let scratch = Self {
-                dir,
-                above: None,
-                name,
-                path,
-                stat,
-                removed: false,
-                role: Role::Main {
-                    register: Arc::new(register),
-                    made: AtomicU64::new(0),
-                },
-            };
-            return Ok((scratch, file));
-        }
-        Err(Error::failed(format!(
-            "cannot create a scratch file in {}: {TRIES} random names were taken or removed at once",
-            dir_path.display()
-        ))
-        .hint("another program interferes there; choose another directory"))
+        let (scratch, file) = ScratchDir::create(parent, path)?.file(REGION.to_owned(), region)?;
+        file.set_len(region).map_err(|error| {
+            let errno = errno::of_std(&error);
+            errno::on_transfer("ftruncate", region, 0, &scratch.path, errno)
+        })?;
+        Ok((scratch, file))
     }
 
-    /// Makes the folder for files of programs.
+    /// Checks that no other user can change a name in the directory, so that a name given to a program stays
+    /// with the file that iolab made. File systems without permissions let all users read it.
     ///
     /// # Errors
-    /// As [`Private::create`].
-    pub(super) fn folder(&self) -> Result<Private> {
-        let Role::Main { register, .. } = &self.role else {
-            return Err(super::no_scratch(&self.path));
-        };
-        let place = (hold(&self.dir, &self.path)?, self.folder_path());
-        Private::create(place, &self.name, self.stat.st_uid, |dir, path| {
-            let entry = ListedFile::of(dir, c"", AtFlags::EMPTY_PATH);
-            let entry = entry.map_err(|errno| errno::on_path("look at", path, errno))?;
-            let slot = register.enter(entry, &self.path)?;
-            let register = Arc::clone(register);
-            Ok(Listed { register, slot })
-        })
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused).
+    pub(super) fn check_private(&self) -> Result<()> {
+        let stat = &self.dir.stat;
+        if stat.st_mode & 0o022 == 0 && leftovers::is_own(stat) {
+            return Ok(());
+        }
+        Err(Error::refused(format!(
+            "refusing to give programs a file in {}: its file system does not keep other users from changing names in iolab's own directory there",
+            self.dir.path.parent().unwrap_or(Path::new("")).display()
+        ))
+        .hint("choose another directory, run iolab as the user to whom new files there belong, or mount the file system so that only you can write (vfat, exfat, ntfs, cifs: umask=022 or dir_mode=0755)"))
     }
 
-    /// Creates an empty file for programs in the folder `folder`, for exactly `bytes` bytes; no other file
-    /// there has that size.
+    /// Creates an empty file for programs, for exactly `bytes` bytes; no other file there has that size.
     ///
     /// # Errors
     /// The file cannot be made, or cannot have that size.
-    pub(super) fn within(&self, folder: &Private, bytes: u64) -> Result<(Self, File)> {
-        let Role::Main { register, .. } = &self.role else {
-            return Err(super::no_scratch(&self.path));
-        };
-        let (parent, name) = folder.place();
-        let above = (hold(parent, folder.path())?, name.to_owned());
-        let place = (folder.dir(), folder.path());
-        let (mut scratch, file) = Self::companion(register, place, name_within(bytes), bytes)?;
-        scratch.above = Some(above);
-        Ok((scratch, file))
+    pub(super) fn sized_beside(&self, bytes: u64) -> Result<(Self, File)> {
+        self.own.file(name_within(bytes), bytes)
     }
 
     /// Creates an empty file that belongs to this one, for exactly `bytes` bytes.
@@ -223,75 +310,8 @@ impl Scratch {
     /// # Errors
     /// The file cannot be made, or cannot have that size.
     pub(super) fn numbered_beside(&self, bytes: u64) -> Result<(Self, File)> {
-        match &self.role {
-            Role::Main { register, made } => {
-                let number = made.fetch_add(1, Ordering::Relaxed);
-                let name = format!("{}.{bytes}.{number}", self.name);
-                Self::companion(register, (&self.dir, self.folder_path()), name, bytes)
-            }
-            Role::Beside(_) => Err(super::no_scratch(&self.path)),
-            Role::Joined(own) => {
-                let mut own = own.lock().unwrap_or_else(PoisonError::into_inner);
-                if own.is_none() {
-                    let dir = hold(&self.dir, &self.path)?;
-                    *own = Some(Box::new(Self::create(dir, self.folder_path(), 0)?.0));
-                }
-                match &*own {
-                    Some(own) => own.numbered_beside(bytes),
-                    None => Err(super::no_scratch(&self.path)),
-                }
-            }
-        }
-    }
-
-    /// A file in a directory, given with its path, that this register lists.
-    fn companion(
-        register: &Arc<Register>,
-        (dir, parent): (&OwnedFd, &Path),
-        name: String,
-        bytes: u64,
-    ) -> Result<(Self, File)> {
-        check_process_limit(bytes)?;
-        let path = parent.join(&name);
-        let look = |errno| errno::on_path("look at", &path, errno);
-        let held = hold(dir, parent)?;
-        let (listed, seen) = (Cell::new(None), Cell::new(None));
-        let made = appear(dir, &name, &|file| {
-            if let Some(before) = listed.take() {
-                register.leave(before);
-            }
-            seen.set(Some(rustix::fs::fstat(file).map_err(look)?));
-            let entry = ListedFile::of(file, c"", AtFlags::EMPTY_PATH);
-            listed.set(Some(register.enter(entry.map_err(look)?, &path)?));
-            Ok(())
-        });
-        let cannot_create = |errno| errno::on_path("create", &path, errno);
-        let file = made.map_err(|unmade| match unmade {
-            Unmade::Taken => cannot_create(Errno::EXIST),
-            Unmade::Refused(errno) => cannot_create(errno),
-            Unmade::Failed(error) => error,
-        })?;
-        let (Some(slot), Some(stat)) = (listed.get(), seen.get()) else {
-            return Err(cannot_create(Errno::IO));
-        };
-        let scratch = Self {
-            dir: held,
-            above: None,
-            name,
-            path,
-            stat,
-            removed: false,
-            role: Role::Beside(Listed {
-                register: Arc::clone(register),
-                slot,
-            }),
-        };
-        Ok((scratch, file))
-    }
-
-    /// Path of the directory that it is in.
-    fn folder_path(&self) -> &Path {
-        self.path.parent().unwrap_or(Path::new(""))
+        let number = self.own.made.fetch_add(1, Ordering::Relaxed);
+        self.own.file(number.to_string(), bytes)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -300,202 +320,174 @@ impl Scratch {
 
     /// Directory that it is in.
     pub(super) fn dir(&self) -> &OwnedFd {
-        &self.dir
+        &self.dir.dir
     }
 
-    /// Handle that removes the file while others use it; `None` if another process made it.
+    /// Path of that directory.
+    pub(super) fn dir_path(&self) -> &Path {
+        &self.dir.path
+    }
+
+    /// Handle that removes the directory while others use it; `None` if another process made it.
     pub(super) fn remover(&self) -> Option<ScratchRemover> {
-        let Role::Main { register, made: _ } = &self.role else {
-            return None;
-        };
-        Some(ScratchRemover {
-            dir: hold(&self.dir, &self.path).ok()?,
-            register: Arc::clone(register),
-            name: self.name.clone(),
-            stat: self.stat,
-        })
+        let is_own = Arc::ptr_eq(&self.dir, &self.own);
+        is_own.then(|| ScratchRemover(Arc::downgrade(&self.dir)))
     }
 
-    /// Removes the file, if its name still stands for it.
+    /// Removes what programs have made in the directory, except these files.
+    pub(super) fn sweep(&self, kept: &[Stat]) {
+        leftovers::sweep(&self.dir.dir, kept);
+    }
+
+    /// Removes the file, if its name still stands for it; with the region's file, the directory too.
     ///
     /// # Errors
     /// The name now stands for another file, or the file cannot be removed.
-    pub(super) fn remove(&mut self) -> Result<()> {
-        if let Role::Joined(own) = &mut self.role
-            && let Some(own) = own.get_mut().unwrap_or_else(PoisonError::into_inner)
-        {
-            return own.remove();
+    pub(super) fn remove(&self) -> Result<()> {
+        let removed = match self.is_anothers() {
+            true => Ok(()),
+            false => self.unlink(),
+        };
+        match self.name == REGION {
+            true => removed.and(self.own.remove()),
+            false => removed,
         }
-        if self.removed {
-            return Ok(());
-        }
-        match rustix::fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => {}
+    }
+
+    /// Whether another process made the file, and removes it.
+    fn is_anothers(&self) -> bool {
+        !Arc::ptr_eq(&self.dir, &self.own)
+    }
+
+    fn unlink(&self) -> Result<()> {
+        match rustix::fs::statat(&self.dir.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => Ok(()),
             Ok(now) if same_inode(&now, &self.stat) => {
-                rustix::fs::unlinkat(&self.dir, &*self.name, AtFlags::empty())
-                    .map_err(|errno| cannot_remove(&self.path, errno))?;
+                rustix::fs::unlinkat(&self.dir.dir, &*self.name, AtFlags::empty())
+                    .map_err(|errno| cannot_remove(&self.path, errno))
             }
-            Ok(_) => {
-                return Err(Error::failed(format!(
-                    "{} is no longer iolab's scratch file and was left alone",
-                    self.path.display()
-                ))
-                .hint("another process replaced it; find the scratch file and delete it by hand"));
-            }
-            Err(errno) => return Err(cannot_remove(&self.path, errno)),
+            Ok(_) => Err(replaced(&self.path, "file")),
+            Err(errno) => Err(cannot_remove(&self.path, errno)),
         }
-        self.removed = true;
-        if let Role::Beside(listed) = &self.role {
-            listed.leave();
-        }
-        Ok(())
     }
 
     /// Whether the path leads to this file, in the directory in which it was made. Names made by iolab are
     /// looked up step by step: the path may be longer than a system call accepts.
     pub(super) fn is_at_its_path(&self) -> bool {
-        let is = |now: std::result::Result<Stat, Errno>, held: &OwnedFd| {
-            let held = rustix::fs::fstat(held);
-            now.is_ok_and(|now| held.is_ok_and(|held| same_inode(&now, &held)))
-        };
-        let own = self.folder_path();
-        let leads_to_dir = match &self.above {
-            None => is(rustix::fs::stat(own), &self.dir),
-            Some((above, name)) => {
-                let parent = own.parent().unwrap_or(Path::new(""));
-                let now = rustix::fs::statat(above, &**name, AtFlags::SYMLINK_NOFOLLOW);
-                is(now, &self.dir) && is(rustix::fs::stat(parent), above)
-            }
-        };
-        leads_to_dir && stands_for(&self.dir, &self.name, &self.stat)
-    }
-}
-
-/// Remover of the name of a scratch file whose target cannot be dropped, because its threads wait for storage.
-#[derive(Debug)]
-pub struct ScratchRemover {
-    dir: OwnedFd,
-    /// Files that belong to it come and go during a run.
-    register: Arc<Register>,
-    name: String,
-    stat: Stat,
-}
-
-impl ScratchRemover {
-    /// Removes the file. True if it is gone. It stays if its name now stands for another file, and while other
-    /// files belong to it, which only its footer names. Blocks without end if the storage does not answer.
-    pub fn remove(&self) -> bool {
-        stands_for(&self.dir, &self.name, &self.stat)
-            && self.register.is_empty()
-            && rustix::fs::unlinkat(&self.dir, &*self.name, AtFlags::empty()).is_ok()
+        let ScratchDir {
+            parent,
+            name,
+            path,
+            dir,
+            stat,
+            ..
+        } = &*self.dir;
+        let place = rustix::fs::stat(path.parent().unwrap_or(Path::new("")));
+        let is_parent = |held: Stat| place.is_ok_and(|now| same_inode(&now, &held));
+        rustix::fs::fstat(parent).is_ok_and(is_parent)
+            && stands_for(parent, name, stat)
+            && stands_for(dir, &self.name, &self.stat)
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
         // No one is left to report to; [`Target::remove`] reports errors.
-        let _ = self.remove();
+        if !self.is_anothers() {
+            let _ = self.unlink();
+        }
     }
 }
 
-/// Name of a file in the folder of programs.
+/// Remover of a scratch directory whose target cannot be dropped, because its threads wait for storage.
+#[derive(Debug)]
+pub struct ScratchRemover(Weak<ScratchDir>);
+
+impl ScratchRemover {
+    /// Removes the directory with its files. True if it is gone. It stays if its name now stands for another
+    /// one, or a file from elsewhere is in it. Blocks without end if the storage does not answer.
+    pub fn remove(&self) -> bool {
+        let Some(dir) = self.0.upgrade() else {
+            return true;
+        };
+        if !stands_for(&dir.parent, &dir.name, &dir.stat) {
+            return false;
+        }
+        leftovers::sweep(&dir.dir, &[]);
+        dir.remove().is_ok()
+    }
+}
+
+/// Removes a directory with nothing but its lock file in it.
+///
+/// # Errors
+/// `ENOTEMPTY` if it holds something else; errors of unlinkat(2).
+fn remove_emptied(
+    parent: impl AsFd,
+    name: &str,
+    dir: &OwnedFd,
+    lock: File,
+) -> std::result::Result<(), Errno> {
+    if entries(dir).is_none_or(|names| names.iter().any(|name| name != LOCK)) {
+        return Err(Errno::NOTEMPTY);
+    }
+    // NFS keeps the removed name of an open file.
+    drop(lock);
+    for (dir, name, flags) in [
+        (dir.as_fd(), LOCK, AtFlags::empty()),
+        (parent.as_fd(), name, AtFlags::REMOVEDIR),
+    ] {
+        match rustix::fs::unlinkat(dir, name, flags) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+fn held(lock: &Mutex<Option<File>>) -> std::sync::MutexGuard<'_, Option<File>> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Name of a file for programs.
 pub(super) fn name_within(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// Another descriptor of a directory.
-fn hold(dir: &OwnedFd, path: &Path) -> Result<OwnedFd> {
-    rustix::io::fcntl_dupfd_cloexec(dir, 0)
-        .map_err(|errno| errno::on_path("hold the directory of", path, errno))
-}
-
 /// Whether a name stands for this inode.
-fn stands_for(dir: &OwnedFd, name: &str, stat: &Stat) -> bool {
+fn stands_for(dir: impl AsFd, name: &str, stat: &Stat) -> bool {
     rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|now| same_inode(&now, stat))
 }
 
-/// Reason why a file was not made.
-enum Unmade {
-    /// Another file has the name, or briefly had it.
-    Taken,
-    Refused(Errno),
-    Failed(Error),
-}
-
-impl From<Error> for Unmade {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-type Made<T = File> = std::result::Result<T, Unmade>;
-
-/// Makes a file that is complete when it gets its name, where the file system supports that.
-fn appear(dir: &OwnedFd, name: &str, prepare: &dyn Fn(&File) -> Made<()>) -> Made {
-    match prepared_before(dir, name, prepare)? {
-        Some(file) => Ok(file),
-        None => prepared_under(dir, name, prepare),
-    }
-}
-
-/// Prepares a file and gives it its name; `None` where files without a name do not exist, or cannot get one. On
-/// an overlay, such a file keeps showing without its name, by which its layer is found.
-fn prepared_before(
-    dir: &OwnedFd,
-    name: &str,
-    prepare: &dyn Fn(&File) -> Made<()>,
-) -> Made<Option<File>> {
-    if overlay::is_overlaid(dir) {
-        return Ok(None);
-    }
-    let mode = Mode::from_raw_mode(MODE);
-    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-    let Ok(file) = rustix::fs::openat(dir, c".", flags, mode).map(File::from) else {
-        return Ok(None);
-    };
-    prepare(&file)?;
-    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
-    match rustix::fs::linkat(CWD, link, dir, name, AtFlags::SYMLINK_FOLLOW) {
-        Ok(()) => Ok(Some(file)),
-        Err(Errno::EXIST) => Err(Unmade::Taken),
-        Err(_) => Ok(None),
-    }
-}
-
-/// Prepares a file that already has its name, and removes it if that fails. A kill before the preparation
-/// leaves an empty file, which stays.
-fn prepared_under(dir: &OwnedFd, name: &str, prepare: &dyn Fn(&File) -> Made<()>) -> Made {
-    let mode = Mode::from_raw_mode(MODE);
+fn create_in(dir: &OwnedFd, name: &str) -> std::result::Result<File, Errno> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = match rustix::fs::openat(dir, name, flags, mode) {
-        Ok(file) => File::from(file),
-        Err(Errno::EXIST) => return Err(Unmade::Taken),
-        Err(errno) => return Err(Unmade::Refused(errno)),
-    };
-    prepare(&file).inspect_err(|_| {
-        if rustix::fs::fstat(&file).is_ok_and(|own| stands_for(dir, name, &own)) {
-            // The error that made the file useless is the one to report.
-            let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
-        }
-    })?;
-    Ok(file)
+    rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(MODE)).map(File::from)
 }
 
-/// Random number from the kernel, or from the standard library before the kernel's generator is ready.
-fn random() -> Result<u64> {
-    let mut bytes = [0; 8];
-    let given = rustix::rand::getrandom(&mut bytes, GetRandomFlags::NONBLOCK);
-    match given {
-        Ok(count) if count == bytes.len() => Ok(u64::from_ne_bytes(bytes)),
-        // Kernels before 5.6 would block for minutes on a machine that has just started. A name has to be new,
-        // not secret.
-        Err(Errno::AGAIN) => Ok(RandomState::new().build_hasher().finish()),
-        other => Err(Error::failed(format!(
-            "the kernel gives no random number for the name of a scratch file: {}",
-            other.err().unwrap_or(Errno::IO)
-        ))
-        .hint("give an existing file as the target, or allow the system call getrandom")),
+fn open_in(dir: &OwnedFd, name: &str) -> std::result::Result<File, Errno> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, name, flags, Mode::empty()).map(File::from)
+}
+
+fn open_dir(parent: impl AsFd, name: &str) -> std::result::Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(parent, name, flags, Mode::empty())
+}
+
+/// Names in a directory, in order; `None` when it cannot be read. Needs no descriptor more: a run that lacks them has
+/// to remove its files all the same.
+fn entries(dir: &OwnedFd) -> Option<Vec<String>> {
+    rustix::fs::seek(dir, SeekFrom::Start(0)).ok()?;
+    let mut buffer = Vec::with_capacity(4096);
+    let mut list = RawDir::new(dir, buffer.spare_capacity_mut());
+    let mut names = Vec::new();
+    while let Some(entry) = list.next() {
+        let entry = entry.ok()?;
+        names.push(entry.file_name().to_string_lossy().into_owned());
     }
+    names.retain(|name| name != "." && name != "..");
+    names.sort_unstable();
+    Some(names)
 }
 
 /// Checks that files can be made in a directory, before its free space matters.
@@ -542,52 +534,13 @@ fn cannot_create(dir: &Path, errno: Errno) -> Error {
     }
 }
 
-fn lock(file: &File) -> bool {
-    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => false,
-        // On a file system without locks, left-overs are never recognised, which is safe.
-        Ok(()) | Err(_) => true,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_whole_when_it_appears() {
-        let dir = tempfile::tempdir().unwrap();
-        let handle = OwnedFd::from(File::open(dir.path()).unwrap());
-        let path = dir.path().join("file");
-        let before = |file: &File| {
-            assert!(!path.exists());
-            Ok(footer::mark(file, &path, 0)?)
-        };
-        let Ok(Some(file)) = prepared_before(&handle, "file", &before) else {
-            return needs::skip(needs::Need::UnnamedFiles, "none among temporary files");
-        };
-        assert!(footer::read(&file, FOOTER_LEN).is_some());
-        assert_eq!(std::fs::metadata(&path).unwrap().len(), FOOTER_LEN);
-        let taken = prepared_before(&handle, "file", &|_| Ok(()));
-        assert!(matches!(taken, Err(Unmade::Taken)));
-    }
-
-    #[test]
-    fn named_file_goes_when_it_cannot_be_prepared() {
-        let dir = tempfile::tempdir().unwrap();
-        let handle = OwnedFd::from(File::open(dir.path()).unwrap());
-        let path = dir.path().join("file");
-        let failing = prepared_under(&handle, "file", &|_| {
-            assert!(path.exists());
-            Err(Unmade::Failed(Error::failed("no space")))
-        });
-        assert!(matches!(failing, Err(Unmade::Failed(_))));
-        assert!(!path.exists());
-        let mark = |file: &File| Ok(footer::mark(file, &path, 0)?);
-        let file = prepared_under(&handle, "file", &mark).ok().unwrap();
-        assert!(footer::read(&file, FOOTER_LEN).is_some());
-        let taken = prepared_under(&handle, "file", &mark);
-        assert!(matches!(taken, Err(Unmade::Taken)));
-        assert!(path.exists());
-    }
+/// Error for a name that another process has taken.
+fn replaced(path: &Path, what: &str) -> Error {
+    Error::failed(format!(
+        "{} is no longer iolab's scratch {what} and was left alone",
+        path.display()
+    ))
+    .hint(format!(
+        "another process replaced it; find the scratch {what} and delete it by hand"
+    ))
 }

@@ -38,7 +38,7 @@ impl Size {
             return Err(Error::usage("a size of 0 bytes leaves nothing to measure")
                 .hint("give --size a value above zero, for example 1GiB"));
         }
-        // Leaves room for the footer of a scratch file below the greatest offset that Linux supports.
+        // Stays below the greatest offset that Linux supports.
         if wanted > Self::ENTIRE {
             return Err(
                 Error::usage(format!("{wanted} bytes are more than a file can have"))

@@ -236,9 +236,8 @@ pub(crate) fn announce(writes: &Writes) {
 
 /// Bytes of the scratch files that are filled before the first trial.
 fn filled(targets: &[PathBuf], needs: &[Need]) -> u64 {
-    let is_made =
-        |(path, need): &(&PathBuf, &Need)| path.is_dir() && need.beside.check_count().is_ok();
-    let scratch = targets.iter().zip(needs).filter(is_made);
+    let scratch = targets.iter().zip(needs);
+    let scratch = scratch.filter(|(path, _)| path.is_dir());
     let bytes = scratch.map(|(_, need)| match need.size {
         Size::Exactly(bytes) | Size::AtMost { most: bytes, .. } => need.beside.filled(bytes),
     });

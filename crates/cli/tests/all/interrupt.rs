@@ -70,13 +70,13 @@ fn interrupted_run_cleans_up_and_can_be_finished() {
 /// A run file starts no program without consent. What a killed run left is removed by the next one.
 #[test]
 fn ended_run_of_programs_is_finished_with_consent() {
-    for (by, left) in [(Signal::INT, 0), (Signal::KILL, 2)] {
+    for (by, left) in [(Signal::INT, 0), (Signal::KILL, 1)] {
         let folder = folder();
         let (path, data) = (folder.path(), folder.path().join("data"));
         let child = started(path, &[&PROGRAM[..], &COMMAND].concat(), 3);
         signal(&child, by);
         child.wait_with_output().unwrap();
-        assert_eq!(entries(&data).len(), left, "the scratch file and a folder");
+        assert_eq!(entries(&data).len(), left, "the scratch directory");
         run(path, &["resume", "r.iolab"]).expect(3);
         let dry = run(path, &["resume", "r.iolab", "--dry-run"])
             .expect(3)

@@ -213,7 +213,7 @@ fn resources_run_out_in_mid_run() {
     let all = [(Resource::Nofile, 3), (Resource::Fsize, 64 << 10)];
     let told = all.map(|(resource, to)| falls_in_mid_run(resource, to));
     insta::assert_snapshot!(told.join("\n"), @r"
-    cannot open (O_RDONLY) data/.iolab-scratch-NAME: Too many open files (os error 24)
+    cannot open (O_RDONLY) data/.iolab-scratch-NAME/data: Too many open files (os error 24)
       raise `ulimit -n` or use fewer threads or files
     I/O on r.iolab failed: disk I/O error
       raise `ulimit -f`, which limits the size of files here, or check the file system of the run file (dmesg)

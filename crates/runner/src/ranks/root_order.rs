@@ -40,7 +40,7 @@ pub(super) enum RootOrder {
 /// A target as the other ranks open it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RemoteTarget {
-    /// Absolute path: of the root's scratch file, or of the existing target.
+    /// Absolute path: of the root's scratch directory, or of the existing target.
     pub(super) path: String,
     /// Whether the target is a scratch file.
     pub(super) scratch: bool,
@@ -59,7 +59,7 @@ pub(super) struct RemoteTarget {
 pub(super) struct Own {
     /// Whether the rank writes to the target.
     pub(super) write: bool,
-    /// Name of the root's scratch file, which may be in the same store, on a mount with separate locks.
+    /// Name of the root's scratch directory, which may be in the same store, on a mount with separate locks.
     pub(super) roots: Option<String>,
 }
 

@@ -151,14 +151,14 @@ pub(super) fn of(named: &Path, target: &Target, need: &Need, share: bool) -> Res
     let own = || Own {
         write: need.write,
         roots: target
-            .path()
+            .shared_path()
             .file_name()
             .filter(|_| scratch)
             .and_then(|name| name.to_str())
             .map(str::to_owned),
     };
     Ok(RemoteTarget {
-        path: text(if share { target.path() } else { named })?,
+        path: text(if share { target.shared_path() } else { named })?,
         scratch,
         bytes: target.size(),
         beside: need.beside.clone(),

@@ -258,7 +258,7 @@ fn a_failing_rank_is_reported_once_with_place() {
     });
     let told = told(&result.expect_err("gone"), folder.path());
     insta::assert_snapshot!(told, @r"
-    rank 1 on HOST: cannot open DIR/FILE: No such file or directory (os error 2)
+    rank 1 on HOST: cannot open DIR/FILE/data: No such file or directory (os error 2)
       all ranks use one scratch file: give a directory on a file system that all hosts share
     ");
     assert!(others.iter().all(Result::is_ok), "{others:?}");
@@ -275,7 +275,7 @@ fn unremovable_files_are_reported_once_with_their_place() {
         let targets = Targets::open_at(&named, std::slice::from_ref(&need), &place)?;
         ranks.open(targets.iter(), &[need])?;
         // Another program replaces one file with its own.
-        let scratch = own(1).join(&names(&own(1))[0]);
+        let scratch = own(1).join(&names(&own(1))[0]).join("data");
         std::fs::remove_file(&scratch).expect("it was there");
         std::fs::write(&scratch, "other").expect("room");
         let ended = ranks.end();
@@ -284,7 +284,7 @@ fn unremovable_files_are_reported_once_with_their_place() {
     });
     let told = told(&result.expect_err("not removed"), folder.path());
     insta::assert_snapshot!(told, @r"
-    rank 1 on HOST: DIR/r1/FILE is no longer iolab's scratch file and was left alone
+    rank 1 on HOST: DIR/r1/FILE/data is no longer iolab's scratch file and was left alone
       another process replaced it; find the scratch file and delete it by hand
     ");
     // Only rank 0 reports the error.

@@ -171,12 +171,16 @@ fn targets_that_fit_only_singly_are_refused() {
     }
 }
 
-/// Leaves a scratch file in a folder without a holder of its lock, as a killed run does; returns its name.
+/// Leaves a scratch directory in a folder without a holder of its lock, as a killed run does; returns its name.
 fn abandon(folder: &Path) -> String {
     let made = tempfile::tempdir().expect("a folder");
     let target = Target::open(made.path(), &Need::reading(1 << 20)).expect("a scratch file");
-    let name = target.path().file_name().expect("a name").to_owned();
-    std::fs::copy(target.path(), folder.join(&name)).expect("copied");
+    let name = target.shared_path().file_name().expect("a name").to_owned();
+    let left = folder.join(&name);
+    std::fs::create_dir(&left).expect("made");
+    for file in ["lock", "data"] {
+        std::fs::copy(target.shared_path().join(file), left.join(file)).expect("copied");
+    }
     name.into_string().expect("UTF-8")
 }
 
@@ -184,7 +188,9 @@ fn abandon(folder: &Path) -> String {
 #[test]
 fn ranks_that_remove_large_files_are_waited_for() {
     let folder = own_folders(2);
-    let left = File::create(of_rank(&folder, 1).join(".iolab-scratch-left")).expect("room");
+    let left = of_rank(&folder, 1).join(".iolab-scratch-left");
+    std::fs::create_dir(&left).expect("room");
+    let left = File::create(left.join("data")).expect("room");
     left.set_len(64 << 20).expect("a hole");
     let noted = Arc::new(Mutex::new(Vec::new()));
     let via = |link| noting(link, Arc::clone(&noted));

@@ -1,37 +1,76 @@
-//! Files left by killed runs: those known to be iolab's are removed, the others stay and are reported.
+//! Scratch directories left by killed runs: those known to be iolab's are removed, the others stay and are
+//! reported.
 
-use std::collections::BTreeSet;
 use std::fs::{DirEntry, File};
+use std::io::Read;
 use std::path::Path;
 
-use rustix::fd::AsFd;
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, Statx, StatxFlags};
 
 use super::super::path_lookup::{self, same_inode};
-use super::super::private_folder::{self, Left};
 use super::super::target_size::human;
-use super::footer::{self, ListedFile, Maker};
-use super::{DIGITS, MODE, PREFIX};
+use super::{DIGITS, LOCK, MODE, PREFIX, REGION, entries, open_dir, open_in, remove_emptied};
 use crate::device_stack;
+use crate::procfs::{self, ProcessStat};
 
-/// Most names in a note.
-const NAMED: usize = 3;
-
-/// Finding for a file with the name of a main file.
-enum Main {
-    /// A file that a run uses, or that is not iolab's: left alone.
+/// First line of a lock file.
+const SIGNATURE: &str =
+    "iolab scratch directory: holds no data, safe to delete when no iolab is running\n";
+/// Finding for a name of a scratch directory.
+enum Found {
+    /// A directory that a run uses, or something that is not iolab's: left alone.
     Other,
-    /// A left-over, removed with the files that it listed; with the bytes of all.
+    /// A left-over, removed with the bytes of its files.
     Removed(u64),
     /// A likely left-over, without proof.
     Unknown,
-    /// A left-over that stays with its folder, because a file from elsewhere is in it: a later run tries again.
+    /// A left-over that stays, because a file from elsewhere is in it: a later run tries again.
     Kept,
 }
 
-/// Bytes of the files in a directory with names of scratch files, and of those in folders with such names.
-/// Upper bound of the space that removing left-overs frees. 0 for other paths, unreadable directories, and ones
-/// on a suspended device.
+/// Content of the lock file of this process.
+pub(super) fn mark() -> String {
+    format!(
+        "{SIGNATURE}{}",
+        maker(std::process::id()).unwrap_or_default()
+    )
+}
+
+/// A live process in words: boot of its machine, number, start in ticks since boot; `None` for a killed one, even if its end
+/// was not collected, and where the kernel reports too little.
+fn maker(process: u32) -> Option<String> {
+    let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    let stat = ProcessStat::parse(&stat).filter(|stat| !stat.has_ended())?;
+    Some(format!(
+        "{} {process} {}",
+        procfs::boot_id()?,
+        stat.number(22)?
+    ))
+}
+
+/// The process that a lock file names, empty if it names none; `None` if the file is not a lock file of iolab.
+pub(super) fn maker_in(lock: &File) -> Option<String> {
+    let mut text = String::new();
+    lock.take(256).read_to_string(&mut text).ok()?;
+    text.strip_prefix(SIGNATURE).map(str::to_owned)
+}
+
+/// Whether the maker is another live process on this machine. The maker's lock may not be visible here: locks do
+/// not pass an overlay, or an NFS mount without locks.
+fn lives_elsewhere(named: &str) -> bool {
+    let number = named
+        .split(' ')
+        .nth(1)
+        .and_then(|number| number.parse().ok());
+    number.is_some_and(|number| {
+        number != std::process::id() && maker(number).is_some_and(|maker| maker == named)
+    })
+}
+
+/// Bytes of the files in a directory's directories with names of scratch directories. Upper bound of the space
+/// that removing left-overs frees. 0 for other paths, unreadable directories, and ones on a suspended device.
 pub fn leftover_bytes(dir: &Path) -> u64 {
     let is_awake = |found| device_stack::check_awake(&found).is_ok();
     if !path_lookup::find(dir).is_ok_and(is_awake) {
@@ -44,115 +83,50 @@ pub fn leftover_bytes(dir: &Path) -> u64 {
             .as_encoded_bytes()
             .starts_with(PREFIX.as_bytes())
     };
-    let bytes = |entry: DirEntry| match entry.metadata() {
-        Ok(found) if found.is_dir() => entries(&entry.path())
-            .filter_map(|entry| entry.metadata().ok())
-            .map(|found| found.len())
-            .fold(0, u64::saturating_add),
-        Ok(found) => found.len(),
-        Err(_) => 0,
-    };
-    let own = entries(dir).filter(is_ours).map(bytes);
-    own.fold(0, u64::saturating_add)
+    let own = entries(dir).filter(is_ours);
+    let own = own.filter(|own| own.file_type().is_ok_and(|kind| kind.is_dir()));
+    let files = own.flat_map(|own| entries(&own.path()));
+    let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len()));
+    bytes.fold(0, u64::saturating_add)
 }
 
-/// Removes scratch files of dead runs from a directory, with a note for each. The files `live` are left alone: their locks may not
-/// be visible here.
+/// Removes scratch directories of dead runs from a directory, with a note for each. The directories `live` are left alone:
+/// their locks may not be visible here.
 ///
-/// Files that are not certainly iolab's left-overs stay, and so do unreadable ones.
+/// Directories that are not certainly iolab's left-overs stay, and so do unreadable ones.
 pub(in super::super) fn remove_leftovers(
     dir: impl AsFd,
     path: &Path,
     live: &[String],
 ) -> Vec<String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(list) =
-        rustix::fs::openat(&dir, c".", flags, Mode::empty()).and_then(rustix::fs::Dir::new)
-    else {
+    let list = rustix::fs::openat(&dir, c".", flags, Mode::empty());
+    let Some(names) = list.ok().and_then(|list| entries(&list)) else {
         return Vec::new();
     };
-    let names = list
-        .filter_map(Result::ok)
-        .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
-    // A folder lists its entries in any order.
-    let names: BTreeSet<String> = names.collect();
-    let (mains, others): (Vec<String>, Vec<String>) = names
-        .into_iter()
-        .filter(|name| name.starts_with(PREFIX))
-        .partition(|name| is_scratch_name(name));
-    let (mut notes, mut unknown) = (Vec::new(), Vec::new());
-    let mut others_mains = live.to_vec();
-    for name in mains {
-        if live.contains(&name) {
-            continue;
-        }
-        match remove_if_dead(&dir, &name, &others) {
-            Main::Other => others_mains.push(name),
-            Main::Removed(length) => notes.push(format!(
-                "removed {}, a scratch file of {} left by a run that was killed",
-                path.join(name).display(),
-                human(length)
+    let mut notes = Vec::new();
+    let names = names.into_iter().filter(|name| is_scratch_name(name));
+    for name in names.filter(|name| !live.contains(name)) {
+        let place = path.join(&name);
+        let place = place.display();
+        match remove_if_dead(&dir, &name) {
+            Found::Other => {}
+            Found::Removed(bytes) => notes.push(format!(
+                "removed {place}, a scratch directory of {} left by a run that was killed",
+                human(bytes)
             )),
-            Main::Unknown => unknown.push(name),
-            Main::Kept => {
-                notes.push(format!(
-                    "left {} of a run that was killed: it holds what iolab has not made; look into it and remove it by hand",
-                    path.join(private_folder::name_of(&name)).display()
-                ));
-                others_mains.push(name);
-            }
+            Found::Unknown => notes.push(format!(
+                "left {place} alone: named like a scratch directory, but not known to be iolab's; remove it by hand if you do not need it"
+            )),
+            Found::Kept => notes.push(format!(
+                "left {place} of a run that was killed: it holds what iolab has not made; look into it and remove it by hand"
+            )),
         }
     }
-    let look = |name: &str| look_at(&dir, name).is_some_and(|stat| is_own(&stat));
-    unknown.extend(others.into_iter().filter(|name| {
-        let of = name.get(..PREFIX.len() + DIGITS).unwrap_or_default();
-        is_scratch_name(of)
-            && (size_beside(name, of).is_some() || *name == private_folder::name_of(of))
-            && !others_mains.iter().any(|main| main == of)
-            && look(name)
-    }));
-    notes.extend(left(&mut unknown, path));
     notes
 }
 
-/// Note on the files that stay.
-fn left(names: &mut [String], path: &Path) -> Option<String> {
-    names.sort_unstable();
-    let (named, more) = names.split_at(names.len().min(NAMED));
-    if named.is_empty() {
-        return None;
-    }
-    let more = match more.len() {
-        0 => String::new(),
-        count => format!(" and {count} more"),
-    };
-    Some(format!(
-        "left alone in {}: {}{more}: named like scratch files, but not known to be iolab's; remove by hand what you do not need",
-        path.display(),
-        named.join(", ")
-    ))
-}
-
-/// Size in the name of a file that belongs to the scratch file `of`.
-fn size_beside(name: &str, of: &str) -> Option<u64> {
-    let rest = name.strip_prefix(of)?.strip_prefix('.')?;
-    let (size, number) = rest.split_once('.')?;
-    canonical(number)?;
-    size_within(size)
-}
-
-/// Size in the name of a file in the folder of programs.
-fn size_within(name: &str) -> Option<u64> {
-    canonical(name).filter(|bytes| *bytes > 0)
-}
-
-/// A number in the form that this module writes.
-fn canonical(digits: &str) -> Option<u64> {
-    let number: u64 = digits.parse().ok()?;
-    (number.to_string() == digits).then_some(number)
-}
-
-/// Whether this is the name of a main file.
+/// Whether this is the name of a scratch directory.
 pub(super) fn is_scratch_name(name: &str) -> bool {
     name.strip_prefix(PREFIX).is_some_and(|digits| {
         digits.len() == DIGITS
@@ -166,79 +140,117 @@ fn look_at(dir: impl AsFd, name: &str) -> Option<Stat> {
     rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()
 }
 
-/// Removes one file if it is a left-over, after the files among `others` that it lists.
-fn remove_if_dead(dir: impl AsFd, name: &str, others: &[String]) -> Main {
-    let Some(before) = look_at(&dir, name).filter(is_own_file) else {
-        return Main::Other;
+/// Removes one directory if it is a left-over.
+fn remove_if_dead(parent: impl AsFd, name: &str) -> Found {
+    let Some(before) = look_at(&parent, name).filter(is_own) else {
+        return Found::Other;
     };
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let Ok(file) = rustix::fs::openat(&dir, name, flags, Mode::empty()).map(File::from) else {
-        return Main::Other;
+    match FileType::from_raw_mode(before.st_mode) {
+        FileType::Directory => {}
+        FileType::RegularFile => return Found::Unknown,
+        _ => return Found::Other,
+    }
+    let Ok(dir) = open_dir(&parent, name) else {
+        return Found::Other;
+    };
+    let Ok(lock) = open_in(&dir, LOCK) else {
+        return Found::Unknown;
     };
     // Without locks, use by a run cannot be excluded.
-    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Main::Other;
+    if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Found::Other;
     }
     // All checks are repeated under the lock: a live run may have gone on since.
-    let Some(stat) = rustix::fs::fstat(&file).ok() else {
-        return Main::Other;
+    let (Ok(stat), Ok(locked)) = (rustix::fs::fstat(&dir), rustix::fs::fstat(&lock)) else {
+        return Found::Other;
     };
-    if !look_at(&dir, name).is_some_and(|now| same_inode(&now, &stat) && same_inode(&before, &now))
+    let is_at = |now: Option<Stat>, stat| now.is_some_and(|now| same_inode(&now, stat));
+    if !is_at(look_at(&parent, name), &stat)
+        || !is_at(look_at(&dir, LOCK), &locked)
+        || !same_inode(&before, &stat)
     {
-        return Main::Other;
+        return Found::Other;
     }
-    let length = u64::try_from(stat.st_size).unwrap_or_default();
-    let Some(footer) = footer::read(&file, length).filter(|_| could_be_ours(&stat)) else {
-        return Main::Unknown;
+    let maker = maker_in(&lock).filter(|_| could_be_ours(&locked));
+    let Some(maker) = maker else {
+        return Found::Unknown;
     };
-    if footer.maker.is_some_and(Maker::lives_elsewhere) {
-        return Main::Other;
+    if lives_elsewhere(&maker) {
+        return Found::Other;
     }
-    let listed = footer.listed;
-    let beside: u64 = others
-        .iter()
-        .filter_map(|other| remove_beside(&dir, other, size_beside(other, name)?, &listed))
-        .sum();
-    let within = private_folder::remove_left(&dir, name, &listed, |folder, name| {
-        remove_beside(folder, name, size_within(name)?, &listed)
-    });
-    let Left::Gone(within) = within else {
-        return Main::Kept;
+    let bytes = sweep(&dir, &[]);
+    match remove_emptied(&parent, name, &dir, lock) {
+        Ok(()) => Found::Removed(bytes),
+        Err(_) => Found::Kept,
+    }
+}
+
+/// Removes files, symlinks and empty folders that were made in a scratch directory since it exists, except the lock file and
+/// those that are `kept`; returns their bytes. Older ones came from elsewhere. Where the file system records no times of
+/// creation, only files with the names and properties of iolab's own are removed.
+pub(super) fn sweep(dir: &OwnedFd, kept: &[Stat]) -> u64 {
+    let look = |name: &str| {
+        let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW;
+        let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+        rustix::fs::statx(dir, name, flags, wanted).ok()
     };
-    match rustix::fs::unlinkat(&dir, name, AtFlags::empty()) {
-        Ok(()) => Main::Removed(length + beside + within),
-        Err(_) => Main::Unknown,
+    let born = look("").as_ref().and_then(birth);
+    let mut bytes = 0;
+    for name in entries(dir).unwrap_or_default() {
+        let (Some(found), Some(stat)) = (look(&name), look_at(dir, &name)) else {
+            continue;
+        };
+        let is_ours = match (born, birth(&found)) {
+            (Some(born), Some(made)) => made >= born,
+            _ => is_own_name(&name) && could_be_ours(&stat),
+        };
+        if !is_ours || name == LOCK || kept.iter().any(|kept| same_inode(kept, &stat)) {
+            continue;
+        }
+        let flags = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => AtFlags::REMOVEDIR,
+            FileType::RegularFile | FileType::Symlink => AtFlags::empty(),
+            _ => continue,
+        };
+        // A folder whose content cannot be removed stays, and is reported.
+        if rustix::fs::unlinkat(dir, &*name, flags).is_ok() {
+            bytes += found.stx_size;
+        }
     }
+    bytes
 }
 
-/// Removes a file listed by a left-over; a kill may have come before it had its full size.
-fn remove_beside(dir: impl AsFd, name: &str, bytes: u64, listed: &[ListedFile]) -> Option<u64> {
-    let stat = look_at(&dir, name)?;
-    let length = u64::try_from(stat.st_size).ok()?;
-    let entry = ListedFile::of(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    if !could_be_ours(&stat) || !listed.contains(&entry) || length > bytes {
-        return None;
-    }
-    rustix::fs::unlinkat(&dir, name, AtFlags::empty()).ok()?;
-    Some(length)
+/// Creation time of an inode where the file system records it, seconds and nanoseconds since 1970.
+fn birth(found: &Statx) -> Option<(i64, u32)> {
+    let is_known = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+    is_known.then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec))
 }
 
-/// Whether a file is a regular one of this user.
-fn is_own_file(stat: &Stat) -> bool {
-    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && is_own(stat)
+/// Whether a file in a scratch directory has a name that iolab gives.
+fn is_own_name(name: &str) -> bool {
+    let is_number = |name: &str| {
+        name.parse()
+            .is_ok_and(|number: u64| number.to_string() == name)
+    };
+    name == REGION || is_number(name)
 }
 
-fn is_own(stat: &Stat) -> bool {
+pub(super) fn is_own(stat: &Stat) -> bool {
     stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
 /// Whether a file has the properties of iolab's own files.
 pub(super) fn could_be_ours(stat: &Stat) -> bool {
-    is_own_file(stat) && stat.st_mode & 0o7777 == MODE && stat.st_nlink == 1
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+        && is_own(stat)
+        && stat.st_mode & 0o7777 == MODE
+        && stat.st_nlink == 1
 }
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
     use super::*;
 
     #[test]
@@ -254,23 +266,47 @@ mod tests {
         ] {
             assert!(!is_scratch_name(name), "{name}");
         }
+        for name in ["data", "0", "4096"] {
+            assert!(is_own_name(name), "{name}");
+        }
+        for name in [
+            "", "lock", "01", "+1", "-1", "1x", "99999999999999999999999", "1.zst",
+        ] {
+            assert!(!is_own_name(name), "{name}");
+        }
     }
 
+    /// The number of an ended process, or one of another boot, means nothing.
     #[test]
-    fn only_exact_names_belong_to_a_file() {
-        let of = ".iolab-scratch-0123456789abcdef";
-        for rest in [".4096.0", ".4096.17"] {
-            assert_eq!(size_beside(&format!("{of}{rest}"), of), Some(4096));
-        }
-        for rest in [
-            "", ".", ".4096", ".0.0", ".01.0", ".+1.0", ".-1.0", ".1x.0",
-            ".99999999999999999999999.0", "0.1.0", ".1.", ".1.01", ".1.x", ".1.1.1",
-        ] {
-            assert_eq!(size_beside(&format!("{of}{rest}"), of), None, "{rest}");
-        }
-        assert_eq!(size_beside(".iolab-scratch-0123456789abcdee.1.0", of), None);
-        for (name, size) in [("1", Some(1)), ("0", None), ("01", None), ("1.zst", None)] {
-            assert_eq!(size_within(name), size, "{name}");
-        }
+    fn maker_is_known_while_it_lives() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .expect("sleep is everywhere");
+        let of_child = maker(child.id()).expect("it is there");
+        assert!(lives_elsewhere(&of_child));
+        assert!(!lives_elsewhere(&format!("{of_child}0")));
+        assert!(!lives_elsewhere(&format!("0{of_child}")));
+        child.kill().expect("it runs");
+        // The process stays in the list until its parent collects it.
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(Pid::from_child(&child)), ended).expect("it ends");
+        assert!(!lives_elsewhere(&of_child));
+        child.wait().expect("it ends");
+        assert!(!lives_elsewhere(&of_child));
+        // Locks of this process belong to its own files.
+        assert!(!lives_elsewhere(
+            &maker(std::process::id()).expect("it is there")
+        ));
+        assert!(!lives_elsewhere(""));
+        let mut lock = tempfile::tempfile().expect("a file");
+        let read = |mut lock: &File| {
+            use std::io::Seek;
+            lock.rewind().expect("sought");
+            maker_in(lock)
+        };
+        assert_eq!(read(&lock), None);
+        std::io::Write::write_all(&mut lock, mark().as_bytes()).expect("written");
+        assert_eq!(read(&lock), maker(std::process::id()));
     }
 }

@@ -27,16 +27,46 @@ const NOT_KEPT: Duration = Duration::ZERO;
 #[derive(Debug)]
 struct Content {
     number: u64,
-    bytes: Vec<u8>,
+    /// `None` for a folder.
+    bytes: Option<Vec<u8>>,
 }
 
-/// Files by name.
+/// Files and folders by the number of their folder and their name, and the last number.
+type Files = (u64, BTreeMap<(u64, String), Content>);
+
+/// Files and folders by name.
 #[derive(Debug, Clone, Default)]
-pub struct Store(Arc<Mutex<(u64, BTreeMap<String, Content>)>>);
+pub struct Store(Arc<Mutex<Files>>);
 
 impl Store {
-    fn files(&self) -> MutexGuard<'_, (u64, BTreeMap<String, Content>)> {
+    fn files(&self) -> MutexGuard<'_, Files> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an object; its attributes.
+    fn add(&self, folder: INodeNo, name: &str, bytes: Option<Vec<u8>>) -> FileAttr {
+        let mut files = self.files();
+        files.0 += 1;
+        let number = INodeNo::ROOT.0 + files.0;
+        let own = Content { number, bytes };
+        let attributes = own.attributes();
+        files.1.insert((folder.0, name.to_owned()), own);
+        attributes
+    }
+
+    /// Removes a name.
+    fn remove(&self, folder: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let name = name.to_string_lossy().into_owned();
+        match self.files().1.remove(&(folder.0, name)) {
+            Some(_) => reply.ok(),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+}
+
+impl Content {
+    fn attributes(&self) -> FileAttr {
+        attributes(self.number, self.bytes.as_ref().map(Vec::len))
     }
 }
 
@@ -225,30 +255,33 @@ fn attributes(number: u64, bytes: Option<usize>) -> FileAttr {
 }
 
 impl Client {
-    /// Result of `change` on a file; `ENOENT` where there is none.
-    fn with<T>(&self, ino: INodeNo, change: impl FnOnce(&mut Content) -> T) -> Result<T, Errno> {
+    /// Result of `change` on the content of a file; `ENOENT` where there is none.
+    fn with<T>(&self, ino: INodeNo, change: impl FnOnce(&mut Vec<u8>) -> T) -> Result<T, Errno> {
         let mut files = self.store.files();
         let file = files.1.values_mut().find(|file| file.number == ino.0);
-        file.map(change).ok_or(Errno::ENOENT)
+        let bytes = file.and_then(|file| file.bytes.as_mut());
+        bytes.map(change).ok_or(Errno::ENOENT)
     }
 
     fn attributes(&self, ino: INodeNo) -> Result<FileAttr, Errno> {
         match ino {
             INodeNo::ROOT => Ok(attributes(INodeNo::ROOT.0, None)),
-            _ => self.with(ino, |file| attributes(file.number, Some(file.bytes.len()))),
+            _ => {
+                let files = self.store.files();
+                let own = files.1.values().find(|own| own.number == ino.0);
+                own.map(Content::attributes).ok_or(Errno::ENOENT)
+            }
         }
     }
 }
 
 impl Filesystem for Client {
-    fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
+    fn lookup(&self, _: &Request, folder: INodeNo, name: &OsStr, reply: ReplyEntry) {
         self.silence.keep(Call::Look);
         let files = self.store.files();
-        match name.to_str().and_then(|name| files.1.get(name)) {
-            Some(file) => {
-                let own = attributes(file.number, Some(file.bytes.len()));
-                reply.entry(&NOT_KEPT, &own, Generation(0));
-            }
+        let name = name.to_string_lossy().into_owned();
+        match files.1.get(&(folder.0, name)) {
+            Some(own) => reply.entry(&NOT_KEPT, &own.attributes(), Generation(0)),
             None => reply.error(Errno::ENOENT),
         }
     }
@@ -281,7 +314,7 @@ impl Filesystem for Client {
     ) {
         if let Some(size) = size {
             // The answer reports a missing file.
-            let _ = self.with(ino, |file| file.bytes.resize(size as usize, 0));
+            let _ = self.with(ino, |bytes| bytes.resize(size as usize, 0));
         }
         self.getattr(request, ino, handle, reply);
     }
@@ -289,7 +322,7 @@ impl Filesystem for Client {
     fn create(
         &self,
         _: &Request,
-        _: INodeNo,
+        folder: INodeNo,
         name: &OsStr,
         _: u32,
         _: u32,
@@ -300,21 +333,21 @@ impl Filesystem for Client {
         let Some(name) = name.to_str() else {
             return reply.error(Errno::EINVAL);
         };
-        let mut files = self.store.files();
-        files.0 += 1;
-        let number = INodeNo::ROOT.0 + files.0;
-        let file = Content {
-            number,
-            bytes: Vec::new(),
-        };
-        files.1.insert(name.to_owned(), file);
         reply.created(
             &NOT_KEPT,
-            &attributes(number, Some(0)),
+            &self.store.add(folder, name, Some(Vec::new())),
             Generation(0),
             FileHandle(0),
             FopenFlags::FOPEN_KEEP_CACHE,
         );
+    }
+
+    fn mkdir(&self, _: &Request, folder: INodeNo, name: &OsStr, _: u32, _: u32, reply: ReplyEntry) {
+        let Some(name) = name.to_str() else {
+            return reply.error(Errno::EINVAL);
+        };
+        let own = self.store.add(folder, name, None);
+        reply.entry(&NOT_KEPT, &own, Generation(0));
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -332,10 +365,10 @@ impl Filesystem for Client {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let read = self.with(ino, |file| {
-            let from = (offset as usize).min(file.bytes.len());
-            let end = (from + size as usize).min(file.bytes.len());
-            file.bytes[from..end].to_vec()
+        let read = self.with(ino, |bytes| {
+            let from = (offset as usize).min(bytes.len());
+            let end = (from + size as usize).min(bytes.len());
+            bytes[from..end].to_vec()
         });
         match read {
             Ok(data) => {
@@ -360,17 +393,17 @@ impl Filesystem for Client {
     ) {
         self.silence.keep(Call::Write);
         let (from, end) = (offset as usize, offset as usize + data.len());
-        let is_first = self.with(ino, |file| {
-            let old = file.bytes.get(from..end.min(file.bytes.len()));
+        let is_first = self.with(ino, |bytes| {
+            let old = bytes.get(from..end.min(bytes.len()));
             // Written data is not zero.
             old.is_none_or(|old| old.iter().all(|byte| *byte == 0))
         });
         std::thread::sleep(self.write_times.of(is_first.unwrap_or_default()));
-        let written = self.with(ino, |file| {
-            if file.bytes.len() < end {
-                file.bytes.resize(end, 0);
+        let written = self.with(ino, |bytes| {
+            if bytes.len() < end {
+                bytes.resize(end, 0);
             }
-            file.bytes[from..end].copy_from_slice(data);
+            bytes[from..end].copy_from_slice(data);
         });
         match written {
             Ok(()) => reply.written(data.len() as u32),
@@ -378,27 +411,36 @@ impl Filesystem for Client {
         }
     }
 
-    fn unlink(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+    fn unlink(&self, _: &Request, folder: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         self.silence.keep(Call::Unlink);
-        let mut files = self.store.files();
-        match name.to_str().and_then(|name| files.1.remove(name)) {
-            Some(_) => reply.ok(),
-            None => reply.error(Errno::ENOENT),
+        self.store.remove(folder, name, reply);
+    }
+
+    fn rmdir(&self, _: &Request, folder: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let files = self.store.files();
+        let is = |own: &(u64, String)| own.0 == folder.0 && *own.1 == *name.to_string_lossy();
+        let own = files.1.iter().find(|(key, _)| is(key));
+        let is_full = own.is_some_and(|(_, own)| files.1.keys().any(|key| key.0 == own.number));
+        drop(files);
+        match is_full {
+            true => reply.error(Errno::ENOTEMPTY),
+            false => self.store.remove(folder, name, reply),
         }
     }
 
     fn readdir(
         &self,
         _: &Request,
-        _: INodeNo,
+        folder: INodeNo,
         _: FileHandle,
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
         let files = self.store.files();
-        let entries = files.1.iter().zip(1..).skip(offset as usize);
-        for ((name, file), next) in entries {
-            if reply.add(INodeNo(file.number), next, FileType::RegularFile, name) {
+        let own = files.1.iter().filter(|((of, _), _)| *of == folder.0);
+        for (((_, name), own), next) in own.zip(1..).skip(offset as usize) {
+            let kind = own.attributes().kind;
+            if reply.add(INodeNo(own.number), next, kind, name) {
                 break;
             }
         }
@@ -436,10 +478,7 @@ impl Filesystem for Client {
             return reply.error(Errno::EOPNOTSUPP);
         }
         let end = (offset + length) as usize;
-        match self.with(ino, |file| {
-            let bytes = file.bytes.len().max(end);
-            file.bytes.resize(bytes, 0);
-        }) {
+        match self.with(ino, |bytes| bytes.resize(bytes.len().max(end), 0)) {
             Ok(()) => reply.ok(),
             Err(errno) => reply.error(errno),
         }

@@ -325,7 +325,7 @@ fn unanswered_call_outside_trials_is_named() {
             let next = next_run(&scene, view.at());
             let left = names_in(view.at());
             // To the next run, a file that was created but not marked belongs to others.
-            let is_named = *call == Call::Create && next.contains("left alone");
+            let is_named = *call == Call::Create && next.contains("but not known to be iolab's");
             assert!(left == 0 || (left == 1 && is_named), "{said} {next}");
         }
     }

@@ -185,13 +185,18 @@ impl Yard {
     /// Name to be changed: the target's, the directory's, or one of iolab's own files there.
     fn name(&self, subject: Subject, random: &mut Xoshiro256PlusPlus) -> PathBuf {
         let mut names = vec![self.place.clone(), self.target(subject)];
-        let made = fs::read_dir(&self.place).into_iter().flatten().flatten();
-        let made = made.map(|entry| entry.path());
+        let entries = |folder: &Path| {
+            let made = fs::read_dir(folder).into_iter().flatten().flatten();
+            made.map(|entry| entry.path())
+        };
         let is_iolabs = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().as_encoded_bytes();
             name.starts_with(b".iolab-scratch-")
         };
-        names.extend(made.filter(is_iolabs));
+        for own in entries(&self.place).filter(is_iolabs) {
+            names.extend(entries(&own));
+            names.push(own);
+        }
         let which = random.next_u64() as usize % names.len();
         names.swap_remove(which)
     }
