@@ -6,15 +6,13 @@ use rustix::fs::{FileType, OFlags};
 
 use iolab_workload::{Error, Result};
 
-use super::open_existing::Existing;
 use super::path_lookup::{self, NamedObject};
 use super::scratch::{self, Scratch};
 use super::space::{self, Demand};
 use super::space_sources::{Sources, bounded};
-use super::sysfs::number_of;
 use super::{
-    Consent, Need, Size, Target, TargetKind, check_stores, device_stack, errno, lasting_identity,
-    lent_descriptor, open_existing, users, wrong_kind,
+    Consent, Need, Size, Target, TargetKind, check_stores, device_stack, errno, lent_descriptor,
+    open_existing, users, wrong_kind,
 };
 
 /// Object at a path, checked as far as possible before anything is made.
@@ -235,8 +233,12 @@ impl Target {
             (FileType::Directory, Some(sources)) => {
                 Self::open_scratch(found, &sources, need, notes, share)
             }
-            (FileType::RegularFile | FileType::BlockDevice, sources) => {
-                Self::open_existing(&found, sources.as_ref(), need, notes)
+            (kind @ (FileType::RegularFile | FileType::BlockDevice), sources) => {
+                if kind == FileType::RegularFile {
+                    check_stores(&found)?;
+                }
+                let target = open_existing::open(&found, sources.as_ref(), need, notes)?;
+                Ok(target.with_memory_note())
             }
             (FileType::CharacterDevice, _) => Self::open_zero(&found, need, notes),
             (other, _) => Err(wrong_kind(&found.path, other)),
@@ -262,29 +264,6 @@ impl Target {
             .into_iter()
             .map(|bytes| target.beside(bytes))
             .collect::<Result<_>>()?;
-        Ok(target.with_memory_note())
-    }
-
-    fn open_existing(
-        found: &NamedObject,
-        sources: Option<&Sources>,
-        need: &Need,
-        mut notes: Vec<String>,
-    ) -> Result<Self> {
-        if found.file_type() == FileType::RegularFile {
-            check_stores(found)?;
-        }
-        let existing = open_existing::open(found, sources, need)?;
-        notes.extend(existing.notes);
-        let Existing {
-            kind, size, file, ..
-        } = existing;
-        let target = Self {
-            _claims: existing.claims,
-            writable: need.write,
-            shown: number_of(&found.stat).map(lasting_identity::shown_parts),
-            ..Self::of(found.path.clone(), kind, size, file, notes)
-        };
         Ok(target.with_memory_note())
     }
 

@@ -17,18 +17,8 @@ use super::space_sources::Sources;
 use super::sysfs::{Number, number_of};
 use super::target_size::check_process_limit;
 use super::users::{self, Users};
-use super::{Consent, Need, TargetKind, device_stack, errno, mounts};
+use super::{Consent, Need, Target, TargetKind, device_stack, errno, lasting_identity, mounts};
 use iolab_workload::{Error, Result};
-
-/// An existing file or device, opened as `need` allows.
-pub(super) struct Existing {
-    pub(super) file: File,
-    pub(super) kind: TargetKind,
-    pub(super) size: u64,
-    pub(super) notes: Vec<String>,
-    /// Other paths to a writable device, claimed.
-    pub(super) claims: Vec<File>,
-}
 
 /// Opens an existing regular file or block device, read-only unless it is to be written.
 ///
@@ -39,28 +29,28 @@ pub(super) fn open(
     found: &NamedObject,
     sources: Option<&Sources>,
     need: &Need,
-) -> Result<Existing> {
+    mut notes: Vec<String>,
+) -> Result<Target> {
     let number = number_of(&found.stat);
     let kind = match number {
         Some(_) => TargetKind::BlockDevice,
         None => TargetKind::File,
     };
-    let (opened, users) = match need.write {
+    let (file, claims, users) = match need.write {
         false => {
             let opened = found.open(OFlags::RDONLY);
             let file = opened.map_err(|errno| errno::on_path("open", &found.path, errno))?;
-            (Opened::alone(file), None)
+            (file, Vec::new(), None)
         }
         true => {
             let mut users = check_users(found, need, number)?;
-            let opened = open_for_writing(found, sources, need, number, &mut users)?;
-            (opened, Some(users))
+            let (file, claims) = open_for_writing(found, sources, need, number, &mut users)?;
+            (file, claims, Some(users))
         }
     };
-    let Opened { file, claims } = opened;
     let length = length(&file).map_err(|errno| errno::on_path("size", &found.path, errno))?;
     let (size, note) = need.size.of_existing(length, &found.path)?;
-    let mut notes = Vec::from_iter(note);
+    notes.extend(note);
     if let Some(users) = users {
         if number.is_none() {
             check_process_limit(size)?;
@@ -69,12 +59,11 @@ pub(super) fn open(
         signatures.check(found, &need.consent)?;
         notes.extend(users.into_notes());
     }
-    Ok(Existing {
-        file,
-        kind,
-        size,
-        notes,
-        claims,
+    Ok(Target {
+        _claims: claims,
+        writable: need.write,
+        shown: number.map(lasting_identity::shown_parts),
+        ..Target::of(found.path.clone(), kind, size, file, notes)
     })
 }
 
@@ -105,21 +94,6 @@ fn refused(found: &NamedObject, why: &str) -> Error {
     ))
 }
 
-/// A file or device, and the claims on other paths to it.
-struct Opened {
-    file: File,
-    claims: Vec<File>,
-}
-
-impl Opened {
-    fn alone(file: File) -> Self {
-        Self {
-            file,
-            claims: Vec::new(),
-        }
-    }
-}
-
 /// Other users of a file or device that is to be written, if none of them hinders that. A use is reported before the missing consent,
 /// which could not help there.
 fn check_users(found: &NamedObject, need: &Need, number: Option<Number>) -> Result<Users> {
@@ -147,27 +121,34 @@ fn check_users(found: &NamedObject, need: &Need, number: Option<Number>) -> Resu
     }
 }
 
+/// The file or device, and the claims on other paths to it.
 fn open_for_writing(
     found: &NamedObject,
     sources: Option<&Sources>,
     need: &Need,
     number: Option<Number>,
     users: &mut Users,
-) -> Result<Opened> {
+) -> Result<(File, Vec<File>)> {
     // Checked before the opening, at which an overlay copies a file of a lower layer.
     if let Some(sources) = sources {
         sources.check(need.bytes_of(found), &found.path)?;
     }
-    let opened = match number {
-        Some(number) => open_device(found, number, users)?,
-        None => Opened::alone(
-            found
-                .open(OFlags::RDWR)
-                .map_err(|errno| errno::on_path("open for writing", &found.path, errno))?,
-        ),
+    // O_EXCL without O_CREAT claims a block device: mounts and other claims fail while it is open.
+    let claim = number.map_or(OFlags::empty(), |_| OFlags::EXCL);
+    let file = match found.open(OFlags::RDWR | claim) {
+        Err(Errno::BUSY) if number.is_some() => Err(refused(
+            found,
+            "it is in use: the kernel holds a claim on it (O_EXCL: EBUSY)",
+        )
+        .hint("see `lsblk`; stop that use first, or choose another target")),
+        opened => opened.map_err(|errno| errno::on_path("open for writing", &found.path, errno)),
+    }?;
+    let claims = match number {
+        Some(number) => users.claim_other_paths(found, number)?,
+        None => Vec::new(),
     };
-    check_locks(&opened.file, found)?;
-    Ok(opened)
+    check_locks(&file, found)?;
+    Ok((file, claims))
 }
 
 fn check_device(found: &NamedObject, number: Number, users: &mut Users) -> Result<()> {
@@ -179,20 +160,6 @@ fn check_device(found: &NamedObject, number: Number, users: &mut Users) -> Resul
     }
     device_stack::check_not_zoned(&found.path, number)?;
     users.check_device(found, number)
-}
-
-fn open_device(found: &NamedObject, number: Number, users: &mut Users) -> Result<Opened> {
-    // O_EXCL without O_CREAT claims a block device: mounts and other claims fail while it is open.
-    let file = match found.open(OFlags::RDWR | OFlags::EXCL) {
-        Err(Errno::BUSY) => Err(refused(
-            found,
-            "it is in use: the kernel holds a claim on it (O_EXCL: EBUSY)",
-        )
-        .hint("see `lsblk`; stop that use first, or choose another target")),
-        opened => opened.map_err(|errno| errno::on_path("open for writing", &found.path, errno)),
-    }?;
-    let claims = users.claim_other_paths(found, number)?;
-    Ok(Opened { file, claims })
 }
 
 fn check_file(found: &NamedObject, users: &mut Users) -> Result<()> {

@@ -96,6 +96,7 @@ impl Purge {
             namespace: self.namespace,
             dword_10: self.format,
             timeout_ms: u32::try_from(PURGE_MAX.as_millis()).unwrap_or(u32::MAX),
+            ..AdminCommand::default()
         };
         let began = Instant::now();
         send(target.file(), command, &mut []).map_err(failed)?;
@@ -254,7 +255,7 @@ fn identify(
 /// `NVME_IOCTL_ID` of linux/nvme_ioctl.h: number of a block device's namespace.
 const NAMESPACE: libc::Ioctl = 0x4e40;
 
-/// `NVME_IOCTL_ADMIN_CMD` of linux/nvme_ioctl.h, for the 72 bytes of [`PassthroughCommand`].
+/// `NVME_IOCTL_ADMIN_CMD` of linux/nvme_ioctl.h, for the 72 bytes of [`AdminCommand`].
 const ADMIN: libc::Ioctl = 0xc048_4e41_u32 as libc::Ioctl;
 
 const GET_LOG_PAGE: u8 = 0x02;
@@ -268,20 +269,10 @@ const RETAIN_EVENT: u32 = 1 << 15;
 /// Number that stands for all namespaces.
 const ALL_NAMESPACES: u32 = u32::MAX;
 
-/// An admin command; everything else in it is 0.
-#[derive(Default)]
-pub(crate) struct AdminCommand {
-    pub(crate) opcode: u8,
-    pub(crate) namespace: u32,
-    pub(crate) dword_10: u32,
-    /// Time that it may take, ms; 0 for the kernel's default.
-    pub(crate) timeout_ms: u32,
-}
-
-/// `struct nvme_passthru_cmd` of linux/nvme_ioctl.h.
+/// `struct nvme_passthru_cmd` of linux/nvme_ioctl.h: an admin command.
 #[repr(C)]
 #[derive(Default)]
-struct PassthroughCommand {
+struct AdminCommand {
     opcode: u8,
     flags: u8,
     reserved: u16,
@@ -298,16 +289,17 @@ struct PassthroughCommand {
     dword_13: u32,
     dword_14: u32,
     dword_15: u32,
+    /// Time that it may take, ms; 0 for the kernel's default.
     timeout_ms: u32,
     result: u32,
 }
 
 /// A command that did not succeed.
 #[derive(Debug)]
-pub(crate) struct Failed {
-    pub(crate) why: String,
+struct Failed {
+    why: String,
     /// Whether the drive may have begun the command.
-    pub(crate) is_sent: bool,
+    is_sent: bool,
 }
 
 /// The first 512 bytes of a log page of an NVMe controller, for all of its namespaces. `None` for a page that the controller does not
@@ -333,23 +325,14 @@ fn namespace_of(file: &File) -> Option<u32> {
 }
 
 /// Sends a command whose answer has the length of `data`.
-fn send(file: &File, command: AdminCommand, data: &mut [u8]) -> std::result::Result<(), Failed> {
-    let AdminCommand {
-        opcode,
-        namespace,
-        dword_10,
-        timeout_ms,
-    } = command;
-    let mut command = PassthroughCommand {
-        opcode,
-        namespace,
-        dword_10,
-        timeout_ms,
-        address: data.as_mut_ptr().expose_provenance() as u64,
-        data_length: u32::try_from(data.len()).unwrap_or(0),
-        ..PassthroughCommand::default()
-    };
-    // SAFETY: the request reads and writes one `nvme_passthru_cmd`, whose layout `PassthroughCommand` has, and writes at most `data_length`
+fn send(
+    file: &File,
+    mut command: AdminCommand,
+    data: &mut [u8],
+) -> std::result::Result<(), Failed> {
+    command.address = data.as_mut_ptr().expose_provenance() as u64;
+    command.data_length = u32::try_from(data.len()).unwrap_or(0);
+    // SAFETY: the request reads and writes one `nvme_passthru_cmd`, whose layout `AdminCommand` has, and writes at most `data_length`
     // bytes to `address`: `data`, which is borrowed until the call returns.
     let answer = unsafe { libc::ioctl(file.as_raw_fd(), ADMIN, &raw mut command) };
     match answer {
@@ -458,9 +441,6 @@ mod tests {
 
     #[test]
     fn command_size_matches_its_request_number() {
-        assert_eq!(
-            size_of::<PassthroughCommand>(),
-            ((ADMIN as usize) >> 16) & 0x3fff
-        );
+        assert_eq!(size_of::<AdminCommand>(), ((ADMIN as usize) >> 16) & 0x3fff);
     }
 }

@@ -36,12 +36,8 @@ const OWN_ADDRESSES: [(&str, &str); 3] = [
 /// Position of a target's bytes on the disk below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SectorMap {
-    /// Number of the whole disk, not of a partition: major, minor.
-    pub disk: Number,
-    /// Whether the disk has a request queue; other devices take bios directly.
-    pub has_requests: bool,
-    /// Whether the disk stands on other devices.
-    pub is_layer: bool,
+    /// Disk that has the extents.
+    pub disk: Disk,
     /// Extents in ascending order of offsets.
     extents: Vec<Extent>,
 }
@@ -64,16 +60,14 @@ pub struct Disk {
     /// Whether the disk has a request queue; other devices take bios directly.
     pub has_requests: bool,
     /// Whether the disk stands on other devices.
-    is_layer: bool,
+    pub is_layer: bool,
 }
 
 /// Part of a disk, as trace events name it: the whole of it, or a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskPart {
-    /// Number of the whole disk: major, minor.
-    pub disk: Number,
-    /// Whether the disk has a request queue; other devices take bios directly.
-    pub has_requests: bool,
+    /// Whole disk.
+    pub disk: Disk,
     /// Bytes of the part on the disk.
     pub range: Range<u64>,
     /// Name of the disk or partition: `sda1`.
@@ -96,9 +90,8 @@ pub fn disk_part_under(path: &Path) -> Result<DiskPart, Error> {
         let own = sysfs::folder_of(sys, device)?;
         let bytes = sysfs::value(&own.join("size"))? * SECTOR;
         Some(DiskPart {
-            disk: disk.number,
-            has_requests: disk.has_requests,
             range: disk.start..disk.start + bytes,
+            disk,
             name: sysfs::name_of(&own),
         })
     };
@@ -178,12 +171,7 @@ impl Target {
                     .collect()
             }
         };
-        Ok(SectorMap {
-            disk: disk.number,
-            has_requests: disk.has_requests,
-            is_layer: disk.is_layer,
-            extents,
-        })
+        Ok(SectorMap { disk, extents })
     }
 
     fn located(&self) -> Result<Disk, &'static str> {
@@ -298,9 +286,7 @@ pub struct SyncedFileSystem {
     /// Device of the file system.
     pub number: Number,
     /// Disk that the device is, or is a partition of.
-    pub disk: Number,
-    /// Whether the disk has a request queue; other devices take bios directly.
-    pub has_requests: bool,
+    pub disk: Disk,
     /// Visibility of the journal in events.
     pub journal: Journal,
     /// Whether the file system has an event for the end of each sync too.
@@ -323,8 +309,7 @@ pub fn synced_file_systems() -> Vec<SyncedFileSystem> {
         };
         all.push(SyncedFileSystem {
             number: mount.device,
-            disk: disk.number,
-            has_requests: disk.has_requests,
+            disk,
             journal: match is_ext {
                 true => of_ext(sys, Some(mount.device)),
                 false => Journal::MetadataWrites,
@@ -362,9 +347,12 @@ mod tests {
             physical,
         };
         let map = SectorMap {
-            disk: (8, 0),
-            has_requests: true,
-            is_layer: false,
+            disk: Disk {
+                number: (8, 0),
+                start: 0,
+                has_requests: true,
+                is_layer: false,
+            },
             // 8 KiB, a hole of 4 KiB, 8 KiB.
             extents: vec![extent(0, 8192, 1 << 20), extent(12_288, 8192, 1 << 30)],
         };

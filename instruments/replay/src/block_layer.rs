@@ -62,7 +62,7 @@ pub(crate) fn watched<T>(
     (meter, depth): (Meter, u32),
     replay: impl FnOnce() -> Result<T>,
 ) -> Result<(T, AtBlockLayer)> {
-    let (done, recording) = recorded((map.disk, map.has_requests), clock, replay)?;
+    let (done, recording) = recorded((map.disk.number, map.disk.has_requests), clock, replay)?;
     let first = |request: &ListedRequest| map.of_request(request.offset, request.bytes).next();
     let seen = disk_requests(&recording.events);
     let zero = seen.first().map_or(0, |one| one.start);

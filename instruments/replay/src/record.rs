@@ -70,7 +70,7 @@ pub(crate) fn record(options: &Options, program: Program) -> Outcome {
     let clock = Clock::calibrate();
     let stop = (program.catch)(false)?;
     let began = clock.now();
-    let disk = (part.disk, part.has_requests);
+    let disk = (part.disk.number, part.disk.has_requests);
     let (ended, recording) = recorded(disk, &clock, || wait(options, &stop.now))?;
     let code = ended?;
     let requests = of_part(disk_requests(&recording.events), &part);

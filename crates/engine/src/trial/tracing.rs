@@ -119,7 +119,7 @@ pub(super) fn judge(
         };
         let files = traced_files(files);
         let carriers = files.iter().map(|file| match &file.map {
-            Some(map) if map.is_layer => CarriedBy::Layers,
+            Some(map) if map.disk.is_layer => CarriedBy::Layers,
             Some(_) | None => CarriedBy::Disk,
         });
         let mut maps = files.iter().flat_map(|file| &file.map);
@@ -137,7 +137,7 @@ pub(super) fn judge(
         of_jobs.push(Some(JobRequests {
             requests: before.0..requests.len(),
             syncs: before.1..syncs.len(),
-            has_queue: maps.all(|map| map.has_requests),
+            has_queue: maps.all(|map| map.disk.has_requests),
             carried_by: merge_carriers(carriers),
         }));
     }
@@ -211,7 +211,9 @@ fn file_of(files: &[TracedFile], worker: u32) -> &TracedFile {
 impl TracedFile {
     /// Kernel's number of the disk; 0 where the place is unknown.
     fn disk(&self) -> u32 {
-        self.map.as_ref().map_or(0, |map| kernel_number(map.disk))
+        self.map
+            .as_ref()
+            .map_or(0, |map| kernel_number(map.disk.number))
     }
 
     /// A sync of a thread between two stamps.

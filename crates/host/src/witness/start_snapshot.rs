@@ -235,7 +235,9 @@ impl ProgramTracer {
         let file_systems = synced_file_systems();
         let disks = AllDevices::read().disks();
         // Flushes of a disk that is made of others show only there.
-        let of_syncs = file_systems.iter().map(|one| (one.disk, one.has_requests));
+        let of_syncs = file_systems
+            .iter()
+            .map(|one| (one.disk.number, one.disk.has_requests));
         let all: BTreeMap<Number, bool> = disks.iter().copied().chain(of_syncs).collect();
         let mut tracer = Tracer::new(
             &TracedPlaces {
@@ -299,12 +301,12 @@ impl ProgramTracer {
 }
 
 fn traced(one: &SyncedFileSystem) -> TracedFileSystem {
-    let (major, minor) = one.disk;
+    let (major, minor) = one.disk.number;
     let cache =
         text_of(Path::new("/sys/dev/block").join(format!("{major}:{minor}/queue/write_cache")));
     TracedFileSystem {
         number: kernel_number(one.number),
-        disk: kernel_number(one.disk),
+        disk: kernel_number(one.disk.number),
         journal: one.journal,
         // Where the cache mode is unknown, flushes are looked for.
         has_cache: cache.is_none_or(|cache| cache.trim() != "write through"),

@@ -120,28 +120,16 @@ impl Below {
     fn in_files(&self) -> &[Piece] {
         match self {
             Self::Loop(piece) => std::slice::from_ref(piece),
-            Self::Export { pieces, claims: _ } => pieces,
-            Self::Nothing
-            | Self::Path(_)
-            | Self::Partition(_)
-            | Self::Unknown(_)
-            | Self::Mapped(_)
-            | Self::Thin(_)
-            | Self::Spread(_) => &[],
+            Self::Export { pieces, .. } => pieces,
+            _ => &[],
         }
     }
 
     fn in_files_mut(&mut self) -> &mut [Piece] {
         match self {
             Self::Loop(piece) => std::slice::from_mut(piece),
-            Self::Export { pieces, claims: _ } => pieces,
-            Self::Nothing
-            | Self::Path(_)
-            | Self::Partition(_)
-            | Self::Unknown(_)
-            | Self::Mapped(_)
-            | Self::Thin(_)
-            | Self::Spread(_) => &mut [],
+            Self::Export { pieces, .. } => pieces,
+            _ => &mut [],
         }
     }
 }
@@ -303,11 +291,8 @@ impl Graph {
     pub(super) fn unify(&mut self, aliases: &[FileId], as_one: FileId) {
         for device in self.devices.values_mut() {
             for piece in device.below.in_files_mut() {
-                if piece
-                    .below
-                    .file()
-                    .is_some_and(|file| aliases.contains(&file))
-                {
+                let file = piece.below.file();
+                if file.is_some_and(|file| aliases.contains(&file)) {
                     piece.below = Node::File(as_one);
                 }
             }
@@ -321,10 +306,14 @@ impl Graph {
         pieces.filter_map(|piece| piece.below.file()).collect()
     }
 
+    /// Origin of a device's bytes.
+    fn below(&self, number: Number) -> Option<&Below> {
+        self.devices.get(&number).map(|device| &device.below)
+    }
+
     /// Whether a device is connected to an export of this machine.
     pub(super) fn is_client(&self, number: Number) -> bool {
-        let below = self.devices.get(&number).map(|device| &device.below);
-        matches!(below, Some(Below::Export { .. }))
+        matches!(self.below(number), Some(Below::Export { .. }))
     }
 
     /// Whether a device shows bytes of another device or a file unchanged: a loop device, or a client of an own
@@ -334,20 +323,17 @@ impl Graph {
     }
 
     pub(super) fn is_loop(&self, number: Number) -> bool {
-        let below = self.devices.get(&number).map(|device| &device.below);
-        matches!(below, Some(Below::Loop(_) | Below::Unknown(_)))
+        matches!(self.below(number), Some(Below::Loop(_) | Below::Unknown(_)))
     }
 
     pub(super) fn is_partition(&self, number: Number) -> bool {
-        let below = self.devices.get(&number).map(|device| &device.below);
-        matches!(below, Some(Below::Partition(_)))
+        matches!(self.below(number), Some(Below::Partition(_)))
     }
 
     /// Whether a driver assembles the device from others.
     pub(super) fn is_stacked(&self, number: Number) -> bool {
-        let below = self.devices.get(&number).map(|device| &device.below);
         matches!(
-            below,
+            self.below(number),
             Some(
                 Below::Mapped(_)
                     | Below::Thin(_)
