@@ -34,6 +34,7 @@ use crate::pseudo_files::number_of;
 use device::Counted;
 use iolab_storage::Stack;
 use iolab_storage::procfs::{ControlGroup, CpuTicks, Hierarchy};
+use iolab_storage::sysfs;
 use iolab_workload::counters::{Counters, DeviceStat, Pressure, ProcessIo, ResourceUse};
 
 pub(crate) use device::{read_device, read_waits, thermometer};
@@ -180,9 +181,8 @@ pub(crate) fn account_of_collected() -> Option<Account> {
 
 /// Bytes counted as written that never will be, because a thread of this process released their file last.
 pub(crate) fn cancelled_by_this_process() -> u64 {
-    let threads = read_dir("/proc/self/task").into_iter().flatten();
-    let accounts = threads.flatten();
-    let accounts = accounts.filter_map(|thread| account(&thread.path().join("io")));
+    let threads = sysfs::paths_in("/proc/self/task").into_iter();
+    let accounts = threads.filter_map(|thread| account(&thread.join("io")));
     accounts.map(|(_, cancelled)| cancelled).sum()
 }
 
@@ -402,12 +402,9 @@ fn frequency_khz() -> Option<u64> {
 
 /// The frequency policies in a folder, at most [`POLICIES_MAX`]; the last one is always among them.
 fn policies(folder: &Path) -> Vec<PathBuf> {
-    let names = read_dir(folder).into_iter().flatten().flatten();
-    let mut numbers: Vec<u32> = names
-        .filter_map(|entry| {
-            let name = entry.file_name();
-            name.to_str()?.strip_prefix("policy")?.parse().ok()
-        })
+    let mut numbers: Vec<u32> = sysfs::paths_in(folder)
+        .iter()
+        .filter_map(|path| sysfs::name_of(path).strip_prefix("policy")?.parse().ok())
         .collect();
     numbers.sort_unstable();
     let step = numbers.len().div_ceil(POLICIES_MAX).max(1);

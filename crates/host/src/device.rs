@@ -319,8 +319,7 @@ fn sensor(disk: &Path) -> Option<PathBuf> {
     let controllers = sysfs::nvme_controllers(disk).into_iter();
     let mut folders = controllers.flat_map(|folder| [folder.join("hwmon"), folder]);
     folders.find_map(|folder| {
-        let entries = fs::read_dir(folder).ok()?;
-        let mut paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+        let mut paths = sysfs::paths_in(folder).into_iter();
         paths.find(|path| {
             sysfs::name_of(path).starts_with("hwmon") && path.join("temp1_input").exists()
         })
@@ -349,11 +348,11 @@ fn below(sys: &Path, folder: &Path, disk: &Path, backing: Option<&Backing>) -> V
     }
     // A partition has no slaves of its own: it is a part of its disk, which may have some.
     let lists = [folder.join("slaves"), disk.join("slaves")];
-    let Some(entries) = lists.iter().find_map(|list| fs::read_dir(list).ok()) else {
-        return Vec::new();
-    };
-    let mut folders: Vec<PathBuf> = entries
-        .filter_map(|entry| fs::canonicalize(entry.ok()?.path()).ok())
+    let list = lists.into_iter().find(|list| list.exists());
+    let members = list.map(sysfs::paths_in).unwrap_or_default();
+    let mut folders: Vec<PathBuf> = members
+        .into_iter()
+        .filter_map(|member| fs::canonicalize(member).ok())
         .take(BELOW_MAX)
         .collect();
     folders.sort();

@@ -340,18 +340,15 @@ fn busy_ticks(proc: &Path) -> Option<u64> {
 
 /// All processes but this one.
 fn tasks(proc: &Path) -> Vec<Task> {
-    let Ok(entries) = fs::read_dir(proc) else {
-        return Vec::new();
-    };
-    entries
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
-            let text = fs::read(entry.path().join("stat")).ok()?;
-            task(pid, &String::from_utf8_lossy(&text))
-        })
-        .filter(|task| task.pid != std::process::id())
-        .collect()
+    let own = std::process::id();
+    let others = procfs::numbers_in(proc)
+        .into_iter()
+        .filter(|pid| *pid != own);
+    let tasks = others.filter_map(|pid| {
+        let text = fs::read(proc.join(format!("{pid}/stat"))).ok()?;
+        task(pid, &String::from_utf8_lossy(&text))
+    });
+    tasks.collect()
 }
 
 fn task(pid: u32, stat: &str) -> Option<Task> {

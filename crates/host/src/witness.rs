@@ -18,12 +18,13 @@ mod start_snapshot;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use iolab_storage::Stack;
+use iolab_storage::procfs::numbers_in;
 use iolab_workload::witness::{Observed, ObservedEnd, ProcessTotals, Subject};
 use iolab_workload::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -268,11 +269,9 @@ fn start(
 /// Duplicate of a descriptor with a number above all others of this process. The kernel closes descriptors that
 /// a program does not inherit in ascending order.
 fn closed_last(end: OwnedFd) -> OwnedFd {
-    let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
-    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<RawFd>().ok();
-    let highest = open.flatten().filter_map(number).max();
+    let highest = numbers_in("/proc/self/fd").into_iter().max();
     let above = highest.map_or(0, |number| number + 1);
-    fcntl_dupfd_cloexec(&end, above).unwrap_or(end)
+    fcntl_dupfd_cloexec(&end, above.cast_signed()).unwrap_or(end)
 }
 
 /// Stacks of the devices of these names.

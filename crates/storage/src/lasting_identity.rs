@@ -229,8 +229,7 @@ impl Kernel<'_> {
                 && text.trim() == size
                 && dir.canonicalize().is_ok_and(|dir| dir != own)
         };
-        let all = std::fs::read_dir(self.sys.join("block")).into_iter();
-        let mut others = all.flatten().flatten().map(|entry| entry.path());
+        let mut others = sysfs::paths_in(self.sys.join("block")).into_iter();
         let is_shared = !id.is_worldwide
             && others.any(|dir| is_other(&dir) && users::lasting_id(&dir).as_ref() == Some(&id));
         (!is_shared).then_some(id.text)
@@ -397,9 +396,8 @@ fn add_parts(folder: &Path, depth: u32, parts: &mut Vec<String>) {
     if disk.join("loop").exists() {
         parts.push(shown.concat());
     }
-    let members = std::fs::read_dir(disk.join("slaves")).into_iter().flatten();
-    for member in members.flatten() {
-        if let Ok(member) = member.path().canonicalize() {
+    for member in sysfs::paths_in(disk.join("slaves")) {
+        if let Ok(member) = member.canonicalize() {
             add_parts(&member, below, parts);
         }
     }

@@ -8,7 +8,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fd::{AsFd, AsRawFd};
-use rustix::fs::{FileType, StatFs, major, minor};
+use rustix::fs::{StatFs, major, minor};
+
+use super::sysfs::number_of;
 
 /// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,9 +86,7 @@ impl Mount {
 
 /// Number of the block device at a path.
 pub(super) fn block_device_at(path: &Path) -> Option<(u32, u32)> {
-    let stat = rustix::fs::stat(path).ok()?;
-    let is_block = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
-    is_block.then(|| (major(stat.st_rdev), minor(stat.st_rdev)))
+    number_of(&rustix::fs::stat(path).ok()?)
 }
 
 /// Mounts in order: a later one hides what lies below it. Empty without `/proc`.

@@ -34,6 +34,13 @@ pub fn boot_id() -> Option<String> {
     Some(text.trim_end().to_owned())
 }
 
+/// Numbers of the processes in a folder such as `/proc`, or of the threads in one such as `/proc/1/task`.
+pub fn numbers_in(folder: impl AsRef<Path>) -> Vec<u32> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.collect()
+}
+
 /// The `stat` of a process or thread (proc_pid_stat(5)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessStat<'a> {

@@ -59,6 +59,12 @@ pub fn linked_devices(dir: &Path) -> io::Result<Vec<Number>> {
         .collect()
 }
 
+/// Paths of what is in a folder; none if it cannot be read.
+pub fn paths_in(folder: impl AsRef<Path>) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
 /// Size of a device without opening it, bytes. Sectors here have 512 bytes, whatever the device's own size.
 pub(super) fn bytes_of((major, minor): Number) -> Option<u64> {
     let size = PathBuf::from(format!("/sys/dev/block/{major}:{minor}/size"));
@@ -67,12 +73,9 @@ pub(super) fn bytes_of((major, minor): Number) -> Option<u64> {
 
 /// Devices of each mounted btrfs file system.
 pub fn btrfs_devices(sys: &Path) -> Vec<Vec<Number>> {
-    let entries = std::fs::read_dir(sys.join("fs/btrfs"))
+    paths_in(sys.join("fs/btrfs"))
         .into_iter()
-        .flatten()
-        .flatten();
-    entries
-        .filter_map(|entry| linked_devices(&entry.path().join("devices")).ok())
+        .filter_map(|folder| linked_devices(&folder.join("devices")).ok())
         .filter(|devices| !devices.is_empty())
         .collect()
 }
@@ -92,9 +95,10 @@ pub fn nvme_controllers(disk: &Path) -> Vec<PathBuf> {
         number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let device = disk.join("device");
-    let entries = std::fs::read_dir(&device).into_iter().flatten().flatten();
-    let folders = entries.map(|entry| entry.path()).filter(is_controller);
-    folders.chain([device.clone()]).collect()
+    let mut folders = paths_in(&device);
+    folders.retain(is_controller);
+    folders.push(device);
+    folders
 }
 
 /// Whether the kernel counts the traffic of a disk; `None` if its folder does not say. A device without a

@@ -129,13 +129,12 @@ pub(crate) fn read_waits(sys: &Path, (major, minor): (u32, u32)) -> Option<Devic
 /// `nvme0n1`.
 fn paths_to(sys: &Path, disk: &Path) -> Vec<PathBuf> {
     let head = std::fs::canonicalize(disk).map(|folder| sysfs::name_of(&folder));
-    let entries = std::fs::read_dir(sys.join("block")).into_iter().flatten();
-    let all = entries.flatten().map(|entry| entry.path());
-    all.filter(|path| {
+    let mut all = sysfs::paths_in(sys.join("block"));
+    all.retain(|path| {
         let is_path = |head: &String| is_path_to(&sysfs::name_of(path), head);
         head.as_ref().is_ok_and(is_path)
-    })
-    .collect()
+    });
+    all
 }
 
 fn is_path_to(name: &str, head: &str) -> bool {

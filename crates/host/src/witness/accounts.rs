@@ -1,10 +1,10 @@
 //! I/O accounts of processes: the descendants of this process, and all others.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{read_dir, read_to_string};
-use std::path::PathBuf;
+use std::fs::read_to_string;
 
-use iolab_storage::procfs::ProcessStat;
+use iolab_storage::procfs::{ProcessStat, numbers_in};
+use iolab_storage::sysfs::paths_in;
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::witness::{OtherProcess, OtherProcesses};
 
@@ -55,24 +55,20 @@ pub(super) fn start_and_parent(process: u32, task: u32) -> Option<(u64, u32)> {
     identity(&stat).map(|identity| (identity.started, identity.parent))
 }
 
-/// Folders of the threads of a process.
-fn task_folders(process: u32) -> impl Iterator<Item = PathBuf> {
-    let entries = read_dir(format!("/proc/{process}/task")).into_iter();
-    entries.flatten().flatten().map(|entry| entry.path())
-}
-
 /// Threads of a process.
 pub(super) fn tasks(process: u32) -> Vec<u32> {
-    let names = task_folders(process);
-    names
-        .filter_map(|folder| folder.file_name()?.to_str()?.parse().ok())
-        .collect()
+    numbers_in(format!("/proc/{process}/task"))
+}
+
+/// Texts of a file of each thread of a process.
+fn texts(process: u32, file: &str) -> impl Iterator<Item = String> {
+    let folders = paths_in(format!("/proc/{process}/task")).into_iter();
+    folders.filter_map(move |folder| read_to_string(folder.join(file)).ok())
 }
 
 /// Processes that a process's threads have started: proc_tid_children(5).
 fn children(process: u32) -> impl Iterator<Item = u32> {
-    let texts = task_folders(process).filter_map(|task| read_to_string(task.join("children")).ok());
-    texts.flat_map(|text| {
+    texts(process, "children").flat_map(|text| {
         let all = text.split_whitespace().map(str::parse);
         all.filter_map(Result::ok).collect::<Vec<u32>>()
     })
@@ -80,9 +76,7 @@ fn children(process: u32) -> impl Iterator<Item = u32> {
 
 /// Time for which the threads of a process waited for a CPU, ns.
 pub(super) fn run_delay_ns(process: u32) -> Option<u64> {
-    let texts =
-        task_folders(process).filter_map(|task| read_to_string(task.join("schedstat")).ok());
-    let delays = texts.filter_map(|text| parse_run_delay_ns(&text));
+    let delays = texts(process, "schedstat").filter_map(|text| parse_run_delay_ns(&text));
     delays.reduce(u64::saturating_add)
 }
 
@@ -142,8 +136,7 @@ impl Others {
     pub(super) fn read(observed: &BTreeSet<u32>) -> Self {
         let mut others = Self::default();
         let own = std::process::id();
-        let entries = read_dir("/proc").into_iter().flatten().flatten();
-        let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let processes = numbers_in("/proc").into_iter();
         for process in processes.filter(|one| *one != own && !observed.contains(one)) {
             let stat = lossy_text_of(format!("/proc/{process}/stat")).ok();
             // A process that has ended meanwhile is in its parent's account.

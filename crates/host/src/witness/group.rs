@@ -130,12 +130,9 @@ impl GroupFolder {
 
     /// Whether any disk is divided by weights of groups: by the scheduler BFQ, or the kernel's cost model.
     fn divides_disks(&self, sys: &Path) -> bool {
-        let disks = fs::read_dir(sys.join("block"))
-            .into_iter()
-            .flatten()
-            .flatten();
+        let disks = sysfs::paths_in(sys.join("block")).into_iter();
         let mut schedulers =
-            disks.filter_map(|disk| fs::read_to_string(disk.path().join("queue/scheduler")).ok());
+            disks.filter_map(|disk| fs::read_to_string(disk.join("queue/scheduler")).ok());
         let costs = fs::read_to_string(self.folder.join(COST_MODEL)).unwrap_or_default();
         schedulers.any(|scheduler| scheduler.contains("[bfq]")) || costs.contains("enable=1")
     }
@@ -219,9 +216,8 @@ fn holds_others(folder: &Path, own: &BTreeSet<u32>) -> bool {
     if text.lines().any(is_other) {
         return true;
     }
-    let below = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut below = below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    below.any(|entry| holds_others(&entry.path(), own))
+    let mut below = sysfs::paths_in(folder).into_iter();
+    below.any(|path| path.is_dir() && holds_others(&path, own))
 }
 
 /// The folder, locked; `None` where another process has locked it, or it is gone.
@@ -250,15 +246,14 @@ fn remove(folder: &Path) {
 /// Removes groups of dead processes. The holder of a lock is alive, in whatever PID namespace; its number means
 /// nothing here.
 fn remove_leftovers(above: &Path) {
-    let entries = fs::read_dir(above).into_iter().flatten().flatten();
-    for entry in entries {
-        let name = entry.file_name();
-        let process = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+    for path in sysfs::paths_in(above) {
+        let name = sysfs::name_of(&path);
+        let process = name.strip_prefix(PREFIX);
         let is_one = process.is_some_and(|process| process.parse::<u32>().is_ok());
-        let Some(_lock) = is_one.then(|| locked(&entry.path())).flatten() else {
+        let Some(_lock) = is_one.then(|| locked(&path)).flatten() else {
             continue;
         };
-        remove(&entry.path());
+        remove(&path);
     }
 }
 

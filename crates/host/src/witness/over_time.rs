@@ -209,11 +209,10 @@ struct Counted {
 impl AllDevices {
     pub(super) fn read() -> Self {
         let sys = Path::new("/sys");
-        let entries = std::fs::read_dir(sys.join("dev/block"));
-        let entries = entries.into_iter().flatten().flatten();
-        let devices = entries.filter_map(|entry| {
-            let number = sysfs::parse_number(entry.file_name().to_str()?)?;
-            let folder = std::fs::canonicalize(entry.path()).ok()?;
+        let links = sysfs::paths_in(sys.join("dev/block")).into_iter();
+        let devices = links.filter_map(|link| {
+            let number = sysfs::parse_number(link.file_name()?.to_str()?)?;
+            let folder = std::fs::canonicalize(link).ok()?;
             let is_part = folder.join("partition").exists();
             let below = sysfs::linked_devices(&folder.join("slaves")).unwrap_or_default();
             let counted = Counted {

@@ -1,9 +1,9 @@
 //! Scratch directories left by killed runs: those known to be iolab's are removed, the others stay and are
 //! reported.
 
-use std::fs::{DirEntry, File};
+use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, Statx, StatxFlags};
@@ -13,6 +13,7 @@ use super::super::target_size::human;
 use super::{DIGITS, LOCK, MODE, PREFIX, REGION, entries, open_dir, open_in, remove_emptied};
 use crate::device_stack;
 use crate::procfs::{self, ProcessStat};
+use crate::sysfs;
 
 /// First line of a lock file.
 const SIGNATURE: &str =
@@ -76,17 +77,13 @@ pub fn leftover_bytes(dir: &Path) -> u64 {
     if !path_lookup::find(dir).is_ok_and(is_awake) {
         return 0;
     }
-    let entries = |dir: &Path| dir.read_dir().into_iter().flatten().flatten();
-    let is_ours = |entry: &DirEntry| {
-        entry
-            .file_name()
-            .as_encoded_bytes()
-            .starts_with(PREFIX.as_bytes())
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        name.starts_with(PREFIX.as_bytes()) && path.symlink_metadata().is_ok_and(|it| it.is_dir())
     };
-    let own = entries(dir).filter(is_ours);
-    let own = own.filter(|own| own.file_type().is_ok_and(|kind| kind.is_dir()));
-    let files = own.flat_map(|own| entries(&own.path()));
-    let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len()));
+    let own = sysfs::paths_in(dir).into_iter().filter(is_ours);
+    let files = own.flat_map(sysfs::paths_in);
+    let bytes = files.filter_map(|file| Some(file.symlink_metadata().ok()?.len()));
     bytes.fold(0, u64::saturating_add)
 }
 

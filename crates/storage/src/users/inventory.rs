@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use super::super::errno::{of_std, read_kernel_file, reason};
 use super::super::mounts::{self, Mount, unescape};
-use super::super::sysfs;
+use super::super::{procfs, sysfs};
 use super::disk_ids;
 use super::exports::{Exports, Namespace, rooted};
 use super::mapper::{self, SECTOR};
@@ -368,7 +368,7 @@ fn other_namespaces(proc: &Path) -> Vec<Namespace> {
     };
     let mut known: BTreeSet<_> = identity(&proc.join("self")).into_iter().collect();
     let mut found = Vec::new();
-    for process in processes(proc) {
+    for process in procfs::numbers_in(proc) {
         let dir = proc.join(process.to_string());
         let Some(key) = identity(&dir) else { continue };
         if !known.insert(key) {
@@ -383,14 +383,6 @@ fn other_namespaces(proc: &Path) -> Vec<Namespace> {
         }
     }
     found
-}
-
-/// Numbers of the visible processes.
-pub(super) fn processes(proc: &Path) -> Vec<u32> {
-    let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect()
 }
 
 /// Numbers of the devices that a sysfs directory has links to.
@@ -415,13 +407,11 @@ fn named_backing(dir: &Path, path: &Path) -> Option<Backing> {
 /// Whether any bytes may be shown by two devices that do not know of each other, or belong to a pool: by a loop
 /// device, by the device mapper, or by two paths to a disk.
 pub(super) fn may_show_twice(sys: &Path) -> bool {
-    let entries = std::fs::read_dir(sys.join("block")).into_iter().flatten();
     let mut ids = BTreeSet::new();
-    entries.flatten().any(|entry| {
-        let dir = entry.path();
+    sysfs::paths_in(sys.join("block")).iter().any(|dir| {
         dir.join("loop").exists()
             || dir.join("dm").exists()
-            || disk_ids::ids(&dir).into_iter().any(|id| !ids.insert(id))
+            || disk_ids::ids(dir).into_iter().any(|id| !ids.insert(id))
     })
 }
 
@@ -494,19 +484,14 @@ pub(super) fn backing(device: &File) -> std::result::Result<Backing, Errno> {
 
 /// Devices that drivers use without a claim, each with the user in words.
 pub(super) fn read(sys: &Path) -> BTreeMap<Number, String> {
-    let flash = folders(&sys.join("class/ubi")).filter_map(|folder| flash(&folder));
-    let xen = folders(&sys.join("bus/xen-backend/devices")).filter_map(|folder| xen(&folder));
-    let exports = folders(&sys.join("class/rnbd-server/ctl/devices"));
-    let exports = exports.filter_map(|folder| {
+    let folders = |folder: &str| sysfs::paths_in(sys.join(folder)).into_iter();
+    let flash = folders("class/ubi").filter_map(|folder| flash(&folder));
+    let xen = folders("bus/xen-backend/devices").filter_map(|folder| xen(&folder));
+    let exports = folders("class/rnbd-server/ctl/devices").filter_map(|folder| {
         let number = sysfs::device_number(&folder.join("block_dev"))?;
         Some((number, "exported by rnbd-server".to_owned()))
     });
     flash.chain(xen).chain(exports).collect()
-}
-
-fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path())
 }
 
 /// Block device of flash memory below UBI volumes (Documentation/ABI/stable/sysfs-class-ubi of Linux).

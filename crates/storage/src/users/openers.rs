@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Statx, StatxFlags};
 
-use super::super::procfs::has_first_pid_namespace;
+use super::super::procfs::{has_first_pid_namespace, numbers_in};
 use super::super::sysfs;
-use super::inventory::processes;
 use super::overlay_aliases::Handle;
 use super::storage_graph::{FileId, Node};
 use crate::sysfs::Number;
@@ -131,13 +130,13 @@ pub(super) fn look(proc: &Path, sys: &Path, wanted: &Wanted) -> Look {
     let generic = generic_devices(sys);
     let may_look = has_all_rights(proc);
     let mut look = Look::default();
-    for process in processes(proc).into_iter().filter(|id| *id != own) {
+    for process in numbers_in(proc).into_iter().filter(|id| *id != own) {
         let dir = proc.join(process.to_string());
         let mut uses = mappings(&dir, wanted, &generic);
         let mut is_closed = false;
         let tasks = dir.join("task");
         // A thread can have descriptors of its own (`CLONE_FILES`), and a first thread that has ended has none.
-        let threads = processes(&tasks);
+        let threads = numbers_in(&tasks);
         let others = threads
             .iter()
             .filter(|thread| **thread != process && !shares_descriptors(process, **thread));
@@ -257,16 +256,13 @@ type GenericDevices = BTreeMap<Number, BTreeSet<Number>>;
 /// Character devices of this kind: sg and bsg of SCSI disks, ng and the controllers of NVMe namespaces, mtd of
 /// flash memory.
 fn generic_devices(sys: &Path) -> GenericDevices {
-    let folders = |folder: PathBuf| {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect::<Vec<_>>()
-    };
     let mut all = GenericDevices::new();
-    for disk in folders(sys.join("block")) {
+    for disk in sysfs::paths_in(sys.join("block")) {
         let Some(number) = sysfs::device_number(&disk) else {
             continue;
         };
-        let scsi = ["device/scsi_generic", "device/bsg"].map(|class| folders(disk.join(class)));
+        let scsi = ["device/scsi_generic", "device/bsg"];
+        let scsi = scsi.map(|class| sysfs::paths_in(disk.join(class)));
         let name = sysfs::name_of(&disk);
         let nvme = name.strip_prefix("nvme").into_iter().flat_map(|rest| {
             let own = sys.join("class/nvme-generic").join(format!("ng{rest}"));
