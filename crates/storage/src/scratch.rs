@@ -8,7 +8,7 @@
 
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -102,7 +102,7 @@ impl ScratchDir {
     /// Marks and locks the directory by its new lock file; false if another run has removed it, or will.
     fn lock_it(&self) -> Result<bool> {
         let held = held(&self.lock);
-        let Some(mut lock) = held.as_ref() else {
+        let Some(lock) = held.as_ref() else {
             return Ok(false);
         };
         let path = self.path.join(LOCK);
@@ -111,8 +111,8 @@ impl ScratchDir {
             return Err(self.is_anothers());
         }
         let text = leftovers::mark();
-        lock.write_all(text.as_bytes()).map_err(|error| {
-            errno::on_transfer("write", text.len() as u64, 0, &path, errno::of_std(&error))
+        lock.write_all_at(text.as_bytes(), 0).map_err(|error| {
+            errno::on_transfer("pwrite", text.len() as u64, 0, &path, errno::of_std(&error))
         })?;
         // On a file system without locks, left-overs are never recognised, which is safe.
         let locked = rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive);

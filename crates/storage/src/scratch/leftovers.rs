@@ -2,7 +2,7 @@
 //! reported.
 
 use std::fs::File;
-use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fd::{AsFd, OwnedFd};
@@ -53,8 +53,9 @@ fn maker(process: u32) -> Option<String> {
 
 /// The process that a lock file names, empty if it names none; `None` if the file is not a lock file of iolab.
 pub(super) fn maker_in(lock: &File) -> Option<String> {
-    let mut text = String::new();
-    lock.take(256).read_to_string(&mut text).ok()?;
+    let mut text = [0; 256];
+    let length = lock.read_at(&mut text, 0).ok()?;
+    let text = std::str::from_utf8(&text[..length]).ok()?;
     text.strip_prefix(SIGNATURE).map(str::to_owned)
 }
 
@@ -296,14 +297,9 @@ mod tests {
             &maker(std::process::id()).expect("it is there")
         ));
         assert!(!lives_elsewhere(""));
-        let mut lock = tempfile::tempfile().expect("a file");
-        let read = |mut lock: &File| {
-            use std::io::Seek;
-            lock.rewind().expect("sought");
-            maker_in(lock)
-        };
-        assert_eq!(read(&lock), None);
-        std::io::Write::write_all(&mut lock, mark().as_bytes()).expect("written");
-        assert_eq!(read(&lock), maker(std::process::id()));
+        let lock = tempfile::tempfile().expect("a file");
+        assert_eq!(maker_in(&lock), None);
+        lock.write_all_at(mark().as_bytes(), 0).expect("written");
+        assert_eq!(maker_in(&lock), maker(std::process::id()));
     }
 }
