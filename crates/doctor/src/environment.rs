@@ -14,7 +14,7 @@ use iolab_host::machine::{
     HugePages, Machine, io_uring_disabled, memory_available_bytes, memory_bytes,
     transparent_huge_pages,
 };
-use iolab_host::pseudo_files::{number_of, text_of};
+use iolab_host::pseudo_files::text_of;
 use iolab_host::{cgroup, processor};
 use iolab_record::digest;
 use iolab_record::environment::{Cache, Environment, Holds, KEYS, Whole};
@@ -114,7 +114,7 @@ fn machine(list: &mut Environment, cpu: &Path) {
     list.put(&KEYS.cpu_model, machine.cpu_model);
     list.put(&KEYS.cpu_usable_count, processor::usable());
     list.put(&KEYS.cpu_governor, processor::governor(cpu));
-    let khz = |bound: &str| number_of(cpu.join(format!("cpufreq/scaling_{bound}_freq")));
+    let khz = |bound: &str| sysfs::value(cpu.join(format!("cpufreq/scaling_{bound}_freq")));
     list.put(&KEYS.cpu_frequency_min_khz, khz("min"));
     list.put(&KEYS.cpu_frequency_max_khz, khz("max"));
     list.put(&KEYS.memory_bytes, memory_bytes());
@@ -140,7 +140,7 @@ fn caches(list: &mut Environment, cpu: &Path) {
         };
         let key = KEYS.cache_bytes.of(Cache { level, holds });
         list.put(&key, parse_size(&size).ok());
-        line = line.or_else(|| number_of(folder.join("coherency_line_size")));
+        line = line.or_else(|| sysfs::value(folder.join("coherency_line_size")));
     }
     list.put(&KEYS.cache_line_bytes, line);
 }

@@ -253,7 +253,7 @@ fn discard_max(device: &File) -> Option<u64> {
     // A partition has the queue of its disk.
     ["queue", "../queue"]
         .iter()
-        .find_map(|queue| value(&folder.join(queue).join("discard_max_bytes")))
+        .find_map(|queue| value(folder.join(queue).join("discard_max_bytes")))
 }
 
 /// The call that trims.

@@ -73,10 +73,10 @@ fn seat(cpu: u32) -> Seat {
     let topology = folder.join("topology");
     Seat {
         cpu,
-        capacity: value(&folder.join("cpu_capacity")).unwrap_or(0),
-        package: value(&topology.join("physical_package_id")).unwrap_or(0),
+        capacity: value(folder.join("cpu_capacity")).unwrap_or(0),
+        package: value(topology.join("physical_package_id")).unwrap_or(0),
         // If the kernel does not report it, each CPU is a core of its own.
-        core: value(&topology.join("core_id")).unwrap_or(cpu.into()),
+        core: value(topology.join("core_id")).unwrap_or(cpu.into()),
     }
 }
 

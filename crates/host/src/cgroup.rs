@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::device::Device;
 use crate::pseudo_files::text_of;
 use iolab_storage::procfs::{ControlGroup, Hierarchy};
+use iolab_storage::sysfs;
 use iolab_workload::counters::Traffic;
 
 /// A bound on the traffic with one device, per second.
@@ -84,7 +85,7 @@ fn least<T: PartialOrd>(a: Option<T>, b: Option<T>) -> Option<T> {
 }
 
 fn number(folder: &Path, file: &str) -> Option<u64> {
-    text_of(folder.join(file))?.parse().ok()
+    sysfs::value(folder.join(file))
 }
 
 /// Memory limit of a group, bytes. A process beyond `memory.max` is killed; beyond `memory.high` it is put to

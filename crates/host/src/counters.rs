@@ -30,7 +30,6 @@ use rustix::time::{ClockId, clock_getres, clock_gettime};
 use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::register;
 
-use crate::pseudo_files::number_of;
 use device::Counted;
 use iolab_storage::Stack;
 use iolab_storage::procfs::{ControlGroup, CpuTicks, Hierarchy};
@@ -396,7 +395,7 @@ fn parse_throttled(text: &str) -> Option<u64> {
 fn frequency_khz() -> Option<u64> {
     static POLICIES: LazyLock<Vec<PathBuf>> =
         LazyLock::new(|| policies(Path::new("/sys/devices/system/cpu/cpufreq")));
-    let khz = |policy: &PathBuf| number_of(policy.join("scaling_cur_freq"));
+    let khz = |policy: &PathBuf| sysfs::value(policy.join("scaling_cur_freq"));
     POLICIES.iter().filter_map(khz).max()
 }
 

@@ -163,7 +163,7 @@ impl Device {
 
 fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
     let disk = sysfs::disk_of(folder);
-    let number = |file: &str| sysfs::value(&disk.join(file));
+    let number = |file: &str| sysfs::value(disk.join(file));
     let flag = |file: &str| number(file).map(|value| value != 0);
     let kib = |file: &str| number(file)?.checked_mul(1024);
     let disk_name = sysfs::name_of(disk);

@@ -9,10 +9,11 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use std::{fmt, fs};
 
-use crate::pseudo_files::{chosen, number_of, text_of};
+use crate::pseudo_files::{chosen, text_of};
 use crate::{cgroup, counters};
 use iolab_storage::Stack;
 use iolab_storage::procfs::{self, CpuTicks, ProcessStat};
+use iolab_storage::sysfs;
 use iolab_workload::table;
 
 /// Names of the machine.
@@ -76,7 +77,7 @@ fn cpu_models(proc: &Path) -> Vec<String> {
 
 /// Who may not use io_uring (Documentation/admin-guide/sysctl/kernel.rst): 0 everyone may, 1 a group, 2 no one.
 pub fn io_uring_disabled() -> Option<u64> {
-    number_of("/proc/sys/kernel/io_uring_disabled")
+    sysfs::value("/proc/sys/kernel/io_uring_disabled")
 }
 
 /// A number and its name.
@@ -253,7 +254,7 @@ impl HugePages {
     fn read(sys: &Path, page: u64) -> Self {
         let folder = sys.join("kernel/mm/transparent_hugepage");
         // A page table is one page of 8-byte entries.
-        let bytes = number_of(folder.join("hpage_pmd_size")).unwrap_or(page * page / 8);
+        let bytes = sysfs::value(folder.join("hpage_pmd_size")).unwrap_or(page * page / 8);
         let smaller = [2 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20]
             .into_iter()
             .filter(|size| *size < bytes)

@@ -26,11 +26,6 @@ pub fn chosen(text: &str) -> String {
     inside.map_or(text, |(name, _)| name).trim().to_owned()
 }
 
-/// Number in a file of `/proc` or `/sys`.
-pub fn number_of(path: impl AsRef<Path>) -> Option<u64> {
-    text_of(path)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

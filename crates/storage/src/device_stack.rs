@@ -145,7 +145,7 @@ impl Walk<'_> {
         let below = sysfs::linked_devices(&folder.join("slaves")).ok()?;
         if let Some(file) = sysfs::backing_file(&folder) {
             self.in_file = true;
-            self.passes_on &= sysfs::value(&folder.join("loop/dio")) == Some(1);
+            self.passes_on &= sysfs::value(folder.join("loop/dio")) == Some(1);
             return self.file(&file);
         }
         if below.is_empty() {
@@ -295,7 +295,7 @@ fn check_device(path: &Path, number: Number) -> Result<()> {
 /// Name of a mapped device that is suspended.
 fn suspended(sys: &Path, number: Number) -> Option<String> {
     let folder = sysfs::folder_of(sys, number)?;
-    let is_suspended = sysfs::value(&folder.join("dm/suspended")) == Some(1);
+    let is_suspended = sysfs::value(folder.join("dm/suspended")) == Some(1);
     is_suspended.then(|| {
         let name = std::fs::read_to_string(folder.join("dm/name"));
         name.map_or_else(|_| sysfs::name_of(&folder), |name| name.trim().to_owned())

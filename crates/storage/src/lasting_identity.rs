@@ -89,7 +89,7 @@ impl Target {
 
 /// First byte and size of a partition on its disk, bytes; `None` if the folder belongs to a whole disk.
 fn place(folder: &Path) -> Option<(u64, u64)> {
-    let bytes = |file: &str| sysfs::value(&folder.join(file))?.checked_mul(512);
+    let bytes = |file: &str| sysfs::value(folder.join(file))?.checked_mul(512);
     folder.join("partition").exists().then_some(())?;
     Some((bytes("start")?, bytes("size")?))
 }
@@ -241,7 +241,7 @@ impl Kernel<'_> {
         // Opens without waiting, because the name may belong to another object here.
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let file = rustix::fs::open(file, flags, Mode::empty()).ok()?;
-        let part = ["loop/offset", "loop/sizelimit"].map(|name| sysfs::value(&folder.join(name)));
+        let part = ["loop/offset", "loop/sizelimit"].map(|name| sysfs::value(folder.join(name)));
         let file = self.file(&file, depth)?;
         Some(format!("{file} {part:?}"))
     }

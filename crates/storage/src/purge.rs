@@ -166,7 +166,7 @@ fn folder_of((major, minor): Number) -> PathBuf {
 
 /// Number of the namespace, which only the kernel's own node of a namespace has.
 fn namespace_number(folder: &Path) -> Option<u64> {
-    value(&folder.join("nsid"))
+    value(folder.join("nsid"))
 }
 
 /// Number and size in bytes of the namespace at a folder of sysfs. Other devices are refused: one that stands
@@ -174,7 +174,7 @@ fn namespace_number(folder: &Path) -> Option<u64> {
 fn namespace_in(folder: &Path) -> std::result::Result<(u64, u64), String> {
     let nsid = namespace_number(folder).ok_or("is not an NVMe namespace")?;
     // Units of 512 bytes, whatever the device's block size.
-    let sectors = value(&folder.join("size")).ok_or("does not say its size")?;
+    let sectors = value(folder.join("size")).ok_or("does not say its size")?;
     let names = |of: &Path| {
         let entries = std::fs::read_dir(of)
             .map_err(|error| format!("does not say what stands on it: {error}"))?;

@@ -88,7 +88,7 @@ pub fn disk_part_under(path: &Path) -> Result<DiskPart, Error> {
         let device = device_under(path)?;
         let disk = disk_of(sys, device)?;
         let own = sysfs::folder_of(sys, device)?;
-        let bytes = sysfs::value(&own.join("size"))? * SECTOR;
+        let bytes = sysfs::value(own.join("size"))? * SECTOR;
         Some(DiskPart {
             range: disk.start..disk.start + bytes,
             disk,
@@ -207,7 +207,7 @@ fn disk_of(sys: &Path, device: Number) -> Option<Disk> {
     let disk = sysfs::disk_of(&own);
     let start = match disk == own {
         true => 0,
-        false => sysfs::value(&own.join("start"))? * SECTOR,
+        false => sysfs::value(own.join("start"))? * SECTOR,
     };
     Some(Disk {
         number: sysfs::device_number(disk)?,

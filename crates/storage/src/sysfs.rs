@@ -30,7 +30,7 @@ pub fn disk_of(folder: &Path) -> &Path {
 }
 
 /// Number in a file.
-pub fn value(path: &Path) -> Option<u64> {
+pub fn value(path: impl AsRef<Path>) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
@@ -104,7 +104,7 @@ pub fn nvme_controllers(disk: &Path) -> Vec<PathBuf> {
 /// Whether the kernel counts the traffic of a disk; `None` if its folder does not say. A device without a
 /// request queue counts by itself, even if the queue's switch is off.
 pub fn counts_traffic(disk: &Path) -> Option<bool> {
-    let on = value(&disk.join("queue/iostats"))? != 0;
+    let on = value(disk.join("queue/iostats"))? != 0;
     (on || has_requests(disk)).then_some(on)
 }
 

@@ -190,7 +190,7 @@ fn roots(namespace: &Namespace) -> impl Iterator<Item = PathBuf> {
 fn is_used(sys: &Path, module: &str) -> bool {
     let folder = sys.join("module").join(module);
     let holders = std::fs::read_dir(folder.join("holders")).map_or(0, Iterator::count);
-    let users = sysfs::value(&folder.join("refcnt"));
+    let users = sysfs::value(folder.join("refcnt"));
     // A built-in module has no such counter.
     folder.exists() && users.is_none_or(|users| users > holders as u64)
 }

@@ -95,7 +95,7 @@ impl Inventory {
             let link = link.path();
             let shown = std::fs::canonicalize(&link).ok().and_then(|dir| {
                 let number = sysfs::device_number(&dir)?;
-                Some((number, sysfs::value(&dir.join("size"))?, dir))
+                Some((number, sysfs::value(dir.join("size"))?, dir))
             });
             let Some((number, sectors, dir)) = shown else {
                 // A device that goes away meanwhile is skipped; its link disappears first.
@@ -133,7 +133,7 @@ impl Inventory {
                     "choose another target",
                 )
             })?;
-            let start = sysfs::value(&dir.join("start")).ok_or_else(|| {
+            let start = sysfs::value(dir.join("start")).ok_or_else(|| {
                 untold(
                     &format!("the start of {name} cannot be read"),
                     "run where all of /sys can be read",
@@ -153,7 +153,7 @@ impl Inventory {
             bytes,
             below,
             holders: linked(&dir.join("holders"))?,
-            read_only: sysfs::value(&dir.join("ro")) == Some(1),
+            read_only: sysfs::value(dir.join("ro")) == Some(1),
         })
     }
 
@@ -400,7 +400,7 @@ fn named_backing(dir: &Path, path: &Path) -> Option<Backing> {
         Some(number) => Node::Device(number),
         None => Node::File(FileId::of(&stat)),
     };
-    let offset = sysfs::value(&dir.join("loop/offset")).unwrap_or(0);
+    let offset = sysfs::value(dir.join("loop/offset")).unwrap_or(0);
     Some(Backing { node, offset })
 }
 
@@ -498,7 +498,7 @@ pub(super) fn read(sys: &Path) -> BTreeMap<Number, String> {
 fn flash(folder: &Path) -> Option<(Number, String)> {
     /// `MTD_BLOCK_MAJOR` of linux/mtd/mtd.h.
     const MTD_BLOCK: u32 = 31;
-    let number = u32::try_from(sysfs::value(&folder.join("mtd_num"))?).ok()?;
+    let number = u32::try_from(sysfs::value(folder.join("mtd_num"))?).ok()?;
     let user = format!("in use by the volumes of {}", sysfs::name_of(folder));
     Some(((MTD_BLOCK, number), user))
 }
