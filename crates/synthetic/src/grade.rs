@@ -95,6 +95,11 @@ impl<K> Score<K> {
         bounds.is_some_and(|(_, high)| high <= limit)
     }
 
+    /// Whether all runs so far have a true claim, or none has one.
+    pub fn is_unanimous(&self) -> bool {
+        self.false_claims == 0 && [0, self.runs].contains(&self.claimed)
+    }
+
     /// Whether the share of false claims is at most `share`, plus three standard errors.
     pub fn is_false_at_most(&self, share: f64) -> bool {
         self.false_claims as f64 <= share * self.runs as f64 + chance(share, self.runs)

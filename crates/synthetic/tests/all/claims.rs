@@ -253,8 +253,11 @@ pub(crate) fn hold_each<R, const N: usize>(
         true => runs.into_inner(),
         false => (0, 0),
     };
+    // With false claims in 13 % of runs, which 60 refuse, one row of 16 has none in its first 20, and one kind of
+    // 4000 in the first 60 of all its rows.
     let is_decided = |score: &Score<Kind>| {
-        (fewest..most).contains(&score.runs) && score.shows_false_at_most(false_max, most)
+        (fewest..most).contains(&score.runs)
+            && (score.is_unanimous() || score.shows_false_at_most(false_max, most))
     };
     let scores = grade_each(kinds, most, make, claimed, is_decided);
     for score in scores.iter().filter(|score| is_asked(&score.kind)) {
