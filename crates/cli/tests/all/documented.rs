@@ -128,7 +128,8 @@ fn carried_out(scope: Scope, is_asked: fn(&str) -> bool, least: usize) {
         "only {} commands were found",
         lines.len()
     );
-    let supplies = Supplies::made(&place.path().join("supplies"), AT_ONCE);
+    let texts: String = lines.iter().map(|line| line.text.as_str()).collect();
+    let supplies = Supplies::made(&place.path().join("supplies"), AT_ONCE, &texts);
     // The longest commands start first, so that none runs alone at the end.
     lines.sort_by_key(Line::rank);
     let (queue, failures) = (Mutex::new(VecDeque::from(lines)), Mutex::new(Vec::new()));

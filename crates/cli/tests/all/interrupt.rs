@@ -16,11 +16,11 @@ use crate::support::{
     run, sample_count, signal, started, status, wait_for_reads, wait_for_samples,
 };
 
-/// Two cells with a warm-up and six trials each: 14 samples, about a second and a half.
+/// Two cells with a warm-up and six trials each: 14 samples, most of a second.
 const SAMPLES: i64 = 14;
 const SLOW: [&str; 18] = words!(
     "run read-size data -o r.iolab --set bs=4k,64k --set trials_min=6 --set trials_max=6 \
-     --size 4MiB --time 100ms --budget 60s --buffered"
+     --size 4MiB --time 50ms --budget 60s --buffered"
 );
 /// As many trials of a program.
 const PROGRAM: [&str; 12] = words!(
@@ -119,10 +119,10 @@ fn every_signal_that_ends_processes_by_default_interrupts() {
 
 /// Time for which a user stops a run.
 const STOPPED: Duration = Duration::from_millis(200);
-/// One cell with a warm-up and six trials. Each trial is so long that one that has been seen to go on still runs
+/// One cell with a warm-up and four trials. Each trial is so long that one that has been seen to go on still runs
 /// when a signal arrives. On storage, or with a bound in bytes, it would end earlier.
 const STOPPABLE: [&str; 21] = words!(
-    "run read-size data -o r.iolab --set bs=64k --set trials_min=6 --set trials_max=6 \
+    "run read-size data -o r.iolab --set bs=64k --set trials_min=4 --set trials_max=4 \
      --size 4MiB --time 400ms --budget 60s --set cache=hot --set bytes=none"
 );
 
@@ -152,7 +152,7 @@ fn a_trial_that_the_user_stopped_says_so() {
     }
     Done::from(child.wait_with_output().unwrap()).expect(0);
     let rows = exported(folder.path(), "r.iolab");
-    assert_eq!(rows.len(), 7);
+    assert_eq!(rows.len(), 5);
     let suspended = rows.iter().map(|row| row["suspended_ns"].as_u64().unwrap());
     let stopped = suspended.filter(|ns| Duration::from_nanos(*ns) >= STOPPED);
     // On a busy machine one signal may arrive after the end of its trial.

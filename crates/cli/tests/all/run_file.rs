@@ -8,10 +8,10 @@ use crate::support::{Done, entries, exported, folder, iolab, measuring, run, sta
 
 /// Number of trials of [`SLOW`], including warm-ups.
 const SAMPLES: usize = 22;
-/// About a second of trials.
+/// About half a second of trials.
 const SLOW: [&str; 20] = words!(
     "run read-size data -o kept/r.iolab --set bs=4k,64k --set trials_min=10 --set \
-     trials_max=10 --set precision=0.0001 --size 4MiB --time 50ms --budget 60s --buffered"
+     trials_max=10 --set precision=0.0001 --size 4MiB --time 25ms --budget 60s --buffered"
 );
 
 /// A change to the folder of a run file.

@@ -275,7 +275,7 @@ pub(crate) fn wait_for_samples(file: &Path, count: i64) {
             Instant::now() < deadline,
             "no {count} samples within a minute"
         );
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -143,7 +143,8 @@ pub(super) fn has(name: &str) -> bool {
 pub(super) struct Supplies(PathBuf);
 
 impl Supplies {
-    pub(super) fn made(place: &Path, at_once: usize) -> Self {
+    /// What these commands name, and what takes no time.
+    pub(super) fn made(place: &Path, at_once: usize, commands: &str) -> Self {
         for name in FOLDERS {
             fs::create_dir_all(place.join(name)).unwrap();
         }
@@ -154,9 +155,14 @@ impl Supplies {
             fs::write(place.join(name), PROGRAM).unwrap();
             fs::set_permissions(place.join(name), fs::Permissions::from_mode(0o755)).unwrap();
         }
+        let is_named = |file: &str| commands.contains(file.split('/').next().unwrap_or(file));
         let is_wanted = |command: &&&str| {
-            let need = missing(command);
-            need.map(|need| needs::skip(need, made(command))).is_none()
+            let file = made(command);
+            let linked = LINKS.iter().filter(|link| link.0 == file);
+            (is_named(file) || linked.map(|link| link.1).any(is_named))
+                && missing(command)
+                    .map(|need| needs::skip(need, file))
+                    .is_none()
         };
         let wanted = MAKERS.iter().filter(is_wanted);
         let brief = |command: &&str| command.replace("TINY", TINY).replace("FEW", FEW);
@@ -182,7 +188,9 @@ impl Supplies {
             .iter()
             .flat_map(|names| names[1..].iter().map(|name| (names[0], *name)));
         for (from, to) in LINKS.iter().copied().chain(others) {
-            fs::hard_link(place.join(from), place.join(to)).unwrap();
+            if place.join(from).exists() {
+                fs::hard_link(place.join(from), place.join(to)).unwrap();
+            }
         }
         Self(place.to_owned())
     }
