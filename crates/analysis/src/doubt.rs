@@ -105,11 +105,14 @@ impl Doubt {
 
     /// The largest factor by which it can have changed the response of a side.
     fn explains(&self) -> f64 {
+        if let (true, Some([base, new])) = (self.what.is_owed(), self.levels) {
+            let ratio = (1.0 + base.1) / (1.0 + new.1);
+            return ratio.max(1.0 / ratio);
+        }
         match self.extent {
             Some(share) if self.what.unit() == ExtentUnit::Share && share < 1.0 => {
                 1.0 / (1.0 - share.max(0.0))
             }
-            Some(owed) if self.what.unit() == ExtentUnit::OfTrial => 1.0 + owed,
             _ => f64::INFINITY,
         }
     }

@@ -168,6 +168,7 @@ impl Trust {
         let counts = |doubt: DoubtKind| match doubt {
             DoubtKind::AboveMedian => is_poor(doubt),
             DoubtKind::FewTrials | DoubtKind::Imprecise => is_imprecise,
+            DoubtKind::StorageCache => !is_imprecise,
             _ => true,
         };
         let of_cells = concerned.0.iter().filter(|(doubt, _)| counts(**doubt));
@@ -247,18 +248,15 @@ fn imprecision(analysis: &Analysis, cell: &CellAnalysis) -> impl Iterator<Item =
     let is_sought = analysis.seeks_precision;
     let width = cell.precision.filter(|_| is_sought);
     let is_without = is_sought && cell.precision.is_none() && analysis.has_response(cell);
-    let lack = match cell.flags.contains(&DoubtKind::FewRequests) {
-        true => DoubtKind::FewRequests,
-        false => DoubtKind::FewTrials,
-    };
+    let lacks = [DoubtKind::FewRequests, DoubtKind::FewTrials];
+    let lack = lacks.into_iter().find(|lack| cell.flags.contains(lack));
     let exceeds = |most: f64| width.is_some_and(|width| width > most);
     let found = [
-        (exceeds(1.0), DoubtKind::AboveMedian),
-        (exceeds(analysis.precision_goal), DoubtKind::Imprecise),
-        (is_without, lack),
+        exceeds(1.0).then_some(DoubtKind::AboveMedian),
+        exceeds(analysis.precision_goal).then_some(DoubtKind::Imprecise),
+        lack.filter(|_| is_without),
     ];
-    let found = found.into_iter().filter(|(holds, _)| *holds);
-    found.map(|(_, doubt)| doubt)
+    found.into_iter().flatten()
 }
 
 /// The cells that an output uses, by their run; without runs that it does not use.

@@ -66,6 +66,12 @@ pub(crate) fn read(lists: &Lists, is_silent: bool) -> Outcome<Task> {
                 iolab_workload::Error::usage("'--direct' takes no value")
                     .hint("write --direct alone, or --buffered for the page cache"),
             ),
+            Some(ContextValue::String(option)) => {
+                let source = std::error::Error::source(&error);
+                let own = source.and_then(|own| own.downcast_ref::<iolab_workload::Error>());
+                let option = option.split(' ').next().unwrap_or_default();
+                own.map(|own| own.clone().within(option))
+            }
             _ => None,
         };
         if logs_json() && error.use_stderr() {

@@ -118,15 +118,9 @@ impl SearchResult<'_> {
                 )
             }));
         } else if self.found.holds.is_none() || self.found.fails.is_none() {
-            remarks.push(format!(
-                "The trials do not show both ends.{}",
-                self.more_trials()
-            ));
+            remarks.push("The trials do not show both ends. A larger --budget allows more trials, and longer ones at small rates.".to_owned());
         } else if self.found.limit.holds.is_none() || self.found.limit.fails.is_none() {
-            remarks.push(format!(
-                "The interval has an open end.{}",
-                self.more_trials()
-            ));
+            remarks.push("The interval has an open end. A larger --budget allows more trials, and longer ones at small rates.".to_owned());
         }
         let short = self.found.times.map(|(_, longest)| longest);
         if let Some((longest, hidden)) =
@@ -142,17 +136,6 @@ impl SearchResult<'_> {
         let unseen = self.found.unseen_stalls().filter(|_| self.is_complete);
         remarks.extend(unseen.map(not_covered));
         remarks
-    }
-
-    /// Advice to measure longer; none where all trials agree, because more of them would as well.
-    fn more_trials(&self) -> &'static str {
-        let points = &self.found.limit.points;
-        let is_kept = points.iter().any(|point| point.kept > 0);
-        let is_missed = points.iter().any(|point| point.kept < point.trials);
-        match is_kept && is_missed {
-            true => " A larger --budget allows more trials, and longer ones at small rates.",
-            false => "",
-        }
     }
 
     /// The share of requests beyond the capacity that trials of this length do not detect; `None` if it is

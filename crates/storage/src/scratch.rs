@@ -164,7 +164,7 @@ impl ScratchDir {
         let stat = rustix::fs::fstat(&file).map_err(|e| errno::on_path("look at", &path, e))?;
         let scratch = Scratch {
             dir: Arc::clone(self),
-            own: Arc::clone(self),
+            own: Mutex::new(Some(Arc::clone(self))),
             name,
             path,
             stat,
@@ -187,12 +187,19 @@ impl ScratchDir {
             }
             _ => {}
         }
+        let stat = rustix::fs::fstat(&lock);
         match remove_emptied(&self.parent, &self.name, &self.dir, lock) {
-            Err(Errno::NOTEMPTY | Errno::EXIST) => Err(Error::failed(format!(
-                "{} holds what iolab has not made and was left alone",
-                self.path.display()
-            ))
-            .hint("look into it and delete it by hand; have the program write elsewhere")),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => {
+                // No later run takes the rest for its left-over.
+                if stat.is_ok_and(|stat| stands_for(&self.dir, LOCK, &stat)) {
+                    let _ = rustix::fs::unlinkat(&self.dir, LOCK, AtFlags::empty());
+                }
+                Err(Error::failed(format!(
+                    "{} holds what iolab has not made and was left alone",
+                    self.path.display()
+                ))
+                .hint("look into it and delete it by hand; have the program write elsewhere"))
+            }
             done => done.map_err(|errno| cannot_remove(&self.path, errno)),
         }
     }
@@ -209,8 +216,8 @@ impl Drop for ScratchDir {
 #[derive(Debug)]
 pub(super) struct Scratch {
     dir: Arc<ScratchDir>,
-    /// Directory for further files: `dir`, unless that is another process's.
-    own: Arc<ScratchDir>,
+    /// Directory for further files: `dir`, unless that is another process's; made there for the first of them.
+    own: Mutex<Option<Arc<ScratchDir>>>,
     name: String,
     path: PathBuf,
     stat: Stat,
@@ -245,19 +252,17 @@ impl Scratch {
         let file = open_in(&dir.dir, REGION);
         let file = file.map_err(|errno| out_of_reach(errno::on_path("open", &path, errno)))?;
         let stat = rustix::fs::fstat(&file).map_err(|e| errno::on_path("look at", &path, e))?;
-        let lock = open_in(&dir.dir, LOCK);
-        if !leftovers::could_be_ours(&stat)
-            || u64::try_from(stat.st_size) != Ok(region)
-            || lock
-                .ok()
-                .and_then(|lock| leftovers::maker_in(&lock))
-                .is_none()
-        {
+        let lock = open_in(&dir.dir, LOCK).ok();
+        let is_ours = leftovers::could_be_ours;
+        let lock = lock.filter(|lock| rustix::fs::fstat(lock).is_ok_and(|stat| is_ours(&stat)));
+        let maker = lock.and_then(|lock| leftovers::maker_in(&lock));
+        let is_region = is_ours(&stat) && u64::try_from(stat.st_size) == Ok(region);
+        if maker.is_none() || !is_region || !leftovers::is_own(&dir.stat) {
             return Err(not_ours());
         }
         let scratch = Self {
             dir: Arc::new(dir),
-            own: ScratchDir::create(parent, parent_path)?,
+            own: Mutex::new(None),
             name: REGION.to_owned(),
             path,
             stat,
@@ -302,7 +307,7 @@ impl Scratch {
     /// # Errors
     /// The file cannot be made, or cannot have that size.
     pub(super) fn sized_beside(&self, bytes: u64) -> Result<(Self, File)> {
-        self.own.file(name_within(bytes), bytes)
+        self.own()?.file(name_within(bytes), bytes)
     }
 
     /// Creates an empty file that belongs to this one, for exactly `bytes` bytes.
@@ -310,8 +315,20 @@ impl Scratch {
     /// # Errors
     /// The file cannot be made, or cannot have that size.
     pub(super) fn numbered_beside(&self, bytes: u64) -> Result<(Self, File)> {
-        let number = self.own.made.fetch_add(1, Ordering::Relaxed);
-        self.own.file(number.to_string(), bytes)
+        let own = self.own()?;
+        let number = own.made.fetch_add(1, Ordering::Relaxed);
+        own.file(number.to_string(), bytes)
+    }
+
+    fn own(&self) -> Result<Arc<ScratchDir>> {
+        let mut own = held(&self.own);
+        if let Some(own) = own.as_ref() {
+            return Ok(Arc::clone(own));
+        }
+        let parent_path = self.dir.path.parent().unwrap_or(Path::new(""));
+        let made = ScratchDir::create(&self.dir.parent, parent_path)?;
+        *own = Some(Arc::clone(&made));
+        Ok(made)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -330,8 +347,7 @@ impl Scratch {
 
     /// Handle that removes the directory while others use it; `None` if another process made it.
     pub(super) fn remover(&self) -> Option<ScratchRemover> {
-        let is_own = Arc::ptr_eq(&self.dir, &self.own);
-        is_own.then(|| ScratchRemover(Arc::downgrade(&self.dir)))
+        (!self.is_anothers()).then(|| ScratchRemover(Arc::downgrade(&self.dir)))
     }
 
     /// Removes what programs have made in the directory, except these files.
@@ -349,14 +365,18 @@ impl Scratch {
             false => self.unlink(),
         };
         match self.name == REGION {
-            true => removed.and(self.own.remove()),
+            true => {
+                let own = held(&self.own).clone();
+                removed.and(own.map_or(Ok(()), |own| own.remove()))
+            }
             false => removed,
         }
     }
 
     /// Whether another process made the file, and removes it.
     fn is_anothers(&self) -> bool {
-        !Arc::ptr_eq(&self.dir, &self.own)
+        let own = held(&self.own);
+        !own.as_ref().is_some_and(|own| Arc::ptr_eq(&self.dir, own))
     }
 
     fn unlink(&self) -> Result<()> {
@@ -421,18 +441,20 @@ impl ScratchRemover {
 /// Removes a directory with nothing but its lock file in it.
 ///
 /// # Errors
-/// `ENOTEMPTY` if it holds something else; errors of unlinkat(2).
+/// `ENOTEMPTY` if it holds something else, be it under the name of the lock file; errors of unlinkat(2).
 fn remove_emptied(
     parent: impl AsFd,
     name: &str,
     dir: &OwnedFd,
     lock: File,
 ) -> std::result::Result<(), Errno> {
-    if entries(dir).is_none_or(|names| names.iter().any(|name| name != LOCK)) {
-        return Err(Errno::NOTEMPTY);
-    }
+    let stat = rustix::fs::fstat(&lock)?;
     // NFS keeps the removed name of an open file.
     drop(lock);
+    let is_lock = |name: &String| name == LOCK && stands_for(dir, LOCK, &stat);
+    if entries(dir).is_none_or(|names| !names.iter().all(is_lock)) {
+        return Err(Errno::NOTEMPTY);
+    }
     for (dir, name, flags) in [
         (dir.as_fd(), LOCK, AtFlags::empty()),
         (parent.as_fd(), name, AtFlags::REMOVEDIR),
@@ -445,7 +467,7 @@ fn remove_emptied(
     Ok(())
 }
 
-fn held(lock: &Mutex<Option<File>>) -> std::sync::MutexGuard<'_, Option<File>> {
+fn held<T>(lock: &Mutex<Option<T>>) -> std::sync::MutexGuard<'_, Option<T>> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -326,6 +326,11 @@ impl DoubtKind {
         self.class() == DoubtClass::Others || matches!(self, Self::Suspended | Self::WriteBackOwed)
     }
 
+    /// Whether its extent is time that trials owe for what they left in a cache.
+    pub(crate) fn is_owed(self) -> bool {
+        self.unit() == ExtentUnit::OfTrial
+    }
+
     /// The doubt about bytes with this verdict that should have come from the device.
     pub(crate) fn of_source(served_by: ServedBy) -> Self {
         match served_by {

@@ -209,11 +209,12 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> (&'static Kind, Vec<Point>)
         };
         both_times(pair, point, standing)
     });
-    let alone = naive.filter(|_| pair.has_files);
+    let has_sizes = pair.has_files && pair.points.len() > 1;
+    let alone = naive.filter(|_| has_sizes);
     let points = [
         Some(Point::main(Quantity::Share, MARGINS[margin])),
         shown
-            .filter(|_| pair.has_files)
+            .filter(|_| has_sizes)
             .map(|size| from(Standing::From, size)),
         doubted,
         alone.map_or(last, |size| Some(from(Standing::Alone, size))),
@@ -224,7 +225,10 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> (&'static Kind, Vec<Point>)
 /// The times of both programs at a size, with their ratio; the size alone if one has none.
 fn both_times(pair: &ProgramPair, point: &SizePoint, standing: Standing) -> Point {
     let Some((base, new)) = point.medians_ns else {
-        return Point::new(standing, Quantity::Size, point.size as f64);
+        return match pair.has_files {
+            true => Point::new(standing, Quantity::Size, point.size as f64),
+            false => Point::count(standing, "program", 2),
+        };
     };
     Point {
         ratio: point.ratio,

@@ -126,12 +126,17 @@ fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Effect) -> Option
 /// Reason why an effect is not claimed although trying suspects can still explain it.
 fn unclaimed(run: &Analysis, effect: &Effect) -> Option<Unclaimed> {
     let is_source = |doubt: &Doubt| doubt.what.class() == DoubtClass::Source;
-    let others = || effect.doubts.iter().filter(|one| !is_source(one));
+    let (owed, doubts): (Vec<&Doubt>, Vec<&Doubt>) =
+        effect.doubts.iter().partition(|doubt| doubt.what.is_owed());
+    if doubts.is_empty() {
+        return (!owed.is_empty()).then_some(Unclaimed::Owed);
+    }
+    let others = || doubts.iter().filter(|one| !is_source(one));
     if !others().all(|doubt| doubt.what.class() == DoubtClass::Others) {
         return None;
     }
-    if others().count() == effect.doubts.len() {
-        return (!effect.doubts.is_empty()).then_some(Unclaimed::Disturbed);
+    if others().count() == doubts.len() {
+        return Some(Unclaimed::Disturbed);
     }
     let spec = |id: CellId| Some(run.cell(id.cell)?.cell.spec.clone());
     let sides = sides_of(run, [spec(effect.base)?, spec(effect.other)?]);

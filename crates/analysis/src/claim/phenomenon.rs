@@ -39,6 +39,8 @@ pub struct Phenomenon {
 pub enum Unclaimed {
     /// The bytes of its sides came from different sources, and that is a suspect.
     OtherSource,
+    /// One side left its writes in a cache, which is a suspect.
+    Owed,
     /// Others may have made the difference. Trying suspects decides: a share that disappears with one is not due
     /// to others.
     Disturbed,

@@ -218,18 +218,27 @@ fn foreign(
     all.into_iter().flatten().flatten().chain(behind)
 }
 
-/// Time that one side owes for what its trials left in a cache, beyond what the other owes.
+/// Time that a side owes for what its trials left in a cache, if it owes more than the other.
 fn owed(base: &CellAnalysis, new: &CellAnalysis) -> impl Iterator<Item = Doubt> {
-    let of =
-        |what: DoubtKind, cell: &CellAnalysis| 1.0 + what.extent(&cell.disturbance).unwrap_or(0.0);
-    let kinds = [DoubtKind::WriteBackOwed, DoubtKind::StorageCache].into_iter();
-    kinds.filter_map(move |what| {
-        let (of_base, of_new) = (of(what, base), of(what, new));
-        let (more, side) = match of_base > of_new {
-            true => (of_base / of_new, ComparedSide::Base),
-            false => (of_new / of_base, ComparedSide::New),
+    let of = |cell: &CellAnalysis| {
+        let around = &cell.disturbance;
+        [
+            (DoubtKind::WriteBackOwed, around.owed),
+            (DoubtKind::StorageCache, around.owed_by_storage),
+        ]
+        .map(|(what, owed)| (what, owed.unwrap_or(0.0), what.extent(around).is_some()))
+    };
+    let pairs = of(base).into_iter().zip(of(new));
+    pairs.filter_map(|((what, base, of_base), (_, new, of_new))| {
+        let side = match base > new {
+            true => ComparedSide::Base,
+            false => ComparedSide::New,
         };
-        (more > 1.0).then(|| Doubt::of(what, more - 1.0).on(side))
+        let doubt = || Doubt {
+            levels: Some([base, new].map(|owed| (owed, owed))),
+            ..Doubt::from(what).on(side)
+        };
+        (base != new && (of_base || of_new)).then(doubt)
     })
 }
 

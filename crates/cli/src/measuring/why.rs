@@ -160,6 +160,7 @@ fn list(run: &AnalysedRun, (found, beside): (&[Phenomenon], &[Unpaired]), file: 
     for (number, phenomenon) in (1..).zip(found) {
         let unclaimed = match phenomenon.unclaimed {
             Some(Unclaimed::OtherSource) => "; the bytes of its sides came from different sources",
+            Some(Unclaimed::Owed) => "; one side left its writes in a cache of the storage",
             Some(Unclaimed::Disturbed) => {
                 "; disturbances during the run, or that it was suspended, could explain it"
             }

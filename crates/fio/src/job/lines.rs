@@ -162,8 +162,9 @@ impl Reader<'_> {
                 let hint = "give a text file; its name counts from the folder of the job file";
                 read_text(&path).map_err(|error| error.hint(hint))
             });
-            self.open.push(included);
-            return text.map_err(|error| self.mistakes.add(place, error)).ok();
+            let text = text.map_err(|error| self.mistakes.add(place, error)).ok();
+            self.open.extend(text.is_some().then_some(included));
+            return text;
         };
         let error = Error::usage(what).hint(hint);
         self.mistakes.add_unquoted(place, error);

@@ -191,7 +191,8 @@ fn longer_trials(analysis: &Analysis) -> &'static str {
 pub(super) fn tail_unknown(analysis: &Analysis) -> Vec<String> {
     let unknown = |c: &&CellAnalysis| match &c.mix {
         Some(mix) => {
-            let mut all = mix.iter().filter_map(|(_, one)| one.as_ref());
+            let requests = mix.iter().filter(|(operation, _)| operation.is_request());
+            let mut all = requests.filter_map(|(_, one)| one.as_ref());
             all.any(|one| !one.has_tail)
         }
         None => c.latency.is_some() && c.tail.is_none(),

@@ -22,7 +22,8 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial_description::{levels_in_words, requests_in_words};
 use iolab_workload::units::{
-    counted, digits, exact_size, format_bytes, format_ns, format_percent, significant,
+    counted, digits, exact_size, format_bytes, format_ns, format_percent, format_percent_of_whole,
+    significant,
 };
 
 pub(crate) use causes::{cause_in_short, causes_in_lines, grouped, obstacle};
@@ -365,7 +366,7 @@ fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
             let (share, ends) = (format_percent(value), ends.unwrap_or_default());
             format!("{share} {ends}{}", layers::what(stage, carried_by))
         }
-        (Quantity::Share, None) => format_percent(value),
+        (Quantity::Share, None) => format_percent_of_whole(value),
         (Quantity::Share, Some(limit)) => {
             let (share, allowed) = beside_limit(value, limit);
             format!("{share} ({allowed} allowed)")

@@ -147,12 +147,9 @@ fn doubt_that_reverses_an_end_comes_first() {
 
 #[test]
 fn missing_end_leaves_the_answer_open() {
-    // Doubts that may have kept an end from being shown are printed with it, and so is advice that can help: where
-    // all trials miss the level, more of them do not.
-    let cases = [(true, false, 3000), (false, true, 1), (false, false, 3000)];
-    let told = cases.map(|(holds, fails, up_to)| {
+    // Doubts that may have kept an end from being shown are printed with it, and so is advice.
+    let told = [(true, false), (false, true), (false, false)].map(|(holds, fails)| {
         let mut open = found("p99<1ms");
-        open.limit = limit(up_to);
         open.holds = open.holds.filter(|_| holds);
         open.fails = open.fails.filter(|_| fails);
         open.doubts = traffic();
@@ -166,7 +163,7 @@ fn missing_end_leaves_the_answer_open() {
     - Response times count from the scheduled start of a request.
     load-latency on /data: p99<1ms fails at 3200 requests/s; no lower rate was shown to hold (other traffic)
     - Stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run.
-    - The trials do not show both ends.
+    - The trials do not show both ends. A larger --budget allows more trials, and longer ones at small rates.
     - Response times count from the scheduled start of a request.
     load-latency on /data: cannot tell at which rate p99<1ms holds: no rate holds, no rate fails, other traffic
     - Stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, Statx, StatxFlags};
+use rustix::io::Errno;
 
 use super::super::path_lookup::{self, same_inode};
 use super::super::target_size::human;
@@ -179,13 +180,14 @@ fn remove_if_dead(parent: impl AsFd, name: &str) -> Found {
     let bytes = sweep(&dir, &[]);
     match remove_emptied(&parent, name, &dir, lock) {
         Ok(()) => Found::Removed(bytes),
-        Err(_) => Found::Kept,
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Found::Kept,
+        Err(_) => Found::Unknown,
     }
 }
 
-/// Removes files, symlinks and empty folders that were made in a scratch directory since it exists, except the lock file and
-/// those that are `kept`; returns their bytes. Older ones came from elsewhere. Where the file system records no times of
-/// creation, only files with the names and properties of iolab's own are removed.
+/// Removes files, symlinks and empty folders that this user made in a scratch directory since it exists, except the lock file
+/// and those that are `kept`; returns their bytes. Older ones came from elsewhere. Where others can write to the directory, or
+/// the file system records no times of creation, only files with the names and properties of iolab's own are removed.
 pub(super) fn sweep(dir: &OwnedFd, kept: &[Stat]) -> u64 {
     let look = |name: &str| {
         let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW;
@@ -193,14 +195,16 @@ pub(super) fn sweep(dir: &OwnedFd, kept: &[Stat]) -> u64 {
         rustix::fs::statx(dir, name, flags, wanted).ok()
     };
     let born = look("").as_ref().and_then(birth);
+    let is_private = rustix::fs::fstat(dir).is_ok_and(|stat| stat.st_mode & 0o022 == 0);
     let mut bytes = 0;
     for name in entries(dir).unwrap_or_default() {
         let (Some(found), Some(stat)) = (look(&name), look_at(dir, &name)) else {
             continue;
         };
+        let is_known = is_own_name(&name) && could_be_ours(&stat);
         let is_ours = match (born, birth(&found)) {
-            (Some(born), Some(made)) => made >= born,
-            _ => is_own_name(&name) && could_be_ours(&stat),
+            (Some(born), Some(made)) => made >= born && (is_private && is_own(&stat) || is_known),
+            _ => is_known,
         };
         if !is_ours || name == LOCK || kept.iter().any(|kept| same_inode(kept, &stat)) {
             continue;

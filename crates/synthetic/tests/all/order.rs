@@ -62,7 +62,7 @@ fn cliff_precedes_the_tail_of_its_requests() {
         }],
         tails: vec![(At::all(), 10.0)],
         trials: 12,
-        ..Scenario::of("write-size", &["bs=64k", "sync=end", "region=16M"])
+        ..Scenario::of("write-size", &["bs=4k", "sync=end", "region=16M"])
     };
     let kinds: Vec<&str> = first_claims(&cliff)
         .iter()

@@ -97,7 +97,8 @@ impl Columns {
     }
 
     pub(super) fn line<'a>(&self, text: &'a str) -> Parsed<'a> {
-        if text == self.header {
+        let header = self.header.split(',').map(str::trim);
+        if text.split(',').map(str::trim).eq(header) {
             return Ok(None);
         }
         self.read(text).ok_or_else(|| match self.format {

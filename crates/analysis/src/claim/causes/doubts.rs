@@ -17,6 +17,9 @@ use crate::doubt::{Direction, Doubt, DoubtClass, DoubtKind, SideDoubts};
 /// The suspects that are a kind of waiting for a CPU.
 const CPU: [&str; 2] = ["cpu-binding", "cpu-waiting"];
 
+/// The suspect that is a cache in the storage.
+const WRITE_CACHE: &str = "write-cache";
+
 /// Adds the doubts, and opens the verdicts that they could reverse.
 pub(super) fn weigh(
     analysis: &Analysis,
@@ -88,14 +91,16 @@ fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> 
     let all = SideDoubts::of_cells(base, other, analysis.response);
     let size = least_size(inquiry, deviation);
     let mut doubts = all.turning(Direction::of_sides(is_better), size);
-    // If waiting for a CPU is a suspect, it is tried, and not a doubt.
+    // A suspect is tried, and not a doubt.
     let mut tried = inquiry.tried.iter().map(String::as_str);
     let tries_cpu = tried.clone().any(|suspect| CPU.contains(&suspect));
+    let tries_cache = tried.clone().any(|suspect| suspect == WRITE_CACHE);
     let tries_source = tried.any(is_the_source);
     doubts.retain(|doubt| {
         let is_of_cpu = doubt.what == DoubtKind::CpuContended;
         let is_of_source = doubt.what.class() == DoubtClass::Source;
-        !(tries_cpu && is_of_cpu || tries_source && is_of_source)
+        let is_owed = doubt.what.is_owed();
+        !(tries_cpu && is_of_cpu || tries_source && is_of_source || tries_cache && is_owed)
     });
     doubts
 }
