@@ -230,7 +230,7 @@ mod tests {
             notes.replace(&dir.path().display().to_string(), "DIR")
         };
         // A foreign file keeps the folder, and the next run tries again.
-        insta::assert_snapshot!(notes(), @"left DIR/.iolab-scratch-00000000000000aa of a run that was killed: it holds what iolab has not made; look into it and remove it by hand");
+        insta::assert_snapshot!(notes(), @"left DIR/.iolab-scratch-00000000000000aa of a run that was killed: it holds what iolab has not made or cannot remove; look into it and remove it by hand");
         assert_eq!(entries(&killed), 2);
         fs::remove_file(killed.join("full/file")).expect("removed");
         insta::assert_snapshot!(notes(), @"removed DIR/.iolab-scratch-00000000000000aa, a scratch directory of 4 KiB left by a run that was killed");

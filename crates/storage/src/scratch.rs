@@ -10,7 +10,7 @@ use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rustix::fd::{AsFd, OwnedFd};
@@ -52,6 +52,8 @@ struct ScratchDir {
     lock: Mutex<Option<File>>,
     /// Number of numbered files made so far.
     made: AtomicU64,
+    /// Whether programs run in it, and all that they make goes with it.
+    is_for_programs: AtomicBool,
 }
 
 impl ScratchDir {
@@ -110,10 +112,7 @@ impl ScratchDir {
         if self.stat.st_uid != stat.st_uid {
             return Err(self.is_anothers());
         }
-        let text = leftovers::mark();
-        lock.write_all_at(text.as_bytes(), 0).map_err(|error| {
-            errno::on_transfer("pwrite", text.len() as u64, 0, &path, errno::of_std(&error))
-        })?;
+        mark(lock, &path, false)?;
         // On a file system without locks, left-overs are never recognised, which is safe.
         let locked = rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive);
         // Synced before anything else, so that a crash leaves a directory that the next run recognises.
@@ -122,6 +121,16 @@ impl ScratchDir {
         Ok(locked != Err(Errno::WOULDBLOCK)
             && stands_for(&self.dir, LOCK, &stat)
             && stands_for(&self.parent, &self.name, &self.stat))
+    }
+
+    /// Notes in the lock file that programs run in the directory.
+    fn open_to_programs(&self) -> Result<()> {
+        if !self.is_for_programs.swap(true, Ordering::Relaxed)
+            && let Some(lock) = held(&self.lock).as_ref()
+        {
+            mark(lock, &self.path.join(LOCK), true)?;
+        }
+        Ok(())
     }
 
     fn is_anothers(&self) -> Error {
@@ -150,6 +159,7 @@ impl ScratchDir {
             stat,
             lock: Mutex::new(None),
             made: AtomicU64::new(0),
+            is_for_programs: AtomicBool::new(false),
         })
     }
 
@@ -181,7 +191,13 @@ impl ScratchDir {
             return Ok(());
         };
         match rustix::fs::statat(&self.parent, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => return Ok(()),
+            // Removed, and not renamed.
+            Err(Errno::NOENT)
+                if rustix::fs::fstat(&self.dir).is_ok_and(|now| now.st_nlink == 0) =>
+            {
+                return Ok(());
+            }
+            Err(Errno::NOENT) => return Err(replaced(&self.path, "directory")),
             Ok(now) if !same_inode(&now, &self.stat) => {
                 return Err(replaced(&self.path, "directory"));
             }
@@ -307,7 +323,9 @@ impl Scratch {
     /// # Errors
     /// The file cannot be made, or cannot have that size.
     pub(super) fn sized_beside(&self, bytes: u64) -> Result<(Self, File)> {
-        self.own()?.file(name_within(bytes), bytes)
+        let own = self.own()?;
+        own.open_to_programs()?;
+        own.file(name_within(bytes), bytes)
     }
 
     /// Creates an empty file that belongs to this one, for exactly `bytes` bytes.
@@ -352,7 +370,7 @@ impl Scratch {
 
     /// Removes what programs have made in the directory, except these files.
     pub(super) fn sweep(&self, kept: &[Stat]) {
-        leftovers::sweep(&self.dir.dir, kept);
+        leftovers::sweep(&self.dir.dir, kept, true);
     }
 
     /// Removes the file, if its name still stands for it; with the region's file, the directory too.
@@ -433,7 +451,7 @@ impl ScratchRemover {
         if !stands_for(&dir.parent, &dir.name, &dir.stat) {
             return false;
         }
-        leftovers::sweep(&dir.dir, &[]);
+        leftovers::sweep(&dir.dir, &[], dir.is_for_programs.load(Ordering::Relaxed));
         dir.remove().is_ok()
     }
 }
@@ -469,6 +487,14 @@ fn remove_emptied(
 
 fn held<T>(lock: &Mutex<Option<T>>) -> std::sync::MutexGuard<'_, Option<T>> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes the text of a lock file, at `path`.
+fn mark(lock: &File, path: &Path, is_for_programs: bool) -> Result<()> {
+    let text = leftovers::mark(is_for_programs);
+    lock.write_all_at(text.as_bytes(), 0).map_err(|error| {
+        errno::on_transfer("pwrite", text.len() as u64, 0, path, errno::of_std(&error))
+    })
 }
 
 /// Name of a file for programs.

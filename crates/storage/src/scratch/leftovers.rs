@@ -19,6 +19,9 @@ use crate::sysfs;
 /// First line of a lock file.
 const SIGNATURE: &str =
     "iolab scratch directory: holds no data, safe to delete when no iolab is running\n";
+/// Last line of the lock file of a directory in which programs run.
+const FOR_PROGRAMS: &str = "\nprograms write here\n";
+
 /// Finding for a name of a scratch directory.
 enum Found {
     /// A directory that a run uses, or something that is not iolab's: left alone.
@@ -32,11 +35,10 @@ enum Found {
 }
 
 /// Content of the lock file of this process.
-pub(super) fn mark() -> String {
-    format!(
-        "{SIGNATURE}{}",
-        maker(std::process::id()).unwrap_or_default()
-    )
+pub(super) fn mark(is_for_programs: bool) -> String {
+    let maker = maker(std::process::id()).unwrap_or_default();
+    let programs = if is_for_programs { FOR_PROGRAMS } else { "" };
+    format!("{SIGNATURE}{maker}{programs}")
 }
 
 /// A live process in words: boot of its machine, number, start in ticks since boot; `None` for a killed one, even if its end
@@ -118,7 +120,7 @@ pub(in super::super) fn remove_leftovers(
                 "left {place} alone: named like a scratch directory, but not known to be iolab's; remove it by hand if you do not need it"
             )),
             Found::Kept => notes.push(format!(
-                "left {place} of a run that was killed: it holds what iolab has not made; look into it and remove it by hand"
+                "left {place} of a run that was killed: it holds what iolab has not made or cannot remove; look into it and remove it by hand"
             )),
         }
     }
@@ -152,8 +154,17 @@ fn remove_if_dead(parent: impl AsFd, name: &str) -> Found {
     let Ok(dir) = open_dir(&parent, name) else {
         return Found::Other;
     };
-    let Ok(lock) = open_in(&dir, LOCK) else {
-        return Found::Unknown;
+    let lock = match open_in(&dir, LOCK) {
+        Ok(lock) => lock,
+        // Its run was killed right after making it, or begins and then takes another name.
+        Err(Errno::NOENT)
+            if before.st_mode & 0o7777 == 0o700
+                && entries(&dir).is_some_and(|names| names.is_empty()) =>
+        {
+            let removed = rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR);
+            return removed.map_or(Found::Unknown, |()| Found::Other);
+        }
+        Err(_) => return Found::Unknown,
     };
     // Without locks, use by a run cannot be excluded.
     if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -170,14 +181,23 @@ fn remove_if_dead(parent: impl AsFd, name: &str) -> Found {
     {
         return Found::Other;
     }
-    let maker = maker_in(&lock).filter(|_| could_be_ours(&locked));
-    let Some(maker) = maker else {
-        return Found::Unknown;
+    let text = maker_in(&lock).filter(|_| could_be_ours(&locked));
+    let Some(text) = text else {
+        // As right after making it.
+        let is_new = could_be_ours(&locked) && locked.st_size == 0;
+        let removed = is_new.then(|| remove_emptied(&parent, name, &dir, lock));
+        return removed.map_or(Found::Unknown, |removed| {
+            removed.map_or(Found::Unknown, |()| Found::Other)
+        });
     };
-    if lives_elsewhere(&maker) {
+    let (maker, is_for_programs) = match text.strip_suffix(FOR_PROGRAMS) {
+        Some(maker) => (maker, true),
+        None => (&*text, false),
+    };
+    if lives_elsewhere(maker) {
         return Found::Other;
     }
-    let bytes = sweep(&dir, &[]);
+    let bytes = sweep(&dir, &[], is_for_programs);
     match remove_emptied(&parent, name, &dir, lock) {
         Ok(()) => Found::Removed(bytes),
         Err(Errno::NOTEMPTY | Errno::EXIST) => Found::Kept,
@@ -185,10 +205,11 @@ fn remove_if_dead(parent: impl AsFd, name: &str) -> Found {
     }
 }
 
-/// Removes files, symlinks and empty folders that this user made in a scratch directory since it exists, except the lock file
-/// and those that are `kept`; returns their bytes. Older ones came from elsewhere. Where others can write to the directory, or
-/// the file system records no times of creation, only files with the names and properties of iolab's own are removed.
-pub(super) fn sweep(dir: &OwnedFd, kept: &[Stat]) -> u64 {
+/// Removes files with the names and properties of iolab's own from a scratch directory, except those that are `kept`; returns
+/// their bytes. Where programs run in it, also what else this user made there since it exists: files, symlinks and empty
+/// folders. Older ones came from elsewhere. These stay where others can write to the directory, or the file system records no
+/// times of creation.
+pub(super) fn sweep(dir: &OwnedFd, kept: &[Stat], is_for_programs: bool) -> u64 {
     let look = |name: &str| {
         let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW;
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
@@ -202,8 +223,9 @@ pub(super) fn sweep(dir: &OwnedFd, kept: &[Stat]) -> u64 {
             continue;
         };
         let is_known = is_own_name(&name) && could_be_ours(&stat);
+        let is_of_programs = is_for_programs && is_private && is_own(&stat);
         let is_ours = match (born, birth(&found)) {
-            (Some(born), Some(made)) => made >= born && (is_private && is_own(&stat) || is_known),
+            (Some(born), Some(made)) => made >= born && (is_known || is_of_programs),
             _ => is_known,
         };
         if !is_ours || name == LOCK || kept.iter().any(|kept| same_inode(kept, &stat)) {
@@ -303,7 +325,8 @@ mod tests {
         assert!(!lives_elsewhere(""));
         let lock = tempfile::tempfile().expect("a file");
         assert_eq!(maker_in(&lock), None);
-        lock.write_all_at(mark().as_bytes(), 0).expect("written");
+        lock.write_all_at(mark(false).as_bytes(), 0)
+            .expect("written");
         assert_eq!(maker_in(&lock), maker(std::process::id()));
     }
 }
