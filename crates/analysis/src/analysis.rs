@@ -311,10 +311,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
 }
 
 /// Analyses a run. `timed` chooses the latency to show by group number; 0 stands for whole trials.
-pub(crate) fn analyse_timed(
-    record: &RunRecord,
-    timed: impl Fn(u32) -> ShownLatency + Sync,
-) -> Analysis {
+pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLatency) -> Analysis {
     let trials = Trials::of(record);
     let definition = Experiment::from_toml(&record.experiment.toml, "the run file");
     let experiment = definition.as_ref().ok();

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::analysis::{Analysis, Response};
 use crate::claim::effect::{confidence, median_within};
 use crate::curve::{Curve, Point, by_size};
-use crate::in_threads;
 use crate::io_limit::MachineThreshold;
 use iolab_stats::{Breakpoint, Interval, LatencyBandwidth, fit_latency_bandwidth, fit_piecewise};
 
@@ -67,10 +66,7 @@ impl Bends {
     /// Finds the bends with [`iolab_stats::fit_piecewise`], seeded by the run's seed so that the result is deterministic.
     pub fn of(analysis: &Analysis) -> Self {
         let of_curve = |curve: &Curve<'_>| (curve.held.clone(), find(analysis, curve));
-        let curves = bendable(analysis);
-        let points = curves.iter().map(|curve| curve.points.len());
-        let fitted = points.sum::<usize>() * RESAMPLES;
-        Self(in_threads::map(&curves, fitted, of_curve))
+        Self(bendable(analysis).iter().map(of_curve).collect())
     }
 
     /// The bends of one of the [`bendable`] curves that are shown, in ascending order: those whose interval

@@ -29,7 +29,6 @@ pub mod equivalence;
 pub mod fitness;
 pub mod gaps;
 pub mod headline_numbers;
-mod in_threads;
 pub mod io_limit;
 mod refusal;
 pub mod runs;

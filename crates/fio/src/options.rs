@@ -480,7 +480,7 @@ fn unknown(option: &'static str, text: &str) -> Fault {
     unknown_because(
         option,
         text,
-        "sizes are like 4k, 1m or 4096, times like 30 or 500ms; see 'iolab list --settings --all' for what there is",
+        "percentages are 0 to 100, sizes like 4k, 1m or 4096, times like 30 or 500ms; see 'iolab list --settings --all' for what there is",
     )
 }
 

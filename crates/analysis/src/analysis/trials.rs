@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::concurrency::{self, Ceilings};
 use super::{Analysis, CellAnalysis, Context, doubt_kind, groups, stages};
 use crate::disturbance::throttled_ns;
+use crate::io_limit;
 use crate::trial_values::{distinct, median_of};
-use crate::{in_threads, io_limit};
 use iolab_plan::carry_over;
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::KEYS;
@@ -60,7 +60,7 @@ pub(super) fn summaries(
     record: &RunRecord,
     context: &Context<'_>,
     trials: &Trials<'_>,
-    timed: &(dyn Fn(u32) -> ShownLatency + Sync),
+    timed: &dyn Fn(u32) -> ShownLatency,
 ) -> Vec<CellAnalysis> {
     let gaps = record.events.iter();
     let gaps = gaps.filter(|event| event.kind == EventKind::Gap);
@@ -70,15 +70,15 @@ pub(super) fn summaries(
     let called = in_levels(record);
     let visited = record.cells.iter();
     let visited = visited.filter(|cell| !is_unvisited(record, cell));
-    let visited: Vec<&Cell> = visited.collect();
-    in_threads::map(&visited, record.samples.len(), |cell| {
+    let analysed = visited.map(|cell| {
         let (samples, gap) = (trials.of_cell(cell.id), gaps.get(&cell.id).copied());
         let whole = context.cell(&called(cell), samples, gap, context.timed);
         let own = |number| trials.of_group(cell.id, number);
         let mut analysed = context.with_groups(whole, group, timed, own);
         analysed.warm_ups = trials.warm_ups.get(&cell.id).copied().unwrap_or(0);
         analysed
-    })
+    });
+    analysed.collect()
 }
 
 /// Compares the cells with each other and with their ceilings, and raises their flags.

@@ -11,7 +11,6 @@ use super::{Point, Quantity, Standing};
 use crate::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use crate::curve::{Curve, by_size, held};
 use crate::doubt::{Doubt, DoubtKind, SideDoubts};
-use crate::in_threads;
 use iolab_plan::experiment::trials_to_compare;
 use iolab_workload::names::TargetName;
 use iolab_workload::response::Response;
@@ -68,8 +67,6 @@ pub(super) fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Claim> {
         curves.retain(|curve| curve.points.len() > 1);
     }
     let family = curves.iter().map(|curve| pairs(curve.points.len())).sum();
-    let points = curves.iter().flat_map(|curve| &curve.points);
-    let values = points.map(|point| point.cell.values.len()).sum();
     let best = |curve: &Curve<'_>| {
         let top = curve.best(analysis.response)?;
         let best = curve.points.iter().position(|one| one.size == top.size)?;
@@ -80,8 +77,7 @@ pub(super) fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Claim> {
         };
         Some(ranking(claim, &cells, best, (analysis, run), family))
     };
-    let found = in_threads::map(&curves, values, best);
-    found.into_iter().flatten().collect()
+    curves.iter().filter_map(best).collect()
 }
 
 /// Ranks the best sizes of several curves after the effects of what distinguishes these.

@@ -16,7 +16,6 @@ use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::curve::size;
 use crate::doubt::SideDoubts;
-use crate::in_threads;
 use crate::trial_values::distinct;
 
 /// Factors that other kinds of claims cover: curves over sizes and rates, other tools, programs.
@@ -249,9 +248,7 @@ fn comparison(
     let others = comparable.iter().map(|(_, other)| contrast.access(other));
     let accesses: BTreeSet<Option<(String, String)>> = others.collect();
     let is_told = accesses.len() > 1;
-    let sides = comparable.iter().flat_map(|(base, other)| [base, other]);
-    let values = sides.map(|cell| cell.values.len()).sum();
-    let effects = in_threads::map(&comparable, values, |(base, other)| {
+    let effects = comparable.iter().filter_map(|(base, other)| {
         let estimate = within_run(base, other, confidence)?;
         let at = held.iter().map(|(i, factor)| {
             let level = other.cell.levels.get(*i).cloned();
@@ -268,12 +265,8 @@ fn comparison(
         )
     });
     let leads = leading_factor(analysis) == Some(factor);
-    Comparison::of_effects(
-        contrast,
-        analysis.response,
-        leads,
-        effects.into_iter().flatten(),
-    )
+    let effects: Vec<Effect> = effects.collect();
+    Comparison::of_effects(contrast, analysis.response, leads, effects)
 }
 
 impl Comparison {
@@ -282,9 +275,8 @@ impl Comparison {
         contrast: Contrast,
         response: Response,
         leads: bool,
-        effects: impl Iterator<Item = Effect>,
+        effects: Vec<Effect>,
     ) -> Option<Self> {
-        let effects: Vec<Effect> = effects.collect();
         let held = effects.first()?.held.iter();
         Some(Self {
             contrast,
@@ -480,7 +472,7 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
             estimate,
         )
     });
-    Comparison::of_effects(contrast.clone(), response, true, effects)
+    Comparison::of_effects(contrast.clone(), response, true, effects.collect())
 }
 
 /// The settings of a cell but for some, as text.

@@ -185,6 +185,6 @@ pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Comparison> {
         Contrast::Company { alone },
         response,
         true,
-        all.iter().filter_map(effect),
+        all.iter().filter_map(effect).collect(),
     )
 }
