@@ -133,7 +133,10 @@ fn simpler_setting_is_offered_only_if_near() {
     insta::assert_snapshot!(format!("{}\n{}", said(&near), said(&far)));
     let mut once = size_curve("x", &near);
     once.samples.retain(|sample| sample.block <= 1);
-    insta::assert_snapshot!(text(&choices(&[&analyse(&once)])), @"Highest throughput of reads on /data (direct I/O): 497 MB/s with 4 MiB sequential reads. Median of: 1 trial.");
+    assert!(
+        choices(&[&analyse(&once)]).is_empty(),
+        "one trial shows no choice"
+    );
     let mut cached = size_curve("x", &near);
     for cell in 0..3 {
         serve(&mut cached, cell, ServedBy::PageCache, "memory");
