@@ -54,8 +54,11 @@ pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Claim> {
 /// Whether only the storage can limit a cell.
 fn is_free(cell: &CellAnalysis) -> bool {
     let spec = &cell.cell.spec;
-    let is_plain = !spec.has_groups() && !spec.runs_program() && !spec.tool.is_peer();
-    let is_plain = is_plain && spec.trial.request_size().is_some();
+    let is_plain = !spec.runs_program() && !spec.tool.is_peer();
+    let is_plain = is_plain
+        && spec
+            .only_trial()
+            .is_some_and(|trial| trial.request_size().is_some());
     is_plain && !cell.is_paced() && !cell.flags.contains(&DoubtKind::ToolBound) && cell.is_target()
 }
 
