@@ -484,7 +484,7 @@ fn tail(sample: &Sample, timed: ShownLatency) -> Option<f64> {
         .then(|| latency.p99_ns as f64 / latency.p50_ns as f64)
 }
 
-/// Values with their blocks, of all trials or of none. A trial of a set time that has too few requests for a
+/// Values with their blocks: all trials have one, or none counts. A trial of a set time that has too few requests for a
 /// quantile was slow: the others alone would be the fast ones.
 fn of_all(trials: impl Iterator<Item = Option<(f64, u32)>>) -> (Vec<f64>, Vec<u32>) {
     trials.collect::<Option<_>>().unwrap_or_default()

@@ -61,7 +61,7 @@ impl Values {
         let timed = run.analysis().timed;
         let cells = run.analysis().cells.iter();
         let with = cells.filter(|cell| cell.of[quantity].is_some());
-        // Of some trials only, quantiles would be those of the fast ones.
+        // Some trials alone would give the quantiles of the fast ones.
         let with: BTreeSet<i64> = with.map(|cell| cell.cell.id).collect();
         for sample in measured(run).filter(|sample| with.contains(&sample.cell)) {
             if let Some(value) = sample.value(quantity, timed) {

@@ -374,7 +374,7 @@ impl Test {
         tracked.len() != self.tracked.len() || !tracked.into_iter().all(is_wanted)
     }
 
-    /// Whether rounds of an experiment are steady, or end, where those of the test are not.
+    /// Whether the rounds of an experiment end, steady or not, where the test goes on.
     fn has_tighter_limits(&self, experiment: &Experiment) -> bool {
         let of = |experiment: &Experiment| experiment.design.precondition.rounds_of_cells();
         let rounds = of(experiment).zip(of(&self.experiment));

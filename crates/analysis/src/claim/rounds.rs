@@ -9,8 +9,8 @@ use crate::analysis::{
 };
 use crate::doubt::Doubt;
 
-/// The doubts whether the last rounds, which are alike, are a steady state, each with the number of tracked cells that it
-/// concerns, or the share of the region that was written; none if the rounds are not alike.
+/// Doubts whether the last rounds are a steady state, with the tracked cells that each concerns, or the share of the region that
+/// was written. None if the rounds are not alike.
 pub fn against_steady_state(analysis: &Analysis, steady: &SteadyAnalysis) -> Vec<Point> {
     if !steady.is_reached() {
         return Vec::new();

@@ -53,7 +53,7 @@ fn each_deviation_is_named() {
 
 /// The cells of the tests and the tracked ones, as the standard has them: % of reads and size, in the order of a round.
 #[test]
-fn built_in_tests_have_the_cells_of_the_standard() {
+fn built_in_cells_are_those_of_the_standard() {
     const KIB: u64 = 1024;
     let grid = |mixes: &[u8], sizes: &[u64]| -> Vec<(u8, u64)> {
         let of_mix = |mix: &u8| sizes.iter().map(|bs| (*mix, *bs)).collect::<Vec<_>>();

@@ -48,7 +48,7 @@ fn columns_that_one_late_trial_fills_are_read() {
 }
 
 #[test]
-fn a_part_of_a_group_missing_everywhere_is_refused() {
+fn a_group_part_missing_everywhere_is_refused() {
     let bench = Fixture::new();
     let path = large(&bench, "a");
     alter(&path, "UPDATE sample SET device_read_ios = NULL");

@@ -176,7 +176,7 @@ pub(super) fn write(path: &Path, record: &RunRecord) {
         .unwrap();
     file.set_ended_by(1, cells[1].ended_by).unwrap();
     file.finish(record.run.status, ENDED, None).unwrap();
-    // Facts of another host are not those of the run.
+    // Facts of another host are not read.
     let fact = Fact {
         host: 1,
         ..filled(&ENVIRONMENT, &[])

@@ -143,7 +143,7 @@ pub(super) fn has(name: &str) -> bool {
 pub(super) struct Supplies(PathBuf);
 
 impl Supplies {
-    /// What these commands name, and what takes no time.
+    /// Files that these commands name, and those that take no time.
     pub(super) fn made(place: &Path, at_once: usize, commands: &str) -> Self {
         for name in FOLDERS {
             fs::create_dir_all(place.join(name)).unwrap();
