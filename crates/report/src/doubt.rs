@@ -47,20 +47,20 @@ fn clause(first: &Doubt, alike: &[&Doubt], [base, new]: [&str; 2]) -> String {
     let extents = alike.iter().filter_map(|doubt| doubt.extent);
     let extents = hull(extents.map(|value| (value, value))).map(|extents| range(what, extents));
     let levels = |side: usize| hull(alike.iter().filter_map(|doubt| Some(doubt.levels?[side])));
-    let levels = levels(0)
-        .zip(levels(1))
-        .map(|(of_base, of_new)| match what {
-            DoubtKind::TwoGroups => format!(
-                "ratios of {} to {}",
-                significant(of_base.0),
-                significant(of_new.1)
-            ),
-            _ => format!(
-                "{} {base}, {} {new}",
-                range(what, of_base),
-                range(what, of_new)
-            ),
-        });
+    // An extent says how far the sides differ.
+    let levels = levels(0).zip(levels(1)).filter(|_| extents.is_none());
+    let levels = levels.map(|(of_base, of_new)| match what {
+        DoubtKind::TwoGroups => format!(
+            "ratios of {} to {}",
+            significant(of_base.0),
+            significant(of_new.1)
+        ),
+        _ => format!(
+            "{} {base}, {} {new}",
+            range(what, of_base),
+            range(what, of_new)
+        ),
+    });
     let group = first.note.as_ref();
     let group = group.filter(|_| what.class() == DoubtClass::Durability);
     let group = group.map(|group| format!("group {group}"));

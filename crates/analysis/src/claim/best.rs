@@ -254,20 +254,17 @@ pub fn choices(runs: &[&Analysis]) -> Vec<Claim> {
 
 fn is_candidate(cell: &CellAnalysis) -> bool {
     let spec = &cell.cell.spec;
-    let trial = cell.cell.trial();
     cell.is_target()
         && cell.values.len() >= TRIALS_MIN
         && !cell.flags.contains(&DoubtKind::StorageCache)
         && !spec.runs_program()
         && !spec.tool.is_peer()
-        && !trial.has_rate()
-        && spec
-            .only_trial()
-            .is_some_and(|trial| trial.request_size().is_some())
+        && !cell.cell.trial().has_rate()
 }
 
 fn access(run: &Analysis, cell: &CellAnalysis) -> Option<Access> {
     let trial = cell.cell.spec.only_trial()?;
+    trial.request_size()?;
     let target = cell.cell.spec.target.as_ref();
     let target = target.map_or(run.target.as_str(), TargetName::as_str);
     let all = [

@@ -12,7 +12,7 @@ use crate::curve::{Curve, held};
 use crate::doubt::SideDoubts;
 use iolab_stats::median;
 use iolab_workload::response::Response;
-use iolab_workload::trial::BufferInit;
+use iolab_workload::trial::{BufferInit, TrialSpec};
 
 /// Factors that a limit does not depend on.
 const VARIED: [&str; 3] = ["bs", "depth", "threads"];
@@ -54,11 +54,8 @@ pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Claim> {
 /// Whether only the storage can limit a cell.
 fn is_free(cell: &CellAnalysis) -> bool {
     let spec = &cell.cell.spec;
-    let is_plain = !spec.runs_program() && !spec.tool.is_peer();
-    let is_plain = is_plain
-        && spec
-            .only_trial()
-            .is_some_and(|trial| trial.request_size().is_some());
+    let size = spec.only_trial().and_then(TrialSpec::request_size);
+    let is_plain = size.is_some() && !spec.runs_program() && !spec.tool.is_peer();
     is_plain && !cell.is_paced() && !cell.flags.contains(&DoubtKind::ToolBound) && cell.is_target()
 }
 

@@ -236,7 +236,7 @@ fn owed(base: &CellAnalysis, new: &CellAnalysis) -> impl Iterator<Item = Doubt> 
         };
         let doubt = || Doubt {
             levels: Some([base, new].map(|owed| (owed, owed))),
-            ..Doubt::from(what).on(side)
+            ..Doubt::of(what, base.max(new)).on(side)
         };
         (base != new && (of_base || of_new)).then(doubt)
     })
