@@ -5,7 +5,7 @@ use iolab_analysis::claim::of_runs;
 use iolab_record::{RunRecord, ServedBy};
 use iolab_report::findings::{Finding, choices, cross_findings};
 use iolab_synthetic::{add_cell, add_trial, around, record, serve, size_curve};
-use iolab_workload::trial::Pattern;
+use iolab_workload::trial::{Pattern, SyncPolicy};
 
 use crate::{named, text};
 
@@ -17,6 +17,32 @@ fn run(factors: &[&str], cells: &[(&str, f64)]) -> RunRecord {
         add_cell(&mut record, &levels, &around(*mb_s));
     }
     record
+}
+
+/// Time that one side owes a cache beyond the other can turn a difference that is no larger.
+#[test]
+fn owed_time_is_a_doubt_of_the_side_that_owes_more() {
+    let of = |owed: [u64; 2]| {
+        let cells = ["idle=0s read_percent=0", "idle=1s read_percent=0"];
+        let mut record = run(
+            &["idle", "read_percent"],
+            &[(cells[0], 20.0), (cells[1], 200.0)],
+        );
+        for cell in &mut record.cells {
+            cell.spec.trial.sync = SyncPolicy::None;
+        }
+        for sample in &mut record.samples {
+            sample.region.owed_sync_ns = Some(sample.elapsed_ns * owed[sample.cell as usize]);
+        }
+        text(&named("effect", &analyse(&record)))
+    };
+    let shown =
+        "Throughput with idle 1 s is 10.0× higher than with no idle (200 MB/s against 20.0 MB/s).";
+    for owed in [[0, 0], [0, 5], [20, 20], [20, 100], [100, 0]] {
+        assert_eq!(of(owed), shown, "{owed:?}");
+    }
+    insta::assert_snapshot!(of([0, 20]), @"No difference in throughput is shown between idle 1 s and no idle. Cannot tell (results exclude the time to store what was left in a cache of the storage (2000 % of a trial)).");
+    assert!(of([1, 30]).contains("Cannot tell"));
 }
 
 /// A level that the sentence leaves out would seem to differ from the equivalent ones.
