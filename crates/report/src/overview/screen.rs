@@ -20,6 +20,8 @@ use crate::{compare, doubt, table};
 
 /// Lines that are reserved for findings before rows of the table take them.
 const FINDINGS_LINES: usize = 5;
+/// Lines in which a finding says both directions of an effect.
+const CLAUSES_LINES: usize = 3;
 /// Most targets with a column of their own.
 const TARGETS_MAX: usize = 3;
 
@@ -190,9 +192,9 @@ impl Overview<'_> {
             let block = paragraph(&escape_control(&sentence), &format!("{number}. "), width);
             let taken = block.lines().count();
             if taken > left {
-                // The weightiest finding always appears, as far as it fits.
-                if number == 1 {
-                    text = layout::cut(&block, left.max(1), width);
+                // The weightiest finding always appears, as far as it fits; another where its first clauses do.
+                if number == 1 || left >= CLAUSES_LINES {
+                    text += &layout::cut(&block, left.max(1), width);
                 }
                 break;
             }
