@@ -88,7 +88,7 @@ pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     first_fitting(text, text.char_indices().rev().map(shortened), size, room)
 }
 
-/// The text, or the first of its shortened forms that is no wider than `room` points.
+/// The text, or its first shortened form of at most `room` points.
 fn first_fitting(
     text: &str,
     shortened: impl Iterator<Item = String>,

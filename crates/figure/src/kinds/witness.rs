@@ -13,7 +13,7 @@ use super::super::scale::Scale;
 use super::axis;
 
 /// One quantity over time, per second: the label of its axis, its value in the account of the program and in the counters of a
-/// device, and the conversion from units per ns into the unit of the axis.
+/// device, and a factor from units per ns to the unit of the axis.
 type Quantity = (
     &'static str,
     Option<fn(&ProcessIo, bool) -> u64>,

@@ -19,9 +19,9 @@ fn run(factors: &[&str], cells: &[(&str, f64)]) -> RunRecord {
     record
 }
 
-/// Time that one side owes a cache beyond the other can turn a difference that is no larger.
+/// A side that owes more time to a cache may owe its advantage to it.
 #[test]
-fn owed_time_is_a_doubt_of_the_side_that_owes_more() {
+fn owed_time_can_turn_a_difference() {
     let of = |owed: [u64; 2]| {
         let cells = ["idle=0s read_percent=0", "idle=1s read_percent=0"];
         let mut record = run(

@@ -128,7 +128,7 @@ impl Session<'_> {
         plan.describe(&plan.cells()[place.cell])
     }
 
-    /// Makes the sample of a trial and those of its groups, and stores them; the result of storing is returned alongside.
+    /// Makes and stores the sample of a trial and the samples of its groups. Also returns whether storing failed.
     fn store(
         &mut self,
         made: &Made,

@@ -253,8 +253,8 @@ pub(crate) fn hold_each<R, const N: usize>(
         true => runs.into_inner(),
         false => (0, 0),
     };
-    // With false claims in 13 % of runs, which 60 refuse, one row of 16 has none in its first 20, and one kind of
-    // 4000 in the first 60 of all its rows.
+    // 60 runs refuse false claims in 13 % of them. One row of 16 then has none in its first 20 runs; one kind of 4000
+    // has none in the first 60 of all its rows.
     let is_decided = |score: &Score<Kind>| {
         let is_unanimous = score.false_claims == 0 && [0, score.runs].contains(&score.claimed);
         (fewest..most).contains(&score.runs)
