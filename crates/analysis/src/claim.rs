@@ -53,8 +53,8 @@ pub(crate) use series::id;
 
 pub use best::choices;
 pub use causes::{
-    Again, CauseVerdict, Remainder, Reproduction, Share, Suspected, Suspects, WhyUntried,
-    is_answered, of_causes, remainders,
+    Again, CauseVerdict, Remainder, Reproduction, RequestTime, Share, Suspected, Suspects,
+    WhyUntried, is_answered, of_causes, remainders,
 };
 pub use change::LevelChange;
 pub use comparison::{Comparison, Contrast, comparisons};

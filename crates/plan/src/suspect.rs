@@ -19,6 +19,12 @@ use iolab_workload::trial::{BufferInit, TrialSpec};
 /// Requests of a trial that shows a 99th percentile: about ten lie above it.
 pub const QUANTILE_REQUESTS: f64 = 1000.0;
 
+/// Name of the suspect that cells between both sides show.
+pub const BETWEEN: &str = "request-time";
+
+/// Sizes between both sides to which a model of their difference is fitted.
+const SIZES_BETWEEN: u32 = 4;
+
 /// A mechanism, and how it is taken away.
 #[derive(Debug, Clone, Copy)]
 pub struct Suspect {
@@ -146,6 +152,8 @@ pub struct Sides {
 pub enum Intervention {
     /// Settings of both sides that take it away.
     Settings(Box<Sides>),
+    /// Nothing: cells between both sides, in ascending order of their size, show whether it makes the difference.
+    Between(Vec<CellSpec>),
     /// Nothing: the mechanism has no part in these cells.
     Irrelevant,
     /// Nothing that leaves a difference: the two sides differ in that mechanism and in nothing else.
@@ -306,6 +314,33 @@ impl Sides {
             .map_or(Sign::Unknown, |counted| self.signs.of(counted))
     }
 
+    /// The cells at sizes between both sides, which differ in their size and in nothing else; `None` if there are too few.
+    pub(crate) fn between(&self) -> Option<Vec<CellSpec>> {
+        let (small, large) = match self.base.trial.bs <= self.other.trial.bs {
+            true => (&self.base, &self.other),
+            false => (&self.other, &self.base),
+        };
+        let of_size = |bs: u64| {
+            let mut cell = small.clone();
+            cell.trial.bs = bs;
+            cell
+        };
+        if of_size(large.trial.bs) != *large {
+            return None;
+        }
+        let least = small.trial.bs;
+        let ratio = large.trial.bs as f64 / least as f64;
+        // A multiple of the smaller size is aligned as that is.
+        let size = |place: u32| {
+            let share = f64::from(place) / f64::from(SIZES_BETWEEN + 1);
+            ratio.powf(share).round() as u64 * least
+        };
+        let mut sizes: Vec<u64> = (1..=SIZES_BETWEEN).map(size).collect();
+        sizes.dedup();
+        sizes.retain(|size| (least + 1..large.trial.bs).contains(size));
+        (sizes.len() == SIZES_BETWEEN as usize).then(|| sizes.into_iter().map(of_size).collect())
+    }
+
     /// Whether any buffer is new memory, whose pages fault.
     pub(crate) fn have_faults(&self) -> bool {
         let mut trials = self.trials().into_iter();
@@ -363,6 +398,7 @@ static SUSPECTS: &[Suspect] = &[
     device::READ_AHEAD_LIMIT,
     device::RECOVERY,
     device::REQUEST_LIMIT,
+    device::REQUEST_TIME,
     device::SCHEDULER,
     threads::SHARED_DESCRIPTOR,
     device::SMALL_REQUESTS,

@@ -117,11 +117,11 @@ pub fn none_tried(inquiry: &Inquiry) -> &'static str {
 
 /// The difference to explain, and the removed suspects.
 pub fn plan(inquiry: &Inquiry) -> String {
-    let names = inquiry.tried.iter().filter_map(|name| Suspect::find(name));
-    let tried: Vec<String> = names
+    let tried: Vec<String> = inquiry
+        .suspects()
         .map(|suspect| format!("{} ({})", suspect.name, suspect.change))
         .collect();
-    let tried = match tried.is_empty() {
+    let all = match tried.is_empty() {
         true => none_tried(inquiry).to_owned(),
         false => format!(
             "{}: {}",
@@ -137,7 +137,7 @@ pub fn plan(inquiry: &Inquiry) -> String {
         .into_iter()
         .map(|(why, names)| format!("; not tried: {} ({why})", names.join(", ")));
     let untried: String = untried.collect();
-    let is_measured = |_: &u64| !inquiry.tried.is_empty();
+    let is_measured = |_: &u64| !tried.is_empty();
     let idle = inquiry
         .idle_ns
         .filter(is_measured)
@@ -154,7 +154,7 @@ pub fn plan(inquiry: &Inquiry) -> String {
             let time = exact_duration(Duration::from_nanos(ns));
             format!("; trials are shortened to {time}, because the budget would allow too few longer ones")
         });
-    format!("{}; {tried}{shorter}{idle}{untried}", inquiry.phenomenon)
+    format!("{}; {all}{shorter}{idle}{untried}", inquiry.phenomenon)
 }
 
 /// Most lines of an answer on a screen of 80 columns or more, empty ones aside.

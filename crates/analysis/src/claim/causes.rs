@@ -5,6 +5,7 @@
 //! METHODS.md has the rules, and their error rates on modelled disks with planted causes.
 
 mod doubts;
+mod request_time;
 mod variants;
 mod verdict;
 
@@ -125,6 +126,8 @@ pub enum CauseVerdict {
     /// Several suspects, each of which suffices: the phenomenon disappears without all of them, and not without
     /// one alone.
     Joint,
+    /// A model of it predicts both sides from cells between them.
+    Explains,
     /// Without it, a part of the phenomenon disappears.
     Contributes,
     /// The phenomenon is the same with and without it, within a quarter of it, or within the margin.
@@ -162,6 +165,19 @@ pub enum WhyUntried {
     },
 }
 
+/// The time of a request as a fixed time and a rate for its bytes, fitted to sizes between both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct RequestTime {
+    /// Fixed time of each request, ns.
+    pub fixed_ns: f64,
+    /// Rate for its bytes, MB/s.
+    pub mb_s: f64,
+    /// Ratio of the other side to the base that they predict.
+    pub ratio: f64,
+    /// Number of sizes.
+    pub sizes: usize,
+}
+
 /// Result for a suspect.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Suspected {
@@ -178,6 +194,9 @@ pub struct Suspected {
     pub ratio_without: Option<f64>,
     /// Estimated number of blocks that would settle an open verdict.
     pub blocks_needed: Option<usize>,
+    /// Time of a request that predicts both sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_time: Option<RequestTime>,
     /// Whether the phenomenon is reversed without the suspect, or without all joint causes. The interval of the
     /// measured remainder then lies below zero by more than the margin and a tenth of the phenomenon.
     pub is_reversed: bool,
@@ -204,6 +223,7 @@ impl CauseVerdict {
         match self {
             Self::Cause => &kind::CAUSE,
             Self::Joint => &kind::JOINT_CAUSE,
+            Self::Explains => &kind::EXPLAINS,
             Self::Contributes => &kind::CONTRIBUTES,
             Self::Cleared => &kind::CLEARED,
             Self::CannotTell => &kind::SUSPECTS_OPEN,
@@ -245,6 +265,7 @@ pub fn is_answered(claims: &[Claim]) -> bool {
         let parts = [
             CauseVerdict::Cause,
             CauseVerdict::Joint,
+            CauseVerdict::Explains,
             CauseVerdict::Contributes,
         ];
         parts.contains(&verdict)
@@ -271,7 +292,8 @@ pub(super) fn causes(analysis: &Analysis) -> Option<(Reproduction, Vec<Suspects>
         Some((suspect.clone(), why))
     });
     let unchecked: BTreeMap<String, WhyUntried> = unchecked.collect();
-    let (mut again, mut found) = judge(inquiry, &deviations, &unchecked);
+    let between = request_time::of_sizes_between(analysis, inquiry);
+    let (mut again, mut found) = judge(inquiry, &deviations, &unchecked, between);
     let own = sides(analysis, inquiry, &[]);
     again.level_changed = own.is_some_and(|own| level_changed(analysis, inquiry, &own).is_some());
     if again.level_changed && again.again == Again::NotReproduced {

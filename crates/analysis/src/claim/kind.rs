@@ -545,6 +545,8 @@ pub static PHENOMENON: Kind = Kind::new("phenomenon", Role::Answer, SIGNED_RANKS
 pub static CAUSE: Kind = Kind::new("cause", Role::Explanation, SUSPECTS);
 /// Suspects of which each suffices.
 pub static JOINT_CAUSE: Kind = Kind::new("joint-cause", Role::Explanation, SUSPECTS);
+/// Mechanism whose model, fitted to cells between both sides, predicts both.
+pub static EXPLAINS: Kind = Kind::new("explains", Role::Explanation, SUSPECTS);
 /// Suspect without which a part is gone.
 pub static CONTRIBUTES: Kind = Kind::new("contributes", Role::Explanation, SUSPECTS);
 /// Suspects without which the phenomenon is the same.

@@ -11,6 +11,7 @@ use iolab_plan::suspect::Leftover;
 use iolab_record::ServedBy;
 use iolab_record::environment::KEYS;
 use iolab_synthetic::{add_cell, around, record, size_curve};
+use iolab_workload::units::parse_size;
 
 /// Cells in this order: base, other, base without the suspect, and other without it, which is then as fast as
 /// the base.
@@ -48,12 +49,61 @@ fn explained_in(cells: &[(&str, f64)]) -> Analysis {
         untried: Vec::new(),
         idle_ns: None,
         shorter_ns: None,
+        between: Vec::new(),
         variants: vec![
             variant(&[], "4KiB", "64KiB"),
             variant(&["reach"], "1MiB", "16MiB"),
         ],
     });
     analysis
+}
+
+/// Throughput follows from the ns that a request of each size takes; both ends are compared, with the others between.
+#[test]
+fn only_a_fixed_time_beside_a_rate_explains_sizes() {
+    const SIZES: [&str; 6] = ["4KiB", "32KiB", "256KiB", "1MiB", "8MiB", "64MiB"];
+    let told = |ns: &dyn Fn(f64) -> f64| {
+        let mb_s = |size: &str| {
+            let bytes = parse_size(size).expect("a size") as f64;
+            bytes * 1e3 / ns(bytes)
+        };
+        let cells = SIZES.map(|size| (size, mb_s(size)));
+        let mut analysis = explained_in(&cells);
+        let inquiry = analysis.inquiry.as_mut().expect("an inquiry");
+        inquiry.seen = cells[5].1 / cells[0].1;
+        inquiry.tried.clear();
+        inquiry.variants.truncate(1);
+        inquiry.variants[0].other = "bs=64MiB".to_owned();
+        inquiry.between = SIZES[1..5]
+            .iter()
+            .map(|size| format!("bs={size}"))
+            .collect();
+        suspected(&analysis)
+    };
+    let (verdict, found) = told(&|bytes| 5e6 + bytes / 0.2);
+    assert_eq!(verdict, CauseVerdict::Explains);
+    let fitted = found.request_time.expect("a fit");
+    assert!((fitted.fixed_ns / 5e6 - 1.0).abs() < 0.01 && (fitted.mb_s / 200.0 - 1.0).abs() < 0.01);
+    let ratio = (5e6 / 4096.0 + 5.0) / (5e6 / f64::from(64 << 20) + 5.0);
+    assert!((fitted.ratio / ratio - 1.0).abs() < 0.01, "{fitted:?}");
+    let others: [(&str, &dyn Fn(f64) -> f64); 4] = [
+        ("a limit of requests", &|_| 3.3e6),
+        ("a limit of requests and one of bytes", &|bytes| {
+            (bytes / 0.2_f64).max(3.3e6)
+        }),
+        ("a limit of bytes", &|bytes| (bytes / 0.2_f64).max(2e5)),
+        ("a cache that small requests fit", &|bytes| {
+            if bytes < 1e5 { 1e4 } else { 5e6 + bytes / 0.2 }
+        }),
+    ];
+    for (name, ns) in others {
+        let (verdict, found) = told(ns);
+        assert_eq!(
+            (verdict, found.request_time),
+            (CauseVerdict::CannotTell, None),
+            "{name}"
+        );
+    }
 }
 
 /// The verdict on the only suspect, and the number of its doubts.

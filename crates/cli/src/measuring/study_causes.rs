@@ -112,7 +112,7 @@ impl Explains {
         let Some(inquiry) = experiment.inquiry.clone() else {
             return Ok(Err("no suspect can be removed".to_owned()));
         };
-        if inquiry.tried.is_empty() {
+        if inquiry.suspects().next().is_none() {
             return Ok(Err(causes::none_tried(&inquiry).to_owned()));
         }
         let site = explanation.site(false, Rc::clone(&self.signals))?;

@@ -82,7 +82,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let inquiry = experiment.inquiry.clone();
     let (plan, _) = site.plan(experiment, &|_| true)?;
     check_output(options.output.as_deref(), 1)?;
-    let Some(inquiry) = inquiry.filter(|inquiry| !inquiry.tried.is_empty()) else {
+    let Some(inquiry) = inquiry.filter(|inquiry| inquiry.suspects().next().is_some()) else {
         if found.len() > 1 {
             note(format_args!(
                 "note: the run shows {} differences (--list); --of NUMBER explains another",

@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::{BUDGET_MAX, Combination, Design, Experiment, GroupSetting, check_question};
 use crate::carry_over::leaves_writes;
 use crate::precondition::Precondition;
-use crate::suspect::{Intervention, Leftover, Obstacle, QUANTILE_REQUESTS, Sides, Sign, Suspect};
+use crate::suspect::{
+    BETWEEN, Intervention, Leftover, Obstacle, QUANTILE_REQUESTS, Sides, Sign, Suspect,
+};
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting, cell_label};
 use iolab_workload::trial::TrialSpec;
@@ -47,6 +49,9 @@ pub struct Inquiry {
     pub shorter_ns: Option<u64>,
     /// The measured variants; the first has all suspects.
     pub variants: Vec<Variant>,
+    /// Cells between both sides, which show the suspect [`BETWEEN`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub between: Vec<String>,
 }
 
 impl Inquiry {
@@ -54,6 +59,13 @@ impl Inquiry {
     pub fn compares_quantiles(&self) -> bool {
         let unchanged = self.variants.first();
         unchanged.is_some_and(|one| one.base == one.other)
+    }
+
+    /// The suspects on which the run gives a verdict.
+    pub fn suspects(&self) -> impl Iterator<Item = &'static Suspect> {
+        let between = (!self.between.is_empty()).then_some(BETWEEN);
+        let names = self.tried.iter().map(String::as_str).chain(between);
+        names.filter_map(Suspect::find)
     }
 }
 
@@ -125,12 +137,15 @@ impl Experiment {
         );
         let idle = phenomenon.idle();
         let sides = &phenomenon.sides.after_idle(idle);
-        let (mut tried, mut untried) = suspects(sides, &phenomenon.only);
-        let mut leave = |suspect: &Suspect, idle: Duration, block: Duration| {
+        let (mut tried, mut between, mut untried) = suspects(sides, &phenomenon.only);
+        if phenomenon.response != Response::Throughput {
+            between.clear();
+        }
+        let mut leave = |name: &str, idle: Duration, block: Duration| {
             // One block more is the warm-up.
             let wanted = block.saturating_mul(BLOCKS_WANTED + 1);
             untried.push(Untried {
-                suspect: suspect.name.to_owned(),
+                suspect: name.to_owned(),
                 why: Obstacle::NoTime {
                     budget_s: budget_to_recommend(wanted).as_secs(),
                     idle_ns: idle.as_nanos() as u64,
@@ -143,36 +158,40 @@ impl Experiment {
             if !is_long_enough {
                 let idle = in_full.idle();
                 leave(
-                    suspect,
+                    suspect.name,
                     idle,
-                    in_full.block(&in_full.sides.after_idle(idle), &own),
+                    in_full.block(&in_full.sides.after_idle(idle), &own, &between),
                 );
             }
             is_long_enough
         });
-        let blocks = |suspects: &[&'static Suspect]| {
-            let block = phenomenon.block(sides, suspects).as_secs_f64();
+        let blocks = |suspects: &[&'static Suspect], between: &[CellSpec]| {
+            let block = phenomenon.block(sides, suspects, between).as_secs_f64();
             let blocks = phenomenon.budget.as_secs_f64() / block.max(1e-9);
             // One is a warm-up.
             (blocks as u32).saturating_sub(1)
         };
-        let all = phenomenon.block(sides, &tried);
+        let all = phenomenon.block(sides, &tried, &between);
         let least = Design::default().trials_min;
         // One is tried in the blocks that there are, if they can show anything, but not after idle time for which there is none.
         let has_time = |suspects: &[&'static Suspect]| match suspects {
-            [_] if idle.is_zero() => blocks(suspects) >= least,
-            _ => blocks(suspects) >= BLOCKS_WANTED,
+            [_] if idle.is_zero() => blocks(suspects, &between) >= least,
+            _ => blocks(suspects, &between) >= BLOCKS_WANTED,
         };
         while !tried.is_empty() && !has_time(&tried) {
             if let Some(last) = tried.pop() {
-                leave(last, idle, all);
+                leave(last.name, idle, all);
             }
         }
-        let trials = blocks(&tried).clamp(least, BLOCKS_MAX);
+        if !between.is_empty() && blocks(&tried, &between) < least {
+            between.clear();
+            leave(BETWEEN, idle, all);
+        }
+        let trials = blocks(&tried, &between).clamp(least, BLOCKS_MAX);
         let without = variants_of(sides, &tried);
         let cells = || {
             let all = without.iter();
-            all.flat_map(|(_, sides)| sides.cells())
+            all.flat_map(|(_, sides)| sides.cells()).chain(&between)
         };
         let mut experiment = Self::bare(
             INQUIRY.to_owned(),
@@ -195,6 +214,7 @@ impl Experiment {
             other: experiment.label(&sides.other),
         });
         let variants = variants.collect();
+        let between = between.iter().map(|cell| experiment.label(cell)).collect();
         experiment.inquiry = Some(Inquiry {
             phenomenon: phenomenon.text.clone(),
             seen: phenomenon.seen,
@@ -204,6 +224,7 @@ impl Experiment {
             idle_ns: Some(idle.as_nanos() as u64).filter(|ns| *ns > 0),
             shorter_ns: shorter.map(|time| time.as_nanos() as u64),
             variants,
+            between,
         });
         experiment.check()?;
         Ok(experiment)
@@ -239,7 +260,8 @@ impl Experiment {
             .variants
             .iter()
             .flat_map(|one| [&one.base, &one.other]);
-        let mut texts = texts.chain(of_variants).chain([&inquiry.phenomenon]);
+        let others = inquiry.between.iter().chain([&inquiry.phenomenon]);
+        let mut texts = texts.chain(of_variants).chain(others);
         texts.try_for_each(|text| check_question(text).map(drop))?;
         let is_known = |name: &String| Suspect::find(name).is_some();
         let named = inquiry.variants.iter().flat_map(|one| &one.without);
@@ -257,10 +279,14 @@ impl Experiment {
     }
 }
 
-/// The suspects that have a part on these sides, and the suspects that no setting takes away here, or that are not asked
-/// for.
-fn suspects(sides: &Sides, only: &[&'static str]) -> (Vec<&'static Suspect>, Vec<Untried>) {
+/// The suspects that have a part on these sides, the cells between both sides, and the suspects that no setting takes away
+/// here, or that are not asked for.
+fn suspects(
+    sides: &Sides,
+    only: &[&'static str],
+) -> (Vec<&'static Suspect>, Vec<CellSpec>, Vec<Untried>) {
     let mut tried: Vec<((Sign, usize), &Suspect)> = Vec::new();
+    let mut between: Vec<CellSpec> = Vec::new();
     let mut untried: Vec<Untried> = Vec::new();
     let mut hidden: Vec<(&str, &Suspect)> = Vec::new();
     let mut leave = |suspect: &Suspect, why: Obstacle| {
@@ -276,9 +302,18 @@ fn suspects(sides: &Sides, only: &[&'static str]) -> (Vec<&'static Suspect>, Vec
             Intervention::IsTheDifference => leave(suspect, Obstacle::IsTheDifference),
             Intervention::Lacks(why) => leave(suspect, why),
             Intervention::After(other) => hidden.push((other, suspect)),
-            Intervention::Settings(_) if sides.machine.leftover == Leftover::Lasting => {
+            Intervention::Settings(_) | Intervention::Between(_)
+                if sides.machine.leftover == Leftover::Lasting =>
+            {
                 leave(suspect, Obstacle::KeepsState);
             }
+            Intervention::Between(_) if !only.is_empty() && !only.contains(&suspect.name) => {
+                leave(suspect, Obstacle::NotAskedFor);
+            }
+            Intervention::Between(cells) => match cells.iter().try_for_each(CellSpec::check) {
+                Ok(()) => between = cells,
+                Err(error) => leave(suspect, conflict(&error)),
+            },
             Intervention::Settings(without) => match without.check() {
                 Ok(()) => {
                     let place = (sides.sign_of(suspect), sides.changed_in(&without));
@@ -304,7 +339,10 @@ fn suspects(sides: &Sides, only: &[&'static str]) -> (Vec<&'static Suspect>, Vec
             },
             Intervention::Lacks(why) => leave(suspect, why),
             // Hidden by another one still, or without a part.
-            Intervention::Irrelevant | Intervention::IsTheDifference | Intervention::After(_) => {}
+            Intervention::Irrelevant
+            | Intervention::IsTheDifference
+            | Intervention::After(_)
+            | Intervention::Between(_) => {}
         }
     }
     // Asking for a hidden suspect also asks for the one that hides it.
@@ -320,7 +358,7 @@ fn suspects(sides: &Sides, only: &[&'static str]) -> (Vec<&'static Suspect>, Vec
         }
         is_asked
     });
-    (tried, untried)
+    (tried, between, untried)
 }
 
 /// The obstacle if the sides without a suspect have settings that exclude each other.
@@ -402,6 +440,7 @@ fn without_all(sides: &Sides, suspects: &[&Suspect]) -> Sides {
         Intervention::Irrelevant
         | Intervention::IsTheDifference
         | Intervention::After(_)
+        | Intervention::Between(_)
         | Intervention::Lacks(_) => sides,
     };
     suspects.iter().fold(sides.clone(), take_off)
@@ -442,13 +481,18 @@ impl Phenomenon {
         }
     }
 
-    /// Time of a block that tries these suspects: the trials of all variants, and writing out their caches.
-    fn block(&self, sides: &Sides, tried: &[&'static Suspect]) -> Duration {
+    /// Time of a block that tries these suspects: the trials of all variants and of the cells between both sides, and writing
+    /// out their caches.
+    fn block(&self, sides: &Sides, tried: &[&'static Suspect], between: &[CellSpec]) -> Duration {
         let variants = variants_of(sides, tried);
+        let [base, other] = self.times();
+        let between = between.iter().map(|cell| (cell, base.max(other)));
         let cells = variants
             .iter()
-            .flat_map(|(_, sides)| sides.cells().into_iter().zip(self.times()));
-        let takes = cells.map(|(cell, time)| cell.idle + time + self.beside(cell));
+            .flat_map(|(_, sides)| sides.cells().into_iter().zip([base, other]));
+        let takes = cells
+            .chain(between)
+            .map(|(cell, time)| cell.idle + time + self.beside(cell));
         takes.sum()
     }
 
@@ -487,11 +531,14 @@ impl Phenomenon {
         if self.changes_inside || !self.sides.share(|trial| trial.limit.time) {
             return None;
         }
-        let all = suspects(&self.sides, &self.only).0;
+        let (all, between, _) = suspects(&self.sides, &self.only);
         let room = |suspects: &[&'static Suspect]| {
             let block = self.budget / (BLOCKS_WANTED + 1);
             let variants = variants_of(&self.sides, suspects);
-            let cells = || variants.iter().flat_map(|(_, sides)| sides.cells());
+            let cells = || {
+                let sides = variants.iter().flat_map(|(_, sides)| sides.cells());
+                sides.chain(&between)
+            };
             let beside = cells().map(|cell| self.beside(cell)).sum();
             let each = block.saturating_sub(beside) / cells().count() as u32;
             each.div_f64(1.0 + self.drained())

@@ -4,7 +4,7 @@
 //!
 //! Suspects in writes: space, caches, and waiting until data is durable.
 
-use super::{ActsOn, Check, Compared, Counted, Intervention, Suspect};
+use super::{ActsOn, BETWEEN, Check, Compared, Counted, Intervention, Suspect};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::stages::Stage;
 use iolab_workload::system_settings::SystemSetting;
@@ -109,6 +109,23 @@ pub(super) const REQUEST_LIMIT: Suspect = Suspect {
         let differ = !sides.share(TrialSpec::largest_request);
         let can_cause = differ && sides.trials().iter().any(is_split);
         sides.with_system(can_cause, SystemSetting::RequestLimit, "max")
+    },
+    ..Suspect::USUAL
+};
+
+/// The fixed time of each request, however large, beside the time of its bytes.
+pub(super) const REQUEST_TIME: Suspect = Suspect {
+    name: BETWEEN,
+    what: "the fixed time of a request",
+    change: "four sizes between, fitted as a fixed time and a rate",
+    acts_on: ActsOn::Either,
+    take_off: |sides| {
+        let is_one_at_a_time = |trial: &TrialSpec| {
+            trial.in_flight() == 1 && trial.rate.is_none() && trial.bs_mix.is_none()
+        };
+        let can_cause = sides.trials().into_iter().all(is_one_at_a_time);
+        let between = sides.between().filter(|_| can_cause);
+        between.map_or(Intervention::Irrelevant, Intervention::Between)
     },
     ..Suspect::USUAL
 };

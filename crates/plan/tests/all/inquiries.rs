@@ -120,6 +120,10 @@ fn suspects_are_those_with_a_possible_part() {
                             false => format!("{base} | {other}"),
                         }
                     }
+                    Intervention::Between(cells) => {
+                        let all = cells.iter().map(|cell| changed(&sides.base, cell));
+                        all.collect::<Vec<_>>().join(" | ")
+                    }
                     obstacle => format!("{obstacle:?}"),
                 };
                 Some(format!("{}: {way}", suspect.name))

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::{
-    Again, CauseVerdict, CellId, Claim, Reproduction, Share, Suspected, Suspects, WhyUntried,
-    of_causes,
+    Again, CauseVerdict, CellId, Claim, Reproduction, RequestTime, Share, Suspected, Suspects,
+    WhyUntried, of_causes,
 };
 use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_plan::experiment::{Inquiry, Untried};
@@ -91,6 +91,12 @@ impl Found {
             by_itself: number % 4 == 3,
             with_others: false,
             ratio_without: Some(0.348),
+            request_time: (verdict == CauseVerdict::Explains).then_some(RequestTime {
+                fixed_ns: 4.94e6,
+                mb_s: 233.0,
+                ratio: 0.003_61,
+                sizes: 4,
+            }),
             blocks_needed: (verdict == CauseVerdict::CannotTell).then_some(123),
             is_reversed: false,
             untried: (verdict == CauseVerdict::NotTried).then(|| untried(number)),
@@ -134,7 +140,11 @@ impl Found {
             blocks: 22,
         };
         let mut claims = Vec::new();
-        for verdict in [CauseVerdict::Cause, CauseVerdict::Contributes] {
+        for verdict in [
+            CauseVerdict::Cause,
+            CauseVerdict::Explains,
+            CauseVerdict::Contributes,
+        ] {
             let each = self.of(verdict).into_iter();
             claims.extend(each.map(|one| claim(verdict, vec![one])));
         }
@@ -172,6 +182,7 @@ fn any_verdict() -> impl Strategy<Value = CauseVerdict> {
         1 => Just(CauseVerdict::Cause),
         1 => Just(CauseVerdict::Contributes),
         1 => Just(CauseVerdict::Joint),
+        1 => Just(CauseVerdict::Explains),
         4 => Just(CauseVerdict::Cleared),
         4 => Just(CauseVerdict::CannotTell),
         4 => Just(CauseVerdict::NotTried),
@@ -252,6 +263,7 @@ fn suspects_that_lack_time_are_not_called_irremovable() {
             untried: untried.collect(),
             idle_ns: None,
             shorter_ns: None,
+            between: Vec::new(),
             variants: Vec::new(),
         })
     };

@@ -26,11 +26,12 @@ const REVERSED: f64 = 0.1;
 const BLOCKS_MAX: f64 = 10_000.0;
 
 /// Results of the deviations of each variant. `unchecked` has the suspects that are not shown to be removed,
-/// with the reason.
+/// with the reason, and `between` the verdict of cells between both sides.
 pub(super) fn judge(
     inquiry: &Inquiry,
     deviations: &[Deviations],
     unchecked: &BTreeMap<String, WhyUntried>,
+    between: Option<(CauseVerdict, Suspected)>,
 ) -> (Reproduction, Vec<Suspects>) {
     let variants = Variants::new(inquiry, deviations);
     let blocks = variants.of::<&str>(&[]).len();
@@ -68,7 +69,7 @@ pub(super) fn judge(
         ..Reproduction::default()
     };
     let mut found = match is_there {
-        true => variants.verdicts(),
+        true => variants.verdicts().into_iter().chain(between).collect(),
         false => Vec::new(),
     };
     let untried = inquiry.untried.iter().map(|one| Suspected {
@@ -92,8 +93,9 @@ pub(super) fn judge(
         }
         .is_some_and(|left| variants.is_reversed(&left));
     }
-    reproduction.is_explained = found.iter().any(|(verdict, one)| {
-        *verdict == CauseVerdict::Cause && one.share.is_some_and(|share| share.share >= EXPLAINED)
+    reproduction.is_explained = found.iter().any(|(verdict, one)| match verdict {
+        CauseVerdict::Cause => one.share.is_some_and(|share| share.share >= EXPLAINED),
+        verdict => *verdict == CauseVerdict::Explains,
     });
     if let Some((rest, without)) = variants.left_without_one(&found, unexplained) {
         reproduction.unexplained = Some(rest);

@@ -17,8 +17,9 @@ use iolab_analysis::claim::{
 use iolab_analysis::doubt::Doubt;
 use iolab_plan::experiment::BLOCKS_MAX;
 use iolab_plan::suspect::{Check, Obstacle, Suspect};
+use iolab_workload::response::Response;
 use iolab_workload::units::{
-    counted, exact_duration, format_bytes, format_duration, format_percent, significant,
+    counted, exact_duration, format_bytes, format_duration, format_ns, format_percent, significant,
 };
 
 /// Share of a difference below which nothing is left to be explained.
@@ -144,6 +145,7 @@ pub(super) fn of_suspects(found: &Suspects, named: usize) -> String {
     let list = |label: &str, items: Vec<String>| -> List { (label.to_owned(), items) };
     let lists = match found.verdict {
         CauseVerdict::Cause => vec![list("Cause", all().map(accused).collect())],
+        CauseVerdict::Explains => vec![list("Explains", all().map(accused).collect())],
         CauseVerdict::Contributes => vec![list("Contributes", all().map(accused).collect())],
         CauseVerdict::Joint => {
             let without = all().find_map(without_joint);
@@ -245,6 +247,15 @@ fn accused(one: &Suspected) -> String {
     let what = short(&one.suspect);
     let change = Suspect::find(&one.suspect).map_or("", |suspect| suspect.change);
     let share = one.share.as_ref().map_or_else(String::new, of_share);
+    if let Some(time) = one.request_time {
+        let predicted = RatioShown::from((time.ratio, None)).factor();
+        return format!(
+            "{what}: {} + size / {}, fitted to {} sizes between, predicts {predicted}",
+            format_ns(time.fixed_ns),
+            Response::Throughput.format(time.mb_s),
+            time.sizes
+        );
+    }
     if one.by_itself {
         return format!("{what}: without the other suspects it makes {share} of the difference");
     }
@@ -409,9 +420,10 @@ pub(crate) fn obstacle(why: &Obstacle) -> String {
 const TARGET_MAX: usize = 100;
 
 /// Verdicts that give a suspect a part in a difference, in the order of an answer.
-const PARTS: [(CauseVerdict, &str); 3] = [
+const PARTS: [(CauseVerdict, &str); 4] = [
     (CauseVerdict::Cause, "cause"),
     (CauseVerdict::Joint, "joint cause (each is enough)"),
+    (CauseVerdict::Explains, "explained"),
     (CauseVerdict::Contributes, "contributes"),
 ];
 

@@ -35,6 +35,7 @@ fn world(
         }],
         idle_ns: None,
         shorter_ns: None,
+        between: Vec::new(),
         variants: sets
             .iter()
             .map(|set| Variant {
@@ -66,7 +67,7 @@ fn world(
 }
 
 fn judged(inquiry: &Inquiry, deviations: &[Deviations]) -> (Reproduction, Vec<Suspects>) {
-    judge(inquiry, deviations, &BTreeMap::new())
+    judge(inquiry, deviations, &BTreeMap::new(), None)
 }
 
 fn verdicts(found: &[Suspects]) -> BTreeMap<String, CauseVerdict> {
@@ -107,7 +108,7 @@ fn suspect_that_was_not_removed_is_no_cause() {
     let (inquiry, deviations) = world(effect, (30, 0.03), 11);
     let why = WhyUntried::NoTrial;
     let unchecked = BTreeMap::from([("waiting".to_owned(), why.clone())]);
-    let found = judge(&inquiry, &deviations, &unchecked).1;
+    let found = judge(&inquiry, &deviations, &unchecked, None).1;
     assert_eq!(of(&found, "waiting"), CauseVerdict::NotTried);
     let all = found.iter().flat_map(|group| &group.suspects);
     let reasons: Vec<&WhyUntried> = all.filter_map(|one| one.untried.as_ref()).collect();

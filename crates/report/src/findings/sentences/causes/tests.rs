@@ -13,6 +13,7 @@ fn suspected(share: f64, interval: (f64, f64)) -> Suspected {
         ratio_without: Some(0.348),
         blocks_needed: None,
         is_reversed: false,
+        request_time: None,
         untried: None,
         doubts: Vec::new(),
     }
@@ -116,6 +117,7 @@ fn each_obstacle_has_words() {
         ratio_without: None,
         blocks_needed: None,
         is_reversed: false,
+        request_time: None,
         untried: Some(untried),
         doubts: Vec::new(),
     };

@@ -1,0 +1,61 @@
+//! The fixed time of a request as the explanation of a difference between two sizes.
+
+use iolab_plan::experiment::Inquiry;
+use iolab_plan::suspect::BETWEEN;
+use iolab_stats::fit_latency_bandwidth;
+
+use super::{CauseVerdict, RequestTime, Suspected, cell, sides};
+use crate::analysis::{Analysis, CellAnalysis, Response, TRIALS_MIN};
+
+/// Largest error of the model at any size, as a share of the time.
+const ERROR_MAX: f64 = 0.1;
+
+/// The verdict on the fixed time of a request; `None` for an inquiry without sizes between its sides.
+///
+/// `T(s) = t0 + s / B` is fitted to the sizes between. It explains the difference if it predicts both sides, to which it is
+/// not fitted, and if half of `B` is reached between them: a limit of requests per second has no such size, and a limit of
+/// bytes per second no fixed time.
+pub(super) fn of_sizes_between(
+    analysis: &Analysis,
+    inquiry: &Inquiry,
+) -> Option<(CauseVerdict, Suspected)> {
+    inquiry.between.first()?;
+    let suspected = |request_time| Suspected {
+        suspect: BETWEEN.to_owned(),
+        request_time,
+        ..Suspected::default()
+    };
+    Some(match request_time(analysis, inquiry) {
+        Some(found) => (CauseVerdict::Explains, suspected(Some(found))),
+        None => (CauseVerdict::CannotTell, suspected(None)),
+    })
+}
+
+fn request_time(analysis: &Analysis, inquiry: &Inquiry) -> Option<RequestTime> {
+    let between = inquiry.between.iter().map(|label| cell(analysis, label));
+    let between: Vec<&CellAnalysis> = between.collect::<Option<_>>()?;
+    let [base, other] = sides(analysis, inquiry, &[])?;
+    // Bytes, and the ns of a request.
+    let point = |cell: &CellAnalysis| {
+        let bytes = cell.cell.trial().bs as f64;
+        let mb_s = cell.median(Response::Throughput)?;
+        (cell.n >= TRIALS_MIN).then_some((bytes, bytes * 1e3 / mb_s))
+    };
+    let points: Vec<(f64, f64)> = between
+        .iter()
+        .map(|cell| point(cell))
+        .collect::<Option<_>>()?;
+    let (sizes, times): (Vec<f64>, Vec<f64>) = points.into_iter().unzip();
+    let fit = fit_latency_bandwidth(&sizes, &times)?;
+    let (base, other) = point(base).zip(point(other))?;
+    let predicted = |(bytes, _): (f64, f64)| fit.t0 + bytes / fit.bandwidth;
+    let is_predicted = |side: (f64, f64)| (predicted(side) / side.1 - 1.0).abs() <= ERROR_MAX;
+    let bends_between = (base.0.min(other.0)..base.0.max(other.0)).contains(&fit.n_half);
+    let holds = fit.relative_error_max <= ERROR_MAX && is_predicted(base) && is_predicted(other);
+    (holds && bends_between).then(|| RequestTime {
+        fixed_ns: fit.t0,
+        mb_s: fit.bandwidth * 1e3,
+        ratio: other.0 / predicted(other) / (base.0 / predicted(base)),
+        sizes: sizes.len(),
+    })
+}
