@@ -82,6 +82,9 @@ impl<'a> Digest<'a> {
     }
 }
 
+/// Further effects of a factor that a headline names, by what was found: a line each, so that other factors have their own.
+const HEADLINE_NAMED: usize = 1;
+
 /// The headlines: ranks that held up a run across hosts, agreement of tools if it was asked for, then the claims
 /// of the runs. Statements that several runs make in the same words appear once. With them their claims, and the
 /// runs of headlines without a claim.
@@ -121,7 +124,7 @@ fn headlines<'c>(
             } else {
                 one.cells.clone()
             },
-            text: sentences::finding(one, analyses).text,
+            text: sentences::text(one, analyses, HEADLINE_NAMED),
         };
         (headline, vec![one])
     });

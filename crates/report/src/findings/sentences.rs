@@ -31,10 +31,7 @@ pub(crate) use rounds::{drifting, foreseen, in_two_groups, in_words_of_standard,
 
 /// A claim as a sentence, or two. `runs` are those that the claims were made of.
 pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
-    let text = match claim.runs().first().and_then(|run| runs.get(*run)) {
-        Some(first) => said(claim, first, runs),
-        None => String::new(),
-    };
+    let text = text(claim, runs, NAMED_MAX);
     let kind = match claim.kind.is_doubt {
         true => FindingKind::Doubt,
         false => FindingKind::Result,
@@ -49,6 +46,14 @@ pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
     }
 }
 
+/// A claim as a sentence, with this many further effects of a factor by what was found.
+pub(super) fn text(claim: &Claim, runs: &[&Analysis], named: usize) -> String {
+    match claim.runs().first().and_then(|run| runs.get(*run)) {
+        Some(first) => said(claim, first, runs, named),
+        None => String::new(),
+    }
+}
+
 /// Whether the sentences of a claim name the targets that it is about, where the runs have several: see `comparison.rs`.
 pub(super) fn names_targets(claim: &Claim, runs: &[&Analysis]) -> bool {
     claim.compares_targets() || has_several_targets(runs) && claim.runs().len() > 1
@@ -60,9 +65,9 @@ fn has_several_targets(runs: &[&Analysis]) -> bool {
 }
 
 /// The sentence; `first` is the first run that it is about.
-fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> String {
+fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis], named: usize) -> String {
     match &claim.payload {
-        Some(Payload::Comparison(comparison)) => comparison::of_comparison(comparison, runs),
+        Some(Payload::Comparison(comparison)) => comparison::of_comparison(comparison, runs, named),
         Some(Payload::Reproduced(found)) => causes::of_reproduction(found),
         Some(Payload::Suspects(found)) => {
             causes::of_suspects(found, usize::MAX) + &causes::difference(first, runs)

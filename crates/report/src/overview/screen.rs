@@ -22,6 +22,8 @@ use crate::{compare, doubt, table};
 const FINDINGS_LINES: usize = 5;
 /// Lines in which a finding says both directions of an effect.
 const CLAUSES_LINES: usize = 3;
+/// Lines in which it says the greater one.
+const SIZE_LINES: usize = 2;
 /// Most targets with a column of their own.
 const TARGETS_MAX: usize = 3;
 
@@ -183,22 +185,25 @@ impl Overview<'_> {
         layout::first_rows(columns, lines, width)
     }
 
-    /// The most important findings that fit into this number of lines.
+    /// The most important findings in this number of lines: whole, or their first clauses where the next one would be left out.
     fn findings(&self, lines: usize, width: u16) -> String {
+        let sentences = (1..).zip(&self.digest.headlines).map(|(number, headline)| {
+            let sentence = format!("{}{}", self.about(headline), headline.text);
+            paragraph(&escape_control(&sentence), &format!("{number}. "), width)
+        });
+        let mut blocks = sentences.peekable();
         let mut text = String::new();
         let mut left = lines;
-        for (number, headline) in (1..).zip(&self.digest.headlines) {
-            let sentence = format!("{}{}", self.about(headline), headline.text);
-            let block = paragraph(&escape_control(&sentence), &format!("{number}. "), width);
-            let taken = block.lines().count();
-            if taken > left {
-                // The weightiest finding always appears, as far as it fits; another where its first clauses do.
-                if number == 1 || left >= CLAUSES_LINES {
-                    text += &layout::cut(&block, left.max(1), width);
-                }
+        while let Some(block) = blocks.next() {
+            let next = blocks.peek().map_or(0, |next| next.lines().count());
+            let room = left.saturating_sub(next.min(SIZE_LINES));
+            let room = room.max(CLAUSES_LINES.min(left));
+            // The weightiest finding always appears, as far as it fits.
+            if room < SIZE_LINES.min(block.lines().count()) && !text.is_empty() {
                 break;
             }
-            left -= taken;
+            let block = layout::cut(&block, room.max(1), width);
+            left = left.saturating_sub(block.lines().count());
             text += &block;
         }
         text

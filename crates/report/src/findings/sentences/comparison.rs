@@ -1,8 +1,6 @@
 //! The effect of a factor in words.
 
-use super::{
-    List, NAMED_MAX, by_doubt, cell, has_several_targets, held_in_words, quantity, sentence,
-};
+use super::{List, by_doubt, cell, has_several_targets, held_in_words, quantity, sentence};
 use crate::findings::origin;
 use crate::ratio::RatioShown;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
@@ -116,8 +114,9 @@ fn origins(runs: &[&Analysis], effect: &Effect) -> String {
     }
 }
 
-/// The greatest difference in either direction as a sentence, then the others and the settings without one, by what was found.
-pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> String {
+/// The greatest difference in either direction as a sentence, then the others and the settings without one, by what was found,
+/// with at most `named` of each.
+pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis], named: usize) -> String {
     let of = |difference| comparison.of(difference).collect::<Vec<&Effect>>();
     let mut different = [of(Difference::Higher), of(Difference::Lower)].concat();
     different.sort_by(|a, b| b.size().total_cmp(&a.size()));
@@ -227,5 +226,5 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
     let doubted = doubted.iter();
     let doubted = doubted.map(|effect| (effect.doubts.as_slice(), item(effect)));
     lists.extend(by_doubt("Cannot tell", doubted));
-    sentence(&head, lists, NAMED_MAX)
+    sentence(&head, lists, named)
 }
