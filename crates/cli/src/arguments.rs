@@ -13,6 +13,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Command, Subcommand, ValueEnum};
 
 use iolab_command::lists::Lists;
+use iolab_command::output_format::TextOrJson;
 use iolab_workload::response::Metric;
 use iolab_workload::units::parse_share;
 
@@ -368,12 +369,4 @@ pub(crate) enum ModelAction {
         #[arg(value_name = "DEFINITION")]
         definition: String,
     },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TextOrJson {
-    /// Text to read
-    Text,
-    /// An object, or an array of them
-    Json,
 }

@@ -9,3 +9,5 @@ pub mod lists;
 pub mod output;
 pub mod output_format;
 pub mod run_files;
+#[cfg(target_os = "linux")]
+pub mod signals;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, is_separator};
 
+use clap::ValueEnum;
 use iolab_workload::{Error, Result};
 
 use crate::output::is_stdout;
@@ -13,6 +14,15 @@ const TELLING: [&str; 22] = [
     "doc", "docx", "eps", "jpg", "odt", "xlsx", "csv", "htm", "html", "iolab", "json", "jsonl",
     "md", "markdown", "ndjson", "pdf", "png", "prom", "svg", "tex", "toml", "txt",
 ];
+
+/// Output format of a command that prints one text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TextOrJson {
+    /// Text to read
+    Text,
+    /// An object, or an array of them
+    Json,
+}
 
 /// Formats with the extensions of their files; the first format with an extension is the one that it selects.
 pub type Extensions<F> = [(F, &'static [&'static str])];

@@ -12,12 +12,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::arguments::{
-    Completions, List, Model, ModelAction, Show, ShowFormat, TextOrJson, program,
-};
+use crate::arguments::{Completions, List, Model, ModelAction, Show, ShowFormat, program};
 use iolab_command::failure::Outcome;
 use iolab_command::lists::Lists;
 use iolab_command::output::{note, open, style};
+use iolab_command::output_format::TextOrJson;
 use iolab_diskmodel::definition::{self, Definition};
 use iolab_fio::job::JobFile;
 use iolab_fio::write_job::job_file;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, ValueEnum};
 
-use crate::arguments::TextOrJson;
 use iolab_command::output::Log;
+use iolab_command::output_format::TextOrJson;
 use iolab_peers::PEERS;
 use iolab_plan::experiment::REFINE_MAX;
 use iolab_plan::suspect::Suspect;

@@ -10,10 +10,10 @@ use iolab_workload::Error;
 
 use super::arguments::Doctor;
 use super::campaign::PROGRAM;
-use super::launcher;
-use crate::arguments::TextOrJson;
 use iolab_command::failure::Outcome;
 use iolab_command::output;
+use iolab_command::output_format::TextOrJson;
+use iolab_command::signals::on_signals;
 
 /// Examines the target and writes the findings to stdout. Succeeds also if something must be fixed.
 pub(crate) fn doctor(options: &Doctor) -> Outcome {
@@ -29,7 +29,7 @@ pub(crate) fn doctor(options: &Doctor) -> Outcome {
     let targets = [options.target.clone()];
     let watch = PROGRAM.watch(&targets);
     // Before the scratch file exists, since signals must not leave the file.
-    let stop = launcher::on_signals()?;
+    let stop = on_signals()?;
     PROGRAM.restore_leftovers();
     if let Some(watch) = &watch {
         watch.opens(&targets);

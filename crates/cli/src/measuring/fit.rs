@@ -29,10 +29,9 @@ use super::campaign::{
 };
 use super::dry_run::{self, Part};
 use super::experiment_options::new_seed;
-use crate::arguments::TextOrJson;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{Results, note};
-use iolab_command::output_format::check_folder;
+use iolab_command::output_format::{TextOrJson, check_folder};
 use iolab_command::run_files::{answers, read_run, show};
 
 /// Measures the workloads of the requirement, and answers.

@@ -11,10 +11,10 @@ use iolab_workload::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use super::arguments::Serve;
-use super::launcher;
-use crate::arguments::TextOrJson;
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, note};
+use iolab_command::output_format::TextOrJson;
+use iolab_command::signals::signals_to;
 
 /// Serves until a signal or until an unmount, then writes the report to stdout.
 pub(crate) fn serve(options: &Serve) -> Outcome {
@@ -25,7 +25,7 @@ pub(crate) fn serve(options: &Serve) -> Outcome {
         .map_err(|why| Error::usage(why).within(name))?;
     // Before anything is mounted: from then on a signal must not leave the mount.
     let (bell, mut wakes) = UnixStream::pair().map_err(cannot_wait)?;
-    launcher::signals_to(&bell)?;
+    signals_to(&bell)?;
     let place = MountFolder::new(&options.mountpoint)?;
     if place.had_leftover() {
         note("note: unmounted the model that a killed iolab serve left there");
