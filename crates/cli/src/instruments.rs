@@ -20,6 +20,8 @@ pub fn lists() -> Lists {
         iolab_replay::lists(),
         #[cfg(all(feature = "replay", feature = "measure"))]
         iolab_replay::measuring(measuring::campaign::PROGRAM),
+        #[cfg(all(feature = "measure", feature = "serve"))]
+        iolab_serve::lists(),
         #[cfg(all(feature = "measure", feature = "time"))]
         iolab_time::lists(measuring::campaign::PROGRAM),
     ];

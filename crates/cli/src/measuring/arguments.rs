@@ -2,7 +2,7 @@
 //!
 //! The arguments of `iolab witness`.
 //!
-//! The arguments of `iolab doctor` and `iolab serve`.
+//! The arguments of `iolab doctor`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,10 +16,9 @@ use iolab_command::output_format::TextOrJson;
 use iolab_peers::PEERS;
 use iolab_plan::experiment::REFINE_MAX;
 use iolab_plan::suspect::Suspect;
-use iolab_serve::Speed;
 use iolab_storage::Consent;
 use iolab_workload::response::ServiceLevels;
-use iolab_workload::units::{parse_duration, parse_size};
+use iolab_workload::units::parse_duration;
 
 const FIT_HELP: &str = "\
 WHAT is a set of workloads, each with the levels it requires. 'iolab show etcd' prints \
@@ -461,56 +460,4 @@ pub(crate) struct Doctor {
     /// Output format
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     pub(crate) format: TextOrJson,
-}
-
-const SERVE_HELP: &str = "\
-Measure MOUNTPOINT/disk with any tool, as the user who serves it; for example:
-
-  iolab serve model:hp-97560 /mnt/model
-  fio --name=t --filename=/mnt/model/disk --direct=1 --rw=randread --bs=4k \\
-\x20     --runtime=30 --time_based
-
-Ctrl-C, SIGTERM or umount ends it. The report then shows whether the model kept time: \
-the 99th percentile of lateness (real end minus due end of a request) is at most 2 % of \
-the median service time, or 50 µs. If it did not, serve it slower (--speed 0.1) and \
-scale the tool's results.
-
-The file behaves as a block device: its length is fixed, writes beyond its end fail, \
-the page cache is bypassed, fsync is a flush, punching a hole is a TRIM. The kernel \
-splits requests above 1 MiB. The path through the kernel adds time to each request; \
-serve measures that time and prints it at the start.
-
-Exit codes: 0 the model kept time, or no request came; 1 it did not, or it could not be \
-served; 2 wrong usage; 3 the directory is not empty or already serves a model.";
-
-#[derive(Debug, Args)]
-#[command(after_help = SERVE_HELP)]
-pub(crate) struct Serve {
-    /// model:NAME with a name from 'iolab model list', or with a TOML file
-    pub(crate) model: String,
-    /// Empty directory; the disk is the file 'disk' in it
-    pub(crate) mountpoint: PathBuf,
-    /// Model time per real time: 0.1 makes everything ten times slower
-    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
-    pub(crate) speed: Speed,
-    /// Memory for written data; data beyond it reads as zeros
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
-    pub(crate) memory: u64,
-    /// Keep no written data: all reads return zeros
-    #[arg(long, conflicts_with = "memory")]
-    pub(crate) no_data: bool,
-    /// Write one line per request to a new CSV file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ledger: Option<PathBuf>,
-    /// Seed of the model's random choices
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
-    /// Output format of the report at the end
-    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
-    pub(crate) format: TextOrJson,
-}
-
-fn speed(text: &str) -> Result<Speed, String> {
-    let factor = text.trim().parse().ok().and_then(Speed::new);
-    factor.ok_or_else(|| "write a number from 0.001 to 1000".to_owned())
 }

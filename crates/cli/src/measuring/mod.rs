@@ -11,7 +11,6 @@ pub(crate) mod launcher;
 mod progress;
 mod resume;
 mod run;
-mod serve;
 mod study;
 mod study_causes;
 mod why;
@@ -91,11 +90,6 @@ fn commands() -> Vec<Command> {
             "doctor",
             "Check a target and this machine: what to trust, what to set",
             |options, _| doctor::doctor(options),
-        ),
-        Command::new(
-            "serve",
-            "Serve a disk model as a file in real time, for any tool to measure",
-            |options, _| serve::serve(options),
         ),
         Command::new(
             "witness",

@@ -17,6 +17,7 @@ mod limits;
 mod oldest;
 mod ranks;
 mod rows;
+#[path = "../../../../instruments/serve/tests/truth.rs"]
 mod serve;
 mod settings;
 mod silence;
