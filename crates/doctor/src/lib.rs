@@ -2,26 +2,27 @@
 //! are collected, and pure rules turn them into findings. Reports state what is in effect, never what was
 //! requested.
 //!
-//! Files to begin with: `environment.rs` (environment of a run), `facts.rs` and `probes.rs` (facts, and those
-//! that need a trial), `rules/` (one function per rule), `preflight.rs` (checks right before a run).
+//! Files to begin with: `facts.rs` and `probes.rs` (facts, and those that need a trial), `rules/` (one function per
+//! rule), `preflight.rs` (checks right before a run).
 
-pub mod environment;
 mod facts;
 mod preflight;
 mod probes;
 mod rules;
+pub mod text;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iolab_host::clock::Clock;
+use iolab_record::environment::Environment;
+use iolab_runner::environment;
+use iolab_runner::preflight::{Finding, Severity, Topic};
 use iolab_storage::Target;
 use iolab_workload::{Error, Result};
 
-pub use iolab_record::doctor_findings::{Diagnosis, Finding, Severity, Topic};
-
 pub use facts::{Attempt, Direct, Facts, Space, TargetContent, TargetFacts, TimeStamps, Transfer};
-pub use preflight::{Preflight, Remark, remarks_of_targets};
+pub use preflight::preflight;
 
 /// Examines a target: reads the system's information, and probes what it only promises. Writes to a scratch
 /// file in a directory, and nowhere else. Takes about a second.
@@ -51,4 +52,25 @@ pub fn diagnose(facts: &Facts) -> Vec<Finding> {
     let mut findings: Vec<Finding> = rules::findings(facts).collect();
     findings.sort_by_key(|finding| finding.topic);
     findings
+}
+
+/// All findings about one target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnosis {
+    /// The target as the user wrote it.
+    pub target: String,
+    /// `directory`, `file`, `block-device`, `char-device`.
+    pub kind: &'static str,
+    /// The findings, ordered by topic.
+    pub findings: Vec<Finding>,
+    /// Facts about machine, kernel, file system and device, as in run files.
+    pub environment: Environment,
+}
+
+impl Diagnosis {
+    /// Number of findings with this severity.
+    pub fn count(&self, severity: Severity) -> usize {
+        let of_it = |finding: &&Finding| finding.severity == severity;
+        self.findings.iter().filter(of_it).count()
+    }
 }

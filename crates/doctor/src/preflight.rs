@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use iolab_host::clock::Clock;
+use iolab_runner::preflight::{Preflight, Remark};
 use iolab_storage::{Target, TargetKind};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Backend, CacheState};
@@ -15,57 +16,34 @@ use super::{Finding, Severity, Topic, diagnose, probes};
 /// Most remarks shown; the others are in the run file.
 const SHOWN_MAX: usize = 4;
 
-/// Short examination, made once before one or several experiments on a target.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Preflight {
+/// A short examination of target and machine. Takes about a quarter of a second, or two seconds on slow storage.
+pub fn preflight(
+    named: &Path,
+    target: &Target,
+    clock: &Clock,
+    stop: &AtomicBool,
+    direct: bool,
+) -> Box<dyn Preflight> {
+    let mut facts = probes::quick(named, target, clock);
+    let probes = Probes {
+        target,
+        clock,
+        stop,
+        written: probes::written(target, &facts),
+    };
+    if direct && target.kind() != TargetKind::CharDevice {
+        facts.direct = Some(probes.direct());
+    }
+    Box::new(Examined { facts })
+}
+
+/// Facts of an examination.
+struct Examined {
     facts: Facts,
 }
 
-/// A finding, and whether the user should see it before the run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remark {
-    /// The finding, never with severity fine.
-    pub finding: Finding,
-    /// Whether the remark affects the experiment, and is not common to all runs.
-    pub shown: bool,
-}
-
-impl Remark {
-    /// The finding in one line, with the command that helps.
-    pub fn text(&self) -> String {
-        match &self.finding.remedy {
-            Some(command) => format!("{}; remedy: {command}", self.finding.what),
-            None => self.finding.what.clone(),
-        }
-    }
-}
-
-impl Preflight {
-    /// Examines a filled target, and the machine. Takes about a quarter of a second, or two seconds on slow
-    /// storage. Direct I/O is probed if `direct` is set, which writes to a scratch file. Raising `stop` ends
-    /// the probes early.
-    pub fn look(
-        named: &Path,
-        target: &Target,
-        clock: &Clock,
-        stop: &AtomicBool,
-        direct: bool,
-    ) -> Self {
-        let mut facts = probes::quick(named, target, clock);
-        let probes = Probes {
-            target,
-            clock,
-            stop,
-            written: probes::written(target, &facts),
-        };
-        if direct && target.kind() != TargetKind::CharDevice {
-            facts.direct = Some(probes.direct());
-        }
-        Self { facts }
-    }
-
-    /// Remarks on an experiment with these cells, the most important first.
-    pub fn remarks<'a>(&self, cells: impl Iterator<Item = &'a CellSpec>) -> Vec<Remark> {
+impl Preflight for Examined {
+    fn remarks(&self, cells: &[&CellSpec]) -> Vec<Remark> {
         let plan = Plan::of(cells);
         if !plan.does_io {
             return Vec::new();
@@ -102,7 +80,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of<'a>(cells: impl Iterator<Item = &'a CellSpec>) -> Self {
+    fn of(cells: &[&CellSpec]) -> Self {
         let mut plan = Self::default();
         for cell in cells {
             let spec = &cell.trial;
@@ -146,52 +124,6 @@ impl Plan {
     }
 }
 
-/// Remarks on the targets of a run. A remark shared by several is made once. A remark on one target, but not on
-/// the machine, names that target if there are several.
-pub fn remarks_of_targets(each: Vec<(String, Vec<Remark>)>) -> Vec<Remark> {
-    let are_several = each.len() > 1;
-    let mut merged: Vec<(Remark, Vec<String>)> = Vec::new();
-    for (target, remarks) in each {
-        for remark in remarks {
-            let known = merged.iter_mut().find(|(known, _)| is_same(known, &remark));
-            match known {
-                Some((known, targets)) => {
-                    known.shown |= remark.shown;
-                    targets.push(target.clone());
-                }
-                None => merged.push((remark, vec![target.clone()])),
-            }
-        }
-    }
-    let named = merged.into_iter().map(|(mut remark, targets)| {
-        if are_several && is_of_target(remark.finding.topic) {
-            remark.finding.what = format!("{}: {}", targets.join(", "), remark.finding.what);
-        }
-        remark
-    });
-    named.collect()
-}
-
-/// Whether two remarks are the same. The load of a machine or a device differs from one look to the next; the
-/// command that shows it names the device.
-fn is_same(known: &Remark, other: &Remark) -> bool {
-    fn what(finding: &Finding) -> (Topic, &str, Option<&str>) {
-        (finding.topic, finding.rule, finding.remedy.as_deref())
-    }
-    match known.finding.topic {
-        Topic::Load => what(&known.finding) == what(&other.finding),
-        _ => known.finding == other.finding,
-    }
-}
-
-/// Whether a finding is about a target without naming it.
-fn is_of_target(topic: Topic) -> bool {
-    match topic {
-        Topic::Target | Topic::Device | Topic::DirectIo | Topic::Data | Topic::Cache => true,
-        Topic::Clock | Topic::Processor | Topic::Limits | Topic::Load | Topic::Backends => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use iolab_host::cgroup::{self, IoLimit};
@@ -210,14 +142,14 @@ mod tests {
         cell
     }
 
-    fn rules(preflight: &Preflight, cell: &CellSpec) -> (Vec<&'static str>, Vec<&'static str>) {
-        let remarks = preflight.remarks(std::iter::once(cell));
+    fn rules(preflight: &Examined, cell: &CellSpec) -> (Vec<&'static str>, Vec<&'static str>) {
+        let remarks = preflight.remarks(&[cell]);
         let (shown, kept): (Vec<Remark>, Vec<Remark>) = remarks.into_iter().partition(|r| r.shown);
         let names = |list: Vec<Remark>| list.iter().map(|r| r.finding.rule).collect();
         (names(shown), names(kept))
     }
 
-    fn busy() -> Preflight {
+    fn busy() -> Examined {
         let mut facts = Facts {
             content: Some(TargetContent {
                 looked_bytes: 100,
@@ -243,7 +175,7 @@ mod tests {
             ..Facts::default()
         };
         facts.place.kind = TargetKind::File;
-        Preflight { facts }
+        Examined { facts }
     }
 
     #[test]
@@ -255,12 +187,9 @@ mod tests {
         assert_eq!(shown, ["processors"]);
         // Without I/O, and on a quiet machine, there is nothing to colour.
         let null = cell(|c| c.trial.backend = Backend::Null);
-        assert_eq!(busy().remarks(std::iter::once(&null)), []);
+        assert_eq!(busy().remarks(&[&null]), []);
         let facts = Facts::default();
-        assert_eq!(
-            Preflight { facts }.remarks(std::iter::once(&cell(|_| ()))),
-            []
-        );
+        assert_eq!(Examined { facts }.remarks(&[&cell(|_| ())]), []);
     }
 
     #[test]
@@ -279,62 +208,10 @@ mod tests {
         if let Some(load) = &mut facts.load {
             load.cpus_stolen = Some(1.0);
         }
-        let remarks = preflight.remarks(std::iter::once(&cell(|_| ())));
+        let remarks = preflight.remarks(&[&cell(|_| ())]);
         assert_eq!(remarks.len(), 6);
         assert_eq!(remarks.iter().filter(|r| r.shown).count(), SHOWN_MAX);
         assert!(remarks[0].finding.severity == Severity::MustFix && remarks[0].shown);
         insta::assert_snapshot!(remarks[0].text(), @"50 B of 100 B (50 %) is a hole: it reads as zeros without any device; remedy: cp --sparse=never --reflink=never --no-clobber '' .full    # then measure the copy");
-    }
-
-    fn load(rule: &'static str, what: &str, remedy: &str) -> Remark {
-        Remark {
-            finding: Finding::worth_knowing(Topic::Load, rule, what).remedy(remedy),
-            shown: true,
-        }
-    }
-
-    fn discard() -> Remark {
-        Remark {
-            finding: Finding::worth_knowing(Topic::Target, "mount-option", "mounted with discard"),
-            shown: true,
-        }
-    }
-
-    fn texts(each: Vec<(&str, Vec<Remark>)>) -> Vec<String> {
-        let each = each.into_iter();
-        let each = each.map(|(target, remarks)| (target.to_owned(), remarks));
-        let all = remarks_of_targets(each.collect());
-        all.into_iter().map(|one| one.finding.what).collect()
-    }
-
-    #[test]
-    fn what_two_targets_share_is_said_once() {
-        let one = |busy| {
-            vec![
-                load("processors", busy, "top"),
-                load("device", busy, "iostat vda"),
-            ]
-        };
-        assert_eq!(
-            texts(vec![("/a", one("20 %")), ("/b", one("30 %"))]),
-            ["20 %", "20 %"]
-        );
-        let other = vec![load("device", "5 MB/s", "iostat sdb")];
-        assert_eq!(
-            texts(vec![("/a", one("20 %")), ("/b", other)]),
-            ["20 %", "20 %", "5 MB/s"]
-        );
-    }
-
-    #[test]
-    fn what_only_some_targets_show_names_them() {
-        let of = |each: &[&'static str], plain: &[&'static str]| {
-            let with = each.iter().map(|target| (*target, vec![discard()]));
-            let without = plain.iter().map(|target| (*target, Vec::new()));
-            texts(with.chain(without).collect())
-        };
-        assert_eq!(of(&["/a"], &["/b"]), ["/a: mounted with discard"]);
-        assert_eq!(of(&["/a", "/b"], &[]), ["/a, /b: mounted with discard"]);
-        assert_eq!(of(&["/a"], &[]), ["mounted with discard"]);
     }
 }

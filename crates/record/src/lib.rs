@@ -6,7 +6,6 @@
 //! environment.
 
 pub mod column;
-pub mod doctor_findings;
 pub mod environment;
 pub mod peaks;
 pub mod question;

@@ -16,7 +16,6 @@ mod claims;
 pub mod compare;
 pub mod comparison_table;
 pub mod data_column;
-pub mod doctor;
 pub mod document;
 pub mod doubt;
 pub mod export;

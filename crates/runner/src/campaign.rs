@@ -23,6 +23,7 @@ use iolab_storage::{Consent, Need, Size, device_under};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result, launchers, usage_errors};
 
+use crate::preflight::NewPreflight;
 use crate::ranks::{AssumedRanks, Ranks};
 use crate::{
     Disk, EndProcess, GivenTargets, NewObserver, Programs, RunPrograms, StopFlags, SystemUnderTest,
@@ -49,6 +50,8 @@ pub struct Program {
     pub catch: fn(bool) -> Result<StopFlags>,
     /// The path of a target's name in this process.
     pub place: fn(&Path) -> Result<PathBuf>,
+    /// Examinations before the first trial.
+    pub preflights: &'static [NewPreflight],
     /// Observers of the drives.
     pub observers: &'static [NewObserver],
     /// Ends the process if storage does not answer.

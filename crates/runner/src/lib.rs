@@ -9,11 +9,13 @@
 
 pub mod builtin_reader;
 pub mod campaign;
+pub mod environment;
 pub mod evidence;
 mod executor;
 mod fit;
 mod hung_storage;
 pub mod import;
+pub mod preflight;
 mod prepared_run;
 mod programs;
 pub mod ranks;
@@ -53,7 +55,6 @@ pub use targets::{GivenTargets, Targets, join_targets, need, needs, settle_targe
 
 use crate::ranks::Ranks;
 pub use iolab_analysis::snapshot::{RepetitionGoal, RunSnapshot, WithinGoal};
-use iolab_doctor::{Preflight, Remark, remarks_of_targets};
 use iolab_peers::Peers;
 use iolab_plan::cells::{FittedPlan, PlannedCell, factor_names};
 use iolab_plan::experiment::Experiment;
@@ -63,6 +64,7 @@ use iolab_runfile::{RunFile, asked_by};
 use iolab_workload::names::TargetName;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, Tool};
+use preflight::{Preflight, Remark, remarks_of_targets};
 use session::Session;
 use system_under_test::{TargetNow, check_same_targets};
 
@@ -218,8 +220,8 @@ pub struct Setup {
     pub clock: Clock,
     /// The flags with which the user ends the run early.
     pub stop: StopFlags,
-    /// Examination of each target and of the machine right before; empty without an examination.
-    pub preflight: Vec<Preflight>,
+    /// Examinations of each target and of the machine right before; empty without one.
+    pub preflight: Vec<Vec<Box<dyn Preflight>>>,
     /// Facts known before the run, in the form of the environment (further targets as their facts). They are the names that
     /// the user gave, and ceilings that were stated or measured ([`iolab_record::peaks::Peaks::environment`]).
     pub known: Environment,
@@ -237,14 +239,16 @@ impl Setup {
     /// Remarks on target and machine for readers of the results.
     fn remarks(&self, cells: &[PlannedCell]) -> Vec<Remark> {
         let names: Vec<&Path> = self.place.names().collect();
-        let of_target = |(number, preflight): (usize, &Preflight)| {
+        let of_target = |(number, looks): (usize, &Vec<Box<dyn Preflight>>)| {
             let is_it = |name: Option<&TargetName>| {
                 targets::number_of(names.iter().copied(), name).is_ok_and(|own| own == number)
             };
             let is_own = |spec: &&CellSpec| spec.targets().into_iter().any(is_it);
             let specs = cells.iter().map(|cell| &cell.spec).filter(is_own);
+            let specs: Vec<&CellSpec> = specs.collect();
+            let remarks = looks.iter().flat_map(|look| look.remarks(&specs));
             let name = names.get(number).map(|name| name.display().to_string());
-            (name.unwrap_or_default(), preflight.remarks(specs))
+            (name.unwrap_or_default(), remarks.collect())
         };
         remarks_of_targets(self.preflight.iter().enumerate().map(of_target).collect())
     }

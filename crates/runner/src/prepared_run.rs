@@ -19,8 +19,8 @@ use super::{
 };
 use crate::Disk;
 use crate::evidence::computed;
+use crate::preflight::Remark;
 use crate::sample::verdict_alone;
-use iolab_doctor::Remark;
 use iolab_engine::list::RequestList;
 use iolab_engine::{simulation, trial};
 use iolab_host::clock::Clock;

@@ -6,12 +6,12 @@ mod trial;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::preflight::{Remark, Severity};
 use iolab_analysis::analysed_run::RunAnswer;
 use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::disturbance::Surroundings;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::snapshot::{LastTrial, RepetitionGoal, RunSnapshot};
-use iolab_doctor::{Remark, Severity};
 use iolab_plan::cells::{AddedCells, FittedPlan};
 use iolab_record::environment::{Environment, differences};
 use iolab_record::{Cell, ClockDomain, EndedBy, Event, EventKind, RunRecord, RunStatus};

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use iolab_analysis::witness::{Asked, Bounds, Reading, Transfer, Unknown};
-use iolab_doctor::environment;
 use iolab_host::witness::{Milestone, Witness};
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
 use iolab_record::{OperationSummary, PerOperation, ServedBy, ServedVerdict};
@@ -17,6 +16,7 @@ use iolab_workload::units::{format_bytes, format_percent};
 use iolab_workload::witness::{Observed, ObservedFile, UncountedWay};
 use iolab_workload::{Result, usage_errors};
 
+use crate::environment;
 use crate::evidence::{Facts, judge, unknown};
 use crate::import::transferred;
 use crate::now_utc;

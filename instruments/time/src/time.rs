@@ -155,7 +155,7 @@ fn experiment(options: &Options, commands: &[TimedCommand]) -> Result<Experiment
 
 /// Facts about the machine, and the command that repeats the run.
 fn environment() -> Environment {
-    let mut list = iolab_doctor::environment::of_devices(&[]);
+    let mut list = iolab_runner::environment::of_devices(&[]);
     let words = std::env::args_os().skip(1);
     let words = words.map(|word| word.to_string_lossy().into_owned());
     list.put(&KEYS.timed_by, format!("iolab {}", again(words)));

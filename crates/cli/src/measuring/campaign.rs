@@ -21,10 +21,10 @@ use iolab_workload::escape_control::shell_word;
 use iolab_workload::units::counted;
 use iolab_workload::{Error, Kind, Result};
 
-use super::OBSERVERS;
 use super::arguments::Changes;
 use super::experiment_options::Asked;
 use super::progress::{Display, filling};
+use super::{OBSERVERS, PREFLIGHTS};
 use super::{dry_run, launcher};
 use crate::target_names::give;
 use iolab_command::failure::{Failure, Outcome};
@@ -39,6 +39,7 @@ pub(crate) const PROGRAM: Program = Program {
     announce: dry_run::announce,
     catch: launcher::catch,
     place: launcher::place,
+    preflights: PREFLIGHTS,
     observers: OBSERVERS,
     end: end_at_once,
 };

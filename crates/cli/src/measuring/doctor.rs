@@ -2,9 +2,8 @@
 
 use std::io::Write;
 
-use iolab_doctor::examine;
+use iolab_doctor::{examine, text as report};
 use iolab_host::clock::Clock;
-use iolab_report::doctor as report;
 use iolab_runner::Disk;
 use iolab_workload::Error;
 

@@ -18,8 +18,12 @@ mod witness;
 
 use iolab_command::lists::{Command, Lists};
 use iolab_runner::NewObserver;
+use iolab_runner::preflight::NewPreflight;
 
 use arguments::{Fit, Resume, Run, Study, Why};
+
+/// Examinations before the first trial of a campaign.
+const PREFLIGHTS: &[NewPreflight] = &[iolab_doctor::preflight];
 
 /// Observers of drives around each trial.
 const OBSERVERS: &[NewObserver] = &[

@@ -4,3 +4,4 @@
 mod cases;
 mod machine;
 mod rules;
+mod text;

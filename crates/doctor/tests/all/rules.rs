@@ -1,10 +1,11 @@
 //! Findings of the rules.
 
-use iolab_doctor::{Attempt, Direct, Facts, Finding, Severity, TargetContent, Transfer, diagnose};
+use iolab_doctor::{Attempt, Direct, Facts, TargetContent, Transfer, diagnose};
 use iolab_host::cgroup::IoLimit;
 use iolab_host::device::{Backing, Device, Transport};
 use iolab_host::machine::Load;
 use iolab_host::system_control::OtherControl;
+use iolab_runner::preflight::{Finding, Severity};
 use iolab_storage::{Layering, Layers, TargetKind};
 use iolab_workload::counters::{NoHardware, Traffic};
 

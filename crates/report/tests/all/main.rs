@@ -5,7 +5,6 @@
 mod browser;
 mod causes;
 mod compare;
-mod doctor;
 mod first_lines;
 mod fitness;
 mod live;

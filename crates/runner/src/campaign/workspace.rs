@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use iolab_doctor::Preflight;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::SystemControl;
 use iolab_peers::overhead;
@@ -276,9 +275,10 @@ impl Workspace {
             .any(|plan| !plan.experiment().runs_programs() && plan.wants_direct());
         let targets = self.setup.place.targets().into_iter();
         let looked = targets.map(|(named, target)| {
-            Preflight::look(
-                named, target, &self.setup.clock, &self.setup.stop.after_trial, direct,
-            )
+            let all = self.program.preflights.iter();
+            let stop = &self.setup.stop.after_trial;
+            all.map(|new| new(named, target, &self.setup.clock, stop, direct))
+                .collect()
         });
         self.setup.preflight = looked.collect();
     }

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use iolab_record::doctor_findings::{Diagnosis, Finding, Severity};
+use iolab_report::layout::{WIDTH_MIN, paragraph};
+use iolab_report::rows::json_object;
+use iolab_workload::escape_control::escape_control;
 use serde_json::{Map, Value, json};
 
-use crate::layout::{WIDTH_MIN, paragraph};
-use crate::rows::json_object;
-use iolab_workload::escape_control::escape_control;
+use super::{Diagnosis, Finding, Severity};
 
 /// Version of the JSON object; new fields do not change it.
 const SCHEMA: u32 = 1;

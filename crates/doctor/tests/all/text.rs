@@ -1,8 +1,8 @@
 //! Text of the doctor, reviewed before it was accepted.
 
-use iolab_record::doctor_findings::{Diagnosis, Finding, Severity, Topic};
+use iolab_doctor::{Diagnosis, text as doctor};
 use iolab_record::environment::{Environment, KEYS};
-use iolab_report::doctor;
+use iolab_runner::preflight::{Finding, Severity, Topic};
 use serde_json::Value;
 
 fn diagnosis() -> Diagnosis {
