@@ -12,6 +12,8 @@ pub fn lists() -> Lists {
         #[cfg(feature = "measure")]
         measuring::lists(),
         command::lists(),
+        #[cfg(all(feature = "measure", feature = "doctor"))]
+        iolab_doctor::lists(measuring::campaign::PROGRAM),
         #[cfg(feature = "gate")]
         iolab_gate::lists(),
         #[cfg(feature = "limits")]

@@ -340,7 +340,11 @@ mod tests {
         let command = crate::program();
         let missing = |name: &&str| command.find_subcommand(name).is_none();
         let found = MEASURING.iter().copied().find(missing);
-        let has_all = cfg!(all(feature = "measure", feature = "serve"));
+        let has_all = cfg!(all(
+            feature = "measure",
+            feature = "doctor",
+            feature = "serve"
+        ));
         assert_eq!(found.is_none(), has_all);
     }
 

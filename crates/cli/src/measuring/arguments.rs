@@ -1,8 +1,6 @@
 //! The arguments of the commands that make run files: study, run, fit, resume and import.
 //!
 //! The arguments of `iolab witness`.
-//!
-//! The arguments of `iolab doctor`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -441,23 +439,4 @@ pub(crate) struct Witness {
     /// Program to run, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
-}
-
-const DOCTOR_HELP: &str = "\
-Each finding is 'fine', 'worth knowing' (it affects results) or 'must fix' (results \
-would be wrong or mislabelled). doctor tries direct I/O and the backends: in a directory \
-with a small scratch file, on files and devices by reading only. The exit code is 0 \
-for any findings, unless the target cannot be used. For scripts:
-
-  iolab doctor --format json | jq -e '.must_fix == 0'";
-
-#[derive(Debug, Args)]
-#[command(after_help = DOCTOR_HELP)]
-pub(crate) struct Doctor {
-    /// Directory, file or block device
-    #[arg(default_value = ".")]
-    pub(crate) target: PathBuf,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
-    pub(crate) format: TextOrJson,
 }

@@ -3,7 +3,6 @@
 mod arguments;
 pub(crate) mod builtin_names;
 pub(crate) mod campaign;
-mod doctor;
 mod dry_run;
 mod experiment_options;
 mod fit;
@@ -23,7 +22,10 @@ use iolab_runner::preflight::NewPreflight;
 use arguments::{Fit, Resume, Run, Study, Why};
 
 /// Examinations before the first trial of a campaign.
-const PREFLIGHTS: &[NewPreflight] = &[iolab_doctor::preflight];
+const PREFLIGHTS: &[NewPreflight] = &[
+    #[cfg(feature = "doctor")]
+    iolab_doctor::preflight,
+];
 
 /// Observers of drives around each trial.
 const OBSERVERS: &[NewObserver] = &[
@@ -89,11 +91,6 @@ fn commands() -> Vec<Command> {
             "import",
             "Convert results of fio or IOzone to a run file",
             |options, _| run::import(options),
-        ),
-        Command::new(
-            "doctor",
-            "Check a target and this machine: what to trust, what to set",
-            |options, _| doctor::doctor(options),
         ),
         Command::new(
             "witness",

@@ -5,6 +5,9 @@
 mod support;
 
 // Tests of instruments.
+#[cfg(all(feature = "measure", feature = "doctor"))]
+#[path = "../../../../instruments/doctor/tests/command.rs"]
+mod doctor;
 #[cfg(all(feature = "measure", feature = "limits"))]
 #[path = "../../../../instruments/limits/tests/command.rs"]
 mod exported_limits;
@@ -16,7 +19,6 @@ mod replay;
 mod time;
 
 mod answers;
-mod doctor;
 #[cfg(feature = "instruments")]
 mod documented;
 mod evidence;

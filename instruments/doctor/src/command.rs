@@ -1,21 +1,41 @@
 //! `iolab doctor`: properties of a target, its trustworthiness, and recommended settings.
 
 use std::io::Write;
+use std::path::PathBuf;
 
-use iolab_doctor::{examine, text as report};
-use iolab_host::clock::Clock;
-use iolab_runner::Disk;
-use iolab_workload::Error;
-
-use super::arguments::Doctor;
-use super::campaign::PROGRAM;
+use clap::Args;
 use iolab_command::failure::Outcome;
 use iolab_command::output;
 use iolab_command::output_format::TextOrJson;
 use iolab_command::signals::on_signals;
+use iolab_host::clock::Clock;
+use iolab_runner::Disk;
+use iolab_runner::campaign::Program;
+use iolab_workload::Error;
+
+use crate::{examine, text as report};
+
+const DOCTOR_HELP: &str = "\
+Each finding is 'fine', 'worth knowing' (it affects results) or 'must fix' (results \
+would be wrong or mislabelled). doctor tries direct I/O and the backends: in a directory \
+with a small scratch file, on files and devices by reading only. The exit code is 0 \
+for any findings, unless the target cannot be used. For scripts:
+
+  iolab doctor --format json | jq -e '.must_fix == 0'";
+
+#[derive(Debug, Args)]
+#[command(after_help = DOCTOR_HELP)]
+pub(crate) struct Arguments {
+    /// Directory, file or block device
+    #[arg(default_value = ".")]
+    pub(crate) target: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+    pub(crate) format: TextOrJson,
+}
 
 /// Examines the target and writes the findings to stdout. Succeeds also if something must be fixed.
-pub(crate) fn doctor(options: &Doctor) -> Outcome {
+pub(crate) fn doctor(options: &Arguments, program: Program) -> Outcome {
     if let Some(disk) = Disk::of_target(&options.target)? {
         let refused = Error::usage(format!(
             "{} is a model: doctor examines real storage",
@@ -26,10 +46,10 @@ pub(crate) fn doctor(options: &Doctor) -> Outcome {
             .into());
     }
     let targets = [options.target.clone()];
-    let watch = PROGRAM.watch(&targets);
+    let watch = program.watch(&targets);
     // Before the scratch file exists, since signals must not leave the file.
     let stop = on_signals()?;
-    PROGRAM.restore_leftovers();
+    program.restore_leftovers();
     if let Some(watch) = &watch {
         watch.opens(&targets);
     }

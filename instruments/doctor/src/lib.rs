@@ -3,8 +3,9 @@
 //! requested.
 //!
 //! Files to begin with: `facts.rs` and `probes.rs` (facts, and those that need a trial), `rules/` (one function per
-//! rule), `preflight.rs` (checks right before a run).
+//! rule), `preflight.rs` (checks right before a run), `command.rs` (the command).
 
+mod command;
 mod facts;
 mod preflight;
 mod probes;
@@ -14,8 +15,10 @@ pub mod text;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use iolab_command::lists::{Command, Lists};
 use iolab_host::clock::Clock;
 use iolab_record::environment::Environment;
+use iolab_runner::campaign::Program;
 use iolab_runner::environment;
 use iolab_runner::preflight::{Finding, Severity, Topic};
 use iolab_storage::Target;
@@ -23,6 +26,18 @@ use iolab_workload::{Error, Result};
 
 pub use facts::{Attempt, Direct, Facts, Space, TargetContent, TargetFacts, TimeStamps, Transfer};
 pub use preflight::preflight;
+
+/// The rows of this instrument.
+pub fn lists(program: Program) -> Lists {
+    Lists {
+        commands: vec![Command::new(
+            "doctor",
+            "Check a target and this machine: what to trust, what to set",
+            move |options, _| command::doctor(options, program),
+        )],
+        ..Lists::default()
+    }
+}
 
 /// Examines a target: reads the system's information, and probes what it only promises. Writes to a scratch
 /// file in a directory, and nowhere else. Takes about a second.
