@@ -17,13 +17,12 @@ use signal_hook::{SigId, flag};
 
 /// Signals that end a process by default and can be caught, after signal(7). The others are SIGKILL, and faults of the processor
 /// (SIGSEGV, SIGBUS, SIGILL, SIGFPE), after which the process cannot continue.
-const ENDING: [c_int; 14] = [
+const ENDING: [c_int; 16] = [
     SIGHUP, SIGINT, SIGQUIT, SIGTRAP, SIGABRT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGXCPU,
     SIGVTALRM, SIGPROF, SIGIO, SIGSYS,
+    // SIGSTKFLT and SIGPWR, on all architectures but MIPS, SPARC and PA-RISC.
+    16, 30,
 ];
-
-/// Numbers of the signals that only Linux has: SIGSTKFLT and SIGPWR, on all architectures but MIPS, SPARC and PA-RISC.
-const ENDING_ON_LINUX: [c_int; 2] = [16, 30];
 
 /// The real-time signals. The C library keeps the first for itself, and they cannot be caught.
 const REAL_TIME: RangeInclusive<c_int> = 32..=64;
@@ -63,22 +62,18 @@ pub fn signals_to(bell: &UnixStream) -> Result<()> {
 pub fn catch_all(register: &dyn Fn(c_int) -> io::Result<SigId>) -> Result<()> {
     let ignored = ignored();
     let heeded = |signal: &c_int| ignored >> (signal - 1) & 1 == 0;
-    for signal in ENDING.into_iter().chain(ENDING_ON_LINUX) {
+    for signal in ENDING {
         if heeded(&signal) || FROM_TERMINAL.contains(&signal) {
-            caught(signal, register(signal))?;
+            register(signal).map_err(|error| {
+                Error::failed(format!("cannot catch signal {signal}: {error}"))
+                    .hint("iolab stops here, because a scratch file or a mount could remain")
+            })?;
         }
     }
     for signal in REAL_TIME.filter(heeded) {
         let _ = register(signal);
     }
     Ok(())
-}
-
-fn caught(signal: c_int, registered: io::Result<SigId>) -> Result<()> {
-    registered.map(drop).map_err(|error| {
-        Error::failed(format!("cannot catch signal {signal}: {error}"))
-            .hint("iolab stops here, because a scratch file or a mount could remain")
-    })
 }
 
 /// The ignored signals, signal N as bit N - 1 (proc_pid_status(5)); none without `/proc`.

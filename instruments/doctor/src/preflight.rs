@@ -5,12 +5,11 @@ use std::sync::atomic::AtomicBool;
 
 use iolab_host::clock::Clock;
 use iolab_runner::preflight::{Preflight, Remark};
-use iolab_storage::{Target, TargetKind};
+use iolab_storage::Target;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Backend, CacheState};
 
 use super::facts::Facts;
-use super::probes::Probes;
 use super::{Finding, Severity, Topic, diagnose, probes};
 
 /// Most remarks shown; the others are in the run file.
@@ -24,25 +23,11 @@ pub fn preflight(
     stop: &AtomicBool,
     direct: bool,
 ) -> Box<dyn Preflight> {
-    let mut facts = probes::quick(named, target, clock);
-    let probes = Probes {
-        target,
-        clock,
-        stop,
-        written: probes::written(target, &facts),
-    };
-    if direct && target.kind() != TargetKind::CharDevice {
-        facts.direct = Some(probes.direct());
-    }
-    Box::new(Examined { facts })
+    let (facts, _) = probes::quick(named, target, clock, stop, direct);
+    Box::new(facts)
 }
 
-/// Facts of an examination.
-struct Examined {
-    facts: Facts,
-}
-
-impl Preflight for Examined {
+impl Preflight for Facts {
     fn remarks(&self, cells: &[&CellSpec]) -> Vec<Remark> {
         let plan = Plan::of(cells);
         if !plan.does_io {
@@ -50,7 +35,7 @@ impl Preflight for Examined {
         }
         let facts = Facts {
             region_bytes: plan.region,
-            ..self.facts.clone()
+            ..self.clone()
         };
         let mut findings = diagnose(&facts);
         findings.retain(|finding| finding.severity != Severity::Fine);
@@ -129,6 +114,7 @@ mod tests {
     use iolab_host::cgroup::{self, IoLimit};
     use iolab_host::machine::Load;
     use iolab_host::processor::Processor;
+    use iolab_storage::TargetKind;
     use iolab_workload::counters::Traffic;
 
     use super::super::TargetContent;
@@ -142,14 +128,14 @@ mod tests {
         cell
     }
 
-    fn rules(preflight: &Examined, cell: &CellSpec) -> (Vec<&'static str>, Vec<&'static str>) {
-        let remarks = preflight.remarks(&[cell]);
+    fn rules(facts: &Facts, cell: &CellSpec) -> (Vec<&'static str>, Vec<&'static str>) {
+        let remarks = facts.remarks(&[cell]);
         let (shown, kept): (Vec<Remark>, Vec<Remark>) = remarks.into_iter().partition(|r| r.shown);
         let names = |list: Vec<Remark>| list.iter().map(|r| r.finding.rule).collect();
         (names(shown), names(kept))
     }
 
-    fn busy() -> Examined {
+    fn busy() -> Facts {
         let mut facts = Facts {
             content: Some(TargetContent {
                 looked_bytes: 100,
@@ -175,7 +161,7 @@ mod tests {
             ..Facts::default()
         };
         facts.place.kind = TargetKind::File;
-        Examined { facts }
+        facts
     }
 
     #[test]
@@ -188,14 +174,12 @@ mod tests {
         // Without I/O, and on a quiet machine, there is nothing to colour.
         let null = cell(|c| c.trial.backend = Backend::Null);
         assert_eq!(busy().remarks(&[&null]), []);
-        let facts = Facts::default();
-        assert_eq!(Examined { facts }.remarks(&[&cell(|_| ())]), []);
+        assert_eq!(Facts::default().remarks(&[&cell(|_| ())]), []);
     }
 
     #[test]
     fn few_remarks_are_shown_and_all_kept() {
-        let mut preflight = busy();
-        let facts = &mut preflight.facts;
+        let mut facts = busy();
         facts.cgroup = cgroup::CgroupLimits {
             cpus: Some(1.0),
             memory_bytes: None,
@@ -208,7 +192,7 @@ mod tests {
         if let Some(load) = &mut facts.load {
             load.cpus_stolen = Some(1.0);
         }
-        let remarks = preflight.remarks(&[&cell(|_| ())]);
+        let remarks = facts.remarks(&[&cell(|_| ())]);
         assert_eq!(remarks.len(), 6);
         assert_eq!(remarks.iter().filter(|r| r.shown).count(), SHOWN_MAX);
         assert!(remarks[0].finding.severity == Severity::MustFix && remarks[0].shown);

@@ -311,17 +311,8 @@ pub(crate) fn everything(
     stop: &AtomicBool,
 ) -> Result<Facts> {
     target.fill(SEED, stop, &mut |_| {})?;
-    let mut facts = quick(named, target, clock);
+    let (mut facts, probes) = quick(named, target, clock, stop, true);
     facts.region_bytes = default_region();
-    let probes = Probes {
-        target,
-        clock,
-        stop,
-        written: written(target, &facts),
-    };
-    if target.kind() != TargetKind::CharDevice {
-        facts.direct = Some(probes.direct());
-    }
     let is_direct = matches!(&facts.direct, Some(Direct::Tried { read: Ok(_), .. }));
     facts.backends = probes.backends(is_direct);
     if target.kind() != TargetKind::CharDevice {
@@ -331,14 +322,32 @@ pub(crate) fn everything(
     Ok(facts)
 }
 
-/// Facts available within a quarter of a second, without any I/O on the target except to find its written part.
-pub(crate) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
+/// Facts available within a quarter of a second, without any I/O on the target except to find its written part; those of
+/// direct I/O if it is asked for; and the probes of the others.
+pub(crate) fn quick<'a>(
+    named: &Path,
+    target: &'a Target,
+    clock: &'a Clock,
+    stop: &'a AtomicBool,
+    direct: bool,
+) -> (Facts, Probes<'a>) {
     let (proc, sys) = (Path::new("/proc"), Path::new("/sys"));
     let number = target.device();
     let device = number.and_then(|number| Device::read(sys, number));
     let machine = Machine::read(proc, sys);
     let existing = target.kind() != TargetKind::Scratch;
-    Facts {
+    let content = TargetContent::of(target);
+    let probes = Probes {
+        target,
+        clock,
+        stop,
+        written: match &content {
+            Some(content) => content.written,
+            None => Some((0, target.size())),
+        },
+    };
+    let is_tried = direct && target.kind() != TargetKind::CharDevice;
+    let facts = Facts {
         place: TargetFacts {
             named: named.display().to_string(),
             kind: target.kind(),
@@ -350,7 +359,7 @@ pub(crate) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
         space: space(target),
         cgroup: cgroup::CgroupLimits::of_device(proc, device.as_ref()),
         device,
-        content: TargetContent::of(target),
+        content,
         clock: Some(TimeStamps::of(clock)),
         machine: machine.name(),
         is_virtual: machine.is_virtual,
@@ -360,16 +369,10 @@ pub(crate) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
         open_files: getrlimit(Resource::Nofile).current,
         load: Some(Load::look(proc, target.stack(), LOOK)),
         other_control: SystemControl::of_others(),
+        direct: is_tried.then(|| probes.direct()),
         ..Facts::default()
-    }
-}
-
-/// First byte and end of the bytes that probes may read as written.
-pub(crate) fn written(target: &Target, facts: &Facts) -> Option<(u64, u64)> {
-    match &facts.content {
-        Some(content) => content.written,
-        None => Some((0, target.size())),
-    }
+    };
+    (facts, probes)
 }
 
 fn space(target: &Target) -> Option<Space> {

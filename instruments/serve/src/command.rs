@@ -11,13 +11,14 @@ use iolab_command::output_format::TextOrJson;
 use iolab_command::signals::signals_to;
 use iolab_report::layout::{self, Column};
 use iolab_runfile::model_definition;
+use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::units::{exact_size, format_bytes, format_ns, parse_size, significant};
 use iolab_workload::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::disk::{Speed, Wake};
 use crate::one_file::MountFolder;
-use crate::serving::{OpTally, Options, Punctuality, ServeReport, Serving};
+use crate::serving::{OpTally, Punctuality, ServeReport, Serving};
 
 const SERVE_HELP: &str = "\
 Measure MOUNTPOINT/disk with any tool, as the user who serves it; for example:
@@ -82,16 +83,25 @@ pub(crate) fn serve(options: &Arguments) -> Outcome {
     let (bell, mut wakes) = UnixStream::pair().map_err(cannot_wait)?;
     signals_to(&bell)?;
     let place = MountFolder::new(&options.mountpoint)?;
-    if place.had_leftover() {
+    if place.had_leftover {
         note("note: unmounted the model that a killed iolab serve left there");
     }
-    let how = Options {
-        speed: options.speed,
-        memory: (!options.no_data).then_some(options.memory),
-        ledger: options.ledger.as_deref().map(output::create).transpose()?,
-    };
-    let serving = Serving::begin(disk, place, how, &bell)?;
-    announce(&serving, &definition.title, options.speed);
+    let memory = (!options.no_data).then_some(options.memory);
+    let ledger = options.ledger.as_deref().map(output::create).transpose()?;
+    let serving = Serving::begin(disk, place, options.speed, memory, ledger, &bell)?;
+    note(format_args!(
+        "{}: {}, {}",
+        serving.file.display(),
+        definition.title,
+        format_bytes(serving.bytes as f64)
+    ));
+    note(format_args!(
+        "The path through the kernel adds about {} to each request. Ctrl-C ends.",
+        format_ns(serving.path_ns as f64)
+    ));
+    if let Some(words) = dilation(options.speed) {
+        note(words);
+    }
     wait(&mut wakes, options.memory)?;
     let report = serving.end()?;
     let mut to = output::open(None)?;
@@ -116,21 +126,6 @@ pub(crate) fn serve(options: &Arguments) -> Outcome {
 
 fn cannot_wait(error: std::io::Error) -> Error {
     Error::failed(format!("cannot wait for signals: {error}"))
-}
-
-fn announce(serving: &Serving, title: &str, speed: Speed) {
-    note(format_args!(
-        "{}: {title}, {}",
-        serving.file().display(),
-        format_bytes(serving.bytes() as f64)
-    ));
-    note(format_args!(
-        "The path through the kernel adds about {} to each request. Ctrl-C ends.",
-        format_ns(serving.path_ns() as f64)
-    ));
-    if let Some(words) = dilation(speed) {
-        note(words);
-    }
 }
 
 /// Waits for a signal, or until the disk is unmounted.
@@ -237,7 +232,7 @@ fn table(report: &ServeReport, width: u16) -> String {
 
 fn json(report: &ServeReport) -> Value {
     let kind = |kind: &OpTally| {
-        let quantiles = |histogram: &iolab_workload::histogram::LatencyHistogram| {
+        let quantiles = |histogram: &LatencyHistogram| {
             json!({
                 "p50": histogram.value_at_quantile(0.5),
                 "p99": histogram.value_at_quantile(0.99),

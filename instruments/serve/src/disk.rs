@@ -183,7 +183,7 @@ impl ServedFile for Disk {
 /// Reason to wake the serving process: one byte through a socket, so that the process can wait for it and for
 /// signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wake {
+pub(crate) enum Wake {
     /// Data was written for which there was no memory, for the first time.
     Full = b'f' as isize,
     /// The disk was unmounted, or can no longer serve.
@@ -192,7 +192,7 @@ pub enum Wake {
 
 impl Wake {
     /// The event that a byte stands for; `None` for a byte that is not one of ours.
-    pub fn from_byte(byte: u8) -> Option<Self> {
+    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
         let all = [Wake::Full, Wake::Unmounted];
         all.into_iter().find(|wake| *wake as u8 == byte)
     }

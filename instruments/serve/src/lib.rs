@@ -11,10 +11,8 @@ mod disk;
 pub mod one_file;
 mod serving;
 
-pub use disk::{Content, Due, PAGE, Playback, Speed, Wake};
-pub use one_file::MountFolder;
+pub use disk::{Content, Due, PAGE, Playback, Speed};
 pub use serving::{OpTally, Punctuality, ServeStatistics};
-pub use serving::{Options, ServeReport, Serving};
 
 use iolab_command::lists::{Command, Lists};
 

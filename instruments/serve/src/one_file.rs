@@ -250,9 +250,10 @@ const DEVICE: &str = "/dev/fuse";
 
 /// A folder that a disk can be mounted on.
 #[derive(Debug)]
-pub struct MountFolder {
+pub(crate) struct MountFolder {
     path: PathBuf,
-    had_leftover: bool,
+    /// Whether a disk whose process was killed was still mounted there.
+    pub(crate) had_leftover: bool,
 }
 
 impl MountFolder {
@@ -263,7 +264,7 @@ impl MountFolder {
     /// Of kind [`Refused`](iolab_workload::Kind::Refused) for a folder that is not empty or serves a disk
     /// already. Of kind [`Usage`](iolab_workload::Kind::Usage) for anything but a folder. Of kind failed
     /// without `/dev/fuse` or the right to mount.
-    pub fn new(at: &Path) -> Result<Self> {
+    pub(crate) fn new(at: &Path) -> Result<Self> {
         let path = resolved(at)?;
         let mut had_leftover = false;
         let source = source_at(&path).unwrap_or_default();
@@ -293,11 +294,6 @@ impl MountFolder {
         Ok(Self { path, had_leftover })
     }
 
-    /// Whether a disk whose process was killed was still mounted there.
-    pub fn had_leftover(&self) -> bool {
-        self.had_leftover
-    }
-
     /// Mounts a file system there and serves it in the background.
     ///
     /// # Errors
@@ -325,17 +321,13 @@ impl MountFolder {
 
 /// A mounted file system; dropping it unmounts.
 pub(crate) struct Mounted {
-    path: PathBuf,
+    /// The mount point.
+    pub(crate) path: PathBuf,
     source: String,
     session: Option<BackgroundSession>,
 }
 
 impl Mounted {
-    /// The mount point.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Unmounts, also while files are open: programs that use them get errors.
     ///
     /// # Errors

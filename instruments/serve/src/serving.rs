@@ -32,25 +32,18 @@ const PRIORITY: i32 = -20;
 /// Stands for no thread: the kernel gives no thread this number.
 const NO_THREAD: u32 = u32::MAX;
 
-/// How a disk is served.
-#[derive(Debug)]
-pub struct Options {
-    /// Virtual over real time.
-    pub speed: Speed,
-    /// Bytes of memory for what is written; `None` keeps nothing, and all reads give zeros.
-    pub memory: Option<u64>,
-    /// A new file that gets one line per request.
-    pub ledger: Option<File>,
-}
-
 /// A disk that is being served.
-pub struct Serving {
+pub(crate) struct Serving {
     mounted: Mounted,
     shared: Arc<Shared>,
     timer: JoinHandle<Served>,
     speed: Speed,
-    bytes: u64,
-    path_ns: Ns,
+    /// The file that is the disk.
+    pub(crate) file: PathBuf,
+    /// Length of the disk, bytes.
+    pub(crate) bytes: u64,
+    /// Real time that the way through the kernel adds to each request of a tool, ns.
+    pub(crate) path_ns: Ns,
     started: Instant,
 }
 
@@ -59,32 +52,35 @@ type Served = (ServeStatistics, usize, Option<RequestLog>);
 
 /// Report of a disk that was served.
 #[derive(Debug)]
-pub struct ServeReport {
+pub(crate) struct ServeReport {
     /// Virtual over real time.
-    pub speed: Speed,
+    pub(crate) speed: Speed,
     /// Real time from the mounting to the end, ns.
-    pub elapsed: Ns,
+    pub(crate) elapsed: Ns,
     /// Real time that the way through the kernel adds to each request of a tool, ns: the median of reads that are
     /// answered at once.
-    pub path_ns: Ns,
+    pub(crate) path_ns: Ns,
     /// Requests and how late they were answered.
-    pub tally: ServeStatistics,
+    pub(crate) tally: ServeStatistics,
     /// Most requests at a time.
-    pub most: usize,
+    pub(crate) most: usize,
     /// Bytes of writes that found no memory.
-    pub lost: u64,
+    pub(crate) lost: u64,
 }
 
 impl Serving {
     /// Mounts a model. Gives the calling thread and the serving threads the highest priority where that is
-    /// allowed. `bell` is the socket that [`Wake`]s are written to.
+    /// allowed. `memory` is room for what is written, in bytes; without it all reads give zeros. `ledger` is a new file
+    /// that gets one line per request, `bell` the socket that [`Wake`]s are written to.
     ///
     /// # Errors
     /// For a model that is longer than a file can be, and when it cannot be mounted.
-    pub fn begin(
+    pub(crate) fn begin(
         model: Box<dyn Model>,
         place: MountFolder,
-        options: Options,
+        speed: Speed,
+        memory: Option<u64>,
+        ledger: Option<File>,
         bell: &UnixStream,
     ) -> Result<Self> {
         let bytes = model.capacity();
@@ -96,17 +92,15 @@ impl Serving {
         let cannot = |what: &str, error: io::Error| Error::failed(format!("{what}: {error}"));
         let bell = |what| bell.try_clone().map_err(|error| cannot(what, error));
         let shared = Arc::new(Shared {
-            timer: Timer::new(Playback::new(model, options.speed)),
-            content: options
-                .memory
-                .map(|memory| Mutex::new(Content::new(memory))),
+            timer: Timer::new(Playback::new(model, speed)),
+            content: memory.map(|memory| Mutex::new(Content::new(memory))),
             prober: AtomicU32::new(NO_THREAD),
         });
         let disk = Disk::new(Arc::clone(&shared), bytes, bell("cannot mount")?);
         // A disk does not wait for a processor, hence the priority; threads inherit it. Only root gets it, and
         // the lateness shows the difference.
         let _ = rustix::process::setpriority_process(None, PRIORITY);
-        let ledger = options.ledger.map(RequestLog::new).transpose();
+        let ledger = ledger.map(RequestLog::new).transpose();
         let ledger = ledger.map_err(|error| cannot("cannot begin the ledger", error))?;
         let mounted = place.mount(OneFile(disk))?;
         let (its, guard) = (Arc::clone(&shared), Guard(bell("cannot serve")?));
@@ -117,39 +111,26 @@ impl Serving {
                 serve(&its.timer, ledger)
             })
             .map_err(|error| cannot("cannot start a thread", error))?;
-        let path_ns = probe(&mounted.path().join(FILE), bytes, &shared)
+        let file = mounted.path.join(FILE);
+        let path_ns = probe(&file, bytes, &shared)
             .map_err(|error| cannot("the mounted file cannot be read", error))?;
         Ok(Self {
             mounted,
             shared,
             timer,
-            speed: options.speed,
+            speed,
+            file,
             bytes,
             path_ns,
             started: Instant::now(),
         })
     }
 
-    /// The file that is the disk.
-    pub fn file(&self) -> PathBuf {
-        self.mounted.path().join(FILE)
-    }
-
-    /// Length of the disk, bytes.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Real time that the way through the kernel adds to each request of a tool, ns.
-    pub fn path_ns(&self) -> Ns {
-        self.path_ns
-    }
-
     /// Unmounts the disk. Requests that wait fail.
     ///
     /// # Errors
     /// When it cannot be unmounted, or the ledger is not whole.
-    pub fn end(self) -> Result<ServeReport> {
+    pub(crate) fn end(self) -> Result<ServeReport> {
         let elapsed = self.started.elapsed().as_nanos() as Ns;
         self.shared.timer.stop();
         self.mounted.unmount()?;
