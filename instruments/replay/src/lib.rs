@@ -17,8 +17,6 @@ mod options;
 #[cfg(feature = "measure")]
 mod record;
 #[cfg(feature = "measure")]
-mod replay;
-#[cfg(feature = "measure")]
 mod run;
 pub mod text;
 pub mod trace;
@@ -51,7 +49,7 @@ pub fn measuring(program: Program) -> Lists {
             Command::new(
                 "replay",
                 "Replay a trace of block requests, with a certificate of its times",
-                move |options, _| replay::replay(options, program),
+                move |options, _| run::replay(options, program),
             ),
             Command::new(
                 "record",

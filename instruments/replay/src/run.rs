@@ -1,9 +1,15 @@
+//! `iolab replay`: a trace on targets and models.
+//!
 //! The trials of a replay: every target at every speed, in blocks of random order.
 
+use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use iolab_command::failure::{self, Failure};
+use iolab_command::output;
+use iolab_command::output_format::format_of;
 use iolab_engine::asynchronous;
 use iolab_engine::list::{ListedRequest, RequestList};
 use iolab_host::clock::Clock;
@@ -19,12 +25,13 @@ use iolab_workload::units::{counted, format_bytes, rough_duration};
 use iolab_workload::{Error, Result};
 
 use crate::ahead::Ahead;
-use crate::answer::{Times, Trial, distinct};
+use crate::answer::{Answer, Times, Trial, distinct};
 use crate::block_layer::{sectors, watched};
 use crate::certificate::Meter;
 use crate::fio::Fio;
 use crate::mapping::Mapping;
-use crate::options::{Options, Speed};
+use crate::options::{Options, ReplayFormat, Speed};
+use crate::text::text;
 use crate::trace::Trace;
 use crate::trace::survey::Survey;
 
@@ -64,11 +71,51 @@ impl Place<'_> {
     }
 }
 
+/// Replays a trace and prints the answer.
+pub(crate) fn replay(options: &Options, program: Program) -> failure::Outcome {
+    let formats = &[
+        (ReplayFormat::Text, &["txt"][..]),
+        (ReplayFormat::Json, &["json"]),
+    ];
+    let path = options.output.as_deref();
+    let format = format_of(path, options.format, Some(ReplayFormat::Text), formats)?;
+    let trace = Trace::open(&options.reading)?;
+    let survey = Survey::of(&trace)?;
+    // Opened first, so that no measurement is lost to a name that is taken.
+    let mut to = output::open(path)?;
+    let mut trials = Vec::new();
+    let ended = carry_out((&trace, &survey), options, program, &mut trials);
+    if trials.is_empty() {
+        return ended.map_err(Failure::from);
+    }
+    let file = options.reading.trace.display().to_string();
+    let words = std::env::args_os().skip(1);
+    let answer = Answer {
+        arguments: words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        ..Answer::of(file, &trace, &survey, options.seed, trials)
+    };
+    match format {
+        ReplayFormat::Text => write!(to, "{}", text(&answer, output::style().width))?,
+        ReplayFormat::Json => {
+            serde_json::to_writer_pretty(&mut to, &answer).map_err(std::io::Error::from)?;
+            writeln!(to)?;
+        }
+    }
+    to.flush()?;
+    ended?;
+    match answer.is_kept() {
+        true => Ok(()),
+        false => Err(Failure::CannotTell),
+    }
+}
+
 /// Replays a trace on all targets. An error leaves the trials that were done before it.
 ///
 /// # Errors
 /// A target that lacks something or must not be used; a failed request; the user's interrupt.
-pub(crate) fn carry_out(
+fn carry_out(
     (trace, survey): (&Trace, &Survey),
     terms: &Options,
     program: Program,
