@@ -5,12 +5,11 @@
 //! Files to begin with: `facts.rs` and `probes.rs` (facts, and those that need a trial), `rules/` (one function per
 //! rule), `preflight.rs` (checks right before a run), `command.rs` (the command).
 
-mod command;
+pub mod command;
 mod facts;
 mod preflight;
 mod probes;
 mod rules;
-pub mod text;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

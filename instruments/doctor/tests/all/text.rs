@@ -1,6 +1,6 @@
 //! Text of the doctor, reviewed before it was accepted.
 
-use iolab_doctor::{Diagnosis, text as doctor};
+use iolab_doctor::{Diagnosis, command as doctor};
 use iolab_record::environment::{Environment, KEYS};
 use iolab_runner::preflight::{Finding, Severity, Topic};
 use serde_json::Value;
