@@ -322,8 +322,8 @@ pub(crate) fn everything(
     Ok(facts)
 }
 
-/// Facts available within a quarter of a second, without any I/O on the target except to find its written part; those of
-/// direct I/O if it is asked for; and the probes of the others.
+/// Facts available within a quarter of a second, and the probes of further facts. Does no I/O on the target except to find
+/// its written part, and to try direct I/O if `direct` is set.
 pub(crate) fn quick<'a>(
     named: &Path,
     target: &'a Target,
