@@ -2,7 +2,8 @@
 //!
 //! The drive over time: link, controller, buffer, channels and dies.
 //!
-//! Each of them serves in order of arrival, so that a request's times are known on arrival.
+//! Controller and dies serve in order of arrival, link and channels as data is ready, so that a request's times are known
+//! on arrival.
 
 mod ftl;
 
@@ -46,6 +47,34 @@ enum Source {
     Flash(SlotPosition),
 }
 
+/// A wire that one transfer at a time uses.
+#[derive(Clone, Debug, Default)]
+struct Wire {
+    /// Periods in which it is used, in order.
+    used: Vec<(Ns, Ns)>,
+}
+
+impl Wire {
+    /// Uses it for this time from `at` on, in parts around later transfers that were reserved earlier; returns the end.
+    fn transfer(&mut self, at: Ns, time: Ns) -> Ns {
+        let first = self.used.partition_point(|used| used.1 < at);
+        let (mut begin, mut end, mut next) = (at, at + time, first);
+        while let Some(&(from, to)) = self.used.get(next).filter(|used| used.0 < end) {
+            begin = begin.min(from);
+            end += to - from.max(at);
+            next += 1;
+        }
+        self.used.splice(first..next, [(begin, end)]);
+        end
+    }
+
+    /// Removes the periods that are over by `now`.
+    fn settle(&mut self, now: Ns) {
+        let over = self.used.partition_point(|used| used.1 <= now);
+        self.used.drain(..over);
+    }
+}
+
 /// A solid-state disk.
 #[derive(Clone, Debug)]
 pub struct Ssd {
@@ -54,8 +83,8 @@ pub struct Ssd {
     times: Times,
     /// When each die is free.
     dies: Vec<Ns>,
-    channels: Vec<Ns>,
-    link: [Ns; 2],
+    channels: Vec<Wire>,
+    link: [Wire; 2],
     core: Ns,
     /// Free bytes of the buffer, and when more are released: (when, bytes).
     room: u64,
@@ -130,8 +159,8 @@ impl Ssd {
             },
             ftl,
             dies: vec![0; dies as usize],
-            channels: vec![0; flash.channels as usize],
-            link: [0; 2],
+            channels: vec![Wire::default(); flash.channels as usize],
+            link: Default::default(),
             core: 0,
             room: controller.buffer,
             giving_back: BinaryHeap::new(),
@@ -154,19 +183,16 @@ impl Ssd {
 
     /// Transfers bytes over the link from `at` on; returns the end. Direction 0: to the host, 1: from it.
     fn over_link(&mut self, direction: usize, at: Ns, bytes: u64) -> Ns {
-        let link = &mut self.link[if self.definition.controller.half_duplex {
-            0
-        } else {
-            direction
-        }];
-        *link = at.max(*link) + (bytes as f64 * self.times.link) as Ns;
-        *link
+        let link = match self.definition.controller.half_duplex {
+            true => 0,
+            false => direction,
+        };
+        self.link[link].transfer(at, (bytes as f64 * self.times.link) as Ns)
     }
 
     fn over_channel(&mut self, die: u32, at: Ns, bytes: u64) -> Ns {
-        let channel = &mut self.channels[(die % self.definition.flash.channels) as usize];
-        *channel = at.max(*channel) + (bytes as f64 * self.times.channel) as Ns;
-        *channel
+        let channel = die % self.definition.flash.channels;
+        self.channels[channel as usize].transfer(at, (bytes as f64 * self.times.channel) as Ns)
     }
 
     /// Passes a command through the controller.
@@ -177,6 +203,8 @@ impl Ssd {
 
     /// Removes data that has left the buffer by `now`.
     fn settle(&mut self, now: Ns) {
+        let wires = self.link.iter_mut().chain(&mut self.channels);
+        wires.for_each(|wire| wire.settle(now));
         while self
             .giving_back
             .peek()

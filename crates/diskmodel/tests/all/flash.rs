@@ -195,6 +195,21 @@ fn sata_ssd_reaches_its_data_sheet_values() {
 }
 
 #[test]
+fn writes_pass_reads_that_wait_for_flash() {
+    let definition = definition::find("sata-ssd").unwrap().unwrap();
+    let build = || build(&definition, 0).unwrap();
+    let alone = serve(&mut *build(), 0, &Request::write(1 << 20, 4096)).finished;
+    let mut model = build();
+    model.submit(0, 0, &Request::read(0, 4096));
+    model.submit(0, 1, &Request::write(1 << 20, 4096));
+    let mut done = Vec::new();
+    model.advance(u64::MAX, &mut done);
+    let write = done.iter().find(|one| one.tag == 1).unwrap();
+    // The commands follow each other; the transfer does not wait for the flash.
+    assert_eq!(write.finished, alone + 10_200);
+}
+
+#[test]
 fn slc_cache_fills_and_empties_while_idle() {
     let mut ssd = ssd_of("qlc-slc-cached");
     let slc = ssd.slc.as_mut().unwrap();
