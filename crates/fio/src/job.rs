@@ -38,6 +38,8 @@ pub struct JobFile {
     pub experiment: Experiment,
     /// The target that the user or the file names.
     pub target: Option<PathBuf>,
+    /// Whether the file names the bytes that its jobs use, which are then not cut to the free space.
+    pub is_sized: bool,
     /// Differences between iolab and fio for this file.
     pub notes: Vec<String>,
     /// Every option with its place and its meaning for iolab.
@@ -133,9 +135,13 @@ impl JobFile {
         let hidden = places.into_iter().find(|place| place.hidden.is_some());
         whole_file()
             .map_err(|error| hidden.map_or_else(|| error.clone(), |at| at.error(error.clone())))?;
+        let end = |cell: &CellSpec| cell.trial.offset.saturating_add(cell.trial.region);
+        let farthest = jobs.iter().zip(&cells);
+        let farthest = farthest.max_by_key(|(job, cell)| (end(cell), differences::names_size(job)));
         Ok(Self {
             experiment,
             target,
+            is_sized: farthest.is_some_and(|(job, _)| differences::names_size(job)),
             notes: differences::of(&jobs, &cells, &stages, whole)
                 .into_iter()
                 .chain(read_back.told(&jobs))

@@ -12,7 +12,7 @@ use iolab_plan::experiment::{Change, Experiment};
 use iolab_report::findings::interpretation::Interpretation;
 use iolab_runfile::NewFile;
 use iolab_runner::GivenTargets;
-use iolab_runner::campaign::{AskedPeaks, Site, Terms, open_all};
+use iolab_runner::campaign::{AskedPeaks, Region, Site, Terms, open_all};
 use iolab_runner::import::Import as Imported;
 use iolab_runner::ranks::Ranks;
 use iolab_workload::escape_control::shell_words;
@@ -42,9 +42,10 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         true => &nowhere.real,
         false => &options.targets,
     });
-    let (experiment, given) = asked(options)?;
+    let (experiment, given, is_sized) = asked(options)?;
     let changes = options.changes.read()?;
     let terms = Terms {
+        region: Region::of(is_sized || changes.has("region")),
         foresees_ranks: options.changes.dry_run,
         ..options.changes.terms(&changes, ranks)
     };
@@ -172,10 +173,10 @@ fn plan(
     Ok(plan)
 }
 
-/// The experiment and the targets that are given; a job file of fio may name both.
-fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
+/// The experiment, the targets that are given, and whether it names the bytes to use; a job file of fio may name both.
+fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>, bool)> {
     let path = Path::new(&options.experiment);
-    let (experiment, named) = if JobFile::is_one(path) {
+    let (experiment, named, is_sized) = if JobFile::is_one(path) {
         let target = options.targets.first().map(PathBuf::as_path);
         let file = JobFile::read(path, target, options.allow_include)?;
         if options.changes.dry_run {
@@ -190,16 +191,17 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
                 note(format_args!("note: {text}"));
             }
         }
-        (file.experiment, file.target)
+        (file.experiment, file.target, file.is_sized)
     } else {
         Builtin::Experiment.check(&options.experiment)?;
         check_no_target(&options.experiment)?;
-        (Experiment::find(&options.experiment)?, None)
+        (Experiment::find(&options.experiment)?, None, false)
     };
-    Ok(match options.targets.is_empty() {
-        true => (experiment, named.into_iter().collect()),
-        false => (experiment, options.targets.clone()),
-    })
+    let given = match options.targets.is_empty() {
+        true => named.into_iter().collect(),
+        false => options.targets.clone(),
+    };
+    Ok((experiment, given, is_sized))
 }
 
 /// Checks the place of `runs` run files.

@@ -173,6 +173,11 @@ impl Asked<'_> {
     }
 }
 
+/// Whether a job names its size, or the size of its file, other than as all of a device.
+pub(super) fn names_size(job: &Job) -> bool {
+    sets_any(job, &["size", "filesize"]) && !sets_any(job, &["fill_device", "fill_fs"])
+}
+
 fn sets_any(job: &Job, names: &[&str]) -> bool {
     names.iter().any(|name| is_set(&job.options, name))
 }
