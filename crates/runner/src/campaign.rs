@@ -336,12 +336,16 @@ impl Site {
         }
     }
 
-    /// Refuses plans that a run on a model would refuse, before anything is opened.
-    fn check_blocks(&self, plans: &[Plan]) -> Result<()> {
-        let mut cells = plans.iter().flat_map(Plan::cells);
+    /// Refuses plans that cannot be carried out on the model, before anything is opened.
+    fn check_model(&self, plans: &[Plan]) -> Result<()> {
         let Some(disk) = &self.model else {
             return Ok(());
         };
+        if self.terms.region.is_exact() {
+            let mut cells = plans.iter().map(Plan::cells);
+            cells.try_for_each(|cells| disk.check_size(cells))?;
+        }
+        let mut cells = plans.iter().flat_map(Plan::cells);
         cells.try_for_each(|cell| disk.check_cell(cell))
     }
 
@@ -448,7 +452,7 @@ impl Site {
         self.check_system(plans)?;
         self.check_purge(plans)?;
         let realtime = self.check_realtime(plans)?;
-        self.check_blocks(plans)?;
+        self.check_model(plans)?;
         let needs = match plans {
             [plan] if runs_programs(plans) => Programs::needs(plan, &self.targets)?,
             _ => self.needs(plans)?,
@@ -524,15 +528,10 @@ impl Site {
     /// # Errors
     /// When a target or a program lacks something, or must not be used.
     fn workspace(&self, plans: &[Plan], needs: &[Need]) -> Result<Workspace> {
-        if let Some(disk) = &self.model {
-            usage_errors! {
-                self.terms.ranks.is_some() => "a model is computed by one process", concat!("start iolab without ", launchers!());
-            }
-            if self.terms.region.is_exact() {
-                let mut cells = plans.iter().map(Plan::cells);
-                cells.try_for_each(|cells| disk.check_size(cells))?;
-            }
+        usage_errors! {
+            self.model.is_some() && self.terms.ranks.is_some() => "a model is computed by one process", concat!("start iolab without ", launchers!());
         }
+        self.check_model(plans)?;
         // Before a scratch file exists: from then on a signal must not leave it.
         let stop = self.terms.flags(self.terms.ranks.is_none())?;
         let place = match (&self.model, plans) {

@@ -39,14 +39,21 @@ impl Prepared {
             ));
         }
         device_stack::check_awake(&found)?;
-        if found.file_type() == FileType::Directory {
-            check_stores(&found)?;
-            users::check_directory(&found)?;
-            scratch::check_writable(&found.handle, &found.path)?;
-            if cleans {
-                notes.extend(scratch::remove_leftovers(&found.handle, &found.path, &[]));
+        match found.file_type() {
+            FileType::Directory => {
+                check_stores(&found)?;
+                users::check_directory(&found)?;
+                scratch::check_writable(&found.handle, &found.path)?;
+                if cleans {
+                    notes.extend(scratch::remove_leftovers(&found.handle, &found.path, &[]));
+                }
             }
-        } else {
+            FileType::RegularFile => check_stores(&found)?,
+            FileType::BlockDevice => {}
+            FileType::CharacterDevice => check_zero(&found, need)?,
+            other => return Err(wrong_kind(&found.path, other)),
+        }
+        if found.file_type() != FileType::Directory {
             need.beside.check_existing(&found.path)?;
         }
         let sources = match found.file_type() {
@@ -162,16 +169,15 @@ impl Target {
             .collect()
     }
 
-    /// Refuses a target as [`Target::open`] does, without making a file or opening anything for writing. The size is not checked.
+    /// Refuses a target as [`Target::open`] does, without making a file or opening anything for writing. The size of new files
+    /// is not checked.
     ///
     /// # Errors
     /// As [`Target::open`].
     pub fn check(path: &Path, need: &Need) -> Result<()> {
         let Prepared { found, .. } = Prepared::of(path, need, false)?;
         match found.file_type() {
-            FileType::RegularFile | FileType::BlockDevice if need.write => {
-                open_existing::check(&found, need)
-            }
+            FileType::RegularFile | FileType::BlockDevice => open_existing::check(&found, need),
             _ => Ok(()),
         }
     }
@@ -233,15 +239,11 @@ impl Target {
             (FileType::Directory, Some(sources)) => {
                 Self::open_scratch(found, &sources, need, notes, share)
             }
-            (kind @ (FileType::RegularFile | FileType::BlockDevice), sources) => {
-                if kind == FileType::RegularFile {
-                    check_stores(&found)?;
-                }
+            (FileType::CharacterDevice, _) => Self::open_zero(&found, need, notes),
+            (_, sources) => {
                 let target = open_existing::open(&found, sources.as_ref(), need, notes)?;
                 Ok(target.with_memory_note())
             }
-            (FileType::CharacterDevice, _) => Self::open_zero(&found, need, notes),
-            (other, _) => Err(wrong_kind(&found.path, other)),
         }
     }
 
@@ -267,18 +269,9 @@ impl Target {
         Ok(target.with_memory_note())
     }
 
-    /// Opens `/dev/zero`, the one character device that can stand in for a file when it is read.
+    /// Opens `/dev/zero`.
     fn open_zero(found: &NamedObject, need: &Need, mut notes: Vec<String>) -> Result<Self> {
-        if found.stat.st_rdev != rustix::fs::makedev(1, 5) {
-            return Err(wrong_kind(&found.path, FileType::CharacterDevice));
-        }
         let place = found.path.display();
-        if need.write {
-            return Err(
-                Error::refused(format!("{place} stores nothing: it cannot be written"))
-                    .hint("give a directory, a file or a block device"),
-            );
-        }
         let file = found
             .open(OFlags::RDONLY)
             .map_err(|errno| errno::on_path("open", &found.path, errno))?;
@@ -287,5 +280,20 @@ impl Target {
         ));
         let (kind, size) = (TargetKind::CharDevice, need.size.wanted());
         Ok(Self::of(found.path.clone(), kind, size, file, notes))
+    }
+}
+
+/// Refuses character devices other than `/dev/zero`, which can stand in for a file when it is read.
+fn check_zero(found: &NamedObject, need: &Need) -> Result<()> {
+    if found.stat.st_rdev != rustix::fs::makedev(1, 5) {
+        return Err(wrong_kind(&found.path, FileType::CharacterDevice));
+    }
+    match need.write {
+        false => Ok(()),
+        true => Err(Error::refused(format!(
+            "{} stores nothing: it cannot be written",
+            found.path.display()
+        ))
+        .hint("give a directory, a file or a block device")),
     }
 }

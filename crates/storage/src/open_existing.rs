@@ -67,18 +67,22 @@ pub(super) fn open(
     })
 }
 
-/// Checks an existing file or device as [`open`] does before it writes, without opening it for writing.
+/// Checks an existing file or device as [`open`] does, without opening it for writing.
 ///
 /// # Errors
 /// As [`open`], but for what only opening it shows.
 pub(super) fn check(found: &NamedObject, need: &Need) -> Result<()> {
     let number = number_of(&found.stat);
-    let users = check_users(found, need, number)?;
+    let writes = need.write.then(|| check_users(found, need, number));
+    let users = writes.transpose()?;
     let opened = found.open(OFlags::RDONLY | OFlags::NONBLOCK);
     let file = opened.map_err(|errno| errno::on_path("open", &found.path, errno))?;
     let length = length(&file).map_err(|errno| errno::on_path("size", &found.path, errno))?;
-    let signatures = users.signatures(found, &file, length, number)?;
-    signatures.check(found, &need.consent)
+    need.size.of_existing(length, &found.path)?;
+    users.map_or(Ok(()), |users| {
+        let signatures = users.signatures(found, &file, length, number)?;
+        signatures.check(found, &need.consent)
+    })
 }
 
 fn length(file: &File) -> std::result::Result<u64, Errno> {

@@ -25,7 +25,7 @@ impl Size {
     pub const ENTIRE: u64 = i64::MAX as u64 - MIB;
 
     /// Largest wanted size, bytes.
-    pub(super) fn wanted(self) -> u64 {
+    pub fn wanted(self) -> u64 {
         match self {
             Size::Exactly(bytes) | Size::AtMost { most: bytes, .. } => bytes,
         }

@@ -1,6 +1,5 @@
 //! Describes the measurements of a command and its writes, before anything is touched.
 
-use std::fs::Metadata;
 use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -238,9 +237,7 @@ pub(crate) fn announce(writes: &Writes) {
 fn filled(targets: &[PathBuf], needs: &[Need]) -> u64 {
     let scratch = targets.iter().zip(needs);
     let scratch = scratch.filter(|(path, _)| path.is_dir());
-    let bytes = scratch.map(|(_, need)| match need.size {
-        Size::Exactly(bytes) | Size::AtMost { most: bytes, .. } => need.beside.filled(bytes),
-    });
+    let bytes = scratch.map(|(_, need)| need.beside.filled(need.size.wanted()));
     bytes.fold(0, u64::saturating_add)
 }
 
@@ -275,7 +272,7 @@ fn refused(error: &Error) -> String {
 
 /// The used part of the target, and the free space for it. Refusals go to `refusals`.
 fn place(path: &Path, need: &Need, refusals: &mut Vec<Error>) -> Result<String> {
-    let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = need.size;
+    let bytes = need.size.wanted();
     if !path.exists() {
         let why = match is_own(path) {
             true => "Each rank has a path of its own, which is checked when the run starts",
@@ -288,13 +285,6 @@ fn place(path: &Path, need: &Need, refusals: &mut Vec<Error>) -> Result<String> 
     if !path.is_dir() {
         let mut text = format!("Bytes used: up to {}", exact_size(bytes));
         refusals.extend(refusal);
-        let has = path.metadata().ok().filter(Metadata::is_file);
-        let has = has.map_or(u64::MAX, |metadata| metadata.len());
-        if let Size::Exactly(least) | Size::AtMost { least, .. } = need.size
-            && least > has
-        {
-            refusals.push(Error::usage(format!("it has only {}", exact_size(has))));
-        }
         for demand in iolab_storage::taken(path, need)? {
             text.push_str(&format!("\nFree space: {demand}"));
             if !demand.fits() {

@@ -82,6 +82,8 @@ fn what_is_no_storage_is_told_apart() {
     let told = refused.map(|path| {
         let read = fails(path, &need(1), Kind::Usage).to_string();
         let written = fails(path, &writing(1, Consent::Destroy), Kind::Usage).to_string();
+        let planned = Target::check(path, &need(1)).unwrap_err().to_string();
+        assert_eq!(planned, read);
         let both = match read == written {
             true => read,
             false => format!("{read}\nto write: {written}"),
