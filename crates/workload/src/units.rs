@@ -99,6 +99,19 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
     }
 }
 
+/// Reads a duration as [`parse_duration`] does.
+///
+/// # Errors
+/// As [`parse_duration`]; also a duration of 0.
+pub fn parse_positive_duration(text: &str) -> Result<Duration> {
+    let duration = parse_duration(text)?;
+    match duration.is_zero() {
+        false => Ok(duration),
+        true => Err(Error::usage(format!("'{text}' is not above zero"))
+            .hint("choose a longer time, for example 30s")),
+    }
+}
+
 /// Reads digits with at most one point, exactly, rounded down to nanoseconds; floating point would lose precision for long times.
 /// Saturates at the longest duration.
 fn parse_seconds(text: &str) -> Option<Duration> {

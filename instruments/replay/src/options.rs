@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use iolab_storage::Consent;
 use iolab_workload::trial::DEPTH_MAX;
-use iolab_workload::units::{parse_duration, parse_size};
+use iolab_workload::units::{parse_positive_duration, parse_size};
 use iolab_workload::{Error, Result};
 
 use crate::mapping::Beyond;
@@ -53,7 +53,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) blocks: u32,
     /// Begin no further replays once their time would be more
-    #[arg(long, value_name = "TIME", default_value = "2min", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "2min", value_parser = parse_positive_duration)]
     pub(crate) budget: Duration,
     /// Let this program replay the same requests in the same blocks, and judge both at the block layer (root)
     #[arg(long, value_enum, value_name = "PROGRAM")]

@@ -16,7 +16,7 @@ use iolab_host::tracing::{self, DiskRequest, disk_requests};
 use iolab_runner::campaign::Program;
 use iolab_storage::sectors::{DiskPart, disk_part_under};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::units::{counted, format_ns, parse_duration};
+use iolab_workload::units::{counted, format_ns, parse_positive_duration};
 use iolab_workload::{Error, Result};
 
 use crate::block_layer::recorded;
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     /// Block device, or a file or directory whose device is recorded
     pub(crate) target: PathBuf,
     /// Time to record; default: until the command ends, or Ctrl-C
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_positive_duration)]
     pub(crate) time: Option<Duration>,
     /// New file to write instead of stdout: .iolog (fio, version 3) or .csv
     #[arg(short, long, value_name = "FILE")]

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use clap::Args;
 use iolab_workload::trial::BS_MAX;
-use iolab_workload::units::{exact_size, parse_duration};
+use iolab_workload::units::{exact_size, parse_positive_duration};
 use iolab_workload::{Error, Result};
 
 use format::Parser;
@@ -66,7 +66,7 @@ pub struct Reading {
     #[arg(long, value_name = "NAME")]
     pub device: Option<String>,
     /// Leave out the requests after this time of the trace; default: none
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_positive_duration)]
     pub window: Option<Duration>,
 }
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use iolab_workload::units::parse_duration;
+use clap::builder::NonEmptyStringValueParser;
+use iolab_workload::units::parse_positive_duration;
 
 const HELP: &str = "\
 Each block runs every command once, in random order, so that what else the machine does \
@@ -42,7 +43,7 @@ pub(crate) struct Options {
     #[arg(short = 'M', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_runs: Option<u32>,
     /// Time for all runs [default: 3 s for each command]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_duration)]
     pub(crate) budget: Option<Duration>,
     /// Command to run before each run, not timed; once for all commands, or once for each
     #[arg(short, long, value_name = "COMMAND")]
@@ -54,7 +55,7 @@ pub(crate) struct Options {
     #[arg(short, long, value_name = "COMMAND")]
     pub(crate) cleanup: Option<String>,
     /// Shell that runs the commands; its start-up is measured and subtracted
-    #[arg(short = 'S', long, value_name = "SHELL", default_value = "sh")]
+    #[arg(short = 'S', long, value_name = "SHELL", default_value = "sh", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) shell: String,
     /// Run the commands without a shell
     #[arg(short = 'N', long = "no-shell", conflicts_with = "shell")]
@@ -66,7 +67,7 @@ pub(crate) struct Options {
     #[arg(short = 'L', long = "parameter-list", value_names = ["NAME", "VALUES"], num_args = 2)]
     pub(crate) parameters: Vec<String>,
     /// Name to show for a command, in the order of the commands
-    #[arg(short = 'n', long = "command-name", value_name = "NAME")]
+    #[arg(short = 'n', long = "command-name", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) names: Vec<String>,
     /// Exit code 4 if a command is slower than the first
     #[arg(long)]

@@ -16,7 +16,7 @@ use iolab_plan::experiment::REFINE_MAX;
 use iolab_plan::suspect::Suspect;
 use iolab_storage::Consent;
 use iolab_workload::response::ServiceLevels;
-use iolab_workload::units::parse_duration;
+use iolab_workload::units::parse_positive_duration;
 
 const FIT_HELP: &str = "\
 WHAT is a set of workloads, each with the levels it requires. 'iolab show etcd' prints \
@@ -214,7 +214,7 @@ pub(crate) struct Study {
     pub(crate) full: bool,
     /// After the study, find the causes of its two largest effects, as 'iolab why' does, with this time for the trials
     /// of each [default: 5min]
-    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "5min", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "5min", value_parser = parse_positive_duration)]
     pub(crate) explain: Option<Duration>,
     #[command(flatten)]
     pub(crate) changes: Changes,
@@ -263,7 +263,7 @@ pub(crate) struct Run {
     pub(crate) refine: Option<u32>,
     /// Measure one trial of this length per cell without a warm-up, and show how throughput and latency change
     /// during it: 1h
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with_all = ["time", "refine", "slo"])]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_duration, conflicts_with_all = ["time", "refine", "slo"])]
     pub(crate) soak: Option<Duration>,
     /// Write blocks with offset, generation and checksum, and check them after each trial: finds
     /// corrupted, misplaced, stale, torn and lost blocks (verify=true)
@@ -288,7 +288,7 @@ pub(crate) struct Fit {
     #[arg(long = "set", value_name = "NAME=NUMBER")]
     pub(crate) parameters: Vec<String>,
     /// Duration of the load, per workload; a long load exhausts burst credits and write caches
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_positive_duration)]
     pub(crate) hold: Option<Duration>,
     /// Folder for the run files
     #[arg(short, long, value_name = "FOLDER", default_value = "iolab-results")]
@@ -335,7 +335,7 @@ pub(crate) struct Why {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = suspects(), hide_possible_values = true)]
     pub(crate) suspects: Vec<&'static str>,
     /// Time for all trials together; a short budget tries fewer suspects
-    #[arg(long, value_name = "TIME", default_value = "5min", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "5min", value_parser = parse_positive_duration)]
     pub(crate) budget: Duration,
     /// Run file to write, or a folder for it; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
@@ -425,7 +425,7 @@ pub(crate) struct Witness {
     #[arg(long, value_name = "NAME")]
     pub(crate) device: Vec<PathBuf>,
     /// End the observation of a process or device after this time
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, conflicts_with = "command")]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_positive_duration, conflicts_with = "command")]
     pub(crate) time: Option<Duration>,
     /// Record the kernel's trace events (root): the program's syncs, and the time of its requests in queue and device
     #[arg(long, conflicts_with = "device")]

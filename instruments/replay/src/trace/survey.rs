@@ -138,6 +138,9 @@ impl Survey {
 
 fn nothing(devices: &BTreeMap<String, u64>, wanted: Option<&str>) -> Error {
     match wanted {
+        Some(_) if devices.keys().any(String::is_empty) => {
+            Error::usage("--device: the trace names no devices").hint("leave it out")
+        }
         Some(device) if !devices.is_empty() => {
             Error::usage(format!("no request to the device {device}"))
                 .hint(format!("choose one with --device: {}", named(devices)))
