@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use iolab_workload::escape_control::shell_word;
 use iolab_workload::units::counted;
-use iolab_workload::{Result, usage_errors};
+use iolab_workload::{Error, Result, usage_errors};
 
 use crate::options::Options;
 use crate::shell::{Shell, read};
@@ -41,6 +42,17 @@ pub(crate) fn of(options: &Options, shell: &Shell) -> Result<Vec<TimedCommand>> 
     let (given, prepare) = (&options.commands, &options.prepare);
     let combinations = combinations(&options.parameters)?;
     let all = given.len().saturating_mul(combinations.len());
+    let texts = given.iter().chain(prepare);
+    let texts = texts.chain(&options.setup).chain(&options.cleanup);
+    let is_used = |name: &str| texts.clone().any(|text| text.contains(&braced(name)));
+    let mut parameters = options.parameters.chunks(2);
+    if let Some([name, list]) = parameters.find(|pair| !is_used(&pair[0])) {
+        let (parameter, list) = (braced(name), shell_word(list));
+        return Err(
+            Error::usage(format!("-L {name} {list}: no command has {parameter}"))
+                .hint("write for example: iolab time -L seconds 0.1,0.2 'sleep {seconds}'"),
+        );
+    }
     usage_errors! {
         all > COMMANDS_MAX => counted(all as u64, "command"), format!("time at most {COMMANDS_MAX} at once");
         prepare.len() > 1 && prepare.len() != given.len() =>
@@ -122,11 +134,14 @@ fn values(list: &str) -> Vec<String> {
     values.map(|value| value.replace('\0', ",")).collect()
 }
 
+/// A parameter in a command.
+fn braced(name: &str) -> String {
+    format!("{{{name}}}")
+}
+
 /// The text with `{NAME}` replaced by the value of each parameter.
 fn filled(text: &str, parameters: &Parameters) -> String {
-    let fill = |text: String, (name, value): (&String, &String)| {
-        text.replace(&format!("{{{name}}}"), value)
-    };
+    let fill = |text: String, (name, value): (&String, &String)| text.replace(&braced(name), value);
     parameters.iter().fold(text.to_owned(), fill)
 }
 
@@ -185,7 +200,8 @@ mod tests {
             &["a", "b", "-n", "x", "-n", "x"][..],
             &["a", "-n", "x", "-n", "y"],
             &["a", "b", "c", "--prepare", "p", "--prepare", "q"],
-            &["a", "-L", "n", "1,,2"],
+            &["a {n}", "-L", "n", "1,,2"],
+            &["-L", "n", "a 1", "a 2"],
             &["a {n}", "-L", "n", "1", "-L", "n", "2"],
             &[" "],
         ]
@@ -199,6 +215,8 @@ mod tests {
           give --prepare once, or once for each command
         -L n '1,,2' has an empty value
           write for example: -L level 1,6,9
+        -L n 'a 1': no command has {n}
+          write for example: iolab time -L seconds 0.1,0.2 'sleep {seconds}'
         the parameter n is given twice
           give all its values in one list
         a command is empty

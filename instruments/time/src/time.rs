@@ -4,7 +4,6 @@
 
 use std::env::current_dir;
 use std::io::{self, Write};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -50,6 +49,11 @@ pub(crate) fn time(options: &Options, program: Program) -> Outcome {
         iolab_runfile::check_place(NewFile::At(path))?;
     }
     let experiment = experiment(options, &commands)?;
+    // Opened first, so that no timing is lost to a name that is taken.
+    let exported = match &options.export_json {
+        Some(file) => Some(output::open(Some(file))?),
+        None => None,
+    };
     // The command that runs is killed then.
     let stop = (program.catch)(false)?.now;
     let clock = Clock::calibrate();
@@ -81,12 +85,14 @@ pub(crate) fn time(options: &Options, program: Program) -> Outcome {
         Err(error) if error.kind() == Kind::Interrupted => Some(Error::interrupted()),
         Err(error) => return Err(error.into()),
     };
-    cleaned?;
     let timed = Timed::of(&commands, &read_run(path)?, &runner);
     if interrupt.is_some() && !timed.has_results() {
         return Err(Error::interrupted().into());
     }
-    show(&timed, note_of_shell.as_deref(), options, path)?;
+    show(&timed, note_of_shell.as_deref(), options, exported)?;
+    if interrupt.is_none() {
+        cleaned?;
+    }
     match (interrupt, timed.conclusion()) {
         (Some(interrupt), _) => Err(interrupt.into()),
         (None, Conclusion::Regression) if !options.fail_if_slower => Ok(()),
@@ -95,22 +101,26 @@ pub(crate) fn time(options: &Options, program: Program) -> Outcome {
 }
 
 /// Prints the answer, and writes what else was asked for.
-fn show(timed: &Timed, shell: Option<&str>, options: &Options, path: &Path) -> Outcome {
+fn show(
+    timed: &Timed,
+    shell: Option<&str>,
+    options: &Options,
+    exported: Option<Box<dyn Write>>,
+) -> Outcome {
     let to_stdout = options
         .export_json
         .as_deref()
         .is_some_and(output::is_stdout);
-    if let Some(file) = &options.export_json {
-        let mut to = output::open(Some(file))?;
-        hyperfine::write(timed, &mut to)?;
-        to.flush()?;
-    }
     if !to_stdout {
         let mut to = output::open(None)?;
         write!(to, "{}", timed.text(shell, output::style().width))?;
         to.flush()?;
     }
-    if options.output.is_some() {
+    if let Some(mut to) = exported {
+        hyperfine::write(timed, &mut to)?;
+        to.flush()?;
+    }
+    if let Some(path) = &options.output {
         note(format_args!("\nrun file: {}", path.display()));
     }
     Ok(())
