@@ -11,7 +11,7 @@ use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::FittedPlan;
 use iolab_record::{RunRecord, RunStatus};
 use iolab_report::findings::interpretation::Interpretation;
-use iolab_runfile::{Content, Folder, NewFile};
+use iolab_runfile::{Content, Folder, HeldPlace, NewFile};
 use iolab_runner::campaign::{
     self, AskedPeaks, Made, Opened, Permission, Program, Region, Site, Terms, Workspace,
 };
@@ -138,11 +138,14 @@ pub(crate) fn measure(
     // Opened once, so that no other folder takes its place until the file is made.
     let folder = Folder::of(place)?;
     let place = folder.place(place);
-    iolab_runfile::check_place(place)?;
+    // Held while scratch files are filled: of two runs that begin for one file, one is refused at once.
+    let held = HeldPlace::of(&folder, place)?;
     let workspace = opened.prepare(seed, slice::from_ref(&plan), Made::default(), peak)?;
     let name = plan.experiment().name.clone();
     carry_out(workspace, &name, title, |setup, display| {
-        PreparedRun::new(plan, None, seed, place, setup)?.carry_out(display)
+        let prepared = PreparedRun::new(plan, None, seed, place, setup)?;
+        drop(held);
+        prepared.carry_out(display)
     })
 }
 
