@@ -250,27 +250,28 @@ fn folder_of_all(files: &[PathBuf]) -> Option<&Path> {
     let folder = first
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())?;
-    let of_folder = unfinished(folder).ok()?;
+    let (of_folder, _) = unfinished(folder).ok()?;
     let is_all = files.iter().all(|file| of_folder.contains(file));
     (is_all && of_folder.len() == files.len()).then_some(folder)
 }
 
-/// The runs in a folder that can be finished, in the order of their names. Files that cannot be read are named to the user.
-pub(crate) fn unfinished(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut open = Vec::new();
+/// The runs in a folder that can be finished, and those that are not complete and cannot, each in the order of their names. Files
+/// that cannot be read are named to the user.
+pub(crate) fn unfinished(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let (mut open, mut lost) = (Vec::new(), Vec::new());
     for path in files_of_folder(folder)? {
         match iolab_runfile::read_content(&path) {
-            Ok(Content::Run(record)) => {
-                let is_resumable = record.run.target_kind.is_resumable();
-                if record.run.status != RunStatus::Done && is_resumable {
-                    open.push(path);
+            Ok(Content::Run(record)) if record.run.status != RunStatus::Done => {
+                match record.run.target_kind.is_resumable() {
+                    true => open.push(path),
+                    false => lost.push(path),
                 }
             }
-            Ok(Content::Witness(_)) => {}
+            Ok(Content::Run(_) | Content::Witness(_)) => {}
             Err(error) => note(format_args!("note: left out: {error}")),
         }
     }
-    Ok(open)
+    Ok((open, lost))
 }
 
 /// Adds the file with the measurements of an unfinished run.

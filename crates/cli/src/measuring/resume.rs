@@ -16,12 +16,12 @@ use iolab_runner::campaign::{Made, Permission, Region, Site, Terms};
 use iolab_runner::ranks::Ranks;
 use iolab_workload::escape_control::shell_words;
 use iolab_workload::units::{counted, rough_duration};
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, usage_errors};
 
 use super::arguments::Resume;
 use super::campaign::{EndedRun, PROGRAM, carry_out, concluded, interrupted, unfinished};
 use super::dry_run::{self, Part};
-use iolab_command::failure::Outcome;
+use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{Results, note};
 use iolab_command::run_files::{files_of_folder, show};
 
@@ -52,50 +52,55 @@ fn check(file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
     if record.run.status == RunStatus::Done {
         return Ok(());
     }
-    if record.run.target_kind == TargetKind::Model {
+    let kind = record.run.target_kind;
+    if kind == TargetKind::Model {
         // The trials that a full disk left in a log are merged all the same.
         iolab_runfile::settle(file)?;
-        return Err(Error::usage(
-            "a run on a model cannot be resumed: the state of the model is not kept",
-        )
-        .hint("run it again; the same seed gives the same results"));
     }
-    if record.run.target_kind == TargetKind::Commands {
-        return Err(
-            Error::usage("commands that iolab time timed cannot be resumed")
-                .hint("time them again, with another -o FILE"),
-        );
+    usage_errors! {
+        kind == TargetKind::Model => "a run on a model cannot be resumed: the state of the model is not kept",
+            "run it again; the same seed gives the same results";
+        kind == TargetKind::Commands => "commands that iolab time timed cannot be resumed",
+            "time them again, with another -o FILE";
     }
     check_ranks(&record, file, ranks)?;
     // An unwritable file is noticed before the target is filled.
     RunFile::open_resume(file).map(drop)
 }
 
-/// The files that are named, with the interrupted runs of a folder in its place.
-fn files_to_finish(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
+/// The files that are named, with the interrupted runs of a folder in its place; then the runs of a folder that cannot be finished.
+fn files_to_finish(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let (mut files, mut lost) = (Vec::new(), Vec::new());
     for path in named {
         if !path.is_dir() {
             files.push(path.clone());
             continue;
         }
-        let open = unfinished(path)?;
-        if open.is_empty() {
+        let (open, rest) = unfinished(path)?;
+        if open.is_empty() && rest.is_empty() {
             note(format_args!(
                 "note: no readable run in {} has to be finished",
                 path.display()
             ));
         }
         files.extend(open);
+        lost.extend(rest);
     }
-    Ok(files)
+    Ok((files, lost))
 }
 
 /// Finishes the runs one after the other. Runs that were measured together are answered together.
 pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
-    let files = files_to_finish(&options.files)?;
+    let (files, lost) = files_to_finish(&options.files)?;
+    // The others are finished all the same.
+    let refused = lost.iter().filter_map(|file| {
+        let refused = check(file, ranks.as_ref()).err()?;
+        Some(refused.within(file.display()))
+    });
+    let refused = refused.reduce(|first, other| first.also(other.message()));
+    let remains = refused.map(Failure::from);
     if files.is_empty() {
-        return Ok(());
+        return concluded(remains, None);
     }
     if ranks.is_some() && files.len() > 1 {
         return Err(Error::usage("several runs, and several processes")
@@ -106,7 +111,8 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
         return files
             .iter()
             .map(|file| print_rest(file, options))
-            .fold(Ok(()), Outcome::and);
+            .fold(Ok(()), Outcome::and)
+            .and(concluded(remains, None));
     }
     for file in &files {
         check(file, ranks.as_ref())?;
@@ -131,7 +137,7 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
     let mut to = Results::default();
     let answer = show(&paths, false, &mut to)?;
     to.end(shell_words(&paths))?;
-    concluded(interrupt, answer)
+    concluded(interrupt.or(remains), answer)
 }
 
 /// Run files of the other workloads of the same question, found in the same folder by their names. They are only read.
@@ -182,10 +188,7 @@ fn fit_of(path: &Path) -> Result<Option<Fit>> {
 fn print_rest(file: &Path, options: &Resume) -> Outcome {
     let record = iolab_runfile::read(file)?;
     if record.run.status == RunStatus::Done {
-        note(format_args!(
-            "note: the run in {} is already complete",
-            file.display()
-        ));
+        note_complete(file);
         return Ok(());
     }
     let (site, plan) = begun(&record, file, options, None)?;
@@ -205,6 +208,11 @@ fn print_rest(file: &Path, options: &Resume) -> Outcome {
     dry_run::print(&site, &[plan], &part)
 }
 
+fn note_complete(file: &Path) {
+    let file = file.display();
+    note(format_args!("note: the run in {file} is already complete"));
+}
+
 /// The trials of a run so far.
 fn made(record: &RunRecord) -> Made {
     let spent = record.samples.iter().map(|sample| sample.wall_ns);
@@ -217,10 +225,7 @@ fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<En
     let record = iolab_runfile::read(file)?;
     if record.run.status == RunStatus::Done {
         iolab_runfile::settle(file)?;
-        note(format_args!(
-            "note: the run in {} is already complete",
-            file.display()
-        ));
+        note_complete(file);
         return Ok((file.to_owned(), None));
     }
     let (site, plan) = begun(&record, file, options, ranks)?;

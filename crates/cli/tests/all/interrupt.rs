@@ -258,6 +258,23 @@ fn a_signal_after_the_last_trial_is_heard() {
 }
 
 #[test]
+fn folder_with_an_interrupted_model_stays_open() {
+    let folder = folder();
+    let path = folder.path();
+    let long = words!(
+        "run read-size model:sata-ssd -o runs/r.iolab --bs 4k --time 10s --budget 300s --set bytes=none \
+         --set trials_min=1000 --set trials_max=1000"
+    );
+    std::fs::create_dir(path.join("runs")).unwrap();
+    interrupted(iolab(path, &long), &path.join("runs/r.iolab"), 1);
+    let refused = run(path, &["resume", "runs"]).expect(2);
+    insta::assert_snapshot!(error_of(&refused, path), @"
+    runs/r.iolab: a run on a model cannot be resumed: the state of the model is not kept
+      run it again; the same seed gives the same results
+    ");
+}
+
+#[test]
 fn interrupted_study_can_be_finished_as_a_whole() {
     let folder = folder();
     let (path, out) = (folder.path(), folder.path().join("out"));
