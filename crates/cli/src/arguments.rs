@@ -60,8 +60,9 @@ bytes per second. A time without a unit is in seconds.
 ",
     text_width!(),
     "
-Exit codes: 0 done, or yes; 1 a measurement failed; 2 wrong usage; 3 refused for \
-safety; 4 slower (compare, gate, time) or no (fit, --slo); 5 cannot tell; 130 interrupted."
+Exit codes: 0 done, or yes; 1 a measurement failed, or a scratch file is left; 2 wrong \
+usage; 3 refused for safety; 4 slower (compare, gate, time) or no (fit, --slo); 5 cannot \
+tell; 130 interrupted."
 );
 
 #[cfg(not(feature = "measure"))]

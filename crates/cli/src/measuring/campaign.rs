@@ -78,8 +78,8 @@ pub(crate) fn sites(
     Ok(all)
 }
 
-/// The file of a run that is complete, or that the user ended early; then with that interrupt, which is returned after all
-/// results are printed.
+/// The file of a run that is complete, or that the user ended early; with that interrupt, or with what could not be removed,
+/// which is returned after all results are printed.
 pub(crate) type EndedRun = (PathBuf, Option<Failure>);
 
 /// The end of a run whose measurements are in `kept`.
@@ -109,7 +109,7 @@ pub(crate) fn ended(
 /// Carries out what is shown under this name and title, and closes the workspace.
 ///
 /// # Errors
-/// As [`ended`], after the summary of the results so far; or files that could not be removed.
+/// As [`ended`], after the summary of the results so far.
 pub(crate) fn carry_out(
     workspace: Workspace,
     name: &str,
@@ -162,20 +162,23 @@ pub(crate) fn is_told(failure: &Failure, workspace: &Workspace) -> bool {
     failure.is_interrupt() && !workspace.ends_at_once()
 }
 
-/// Removes scratch files; `kept` are the run files. An error of the measurement takes precedence over an error of the
-/// removal, which is often its consequence.
+/// Removes scratch files; `kept` are the run files. A file that cannot be removed is the failure of a run that has results, or
+/// is added to it.
 ///
 /// # Errors
-/// The failure in `measured`; otherwise, a file that cannot be removed.
+/// The failure in `measured`.
 pub(crate) fn close_after<T>(
     workspace: Workspace,
-    measured: Outcome<T>,
+    measured: Outcome<(T, Option<Failure>)>,
     kept: &[PathBuf],
-) -> Outcome<T> {
-    match (measured, workspace.close(kept)) {
-        (Ok(_), Err(left)) => Err(left.into()),
-        (Err(failure), Err(left)) => Err(failure.also(left.message())),
-        (measured, Ok(())) => measured,
+) -> Outcome<(T, Option<Failure>)> {
+    let Err(left) = workspace.close(kept) else {
+        return measured;
+    };
+    match measured {
+        Ok((results, None)) => Ok((results, Some(left.into()))),
+        Ok((results, Some(failure))) => Ok((results, Some(failure.also(left.message())))),
+        Err(failure) => Err(failure.also(left.message())),
     }
 }
 
@@ -207,10 +210,10 @@ fn end_at_once(error: Error) {
     std::process::exit(1);
 }
 
-/// The end of a command that measured: the user's interrupt, otherwise the answer to its question, if it has one.
-pub(crate) fn concluded(interrupt: Option<Failure>, answer: Option<Answer>) -> Outcome {
-    match (interrupt, answer) {
-        (Some(interrupt), _) => Err(interrupt),
+/// The end of a command that measured: the failure that remains, otherwise the answer to its question, if it has one.
+pub(crate) fn concluded(failure: Option<Failure>, answer: Option<Answer>) -> Outcome {
+    match (failure, answer) {
+        (Some(failure), _) => Err(failure),
         (None, None | Some(Answer::Yes)) => Ok(()),
         (None, Some(Answer::No)) => Err(Failure::No),
         (None, Some(Answer::CannotTell)) => Err(Failure::CannotTell),

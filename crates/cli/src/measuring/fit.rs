@@ -104,7 +104,8 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let mut files = Vec::new();
     let place = (title.as_str(), &folder);
     let measured = measure(plans, asked, seed, &workspace, place, &mut files);
-    let interrupt = close_after(workspace, measured, &files)?;
+    let measured = measured.map(|interrupt| ((), interrupt));
+    let ((), interrupt) = close_after(workspace, measured, &files)?;
     let mut to = Results::default();
     let answer = match options.format {
         TextOrJson::Text => show(&files, false, &mut to)?,

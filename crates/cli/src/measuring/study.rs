@@ -138,7 +138,8 @@ fn measure_all(
             let measured = measure(plans, seed, terms, &workspace, shown, each, &mut inputs);
             let kept = inputs.iter().map(|input: &Input| input.path.clone());
             let kept: Vec<PathBuf> = kept.collect();
-            close_after(workspace, measured, &kept)
+            let measured = measured.map(|interrupt| ((), interrupt));
+            Ok(close_after(workspace, measured, &kept)?.1)
         });
         interrupt = match measured {
             Ok(interrupt) => interrupt,

@@ -4,7 +4,38 @@
 use std::fs::{self, OpenOptions};
 
 use crate::support::words::words;
-use crate::support::{Done, error_of, exported, folder, iolab, measuring, status};
+use rustix::process::Signal;
+
+use crate::support::{Done, entries, error_of, exported, folder, iolab, measuring, signal, status};
+
+/// Files of others in the scratch directory are left, and named after the result.
+#[test]
+fn a_directory_that_stays_costs_no_result() {
+    for (by, code) in [(None, 1), (Some(Signal::INT), 130)] {
+        let folder = folder();
+        let (path, data) = (folder.path(), folder.path().join("data"));
+        fs::create_dir(&data).expect("made");
+        let run = words!(
+            "run read-size data -o r.iolab --bs 64k --set trials_min=8 --set trials_max=8 \
+             --size 4MiB --time 50ms --budget 60s --buffered"
+        );
+        let child = measuring(iolab(path, &run), &path.join("r.iolab"), 7);
+        let scratch = data.join(&entries(&data)[0]);
+        fs::write(scratch.join("mine"), "mine").expect("written");
+        by.into_iter().for_each(|by| signal(&child, by));
+        let done = Done::from(child.wait_with_output().expect("it ends")).expect(code);
+        assert!(done.stdout.contains("MB/s"), "{}", done.stdout);
+        assert!(
+            done.stderr.contains("\nrun file: r.iolab\n"),
+            "{}",
+            done.stderr
+        );
+        let told = error_of(&done, path);
+        let left = "data/.iolab-scratch-NAME holds what iolab has not made and was left alone";
+        assert!(told.contains(left), "{told}");
+        assert_eq!(entries(&scratch), ["mine"]);
+    }
+}
 
 /// A run that lasts until something stops it.
 const LONG: [&str; 18] = words!(
