@@ -22,7 +22,7 @@ use iolab_workload::outcome::{Outcome, Tally};
 use iolab_workload::pattern::derive;
 use iolab_workload::trial::{Backend, CacheState, RATE_MAX, Rate, TrialLimit, TrialSpec};
 use iolab_workload::units::{counted, format_bytes, rough_duration};
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, usage_errors};
 
 use crate::ahead::Ahead;
 use crate::answer::{Answer, Times, Trial, distinct};
@@ -172,42 +172,28 @@ fn carry_out(
 
 fn check(survey: &Survey, terms: &Options) -> Result<()> {
     let is_by_time = |speed: &Speed| matches!(speed, Speed::Times(_));
-    if survey.whole_seconds && terms.speed.iter().any(is_by_time) {
-        return Err(Error::usage(
+    usage_errors! {
+        survey.whole_seconds && terms.speed.iter().any(is_by_time) =>
             "the time stamps of the trace are whole seconds: they do not say when a request began",
-        )
-        .hint("replay a trace with finer stamps; or, if it has response times, as fast as its depth allows: --speed max"));
-    }
-    if survey.mean_depth.is_none() && terms.speed.contains(&Speed::Max) {
-        return Err(Error::usage(
+            "replay a trace with finer stamps; or, if it has response times, as fast as its depth allows: --speed max";
+        survey.mean_depth.is_none() && terms.speed.contains(&Speed::Max) =>
             "--speed max: the trace has no completions, so it does not say how many requests were in flight",
-        )
-        .hint("state a factor instead, for example --speed 10"));
-    }
-    if terms.reads_only && survey.reads == 0 {
-        return Err(Error::usage("--reads-only: the trace has no reads").hint("leave it out"));
+            "state a factor instead, for example --speed 10";
+        terms.reads_only && survey.reads == 0 => "--reads-only: the trace has no reads", "leave it out";
     }
     Ok(())
 }
 
 /// Refuses what no other program can replay, or what cannot be watched.
 fn check_peer(survey: &Survey, terms: &Options, given: &GivenTargets) -> Result<()> {
-    if !given.models.is_empty() {
-        return Err(Error::usage("--peer: no other program replays on a model")
-            .hint("give a directory, a file or a device"));
-    }
-    if terms.speed.contains(&Speed::Max) {
-        return Err(
-            Error::usage("--peer: at the speed max no request has a time to be late for")
-                .hint("state a factor instead, for example --speed 1"),
-        );
-    }
-    if survey.requests() > WATCHED_MAX {
-        return Err(Error::usage(format!(
+    usage_errors! {
+        !given.models.is_empty() => "--peer: no other program replays on a model", "give a directory, a file or a device";
+        terms.speed.contains(&Speed::Max) => "--peer: at the speed max no request has a time to be late for",
+            "state a factor instead, for example --speed 1";
+        survey.requests() > WATCHED_MAX => format!(
             "--peer: the trace has {}, and the events of {WATCHED_MAX} can be recorded",
             counted(survey.requests(), "request")
-        ))
-        .hint("replay the beginning of the trace, for example --for 10s"));
+        ), "replay the beginning of the trace, for example --for 10s";
     }
     tracing::check()
 }
