@@ -418,9 +418,9 @@ impl<'a> Context<'a> {
             let of_each = ok
                 .iter()
                 .map(|trial| Some((trial.value(response, timed)?, trial.block)));
-            values[response] = match response.quantile() {
-                None => of_each.flatten().unzip(),
-                Some(_) => of_all(of_each),
+            values[response] = match response.is_latency() {
+                false => of_each.flatten().unzip(),
+                true => of_all(of_each),
             };
         }
         let tails = ok.iter();

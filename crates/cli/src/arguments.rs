@@ -187,9 +187,8 @@ pub(crate) struct Table {
     /// Run files, or a folder of them
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Quantity to show: p50, p90, p99, p99.9, p99.99, p99.999, max, cpu (time per request), throughput, iops or
-    /// elapsed; of a group: reader.p99; default: the response of each experiment
-    #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
+    #[arg(long, value_name = "METRIC", value_parser = Metric::from_str,
+        help = Metric::help("to show", "; default: the response of each experiment"))]
     pub(crate) metric: Option<Metric>,
     /// File to write; the extension chooses the format (.csv, .json, .md, .tex, .txt); default: standard output
     #[arg(short, long, value_name = "FILE")]
@@ -306,9 +305,8 @@ pub(crate) struct Compare {
     /// Smallest change that matters
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share)]
     pub(crate) margin: f64,
-    /// Quantity to compare: p50, p90, p99, p99.9, p99.99, p99.999, max, cpu (time per request), throughput, iops or
-    /// elapsed; of a group: reader.p99; default: the response of the experiment
-    #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
+    #[arg(long, value_name = "METRIC", value_parser = Metric::from_str,
+        help = Metric::help("to compare", "; default: the response of the experiment"))]
     pub(crate) metric: Option<Metric>,
     /// Judge two runs by the spread of their trials; ignores the spread between runs
     #[arg(long)]

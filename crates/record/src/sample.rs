@@ -8,12 +8,10 @@ use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::operation::{Moved, PerOperation};
-use iolab_workload::outcome::{
-    Effective, LatencySummary, OperationSummary, RateReport, RequestSizes,
-};
+use iolab_workload::outcome::{Effective, OperationSummary, RateReport, RequestSizes};
 use iolab_workload::region_state::Region;
 use iolab_workload::region_state::Verified;
-use iolab_workload::response::Response;
+use iolab_workload::response::{Response, TrialTotals, iops, mb_s};
 use iolab_workload::series::Series;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::stages::TraceSummary;
@@ -207,38 +205,15 @@ pub struct SampleLatencyOverTime {
 impl Sample {
     /// The value of a response in this trial, a latency of the requests that are `timed`; `None` if the trial has none.
     pub fn value(&self, response: Response, timed: ShownLatency) -> Option<f64> {
-        let quantile = |of| self.quantile_ns(response, timed, of);
-        match response {
-            Response::Throughput => Some(self.throughput_mb_s()),
-            Response::Iops => Some(self.iops()),
-            Response::Elapsed => Some(self.elapsed_ns as f64),
-            Response::Latency => quantile(|l| Some(l.p50_ns)),
-            Response::P90 => quantile(|l| Some(l.p90_ns)),
-            Response::P99 => quantile(|l| Some(l.p99_ns)),
-            Response::P999 => quantile(|l| Some(l.p999_ns)),
-            Response::P9999 => quantile(|l| l.p9999_ns),
-            Response::P99999 => quantile(|l| l.p99999_ns),
-            Response::Max => quantile(|l| Some(l.max_ns)),
-            Response::Cpu => self.cpu_ns_per_request(),
-        }
-    }
-
-    /// A quantile of the times waited, ns; `None` with too few requests for it.
-    fn quantile_ns(
-        &self,
-        response: Response,
-        timed: ShownLatency,
-        of: fn(LatencySummary) -> Option<u64>,
-    ) -> Option<f64> {
-        let operation = timed.requests(self);
-        let enough = operation.requests >= response.requests_min();
-        enough.then(|| Some(of(operation.waited()?)? as f64))?
-    }
-
-    /// CPU time per request, ns; `None` without requests, and if no CPU time was recorded, as in some trials of other tools.
-    pub fn cpu_ns_per_request(&self) -> Option<f64> {
-        let (cpu, requests) = (self.cpu_ns(), self.requests());
-        (cpu > 0 && requests > 0).then(|| cpu as f64 / requests as f64)
+        let shown = timed.requests(self);
+        response.of_trial(&TrialTotals {
+            bytes: self.bytes(),
+            requests: self.requests(),
+            elapsed_ns: self.elapsed_ns,
+            cpu_ns: self.cpu_ns(),
+            timed: shown.requests,
+            waited: shown.waited(),
+        })
     }
 
     /// Copies the properties of the trial to a group's sample.
@@ -277,12 +252,12 @@ impl Sample {
 
     /// Throughput in MB/s (10^6 bytes per second) over the full span.
     pub fn throughput_mb_s(&self) -> f64 {
-        self.bytes() as f64 * 1e3 / self.elapsed_ns.max(1) as f64
+        mb_s(self.bytes(), self.elapsed_ns)
     }
 
     /// Requests per second over the full span.
     pub fn iops(&self) -> f64 {
-        self.requests() as f64 * 1e9 / self.elapsed_ns.max(1) as f64
+        iops(self.requests(), self.elapsed_ns)
     }
 
     /// CPU time, user plus system, ns.

@@ -148,7 +148,7 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
             text!("name", ExperimentRecord, name).doc(NAMED);
             text!("question", ExperimentRecord, question).doc(NAMED);
             word!("response", ExperimentRecord, response, Response)
-                .doc("`throughput`, `iops`, `latency` (the median response time of cells with a rate, the median service time of others), `p90`, `p99`, `p99.9`, `p99.99`, `p99.999`, `max` (quantiles and the greatest of the same times), `elapsed` (the time of a whole trial), `cpu` (CPU time per request)");
+                .doc(Response::MEANINGS);
             text!("response_group", ExperimentRecord, response_group?).doc("the group whose response it is; NULL for whole trials");
             text!("toml", ExperimentRecord, toml)
                 .doc("the whole definition as it was run, overrides included; `iolab run` takes it. Finer sizes that the run has added stand in `[refined]`, with the first block that measures them");

@@ -29,7 +29,7 @@ pub fn cells(runs: &[AnalysedRun], to: &mut dyn Write) -> io::Result<()> {
         cells.map(move |cell| (labelling.labels(run, cell), run, cell))
     });
     let series = latest(cells);
-    for (name, help, values) in GAUGES {
+    let mut write = |name: &str, help: &str, values: Values<'_>| {
         let rows = series.iter().flat_map(|(labels, cell)| {
             values(cell).into_iter().map(move |(extra, value)| {
                 let mut labels = labels.clone();
@@ -38,7 +38,18 @@ pub fn cells(runs: &[AnalysedRun], to: &mut dyn Write) -> io::Result<()> {
                 (labels, value)
             })
         });
-        gauge((name, help), rows.collect(), to)?;
+        gauge((name, help), rows.collect(), to)
+    };
+    for of in Response::ALL
+        .into_iter()
+        .filter(|of| of.quantile().is_none())
+    {
+        let meaning = labels::capital(of.meaning());
+        let help = format!("{meaning}: median over the trials, and its 95 % interval.");
+        write(&name_of(of).0, &help, &|cell| spread(cell, of))?;
+    }
+    for (name, help, values) in GAUGES {
+        write(name, help, &values)?;
     }
     answers(runs, labelling, to)
 }
@@ -232,13 +243,11 @@ fn question(run: &AnalysedRun) -> Option<Vec<Label>> {
 
 /// A label of one value, in addition to the labels of its cell.
 type Extra = Option<(&'static str, String)>;
-type Values = fn(&CellAnalysis) -> Vec<(Extra, f64)>;
+type Values<'a> = &'a dyn Fn(&CellAnalysis) -> Vec<(Extra, f64)>;
 
-const GAUGES: [(&str, &str, Values); 7] = table! {
-    ("iolab_throughput_bytes_per_second", "Median over the trials, and its 95 % interval.", |c| spread(c, Response::Throughput, 1e6));
-    ("iolab_requests_per_second", "Median over the trials, and its 95 % interval.", |c| spread(c, Response::Iops, 1.0));
+/// Gauges besides those of the quantities.
+const GAUGES: [(&str, &str, fn(&CellAnalysis) -> Vec<(Extra, f64)>); 4] = table! {
     ("iolab_latency_seconds", "Quantiles of a trial, median over the trials: response time at a given rate, else service time. Of cells with one kind of request.", latencies);
-    ("iolab_elapsed_seconds", "Time of a trial: median over the trials, and its 95 % interval.", |c| spread(c, Response::Elapsed, 1e-9));
     ("iolab_device_ratio", "Share of the bytes that the storage device carried, where it is known.",
      |c| c.served_alone().and_then(|s| s.device_fraction).map(|share| (None, share)).into_iter().collect());
     ("iolab_trials", "Measured trials.", |c| vec![(None, c.n as f64)]);
@@ -246,8 +255,19 @@ const GAUGES: [(&str, &str, Values); 7] = table! {
      |c| c.flags.iter().map(|flag| (Some(("flag", flag.to_string())), 1.0)).collect());
 };
 
-fn spread(cell: &CellAnalysis, of: Response, scale: f64) -> Vec<(Extra, f64)> {
-    let Some(summary) = cell.of[of] else {
+/// Name of the gauge of a quantity, which is its column in base units, and these units per unit of the column.
+fn name_of(of: Response) -> (String, f64) {
+    let (unit, base, scale) = match of.unit() {
+        "MB/s" => ("mb_s", "bytes_per_second", 1e6),
+        "ns" => ("ns", "seconds", 1e-9),
+        _ => ("", "", 1.0),
+    };
+    (format!("iolab_{}", of.column().replace(unit, base)), scale)
+}
+
+fn spread(cell: &CellAnalysis, of: Response) -> Vec<(Extra, f64)> {
+    let (_, scale) = name_of(of);
+    let Some(summary) = cell.of[of].filter(|_| !of.is_latency() || cell.mix.is_none()) else {
         return Vec::new();
     };
     let interval = summary.median_interval;

@@ -65,13 +65,7 @@ impl TrueCell {
             Response::Iops => Some(iops),
             Response::Latency => Some(p50_ns),
             Response::P99 => Some(p50_ns * self.p99_over_p50),
-            Response::Elapsed
-            | Response::P90
-            | Response::P999
-            | Response::P9999
-            | Response::P99999
-            | Response::Max
-            | Response::Cpu => None,
+            _ => None,
         }
     }
 }

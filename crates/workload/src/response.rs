@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::group::split_group;
+use crate::histogram::LatencySummary;
 use crate::names::named;
 use crate::units::{
     format_duration, format_ns, parse_duration, parse_per_second, parse_throughput, significant,
@@ -23,19 +24,50 @@ struct Quantity {
     unit: &'static str,
     quantile: Option<f64>,
     requests_min: u64,
+    meaning: &'static str,
+    of: fn(&TrialTotals) -> Option<f64>,
 }
 
 /// Unit of times.
 const NS: &str = "ns";
 
+/// Counts and times of a trial, from which the quantities are computed.
+#[derive(Debug, Clone, Copy)]
+pub struct TrialTotals {
+    /// Bytes transferred by all requests.
+    pub bytes: u64,
+    /// Number of completed requests.
+    pub requests: u64,
+    /// Full span of the trial, ns.
+    pub elapsed_ns: u64,
+    /// CPU time, user plus system, ns; 0 if none was recorded, as in some trials of other tools.
+    pub cpu_ns: u64,
+    /// Number of the requests whose latency is shown.
+    pub timed: u64,
+    /// Latency of these: response times if a rate is set, else service times.
+    pub waited: Option<LatencySummary>,
+}
+
+/// Throughput of bytes in a time of ns, MB/s (10^6 bytes per second).
+pub fn mb_s(bytes: u64, ns: u64) -> f64 {
+    bytes as f64 * 1e3 / ns.max(1) as f64
+}
+
+/// Requests per second in a time of ns.
+pub fn iops(requests: u64, ns: u64) -> f64 {
+    requests as f64 * 1e9 / ns.max(1) as f64
+}
+
 /// The responses: name in definitions and run files; name in sentences, in headings, and in columns of run files and exports; unit;
-/// quantile of the latencies of a trial; fewest requests in a trial for a value.
+/// quantile of the latencies of a trial; fewest requests in a trial for a value of a latency, 0 for other quantities; meaning; value
+/// in a trial. Everything that reads, shows or exports quantities follows from these rows.
 macro_rules! responses {
-    ($($(#[$about:meta])* $response:ident: $name:literal, $words:literal, $heading:literal, $column:literal, $unit:expr, $quantile:expr, $requests_min:literal;)+) => {
+    ($($(#[$default:meta])? $response:ident: $name:literal, $words:literal, $heading:literal, $column:literal, $unit:expr, $quantile:expr, $requests_min:literal,
+        $meaning:literal, $of:expr;)+) => {
         /// A quantity with a value in each trial: the subject of an experiment, or of a comparison of runs.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
         pub enum Response {
-            $($(#[$about])* #[serde(rename = $name)] $response,)+
+            $(#[doc = $meaning] $(#[$default])? #[serde(rename = $name)] $response,)+
         }
 
         impl Response {
@@ -45,6 +77,10 @@ macro_rules! responses {
             /// Names of the responses in definitions and run files.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
+            /// Names and meanings of all responses.
+            pub const MEANINGS: &'static str =
+                concat!("the quantity that is asked about" $(, "; `", $name, "`: ", $meaning)+);
+
             const QUANTITIES: [Quantity; Self::NAMES.len()] = [$(Quantity {
                 words: $words,
                 heading: $heading,
@@ -52,35 +88,37 @@ macro_rules! responses {
                 unit: $unit,
                 quantile: $quantile,
                 requests_min: $requests_min,
+                meaning: $meaning,
+                of: $of,
             }),+];
         }
     };
 }
 
 responses! {
-    /// Bytes per second, in MB/s.
     #[default]
-    Throughput: "throughput", "throughput", "MB/s", "throughput_mb_s", "MB/s", None, 1;
-    /// Requests per second.
-    Iops: "iops", "IOPS", "IOPS", "iops", "IOPS", None, 1;
-    /// Median response time if a rate is set, else median service time, in ns.
-    Latency: "latency", "median latency", "latency", "latency_p50_ns", NS, Some(0.5), 1;
-    /// Time of a whole trial, in ns.
-    Elapsed: "elapsed", "elapsed time", "time", "elapsed_ns", NS, None, 1;
-    /// 90th percentile of the times of [`Response::Latency`], in ns.
-    P90: "p90", "90th percentile of latency", "p90", "latency_p90_ns", NS, Some(0.9), 36;
-    /// 99th percentile, in ns.
-    P99: "p99", "99th percentile of latency", "p99", "latency_p99_ns", NS, Some(0.99), 368;
-    /// 99.9th percentile, in ns.
-    P999: "p99.9", "99.9th percentile of latency", "p99.9", "latency_p999_ns", NS, Some(0.999), 3688;
-    /// 99.99th percentile, in ns.
-    P9999: "p99.99", "99.99th percentile of latency", "p99.99", "latency_p9999_ns", NS, Some(0.9999), 36_887;
-    /// 99.999th percentile, in ns.
-    P99999: "p99.999", "99.999th percentile of latency", "p99.999", "latency_p99999_ns", NS, Some(0.999_99), 368_887;
-    /// Longest of these times, in ns.
-    Max: "max", "greatest latency", "max", "latency_max_ns", NS, Some(1.0), 1;
-    /// CPU time per request, user plus system, in ns.
-    Cpu: "cpu", "CPU time per request", "CPU/request", "cpu_ns_per_request", NS, None, 1;
+    Throughput: "throughput", "throughput", "MB/s", "throughput_mb_s", "MB/s", None, 0,
+        "bytes transferred over the elapsed time, MB/s (10^6 bytes)", |t| Some(mb_s(t.bytes, t.elapsed_ns));
+    Iops: "iops", "IOPS", "IOPS", "iops", "IOPS", None, 0,
+        "requests completed over the elapsed time, per second", |t| Some(iops(t.requests, t.elapsed_ns));
+    Latency: "latency", "median latency", "latency", "latency_p50_ns", NS, Some(0.5), 1,
+        "median response time if a rate is set, else median service time, ns", |t| Some(t.waited?.p50_ns as f64);
+    Elapsed: "elapsed", "elapsed time", "time", "elapsed_ns", NS, None, 0,
+        "time of the whole trial, ns", |t| Some(t.elapsed_ns as f64);
+    P90: "p90", "90th percentile of latency", "p90", "latency_p90_ns", NS, Some(0.9), 36,
+        "90th percentile of latency, ns", |t| Some(t.waited?.p90_ns as f64);
+    P99: "p99", "99th percentile of latency", "p99", "latency_p99_ns", NS, Some(0.99), 368,
+        "99th percentile of latency, ns", |t| Some(t.waited?.p99_ns as f64);
+    P999: "p99.9", "99.9th percentile of latency", "p99.9", "latency_p999_ns", NS, Some(0.999), 3688,
+        "99.9th percentile of latency, ns", |t| Some(t.waited?.p999_ns as f64);
+    P9999: "p99.99", "99.99th percentile of latency", "p99.99", "latency_p9999_ns", NS, Some(0.9999), 36_887,
+        "99.99th percentile of latency, ns", |t| Some(t.waited?.p9999_ns? as f64);
+    P99999: "p99.999", "99.999th percentile of latency", "p99.999", "latency_p99999_ns", NS, Some(0.999_99), 368_887,
+        "99.999th percentile of latency, ns", |t| Some(t.waited?.p99999_ns? as f64);
+    Max: "max", "greatest latency", "max", "latency_max_ns", NS, Some(1.0), 1,
+        "greatest latency, ns", |t| Some(t.waited?.max_ns as f64);
+    Cpu: "cpu", "CPU time per request", "CPU/request", "cpu_ns_per_request", NS, None, 0,
+        "CPU time per request, user plus system, ns", |t| (t.cpu_ns > 0 && t.requests > 0).then(|| t.cpu_ns as f64 / t.requests as f64);
 }
 
 /// Name in sentences.
@@ -106,8 +144,19 @@ impl Response {
     }
 
     /// Name of its columns in exports, with the unit.
-    pub fn column(self) -> &'static str {
+    pub const fn column(self) -> &'static str {
         self.quantity().column
+    }
+
+    /// Meaning in one line, unit last.
+    pub const fn meaning(self) -> &'static str {
+        self.quantity().meaning
+    }
+
+    /// The value in a trial; `None` if the trial has none, or too few requests for it.
+    pub fn of_trial(self, trial: &TrialTotals) -> Option<f64> {
+        let quantity = self.quantity();
+        (trial.timed >= quantity.requests_min).then(|| (quantity.of)(trial))?
     }
 
     /// Unit of the values, for headings.
@@ -115,8 +164,8 @@ impl Response {
         self.quantity().unit
     }
 
-    /// Fewest requests in a trial for a value: with fewer, the 95 % interval of the quantile has no upper end (see
-    /// `iolab_stats::quantile_ranks`).
+    /// Fewest requests in a trial for a value, 0 for quantities of whole trials: with fewer, the 95 % interval of the quantile has
+    /// no upper end (see `iolab_stats::quantile_ranks`).
     pub const fn requests_min(self) -> u64 {
         self.quantity().requests_min
     }
@@ -140,7 +189,7 @@ impl Response {
 
     /// Whether it needs the latency of each request.
     pub fn is_latency(self) -> bool {
-        self.quantile().is_some()
+        self.requests_min() > 0
     }
 
     /// Whether higher values are better.
@@ -210,6 +259,16 @@ pub struct Metric {
     pub group: Option<String>,
     /// The quantity.
     pub response: Response,
+}
+
+impl Metric {
+    /// The help for an option that takes one: what it is for, and its default.
+    pub fn help(purpose: &str, default: &str) -> String {
+        let names = Response::NAMES.join(", ");
+        format!(
+            "Quantity {purpose}: {names} (latency is p50, cpu is time per request); of a group: reader.p99{default}"
+        )
+    }
 }
 
 /// `p99`, `reader.p99`.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::operation::{Moved, PerOperation};
+use crate::response::mb_s;
 
 /// Length of an interval, unless the trial is too long for it, ns.
 pub const INTERVAL_NS: u64 = 100_000_000;
@@ -40,7 +41,7 @@ impl Interval {
 
     /// Throughput of all operations, MB/s (10^6 bytes per second).
     pub fn throughput_mb_s(&self) -> f64 {
-        self.done.bytes() as f64 * 1e3 / self.length_ns.max(1) as f64
+        mb_s(self.done.bytes(), self.length_ns)
     }
 }
 

@@ -47,9 +47,8 @@ pub(crate) struct Options {
     /// probability of 90 %); otherwise exit code 5
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub(crate) must_find: Option<f64>,
-    /// Quantity to judge: p50, p90, p99, p99.9, p99.99, p99.999, max, cpu (time per request), throughput, iops or
-    /// elapsed; of a group: reader.p99; default: the response of the experiment
-    #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
+    #[arg(long, value_name = "METRIC", value_parser = Metric::from_str,
+        help = Metric::help("to judge", "; default: the response of the experiment"))]
     pub(crate) metric: Option<Metric>,
     /// Also use runs of other hosts with the same hardware: for CI runners and containers, whose
     /// names change

@@ -29,9 +29,8 @@ show one. Changes of the environment between two runs are listed with their date
 pub(crate) struct Options {
     /// Folder with run files
     pub(crate) folder: PathBuf,
-    /// Quantity to show: p50, p90, p99, p99.9, p99.99, p99.999, max, cpu (time per request), throughput, iops or
-    /// elapsed; of a group: reader.p99; default: the response of each experiment
-    #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
+    #[arg(long, value_name = "METRIC", value_parser = Metric::from_str,
+        help = Metric::help("to show", "; default: the response of each experiment"))]
     pub(crate) metric: Option<Metric>,
     /// Combine hosts with the same hardware in one line
     #[arg(long)]

@@ -13,6 +13,7 @@ use iolab_record::{
 };
 use iolab_stats::{Summary, median, summary};
 use iolab_workload::group::{ALL, GroupSpec};
+use iolab_workload::response::mb_s;
 use iolab_workload::trial::TrialSpec;
 
 /// The results of one group, or of all together.
@@ -342,7 +343,7 @@ impl<'a> PartsByRank<'a> {
         for sample in ok() {
             for part in self.parts.get(&sample.id).into_iter().flatten() {
                 let bytes = part.done.bytes();
-                let value = rate(bytes, part.elapsed_ns);
+                let value = mb_s(bytes, part.elapsed_ns);
                 let own = by_number.entry(part.id.rank).or_default();
                 own.push((sample.block, value));
             }
@@ -378,7 +379,7 @@ impl<'a> PartsByRank<'a> {
             let skew_ns = all.start_skew_ns.saturating_add(all.start_skew_error_ns);
             ranks.start_skew_ns = ranks.start_skew_ns.max(skew_ns);
             let bytes = [all.all_active_least_bytes, all.all_active_most_bytes];
-            let [least, most] = bytes.map(|bytes| rate(bytes, sample.all_active_ns));
+            let [least, most] = bytes.map(|bytes| mb_s(bytes, sample.all_active_ns));
             let value = f64::midpoint(least, most);
             if sample.all_active_ns > 0 {
                 active.push(value);
@@ -444,9 +445,4 @@ impl<'a> PartsByRank<'a> {
 fn cached(sample: &Sample, bytes: f64) -> Option<f64> {
     let before = sample.region.before?;
     (bytes > 0.0).then(|| (before.resident_bytes as f64 / bytes).min(1.0))
-}
-
-/// MB/s.
-fn rate(bytes: u64, ns: u64) -> f64 {
-    bytes as f64 * 1e3 / ns.max(1) as f64
 }

@@ -38,9 +38,8 @@ pub(crate) struct Plot {
     /// Factor on the x axis; 'run' for the files
     #[arg(long, value_name = "FACTOR")]
     pub(crate) x: Option<String>,
-    /// Quantity on the y axis: throughput, iops, latency (p50), p90, p99, p99.9, p99.99, p99.999, max, elapsed or cpu
-    /// (time per request); of a group: reader.p99
-    #[arg(long, value_name = "QUANTITY", value_parser = Metric::from_str)]
+    #[arg(long, value_name = "QUANTITY", value_parser = Metric::from_str,
+        help = Metric::help("on the y axis", ""))]
     pub(crate) y: Option<Metric>,
     /// Factor with one line per level; 'none' for no such factor
     #[arg(long, value_name = "FACTOR")]

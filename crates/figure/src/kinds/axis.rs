@@ -132,15 +132,11 @@ pub(super) fn named(
     from_zero: bool,
     options: &Options,
 ) -> Axis {
-    let response = match quantity {
-        Response::Elapsed => Response::Elapsed,
-        _ => Response::Throughput,
-    };
     let positive = values.iter().any(|value| *value > 0.0);
     let is_log = positive
         && options
             .log_y
-            .unwrap_or_else(|| spans_decades(values, response));
+            .unwrap_or_else(|| spans_decades(values, quantity));
     let scale = if is_log {
         Scale::log(values.iter().copied())
     } else {
@@ -148,8 +144,9 @@ pub(super) fn named(
     };
     let noun = labels::capital(noun);
     let (label, ticks) = match quantity {
-        Response::Throughput => (format!("{noun} (MB/s)"), Ticks::Number),
+        // The noun says the unit.
         Response::Iops => (noun, Ticks::Number),
+        rate if !rate.is_time() => (format!("{noun} ({})", rate.unit()), Ticks::Number),
         _ if is_log => (noun, Ticks::Time),
         _ => {
             let (factor, unit) = labels::time_unit(scale.ends().1);

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use iolab_workload::region_state::Faults;
+use iolab_workload::response::Response;
 
 use crate::column::{Access, Column, Null, Table};
 use crate::{Cpus, Ended, Hardware, NoHardware, RequestSizes, Sample, ServedBy};
@@ -184,11 +185,16 @@ fn ended() -> Column<Sample> {
         .doc("`done` (bytes, requests or the pass), `time`, `failed`")
 }
 
+/// A computed column of exports.
+fn of_trial(response: Response, access: Access<Sample>) -> Column<Sample> {
+    let column = Column::of(response.column(), access).derived();
+    column.doc(response.meaning())
+}
+
 fn timing() -> Columns {
     Vec::from(table! {
-        Column::of("throughput_mb_s", Access::Real(|s: &Sample| Some(s.throughput_mb_s()), |_, _| ())).derived()
-            .doc("bytes transferred over `elapsed_ns`, MB/s (10^6 bytes)");
-        Column::of("iops", Access::Real(|s: &Sample| Some(s.iops()), |_, _| ())).derived().doc("requests completed over `elapsed_ns`, per second");
+        of_trial(Response::Throughput, Access::Real(|s: &Sample| Some(s.throughput_mb_s()), |_, _| ()));
+        of_trial(Response::Iops, Access::Real(|s: &Sample| Some(s.iops()), |_, _| ()));
         number!("elapsed_ns", Sample, elapsed_ns).doc("first worker's start to last worker's end");
         number!("all_active_ns", Sample, all_active_ns).doc("span in which every worker was active");
         real!("in_flight", Sample, in_flight?)
