@@ -2,21 +2,19 @@
 
 pub(super) mod axis;
 pub(super) mod compare;
-mod course;
-mod latency;
-mod order;
-mod response;
-mod stages;
+pub(super) mod course;
+pub(super) mod latency;
+pub(super) mod order;
+pub(super) mod response;
+pub(super) mod stages;
 pub(super) mod witness;
 
 use std::borrow::Cow;
 
 use super::data::{CellValues, Data, Parts, Values, verdict};
-use super::model::{
-    Along, Axis, FigureModel, Look, Mark, Origin, Panel, ReferenceLine, Series, all_marks,
-};
-use super::options::{FigureKind, Options};
-use super::{FigureRun, labels};
+use super::model::{Along, Axis, Look, Mark, Origin, Panel, ReferenceLine, Series, all_marks};
+use super::options::Options;
+use super::{FigureKind, FigureRun, labels};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{CellAnalysis, Response, SteadyAnalysis};
 use iolab_analysis::compare::{Comparison, Criteria, HypothesisTest, RunSide, SideName};
@@ -27,32 +25,8 @@ use iolab_workload::response::Metric;
 use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
-/// The model of a figure.
-///
-/// # Errors
-///
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): data that does not suit such a figure.
-pub(super) fn model(
-    kind: FigureKind,
-    runs: &[FigureRun<'_>],
-    options: &Options,
-) -> Result<FigureModel> {
-    match kind {
-        FigureKind::Response => response::model(runs, options),
-        FigureKind::Percentiles => latency::model(runs, options),
-        FigureKind::Load => latency::model_of_load(runs, options),
-        FigureKind::Order => order::model(runs, options),
-        FigureKind::Rounds => order::model_of_rounds(runs, options),
-        FigureKind::Course => course::model(runs, options),
-        FigureKind::Stages => stages::model(runs, options),
-        FigureKind::Why => stages::model_of_why(runs, options),
-        FigureKind::Ratio => compare::ratio(&compared(runs, options)?, options),
-        FigureKind::PValues => compare::p_values(&compared(runs, options)?, options),
-    }
-}
-
 /// The two sides to compare: two runs, or two levels of a factor of one run.
-fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
+pub(super) fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
     let terms = Criteria {
         margin: options.margin,
         tests: vec![HypothesisTest::Welch, HypothesisTest::Student],
@@ -108,7 +82,7 @@ pub(super) fn programs<'a>(runs: &'a [FigureRun<'a>]) -> Option<&'a str> {
 }
 
 /// The quantity shown: the requested one, otherwise the response of the first run.
-fn quantity(runs: &[FigureRun<'_>], options: &Options) -> Response {
+pub(super) fn quantity(runs: &[FigureRun<'_>], options: &Options) -> Response {
     let response = || runs.first().map(|run| run.analysis().response);
     options.y.or_else(response).unwrap_or(Response::Throughput)
 }
@@ -358,18 +332,7 @@ pub(crate) fn left_out(
     runs: &[FigureRun<'_>],
     options: &Options,
 ) -> Option<String> {
-    let quantity = match kind {
-        FigureKind::Response => quantity(runs, options),
-        FigureKind::Load => options.y.unwrap_or(Response::Latency),
-        FigureKind::Percentiles => Response::Latency,
-        FigureKind::Ratio
-        | FigureKind::PValues
-        | FigureKind::Order
-        | FigureKind::Rounds
-        | FigureKind::Course
-        | FigureKind::Stages
-        | FigureKind::Why => return None,
-    };
+    let quantity = kind.cells(runs, options)?;
     let mut names = Vec::new();
     let shown = runs.iter().enumerate();
     for (place, run) in shown.filter(|(_, run)| run.level.is_none()) {

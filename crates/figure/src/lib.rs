@@ -8,7 +8,7 @@
 //! `data-cell`, `data-x`, `data-value`, `data-lo`, `data-hi`, `data-n` and `data-verdict`. The unit of values is
 //! `data-unit` of the `<svg>`. [`style`] gives the colours as custom properties.
 //!
-//! Files to begin with: `options.rs` the kinds and their help, `kinds/` from rows to a model, `layout/` from the model to a scene,
+//! Files to begin with: this one the kinds, `options.rs` their options, `kinds/` from rows to a model, `layout/` from the model to a scene,
 //! `svg.rs`, `png.rs`, `pdf.rs` the writers; `preview_image.rs` the picture for link previews.
 
 #![cfg_attr(test, allow(clippy::disallowed_fields))]
@@ -30,7 +30,7 @@ mod tests;
 mod text;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::claim::remainders;
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::slo::LevelValues;
@@ -40,12 +40,12 @@ use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries};
 use iolab_workload::Result;
 
 pub use kinds::axis::of_quantity as axis_of_quantity;
-pub use options::FigureKind;
 pub use options::{Center, Options, parse_length};
 pub use scale::{Scale, least_and_most, spans_decades};
 pub use svg::{escaped, style};
 
 use model::FigureModel;
+use options::{LEVELS, LOG_X, LOG_Y};
 use scene::Scene;
 
 use iolab_workload::escape_control::escape_control;
@@ -92,6 +92,102 @@ impl<'a> FigureRun<'a> {
     }
 }
 
+/// The quantity of which a kind of figure shows every cell.
+type Cells = fn(&[FigureRun<'_>], &Options) -> Response;
+
+/// A kind of figure: a row of the table of kinds.
+struct KindRow {
+    words: &'static str,
+    uses: &'static [&'static str],
+    cells: Option<Cells>,
+    model: fn(&[FigureRun<'_>], &Options) -> Result<FigureModel>,
+}
+
+/// The kinds of figures in the order of the help: name, description for the help, options that change what it shows, the quantity of
+/// which it shows every cell, and its model.
+macro_rules! figure_kinds {
+    ($($kind:ident = $name:literal, $words:literal, uses $uses:expr, model $model:expr $(, cells $cells:expr)?;)+) => {
+        iolab_workload::named! {
+            /// The kind of a figure.
+            pub enum FigureKind: "kind of figure" {
+                $(#[doc = $words] $kind = $name,)+
+            }
+        }
+
+        impl FigureKind {
+            fn row(self) -> KindRow {
+                match self {
+                    $(Self::$kind => KindRow {
+                        words: $words,
+                        uses: $uses,
+                        cells: None$(.or(Some($cells as Cells)))?,
+                        model: $model,
+                    },)+
+                }
+            }
+        }
+    };
+}
+
+figure_kinds! {
+    Response = "response", "the response against a factor: lines over numbers, bars over names",
+        uses &["--x", "--y", "--series", "--facet", LOG_X, LOG_Y, "--center", "--points", LEVELS],
+        model kinds::response::model, cells kinds::quantity;
+    Percentiles = "percentiles", "latency against its percentile, with a stretched tail",
+        uses &["--series", "--facet", LOG_Y], model kinds::latency::model, cells |_, _| Response::Latency;
+    Load = "load", "latency against throughput as the load grows",
+        uses &["--x", "--y", "--series", "--facet", LOG_X, LOG_Y, LEVELS],
+        model kinds::latency::model_of_load, cells |_, options| options.y.unwrap_or(Response::Latency);
+    Ratio = "ratio", "two runs (two FILEs) or two levels (--by): both, and their ratio with its interval",
+        uses &["--x", "--y", LOG_X, LOG_Y, "--by", "--margin"],
+        model |runs, options| kinds::compare::ratio(&kinds::compared(runs, options)?, options);
+    PValues = "p-values", "p of their difference, with the first 10, the first 20 and all trials",
+        uses &["--x", "--y", LOG_X, "--by", "--margin"],
+        model |runs, options| kinds::compare::p_values(&kinds::compared(runs, options)?, options);
+    Order = "order", "every trial in the order of time",
+        uses &["--y", LOG_Y], model kinds::order::model;
+    Rounds = "rounds", "the tracked quantity over the rounds of a run until they are steady (pts-iops, --precondition steady)",
+        uses &[LOG_Y], model kinds::order::model_of_rounds;
+    Course = "course", "throughput within the trials over time; with --y p99, latency (--soak, --set latency_over_time=true)",
+        uses &["--y", "--series", "--facet", LOG_Y], model kinds::course::model;
+    Stages = "stages", "time of requests by layer, and of the slowest 1 %, for traced cells (--set trace=true)",
+        uses &[], model kinds::stages::model;
+    Why = "why", "the rest of a difference without each suspect, for a run of iolab why",
+        uses &[], model kinds::stages::model_of_why;
+}
+
+impl FigureKind {
+    /// A description for the help, one line.
+    pub fn words(self) -> &'static str {
+        self.row().words
+    }
+
+    /// Whether an option changes what it shows.
+    pub(crate) fn uses(self, option: &str) -> bool {
+        self.row().uses.contains(&option)
+    }
+
+    /// The quantity of which it shows every cell; `None` for kinds that show no cells.
+    pub(crate) fn cells(self, runs: &[FigureRun<'_>], options: &Options) -> Option<Response> {
+        self.row().cells.map(|cells| cells(runs, options))
+    }
+
+    /// Whether the kind needs the latency histograms ([`FigureRun::latencies`]).
+    pub fn needs_latencies(self) -> bool {
+        self == Self::Percentiles
+    }
+
+    /// Whether the kind needs the time series of trials ([`FigureRun::series`]).
+    pub fn needs_series(self) -> bool {
+        self == Self::Course
+    }
+
+    /// Whether the kind needs the latencies of trials over time ([`FigureRun::over_time`]) to show this quantity.
+    pub fn needs_latency_over_time(self, quantity: Option<Response>) -> bool {
+        self == Self::Course && quantity.is_some_and(|quantity| quantity.quantile().is_some())
+    }
+}
+
 /// A figure that can be written in several formats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
@@ -126,7 +222,7 @@ pub fn draw_as_asked(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure
 
 /// The model of the kind that is drawn.
 fn chosen(runs: &[FigureRun<'_>], options: &Options) -> Result<(FigureKind, FigureModel)> {
-    let model = |kind| kinds::model(kind, runs, options).map(|model| (kind, model));
+    let model = |kind: FigureKind| Ok((kind, (kind.row().model)(runs, options)?));
     match options.kind {
         Some(kind) => model(kind),
         None => model(default_kind(runs)).or_else(|error| match options.y {

@@ -1,11 +1,11 @@
-//! Options of figures: their kinds, and which choices each of these uses.
-
-use FigureKind::{Course, Load, Order, PValues, Percentiles, Ratio, Response as Cells, Rounds};
+//! Options of figures.
 
 use iolab_analysis::analysis::Response;
 use iolab_stats::{Interval, Summary};
 use iolab_workload::response::{LevelQuantity, Requests, ServiceLevel, ServiceLevels};
 use iolab_workload::{Error, Result};
+
+use super::FigureKind;
 
 /// Lowest and highest width and height, points.
 const LENGTH_RANGE: (f64, f64) = (100.0, 5000.0);
@@ -28,7 +28,7 @@ impl Options {
             None => self.y.is_some() && self.y == response_of(level),
         };
         let lines = levels.all().iter().filter(same);
-        if self.kind.is_none_or(|kind| WITH_LINES.contains(&kind)) {
+        if self.kind.is_none_or(|kind| kind.uses(LEVELS)) {
             self.levels.extend(lines);
         }
         shown
@@ -191,104 +191,35 @@ pub fn parse_length(text: &str) -> Result<f64> {
     Ok(points)
 }
 
-iolab_workload::named! {
-    /// The kind of a figure. The variants are in the order of the help.
-    pub enum FigureKind: "kind of figure" {
-        /// The response against a factor.
-        Response = "response",
-        /// Latency against percentiles.
-        Percentiles = "percentiles",
-        /// Latency against throughput.
-        Load = "load",
-        /// Both sides above, the ratio below.
-        Ratio = "ratio",
-        /// p values of a comparison for several numbers of trials.
-        PValues = "p-values",
-        /// Trials in order.
-        Order = "order",
-        /// Rounds until they are steady.
-        Rounds = "rounds",
-        /// Throughput within trials.
-        Course = "course",
-        /// Stages of requests.
-        Stages = "stages",
-        /// The part of a difference that remains without each suspect.
-        Why = "why",
-    }
-}
+/// The name of the choice of an x axis on the command line.
+pub(crate) const LOG_X: &str = "--log-x or --linear-x";
 
-/// The kinds with lines at service levels.
-const WITH_LINES: &[FigureKind] = &[Cells, Load];
+/// The name of the choice of a y axis on the command line.
+pub(crate) const LOG_Y: &str = "--log-y or --linear-y";
 
-impl FigureKind {
-    /// A description for the help, one line.
-    pub fn words(self) -> &'static str {
-        match self {
-            Cells => "the response against a factor: lines over numbers, bars over names",
-            Percentiles => "latency against its percentile, with a stretched tail",
-            Load => "latency against throughput as the load grows",
-            Ratio => {
-                "two runs (two FILEs) or two levels (--by): both, and their ratio with its interval"
-            }
-            PValues => "p of their difference, with the first 10, the first 20 and all trials",
-            Order => "every trial in the order of time",
-            Rounds => {
-                "the tracked quantity over the rounds of a run until they are steady (pts-iops, --precondition steady)"
-            }
-            Course => {
-                "throughput within the trials over time; with --y p99, latency (--soak, --set latency_over_time=true)"
-            }
-            Self::Stages => {
-                "time of requests by layer, and of the slowest 1 %, for traced cells (--set trace=true)"
-            }
-            Self::Why => "the rest of a difference without each suspect, for a run of iolab why",
-        }
-    }
+/// Mark of a kind with lines at service levels.
+pub(crate) const LEVELS: &str = "levels";
 
-    /// Whether the kind needs the latency histograms ([`super::FigureRun::latencies`]).
-    pub fn needs_latencies(self) -> bool {
-        self == Percentiles
-    }
-
-    /// Whether the kind needs the time series of trials ([`super::FigureRun::series`]).
-    pub fn needs_series(self) -> bool {
-        self == Course
-    }
-
-    /// Whether the kind needs the latencies of trials over time ([`super::FigureRun::over_time`]) to show this
-    /// quantity.
-    pub fn needs_latency_over_time(self, quantity: Option<Response>) -> bool {
-        self == Self::Course && quantity.is_some_and(Response::is_latency)
-    }
-}
-
-/// An option that changes what a figure shows: its name on the command line, the kinds that use it, and whether it differs from its
-/// default. Titles and lengths suit every figure.
-pub(crate) type Choice = (&'static str, &'static [FigureKind], fn(&Options) -> bool);
+/// An option that changes what a figure shows: its name on the command line, and whether it differs from its default. Titles and
+/// lengths suit every figure.
+pub(crate) type Choice = (&'static str, fn(&Options) -> bool);
 
 /// All choices.
-pub(crate) const CHOICES: [Choice; 10] = {
-    const ALONG_X: &[FigureKind] = &[Cells, Load, Ratio, PValues];
-    const Y: &[FigureKind] = &[Cells, Load, Ratio, PValues, Order, Course];
-    const PARTS: &[FigureKind] = &[Cells, Percentiles, Load, Course];
-    const LOG_Y: &[FigureKind] = &[Cells, Percentiles, Load, Ratio, Order, Rounds, Course];
-    const SIDES: &[FigureKind] = &[Ratio, PValues];
-    [
-        ("--x", ALONG_X, |o| o.x.is_some()),
-        ("--y", Y, |o| o.y.is_some()),
-        ("--series", PARTS, |o| o.series.is_some()),
-        ("--facet", PARTS, |o| o.facet.is_some()),
-        ("--log-x or --linear-x", ALONG_X, |o| o.log_x.is_some()),
-        ("--log-y or --linear-y", LOG_Y, |o| o.log_y.is_some()),
-        ("--center", &[Cells], |o| o.center != Center::default()),
-        ("--points", &[Cells], |o| o.points),
-        ("--by", SIDES, |o| o.by.is_some()),
-        // The margin decides the verdict of a mark.
-        ("--margin", SIDES, |o| {
-            o.margin.total_cmp(&Options::default().margin).is_ne()
-        }),
-    ]
-};
+pub(crate) const CHOICES: [Choice; 10] = [
+    ("--x", |o| o.x.is_some()),
+    ("--y", |o| o.y.is_some()),
+    ("--series", |o| o.series.is_some()),
+    ("--facet", |o| o.facet.is_some()),
+    (LOG_X, |o| o.log_x.is_some()),
+    (LOG_Y, |o| o.log_y.is_some()),
+    ("--center", |o| o.center != Center::default()),
+    ("--points", |o| o.points),
+    ("--by", |o| o.by.is_some()),
+    // The margin decides the verdict of a mark.
+    ("--margin", |o| {
+        o.margin.total_cmp(&Options::default().margin).is_ne()
+    }),
+];
 
 impl Options {
     /// Refuses a choice that a figure of this kind would ignore; `None` for the figure of an observation.
@@ -296,14 +227,15 @@ impl Options {
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the option and what suits.
     pub(crate) fn check(&self, kind: Option<FigureKind>) -> Result<()> {
-        let mut choices = CHOICES.iter().filter(|(_, _, is_asked)| is_asked(self));
-        let ignored = choices.find(|(_, kinds, _)| kind.is_none_or(|kind| !kinds.contains(&kind)));
-        let Some((flag, kinds, _)) = ignored else {
+        let mut choices = CHOICES.iter().filter(|(_, is_asked)| is_asked(self));
+        let ignored = choices.find(|(flag, _)| kind.is_none_or(|kind| !kind.uses(flag)));
+        let Some((flag, _)) = ignored else {
             return Ok(());
         };
         let (figure, suits) = match kind {
             Some(kind) => {
-                let kinds: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+                let kinds = FigureKind::ALL.iter().filter(|kind| kind.uses(flag));
+                let kinds: Vec<&str> = kinds.map(|kind| kind.name()).collect();
                 let suits = format!("it suits --kind {}", kinds.join(", "));
                 (format!("a figure of the kind {kind}"), suits)
             }

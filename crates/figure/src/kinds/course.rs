@@ -36,7 +36,7 @@ const REQUESTS_MIN: u64 = 10;
 /// course of this quantity.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = options.y.unwrap_or(Response::Throughput);
-    let shows_latency = quantity.is_latency();
+    let shows_latency = quantity.quantile().is_some();
     if !shows_latency && quantity != Response::Throughput {
         return Err(
             Error::usage(format!("{} has no course inside a trial", quantity.name()))

@@ -104,8 +104,7 @@ fn axes(cells: &[Distribution<'_>], options: &Options) -> (Axis, Axis) {
         log_y: Some(options.log_y.unwrap_or(true)),
         ..options.clone()
     };
-    let mut latency = axis::of_quantity(Response::Latency, &values, true, &asked);
-    latency.label = latency.label.replace("Median latency", "Latency");
+    let latency = axis::named((Response::Latency, "latency"), &values, true, &asked);
     let scale = Scale::Log {
         low: 1.0,
         high: (most as f64).max(10.0),

@@ -35,9 +35,9 @@ fn options_that_a_figure_would_ignore_are_refused() {
         };
         let drawn = draw_as_asked(&runs, &plain).expect("drawn");
         let factor = records[0].experiment.factors.last().expect("a factor");
-        for (flag, kinds, _) in CHOICES {
+        for (flag, _) in CHOICES {
             let asked = with(flag, &plain, factor);
-            if kinds.contains(&plain.kind.expect("just set")) {
+            if plain.kind.expect("just set").uses(flag) {
                 continue;
             }
             let ignored = draw(&runs, &asked).expect("drawn");
