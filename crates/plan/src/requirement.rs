@@ -14,7 +14,7 @@ use iolab_workload::names::{check_file_name, unknown};
 use iolab_workload::response::{Need, Response};
 use iolab_workload::settings::Setting;
 use iolab_workload::trial::{Backend, CacheState, FileLayout};
-use iolab_workload::units::{counted, exact_duration, exact_size, format_size};
+use iolab_workload::units::{counted, exact_duration, exact_size, format_size, singular_after_one};
 use iolab_workload::{Error, Result, usage_errors};
 
 /// Name and TOML text of every built-in requirement, in alphabetical order, collected from `requirements/` by the build.
@@ -111,7 +111,7 @@ impl Requirement {
         }
         let question = parameters.fill(document.question.get_ref());
         let question = question
-            .and_then(|filled| check_question(&filled.text))
+            .and_then(|filled| check_question(&singular_after_one(&filled.text)))
             .map_err(|error| source.at(document.question.span(), error))?;
         let hold = budget(&source, &document.hold)?;
         let count = document.workload.len();

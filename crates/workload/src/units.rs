@@ -233,6 +233,28 @@ pub fn counted<N: Display + PartialEq + From<u8>>(n: N, what: &str) -> String {
     format!("{n} {what}{plural}")
 }
 
+/// The possessive of a name: `reader's`, `reads'`.
+pub fn possessive(name: &str) -> String {
+    match name.ends_with('s') {
+        true => format!("{name}'"),
+        false => format!("{name}'s"),
+    }
+}
+
+/// The text with nouns after `1` in the singular: `1 token/s` for `1 tokens/s`.
+pub fn singular_after_one(text: &str) -> String {
+    let mut before = "";
+    let words = text.split(' ').map(|word| {
+        let end = word.find(|c: char| !c.is_ascii_lowercase());
+        let (noun, rest) = word.split_at(end.unwrap_or(word.len()));
+        let one = noun.strip_suffix('s').filter(|one| one.len() > 2);
+        let one = one.filter(|one| before == "1" && !one.ends_with('s'));
+        before = word;
+        [one.unwrap_or(noun), rest].concat()
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Formats a value with three significant digits, and all digits before the decimal point: `0.123`, `1.23`, `12.3`, `123`,
 /// `1234`.
 pub fn significant(value: f64) -> String {

@@ -25,11 +25,8 @@ const COURSE_MAX: usize = 40;
 
 /// Heading and table of a line, for a terminal of `width` columns.
 pub(crate) fn text(line: &ExperimentLine, width: u16, ascii: bool) -> String {
-    format!(
-        "{}\n\n{}",
-        heading(line),
-        layout::text(columns(line, ascii), width)
-    )
+    let heading = layout::wrapped(&heading(line), width);
+    format!("{heading}\n{}", layout::text(columns(line, ascii), width))
 }
 
 /// Heading of the line: experiment, host, target and time.

@@ -15,7 +15,7 @@ use iolab_plan::precondition::SteadyRounds;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial_description::level_in_words;
-use iolab_workload::units::{counted, digits, format_percent};
+use iolab_workload::units::{counted, digits, format_percent, possessive};
 
 /// The compared quantity.
 pub(crate) fn measured(comparison: &Comparison) -> String {
@@ -311,8 +311,8 @@ pub(crate) fn overall(comparison: &Comparison) -> Option<String> {
         }
         (other, None) => other.to_string(),
         (_, Some(why)) => {
-            let [base, new] =
-                [&comparison.base, &comparison.new].map(|side| format!("{side}'s side"));
+            let [base, new] = [&comparison.base, &comparison.new]
+                .map(|side| format!("{} side", possessive(&side.to_string())));
             let doubts: Vec<&Doubt> = overall.doubts.iter().take(1).collect();
             let why = match doubts.is_empty() {
                 true => undecided(why, comparison.response),

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::doubts::wide_interval;
 use super::run_status::is_by_user;
-use super::sentences::{cause_in_short, done, grouped, in_words_of_standard, state_in_short};
+use super::sentences::{
+    cause_in_short, done, grouped, in_words_of_standard, of_group, state_in_short,
+};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::claim::groups;
 use iolab_analysis::compare::Comparison;
@@ -140,10 +142,7 @@ impl<'a> Subject<'a> {
         // IOPS are their own unit.
         let quantity = match analysis.response {
             Response::Iops if analysis.response_group.is_none() => String::new(),
-            _ => match &analysis.response_group {
-                Some(group) => format!("{group}'s {} ", analysis.quantity()),
-                None => format!("{} ", analysis.quantity()),
-            },
+            _ => of_group(analysis, analysis.quantity()) + " ",
         };
         Some(format!("{quantity}{answer}{}", source(measured())))
     }

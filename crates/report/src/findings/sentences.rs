@@ -23,7 +23,7 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::trial_description::{levels_in_words, requests_in_words};
 use iolab_workload::units::{
     counted, digits, exact_size, format_bytes, format_ns, format_percent, format_percent_of_whole,
-    significant,
+    possessive, significant,
 };
 
 pub(crate) use causes::{cause_in_short, causes_in_lines, grouped, obstacle};
@@ -85,9 +85,14 @@ fn quantity(runs: &[&Analysis], id: CellId) -> String {
     let Some(run) = runs.get(id.run) else {
         return String::new();
     };
+    of_group(run, run.quantity())
+}
+
+/// `throughput`, `reader's throughput`: what a run shows of its trials or of a group.
+pub(super) fn of_group(run: &Analysis, what: String) -> String {
     match &run.response_group {
-        Some(group) => format!("{group}'s {}", run.quantity()),
-        None => run.quantity(),
+        Some(group) => format!("{} {what}", possessive(group)),
+        None => what,
     }
 }
 
@@ -246,13 +251,7 @@ fn named(name: &str, claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> Strin
                 None => String::new(),
             }
         }
-        "latency" => {
-            let latency = run.timed.subject("latency");
-            match &run.response_group {
-                Some(group) => format!("{group}'s {latency}"),
-                None => latency,
-            }
-        }
+        "latency" => of_group(run, run.timed.subject("latency")),
         "quantity" => first.map_or_else(String::new, |id| quantity(runs, id)),
         "most" if more_is_better(claim) => "Highest".to_owned(),
         "most" => "Lowest".to_owned(),

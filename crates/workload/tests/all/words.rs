@@ -10,7 +10,7 @@ use iolab_workload::trial_description::{in_words, level_in_words, requests_in_wo
 use iolab_workload::units::{budget_to_recommend, format_duration, rough_duration};
 use iolab_workload::units::{
     exact_duration, exact_size, format_bytes, format_ns, format_p, format_percent,
-    format_percent_of_whole, significant,
+    format_percent_of_whole, possessive, significant, singular_after_one,
 };
 
 use crate::cases::Cases;
@@ -26,6 +26,23 @@ fn written<'a, T: Copy + std::fmt::Debug + 'a>(
     let values = values.iter();
     let written = values.map(|value| format!("{value:?} is {}", write(*value)));
     wrapped(&format!("{name}:"), &written.collect::<Vec<_>>())
+}
+
+#[test]
+fn words_follow_their_number_and_ending() {
+    assert_eq!(["reader", "reads"].map(possessive), ["reader's", "reads'"]);
+    for (text, one) in [
+        (
+            "at 1 tokens/s, 1 experts of 1 GB?",
+            "at 1 token/s, 1 expert of 1 GB?",
+        ),
+        (
+            "at 11 tokens/s in 1 s, 1 loss",
+            "at 11 tokens/s in 1 s, 1 loss",
+        ),
+    ] {
+        assert_eq!(singular_after_one(text), one);
+    }
 }
 
 #[test]
