@@ -40,7 +40,7 @@ fn response_of(level: &ServiceLevel) -> Option<Response> {
     let of_time = match level.quantity {
         LevelQuantity::Quantile(q) => Response::of_quantile(q),
         LevelQuantity::Max => Some(Response::Max),
-        LevelQuantity::Mean => None,
+        LevelQuantity::Mean => Some(Response::Mean),
         LevelQuantity::Iops => return Some(Response::Iops),
         LevelQuantity::Throughput => return Some(Response::Throughput),
     };

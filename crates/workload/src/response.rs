@@ -103,6 +103,8 @@ responses! {
         "requests completed over the elapsed time, per second", |t| Some(iops(t.requests, t.elapsed_ns));
     Latency: "latency", "median latency", "latency", "latency_p50_ns", NS, Some(0.5), 1,
         "median response time if a rate is set, else median service time, ns", |t| Some(t.waited?.p50_ns as f64);
+    Mean: "mean", "mean latency", "mean", "latency_mean_ns", NS, None, 10,
+        "mean latency, ns", |t| Some(t.waited?.mean_ns);
     Elapsed: "elapsed", "elapsed time", "time", "elapsed_ns", NS, None, 0,
         "time of the whole trial, ns", |t| Some(t.elapsed_ns as f64);
     P90: "p90", "90th percentile of latency", "p90", "latency_p90_ns", NS, Some(0.9), 36,
