@@ -303,7 +303,7 @@ pub struct Point {
     pub rate: Option<f64>,
     /// Size of the file that programs read, bytes; `null` for other numbers.
     pub size: Option<u64>,
-    /// `throughput`, `IOPS`, `trials`, `times`, or another quantity: times are in ns, throughput in MB/s, sizes in bytes, shares (also of a stage such as `device`) from 0 to 1.
+    /// `throughput`, `IOPS`, `trials`, `times`, or another quantity: times are in ns, throughput in MB/s, sizes in bytes, shares from 0 to 1, also of a stage: `device`, or `layers` or `device or layers` if device mapper or md carried the requests.
     #[schemars(with = "String")]
     pub quantity: Quantity,
     /// Value of the point.
@@ -365,6 +365,8 @@ impl Serialize for Quantity {
             Self::Times => to.serialize_str("times"),
             Self::Share => to.serialize_str("share"),
             Self::Limit(what) => to.collect_str(what),
+            Self::Stage(Stage::Device, CarriedBy::Layers) => to.serialize_str("layers"),
+            Self::Stage(Stage::Device, CarriedBy::Both) => to.serialize_str("device or layers"),
             Self::Stage(stage, _) => to.collect_str(stage),
         }
     }
@@ -396,7 +398,7 @@ pub enum Standing {
     Level,
     /// Length of a level.
     Seen,
-    /// Number of trials over which levels are medians.
+    /// Number of trials over which values are medians.
     MedianOf,
     /// The first tenth of a trial.
     First,

@@ -64,8 +64,9 @@ fn longest(
         (Timed::Syncs, Some(Journal::Absent)) => (&kind::SYNCS_WITHOUT_JOURNAL, Vec::new()),
         (Timed::Syncs, Some(Journal::MetadataWrites) | None) => (&kind::SYNCS_BY_LAYER, Vec::new()),
     };
-    let whole = Point::main(Quantity::Of(Response::Elapsed), stages.mean_ns(timed)?);
-    let points = [whole, mean].into_iter().chain(tail);
+    let whole = Point::main(Quantity::Of(Response::Mean), stages.mean_ns(timed)?);
+    let trials = Point::count(Standing::MedianOf, "trial", stages.known);
+    let points = [whole, mean, trials].into_iter().chain(tail);
     let points = points.chain(counts).chain(shares);
     Some(Claim::new(kind, vec![id(run, cell)]).with_points(points))
 }

@@ -55,9 +55,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let time = |timed: Timed, of: &str| {
         let sums = cells.iter().filter_map(|cell| cell.stages.mean_ns(timed));
         let sums: Vec<f64> = sums.collect();
-        let mut time = axis::of_quantity(Response::Latency, &sums, true, &linear);
-        time.label = time.label.replacen("Median latency", of, 1);
-        time
+        axis::named((Response::Mean, of), &sums, true, &linear)
     };
     let whole = Scale::linear([100.0].into_iter(), true);
     let share = Axis::new("Share (%)", whole, Ticks::Number);
