@@ -1,6 +1,7 @@
 //! Findings about the time of traced requests by layer, from made-up records.
 
 use iolab_analysis::analysis::analyse;
+use iolab_analysis::claim::claims;
 use iolab_record::RunRecord;
 use iolab_synthetic::{add_cell, record};
 use iolab_workload::stages::{
@@ -95,6 +96,19 @@ fn time_in_layers_is_not_device_time() {
             .expect("traced")
             .host_share()
     };
+    let said = claims(&[&layers]);
+    let said = said.iter().find(|one| one.kind.name == "time-by-layer");
+    let points = &serde_json::to_value(&said.expect("a claim").points).unwrap();
+    let named = [0, 1, 2].map(|place| (&points[place]["quantity"], &points[place]["value"]));
+    let named = named.map(|(quantity, value)| format!("{quantity} {value}"));
+    assert_eq!(
+        (&*named[2], &points[2]["standing"]),
+        ("\"trials\" 10.0", &"median_of".into())
+    );
+    assert!(
+        named[0].starts_with("\"mean latency\"") && named[1].starts_with("\"layers\""),
+        "{named:?}"
+    );
     assert_eq!(share(&layers), None);
     assert!(share(&mapped(CarriedBy::Disk)).is_some());
 }
