@@ -9,7 +9,7 @@ mod section;
 mod study;
 pub(crate) mod summary;
 
-use crate::block::{self, Block};
+use crate::block;
 use crate::notation::clean;
 use crate::overview::Input;
 use iolab_analysis::runs::FiledRun;
@@ -41,31 +41,22 @@ pub struct Bundle {
 /// A report on runs and on observations of programs. Text from outside contains no control characters.
 #[derive(Debug, Clone, Copy)]
 pub struct StudyReport<'a> {
-    /// The runs, in the order of time.
-    inputs: &'a [Input],
-    programs: &'a [ProgramInput],
-    sequence_figures: &'a [SequenceFigure],
+    /// The runs, in the order of time; there may be none.
+    pub inputs: &'a [Input],
+    /// The observations.
+    pub programs: &'a [ProgramInput],
+    /// Figures of several runs of one experiment.
+    pub sequence_figures: &'a [SequenceFigure],
 }
 
 impl<'a> StudyReport<'a> {
     /// A report on runs. Deterministic.
     pub fn new(inputs: &'a [Input]) -> Self {
-        Self::with_programs(inputs, &[])
-    }
-
-    /// A report on runs and on observations of programs; there may be no runs.
-    pub fn with_programs(inputs: &'a [Input], programs: &'a [ProgramInput]) -> Self {
         Self {
             inputs,
-            programs,
+            programs: &[],
             sequence_figures: &[],
         }
-    }
-
-    /// Adds figures of several runs of one experiment.
-    pub fn drawn_by(mut self, figures: &'a [SequenceFigure]) -> Self {
-        self.sequence_figures = figures;
-        self
     }
 
     /// The report as one self-contained HTML page.
@@ -73,7 +64,7 @@ impl<'a> StudyReport<'a> {
     /// # Errors
     /// When a figure cannot be drawn.
     pub fn html(&self) -> Result<String> {
-        let blocks = self.blocks(Medium::Page)?;
+        let blocks = blocks::all(self, Medium::Page)?;
         Ok(block::page(&blocks))
     }
 
@@ -82,7 +73,7 @@ impl<'a> StudyReport<'a> {
     /// # Errors
     /// When a figure cannot be drawn.
     pub fn markdown(&self, prefix: &str) -> Result<Bundle> {
-        let blocks = self.blocks(Medium::Paper)?;
+        let blocks = blocks::all(self, Medium::Paper)?;
         let (text, figures) = block::document(&blocks, &file_name(prefix));
         Ok(Bundle { text, figures })
     }
@@ -92,7 +83,7 @@ impl<'a> StudyReport<'a> {
     /// # Errors
     /// When a figure cannot be drawn.
     pub fn latex(&self, prefix: &str) -> Result<Bundle> {
-        let blocks = self.blocks(Medium::Paper)?;
+        let blocks = blocks::all(self, Medium::Paper)?;
         let (text, figures) = block::article(&blocks, &file_name(prefix))?;
         Ok(Bundle { text, figures })
     }
@@ -102,16 +93,11 @@ impl<'a> StudyReport<'a> {
     /// # Errors
     /// When a figure cannot be drawn.
     pub fn text(&self, width: u16) -> Result<Bundle> {
-        let blocks = self.blocks(Medium::Paper)?;
+        let blocks = blocks::all(self, Medium::Paper)?;
         Ok(Bundle {
             text: block::in_text(&blocks, width),
             figures: Vec::new(),
         })
-    }
-
-    /// The parts of the report, with figures for this medium.
-    fn blocks(&self, medium: Medium) -> Result<Vec<Block>> {
-        blocks::all(self, medium)
     }
 }
 

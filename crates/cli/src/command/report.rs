@@ -49,7 +49,11 @@ pub(crate) fn report(options: &Options, lists: &Lists) -> Outcome {
     let (inputs, programs) = read(&files, &options.names)?;
     let (folder, path) = place(options.output.as_deref(), format);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let report = StudyReport::with_programs(&inputs, &programs).drawn_by(&lists.sequence_figures);
+    let report = StudyReport {
+        inputs: &inputs,
+        programs: &programs,
+        sequence_figures: &lists.sequence_figures,
+    };
     let bundle = match format {
         ReportFormat::Html => Bundle {
             text: report.html()?,

@@ -335,7 +335,10 @@ pub(crate) fn kept() -> ProgramInput {
 #[test]
 fn report_shows_line_course_and_other_processes() {
     let inputs = [kept()];
-    let report = StudyReport::with_programs(&[], &inputs);
+    let report = StudyReport {
+        programs: &inputs,
+        ..StudyReport::new(&[])
+    };
     let page = report.html().unwrap();
     for foreign in ["<script>x", "<img>", "<b>CPU", "\u{1b}"] {
         assert!(!page.contains(foreign), "{foreign}");
