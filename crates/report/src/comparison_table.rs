@@ -3,13 +3,14 @@
 use crate::block::Table;
 use crate::layout::{Column, columns_over, none};
 use crate::ratio;
+use crate::table::bare;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, MARGIN, comparisons};
 use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, ProgramPair};
 pub use iolab_figure::labels::share;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::level_label;
-use iolab_workload::units::{format_size, significant};
+use iolab_workload::units::format_size;
 
 /// Settings that a sentence can describe; more make a table.
 const SENTENCE_MAX: usize = 3;
@@ -56,10 +57,7 @@ fn subject(contrast: &Contrast) -> String {
 
 fn columns(comparison: &Comparison) -> Vec<Column> {
     let column = columns_over(&comparison.effects);
-    let value = |median: f64| match comparison.response.is_time() {
-        true => comparison.response.format(median),
-        false => significant(median),
-    };
+    let value = |median: f64| bare(comparison.response, median);
     let held = comparison.held.iter().enumerate();
     let mut columns: Vec<Column> = held
         .map(|(i, name)| {

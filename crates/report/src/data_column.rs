@@ -170,8 +170,8 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         self.is_of.is_none_or(|is_of| rows.any(is_of))
     }
 
-    /// The JSON Schema of the column's values, with their meaning.
-    fn described(&self) -> Value {
+    /// The column's name, whether all rows have it, and the JSON Schema of its values with their meaning.
+    pub(crate) fn described(&self) -> Described {
         let mut schema = self.schema.clone();
         if !self.is_known {
             let json_type = schema.get("type").cloned().unwrap_or_default();
@@ -181,9 +181,16 @@ impl<'c, R: 'c> DataColumn<'c, R> {
             }
         }
         schema.insert("description".to_owned(), self.doc.clone().into());
-        Value::Object(schema)
+        (
+            self.name.clone(),
+            self.is_of.is_none(),
+            Value::Object(schema),
+        )
     }
 }
+
+/// A column in a schema: see [`DataColumn::described`].
+type Described = (String, bool, Value);
 
 /// A row of a run, with its cell, and the number of its group from 1, or 0 for the whole cell.
 pub(crate) type PlacedRow<'a, R> = (Option<&'a Cell>, u32, R);
@@ -266,23 +273,20 @@ impl<'c, R: 'c> DataRows<'c, R> {
     }
 }
 
-/// The schema of an object with these columns, and with columns whose names begin with one of `prefixes`, each
-/// with its meaning. Rows of several runs have the same columns; a value that only some rows have is `null` in
-/// the others.
-pub(crate) fn row_schema<R>(columns: &[DataColumn<'_, R>], prefixes: &[(&str, &str)]) -> Value {
-    let required = columns.iter().filter(|column| column.is_of.is_none());
-    let required: Vec<&str> = required.map(|column| column.name.as_str()).collect();
-    let patterns = prefixes.iter().map(|(prefix, doc)| {
-        let text = json!({"type": ["string", "null"], "description": doc});
-        (format!("^{prefix}"), text)
-    });
-    let properties = columns
-        .iter()
-        .map(|one| (one.name.clone(), one.described()));
+/// The schema of an object with these columns, and with levels of factors if it `has_levels`. Rows of several runs have the same
+/// columns; a value that only some rows have is `null` in the others.
+pub(crate) fn row_schema(columns: impl Iterator<Item = Described>, has_levels: bool) -> Value {
+    let level = json!({"type": ["string", "null"], "description": LEVEL});
+    let levels = has_levels.then(|| ("^level_".to_owned(), level));
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for (name, is_of_all, schema) in columns {
+        required.extend(is_of_all.then(|| name.clone()));
+        properties.insert(name, schema);
+    }
     json!({
         "type": "object",
-        "patternProperties": Map::from_iter(patterns),
-        "properties": Map::from_iter(properties),
+        "patternProperties": Map::from_iter(levels),
+        "properties": properties,
         "required": required,
     })
 }
@@ -413,16 +417,9 @@ impl<'a> Place<'a> {
 
 /// The schema of rows that consist of a place and columns of their own.
 pub(super) fn schema<R>(own: &[DataColumn<'_, R>]) -> Value {
-    let mut schema = row_schema(&columns(&[]), &[("level_", LEVEL)]);
-    let own = row_schema(own, &[]);
-    for (key, own) in own.as_object().into_iter().flatten() {
-        match (&mut schema[key], own) {
-            (Value::Object(all), Value::Object(own)) => all.extend(own.clone()),
-            (Value::Array(all), Value::Array(own)) => all.extend_from_slice(own),
-            _ => {}
-        }
-    }
-    schema
+    let of_place = columns(&[]);
+    let of_place = of_place.iter().map(DataColumn::described);
+    row_schema(of_place.chain(own.iter().map(DataColumn::described)), true)
 }
 
 /// The columns of places, with the levels of these factors.

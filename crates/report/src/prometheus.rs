@@ -13,7 +13,7 @@ use iolab_analysis::trial_values::distinct;
 use iolab_figure::labels;
 use iolab_record::question::Asked;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::settings::{SETTINGS, Setting};
 use iolab_workload::table;
 
 /// Writes a gauge per cell and quantity, and the answers of the runs. Labels contain everything in which the
@@ -33,7 +33,9 @@ pub fn cells(runs: &[AnalysedRun], to: &mut dyn Write) -> io::Result<()> {
         let rows = series.iter().flat_map(|(labels, cell)| {
             values(cell).into_iter().map(move |(extra, value)| {
                 let mut labels = labels.clone();
-                labels.insert(SERVED_BY, ("served_by".to_owned(), served_by(cell)));
+                // The origin of the bytes, so that a number that is not the device's does not look like one.
+                let served = cell.served_alone().map_or_else(String::new, labels::served);
+                labels.insert(SERVED_BY, ("served_by".to_owned(), served));
                 labels.extend(extra.map(|(name, value)| (name.to_owned(), value)));
                 (labels, value)
             })
@@ -162,7 +164,9 @@ impl Labelling {
                 .position(|factor| factor == name);
             let value = match place.and_then(|place| cell.cell.levels.get(place)) {
                 Some(level) => level.clone(),
-                None => setting_of(name, &cell.cell.spec),
+                // A setting that the run does not sweep; a group's has no value.
+                None => Setting::find(name)
+                    .map_or_else(String::new, |setting| setting.get(&cell.cell.spec)),
             };
             if value.is_empty() && place.is_none() {
                 continue;
@@ -178,20 +182,9 @@ impl Labelling {
     }
 }
 
-/// Value of a setting that a run does not sweep; empty if the setting belongs to a group.
-fn setting_of(name: &str, spec: &CellSpec) -> String {
-    let setting = SETTINGS.iter().find(|setting| setting.name == name);
-    setting.map_or(String::new(), |setting| setting.get(spec))
-}
-
 /// Start of a run in RFC 3339, which sorts by time.
 fn begun(run: &AnalysedRun) -> &str {
     &run.record().run.started_utc
-}
-
-/// The origin of the bytes, so that a number that is not the device's does not look like one.
-fn served_by(cell: &CellAnalysis) -> String {
-    cell.served_alone().map_or(String::new(), labels::served)
 }
 
 /// Writes the latest answer to each question.

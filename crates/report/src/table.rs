@@ -446,10 +446,9 @@ const IN_FLIGHT_TOLD: f64 = 0.9;
 
 /// A value of the response as in a column: without its unit, except times.
 pub fn bare(response: Response, value: f64) -> String {
-    if response.is_time() {
-        format_ns(value)
-    } else {
-        significant(value)
+    match response.is_time() {
+        true => response.format(value),
+        false => significant(value),
     }
 }
 

@@ -87,7 +87,7 @@ fn ranks<'a>() -> Columns<'a> {
             |row| of(row).map(|r| r.all_active_bound));
         CellColumn::whole("start_skew_ns_max", "longest time from the first start of a rank to the last one, ns", |row| of(row).map(|r| r.start_skew_ns));
         CellColumn::objects("clients", "the ranks that share a page cache: all ranks of a host, or one rank with a target of its own",
-            row_schema(&client_columns(), &[]), |row| client_objects(row.cell));
+            row_schema(client_columns().iter().map(DataColumn::described), false), |row| client_objects(row.cell));
     };
     let columns = before.into_iter().chain(all_active).chain(behind);
     columns
