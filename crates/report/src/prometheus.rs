@@ -29,7 +29,7 @@ pub fn cells(runs: &[AnalysedRun], to: &mut dyn Write) -> io::Result<()> {
         cells.map(move |cell| (labelling.labels(run, cell), run, cell))
     });
     let series = latest(cells);
-    let mut write = |name: &str, help: &str, values: Values<'_>| {
+    let mut write = |name: &str, help: &str, values: &dyn Fn(&CellAnalysis) -> Values| {
         let rows = series.iter().flat_map(|(labels, cell)| {
             values(cell).into_iter().map(move |(extra, value)| {
                 let mut labels = labels.clone();
@@ -236,10 +236,13 @@ fn question(run: &AnalysedRun) -> Option<Vec<Label>> {
 
 /// A label of one value, in addition to the labels of its cell.
 type Extra = Option<(&'static str, String)>;
-type Values<'a> = &'a dyn Fn(&CellAnalysis) -> Vec<(Extra, f64)>;
+/// Values of a gauge in a cell.
+type Values = Vec<(Extra, f64)>;
+/// A gauge: its name, its meaning, and its values in a cell.
+type Gauge = (&'static str, &'static str, fn(&CellAnalysis) -> Values);
 
-/// Gauges besides those of the quantities.
-const GAUGES: [(&str, &str, fn(&CellAnalysis) -> Vec<(Extra, f64)>); 4] = table! {
+/// Gauges of other facts.
+const GAUGES: [Gauge; 4] = table! {
     ("iolab_latency_seconds", "Quantiles of a trial, median over the trials: response time at a given rate, else service time. Of cells with one kind of request.", latencies);
     ("iolab_device_ratio", "Share of the bytes that the storage device carried, where it is known.",
      |c| c.served_alone().and_then(|s| s.device_fraction).map(|share| (None, share)).into_iter().collect());
@@ -258,7 +261,7 @@ fn name_of(of: Response) -> (String, f64) {
     (format!("iolab_{}", of.column().replace(unit, base)), scale)
 }
 
-fn spread(cell: &CellAnalysis, of: Response) -> Vec<(Extra, f64)> {
+fn spread(cell: &CellAnalysis, of: Response) -> Values {
     let (_, scale) = name_of(of);
     let Some(summary) = cell.of[of].filter(|_| !of.is_latency() || cell.mix.is_none()) else {
         return Vec::new();
@@ -274,7 +277,7 @@ fn spread(cell: &CellAnalysis, of: Response) -> Vec<(Extra, f64)> {
     .collect()
 }
 
-fn latencies(cell: &CellAnalysis) -> Vec<(Extra, f64)> {
+fn latencies(cell: &CellAnalysis) -> Values {
     let all = Response::ALL.into_iter().filter(|_| cell.mix.is_none());
     all.filter_map(|response| {
         let label = ("quantile", response.quantile()?.to_string());
