@@ -68,14 +68,16 @@ pub(crate) fn why(options: &Why) -> Outcome {
             false => Ok(()),
         };
     }
-    let explanation = Explanation {
-        file: &options.file,
-        run: &run,
-        phenomenon: chosen(&found, options)?,
-        changes_system: options.change_system,
+    let (number, explanation) = chosen((&run, &found), options)?;
+    let which = match found.len() {
+        1 => String::new(),
+        all if number > 1 && options.of.is_none() => format!(
+            "Difference {number} of {all} (--list), the first with a suspect that can be removed: "
+        ),
+        all => format!("Difference {number} of {all} (--list): "),
     };
     if let Some(said) = explanation.by_construction()? {
-        return say(&said);
+        return say(&(which + &said));
     }
     let experiment = explanation.experiment(options.budget, &options.suspects)?;
     let site = explanation.site(options.dry_run, Rc::default())?;
@@ -84,21 +86,18 @@ pub(crate) fn why(options: &Why) -> Outcome {
     check_output(options.output.as_deref(), 1)?;
     let Some(inquiry) = inquiry.filter(|inquiry| inquiry.suspects().next().is_some()) else {
         if found.len() > 1 {
-            note(format_args!(
-                "note: the run shows {} differences (--list); --of NUMBER explains another",
-                found.len()
-            ));
+            note(format_args!("note: {}", untried(found.len(), options)));
         }
         return no_suspect(plan.experiment(), explanation.is_model());
     };
     if options.dry_run {
         let part = Part {
-            does: &[causes::plan(&inquiry)],
+            does: &[which + &causes::plan(&inquiry)],
             ..Part::default()
         };
         return dry_run::print(&site, &[plan], &part);
     }
-    announce(&site, &inquiry);
+    announce(&site, &which, &inquiry);
     let (opened, plan) = site.open_one(plan)?;
     let place = place_of(options.output.as_deref(), INQUIRY);
     let seed = options.seed.unwrap_or_else(new_seed);
@@ -124,10 +123,10 @@ pub(crate) fn why(options: &Why) -> Outcome {
     }
 }
 
-/// Announces the measurement and its place.
-pub(super) fn announce(site: &Site, inquiry: &Inquiry) {
+/// Announces the measurement, after the place of its difference among others, and where it is made.
+pub(super) fn announce(site: &Site, which: &str, inquiry: &Inquiry) {
     note(format_args!(
-        "note: {}",
+        "note: {which}{}",
         escape_control(&causes::plan(inquiry))
     ));
     if site.model.is_none() {
@@ -238,17 +237,52 @@ fn unexplainable(reason: Unexplainable, file: &Path) -> String {
     }
 }
 
-/// The difference that the user asks about.
-fn chosen<'a>(found: &'a [Phenomenon], options: &Why) -> Result<&'a Phenomenon> {
-    let number = options.of.unwrap_or(1);
+/// The difference that the user asks about, or the first one with a suspect that can be removed, or whose cause the run itself
+/// shows; the first one without any. With its number.
+fn chosen<'a>(
+    (run, found): (&'a AnalysedRun, &'a [Phenomenon]),
+    options: &'a Why,
+) -> Result<(usize, Explanation<'a>)> {
+    let explanation = |phenomenon| Explanation {
+        file: &options.file,
+        run,
+        phenomenon,
+        changes_system: options.change_system,
+    };
+    let is_open = |phenomenon: &'a Phenomenon| -> Result<bool> {
+        let one = explanation(phenomenon);
+        let experiment = one.experiment(options.budget, &options.suspects)?;
+        let tried = experiment.inquiry.is_some_and(|own| !own.tried.is_empty());
+        Ok(tried || one.by_construction()?.is_some())
+    };
+    let first = || {
+        1 + found
+            .iter()
+            .position(|one| is_open(one).unwrap_or(true))
+            .unwrap_or(0)
+    };
+    let number = options.of.unwrap_or_else(first);
     let place = number.checked_sub(1).and_then(|place| found.get(place));
-    place.ok_or_else(|| {
+    let phenomenon = place.ok_or_else(|| {
         Error::usage(format!(
             "there is no difference number {number}; the run shows {}",
             found.len()
         ))
         .hint(format!("iolab why {} --list", options.file.display()))
-    })
+    })?;
+    Ok((number, explanation(phenomenon)))
+}
+
+/// States that none of several differences has a suspect to remove, or that others may have one.
+fn untried(all: usize, options: &Why) -> String {
+    match options.of {
+        None => format!(
+            "none of the {all} differences of the run (--list) has a suspect that can be removed; the first:"
+        ),
+        Some(_) => {
+            format!("the run shows {all} differences (--list); --of NUMBER explains another")
+        }
+    }
 }
 
 /// A difference to be explained, and the run that shows it.
