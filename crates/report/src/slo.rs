@@ -118,9 +118,15 @@ impl SearchResult<'_> {
                 )
             }));
         } else if self.found.holds.is_none() || self.found.fails.is_none() {
-            remarks.push("The trials do not show both ends. A larger --budget allows more trials, and longer ones at small rates.".to_owned());
+            remarks.push(format!(
+                "The trials do not show both ends.{}",
+                self.more_trials()
+            ));
         } else if self.found.limit.holds.is_none() || self.found.limit.fails.is_none() {
-            remarks.push("The interval has an open end. A larger --budget allows more trials, and longer ones at small rates.".to_owned());
+            remarks.push(format!(
+                "The interval has an open end.{}",
+                self.more_trials()
+            ));
         }
         let short = self.found.times.map(|(_, longest)| longest);
         if let Some((longest, hidden)) =
@@ -136,6 +142,22 @@ impl SearchResult<'_> {
         let unseen = self.found.unseen_stalls().filter(|_| self.is_complete);
         remarks.extend(unseen.map(not_covered));
         remarks
+    }
+
+    /// Advice to measure longer, unless the trials show that this does not help.
+    fn more_trials(&self) -> &'static str {
+        match (
+            self.found.limit.contradicts,
+            self.found.is_missed_at_any_rate,
+        ) {
+            (true, _) => "",
+            (false, true) => {
+                " Trials miss the level at low rates too, and twice such a rate is no worse: a lower rate does not help. A single rate for longer (--rate, --budget) shows how often."
+            }
+            (false, false) => {
+                " A larger --budget allows more trials, and longer ones at small rates."
+            }
+        }
     }
 
     /// The share of requests beyond the capacity that trials of this length do not detect; `None` if it is

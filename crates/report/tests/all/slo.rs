@@ -100,6 +100,7 @@ fn found(levels: &str) -> SearchAnswer {
         times: Some((Duration::from_millis(250), Duration::from_millis(500))),
         doubts: Vec::new(),
         at_level: None,
+        is_missed_at_any_rate: false,
         levels,
     }
 }
@@ -170,6 +171,10 @@ fn missing_end_leaves_the_answer_open() {
     - The trials do not show both ends. A larger --budget allows more trials, and longer ones at small rates.
     - Response times count from the scheduled start of a request.
     ");
+    // Neither more trials nor a lower rate takes stalls away.
+    let mut stalls = found("p99<1ms");
+    (stalls.holds, stalls.is_missed_at_any_rate) = (None, true);
+    assert!(!words(&stalls).contains("A larger --budget"));
     let unlimited = limit(1_000_000);
     assert_eq!((unlimited.holds, unlimited.fails), (Some(101_070), None));
 }
