@@ -145,14 +145,6 @@ pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
         .partition(|claim| claim.role() < Role::Nothing);
     let key = |claim: &Claim| (claim.role(), claim.distance());
     news.sort_by(|a, b| key(a).cmp(&key(b)).then(b.size().total_cmp(&a.size())));
-    // Of the curves of a run, the one on which the size matters most.
-    let mut seen: Vec<Vec<usize>> = Vec::new();
-    news.retain(|claim| {
-        let own = (claim.role() == Role::BestInSettings).then(|| claim.runs());
-        let is_first = own.as_ref().is_none_or(|runs| !seen.contains(runs));
-        seen.extend(own);
-        is_first
-    });
     (news, nothing)
 }
 
