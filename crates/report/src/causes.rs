@@ -83,7 +83,7 @@ fn of_tail(run: &Analysis, phenomenon: &Phenomenon, tail: &Tail) -> String {
     format!(
         "p99 of latency{} is {}× the median ({} against {})",
         with_cell(run, phenomenon.base),
-        significant(phenomenon.seen),
+        significant(p99 / p50),
         format_ns(p99),
         format_ns(p50),
     )

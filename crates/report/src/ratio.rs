@@ -26,6 +26,8 @@ pub(crate) struct RatioShown {
     interval: Option<(f64, f64)>,
     bound: Option<RatioBound>,
     words: Directions,
+    /// Whether it is not the ratio of the two numbers next to it, but was estimated within blocks.
+    is_within_blocks: bool,
 }
 
 impl RatioShown {
@@ -48,29 +50,35 @@ impl RatioShown {
         self.bound().map_or(self.ratio, |(_, ratio)| ratio)
     }
 
-    /// The ratio of two medians, with the interval of its estimate. Next to two numbers, a ratio must be their
-    /// ratio.
+    /// The ratio of two medians, if the interval of its estimate holds that; else the estimate, which is then named where the
+    /// digits differ.
     pub(crate) fn beside(estimate: &Estimate, (base, other): (f64, f64)) -> Self {
-        let ratio = Some(other / base).filter(|ratio| ratio.is_finite() && *ratio > 0.0);
-        let ratio = ratio.unwrap_or(estimate.ratio);
-        let interval = estimate.interval;
-        let interval = interval.map(|(low, high)| (low.min(ratio), high.max(ratio)));
-        Self {
-            bound: estimate.bound,
-            ..Self::from((ratio, interval))
+        let (ratio, shown) = (other / base, of(estimate));
+        let is_held = |(low, high): (f64, f64)| (low..=high).contains(&ratio);
+        match ratio.is_finite() && ratio > 0.0 && estimate.interval.is_none_or(is_held) {
+            true => Self { ratio, ..shown },
+            false => Self {
+                is_within_blocks: significant(ratio) != significant(estimate.ratio),
+                ..shown
+            },
         }
     }
 
-    /// `27.5× higher`, `34.5× lower`, or `at most 1.20× higher` for a bound: the larger number first. `no difference` if the
-    /// number would be 1.00, unless the interval shows one.
+    /// `27.5× higher`, `34.5× lower within blocks`, or `at most 1.20× higher` for a bound: the larger number first.
+    /// `no difference` if the number would be 1.00, unless the interval shows one.
     pub(crate) fn factor(self) -> String {
         let words = self.words;
         let holds_one = |(low, high): (f64, f64)| low <= 1.0 && high >= 1.0;
+        let estimator = if self.is_within_blocks {
+            " within blocks"
+        } else {
+            ""
+        };
         match self.bound() {
-            None if !is_one(self.ratio) => one_way(self.ratio, words),
+            None if !is_one(self.ratio) => one_way(self.ratio, words) + estimator,
             None if self.interval.is_none_or(holds_one) => NO_DIFFERENCE.to_owned(),
-            None if self.ratio < 1.0 => format!("less than 1.01× {}", words.1),
-            None => format!("less than 1.01× {}", words.0),
+            None if self.ratio < 1.0 => format!("less than 1.01× {}{estimator}", words.1),
+            None => format!("less than 1.01× {}{estimator}", words.0),
             Some((bound, ratio)) => {
                 // A bound of at most a tenth means at least ten times lower.
                 let bound = match (bound, ratio < 1.0) {
@@ -145,6 +153,7 @@ impl From<(f64, Option<(f64, f64)>)> for RatioShown {
             interval,
             bound: None,
             words: AMOUNTS,
+            is_within_blocks: false,
         }
     }
 }
@@ -280,6 +289,39 @@ mod tests {
         less than 1.01× lower
         no difference
         1.20× slower (1.00× to 1.50× slower)
+        ");
+    }
+
+    /// An interval is never made wider to hold the ratio of two medians.
+    #[test]
+    fn ratio_beside_two_numbers_names_its_estimator() {
+        let of = |ratio, low, high, medians| {
+            let estimate = Estimate {
+                ratio,
+                interval: Some((low, high)),
+                blocks: None,
+                dependent_interval: None,
+                independence: 1.0,
+                groups: None,
+                bound: None,
+            };
+            RatioShown::beside(&estimate, medians).in_words()
+        };
+        let told = [
+            of(1.25, 1.2, 1.3, (500.0, 640.0)),
+            of(1.25, 1.2, 1.3, (500.0, 700.0)),
+            of(1.03, 1.01, 1.05, (500.0, 490.0)),
+            of(0.5, 0.49, 0.51, (500.0, 240.0)),
+            of(1.25, 1.2499, 1.2501, (500.0, 625.2)),
+            of(0.5, 0.49, 0.51, (0.0, 240.0)),
+        ];
+        insta::assert_snapshot!(told.join("\n"), @r"
+        1.28× higher (1.20 to 1.30×)
+        1.25× higher within blocks (1.20 to 1.30×)
+        1.03× higher within blocks (1.01 to 1.05×)
+        2.00× lower within blocks (1.96 to 2.04×)
+        1.25× higher
+        2.00× lower within blocks (1.96 to 2.04×)
         ");
     }
 

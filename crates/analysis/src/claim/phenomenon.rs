@@ -276,9 +276,12 @@ pub(super) fn longest(
         let interval = mean_interval(&logs, confidence(count))?;
         let (low, high) = (interval.low.exp(), interval.high.exp());
         let latency = cell.latency?;
-        let ratio = latency.p99_ns / latency.p50_ns;
-        let interval = (low.min(ratio), high.max(ratio));
-        (interval.0 > LONG * (1.0 + f64::EPSILON.sqrt())).then_some((ratio, interval))
+        let of_all = latency.p99_ns / latency.p50_ns;
+        let ratio = match (low..=high).contains(&of_all) {
+            true => of_all,
+            false => f64::midpoint(interval.low, interval.high).exp(),
+        };
+        (low.min(of_all) > LONG * (1.0 + f64::EPSILON.sqrt())).then_some((ratio, (low, high)))
     };
     let judged = measured().filter(|cell| is_judged(cell) && counts(cell));
     let all = judged.filter_map(|cell| Some((cell, long(cell)?)));

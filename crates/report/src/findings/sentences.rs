@@ -265,7 +265,13 @@ fn named(name: &str, claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> Strin
             // Both ends of an interval that is narrower than the digits would repeat the value.
             .filter(|(text, (low, high))| [low, high].iter().any(|end| times(**end) != *text))
             .map_or_else(String::new, |(_, (low, high))| {
-                format!(" ({} to {})", significant(low), times(high))
+                let of_both = claim.points.get(1).zip(claim.points.first());
+                let of_both = of_both.map(|(p99, p50)| times(p99.value / p50.value));
+                let estimator = match of_both == ratio.map(|ratio| times(ratio.ratio)) {
+                    true => "",
+                    false => ", mean of the trials",
+                };
+                format!(" ({} to {}{estimator})", significant(low), times(high))
             }),
         "factor" => {
             let shown = ratio.zip(claim.points.first()).zip(claim.points.get(1));
