@@ -83,7 +83,8 @@ pub struct Claim {
     /// Whether it is about a run as a whole, and not about single cells.
     #[serde(skip)]
     pub is_of_run: bool,
-    /// Factors that its cells hold, with their levels; empty where its cells differ in them.
+    /// Factors that its cells hold, with their levels; empty where its cells differ in them. For an observation names of
+    /// devices and tools.
     #[serde(serialize_with = "json::object")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub held: Vec<(String, String)>,
@@ -114,7 +115,7 @@ pub enum Payload {
 
 impl Claim {
     /// A claim about these cells.
-    fn new(kind: &'static Kind, cells: Vec<CellId>) -> Self {
+    pub(crate) fn new(kind: &'static Kind, cells: Vec<CellId>) -> Self {
         Self {
             kind,
             role: kind.role,
@@ -145,7 +146,7 @@ impl Claim {
         Self { role, ..self }
     }
 
-    fn with_points(self, points: impl IntoIterator<Item = Point>) -> Self {
+    pub(crate) fn with_points(self, points: impl IntoIterator<Item = Point>) -> Self {
         Self {
             points: points.into_iter().collect(),
             ..self
@@ -462,11 +463,49 @@ pub enum Standing {
     Alone,
     /// Times of the largest size.
     AsMeasured,
+    /// Bytes that a program asked for.
+    Asked,
+    /// Bytes that storage carried for a program.
+    Carried,
+    /// The least that storage carried for a program.
+    CarriedAtLeast,
+    /// Bytes that may have been read from holes, at most.
+    Holes,
+    /// Bytes that may have been read from pipes, at most.
+    Piped,
+    /// Bytes that had still to be written back.
+    Owed,
+    /// Bytes that were discarded before they were written.
+    Discarded,
+    /// Syncs within which the disk completed a cache flush.
+    Flushed,
+    /// Syncs on a disk without a volatile cache.
+    Uncached,
+    /// Time that was traced.
+    Traced,
+    /// Events of a trace that are missing.
+    Lost,
+    /// Reads of others, or of all processes.
+    Read,
+    /// Writes of others, or of all processes.
+    Written,
+    /// Writes of others, or of the file system.
+    WrittenBySystem,
+    /// Written bytes that may have been dirty before an observation, at most.
+    DirtyBefore,
+    /// Requests in flight on average.
+    InFlight,
+    /// Share of the time in which a request was in flight.
+    Busy,
+    /// Requests that are too short for a count of that time.
+    BusyUnseen,
+    /// Processes that have ended.
+    Ended,
 }
 
 impl Point {
     /// A number without an interval.
-    fn new(standing: Standing, quantity: Quantity, value: f64) -> Self {
+    pub(crate) fn new(standing: Standing, quantity: Quantity, value: f64) -> Self {
         Self {
             standing,
             cell: None,
@@ -483,17 +522,17 @@ impl Point {
     }
 
     /// A number that the claim states first.
-    fn main(quantity: Quantity, value: f64) -> Self {
+    pub(crate) fn main(quantity: Quantity, value: f64) -> Self {
         Self::new(Standing::Main, quantity, value)
     }
 
     /// A number of things.
-    fn count(standing: Standing, one: &'static str, value: usize) -> Self {
+    pub(crate) fn count(standing: Standing, one: &'static str, value: usize) -> Self {
         Self::new(standing, Quantity::Count(one), value as f64)
     }
 
     /// The value as a part of a whole, or compared with a limit.
-    fn of(self, whole: f64) -> Self {
+    pub(crate) fn of(self, whole: f64) -> Self {
         Self {
             of: Some(whole),
             ..self

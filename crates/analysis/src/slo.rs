@@ -229,8 +229,8 @@ pub struct SearchAnswer {
     /// not help then. Of the rates with enough trials, this is the lowest for the end that holds, and the
     /// highest for the end that fails.
     pub at_level: Option<RateAnswer>,
-    /// Whether no rate is shown to hold, and twice a low rate that trials miss is no worse, because of stalls or of the service
-    /// time itself: a lower rate does not help then.
+    /// Whether a lower rate cannot show the end that holds: trials miss the levels at a low rate as they do at twice that, because
+    /// of stalls or of the service time itself.
     pub is_missed_at_any_rate: bool,
 }
 

@@ -5,12 +5,13 @@
 //! a device carried for the program are therefore bounded. Lower bounds are the program's bytes less those on
 //! other disks, and the device's bytes less those for other processes. Both totals are upper bounds.
 
+mod claims;
 mod counted;
 mod stacked;
 mod written;
 
-pub use counted::p99_of;
-pub use counted::{OtherCommand, Transfer, WitnessClaim};
+pub use claims::device_load;
+pub use counted::{OtherCommand, Transfer, p99_of};
 pub use stacked::own_below;
 
 use std::collections::BTreeSet;
@@ -186,7 +187,7 @@ pub enum OtherUse {
 }
 
 /// Load of a device over the time of an observation, by all processes, as `iostat -x` shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviceLoad {
     /// Reads per second.
     pub reads_per_s: f64,

@@ -16,7 +16,7 @@ use iolab_record::ShownLatency;
 /// it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Claim")]
-pub(crate) struct ClaimData<E> {
+pub(crate) struct ClaimData {
     /// Kind of the claim: `effect` (the other levels of a factor with one of them, random accesses with
     /// sequential ones, writes with reads, or all groups at once with each alone), `best-size` (where curves
     /// over I/O sizes are best), `fastest-way` (which of the combinations that an experiment names is best),
@@ -49,7 +49,7 @@ pub(crate) struct ClaimData<E> {
     /// Quantity that the experiment of its first run asks about; `null` for `iolab witness`.
     pub(crate) quantity: Option<QuantityData>,
     #[serde(flatten)]
-    pub(crate) evidence: E,
+    pub(crate) evidence: Claim,
 }
 
 /// The measured quantity.
@@ -72,7 +72,7 @@ type NamedRun = (RunName, AnalysedRun);
 
 /// All claims of some runs in the order in which they are shown: first of each run, then of several runs
 /// together.
-pub(crate) fn of_runs(runs: &[NamedRun]) -> Vec<ClaimData<Claim>> {
+pub(crate) fn of_runs(runs: &[NamedRun]) -> Vec<ClaimData> {
     let OfRuns { each, across } = claim::of_runs(&analyses(runs));
     let mut all = Vec::new();
     for claims in &each {
@@ -86,7 +86,7 @@ fn analyses(runs: &[NamedRun]) -> Vec<&Analysis> {
     runs.iter().map(|(_, run)| run.analysis()).collect()
 }
 
-fn in_order(claims: &[Claim], runs: &[NamedRun]) -> Vec<ClaimData<Claim>> {
+fn in_order(claims: &[Claim], runs: &[NamedRun]) -> Vec<ClaimData> {
     let mut headlines = claim::headlines(claims);
     headlines.truncate(claim::HEADLINES_MAX);
     let (shown, not) = claim::ordered(claims);
@@ -95,7 +95,7 @@ fn in_order(claims: &[Claim], runs: &[NamedRun]) -> Vec<ClaimData<Claim>> {
         .collect()
 }
 
-fn of(claim: &Claim, runs: &[NamedRun], headline: bool) -> ClaimData<Claim> {
+fn of(claim: &Claim, runs: &[NamedRun], headline: bool) -> ClaimData {
     let about = || claim.runs().into_iter().filter_map(|run| runs.get(run));
     let finding = sentences::finding(claim, &analyses(runs));
     ClaimData {

@@ -22,7 +22,6 @@ use crate::notation::clean;
 use crate::rows::json_object;
 use crate::witness::sentences::WitnessDocument;
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::claim::Claim;
 use iolab_analysis::compare::{Comparison, with_peers};
 use iolab_analysis::runs::RunName;
 
@@ -42,7 +41,7 @@ pub(crate) struct TableDocument<'a> {
     /// Ids of the runs that claims are about, as the cells of these number them, from 0.
     claimed_runs: Vec<String>,
     /// Claims of each run, then claims about several runs together, in the order in which they are printed.
-    claims: Vec<ClaimData<Claim>>,
+    claims: Vec<ClaimData>,
     /// Limits of the numbers of each run, in the order in which they are printed. For several runs, choices of
     /// settings follow.
     remarks: Vec<RemarkData>,

@@ -152,7 +152,7 @@ impl SearchResult<'_> {
         ) {
             (true, _) => "",
             (false, true) => {
-                " Trials miss the level at low rates too, and twice such a rate is no worse: a lower rate does not help. A single rate for longer (--rate, --budget) shows how often."
+                " Trials miss the level at a low rate as they do at twice that: a lower rate does not help. A single rate for longer (--rate, --budget) shows how often."
             }
             (false, false) => {
                 " A larger --budget allows more trials, and longer ones at small rates."

@@ -7,8 +7,10 @@ pub use sentences::json;
 
 use std::time::Duration;
 
+use crate::findings::sentences::finding;
 use crate::notation::clean;
-use iolab_analysis::witness::{DeviceLoad, Evidence, OtherCommand, WitnessClaim};
+use iolab_analysis::claim::Claim;
+use iolab_analysis::witness::{Evidence, OtherCommand, device_load};
 use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::units::format_duration;
 use iolab_workload::units::{counted, format_bytes, format_ns, significant};
@@ -34,10 +36,9 @@ pub fn text(evidence: &Evidence, width: u16) -> String {
 /// The result of the evidence, one sentence per claim; the first sentence begins with the name of the program.
 pub fn headline(evidence: &Evidence) -> String {
     let claims = evidence.claims();
-    let subject = sentences::subject(evidence);
-    let text = |(place, claim): (usize, &WitnessClaim<'_>)| match (place, &subject) {
-        (0, Some(subject)) => format!("{subject}: {}.", sentences::clause(claim, evidence)),
-        _ => sentences::further(claim, evidence) + ".",
+    let text = |(place, claim): (usize, &Claim)| match place {
+        0 => sentences::sentence(claim, evidence),
+        _ => sentences::further(claim),
     };
     let sentences: Vec<String> = claims.iter().enumerate().map(text).collect();
     let line = sentences.join(" ");
@@ -93,10 +94,12 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
         let traffic = device.traffic.map(traffic);
         let traffic = traffic.unwrap_or_else(|| "its traffic is not counted".to_owned());
         rows.push(("device", format!("{}: {traffic}", device.name)));
-        let load = DeviceLoad::of(device, observed.observed_ns);
-        let has_io = load.is_some_and(|load| load.reads_per_s + load.writes_per_s > 0.0);
-        if has_io && observed.subject != Subject::Devices {
-            rows.push(("load", evidence::load(device, load, observed.observed_ns)));
+        let requests = device
+            .traffic
+            .map(|traffic| traffic.read_ios + traffic.write_ios);
+        if requests.is_some_and(|requests| requests > 0) && observed.subject != Subject::Devices {
+            let load = device_load(device, observed.observed_ns);
+            rows.push(("load", finding(&load, &[]).text));
         }
     }
     let labelled = |label, texts: Vec<String>| texts.into_iter().map(move |text| (label, text));

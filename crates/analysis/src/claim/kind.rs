@@ -559,42 +559,245 @@ pub static SUSPECTS_NOT_TRIED: Kind = Kind::new("suspects-not-tried", Role::Deta
 pub static NOTHING_OF_NOTE: Kind = Kind::new(
     "nothing-of-note",
     Role::Answer,
-    "I/O accounts of its processes; below 256 KiB",
+    "I/O accounts of its processes",
+)
+.says("storage carried less than {0} for it", &[]);
+const SERVED: Kind = Kind::new(
+    "served-by",
+    Role::Answer,
+    "I/O accounts of its processes, counters of the devices, and the page cache",
 );
-/// Source of the bytes that a program read, or destination of those that it wrote. The verdict has the basis.
-pub static SERVED: Kind = Kind::new("served-by", Role::Answer, "");
-/// Bytes with an unknown source or destination.
-pub static UNKNOWN_SOURCE: Kind = Kind::new("served-by", Role::Nothing, "");
-/// Flushes of a write cache while a program wrote.
-pub static CACHE_FLUSHES: Kind = Kind::new("cache-flushes", Role::Detail, OF_ALL);
+const UNKNOWN_PLACE: Kind = Kind::new("served-by", Role::Nothing, SERVED.basis);
+/// Bytes of a program from a device.
+pub static FROM_DEVICE: Kind =
+    SERVED.says("{part} of {asked} that it read came from {source}", SOURCES);
+/// Bytes of a program from a device and from the page cache.
+pub static FROM_DEVICE_AND_CACHE: Kind = SERVED.says(
+    "{part} of {asked} that it read came from {source}, and the rest from the page cache",
+    SOURCES,
+);
+/// Bytes of a program from a device, as far as page faults did not fetch them.
+pub static FROM_DEVICE_PERHAPS: Kind = UNKNOWN_PLACE.says(
+    "{part} of {asked} that it read came from {source}: {reason}",
+    &[(Standing::Own, "From {device}")],
+);
+/// Bytes of a program from the page cache.
+pub static FROM_CACHE: Kind = SERVED.says(
+    "all of {asked} that it read came from the page cache",
+    SOURCES,
+);
+/// Bytes of a program from holes of files.
+pub static FROM_HOLES: Kind = SERVED.says(
+    "{asked} that it read lie in holes, which read as zeros without any storage",
+    &[],
+);
+/// Bytes of a program from memory.
+pub static FROM_MEMORY: Kind = SERVED.says(
+    "{asked} that it read came from memory, not from storage",
+    &[],
+);
+/// Bytes of a program from a file server.
+pub static FROM_SERVER: Kind = SERVED.says(
+    "a file server over the network served {asked} that it read",
+    &[],
+);
+/// Bytes of a program from a file server and from the page cache.
+pub static FROM_SERVER_AND_CACHE: Kind = SERVED.says(
+    "{part} of {asked} that it read came over the network from a file server, and the rest from the page cache",
+    SOURCES,
+);
+/// Bytes of a program with an unknown source.
+pub static FROM_UNKNOWN: Kind = UNKNOWN_PLACE.says(
+    "where {asked} that it read came from is unknown: {reason}",
+    &[
+        (Standing::Carried, "Storage carried for it"),
+        (Standing::CarriedAtLeast, "Storage carried for it at least"),
+    ],
+);
+const SOURCES: Labels = &[
+    (Standing::Own, "From {device}"),
+    (
+        Standing::Holes,
+        "At most so much came from holes of its files instead",
+    ),
+    (
+        Standing::Piped,
+        "At most so much came from its own pipes instead",
+    ),
+];
+/// Bytes of a program on a device.
+pub static TO_DEVICE: Kind = SERVED.says(
+    "{part} of {asked} that it sent to storage reached {device}",
+    UNWRITTEN,
+);
+/// Bytes of a program of which a part may still be in the page cache.
+pub static TO_DEVICE_IN_PART: Kind = SERVED.says(
+    "{part} of {asked} that it sent to storage had reached {device} at its end",
+    UNWRITTEN,
+);
+/// Bytes of a program on the disks below a device, which passed on a part.
+pub static BELOW_DEVICE_IN_PART: Kind = SERVED.says(
+    "{part} of {asked} that it sent to storage had reached the disks below {device} at its end",
+    UNWRITTEN,
+);
+/// Bytes of a program in memory.
+pub static TO_MEMORY: Kind = SERVED.says(
+    "{asked} that it wrote went to memory, not to storage",
+    UNWRITTEN,
+);
+/// Bytes of a program on a file server.
+pub static TO_SERVER: Kind = SERVED.says(
+    "{asked} that it wrote went to a file server over the network",
+    UNWRITTEN,
+);
+/// Bytes of a program of which a part may not be on the file server yet.
+pub static TO_SERVER_IN_PART: Kind = SERVED.says(
+    "{part} of {asked} that it wrote had gone over the network to a file server at its end",
+    UNWRITTEN,
+);
+/// Bytes of a program with an unknown destination, of a known number or not.
+pub static TO_UNKNOWN: [Kind; 2] = [
+    UNKNOWN_PLACE.says(
+        "where {asked} that it sent to storage went is unknown: {reason}",
+        UNWRITTEN,
+    ),
+    UNKNOWN_PLACE.says(
+        "where {asked} that it wrote went is unknown: {reason}",
+        UNWRITTEN,
+    ),
+];
+const UNWRITTEN: Labels = &[
+    (Standing::Owed, "Had still to be written back"),
+    (Standing::Discarded, "Discarded unwritten, apart from that"),
+];
+/// Flushes of a write cache while a program wrote, by the program or by all processes.
+pub static CACHE_FLUSHES: [Kind; 2] = [
+    Kind::new("cache-flushes", Role::Detail, OF_ALL).says("{device} completed {0}", &[]),
+    Kind::new("cache-flushes", Role::Detail, OF_ALL)
+        .says("{device} completed {0}, of all processes", &[]),
+];
 const OF_ALL: &str = "counters of the devices, of all processes";
-/// Syncs of a program.
-pub static TRACED_SYNCS: Kind = Kind::new(
+/// Syncs of a program, with their times or without.
+pub static TRACED_SYNCS: [Kind; 2] = [
+    SYNCS.says("its {0} took {1}", TRACED),
+    SYNCS.says("file systems received {0} from it", TRACED),
+];
+const SYNCS: Kind = Kind::new(
     "syncs",
     Role::Answer,
     "trace events of the kernel, of syncs that file systems got from its threads",
 );
-/// Traffic of other processes: none of note, some, or unknown.
-pub static OTHER_USE: [Kind; 3] = [
-    Kind::new("other-use", Role::Detail, OF_OTHERS).doubt(None),
-    Kind::new("other-use", Role::Weakness, OF_OTHERS).doubt(None),
-    Kind::new("other-use", Role::Nothing, OF_OTHERS),
+const TRACED: Labels = &[
+    (Standing::MedianOf, "Median of"),
+    (Standing::Flushed, "With a cache flush of the disk within"),
+    (
+        Standing::Uncached,
+        "On a disk without a volatile cache that needs a flush",
+    ),
+    (Standing::Traced, "Traced for the first"),
+    (Standing::Lost, "Missing, syncs perhaps among them"),
 ];
+/// No traffic of other processes.
+pub static NO_OTHER_USE: Kind = NO_USE.says("nothing else used {device}", &[]);
+/// Traffic of other processes that is not of note.
+pub static LITTLE_OTHER_USE: Kind =
+    NO_USE.says("others read and wrote at most {0} in all on {device}", &[]);
+const NO_USE: Kind = Kind::new("other-use", Role::Detail, OF_OTHERS).doubt(None);
+/// Traffic of other processes: certain, or not; the same of writes that may be the file system's.
+pub static OTHER_USE: [Kind; 4] = [
+    USE.says("other processes used {device}", USES),
+    USE.says("other processes may have used {device}", USES),
+    USE.says("other processes or the file system used {device}", USES),
+    USE.says(
+        "other processes or the file system may have used {device}",
+        USES,
+    ),
+];
+const USE: Kind = Kind::new("other-use", Role::Weakness, OF_OTHERS).doubt(None);
+const USES: Labels = &[
+    (Standing::Read, "Read"),
+    (Standing::Written, "Written"),
+    (
+        Standing::WrittenBySystem,
+        "Written, by them or the file system",
+    ),
+    (
+        Standing::DirtyBefore,
+        "Dirty before the observation, at most",
+    ),
+];
+/// Traffic of other processes that is unknown, because the program's part is, or all of it.
+pub static UNKNOWN_USE: [Kind; 2] = [
+    NO_KNOWN_USE.says("whether others used {device} is unknown: the program's own part of its traffic is not known", &[]),
+    NO_KNOWN_USE.says("whether others used {device} is unknown: its traffic is not counted", &[]),
+];
+const NO_KNOWN_USE: Kind = Kind::new("other-use", Role::Nothing, OF_OTHERS);
 const OF_OTHERS: &str = "counters of the devices without the share of the program";
-/// Report of more bytes than devices can have carried.
-pub static OVERSTATED: Kind = Kind::new(
+/// Report of more bytes read, or written, than devices can have carried: with a rate, or without.
+pub static OVERSTATED: [[Kind; 2]; 2] = [
+    [
+        MORE.says(
+            "{tool} says that it read at {0}, of which {device} carried at most {1}",
+            &[],
+        ),
+        MORE.says(
+            "{tool} says that it read {0}, of which {device} carried at most {1}",
+            &[],
+        ),
+    ],
+    [
+        MORE.says(
+            "{tool} says that it wrote at {0}, of which {device} carried at most {1}",
+            &[],
+        ),
+        MORE.says(
+            "{tool} says that it wrote {0}, of which {device} carried at most {1}",
+            &[],
+        ),
+    ],
+];
+const MORE: Kind = Kind::new(
     "more-than-devices",
     Role::Answer,
     "report of the program; the most that devices carried in all of its time",
 )
 .doubt(None);
 /// Load of a device that was observed without a program.
-pub static DEVICE_LOAD: Kind = Kind::new("device-load", Role::Answer, OF_ALL);
+pub static DEVICE_LOAD: Kind = Kind::new("device-load", Role::Answer, OF_ALL).says(
+    "{device} over {0}",
+    &[
+        (Standing::Read, "Reads, with their mean time"),
+        (Standing::Written, "Writes, with their mean time"),
+        (Standing::InFlight, "In flight on average"),
+        (
+            Standing::Busy,
+            "Busy, which at 100 % does not limit a device that serves requests in parallel",
+        ),
+        (
+            Standing::BusyUnseen,
+            "Busy time unknown, because requests were shorter than a clock tick of the kernel",
+        ),
+    ],
+);
 /// Load of a device that does not count.
-pub static UNKNOWN_LOAD: Kind = Kind::new("device-load", Role::Nothing, OF_ALL);
-/// Processes of one name that did most I/O meanwhile.
-pub static MOST_IO: Kind = Kind::new(
+pub static UNKNOWN_LOAD: Kind = Kind::new("device-load", Role::Nothing, OF_ALL)
+    .says("{device}: its traffic is not counted", &[]);
+/// Process, processes of one name, or threads of the kernel that did most I/O meanwhile.
+pub static MOST_IO: [Kind; 3] = [
+    MOST.says("Most I/O on any disk: {program} (PID {pid})", IO_OF_COMMAND),
+    MOST.says("Most I/O on any disk: {program} ({0})", IO_OF_COMMAND),
+    MOST.says(
+        "Most I/O on any disk: {program} ({0} of the kernel, on behalf of processes)",
+        IO_OF_COMMAND,
+    ),
+];
+const MOST: Kind = Kind::new(
     "most-io",
     Role::Explanation,
     "I/O accounts of other processes, which name no device",
 );
+const IO_OF_COMMAND: Labels = &[
+    (Standing::Ended, "Ended"),
+    (Standing::Read, "Read"),
+    (Standing::Written, "Written"),
+];

@@ -2,24 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::{
-    Asked, Bounds, CLOSE, DeviceLoad, Direction, Evidence, Flushes, NOTEWORTHY, OWN_DATA, OtherUse,
-    Reading,
-};
+use super::{Asked, Bounds, CLOSE, NOTEWORTHY, OWN_DATA, OtherUse, Reading};
 use crate::analysis::TAIL_REQUESTS_MIN;
-use crate::claim::kind::{self, Kind};
 use crate::disturbance::JOURNAL_PER_SYNC;
-use iolab_record::witness::Claimed;
-use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::named;
 use iolab_workload::region_state::Medium;
 use iolab_workload::witness::{
-    DiskTraffic, GroupHolds, NoStorage, ObservedDevice, ObservedFile, OtherProcess, OtherProcesses,
-    Subject, Times, TracedProgram,
+    DiskTraffic, GroupHolds, NoStorage, ObservedFile, OtherProcess, OtherProcesses, Times,
 };
 
 /// The 99th percentile of times, ns; `None` if fewer than `TAIL_REQUESTS_MIN` requests or syncs were timed.
@@ -242,157 +232,8 @@ impl Transfer {
     }
 }
 
-/// A statement about an observation.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(tag = "type", content = "evidence", rename_all = "snake_case")]
-pub enum WitnessClaim<'a> {
-    /// The program moved less than [`NOTEWORTHY`](super::NOTEWORTHY).
-    NothingOfNote,
-    /// Source of the bytes that the program read, or destination of those that it wrote.
-    Served {
-        /// Direction of the bytes.
-        transfer: Transfer,
-        /// Names of the devices in question that carried bytes in this direction; all of them where none is known.
-        devices: Vec<String>,
-        /// Bytes that were asked for and carried.
-        direction: &'a Direction,
-        /// The verdict.
-        #[serde(skip)]
-        verdict: &'a ServedVerdict,
-    },
-    /// Flushes of a write cache that the devices completed while the program wrote, of all processes.
-    Flushes(&'a Flushes),
-    /// Syncs of the program, as the kernel traced them.
-    Syncs(&'a TracedProgram),
-    /// Traffic of other processes on the devices in question.
-    OtherUse(OtherUse),
-    /// The program says that it moved more than devices can have carried.
-    Overstated {
-        /// The tool whose report says so.
-        tool: &'a str,
-        /// Direction of the bytes.
-        transfer: Transfer,
-        /// Bytes and rate that the tool reports.
-        claimed: Claimed,
-        /// Bytes that devices carried.
-        carried: Bounds,
-    },
-    /// Load of a device that was observed without a program.
-    DeviceLoad {
-        /// The device.
-        device: &'a ObservedDevice,
-        /// Its load; `None` where it does not count.
-        load: Option<DeviceLoad>,
-    },
-    /// The processes of one name that did most I/O meanwhile, on any disk.
-    MostIo(OtherCommand<'a>),
-}
-
-impl Evidence {
-    /// All claims that the evidence supports, in the order in which they are printed.
-    pub fn claims(&self) -> Vec<WitnessClaim<'_>> {
-        match self.observed.subject {
-            Subject::Devices => self.of_devices(),
-            Subject::Program(_) | Subject::Process { .. } => self.of_program(),
-        }
-    }
-
-    fn of_devices(&self) -> Vec<WitnessClaim<'_>> {
-        let observed = &self.observed;
-        let loads = observed.devices.iter();
-        let loads = loads.map(|device| WitnessClaim::DeviceLoad {
-            device,
-            load: DeviceLoad::of(device, observed.observed_ns),
-        });
-        let most = OtherCommand::all(&observed.others).into_iter().next();
-        loads.chain(most.map(WitnessClaim::MostIo)).collect()
-    }
-
-    fn of_program(&self) -> Vec<WitnessClaim<'_>> {
-        let both = self.directions().into_iter();
-        let served = both.filter_map(|(transfer, direction)| {
-            Some(WitnessClaim::Served {
-                transfer,
-                devices: self.devices_of(transfer),
-                direction,
-                verdict: direction.verdict.as_ref()?,
-            })
-        });
-        let mut claims: Vec<WitnessClaim<'_>> = served.collect();
-        let has_bytes = !claims.is_empty();
-        let trace = self.observed.trace.as_ref();
-        match trace.filter(|trace| trace.syncs.syncs > 0) {
-            // The disk counts flushes of all processes, so traced syncs take precedence.
-            Some(trace) => claims.push(WitnessClaim::Syncs(trace)),
-            None if self.writes.verdict.is_some() => {
-                let flushes = self.flushes.as_ref();
-                let flushes = flushes.filter(|flushes| flushes.completed > 0);
-                claims.extend(flushes.map(WitnessClaim::Flushes));
-            }
-            None => {}
-        }
-        if has_bytes && !self.devices.is_empty() {
-            claims.push(WitnessClaim::OtherUse(self.others));
-        }
-        claims.extend(self.overstated());
-        if claims.is_empty() {
-            claims.push(WitnessClaim::NothingOfNote);
-        }
-        claims
-    }
-
-    /// Reads and writes with their evidence.
-    pub fn directions(&self) -> [(Transfer, &Direction); 2] {
-        [
-            (Transfer::Read, &self.reads),
-            (Transfer::Write, &self.writes),
-        ]
-    }
-
-    fn overstated(&self) -> impl Iterator<Item = WitnessClaim<'_>> {
-        let claim = self.claim.iter();
-        claim.flat_map(|claim| {
-            let both = self.directions().into_iter();
-            let both = both.zip([claim.reads, claim.writes]);
-            both.filter_map(|((transfer, direction), claimed)| {
-                let (claimed, carried) = (claimed?, direction.carried?);
-                let overstated = WitnessClaim::Overstated {
-                    tool: &claim.tool,
-                    transfer,
-                    claimed,
-                    carried,
-                };
-                carried.is_exceeded_by(claimed).then_some(overstated)
-            })
-        })
-    }
-}
-
-impl WitnessClaim<'_> {
-    /// Its row in the table of kinds.
-    pub fn kind(&self) -> &'static Kind {
-        let [little, some, unknown] = &kind::OTHER_USE;
-        match self {
-            Self::NothingOfNote => &kind::NOTHING_OF_NOTE,
-            Self::Served { verdict, .. } if verdict.served_by == ServedBy::Unknown => {
-                &kind::UNKNOWN_SOURCE
-            }
-            Self::Served { .. } => &kind::SERVED,
-            Self::Flushes(_) => &kind::CACHE_FLUSHES,
-            Self::Syncs(_) => &kind::TRACED_SYNCS,
-            Self::OtherUse(OtherUse::None | OtherUse::Little { .. }) => little,
-            Self::OtherUse(OtherUse::Some { .. }) => some,
-            Self::OtherUse(OtherUse::Unknown) => unknown,
-            Self::Overstated { .. } => &kind::OVERSTATED,
-            Self::DeviceLoad { load: Some(_), .. } => &kind::DEVICE_LOAD,
-            Self::DeviceLoad { load: None, .. } => &kind::UNKNOWN_LOAD,
-            Self::MostIo(_) => &kind::MOST_IO,
-        }
-    }
-}
-
 /// I/O of unobserved processes that share one name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherCommand<'a> {
     /// The process with the most I/O.
     pub first: &'a OtherProcess,

@@ -46,14 +46,6 @@ pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
     }
 }
 
-/// A claim as a sentence, with this many further effects of a factor by what was found.
-pub(super) fn text(claim: &Claim, runs: &[&Analysis], named: usize) -> String {
-    match claim.runs().first().and_then(|run| runs.get(*run)) {
-        Some(first) => said(claim, first, runs, named),
-        None => String::new(),
-    }
-}
-
 /// Whether the sentences of a claim name the targets that it is about, where the runs have several: see `comparison.rs`.
 pub(super) fn names_targets(claim: &Claim, runs: &[&Analysis]) -> bool {
     claim.compares_targets() || has_several_targets(runs) && claim.runs().len() > 1
@@ -64,13 +56,15 @@ fn has_several_targets(runs: &[&Analysis]) -> bool {
     runs.windows(2).any(|two| two[0].target != two[1].target)
 }
 
-/// The sentence; `first` is the first run that it is about.
-fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis], named: usize) -> String {
+/// A claim as a sentence, with this many further effects of a factor by what was found.
+pub(super) fn text(claim: &Claim, runs: &[&Analysis], named: usize) -> String {
+    let first = claim.runs().first().and_then(|run| runs.get(*run)).copied();
     match &claim.payload {
         Some(Payload::Comparison(comparison)) => comparison::of_comparison(comparison, runs, named),
         Some(Payload::Reproduced(found)) => causes::of_reproduction(found),
         Some(Payload::Suspects(found)) => {
-            causes::of_suspects(found, usize::MAX) + &causes::difference(first, runs)
+            causes::of_suspects(found, usize::MAX)
+                + &first.map_or_else(String::new, |first| causes::difference(first, runs))
         }
         Some(Payload::Rounds(_)) | None => of_points(claim, first, runs),
     }
@@ -163,14 +157,15 @@ fn by_doubt<'a>(label: &str, items: impl Iterator<Item = (&'a [Doubt], String)>)
 }
 
 /// The sentence of a claim whose kind has a head: that, its points by their standing, and the advice.
-fn of_points(claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
+fn of_points(claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) -> String {
     let kind = claim.kind;
     let lists = kind.labels.iter().flat_map(|(standing, label)| {
         let own = claim.of(*standing);
         let own = own.map(|point| (point.doubts.as_slice(), item(point, claim, runs)));
+        let label = filled(label, claim, run, runs);
         match standing {
-            Standing::Doubtful => by_doubt(label, own),
-            _ => vec![((*label).to_owned(), own.map(|(_, item)| item).collect())],
+            Standing::Doubtful => by_doubt(&label, own),
+            _ => vec![(label, own.map(|(_, item)| item).collect())],
         }
     });
     let said = sentence(&filled(kind.head, claim, run, runs), lists, NAMED_MAX);
@@ -190,7 +185,7 @@ fn of_points(claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
 }
 
 /// A text of a kind with the values of a claim in the places of their names.
-fn filled(text: &str, claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
+fn filled(text: &str, claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) -> String {
     let mut parts = text.split(['{', '}']);
     let mut text = String::new();
     while let Some(words) = parts.next() {
@@ -222,7 +217,31 @@ fn accesses_on(held: &[(String, String)], of: Option<&CellAnalysis>) -> String {
     }
 }
 
-fn named(name: &str, claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> String {
+/// The 64 MiB that a program asked for, the part of them that a device carried, or the name of a device or a tool.
+fn of_observation(name: &str, claim: &Claim) -> String {
+    let of = |standing| claim.of(standing).next();
+    let item = |point: &Point| item(point, claim, &[]);
+    match name {
+        "asked" => of(Standing::Asked).map_or_else(
+            || "the bytes".to_owned(),
+            |point| format!("the {}", item(point)),
+        ),
+        "part" => of(Standing::Main).map_or_else(|| "an unknown share".to_owned(), item),
+        _ => {
+            let held = claim.held.iter().find(|held| held.0 == name);
+            held.map_or_else(String::new, |(_, is)| is.clone())
+        }
+    }
+}
+
+fn named(name: &str, claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) -> String {
+    if let Ok(place) = name.parse::<usize>() {
+        let point = claim.points.get(place);
+        return point.map_or_else(String::new, |point| item(point, claim, runs));
+    }
+    let Some(run) = run else {
+        return of_observation(name, claim);
+    };
     let first = claim.cells.first().copied();
     let of_first = first.and_then(|id| cell(runs, id));
     let ratio = claim.ratio.as_ref();
@@ -279,11 +298,7 @@ fn named(name: &str, claim: &Claim, run: &Analysis, runs: &[&Analysis]) -> Strin
                 RatioShown::beside(ratio, (base.value, other.value)).in_words()
             })
         }
-        number => {
-            let place: Option<usize> = number.parse().ok();
-            let point = place.and_then(|place| claim.points.get(place));
-            point.map_or_else(String::new, |point| item(point, claim, runs))
-        }
+        _ => String::new(),
     }
 }
 
@@ -365,7 +380,7 @@ fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
         }
         (Quantity::Rate, _) => format!("{}/s", significant(value)),
         (Quantity::Fault(kind), _) => format!("{value} {}", kind.name()),
-        (Quantity::Bytes, _) => format_bytes(value.round()),
+        (Quantity::Bytes, _) => bounds(point.interval.unwrap_or((value, value))),
         (Quantity::Size, _) => exact_size(value as u64),
         (Quantity::Times, _) => times(value),
         (Quantity::Limit(what), _) => what.format(value as u64),
@@ -376,7 +391,14 @@ fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
             let (share, ends) = (format_percent(value), ends.unwrap_or_default());
             format!("{share} {ends}{}", layers::what(stage, carried_by))
         }
-        (Quantity::Share, None) => format_percent_of_whole(value),
+        (Quantity::Share, None) => {
+            let of = |share| format_percent_of_whole(share);
+            match point.interval.map(|(low, high)| (low, of(low), of(high))) {
+                Some((low, _, high)) if low < 0.0005 && low < value => format!("at most {high}"),
+                Some((_, low, high)) if low != high => format!("{low} to {high}"),
+                _ => of(value),
+            }
+        }
         (Quantity::Share, Some(limit)) => {
             let (share, allowed) = beside_limit(value, limit);
             format!("{share} ({allowed} allowed)")
@@ -412,6 +434,15 @@ fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
             format_bytes(since.bytes),
             done(since.access)
         ),
+    }
+}
+
+/// A number of bytes between two bounds: `4.00 GiB`, `up to 1.50 GiB`, `1 GiB to 2 GiB`.
+fn bounds((least, most): (f64, f64)) -> String {
+    match [least, most].map(|bytes| format_bytes(bytes.round())) {
+        [least, most] if least == most => most,
+        [_, most] if least == 0.0 => format!("up to {most}"),
+        [least, most] => format!("{least} to {most}"),
     }
 }
 

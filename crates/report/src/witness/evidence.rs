@@ -1,71 +1,11 @@
 //! Tables of evidence on a program: its traffic, its own numbers, loaded devices, and other processes.
 
-use iolab_analysis::witness::{Bounds, DeviceLoad, Evidence, OtherCommand, Transfer, p99_of};
+use iolab_analysis::witness::{Bounds, Evidence, OtherCommand, Transfer, p99_of};
 use iolab_record::witness::Claimed;
 use iolab_workload::units::{
-    counted, format_bytes, format_ns, format_percent, format_percent_of_whole, significant,
+    counted, format_bytes, format_ns, format_percent_of_whole, significant,
 };
-use iolab_workload::witness::{
-    GroupHolds, ObservedDevice, SyncTimes, TracedDisk, TracedProgram, TracedRequests, TracedSyncs,
-};
-
-/// An amount between two bounds: `4.00 GiB`, `up to 1.50 GiB`, `1 GiB to 2 GiB`.
-pub(super) fn bounds(bytes: Bounds) -> String {
-    let text = |bytes: u64| format_bytes(bytes as f64);
-    let (least, most) = (text(bytes.least), text(bytes.most));
-    match least == most {
-        true => most,
-        false if bytes.least == 0 => format!("up to {most}"),
-        false => format!("{least} to {most}"),
-    }
-}
-
-/// The syncs, as a part of a sentence.
-pub(super) fn syncs(trace: &TracedProgram) -> String {
-    let TracedSyncs {
-        syncs,
-        timed,
-        flushed,
-        uncached,
-        commits: _,
-        times,
-    } = trace.syncs;
-    let first = trace.until_ns.map_or(String::new(), |until| {
-        format!("in the first {} ", format_ns(until as f64))
-    });
-    let all = counted(syncs, "sync");
-    let Some(times) = times else {
-        return format!("{first}file systems received {all} from it");
-    };
-    let is_one = (syncs, timed, trace.lost) == (1, 1, 0);
-    let (median, each) = match timed == syncs {
-        true if is_one => (String::new(), "it"),
-        true => (" (median)".to_owned(), "each"),
-        false => (
-            format!(" (median of the {timed} whose end was seen)"),
-            "each of these",
-        ),
-    };
-    let took = format_ns(times.whole.p50_ns as f64);
-    let within = match flushed {
-        0 if uncached == timed => {
-            "and the disk has no volatile cache that needs a flush".to_owned()
-        }
-        0 if is_one => "and no disk completed a cache flush within it".to_owned(),
-        0 => "and no disk completed a cache flush within them".to_owned(),
-        all if all == timed => format!("with a cache flush of the disk within {each}"),
-        some => format!("with a cache flush of the disk within {some} of them"),
-    };
-    let missing = match trace.lost {
-        0 => "",
-        _ => " (some are missing)",
-    };
-    let all = match is_one {
-        true => "sync".to_owned(),
-        false => all,
-    };
-    format!("{first}its {all}{missing} took {took}{median}, {within}")
-}
+use iolab_workload::witness::{GroupHolds, SyncTimes, TracedDisk, TracedProgram, TracedRequests};
 
 /// One row for each traced quantity.
 pub(super) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
@@ -196,52 +136,10 @@ fn parts(trace: &TracedProgram, times: SyncTimes) -> String {
     )
 }
 
-/// Share of the time from which a device may be working at its limit.
-const BUSY_FROM: f64 = 0.95;
-
 /// Clause for a device that completed requests although the kernel saw none in flight at a tick of its clock.
 /// Any number of short requests can lie between two ticks.
 pub(super) const BUSY_UNSEEN: &str =
     "busy time unknown (requests shorter than a clock tick of the kernel)";
-
-/// The load of a device over `span_ns`: rates, times, requests in flight, busy time.
-pub(super) fn load(device: &ObservedDevice, load: Option<DeviceLoad>, span_ns: u64) -> String {
-    let Some(load) = load else {
-        return format!("{}: its traffic is not counted", device.name);
-    };
-    let rate = |per_s: f64, what: &str, mb_s: f64, await_ms: Option<f64>| {
-        let each = match await_ms {
-            None => String::new(),
-            // The kernel counts whole milliseconds of each request.
-            Some(0.0) => ", below 1 ms each".to_owned(),
-            Some(ms) => format!(", {} each", format_ns(ms * 1e6)),
-        };
-        let shown = (significant(per_s), significant(mb_s));
-        (per_s > 0.0).then(|| format!("{} {what}s/s ({} MB/s{each})", shown.0, shown.1))
-    };
-    let reads = rate(load.reads_per_s, "read", load.read_mb_s, load.read_await_ms);
-    let writes = rate(
-        load.writes_per_s, "write", load.write_mb_s, load.write_await_ms,
-    );
-    let in_flight = load.in_flight.filter(|in_flight| *in_flight > 0.0);
-    let in_flight = in_flight
-        .map(|in_flight| format!("{} requests in flight on average", significant(in_flight)));
-    let mut parts: Vec<String> = [reads, writes, in_flight].into_iter().flatten().collect();
-    let is_idle = parts.is_empty();
-    if is_idle {
-        parts.push("no requests".to_owned());
-    }
-    let caveat = match load.busy >= BUSY_FROM {
-        true => ", which does not limit a device that serves requests in parallel",
-        false => "",
-    };
-    parts.push(match load.busy > 0.0 || is_idle {
-        true => format!("busy {} of the time{caveat}", format_percent(load.busy)),
-        false => BUSY_UNSEEN.to_owned(),
-    });
-    let span = format_ns(span_ns as f64);
-    format!("{} over {span}: {}", device.name, parts.join(", "))
-}
 
 /// Processes of one name, with their I/O.
 pub(super) fn in_words(command: &OtherCommand<'_>) -> String {
@@ -272,30 +170,6 @@ fn name(command: &OtherCommand<'_>) -> String {
         (ended, false) => Some(format!("{ended} ended")),
     });
     format!("{} ({})", first.name, parts.join(", "))
-}
-
-/// Claim that devices cannot have carried: `fio says that it read at 5712 MB/s, of which vda carried at most 31
-/// MB/s`.
-pub(super) fn contradiction(
-    tool: &str,
-    transfer: Transfer,
-    claimed: Claimed,
-    carried: Bounds,
-    device: &str,
-) -> String {
-    let verb = verb(transfer);
-    match (claimed.rate, carried.mb_s_most_of(claimed)) {
-        (Some((rate, _)), Some(mb_s)) => format!(
-            "{tool} says that it {verb} at {} MB/s, of which {device} carried at most {} MB/s",
-            significant(rate),
-            significant(mb_s)
-        ),
-        _ => format!(
-            "{tool} says that it {verb} {}, of which {device} carried at most {}",
-            format_bytes(claimed.bytes as f64),
-            format_bytes(carried.most_of(claimed) as f64)
-        ),
-    }
 }
 
 /// Sentences on all that the program reports.

@@ -64,11 +64,11 @@ fn evidence(reads: Direction, writes: Direction) -> Evidence {
 fn first_line_states_the_conclusion() {
     let mixed = direction(1024 * MIB, ServedBy::Mixed, Some(0.12));
     let written = direction(64 * MIB, ServedBy::Device, Some(1.0));
-    insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, and the rest from the page cache. All of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes. Nothing else used vda.");
+    insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, and the rest from the page cache. 100 % of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes. Nothing else used vda.");
     let hot = direction(64 * MIB, ServedBy::PageCache, Some(0.0));
     insta::assert_snapshot!(headline(&evidence(hot, nothing())), @"fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.");
     let unknown = direction(64 * MIB, ServedBy::Unknown, None);
-    insta::assert_snapshot!(headline(&evidence(unknown, nothing())), @"fio: storage carried 64 MiB for it; where the 64 MiB that it read came from is unknown: REASON. Nothing else used vda.");
+    insta::assert_snapshot!(headline(&evidence(unknown, nothing())), @"fio: where the 64 MiB that it read came from is unknown: REASON. Storage carried for it: 64 MiB. Nothing else used vda.");
     insta::assert_snapshot!(headline(&evidence(nothing(), nothing())), @"fio: storage carried less than 256 KiB for it.");
     let late = Evidence {
         owed: Some(60 * MIB),
@@ -84,7 +84,7 @@ fn first_line_states_the_conclusion() {
             direction(64 * MIB, ServedBy::Mixed, Some(0.0625)),
         )
     };
-    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it sent to storage had reached vda at its end, and 60 MiB had still to be written back. vda completed 240 cache flushes, of all processes. Other processes or the file system may have written up to 3 MiB to vda.");
+    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it sent to storage had reached vda at its end. Had still to be written back: 60 MiB. vda completed 240 cache flushes, of all processes. Other processes or the file system may have used vda. Written: up to 3 MiB.");
     // A loop device carried all bytes, and left most of them in the page cache of its file.
     let mut in_file = evidence(
         nothing(),
@@ -100,7 +100,7 @@ fn first_line_states_the_conclusion() {
         others: OtherUse::Little { most: 36 << 10 },
         ..evidence(nothing(), direction(64 * MIB, ServedBy::Device, Some(1.0)))
     };
-    insta::assert_snapshot!(headline(&shared), @"fio: all of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes, of all processes. Others read and wrote at most 36 KiB in all on vda.");
+    insta::assert_snapshot!(headline(&shared), @"fio: 100 % of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes, of all processes. Others read and wrote at most 36 KiB in all on vda.");
 }
 
 #[test]
@@ -114,10 +114,10 @@ fn reads_from_several_disks_bound_bytes_of_one() {
         least: least * MIB,
         most: most * MIB,
     };
-    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(43, 64)), @"fio: all of the 64 MiB that it read came from storage, at least 43 MiB of it from vda. Nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(0, 64)), @"fio: all of the 64 MiB that it read came from storage, up to 64 MiB of it from vda. Nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(32, 32)), @"fio: all of the 64 MiB that it read came from storage, 32 MiB of it from vda. Nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Mixed, 0.5, between(10, 64)), @"fio: 50 % of the 64 MiB that it read came from storage, at least 10 MiB of it from vda, and the rest from the page cache. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(43, 64)), @"fio: 100 % of the 64 MiB that it read came from storage. From vda: 43 MiB to 64 MiB. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(0, 64)), @"fio: 100 % of the 64 MiB that it read came from storage. From vda: up to 64 MiB. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(32, 32)), @"fio: 100 % of the 64 MiB that it read came from storage. From vda: 32 MiB. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Mixed, 0.5, between(10, 64)), @"fio: 50 % of the 64 MiB that it read came from storage, and the rest from the page cache. From vda: 10 MiB to 64 MiB. Nothing else used vda.");
     insta::assert_snapshot!(of(ServedBy::PageCache, 0.0, between(0, 1)), @"fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.");
 }
 
@@ -212,14 +212,15 @@ fn traced_syncs_are_shown_with_their_flushes() {
             until_ns,
         });
         let line = headline(&written);
-        line.split(". ").nth(1).unwrap().to_owned()
+        let (_, syncs) = line.split_once(". ").unwrap();
+        syncs.replace(" Nothing else used vda.", "")
     };
-    insta::assert_snapshot!(of(240, 240, 12, 0, Some(4_200_000_000), 0), @"In the first 4.20 s its 240 syncs took 1.20 ms (median), with a cache flush of the disk within 12 of them");
-    insta::assert_snapshot!(of(240, 240, 0, 240, None, 3), @"Its 240 syncs (some are missing) took 1.20 ms (median), and the disk has no volatile cache that needs a flush");
-    insta::assert_snapshot!(of(1, 1, 0, 0, None, 0), @"Its sync took 1.20 ms, and no disk completed a cache flush within it");
-    insta::assert_snapshot!(of(48, 47, 47, 0, None, 0), @"Its 48 syncs took 1.20 ms (median of the 47 whose end was seen), with a cache flush of the disk within each of these");
-    insta::assert_snapshot!(of(1, 0, 0, 0, None, 0), @"File systems received 1 sync from it");
-    insta::assert_snapshot!(of(0, 0, 0, 0, None, 0), @"vda completed 240 cache flushes");
+    insta::assert_snapshot!(of(240, 240, 12, 0, Some(4_200_000_000), 0), @"Its 240 syncs took 1.20 ms. Median of: 240 of 240 syncs. With a cache flush of the disk within: 12 of 240 syncs. Traced for the first: 4.20 s.");
+    insta::assert_snapshot!(of(240, 240, 0, 240, None, 3), @"Its 240 syncs took 1.20 ms. Median of: 240 of 240 syncs. On a disk without a volatile cache that needs a flush: 240 of 240 syncs. Missing, syncs perhaps among them: 3 events.");
+    insta::assert_snapshot!(of(1, 1, 0, 0, None, 0), @"Its 1 sync took 1.20 ms. With a cache flush of the disk within: 0 of 1 sync.");
+    insta::assert_snapshot!(of(48, 47, 47, 0, None, 0), @"Its 48 syncs took 1.20 ms. Median of: 47 of 48 syncs. With a cache flush of the disk within: 47 of 47 syncs.");
+    insta::assert_snapshot!(of(1, 0, 0, 0, None, 0), @"File systems received 1 sync from it.");
+    insta::assert_snapshot!(of(0, 0, 0, 0, None, 0), @"vda completed 240 cache flushes.");
 }
 
 /// Text about one disk that was observed for 2 s.
@@ -277,8 +278,8 @@ fn devices_are_shown_with_their_users() {
         sees_ended: true,
     };
     insta::assert_snapshot!(of_disk(traffic, Some(waits), others), @"
-    vda over 2.00 s: 500 reads/s (2.05 MB/s, 250 µs each), 4.00 requests in flight on average, busy 100 % of the time, which does not limit a device that serves requests in parallel. Most I/O on any disk:
-    dd (PID 7, ended) read 3.91 MiB, wrote 0 B.
+    vda over 2.00 s. Reads, with their mean time: 500/s; 2.05 MB/s; 250 µs. In flight on average: 4 requests. Busy, which at 100 % does not limit a device that serves requests in parallel: 100 %. Most I/O
+    on any disk: dd (PID 7). Ended: 1 of 1 process. Read: 3.91 MiB. Written: 0 B.
 
     device  vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 cache flushes, busy 2.00 s
     other   dd (PID 7, ended) read 3.91 MiB, wrote 0 B, on any disk

@@ -237,7 +237,7 @@ rows! {
         disk; name=${target#/dev/}
         "$iolab" witness -o seen.iolab --on $target -- fio --name=t --filename=$target --rw=read --bs=256k --size=32M --rate=64M --direct=1 --ioengine=psync --output=claim.json --output-format=json >out 2>&1
         "$iolab" table seen.iolab --format json >e.json; counted reads $bytes
-        is "[.claims[] | select(.kind == \"served-by\")] | length == 1 and (.[0].evidence | .devices[0] == \"$name\" and near(.direction.carried_bytes.most; \$bytes; .01))"
+        is "[.claims[] | select(.kind == \"served-by\")] | length == 1 and .[0].held.device == \"$name\""; is 'near(.reads.carried_bytes.most; $bytes; .01)'
         is '.claim.reads.bytes == $bytes and all(.claims[]; .kind != "more-than-devices")'
         is "(.course.devices | index(\"$name\")) as \$place | [.course.moments[].devices[\$place].read_bytes // 0] | near(add; \$bytes; .01) and max < .9 * \$bytes"
         "$iolab" plot seen.iolab -o course.svg >out 2>&1; "$iolab" report seen.iolab -o page.html >out 2>&1
@@ -270,7 +270,7 @@ rows! {
     syncs_are_the_programs_own_with_a_flush, TraceEvents, r#"
         file_system mkfs.ext4 -q; traced "$syncs" "dd if=/dev/zero of=at/other bs=4k count=5 oflag=dsync status=none"
         is '.trace.syncs | .syncs == 40 and .timed == 40 and .flushed == 40 and .uncached == 0 and near([.flush_ns, .journal_ns, .write_ns, .host_ns] | map(. // 0) | add; .mean_ns; .01)'
-        is 'any(.claims[]; .kind == "syncs" and .evidence.syncs.syncs == 40)'
+        is 'any(.claims[]; .kind == "syncs" and .points[0].value == 40)'
     "#;
 
     a_disk_without_a_volatile_cache_is_told, Zram, r#"

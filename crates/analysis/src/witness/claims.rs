@@ -1,0 +1,482 @@
+//! The claims that an observation supports.
+
+use super::{
+    Asked, Bounds, DeviceLoad, Direction, Evidence, Flushes, NOTEWORTHY, OtherCommand, OtherUse,
+    Reading, Transfer, Unknown,
+};
+use crate::claim::kind::{self, Kind};
+use crate::claim::{Claim, Point, Quantity, Standing};
+use iolab_record::witness::Claimed;
+use iolab_record::{ServedBy, ServedVerdict};
+use iolab_workload::region_state::Medium;
+use iolab_workload::response::Response;
+use iolab_workload::witness::{ObservedDevice, Subject, TracedProgram};
+
+/// A length of time, ns.
+const TIME: Quantity = Quantity::Of(Response::Elapsed);
+
+/// A claim with names for its sentence.
+fn claim(
+    kind: &'static Kind,
+    names: &[(&str, &str)],
+    points: impl IntoIterator<Item = Point>,
+) -> Claim {
+    let held = names
+        .iter()
+        .map(|(name, is)| ((*name).into(), (*is).into()));
+    let mut claim = Claim::new(kind, Vec::new()).with_points(points);
+    claim.held = held.collect();
+    claim
+}
+
+fn bytes(standing: Standing, bytes: Bounds) -> Point {
+    Point {
+        interval: Some((bytes.least as f64, bytes.most as f64)),
+        ..Point::new(standing, Quantity::Bytes, bytes.most as f64)
+    }
+}
+
+/// A number of bytes, unless there are none.
+fn some_bytes(standing: Standing, most: u64) -> Option<Point> {
+    (most > 0).then(|| Point::new(standing, Quantity::Bytes, most as f64))
+}
+
+/// `vda and vdb`: names of devices.
+fn joined(devices: &[String]) -> String {
+    match devices {
+        [] => "storage".to_owned(),
+        devices => devices.join(" and "),
+    }
+}
+
+/// Load of a device over an observation.
+pub fn device_load(device: &ObservedDevice, elapsed_ns: u64) -> Claim {
+    let names = [("device", device.name.as_str())];
+    let (Some(load), Some(traffic)) = (DeviceLoad::of(device, elapsed_ns), device.traffic) else {
+        return claim(&kind::UNKNOWN_LOAD, &names, []);
+    };
+    let requests = traffic.read_ios.saturating_add(traffic.write_ios);
+    let of = |standing, per_s: f64, mb_s, await_ms: Option<f64>| {
+        // The kernel counts whole milliseconds of each request.
+        let time = await_ms.map(|ms| Point {
+            interval: (ms == 0.0).then_some((0.0, 1e6)),
+            ..Point::new(standing, TIME, ms * 1e6)
+        });
+        let mb_s = Point::new(standing, Quantity::Of(Response::Throughput), mb_s);
+        let all = [
+            Some(Point::new(standing, Quantity::Rate, per_s)),
+            Some(mb_s),
+            time,
+        ];
+        all.into_iter()
+            .flatten()
+            .filter(move |_| per_s > 0.0 || requests == 0)
+    };
+    let reads = of(
+        Standing::Read,
+        load.reads_per_s,
+        load.read_mb_s,
+        load.read_await_ms,
+    );
+    let writes = of(
+        Standing::Written,
+        load.writes_per_s,
+        load.write_mb_s,
+        load.write_await_ms,
+    );
+    let request = Quantity::Count("request");
+    let in_flight = load.in_flight.filter(|in_flight| *in_flight > 0.0);
+    let in_flight = in_flight.map(|number| Point::new(Standing::InFlight, request, number));
+    let busy = match load.busy > 0.0 || requests == 0 {
+        true => Point::new(Standing::Busy, Quantity::Share, load.busy),
+        false => Point::new(Standing::BusyUnseen, request, requests as f64),
+    };
+    let span = Point::main(TIME, elapsed_ns as f64);
+    let points = std::iter::once(span).chain(reads).chain(writes);
+    claim(
+        &kind::DEVICE_LOAD,
+        &names,
+        points.chain(in_flight).chain([busy]),
+    )
+}
+
+impl Evidence {
+    /// All claims that the evidence supports, in the order in which they are printed. What they hold are names of devices and
+    /// tools.
+    pub fn claims(&self) -> Vec<Claim> {
+        if self.observed.subject == Subject::Devices {
+            return self.of_devices();
+        }
+        let served = Transfer::ALL.iter().filter_map(|transfer| match transfer {
+            Transfer::Read => Some(self.source(self.reads.verdict.as_ref()?)),
+            Transfer::Write => Some(self.destination(self.writes.verdict.as_ref()?)),
+        });
+        let mut claims: Vec<Claim> = served.collect();
+        let has_bytes = !claims.is_empty();
+        let trace = self.observed.trace.as_ref();
+        match trace.filter(|trace| trace.syncs.syncs > 0) {
+            // The disk counts flushes of all processes, so traced syncs take precedence.
+            Some(trace) => claims.push(syncs(trace)),
+            None if self.writes.verdict.is_some() => {
+                let flushes = self.flushes.as_ref();
+                let flushes = flushes.filter(|flushes| flushes.completed > 0);
+                claims.extend(flushes.map(|flushes| self.flushed(flushes)));
+            }
+            None => {}
+        }
+        if has_bytes && !self.devices.is_empty() {
+            claims.push(self.other_use());
+        }
+        claims.extend(self.overstated());
+        if claims.is_empty() {
+            let most = some_bytes(Standing::Main, NOTEWORTHY);
+            claims.push(claim(&kind::NOTHING_OF_NOTE, &[], most));
+        }
+        claims
+    }
+
+    fn of_devices(&self) -> Vec<Claim> {
+        let observed = &self.observed;
+        let loads = observed.devices.iter();
+        let loads = loads.map(|device| device_load(device, observed.observed_ns));
+        let most = OtherCommand::all(&observed.others).into_iter().next();
+        let most = most.map(|command| {
+            let [of_process, of_processes, of_kernel] = &kind::MOST_IO;
+            let (first, all) = (command.first, command.count());
+            let (kind, one) = match (first.is_kernel, all) {
+                (true, _) => (of_kernel, "thread"),
+                (false, 1) => (of_process, "process"),
+                (false, _) => (of_processes, "process"),
+            };
+            let ended = Point::count(Standing::Ended, one, command.ended()).of(all as f64);
+            let points = [
+                Some(Point::count(Standing::Main, one, all)),
+                (command.ended() > 0 && !first.is_kernel).then_some(ended),
+                Some(bytes(Standing::Read, Bounds::exact(command.read_bytes()))),
+                Some(bytes(
+                    Standing::Written,
+                    Bounds::exact(command.write_bytes()),
+                )),
+            ];
+            let names = [
+                ("program", first.name.as_str()),
+                ("pid", &first.pid.to_string()),
+            ];
+            claim(kind, &names, points.into_iter().flatten())
+        });
+        loads.chain(most).collect()
+    }
+
+    /// Where the bytes that the program read came from.
+    fn source(&self, verdict: &ServedVerdict) -> Claim {
+        let (reads, observed) = (&self.reads, &self.observed);
+        let device = joined(&self.devices_of(Transfer::Read));
+        let asked = match reads.asked {
+            // With pipes among its processes, all that its calls read counts, although the pipes served a part.
+            Asked::Bytes(bytes) => Some(bytes),
+            Asked::Nothing | Asked::Unknown { .. } => None,
+        };
+        let by_network = self.over_network(Transfer::Read, verdict);
+        let is_buffered = !observed.ways.reads.is_direct();
+        let is_none = verdict.device_fraction.is_some_and(|share| share < NONE);
+        let by_calls = reads.by_calls.filter(|bytes| bytes.least < bytes.most);
+        // Page faults may have fetched bytes that storage carried.
+        let may_be_faults = by_calls.is_some() && asked.is_some_and(|all| all.least == all.most);
+        let mut is_shared = false;
+        let kind = match verdict.served_by {
+            _ if by_network.is_some() => &kind::FROM_SERVER_AND_CACHE,
+            ServedBy::Device => {
+                is_shared = true;
+                &kind::FROM_DEVICE
+            }
+            ServedBy::PageCache | ServedBy::Mixed if is_buffered && is_none => &kind::FROM_CACHE,
+            ServedBy::PageCache | ServedBy::Mixed if is_buffered => {
+                is_shared = true;
+                &kind::FROM_DEVICE_AND_CACHE
+            }
+            ServedBy::Hole => &kind::FROM_HOLES,
+            ServedBy::NotStorage => &kind::FROM_MEMORY,
+            ServedBy::Network => &kind::FROM_SERVER,
+            _ if may_be_faults => {
+                is_shared = true;
+                &kind::FROM_DEVICE_PERHAPS
+            }
+            _ => &kind::FROM_UNKNOWN,
+        };
+        let elsewhere = self.read_partly_elsewhere().filter(|_| is_shared);
+        let share = asked.zip(by_calls).map(|(asked, by_calls)| {
+            let of_asked = |bytes: u64| (bytes as f64 / asked.most.max(1) as f64).min(1.0);
+            (of_asked(by_calls.least), of_asked(by_calls.most))
+        });
+        // The disks below may have carried less than the device.
+        let share = share.filter(|(least, _)| verdict.device_fraction.is_none_or(|f| f >= *least));
+        let part = match (verdict.device_fraction, share) {
+            (_, Some((least, most))) => Some(Point {
+                interval: Some((least, most)),
+                ..Point::main(Quantity::Share, verdict.device_fraction.unwrap_or(most))
+            }),
+            (share, None) => share.map(|share| Point::main(Quantity::Share, share)),
+        };
+        let rest = asked.map_or(0, |all| {
+            all.most - reads.by_calls.map_or(0, |by| by.least.min(all.most))
+        });
+        let piped = asked.filter(|_| observed.ways.inner_pipes);
+        let piped = piped.map_or(0, |asked| rest.min(asked.most - asked.least));
+        let carried = match reads.asked {
+            Asked::Unknown {
+                why: Unknown::Missing,
+                ..
+            } => Standing::CarriedAtLeast,
+            _ => Standing::Carried,
+        };
+        let points = [
+            by_network.or(part.filter(|_| is_shared)),
+            asked.and_then(|asked| some_bytes(Standing::Asked, asked.most)),
+            elsewhere.map(|part| bytes(Standing::Own, part)),
+            some_bytes(Standing::Holes, rest).filter(|_| self.may_read_holes()),
+            some_bytes(Standing::Piped, piped),
+            reads
+                .moved
+                .map(|moved| Point::new(carried, Quantity::Bytes, moved as f64)),
+        ];
+        let source = elsewhere.map_or(device.as_str(), |_| "storage");
+        let names = [
+            ("device", device.as_str()),
+            ("source", source),
+            ("reason", &verdict.reason),
+        ];
+        claim(kind, &names, points.into_iter().flatten())
+    }
+
+    /// Whether its reads may come from holes: no `--on` names the file, and a file that it read has less space than bytes.
+    fn may_read_holes(&self) -> bool {
+        let mut read = self.observed.files.iter().filter(|file| file.is_read);
+        self.observed.target.is_none()
+            && read.any(|file| file.allocated_bytes.is_some_and(|space| space < file.bytes))
+    }
+
+    /// The part of its reads that the devices in question carried, if other disks can have served the rest. Read-ahead and
+    /// program files, which storage carried as well, do not count and may come from other disks.
+    fn read_partly_elsewhere(&self) -> Option<Bounds> {
+        let asked = match &self.reads.asked {
+            Asked::Bytes(bytes) => bytes.most,
+            Asked::Nothing | Asked::Unknown { .. } => u64::MAX,
+        };
+        let (carried, moved) = self.reads.carried.zip(self.reads.moved)?;
+        let from_storage = moved.min(asked);
+        let elsewhere = moved.saturating_sub(carried.least);
+        let part = Bounds {
+            least: from_storage.saturating_sub(elsewhere),
+            most: carried.most.min(from_storage),
+        };
+        (!part.is_all_of(from_storage)).then_some(part)
+    }
+
+    /// Where the bytes that the program wrote went.
+    fn destination(&self, verdict: &ServedVerdict) -> Claim {
+        let (writes, observed) = (&self.writes, &self.observed);
+        let device = joined(&self.devices_of(Transfer::Write));
+        let cancelled = observed.processes.cancelled_write_bytes;
+        let written = match writes.asked {
+            Asked::Bytes(written) => Some(written),
+            Asked::Nothing | Asked::Unknown { .. } => None,
+        };
+        // The owner of pages that were dirty before it started is unknown.
+        let discarded = written
+            .filter(|_| cancelled >= NOTEWORTHY)
+            .map(|written| Bounds {
+                least: cancelled.saturating_sub(written.most - written.least),
+                most: cancelled,
+            });
+        // Bounds are omitted if it may have kept nothing, if nothing follows from them, or if they are far apart.
+        let asked = written.filter(|written| {
+            written.is_known_within(written.most)
+                || written.least >= NOTEWORTHY.max(written.most / 2)
+                    && verdict.served_by != ServedBy::Unknown
+        });
+        let by_network = self.over_network(Transfer::Write, verdict);
+        let is_buffered = !observed.ways.writes.is_direct();
+        let carried = writes.carried.map_or(0.0, |carried| carried.least as f64);
+        let in_file = observed.devices.iter().any(|one| one.in_file);
+        // A file in between may hold the bytes that only the device counts.
+        let is_below = |written: Bounds| {
+            let share = verdict.device_fraction.filter(|_| in_file);
+            share.is_some_and(|share| carried > (share + 0.05) * written.most as f64)
+        };
+        let kind = match verdict.served_by {
+            _ if by_network.is_some() => &kind::TO_SERVER_IN_PART,
+            ServedBy::Device => &kind::TO_DEVICE,
+            ServedBy::PageCache | ServedBy::Mixed
+                if is_buffered && written.is_some_and(is_below) =>
+            {
+                &kind::BELOW_DEVICE_IN_PART
+            }
+            ServedBy::PageCache | ServedBy::Mixed if is_buffered => &kind::TO_DEVICE_IN_PART,
+            ServedBy::NotStorage => &kind::TO_MEMORY,
+            ServedBy::Network => &kind::TO_SERVER,
+            _ if asked.is_some() => &kind::TO_UNKNOWN[0],
+            _ => &kind::TO_UNKNOWN[1],
+        };
+        let owed = self.owed.filter(|owed| *owed > 0);
+        let share = |share| Point::main(Quantity::Share, share);
+        let part = match (verdict.device_fraction, writes.carried) {
+            (None, Some(Bounds { most: 0, .. })) => Some(share(0.0)),
+            // How much that is remains unknown.
+            (None, _) if verdict.served_by == ServedBy::Device && self.owed == Some(0) => {
+                Some(share(1.0))
+            }
+            (None, carried) => carried.map(|carried| bytes(Standing::Main, carried)),
+            // Never all if some bytes are still to be written.
+            (Some(all), _) if owed.is_some() => Some(share(all.min(NEARLY_ALL))),
+            (Some(all), _) => Some(share(all)),
+        };
+        let points = [
+            by_network.or(part),
+            asked.map(|asked| match asked.is_known_within(asked.most) {
+                true => bytes(Standing::Asked, Bounds::exact(asked.most)),
+                false => bytes(Standing::Asked, asked),
+            }),
+            owed.and_then(|owed| some_bytes(Standing::Owed, owed)),
+            discarded.map(|discarded| bytes(Standing::Discarded, discarded)),
+        ];
+        let names = [("device", device.as_str()), ("reason", &verdict.reason)];
+        claim(kind, &names, points.into_iter().flatten())
+    }
+
+    /// Bytes of the program that went over the network, if the page cache of this machine served the rest. Bounded by what all
+    /// processes used of the mount, and by the program's accounts.
+    fn over_network(&self, transfer: Transfer, verdict: &ServedVerdict) -> Option<Point> {
+        let observed = &self.observed;
+        let is_elsewhere = Reading::of(observed).medium(transfer) == Medium::Elsewhere;
+        if verdict.served_by != ServedBy::Mixed || !is_elsewhere {
+            return None;
+        }
+        let (nfs, io) = observed.nfs.zip(observed.processes.io)?;
+        let most = match transfer {
+            Transfer::Read => nfs.read_bytes.min(io.read_bytes),
+            Transfer::Write => nfs.write_bytes.min(io.write_bytes),
+        };
+        Some(Point::main(Quantity::Bytes, most as f64))
+    }
+
+    fn flushed(&self, flushes: &Flushes) -> Claim {
+        let [own, of_all] = &kind::CACHE_FLUSHES;
+        let is_own = self.others == OtherUse::None && flushes.are_in_question;
+        let completed = Point::count(Standing::Main, "cache flush", flushes.completed as usize);
+        let names = [("device", joined(&flushes.disks))];
+        let names = names.each_ref().map(|(name, is)| (*name, is.as_str()));
+        claim(if is_own { own } else { of_all }, &names, [completed])
+    }
+
+    /// Use of the devices by others.
+    fn other_use(&self) -> Claim {
+        let device = joined(&self.devices);
+        let of = |kind, points: Vec<Point>| claim(kind, &[("device", &device)], points);
+        let (read, written) = match self.others {
+            OtherUse::None => return of(&kind::NO_OTHER_USE, Vec::new()),
+            OtherUse::Little { most } => {
+                return of(
+                    &kind::LITTLE_OTHER_USE,
+                    vec![bytes(Standing::Main, Bounds::exact(most))],
+                );
+            }
+            OtherUse::Unknown => {
+                let [own_part, uncounted] = &kind::UNKNOWN_USE;
+                let is_counted = Reading::of(&self.observed).traffic().is_some();
+                return of(if is_counted { own_part } else { uncounted }, Vec::new());
+            }
+            OtherUse::Some { read, written } => (read, written),
+        };
+        // File systems write data of their own in addition to the program's.
+        let may_be_own = self.writes.asked != Asked::Nothing && written.most > 0;
+        let is_certain = read.least.max(written.least) > 0;
+        let kind = &kind::OTHER_USE
+            [usize::from(!is_certain) + 2 * usize::from(may_be_own && read.most == 0)];
+        let dirty = self
+            .observed
+            .dirty_before_bytes
+            .unwrap_or(0)
+            .min(written.most);
+        let by = match may_be_own && read.most > 0 {
+            true => Standing::WrittenBySystem,
+            false => Standing::Written,
+        };
+        let points = [
+            (read.most > 0).then(|| bytes(Standing::Read, read)),
+            (written.most > 0).then(|| bytes(by, written)),
+            some_bytes(Standing::DirtyBefore, dirty).filter(|_| dirty >= NOTEWORTHY),
+        ];
+        of(kind, points.into_iter().flatten().collect())
+    }
+
+    /// Reports of more bytes than devices can have carried.
+    fn overstated(&self) -> Vec<Claim> {
+        let Some(report) = &self.claim else {
+            return Vec::new();
+        };
+        let of = |transfer,
+                  direction: &Direction,
+                  claimed: Option<Claimed>,
+                  [at_rate, in_bytes]: &'static [Kind; 2]| {
+            let (claimed, carried) = claimed.zip(direction.carried)?;
+            let device = joined(&self.devices_of(transfer));
+            let names = [("tool", report.tool.as_str()), ("device", &device)];
+            let points = match (claimed.rate, carried.mb_s_most_of(claimed)) {
+                (Some((rate, _)), Some(most)) => {
+                    let of = Quantity::Of(Response::Throughput);
+                    (at_rate, [Point::main(of, rate), Point::main(of, most)])
+                }
+                _ => {
+                    let of = |bytes| Point::main(Quantity::Bytes, bytes as f64);
+                    (in_bytes, [of(claimed.bytes), of(carried.most_of(claimed))])
+                }
+            };
+            let (kind, points) = points;
+            carried
+                .is_exceeded_by(claimed)
+                .then(|| claim(kind, &names, points))
+        };
+        let [reads, writes] = &kind::OVERSTATED;
+        let both = [
+            of(Transfer::Read, &self.reads, report.reads, reads),
+            of(Transfer::Write, &self.writes, report.writes, writes),
+        ];
+        both.into_iter().flatten().collect()
+    }
+}
+
+/// Share below which a device carried nothing of note.
+const NONE: f64 = 0.0005;
+/// Greatest share of writes of which some are still to be written.
+const NEARLY_ALL: f64 = 1.0 - NONE;
+
+/// Syncs of a program, as the kernel traced them.
+fn syncs(trace: &TracedProgram) -> Claim {
+    let found = &trace.syncs;
+    let count = |standing, one, number: u64| Point::count(standing, one, number as usize);
+    let of_timed = |standing, number| count(standing, "sync", number).of(found.timed as f64);
+    let timed = found.times.map(|times| {
+        let by_flush = match found.flushed == 0 && found.uncached == found.timed {
+            true => of_timed(Standing::Uncached, found.uncached),
+            false => of_timed(Standing::Flushed, found.flushed),
+        };
+        let took = Point::main(TIME, times.whole.p50_ns as f64);
+        let median = of_timed(Standing::MedianOf, found.timed).of(found.syncs as f64);
+        [
+            Some(took),
+            (found.syncs > 1).then_some(median),
+            Some(by_flush),
+        ]
+    });
+    let kind = match timed {
+        Some(_) => &kind::TRACED_SYNCS[0],
+        None => &kind::TRACED_SYNCS[1],
+    };
+    let span = trace
+        .until_ns
+        .map(|ns| Point::new(Standing::Traced, TIME, ns as f64));
+    let lost = (trace.lost > 0).then(|| count(Standing::Lost, "event", trace.lost));
+    let all = std::iter::once(Some(count(Standing::Main, "sync", found.syncs)));
+    let points = all.chain(timed.into_iter().flatten()).chain([span, lost]);
+    claim(kind, &[], points.flatten())
+}
