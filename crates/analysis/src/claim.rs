@@ -497,10 +497,14 @@ pub enum Standing {
     InFlight,
     /// Share of the time in which a request was in flight.
     Busy,
-    /// Requests that are too short for a count of that time.
-    BusyUnseen,
+    /// Bytes that a program sent to storage, to an unknown place.
+    Sent,
     /// Processes that have ended.
     Ended,
+    /// Throughput that a program reports.
+    Rate,
+    /// The most that devices carried of it.
+    RateAtMost,
 }
 
 impl Point {

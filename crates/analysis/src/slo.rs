@@ -411,8 +411,8 @@ fn stalls(limit: &RateLimit) -> bool {
     kept.is_some_and(|high| points.any(|low| is_missed(low) && BELOW * low.rate <= high.rate))
 }
 
-/// Whether a time that misses its level at the lowest rate is no shorter there than at twice that rate or more. Times near the
-/// length of a trial are a backlog, which a lower rate can avoid.
+/// Whether the lowest rate misses a level by as much time as twice that rate or more does. Times near the length of a trial are a
+/// backlog, which a lower rate can avoid.
 fn is_no_better_below(rates: &[RateAnswer], shortest: Duration) -> bool {
     let Some((least, others)) = rates.split_first() else {
         return false;

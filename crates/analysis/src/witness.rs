@@ -10,7 +10,7 @@ mod counted;
 mod stacked;
 mod written;
 
-pub use claims::device_load;
+pub use claims::{device_load, io_of};
 pub use counted::{OtherCommand, Transfer, p99_of};
 pub use stacked::own_below;
 
@@ -21,11 +21,9 @@ use serde::Serialize;
 
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
 use iolab_record::{ServedBy, ServedVerdict};
-use iolab_workload::counters::{DeviceWaits, ProcessIo};
+use iolab_workload::counters::ProcessIo;
 use iolab_workload::region_state::Medium;
-use iolab_workload::witness::{
-    DiskTraffic, NoStorage, Observed, ObservedDevice, Subject, UncountedWay,
-};
+use iolab_workload::witness::{DiskTraffic, NoStorage, Observed, Subject, UncountedWay};
 
 /// Bytes below which a program counts as having read or written nothing: loaders and messages move this much.
 pub const NOTEWORTHY: u64 = 256 << 10;
@@ -184,49 +182,6 @@ pub enum OtherUse {
     },
     /// Traffic of other processes cannot be determined.
     Unknown,
-}
-
-/// Load of a device over the time of an observation, by all processes, as `iostat -x` shows it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DeviceLoad {
-    /// Reads per second.
-    pub reads_per_s: f64,
-    /// Writes per second.
-    pub writes_per_s: f64,
-    /// Read throughput, MB/s.
-    pub read_mb_s: f64,
-    /// Write throughput, MB/s.
-    pub write_mb_s: f64,
-    /// Mean time of a read, queueing included, ms; `None` where none completed, or times are not counted.
-    pub read_await_ms: Option<f64>,
-    /// Mean time of a write, queueing included, ms; `None` where none completed, or times are not counted.
-    pub write_await_ms: Option<f64>,
-    /// Mean number of requests in flight; `None` where it is not counted.
-    pub in_flight: Option<f64>,
-    /// Share of the time in which any request was in flight, 0 to 1. A device that serves requests in parallel can do more at 1.
-    pub busy: f64,
-}
-
-impl DeviceLoad {
-    /// Load of a device over `elapsed_ns`; `None` if the device has no counters.
-    pub fn of(device: &ObservedDevice, elapsed_ns: u64) -> Option<Self> {
-        let traffic = device.traffic?;
-        let seconds = elapsed_ns.max(1) as f64 / 1e9;
-        let wait = |of: fn(&DeviceWaits) -> u64, requests: u64| {
-            let waits = device.waits.as_ref().filter(|_| requests > 0)?;
-            Some(of(waits) as f64 / requests as f64)
-        };
-        Some(Self {
-            reads_per_s: traffic.read_ios as f64 / seconds,
-            writes_per_s: traffic.write_ios as f64 / seconds,
-            read_mb_s: traffic.read_bytes as f64 / 1e6 / seconds,
-            write_mb_s: traffic.write_bytes as f64 / 1e6 / seconds,
-            read_await_ms: wait(|waits| waits.read_ms, traffic.read_ios),
-            write_await_ms: wait(|waits| waits.write_ms, traffic.write_ios),
-            in_flight: traffic.queue_ms.map(|ms| ms as f64 / 1e3 / seconds),
-            busy: (traffic.busy_ms as f64 / 1e3 / seconds).min(1.0),
-        })
-    }
 }
 
 /// Flushes of a write cache that disks completed.

@@ -253,6 +253,7 @@ pub(crate) fn all_cells(n: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iolab_analysis::claim::ratio_of_samples;
 
     fn shown(ratio: f64, low: f64, high: f64) -> String {
         RatioShown::from((ratio, Some((low, high)))).in_words()
@@ -296,14 +297,11 @@ mod tests {
     #[test]
     fn ratio_beside_two_numbers_names_its_estimator() {
         let of = |ratio, low, high, medians| {
+            let known = ratio_of_samples(&[1.0, 2.0], &[1.0, 2.0], 0.9);
             let estimate = Estimate {
                 ratio,
                 interval: Some((low, high)),
-                blocks: None,
-                dependent_interval: None,
-                independence: 1.0,
-                groups: None,
-                bound: None,
+                ..known.expect("two pairs")
             };
             RatioShown::beside(&estimate, medians).in_words()
         };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::findings::sentences::finding;
 use crate::notation::clean;
 use iolab_analysis::claim::Claim;
-use iolab_analysis::witness::{Evidence, OtherCommand, device_load};
+use iolab_analysis::witness::{Evidence, OtherCommand, device_load, io_of};
 use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::units::format_duration;
 use iolab_workload::units::{counted, format_bytes, format_ns, significant};
@@ -102,8 +102,11 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
             rows.push(("load", finding(&load, &[]).text));
         }
     }
+    let reported = evidence
+        .reported()
+        .map(|(_, claim)| finding(&claim, &[]).text);
     let labelled = |label, texts: Vec<String>| texts.into_iter().map(move |text| (label, text));
-    rows.extend(labelled("claim", evidence::told(evidence)));
+    rows.extend(labelled("claim", reported.collect()));
     rows.extend(evidence::rows(evidence));
     rows.extend(file_servers(observed).map(|told| ("network", told)));
     let known = |name: &str| observed.devices.iter().any(|device| device.name == name);
@@ -188,7 +191,7 @@ fn other_processes(observed: &Observed) -> Vec<String> {
     let commands = OtherCommand::all(others);
     let listed = commands.iter().take(LISTED_MAX);
     let mut rows: Vec<String> = listed
-        .map(|one| format!("{}, on any disk", evidence::in_words(one)))
+        .map(|one| finding(&io_of(one, false), &[]).text)
         .collect();
     if let more @ 1.. = commands.len().saturating_sub(LISTED_MAX) {
         rows.push(format!(

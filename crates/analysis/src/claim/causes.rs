@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-use iolab_plan::experiment::{Inquiry, Variant};
+use iolab_plan::experiment::{BLOCKS_MAX, Inquiry, Variant};
 use iolab_plan::suspect::{Check, Obstacle, Suspect};
 use iolab_record::ServedBy;
 use iolab_workload::settings::cell_label;
@@ -101,7 +101,26 @@ pub struct Reproduction {
     pub is_explained: bool,
 }
 
+/// Share of a difference below which nothing is left to be explained.
+const REST: f64 = 0.1;
+
 impl Reproduction {
+    /// The kind of claims with this result.
+    fn kind(&self) -> &'static Kind {
+        let is_small = self.unexplained.is_some_and(|rest| rest.share < REST);
+        match self.again {
+            Again::Reproduced => &kind::REPRODUCED[usize::from(!self.is_explained && !is_small)],
+            Again::NotReproduced => &kind::NOT_REPRODUCED[usize::from(self.idle_ns.is_some())],
+            Again::CannotTell if !self.doubts.is_empty() => &kind::PERHAPS_AGAIN[0],
+            Again::CannotTell if self.level_changed && self.idle_ns.is_some() => {
+                &kind::PERHAPS_AGAIN[1]
+            }
+            Again::CannotTell => {
+                &kind::PERHAPS_AGAIN[2 + usize::from(self.blocks >= BLOCKS_MAX as usize)]
+            }
+        }
+    }
+
     /// The share of the original phenomenon that is reproduced; `None` without trials.
     pub fn part(&self) -> Option<Share> {
         let seen = (self.seen / self.expected).ln();
@@ -246,7 +265,7 @@ pub fn of_causes(again: Reproduction, suspects: Vec<Suspects>, cells: &[CellId])
         payload: Some(payload),
         ..Claim::new(kind, cells.to_vec())
     };
-    let again = claim(&kind::PHENOMENON, Payload::Reproduced(again));
+    let again = claim(again.kind(), Payload::Reproduced(again));
     let suspects = suspects.into_iter().map(|found| {
         let kind = found.verdict.kind();
         claim(kind, Payload::Suspects(found))

@@ -539,8 +539,33 @@ pub static REQUEST_LIMIT: Kind = Kind::new("request-limit", Role::Limit, AT_LIMI
 /// Limit of bytes that more requests in flight do not raise.
 pub static THROUGHPUT_LIMIT: Kind =
     Kind::new("throughput-limit", Role::Limit, AT_LIMIT).says(REQUEST_LIMIT.head, &[]);
-/// Phenomenon of another run, measured again.
-pub static PHENOMENON: Kind = Kind::new("phenomenon", Role::Answer, SIGNED_RANKS);
+/// Phenomenon of another run that is there again: explained, or in part.
+pub static REPRODUCED: [Kind; 2] = [
+    AGAIN.says("Reproduced: {phenomenon}; here {here}", &[]),
+    AGAIN.says(
+        "Reproduced: {phenomenon}; here {here}. Not explained: {rest}",
+        &[],
+    ),
+];
+/// Phenomenon of another run that is not there again, without idle time before each trial or with it.
+pub static NOT_REPRODUCED: [Kind; 2] = [
+    GONE.advises("The same settings alone do not make {it}: other trials of that run, what they left on the storage, a change since, or chance may have."),
+    GONE.advises("The same settings alone do not make {it}: other trials of that run, what they left on the storage, a change since, or chance may have. Each trial began after {idle} of idle time: if that does not restore the storage, all of them ran at its lower level."),
+];
+/// Phenomenon of another run that may be there again, with doubts, with a level that changed, or in too few blocks or the most of
+/// a run.
+pub static PERHAPS_AGAIN: [Kind; 4] = [
+    AGAIN.says("Cannot tell whether it is there again: {phenomenon}; here {here}, but {doubts}", &[]),
+    AGAIN.says("Cannot tell whether it is there again: {phenomenon}; here {here}, but the level of throughput still changed, with {idle} of idle time before each trial", &[]),
+    OPEN.advises("Increase --budget."),
+    OPEN.advises("A larger budget gives no more than {most_blocks} blocks: measure when the machine is idle."),
+];
+const AGAIN: Kind = Kind::new("phenomenon", Role::Answer, SIGNED_RANKS);
+const GONE: Kind = AGAIN.says("Not reproduced: {phenomenon}; here {here}{part}", &[]);
+const OPEN: Kind = AGAIN.says(
+    "Cannot tell whether it is there again: {phenomenon}; here {here}",
+    &[],
+);
 /// Suspect without which half of a phenomenon or more is gone.
 pub static CAUSE: Kind = Kind::new("cause", Role::Explanation, SUSPECTS);
 /// Suspects of which each suffices.
@@ -562,59 +587,14 @@ pub static NOTHING_OF_NOTE: Kind = Kind::new(
     "I/O accounts of its processes",
 )
 .says("storage carried less than {0} for it", &[]);
-const SERVED: Kind = Kind::new(
-    "served-by",
-    Role::Answer,
-    "I/O accounts of its processes, counters of the devices, and the page cache",
-);
-const UNKNOWN_PLACE: Kind = Kind::new("served-by", Role::Nothing, SERVED.basis);
-/// Bytes of a program from a device.
-pub static FROM_DEVICE: Kind =
-    SERVED.says("{part} of {asked} that it read came from {source}", SOURCES);
-/// Bytes of a program from a device and from the page cache.
-pub static FROM_DEVICE_AND_CACHE: Kind = SERVED.says(
-    "{part} of {asked} that it read came from {source}, and the rest from the page cache",
-    SOURCES,
-);
-/// Bytes of a program from a device, as far as page faults did not fetch them.
-pub static FROM_DEVICE_PERHAPS: Kind = UNKNOWN_PLACE.says(
-    "{part} of {asked} that it read came from {source}: {reason}",
-    &[(Standing::Own, "From {device}")],
-);
-/// Bytes of a program from the page cache.
-pub static FROM_CACHE: Kind = SERVED.says(
-    "all of {asked} that it read came from the page cache",
-    SOURCES,
-);
-/// Bytes of a program from holes of files.
-pub static FROM_HOLES: Kind = SERVED.says(
-    "{asked} that it read lie in holes, which read as zeros without any storage",
-    &[],
-);
-/// Bytes of a program from memory.
-pub static FROM_MEMORY: Kind = SERVED.says(
-    "{asked} that it read came from memory, not from storage",
-    &[],
-);
-/// Bytes of a program from a file server.
-pub static FROM_SERVER: Kind = SERVED.says(
-    "a file server over the network served {asked} that it read",
-    &[],
-);
-/// Bytes of a program from a file server and from the page cache.
-pub static FROM_SERVER_AND_CACHE: Kind = SERVED.says(
-    "{part} of {asked} that it read came over the network from a file server, and the rest from the page cache",
-    SOURCES,
-);
-/// Bytes of a program with an unknown source.
-pub static FROM_UNKNOWN: Kind = UNKNOWN_PLACE.says(
-    "where {asked} that it read came from is unknown: {reason}",
-    &[
-        (Standing::Carried, "Storage carried for it"),
-        (Standing::CarriedAtLeast, "Storage carried for it at least"),
-    ],
-);
-const SOURCES: Labels = &[
+const SERVED: &str = "I/O accounts of its processes, counters of the devices, and the page cache";
+const fn served(head: &'static str) -> Kind {
+    Kind::new("served-by", Role::Answer, SERVED).says(head, SERVED_LABELS)
+}
+const fn unknown(head: &'static str) -> Kind {
+    Kind::new("served-by", Role::Nothing, SERVED).says(head, SERVED_LABELS)
+}
+const SERVED_LABELS: Labels = &[
     (Standing::Own, "From {device}"),
     (
         Standing::Holes,
@@ -624,58 +604,57 @@ const SOURCES: Labels = &[
         Standing::Piped,
         "At most so much came from its own pipes instead",
     ),
-];
-/// Bytes of a program on a device.
-pub static TO_DEVICE: Kind = SERVED.says(
-    "{part} of {asked} that it sent to storage reached {device}",
-    UNWRITTEN,
-);
-/// Bytes of a program of which a part may still be in the page cache.
-pub static TO_DEVICE_IN_PART: Kind = SERVED.says(
-    "{part} of {asked} that it sent to storage had reached {device} at its end",
-    UNWRITTEN,
-);
-/// Bytes of a program on the disks below a device, which passed on a part.
-pub static BELOW_DEVICE_IN_PART: Kind = SERVED.says(
-    "{part} of {asked} that it sent to storage had reached the disks below {device} at its end",
-    UNWRITTEN,
-);
-/// Bytes of a program in memory.
-pub static TO_MEMORY: Kind = SERVED.says(
-    "{asked} that it wrote went to memory, not to storage",
-    UNWRITTEN,
-);
-/// Bytes of a program on a file server.
-pub static TO_SERVER: Kind = SERVED.says(
-    "{asked} that it wrote went to a file server over the network",
-    UNWRITTEN,
-);
-/// Bytes of a program of which a part may not be on the file server yet.
-pub static TO_SERVER_IN_PART: Kind = SERVED.says(
-    "{part} of {asked} that it wrote had gone over the network to a file server at its end",
-    UNWRITTEN,
-);
-/// Bytes of a program with an unknown destination, of a known number or not.
-pub static TO_UNKNOWN: [Kind; 2] = [
-    UNKNOWN_PLACE.says(
-        "where {asked} that it sent to storage went is unknown: {reason}",
-        UNWRITTEN,
-    ),
-    UNKNOWN_PLACE.says(
-        "where {asked} that it wrote went is unknown: {reason}",
-        UNWRITTEN,
-    ),
-];
-const UNWRITTEN: Labels = &[
+    (Standing::Carried, "Storage carried for it"),
+    (Standing::CarriedAtLeast, "Storage carried for it at least"),
+    (Standing::Sent, "Sent to storage"),
     (Standing::Owed, "Had still to be written back"),
     (Standing::Discarded, "Discarded unwritten, apart from that"),
 ];
-/// Flushes of a write cache while a program wrote, by the program or by all processes.
-pub static CACHE_FLUSHES: [Kind; 2] = [
-    Kind::new("cache-flushes", Role::Detail, OF_ALL).says("{device} completed {0}", &[]),
-    Kind::new("cache-flushes", Role::Detail, OF_ALL)
-        .says("{device} completed {0}, of all processes", &[]),
+/// Bytes of a program from a device.
+pub static FROM_DEVICE: Kind = served("{part} of {asked} that it read came from {source}");
+/// Bytes of a program from a device and from the page cache.
+pub static FROM_DEVICE_AND_CACHE: Kind =
+    served("{part} of {asked} that it read came from {source}, and the rest from the page cache");
+/// Bytes of a program from a device, as far as page faults did not fetch them.
+pub static FROM_DEVICE_PERHAPS: Kind =
+    unknown("{part} of {asked} that it read came from {source}: {reason}");
+/// Bytes of a program from the page cache.
+pub static FROM_CACHE: Kind = served("all of {asked} that it read came from the page cache");
+/// Bytes of a program from holes of files.
+pub static FROM_HOLES: Kind =
+    served("{asked} that it read lie in holes, which read as zeros without any storage");
+/// Bytes of a program from memory.
+pub static FROM_MEMORY: Kind = served("{asked} that it read came from memory, not from storage");
+/// Bytes of a program from a file server.
+pub static FROM_SERVER: Kind = served("a file server over the network served {asked} that it read");
+/// Bytes of a program from a file server and from the page cache.
+pub static FROM_SERVER_AND_CACHE: Kind = served(
+    "{part} of {asked} that it read came over the network from a file server, and the rest from the page cache",
+);
+/// Bytes of a program with an unknown source.
+pub static FROM_UNKNOWN: Kind =
+    unknown("where {asked} that it read came from is unknown: {reason}");
+/// Bytes of a program on a device.
+pub static TO_DEVICE: Kind = served("{part} of {asked} that it sent to storage reached {device}");
+/// Bytes of a program of which a part may still be in the page cache, or in a file below the device.
+pub static TO_DEVICE_IN_PART: [Kind; 2] = [
+    served("{part} of {asked} that it sent to storage had reached {device} at its end"),
+    served(
+        "{part} of {asked} that it sent to storage had reached the disks below {device} at its end",
+    ),
 ];
+/// Bytes of a program in memory.
+pub static TO_MEMORY: Kind = served("{asked} that it wrote went to memory, not to storage");
+/// Bytes of a program on a file server.
+pub static TO_SERVER: Kind = served("{asked} that it wrote went to a file server over the network");
+/// Bytes of a program of which a part may not be on the file server yet.
+pub static TO_SERVER_IN_PART: Kind =
+    served("{part} of {asked} that it wrote had gone over the network to a file server at its end");
+/// Bytes of a program with an unknown destination.
+pub static TO_UNKNOWN: Kind = unknown("where its writes went is unknown: {reason}");
+/// Flushes of a write cache while a program wrote.
+pub static CACHE_FLUSHES: Kind = Kind::new("cache-flushes", Role::Detail, OF_ALL)
+    .says("{device} completed {0}, of all processes", &[]);
 const OF_ALL: &str = "counters of the devices, of all processes";
 /// Syncs of a program, with their times or without.
 pub static TRACED_SYNCS: [Kind; 2] = [
@@ -703,15 +682,10 @@ pub static NO_OTHER_USE: Kind = NO_USE.says("nothing else used {device}", &[]);
 pub static LITTLE_OTHER_USE: Kind =
     NO_USE.says("others read and wrote at most {0} in all on {device}", &[]);
 const NO_USE: Kind = Kind::new("other-use", Role::Detail, OF_OTHERS).doubt(None);
-/// Traffic of other processes: certain, or not; the same of writes that may be the file system's.
-pub static OTHER_USE: [Kind; 4] = [
+/// Traffic of other processes: certain, or not.
+pub static OTHER_USE: [Kind; 2] = [
     USE.says("other processes used {device}", USES),
-    USE.says("other processes may have used {device}", USES),
-    USE.says("other processes or the file system used {device}", USES),
-    USE.says(
-        "other processes or the file system may have used {device}",
-        USES,
-    ),
+    USE.says("others may have used {device}", USES),
 ];
 const USE: Kind = Kind::new("other-use", Role::Weakness, OF_OTHERS).doubt(None);
 const USES: Labels = &[
@@ -733,28 +707,20 @@ pub static UNKNOWN_USE: [Kind; 2] = [
 ];
 const NO_KNOWN_USE: Kind = Kind::new("other-use", Role::Nothing, OF_OTHERS);
 const OF_OTHERS: &str = "counters of the devices without the share of the program";
-/// Report of more bytes read, or written, than devices can have carried: with a rate, or without.
-pub static OVERSTATED: [[Kind; 2]; 2] = [
-    [
-        MORE.says(
-            "{tool} says that it read at {0}, of which {device} carried at most {1}",
-            &[],
-        ),
-        MORE.says(
-            "{tool} says that it read {0}, of which {device} carried at most {1}",
-            &[],
-        ),
-    ],
-    [
-        MORE.says(
-            "{tool} says that it wrote at {0}, of which {device} carried at most {1}",
-            &[],
-        ),
-        MORE.says(
-            "{tool} says that it wrote {0}, of which {device} carried at most {1}",
-            &[],
-        ),
-    ],
+/// Report of more bytes read, or written, than devices can have carried.
+pub static OVERSTATED: [Kind; 2] = [
+    MORE.says(
+        "{tool} says that it read {0}, of which {device} carried {1}",
+        RATES,
+    ),
+    MORE.says(
+        "{tool} says that it wrote {0}, of which {device} carried {1}",
+        RATES,
+    ),
+];
+const RATES: Labels = &[
+    (Standing::Rate, "Reported"),
+    (Standing::RateAtMost, "Carried at most"),
 ];
 const MORE: Kind = Kind::new(
     "more-than-devices",
@@ -773,22 +739,20 @@ pub static DEVICE_LOAD: Kind = Kind::new("device-load", Role::Answer, OF_ALL).sa
             Standing::Busy,
             "Busy, which at 100 % does not limit a device that serves requests in parallel",
         ),
-        (
-            Standing::BusyUnseen,
-            "Busy time unknown, because requests were shorter than a clock tick of the kernel",
-        ),
     ],
 );
 /// Load of a device that does not count.
 pub static UNKNOWN_LOAD: Kind = Kind::new("device-load", Role::Nothing, OF_ALL)
     .says("{device}: its traffic is not counted", &[]);
-/// Process, processes of one name, or threads of the kernel that did most I/O meanwhile.
-pub static MOST_IO: [Kind; 3] = [
-    MOST.says("Most I/O on any disk: {program} (PID {pid})", IO_OF_COMMAND),
-    MOST.says("Most I/O on any disk: {program} ({0})", IO_OF_COMMAND),
+/// Processes of one name that did most I/O meanwhile, and others.
+pub static MOST_IO: [Kind; 2] = [
     MOST.says(
-        "Most I/O on any disk: {program} ({0} of the kernel, on behalf of processes)",
-        IO_OF_COMMAND,
+        "Most I/O on any disk: {program} ({0}, PID {pid}) read {1}, wrote {2}",
+        ENDED,
+    ),
+    MOST.says(
+        "{program} ({0}, PID {pid}) read {1}, wrote {2}, on any disk",
+        ENDED,
     ),
 ];
 const MOST: Kind = Kind::new(
@@ -796,8 +760,4 @@ const MOST: Kind = Kind::new(
     Role::Explanation,
     "I/O accounts of other processes, which name no device",
 );
-const IO_OF_COMMAND: Labels = &[
-    (Standing::Ended, "Ended"),
-    (Standing::Read, "Read"),
-    (Standing::Written, "Written"),
-];
+const ENDED: Labels = &[(Standing::Ended, "Ended")];

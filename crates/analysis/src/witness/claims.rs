@@ -1,12 +1,10 @@
 //! The claims that an observation supports.
 
 use super::{
-    Asked, Bounds, DeviceLoad, Direction, Evidence, Flushes, NOTEWORTHY, OtherCommand, OtherUse,
-    Reading, Transfer, Unknown,
+    Asked, Bounds, Evidence, NOTEWORTHY, OtherCommand, OtherUse, Reading, Transfer, Unknown,
 };
 use crate::claim::kind::{self, Kind};
 use crate::claim::{Claim, Point, Quantity, Standing};
-use iolab_record::witness::Claimed;
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::region_state::Medium;
 use iolab_workload::response::Response;
@@ -14,6 +12,8 @@ use iolab_workload::witness::{ObservedDevice, Subject, TracedProgram};
 
 /// A length of time, ns.
 const TIME: Quantity = Quantity::Of(Response::Elapsed);
+/// Throughput, MB/s.
+const MB_S: Quantity = Quantity::Of(Response::Throughput);
 
 /// A claim with names for its sentence.
 fn claim(
@@ -49,55 +49,72 @@ fn joined(devices: &[String]) -> String {
     }
 }
 
-/// Load of a device over an observation.
+/// Load of a device over an observation, by all processes, as `iostat -x` shows it.
 pub fn device_load(device: &ObservedDevice, elapsed_ns: u64) -> Claim {
     let names = [("device", device.name.as_str())];
-    let (Some(load), Some(traffic)) = (DeviceLoad::of(device, elapsed_ns), device.traffic) else {
+    let Some(stat) = device.traffic else {
         return claim(&kind::UNKNOWN_LOAD, &names, []);
     };
-    let requests = traffic.read_ios.saturating_add(traffic.write_ios);
-    let of = |standing, per_s: f64, mb_s, await_ms: Option<f64>| {
+    let seconds = elapsed_ns.max(1) as f64 / 1e9;
+    let of = |standing, requests: u64, bytes: u64, waits_ms: Option<u64>| {
+        let waits_ms = waits_ms.filter(|_| requests > 0);
         // The kernel counts whole milliseconds of each request.
-        let time = await_ms.map(|ms| Point {
-            interval: (ms == 0.0).then_some((0.0, 1e6)),
-            ..Point::new(standing, TIME, ms * 1e6)
+        let time = waits_ms.map(|ms| Point {
+            interval: (ms == 0).then_some((0.0, 1e6)),
+            ..Point::new(standing, TIME, ms as f64 * 1e6 / requests as f64)
         });
-        let mb_s = Point::new(standing, Quantity::Of(Response::Throughput), mb_s);
-        let all = [
-            Some(Point::new(standing, Quantity::Rate, per_s)),
-            Some(mb_s),
-            time,
-        ];
-        all.into_iter()
-            .flatten()
-            .filter(move |_| per_s > 0.0 || requests == 0)
+        let rate = Point::new(standing, Quantity::Rate, requests as f64 / seconds);
+        let mb_s = Point::new(standing, MB_S, bytes as f64 / 1e6 / seconds);
+        [Some(rate), Some(mb_s), time].into_iter().flatten()
     };
-    let reads = of(
-        Standing::Read,
-        load.reads_per_s,
-        load.read_mb_s,
-        load.read_await_ms,
-    );
+    let waits = device.waits.as_ref();
+    let (read_ms, write_ms) = (waits.map(|one| one.read_ms), waits.map(|one| one.write_ms));
+    let reads = of(Standing::Read, stat.read_ios, stat.read_bytes, read_ms);
     let writes = of(
         Standing::Written,
-        load.writes_per_s,
-        load.write_mb_s,
-        load.write_await_ms,
+        stat.write_ios,
+        stat.write_bytes,
+        write_ms,
     );
-    let request = Quantity::Count("request");
-    let in_flight = load.in_flight.filter(|in_flight| *in_flight > 0.0);
-    let in_flight = in_flight.map(|number| Point::new(Standing::InFlight, request, number));
-    let busy = match load.busy > 0.0 || requests == 0 {
-        true => Point::new(Standing::Busy, Quantity::Share, load.busy),
-        false => Point::new(Standing::BusyUnseen, request, requests as f64),
-    };
+    let in_flight = stat.queue_ms.map(|ms| {
+        let request = Quantity::Count("request");
+        Point::new(Standing::InFlight, request, ms as f64 / 1e3 / seconds)
+    });
+    // A device may have completed requests although none was in flight at a tick of the kernel's clock.
+    let is_seen = stat.busy_ms > 0 || stat.read_ios.saturating_add(stat.write_ios) == 0;
+    let busy = (stat.busy_ms as f64 / 1e3 / seconds).min(1.0);
+    let busy = is_seen.then(|| Point::new(Standing::Busy, Quantity::Share, busy));
     let span = Point::main(TIME, elapsed_ns as f64);
     let points = std::iter::once(span).chain(reads).chain(writes);
     claim(
         &kind::DEVICE_LOAD,
         &names,
-        points.chain(in_flight).chain([busy]),
+        points.chain(in_flight).chain(busy),
     )
+}
+
+/// I/O of the processes of one name, which may be the most of all.
+pub fn io_of(command: &OtherCommand<'_>, is_most: bool) -> Claim {
+    let (first, all) = (command.first, command.count());
+    let one = if first.is_kernel {
+        "kernel thread"
+    } else {
+        "process"
+    };
+    let ended = Point::count(Standing::Ended, one, command.ended()).of(all as f64);
+    let bytes = |number| bytes(Standing::Main, Bounds::exact(number));
+    let points = [
+        Some(Point::count(Standing::Main, one, all)),
+        Some(bytes(command.read_bytes())),
+        Some(bytes(command.write_bytes())),
+        (command.ended() > 0).then_some(ended),
+    ];
+    let names = [
+        ("program", first.name.as_str()),
+        ("pid", &first.pid.to_string()),
+    ];
+    let kind = &kind::MOST_IO[usize::from(!is_most)];
+    claim(kind, &names, points.into_iter().flatten())
 }
 
 impl Evidence {
@@ -120,14 +137,20 @@ impl Evidence {
             None if self.writes.verdict.is_some() => {
                 let flushes = self.flushes.as_ref();
                 let flushes = flushes.filter(|flushes| flushes.completed > 0);
-                claims.extend(flushes.map(|flushes| self.flushed(flushes)));
+                claims.extend(flushes.map(|flushes| {
+                    let number = flushes.completed as usize;
+                    let completed = Point::count(Standing::Main, "cache flush", number);
+                    let names = [("device", &*joined(&flushes.disks))];
+                    claim(&kind::CACHE_FLUSHES, &names, [completed])
+                }));
             }
             None => {}
         }
         if has_bytes && !self.devices.is_empty() {
             claims.push(self.other_use());
         }
-        claims.extend(self.overstated());
+        let overstated = self.reported().filter(|(is_overstated, _)| *is_overstated);
+        claims.extend(overstated.map(|(_, claim)| claim));
         if claims.is_empty() {
             let most = some_bytes(Standing::Main, NOTEWORTHY);
             claims.push(claim(&kind::NOTHING_OF_NOTE, &[], most));
@@ -140,30 +163,7 @@ impl Evidence {
         let loads = observed.devices.iter();
         let loads = loads.map(|device| device_load(device, observed.observed_ns));
         let most = OtherCommand::all(&observed.others).into_iter().next();
-        let most = most.map(|command| {
-            let [of_process, of_processes, of_kernel] = &kind::MOST_IO;
-            let (first, all) = (command.first, command.count());
-            let (kind, one) = match (first.is_kernel, all) {
-                (true, _) => (of_kernel, "thread"),
-                (false, 1) => (of_process, "process"),
-                (false, _) => (of_processes, "process"),
-            };
-            let ended = Point::count(Standing::Ended, one, command.ended()).of(all as f64);
-            let points = [
-                Some(Point::count(Standing::Main, one, all)),
-                (command.ended() > 0 && !first.is_kernel).then_some(ended),
-                Some(bytes(Standing::Read, Bounds::exact(command.read_bytes()))),
-                Some(bytes(
-                    Standing::Written,
-                    Bounds::exact(command.write_bytes()),
-                )),
-            ];
-            let names = [
-                ("program", first.name.as_str()),
-                ("pid", &first.pid.to_string()),
-            ];
-            claim(kind, &names, points.into_iter().flatten())
-        });
+        let most = most.map(|command| io_of(&command, true));
         loads.chain(most).collect()
     }
 
@@ -182,27 +182,19 @@ impl Evidence {
         let by_calls = reads.by_calls.filter(|bytes| bytes.least < bytes.most);
         // Page faults may have fetched bytes that storage carried.
         let may_be_faults = by_calls.is_some() && asked.is_some_and(|all| all.least == all.most);
-        let mut is_shared = false;
         let kind = match verdict.served_by {
             _ if by_network.is_some() => &kind::FROM_SERVER_AND_CACHE,
-            ServedBy::Device => {
-                is_shared = true;
-                &kind::FROM_DEVICE
-            }
+            ServedBy::Device => &kind::FROM_DEVICE,
             ServedBy::PageCache | ServedBy::Mixed if is_buffered && is_none => &kind::FROM_CACHE,
-            ServedBy::PageCache | ServedBy::Mixed if is_buffered => {
-                is_shared = true;
-                &kind::FROM_DEVICE_AND_CACHE
-            }
+            ServedBy::PageCache | ServedBy::Mixed if is_buffered => &kind::FROM_DEVICE_AND_CACHE,
             ServedBy::Hole => &kind::FROM_HOLES,
             ServedBy::NotStorage => &kind::FROM_MEMORY,
             ServedBy::Network => &kind::FROM_SERVER,
-            _ if may_be_faults => {
-                is_shared = true;
-                &kind::FROM_DEVICE_PERHAPS
-            }
+            _ if may_be_faults => &kind::FROM_DEVICE_PERHAPS,
             _ => &kind::FROM_UNKNOWN,
         };
+        let is_shared = kind.head.contains("{source}");
+        let is_cached = kind.head.contains("page cache");
         let elsewhere = self.read_partly_elsewhere().filter(|_| is_shared);
         let share = asked.zip(by_calls).map(|(asked, by_calls)| {
             let of_asked = |bytes: u64| (bytes as f64 / asked.most.max(1) as f64).min(1.0);
@@ -229,15 +221,16 @@ impl Evidence {
             } => Standing::CarriedAtLeast,
             _ => Standing::Carried,
         };
+        let moved = reads
+            .moved
+            .map(|moved| Point::new(carried, Quantity::Bytes, moved as f64));
         let points = [
             by_network.or(part.filter(|_| is_shared)),
             asked.and_then(|asked| some_bytes(Standing::Asked, asked.most)),
             elsewhere.map(|part| bytes(Standing::Own, part)),
-            some_bytes(Standing::Holes, rest).filter(|_| self.may_read_holes()),
-            some_bytes(Standing::Piped, piped),
-            reads
-                .moved
-                .map(|moved| Point::new(carried, Quantity::Bytes, moved as f64)),
+            some_bytes(Standing::Holes, rest).filter(|_| is_cached && self.may_read_holes()),
+            some_bytes(Standing::Piped, piped).filter(|_| is_cached),
+            moved.filter(|_| kind == &kind::FROM_UNKNOWN),
         ];
         let source = elsewhere.map_or(device.as_str(), |_| "storage");
         let names = [
@@ -306,16 +299,16 @@ impl Evidence {
         let kind = match verdict.served_by {
             _ if by_network.is_some() => &kind::TO_SERVER_IN_PART,
             ServedBy::Device => &kind::TO_DEVICE,
-            ServedBy::PageCache | ServedBy::Mixed
-                if is_buffered && written.is_some_and(is_below) =>
-            {
-                &kind::BELOW_DEVICE_IN_PART
+            ServedBy::PageCache | ServedBy::Mixed if is_buffered => {
+                &kind::TO_DEVICE_IN_PART[usize::from(written.is_some_and(is_below))]
             }
-            ServedBy::PageCache | ServedBy::Mixed if is_buffered => &kind::TO_DEVICE_IN_PART,
             ServedBy::NotStorage => &kind::TO_MEMORY,
             ServedBy::Network => &kind::TO_SERVER,
-            _ if asked.is_some() => &kind::TO_UNKNOWN[0],
-            _ => &kind::TO_UNKNOWN[1],
+            _ => &kind::TO_UNKNOWN,
+        };
+        let standing = match verdict.served_by {
+            ServedBy::Unknown => Standing::Sent,
+            _ => Standing::Asked,
         };
         let owed = self.owed.filter(|owed| *owed > 0);
         let share = |share| Point::main(Quantity::Share, share);
@@ -332,10 +325,7 @@ impl Evidence {
         };
         let points = [
             by_network.or(part),
-            asked.map(|asked| match asked.is_known_within(asked.most) {
-                true => bytes(Standing::Asked, Bounds::exact(asked.most)),
-                false => bytes(Standing::Asked, asked),
-            }),
+            asked.map(|asked| bytes(standing, asked)),
             owed.and_then(|owed| some_bytes(Standing::Owed, owed)),
             discarded.map(|discarded| bytes(Standing::Discarded, discarded)),
         ];
@@ -359,15 +349,6 @@ impl Evidence {
         Some(Point::main(Quantity::Bytes, most as f64))
     }
 
-    fn flushed(&self, flushes: &Flushes) -> Claim {
-        let [own, of_all] = &kind::CACHE_FLUSHES;
-        let is_own = self.others == OtherUse::None && flushes.are_in_question;
-        let completed = Point::count(Standing::Main, "cache flush", flushes.completed as usize);
-        let names = [("device", joined(&flushes.disks))];
-        let names = names.each_ref().map(|(name, is)| (*name, is.as_str()));
-        claim(if is_own { own } else { of_all }, &names, [completed])
-    }
-
     /// Use of the devices by others.
     fn other_use(&self) -> Claim {
         let device = joined(&self.devices);
@@ -389,15 +370,10 @@ impl Evidence {
         };
         // File systems write data of their own in addition to the program's.
         let may_be_own = self.writes.asked != Asked::Nothing && written.most > 0;
-        let is_certain = read.least.max(written.least) > 0;
-        let kind = &kind::OTHER_USE
-            [usize::from(!is_certain) + 2 * usize::from(may_be_own && read.most == 0)];
-        let dirty = self
-            .observed
-            .dirty_before_bytes
-            .unwrap_or(0)
-            .min(written.most);
-        let by = match may_be_own && read.most > 0 {
+        let kind = &kind::OTHER_USE[usize::from(read.least.max(written.least) == 0)];
+        let dirty = self.observed.dirty_before_bytes.unwrap_or(0);
+        let dirty = dirty.min(written.most);
+        let by = match may_be_own {
             true => Standing::WrittenBySystem,
             false => Standing::Written,
         };
@@ -409,39 +385,35 @@ impl Evidence {
         of(kind, points.into_iter().flatten().collect())
     }
 
-    /// Reports of more bytes than devices can have carried.
-    fn overstated(&self) -> Vec<Claim> {
-        let Some(report) = &self.claim else {
-            return Vec::new();
-        };
-        let of = |transfer,
-                  direction: &Direction,
-                  claimed: Option<Claimed>,
-                  [at_rate, in_bytes]: &'static [Kind; 2]| {
-            let (claimed, carried) = claimed.zip(direction.carried)?;
-            let device = joined(&self.devices_of(transfer));
-            let names = [("tool", report.tool.as_str()), ("device", &device)];
-            let points = match (claimed.rate, carried.mb_s_most_of(claimed)) {
-                (Some((rate, _)), Some(most)) => {
-                    let of = Quantity::Of(Response::Throughput);
-                    (at_rate, [Point::main(of, rate), Point::main(of, most)])
-                }
-                _ => {
-                    let of = |bytes| Point::main(Quantity::Bytes, bytes as f64);
-                    (in_bytes, [of(claimed.bytes), of(carried.most_of(claimed))])
-                }
-            };
-            let (kind, points) = points;
-            carried
-                .is_exceeded_by(claimed)
-                .then(|| claim(kind, &names, points))
-        };
+    /// What the program says that it read and wrote, with what devices carried of it, and whether that is far less.
+    pub fn reported(&self) -> impl Iterator<Item = (bool, Claim)> {
         let [reads, writes] = &kind::OVERSTATED;
-        let both = [
-            of(Transfer::Read, &self.reads, report.reads, reads),
-            of(Transfer::Write, &self.writes, report.writes, writes),
-        ];
-        both.into_iter().flatten().collect()
+        let report = self.claim.iter();
+        let both = report.flat_map(move |report| {
+            let reads = (Transfer::Read, &self.reads, report.reads, reads);
+            [
+                reads,
+                (Transfer::Write, &self.writes, report.writes, writes),
+            ]
+            .map(|of| (&report.tool, of))
+        });
+        both.filter_map(|(tool, (transfer, direction, claimed, kind))| {
+            let claimed = claimed?;
+            let unknown = Bounds::between(0, u64::MAX);
+            let carried = direction.carried.unwrap_or(unknown);
+            let device = joined(&self.devices_of(transfer));
+            let carried_bytes = bytes(Standing::Main, carried.within(claimed.bytes));
+            let rate = claimed.rate.zip(carried.mb_s_most_of(claimed));
+            let rates = rate.map(|((rate, _), most)| {
+                let of = |standing, rate| Point::new(standing, MB_S, rate);
+                [of(Standing::Rate, rate), of(Standing::RateAtMost, most)]
+            });
+            let all = bytes(Standing::Main, Bounds::exact(claimed.bytes));
+            let points = [all, carried_bytes].into_iter();
+            let points = points.chain(rates.into_iter().flatten());
+            let names = [("tool", tool.as_str()), ("device", &device)];
+            Some((carried.is_exceeded_by(claimed), claim(kind, &names, points)))
+        })
     }
 }
 

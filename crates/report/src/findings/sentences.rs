@@ -61,12 +61,11 @@ pub(super) fn text(claim: &Claim, runs: &[&Analysis], named: usize) -> String {
     let first = claim.runs().first().and_then(|run| runs.get(*run)).copied();
     match &claim.payload {
         Some(Payload::Comparison(comparison)) => comparison::of_comparison(comparison, runs, named),
-        Some(Payload::Reproduced(found)) => causes::of_reproduction(found),
         Some(Payload::Suspects(found)) => {
             causes::of_suspects(found, usize::MAX)
                 + &first.map_or_else(String::new, |first| causes::difference(first, runs))
         }
-        Some(Payload::Rounds(_)) | None => of_points(claim, first, runs),
+        Some(Payload::Rounds(_) | Payload::Reproduced(_)) | None => of_points(claim, first, runs),
     }
 }
 
@@ -238,6 +237,9 @@ fn named(name: &str, claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) 
     if let Ok(place) = name.parse::<usize>() {
         let point = claim.points.get(place);
         return point.map_or_else(String::new, |point| item(point, claim, runs));
+    }
+    if let Some(found) = claim.reproduction() {
+        return causes::named(name, found);
     }
     let Some(run) = run else {
         return of_observation(name, claim);

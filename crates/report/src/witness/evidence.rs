@@ -1,10 +1,7 @@
 //! Tables of evidence on a program: its traffic, its own numbers, loaded devices, and other processes.
 
-use iolab_analysis::witness::{Bounds, Evidence, OtherCommand, Transfer, p99_of};
-use iolab_record::witness::Claimed;
-use iolab_workload::units::{
-    counted, format_bytes, format_ns, format_percent_of_whole, significant,
-};
+use iolab_analysis::witness::{Evidence, p99_of};
+use iolab_workload::units::{counted, format_bytes, format_ns, format_percent_of_whole};
 use iolab_workload::witness::{GroupHolds, SyncTimes, TracedDisk, TracedProgram, TracedRequests};
 
 /// One row for each traced quantity.
@@ -140,82 +137,3 @@ fn parts(trace: &TracedProgram, times: SyncTimes) -> String {
 /// Any number of short requests can lie between two ticks.
 pub(super) const BUSY_UNSEEN: &str =
     "busy time unknown (requests shorter than a clock tick of the kernel)";
-
-/// Processes of one name, with their I/O.
-pub(super) fn in_words(command: &OtherCommand<'_>) -> String {
-    let whose = match command.first.is_kernel {
-        true => " on behalf of processes",
-        false => "",
-    };
-    format!(
-        "{} read {}, wrote {}{whose}",
-        name(command),
-        format_bytes(command.read_bytes() as f64),
-        format_bytes(command.write_bytes() as f64)
-    )
-}
-
-/// `dd (PID 7, ended)`, `python3 (12 processes, 5 ended)`, `jbd2/vda1-8 (PID 281, thread of the kernel)`.
-fn name(command: &OtherCommand<'_>) -> String {
-    let (first, count) = (command.first, command.count());
-    let mut parts = vec![match (count, first.is_kernel) {
-        (1, _) => format!("PID {}", first.pid),
-        (n, true) => counted(n as u64, "thread") + " of the kernel",
-        (n, false) => counted(n as u64, "process"),
-    }];
-    parts.extend(match (command.ended(), first.is_kernel) {
-        (0, false) => None,
-        (_, true) => (count == 1).then(|| "thread of the kernel".to_owned()),
-        (ended, false) if ended == count => Some("ended".to_owned()),
-        (ended, false) => Some(format!("{ended} ended")),
-    });
-    format!("{} ({})", first.name, parts.join(", "))
-}
-
-/// Sentences on all that the program reports.
-pub(super) fn told(evidence: &Evidence) -> Vec<String> {
-    let Some(claim) = &evidence.claim else {
-        return Vec::new();
-    };
-    let told = |(transfer, claimed, carried): (Transfer, Claimed, Option<Bounds>)| {
-        let rate = claimed.rate.map_or(String::new(), |(rate, _)| {
-            format!(" at {} MB/s", significant(rate))
-        });
-        let says = format!(
-            "{} says that it {} {}{rate}",
-            claim.tool,
-            verb(transfer),
-            format_bytes(claimed.bytes as f64)
-        );
-        let Some(carried) = carried else {
-            return format!("{says}; what devices carried of it is unknown");
-        };
-        let most = format_bytes(carried.most_of(claimed) as f64);
-        match (
-            carried.is_exceeded_by(claimed),
-            carried.mb_s_most_of(claimed),
-        ) {
-            (true, Some(mb_s)) => format!(
-                "{says}; devices carried at most {most} of it, {} MB/s in the same time",
-                significant(mb_s)
-            ),
-            (true, None) => format!("{says}; devices carried at most {most} of it"),
-            (false, _) if carried.is_all_of(claimed.bytes) => {
-                format!("{says}; devices carried all of it")
-            }
-            (false, _) => format!("{says}; devices can have carried all of it"),
-        }
-    };
-    let reads = claim.reads.into_iter();
-    let reads = reads.map(|claimed| (Transfer::Read, claimed, evidence.reads.carried));
-    let writes = claim.writes.into_iter();
-    let writes = writes.map(|claimed| (Transfer::Write, claimed, evidence.writes.carried));
-    reads.chain(writes).map(told).collect()
-}
-
-fn verb(transfer: Transfer) -> &'static str {
-    match transfer {
-        Transfer::Read => "read",
-        Transfer::Write => "wrote",
-    }
-}

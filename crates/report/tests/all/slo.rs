@@ -26,7 +26,8 @@ fn words(found: &SearchAnswer) -> String {
     let text = text(found);
     let lines = text
         .lines()
-        .filter(|line| line.ends_with('.') || line.contains(" on "));
+        .filter(|line| line.ends_with('.') || line.contains(" on "))
+        .filter(|line| !line.starts_with("- Response times count from"));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -116,7 +117,6 @@ fn holding_rate_comes_first_then_failing_and_limit() {
     insta::assert_snapshot!(words(&short), @"
     load-latency on /data: p99<10ms holds at 2800 requests/s, fails at 3200 requests/s
     - In trials of 250 ms an overload of up to 4.0 % does not show. A larger --budget makes them longer.
-    - Response times count from the scheduled start of a request.
     - Not covered: stalls so rare that 8 trials can miss them (in up to 31 % of trials).
     ");
 }
@@ -138,11 +138,9 @@ fn doubt_that_reverses_an_end_comes_first() {
     load-latency on /data: cannot tell which rate the storage sustains: the source of the bytes is unknown in 8 of 8 trials (the first: no device is known).
     As measured: p99<1ms holds at 2800 requests/s, fails at 3200 requests/s.
     - 'iolab doctor TARGET' shows what iolab can see of the target.
-    - Response times count from the scheduled start of a request.
     load-latency on /data: cannot tell from which rate on the storage fails: other programs used the disk (97 % of its traffic) in 8 of 8 trials.
     As measured: p99<1ms holds at 2800 requests/s, fails at 3200 requests/s.
     - Stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run.
-    - Response times count from the scheduled start of a request.
     ");
 }
 
@@ -161,15 +159,12 @@ fn missing_end_leaves_the_answer_open() {
     load-latency on /data: p99<1ms holds at 2800 requests/s; no higher rate was shown to fail (other traffic)
     - Stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run.
     - The trials do not show both ends. A larger --budget allows more trials, and longer ones at small rates.
-    - Response times count from the scheduled start of a request.
     load-latency on /data: p99<1ms fails at 3200 requests/s; no lower rate was shown to hold (other traffic)
     - Stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run.
     - The trials do not show both ends. A larger --budget allows more trials, and longer ones at small rates.
-    - Response times count from the scheduled start of a request.
     load-latency on /data: cannot tell at which rate p99<1ms holds: no rate holds, no rate fails, other traffic
     - Stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run.
     - The trials do not show both ends. A larger --budget allows more trials, and longer ones at small rates.
-    - Response times count from the scheduled start of a request.
     ");
     // Neither more trials nor a lower rate takes stalls away.
     let mut stalls = found("p99<1ms");
@@ -187,10 +182,6 @@ fn value_at_the_level_suggests_another_level() {
     let mut at_level = at(2800, &open.levels, Answer::CannotTell, Vec::new());
     at_level.found.levels[0].judged.open = Some(DoubtKind::AtLevel);
     open.at_level = Some(at_level);
-    let said = text(&open);
-    let remarks: Vec<&str> = said.lines().filter(|line| line.starts_with("- ")).collect();
-    insta::assert_snapshot!(remarks.join("\n"), @r"
-    - At 2800 requests/s, p99<1ms: the value is at the level (the whole interval lies within 5 % of it). A larger --budget does not decide it there, only another level.
-    - Response times count from the scheduled start of a request.
-    ");
+    let said = words(&open);
+    insta::assert_snapshot!(said.lines().last().unwrap(), @"- At 2800 requests/s, p99<1ms: the value is at the level (the whole interval lies within 5 % of it). A larger --budget does not decide it there, only another level.");
 }

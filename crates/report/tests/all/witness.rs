@@ -64,7 +64,7 @@ fn evidence(reads: Direction, writes: Direction) -> Evidence {
 fn first_line_states_the_conclusion() {
     let mixed = direction(1024 * MIB, ServedBy::Mixed, Some(0.12));
     let written = direction(64 * MIB, ServedBy::Device, Some(1.0));
-    insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, and the rest from the page cache. 100 % of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes. Nothing else used vda.");
+    insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, and the rest from the page cache. 100 % of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes, of all processes. Nothing else used vda.");
     let hot = direction(64 * MIB, ServedBy::PageCache, Some(0.0));
     insta::assert_snapshot!(headline(&evidence(hot, nothing())), @"fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.");
     let unknown = direction(64 * MIB, ServedBy::Unknown, None);
@@ -84,7 +84,7 @@ fn first_line_states_the_conclusion() {
             direction(64 * MIB, ServedBy::Mixed, Some(0.0625)),
         )
     };
-    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it sent to storage had reached vda at its end. Had still to be written back: 60 MiB. vda completed 240 cache flushes, of all processes. Other processes or the file system may have used vda. Written: up to 3 MiB.");
+    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it sent to storage had reached vda at its end. Had still to be written back: 60 MiB. vda completed 240 cache flushes, of all processes. Others may have used vda. Written, by them or the file system: up to 3 MiB.");
     // A loop device carried all bytes, and left most of them in the page cache of its file.
     let mut in_file = evidence(
         nothing(),
@@ -95,7 +95,7 @@ fn first_line_states_the_conclusion() {
         in_file: true,
         ..ObservedDevice::default()
     }];
-    insta::assert_snapshot!(headline(&in_file), @"fio: 6.2 % of the 64 MiB that it sent to storage had reached the disks below loop0 at its end. vda completed 240 cache flushes. Nothing else used vda.");
+    insta::assert_snapshot!(headline(&in_file), @"fio: 6.2 % of the 64 MiB that it sent to storage had reached the disks below loop0 at its end. vda completed 240 cache flushes, of all processes. Nothing else used vda.");
     let shared = Evidence {
         others: OtherUse::Little { most: 36 << 10 },
         ..evidence(nothing(), direction(64 * MIB, ServedBy::Device, Some(1.0)))
@@ -176,16 +176,16 @@ fn impossible_claim_is_in_the_first_line() {
     };
     let rate = Some((5712.0, 11_750_000));
     insta::assert_snapshot!(of(MIB, claimed(rate)), @"
-    fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda. fio says that it read at 5712 MB/s, of which vda carried at most 89.2 MB/s.
-    claim      fio says that it read 64 MiB at 5712 MB/s; devices carried at most 1 MiB of it, 89.2 MB/s in the same time
+    fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda. fio says that it read 64 MiB, of which vda carried 1 MiB. Reported: 5712 MB/s. Carried at most: 89.2 MB/s.
+    claim      fio says that it read 64 MiB, of which vda carried 1 MiB. Reported: 5712 MB/s. Carried at most: 89.2 MB/s.
     ");
     insta::assert_snapshot!(of(MIB, claimed(None)), @"
-    fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda. fio says that it read 64 MiB, of which vda carried at most 1 MiB.
-    claim      fio says that it read 64 MiB; devices carried at most 1 MiB of it
+    fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda. fio says that it read 64 MiB, of which vda carried 1 MiB.
+    claim      fio says that it read 64 MiB, of which vda carried 1 MiB.
     ");
     insta::assert_snapshot!(of(64 * MIB, claimed(rate)), @"
     fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.
-    claim      fio says that it read 64 MiB at 5712 MB/s; devices carried all of it
+    claim      fio says that it read 64 MiB, of which vda carried 64 MiB. Reported: 5712 MB/s. Carried at most: 5711 MB/s.
     ");
 }
 
@@ -220,7 +220,7 @@ fn traced_syncs_are_shown_with_their_flushes() {
     insta::assert_snapshot!(of(1, 1, 0, 0, None, 0), @"Its 1 sync took 1.20 ms. With a cache flush of the disk within: 0 of 1 sync.");
     insta::assert_snapshot!(of(48, 47, 47, 0, None, 0), @"Its 48 syncs took 1.20 ms. Median of: 47 of 48 syncs. With a cache flush of the disk within: 47 of 47 syncs.");
     insta::assert_snapshot!(of(1, 0, 0, 0, None, 0), @"File systems received 1 sync from it.");
-    insta::assert_snapshot!(of(0, 0, 0, 0, None, 0), @"vda completed 240 cache flushes.");
+    insta::assert_snapshot!(of(0, 0, 0, 0, None, 0), @"vda completed 240 cache flushes, of all processes.");
 }
 
 /// Text about one disk that was observed for 2 s.
@@ -278,12 +278,12 @@ fn devices_are_shown_with_their_users() {
         sees_ended: true,
     };
     insta::assert_snapshot!(of_disk(traffic, Some(waits), others), @"
-    vda over 2.00 s. Reads, with their mean time: 500/s; 2.05 MB/s; 250 µs. In flight on average: 4 requests. Busy, which at 100 % does not limit a device that serves requests in parallel: 100 %. Most I/O
-    on any disk: dd (PID 7). Ended: 1 of 1 process. Read: 3.91 MiB. Written: 0 B.
+    vda over 2.00 s. Reads, with their mean time: 500/s; 2.05 MB/s; 250 µs. Writes, with their mean time: 0/s; 0 MB/s. In flight on average: 4 requests. Busy, which at 100 % does not limit a device that
+    serves requests in parallel: 100 %. Most I/O on any disk: dd (1 process, PID 7) read 3.91 MiB, wrote 0 B. Ended: 1 of 1 process.
 
     device  vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 cache flushes, busy 2.00 s
-    other   dd (PID 7, ended) read 3.91 MiB, wrote 0 B, on any disk
-    other   kworker/u8:1 (PID 8, thread of the kernel) read 0 B, wrote 4 KiB on behalf of processes, on any disk
+    other   dd (1 process, PID 7) read 3.91 MiB, wrote 0 B, on any disk. Ended: 1 of 1 process.
+    other   kworker/u8:1 (1 kernel thread, PID 8) read 0 B, wrote 4 KiB, on any disk.
     CPU     observing took 0 ns
     ");
 }

@@ -22,89 +22,47 @@ use iolab_workload::units::{
     counted, exact_duration, format_bytes, format_duration, format_ns, format_percent, significant,
 };
 
-/// Share of a difference below which nothing is left to be explained.
-const REST: f64 = 0.1;
-
 /// Most characters of a difference in words.
 const PHENOMENON_MAX: usize = 160;
 
-/// Whether a phenomenon is reproduced, and the part that no suspect explains.
-pub(super) fn of_reproduction(found: &Reproduction) -> String {
-    let here = match found.shorter_ns {
-        None => here(found),
-        Some(ns) => format!(
-            "{} of shorter trials ({})",
-            here(found),
-            exact_duration(Duration::from_nanos(ns))
-        ),
-    };
-    let phenomenon = shortened(&found.phenomenon, PHENOMENON_MAX);
-    match found.again {
-        Again::Reproduced => {
-            let rest = match found.is_explained {
-                true => String::new(),
-                false => rest(found),
-            };
-            format!("Reproduced: {phenomenon}; here {here}.{rest}")
+/// A name in the sentence on whether a phenomenon is reproduced.
+pub(super) fn named(name: &str, found: &Reproduction) -> String {
+    match name {
+        "phenomenon" => shortened(&found.phenomenon, PHENOMENON_MAX),
+        "here" => here(found),
+        "it" if is_in_part(found) => "all of it".to_owned(),
+        "it" => "it".to_owned(),
+        "part" => {
+            let part = found.part().filter(|part| part.share > 0.0);
+            let part = part.filter(|_| is_in_part(found));
+            part.map_or_else(String::new, |part| {
+                format!(", {} of the difference on a log scale", of_share(&part))
+            })
         }
-        Again::NotReproduced => {
-            // A part of it may be within the interval.
-            let makes = |(low, high): (f64, f64)| match found.seen >= found.expected {
-                true => high / found.expected > 1.0 / (1.0 - MARGIN),
-                false => low / found.expected < 1.0 - MARGIN,
-            };
-            let (it, part) = match found.interval.is_some_and(makes) {
-                true => ("all of it", part_again(found)),
-                false => ("it", String::new()),
-            };
-            let idle = found.idle_ns.map_or_else(String::new, |ns| {
-                let time = exact_duration(Duration::from_nanos(ns));
-                format!(
-                    " Each trial began after {time} of idle time: if that does not restore the storage, all of them ran at its lower level."
-                )
-            });
-            format!(
-                "Not reproduced: {phenomenon}; here {here}{part}. The same settings alone do not make {it}: other trials of that run, what they left on the storage, a change since, or chance may have.{idle}"
-            )
+        "rest" => {
+            let rest = found.unexplained.as_ref();
+            let rest = rest.map_or_else(|| "unknown".to_owned(), of_share);
+            match found.doubts.as_slice() {
+                [] => rest,
+                all => format!("{rest}; it could also come from {}", doubts(all)),
+            }
         }
-        Again::CannotTell if !found.doubts.is_empty() => format!(
-            "Cannot tell whether it is there again: {phenomenon}; here {here}, but {}.",
-            doubts(&found.doubts)
-        ),
-        Again::CannotTell => {
-            let why = match found.idle_ns.filter(|_| found.level_changed) {
-                Some(idle_ns) => {
-                    format!(
-                        ", but {}.",
-                        why_untried(&WhyUntried::LevelChanged { idle_ns })
-                    )
-                }
-                None => format!(".{}", more_blocks(found.blocks)),
-            };
-            format!("Cannot tell whether it is there again: {phenomenon}; here {here}{why}")
-        }
+        "idle" => found
+            .idle_ns
+            .map_or_else(String::new, |ns| exact_duration(Duration::from_nanos(ns))),
+        "doubts" => doubts(&found.doubts),
+        _ => BLOCKS_MAX.to_string(),
     }
 }
 
-/// `, 19 % of the difference on a log scale`: the part of a phenomenon that is there again.
-fn part_again(found: &Reproduction) -> String {
-    let part = found.part().filter(|part| part.share > 0.0);
-    part.map_or_else(String::new, |part| {
-        format!(", {} of the difference on a log scale", of_share(&part))
-    })
-}
-
-/// The part that remains without suspects, and other possible causes of it.
-fn rest(found: &Reproduction) -> String {
-    let others = match found.doubts.as_slice() {
-        [] => String::new(),
-        all => format!("; it could also come from {}", doubts(all)),
-    };
-    match &found.unexplained {
-        None => format!(" Not explained: unknown{others}."),
-        Some(share) if share.share < REST => String::new(),
-        Some(share) => format!(" Not explained: {}{others}.", of_share(share)),
-    }
+/// Whether a part of a phenomenon may be within the interval.
+fn is_in_part(found: &Reproduction) -> bool {
+    found
+        .interval
+        .is_some_and(|(low, high)| match found.seen >= found.expected {
+            true => high / found.expected > 1.0 / (1.0 - MARGIN),
+            false => low / found.expected < 1.0 - MARGIN,
+        })
 }
 
 /// A text of at most `most` characters, with dots for the rest.
@@ -312,21 +270,18 @@ fn of_share(share: &Share) -> String {
 /// The difference in the run that explains it: `1.02× higher (1.02× lower to 1.06× higher) in 12 blocks`.
 fn here(found: &Reproduction) -> String {
     let blocks = counted(found.blocks, "block");
-    match (found.ratio, found.interval) {
+    let here = match (found.ratio, found.interval) {
         (Some(ratio), interval) => {
             let shown = RatioShown::from((ratio, interval));
             format!("{} in {blocks}", shown.in_words())
         }
         (None, _) => "no block with both sides".to_owned(),
-    }
-}
-
-/// ` Increase --budget.`, if that gives more than these blocks.
-fn more_blocks(blocks: usize) -> String {
-    match blocks < BLOCKS_MAX as usize {
-        true => " Increase --budget.".to_owned(),
-        false => format!(
-            " A larger budget gives no more than {BLOCKS_MAX} blocks: measure when the machine is idle."
+    };
+    match found.shorter_ns {
+        None => here,
+        Some(ns) => format!(
+            "{here} of shorter trials ({})",
+            exact_duration(Duration::from_nanos(ns))
         ),
     }
 }
