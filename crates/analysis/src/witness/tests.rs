@@ -1,4 +1,4 @@
-use iolab_workload::counters::{DeviceStat, NfsIo};
+use iolab_workload::counters::{DeviceStat, DeviceWaits, NfsIo};
 use iolab_workload::region_state::Residency;
 use iolab_workload::witness::{
     DiskTraffic, GroupHolds, GroupTraffic, InFlight, ObservedDevice, ObservedFile, ObservedTarget,
@@ -463,14 +463,11 @@ fn a_load_is_that_of_iostat() {
         }),
         ..ObservedDevice::default()
     };
-    let load = DeviceLoad::of(&device, 2_000_000_000).expect("it counts");
-    assert_eq!((load.reads_per_s, load.read_mb_s), (500.0, 2.048));
-    assert_eq!(
-        (load.read_await_ms, load.write_await_ms),
-        (Some(0.25), None)
-    );
-    assert_eq!((load.in_flight, load.busy), (Some(4.0), 0.25));
-    assert_eq!(DeviceLoad::of(&ObservedDevice::default(), 1), None);
+    let load = device_load(&device, 2_000_000_000);
+    let values = load.points.iter().map(|point| point.value);
+    let expected = [2e9, 500.0, 2.048, 250e3, 0.0, 0.0, 4.0, 0.25];
+    assert_eq!(values.collect::<Vec<_>>(), expected);
+    assert_eq!(device_load(&ObservedDevice::default(), 1).points, []);
 }
 
 fn file_of(medium: Medium, bytes: u64) -> ObservedFile {
