@@ -167,7 +167,7 @@ impl Evidence {
         loads.chain(most).collect()
     }
 
-    /// Where the bytes that the program read came from.
+    /// Source of the bytes that the program read.
     fn source(&self, verdict: &ServedVerdict) -> Claim {
         let (reads, observed) = (&self.reads, &self.observed);
         let device = joined(&self.devices_of(Transfer::Read));
@@ -265,7 +265,7 @@ impl Evidence {
         (!part.is_all_of(from_storage)).then_some(part)
     }
 
-    /// Where the bytes that the program wrote went.
+    /// Destination of the bytes that the program wrote.
     fn destination(&self, verdict: &ServedVerdict) -> Claim {
         let (writes, observed) = (&self.writes, &self.observed);
         let device = joined(&self.devices_of(Transfer::Write));
@@ -385,7 +385,7 @@ impl Evidence {
         of(kind, points.into_iter().flatten().collect())
     }
 
-    /// What the program says that it read and wrote, with what devices carried of it, and whether that is far less.
+    /// Reports of the program on its bytes, with the bytes that devices carried, and whether these are far less.
     pub fn reported(&self) -> impl Iterator<Item = (bool, Claim)> {
         let [reads, writes] = &kind::OVERSTATED;
         let report = self.claim.iter();
