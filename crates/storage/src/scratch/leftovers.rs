@@ -225,7 +225,8 @@ pub(super) fn sweep(dir: &OwnedFd, kept: &[Stat], is_for_programs: bool) -> u64 
         let is_known = is_own_name(&name) && could_be_ours(&stat);
         let is_of_programs = is_for_programs && is_private && is_own(&stat);
         let is_ours = match (born, birth(&found)) {
-            (Some(born), Some(made)) => made >= born && (is_known || is_of_programs),
+            // By a coarse clock, files from elsewhere may be as old as the directory; programs run later.
+            (Some(born), Some(made)) => made >= born && is_known || made > born && is_of_programs,
             _ => is_known,
         };
         if !is_ours || name == LOCK || kept.iter().any(|kept| same_inode(kept, &stat)) {
