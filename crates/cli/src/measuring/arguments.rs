@@ -325,7 +325,7 @@ pub(crate) struct Import {
 pub(crate) struct Why {
     /// Run file that shows the difference
     pub(crate) file: PathBuf,
-    /// Difference to explain, by its number in --list [default: the first with a suspect that can be removed]
+    /// Difference to explain, by its number in --list [default: the first that can be explained]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) of: Option<usize>,
     /// List the differences, falls and slow requests of the run that can be explained, and what cannot; measure nothing

@@ -71,9 +71,9 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let (number, explanation) = chosen((&run, &found), options)?;
     let which = match found.len() {
         1 => String::new(),
-        all if number > 1 && options.of.is_none() => format!(
-            "Difference {number} of {all} (--list), the first with a suspect that can be removed: "
-        ),
+        all if number > 1 && options.of.is_none() => {
+            format!("Difference {number} of {all} (--list), the first that can be explained: ")
+        }
         all => format!("Difference {number} of {all} (--list): "),
     };
     if let Some(said) = explanation.by_construction()? {
@@ -252,7 +252,9 @@ fn chosen<'a>(
     let is_open = |phenomenon: &'a Phenomenon| -> Result<bool> {
         let one = explanation(phenomenon);
         let experiment = one.experiment(options.budget, &options.suspects)?;
-        let tried = experiment.inquiry.is_some_and(|own| !own.tried.is_empty());
+        let tried = experiment
+            .inquiry
+            .is_some_and(|own| own.suspects().next().is_some());
         Ok(tried || one.by_construction()?.is_some())
     };
     let first = || {
@@ -277,7 +279,7 @@ fn chosen<'a>(
 fn untried(all: usize, options: &Why) -> String {
     match options.of {
         None => format!(
-            "none of the {all} differences of the run (--list) has a suspect that can be removed; the first:"
+            "no suspect of any of the {all} differences of the run (--list) can be removed within the budget; the first:"
         ),
         Some(_) => {
             format!("the run shows {all} differences (--list); --of NUMBER explains another")

@@ -137,10 +137,7 @@ impl Experiment {
         );
         let idle = phenomenon.idle();
         let sides = &phenomenon.sides.after_idle(idle);
-        let (mut tried, mut between, mut untried) = suspects(sides, &phenomenon.only);
-        if phenomenon.response != Response::Throughput {
-            between.clear();
-        }
+        let (mut tried, mut between, mut untried) = suspects(phenomenon, sides);
         let mut leave = |name: &str, idle: Duration, block: Duration| {
             // One block more is the warm-up.
             let wanted = block.saturating_mul(BLOCKS_WANTED + 1);
@@ -171,19 +168,25 @@ impl Experiment {
             // One is a warm-up.
             (blocks as u32).saturating_sub(1)
         };
-        let all = phenomenon.block(sides, &tried, &between);
+        let all = in_full.unhurried_block(&tried, &between);
         let least = Design::default().trials_min;
         // One is tried in the blocks that there are, if they can show anything, but not after idle time for which there is none.
-        let has_time = |suspects: &[&'static Suspect]| match suspects {
-            [_] if idle.is_zero() => blocks(suspects, &between) >= least,
-            _ => blocks(suspects, &between) >= BLOCKS_WANTED,
+        let has_time = |suspects: &[&'static Suspect], between: &[CellSpec]| match suspects {
+            [_] if idle.is_zero() => blocks(suspects, between) >= least,
+            _ => blocks(suspects, between) >= BLOCKS_WANTED,
         };
-        while !tried.is_empty() && !has_time(&tried) {
-            if let Some(last) = tried.pop() {
-                leave(last.name, idle, all);
-            }
+        while !tried.is_empty() && !has_time(&tried, &between) {
+            // A suspect that is tried says more than cells between.
+            let name = match tried.len() {
+                1 if !between.is_empty() => {
+                    between.clear();
+                    Some(BETWEEN)
+                }
+                _ => tried.pop().map(|last| last.name),
+            };
+            name.into_iter().for_each(|name| leave(name, idle, all));
         }
-        if !between.is_empty() && blocks(&tried, &between) < least {
+        if tried.is_empty() && !between.is_empty() && blocks(&tried, &between) < least {
             between.clear();
             leave(BETWEEN, idle, all);
         }
@@ -282,8 +285,8 @@ impl Experiment {
 /// The suspects that have a part on these sides, the cells between both sides, and the suspects that no setting takes away
 /// here, or that are not asked for.
 fn suspects(
+    phenomenon: &Phenomenon,
     sides: &Sides,
-    only: &[&'static str],
 ) -> (Vec<&'static Suspect>, Vec<CellSpec>, Vec<Untried>) {
     let mut tried: Vec<((Sign, usize), &Suspect)> = Vec::new();
     let mut between: Vec<CellSpec> = Vec::new();
@@ -295,7 +298,11 @@ fn suspects(
             why,
         });
     };
-    let can_tell = |suspect: &&Suspect| suspect.explains.contains(&sides.compared);
+    let only = &phenomenon.only;
+    let can_tell = |suspect: &&Suspect| {
+        suspect.explains.contains(&sides.compared)
+            && (suspect.name != BETWEEN || phenomenon.response == Response::Throughput)
+    };
     for suspect in Suspect::all().iter().filter(can_tell) {
         match (suspect.take_off)(sides) {
             Intervention::Irrelevant => {}
@@ -523,15 +530,30 @@ impl Phenomenon {
         })
     }
 
+    /// Time of a block that a budget can always pay for in full: trials are shortened to a second, but no further.
+    fn unhurried_block(&self, tried: &[&'static Suspect], between: &[CellSpec]) -> Duration {
+        let mut long = self.clone();
+        if self.may_be_shorter() {
+            let time = LONG.max(self.time_of_requests(1));
+            long.sides = self.sides.ended_after(time);
+        }
+        long.block(&long.sides.after_idle(long.idle()), tried, between)
+    }
+
+    /// Whether shorter trials would show the same.
+    fn may_be_shorter(&self) -> bool {
+        !self.changes_inside && self.sides.share(|trial| trial.limit.time)
+    }
+
     /// A time limit below the earlier time of a trial, if the budget has no room for enough blocks of such trials. The
     /// limit leaves room for all suspects, but is at least a second if that has room for one. `None` if trials keep their
     /// length.
     fn shorter(&self) -> Option<Duration> {
         let longest = self.times().into_iter().max()?;
-        if self.changes_inside || !self.sides.share(|trial| trial.limit.time) {
+        if !self.may_be_shorter() {
             return None;
         }
-        let (all, between, _) = suspects(&self.sides, &self.only);
+        let (all, between, _) = suspects(self, &self.sides);
         let room = |suspects: &[&'static Suspect]| {
             let block = self.budget / (BLOCKS_WANTED + 1);
             let variants = variants_of(&self.sides, suspects);

@@ -10,11 +10,13 @@ use crate::analysis::{Analysis, CellAnalysis, Response, TRIALS_MIN};
 /// Largest error of the model at any size, as a share of the time.
 const ERROR_MAX: f64 = 0.1;
 
+/// Least ratio of the times of both sides: beyond the error of each.
+const TIMES_MIN: f64 = (1.0 + ERROR_MAX) / (1.0 - ERROR_MAX);
+
 /// The verdict on the fixed time of a request; `None` for an inquiry without sizes between its sides.
 ///
 /// `T(s) = t0 + s / B` is fitted to the sizes between. It explains the difference if it predicts both sides, to which it is
-/// not fitted, and if half of `B` is reached between them: a limit of requests per second has no such size, and a limit of
-/// bytes per second no fixed time.
+/// not fitted, and if their times differ by more than its error: under a limit of requests per second all sizes take as long.
 pub(super) fn of_sizes_between(
     analysis: &Analysis,
     inquiry: &Inquiry,
@@ -50,9 +52,9 @@ fn request_time(analysis: &Analysis, inquiry: &Inquiry) -> Option<RequestTime> {
     let (base, other) = point(base).zip(point(other))?;
     let predicted = |(bytes, _): (f64, f64)| fit.t0 + bytes / fit.bandwidth;
     let is_predicted = |side: (f64, f64)| (predicted(side) / side.1 - 1.0).abs() <= ERROR_MAX;
-    let bends_between = (base.0.min(other.0)..base.0.max(other.0)).contains(&fit.n_half);
+    let times = (predicted(base) / predicted(other)).ln().abs();
     let holds = fit.relative_error_max <= ERROR_MAX && is_predicted(base) && is_predicted(other);
-    (holds && bends_between).then(|| RequestTime {
+    (holds && times >= TIMES_MIN.ln()).then(|| RequestTime {
         fixed_ns: fit.t0,
         mb_s: fit.bandwidth * 1e3,
         ratio: other.0 / predicted(other) / (base.0 / predicted(base)),

@@ -236,7 +236,7 @@ impl Variants<'_> {
         let joint = |place: &usize| match hidden.len() {
             0 => none_shown && all_gone && tried.len() > 1,
             1 => false,
-            _ => hidden.contains(place),
+            _ => all_gone && hidden.contains(place),
         };
         let verdict = |place: usize| {
             let [alone, only] = &removals[place];
