@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use crate::doubt::{Direction, Doubt, DoubtKind};
 use crate::fitness::{
-    Answer, CellAnswer, Evidence, LevelAnswer, MARGIN, ReasonedAnswer, Times, TrialValue,
-    UnseenStalls, judge, keeps, merge_answers, times_of_samples,
+    Answer, CellAnswer, Evidence, LevelAnswer, ReasonedAnswer, Times, TrialValue, UnseenStalls,
+    judge, keeps, merge_answers, times_of_samples,
 };
 use crate::io_limit::ReachedLimit;
 use iolab_record::{Cell, RunRecord, Sample, SampleLatency};
@@ -229,9 +229,6 @@ pub struct SearchAnswer {
     /// not help then. Of the rates with enough trials, this is the lowest for the end that holds, and the
     /// highest for the end that fails.
     pub at_level: Option<RateAnswer>,
-    /// Whether a lower rate cannot show the end that holds: trials miss the levels at a low rate as they do at twice that, because
-    /// of stalls or of the service time itself.
-    pub is_missed_at_any_rate: bool,
 }
 
 impl RateAnswer {
@@ -321,10 +318,6 @@ impl SearchAnswer {
             target: record.target_text(),
             levels: levels.clone(),
             at_level: at_level(&rates, holds.as_ref(), fails.as_ref()).cloned(),
-            is_missed_at_any_rate: holds.is_none()
-                && times()
-                    .min()
-                    .is_some_and(|shortest| stalls(&limit) || is_no_better_below(&rates, shortest)),
             limit,
             holds,
             fails,
@@ -398,42 +391,6 @@ fn at_level<'a>(
         }
     };
     furthest.filter(|rate| rate.is_at_level())
-}
-
-/// Whether a trial misses the levels at a rate not above half of one that most trials keep.
-fn stalls(limit: &RateLimit) -> bool {
-    let kept = limit
-        .points
-        .iter()
-        .rfind(|point| 2 * point.kept > point.trials);
-    let is_missed = |point: &RatePoint| point.kept < point.trials;
-    let mut points = limit.points.iter();
-    kept.is_some_and(|high| points.any(|low| is_missed(low) && BELOW * low.rate <= high.rate))
-}
-
-/// Whether the lowest rate misses a level by as much time as twice that rate or more does. Times near the length of a trial are a
-/// backlog, which a lower rate can avoid.
-fn is_no_better_below(rates: &[RateAnswer], shortest: Duration) -> bool {
-    let Some((least, others)) = rates.split_first() else {
-        return false;
-    };
-    let far = others
-        .iter()
-        .filter(|other| BELOW * least.rate <= other.rate);
-    let far: Vec<&RateAnswer> = far.collect();
-    let mut levels = least.found.levels.iter().zip(0..);
-    levels.any(|(LevelAnswer { judged, .. }, place)| {
-        let (is_time, missed) = (!judged.level.quantity.is_rate(), judged.level.limit());
-        let backlog = shortest.as_nanos() as f64 / 4.0;
-        let own = judged
-            .estimate
-            .filter(|own| is_time && (missed..backlog).contains(own));
-        let of = |other: &RateAnswer| other.found.levels.get::<usize>(place)?.judged.estimate;
-        own.is_some_and(|own| {
-            let mut there = far.iter().filter_map(|other| of(other));
-            there.any(|there| there <= own * (1.0 + MARGIN))
-        })
-    })
 }
 
 fn most_missed(levels: &ServiceLevels, visits: &Visits) -> Vec<ServiceLevel> {

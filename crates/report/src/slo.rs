@@ -140,23 +140,30 @@ impl SearchResult<'_> {
         }
         remarks.push("Response times count from the scheduled start of a request.".to_owned());
         let unseen = self.found.unseen_stalls().filter(|_| self.is_complete);
-        remarks.extend(unseen.map(not_covered));
+        let loads = short
+            .filter(|_| {
+                self.found
+                    .holds
+                    .as_ref()
+                    .is_some_and(|end| turning(end).is_empty())
+            })
+            .map(|longest| {
+                format!(
+                    "loads longer than {}, which use up burst credits and caches",
+                    format_duration(longest)
+                )
+            });
+        let not: Vec<String> = loads.into_iter().chain(unseen.map(stalls)).collect();
+        remarks.extend((!not.is_empty()).then(|| not_covered(&not.join("; "))));
         remarks
     }
 
-    /// Advice to measure longer, unless the trials show that this does not help.
+    /// Advice to measure longer. Where a rate fails and no lower one holds, rates without a queue may fail as well.
     fn more_trials(&self) -> &'static str {
-        match (
-            self.found.limit.contradicts,
-            self.found.is_missed_at_any_rate,
-        ) {
-            (true, _) => "",
-            (false, true) => {
-                " Trials miss the level at a low rate as they do at twice that: a lower rate does not help. A single rate for longer (--rate, --budget) shows how often."
-            }
-            (false, false) => {
-                " A larger --budget allows more trials, and longer ones at small rates."
-            }
+        let found = &self.found;
+        match found.limit.contradicts || found.holds.is_none() && found.fails.is_some() {
+            true => "",
+            false => " A larger --budget allows more trials, and longer ones at small rates.",
         }
     }
 
@@ -314,12 +321,12 @@ pub(crate) fn cell_remarks(found: &[CellAnswer], answer: Answer) -> Vec<String> 
     let unseen = found.iter().filter_map(CellAnswer::unseen_stalls);
     let unseen = UnseenStalls::most_frequent(unseen);
     if let Some(unseen) = unseen.filter(|_| answer == Answer::Yes) {
-        add(not_covered(unseen));
+        add(not_covered(&stalls(unseen)));
     }
     distinct(remarks)
 }
 
-/// Stalls that a yes does not exclude.
-fn not_covered(unseen: UnseenStalls) -> String {
-    format!("Not covered: {}.", stalls(unseen))
+/// What a yes does not exclude.
+fn not_covered(what: &str) -> String {
+    format!("Not covered: {what}.")
 }

@@ -249,8 +249,6 @@ fn searched(rates: &[(u64, u64)], busy: bool) -> SearchAnswer {
     for (rate, _) in rates {
         let cell = add_cell(&mut record, &[&format!("rate={rate}")], &around(1000.0));
         rate_report(&mut record, cell, *rate, 0);
-        let own = record.cells.last_mut().expect("a cell");
-        own.spec.trial.limit.time = Some(std::time::Duration::from_secs(1));
     }
     let mut all = Vec::new();
     for sample in &mut record.samples {
@@ -302,18 +300,6 @@ fn rate_at_the_level_explains_missing_end() {
     // Rates between that one and the limit may be open for any reason.
     assert_eq!(at_level(&[(100, 10), (200, 10), (400, 20)]), Some(100));
     assert_eq!(at_level(&[(100, 10)]), Some(100));
-}
-
-/// A larger budget allows lower rates; these do not help against a time that the load does not make.
-#[test]
-fn missed_level_without_queue_needs_no_lower_rate() {
-    let is_missed = |rates: &[(u64, u64)]| searched(rates, false).is_missed_at_any_rate;
-    assert!(is_missed(&[(100, 20), (200, 20)]));
-    assert!(is_missed(&[(100, 20), (200, 2)]), "stalls");
-    assert!(!is_missed(&[(100, 20), (200, 40)]), "a queue");
-    assert!(!is_missed(&[(100, 20), (150, 20)]), "too near");
-    assert!(!is_missed(&[(100, 900), (200, 900)]), "a backlog");
-    assert!(!is_missed(&[(100, 2), (200, 20)]), "an end holds");
 }
 
 #[test]

@@ -101,7 +101,6 @@ fn found(levels: &str) -> SearchAnswer {
         times: Some((Duration::from_millis(250), Duration::from_millis(500))),
         doubts: Vec::new(),
         at_level: None,
-        is_missed_at_any_rate: false,
         levels,
     }
 }
@@ -117,7 +116,7 @@ fn holding_rate_comes_first_then_failing_and_limit() {
     insta::assert_snapshot!(words(&short), @"
     load-latency on /data: p99<10ms holds at 2800 requests/s, fails at 3200 requests/s
     - In trials of 250 ms an overload of up to 4.0 % does not show. A larger --budget makes them longer.
-    - Not covered: stalls so rare that 8 trials can miss them (in up to 31 % of trials).
+    - Not covered: loads longer than 250 ms, which use up burst credits and caches; stalls so rare that 8 trials can miss them (in up to 31 % of trials).
     ");
 }
 
@@ -141,6 +140,7 @@ fn doubt_that_reverses_an_end_comes_first() {
     load-latency on /data: cannot tell from which rate on the storage fails: other programs used the disk (97 % of its traffic) in 8 of 8 trials.
     As measured: p99<1ms holds at 2800 requests/s, fails at 3200 requests/s.
     - Stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run.
+    - Not covered: loads longer than 500 ms, which use up burst credits and caches.
     ");
 }
 
@@ -159,17 +159,14 @@ fn missing_end_leaves_the_answer_open() {
     load-latency on /data: p99<1ms holds at 2800 requests/s; no higher rate was shown to fail (other traffic)
     - Stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run.
     - The trials do not show both ends. A larger --budget allows more trials, and longer ones at small rates.
+    - Not covered: loads longer than 500 ms, which use up burst credits and caches.
     load-latency on /data: p99<1ms fails at 3200 requests/s; no lower rate was shown to hold (other traffic)
     - Stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run.
-    - The trials do not show both ends. A larger --budget allows more trials, and longer ones at small rates.
+    - The trials do not show both ends.
     load-latency on /data: cannot tell at which rate p99<1ms holds: no rate holds, no rate fails, other traffic
     - Stop what else uses the disk ('iolab doctor TARGET' names it where it can), then repeat the run.
     - The trials do not show both ends. A larger --budget allows more trials, and longer ones at small rates.
     ");
-    // Neither more trials nor a lower rate takes stalls away.
-    let mut stalls = found("p99<1ms");
-    (stalls.holds, stalls.is_missed_at_any_rate) = (None, true);
-    assert!(!words(&stalls).contains("A larger --budget"));
     let unlimited = limit(1_000_000);
     assert_eq!((unlimited.holds, unlimited.fails), (Some(101_070), None));
 }
