@@ -120,9 +120,16 @@ impl Trust {
                 concerned.add(doubt, claim.cells.iter().copied());
             }
         }
+        // A table also has the cells of a run on which no claim rests.
         let sought = || {
-            let seeking = runs.iter().filter(|own| own.run.analysis().seeks_precision);
-            seeking.flat_map(|own| own.measured().map(move |cell| (own.run.analysis(), cell)))
+            let seeking = runs.iter().map(|own| own.run.analysis());
+            let seeking = seeking.filter(|run| run.seeks_precision);
+            seeking.flat_map(|run| {
+                run.cells
+                    .iter()
+                    .filter(|cell| cell.n > 0)
+                    .map(move |cell| (run, cell))
+            })
         };
         let widest = |least: fn(&Analysis) -> f64| {
             let all = sought().filter_map(|(run, cell)| Some((least(run), cell.precision?)));
@@ -141,7 +148,11 @@ impl Trust {
             cells: runs.iter().flat_map(OfRun::measured).count(),
             measured: every.filter(|cell| cell.n > 0).count(),
             sought: sought().count(),
-            without_interval: concerned.of(DoubtKind::FewTrials),
+            without_interval: sought()
+                .filter(|(run, cell)| {
+                    imprecision(run, cell).any(|doubt| doubt == DoubtKind::FewTrials)
+                })
+                .count(),
             too_wide: widest(|run| run.precision_goal),
             widest: widest(|_| 0.0),
             disturbed: concerned.of_class(DoubtClass::Others),

@@ -103,7 +103,7 @@ impl RatioShown {
     /// `None` for a bound, and if both ends have the digits of the ratio.
     pub(crate) fn range(self) -> Option<String> {
         let words = self.words;
-        let (low, high) = self.interval.filter(|_| self.bound.is_none())?;
+        let (low, high) = self.interval()?;
         if low < 1.0 && high > 1.0 {
             return Some(format!(
                 "{} to {}",
@@ -126,9 +126,9 @@ impl RatioShown {
         (differs && !is_one).then(|| format!("{} to {}×", ends.0, ends.1))
     }
 
-    /// Width of the interval, on the logarithm.
-    pub(crate) fn width(self) -> f64 {
-        self.interval.map_or(0.0, |(low, high)| (high / low).ln())
+    /// The interval, unless the ratio is a bound.
+    pub(crate) fn interval(self) -> Option<(f64, f64)> {
+        self.interval.filter(|_| self.bound.is_none())
     }
 
     /// `27.5× higher (27.4 to 27.6×)`.

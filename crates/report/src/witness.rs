@@ -134,8 +134,9 @@ fn subject(evidence: &Evidence) -> Vec<(&'static str, String)> {
 /// Rows on what the processes read and wrote, by their calls and from storage.
 fn calls(io: &ProcessIo, processes: &ProcessTotals) -> [(&'static str, String); 2] {
     let bytes = |bytes: u64| format_bytes(bytes as f64);
-    // The account of a child that no parent waited for has its calls in steps of 1024 (xacct_add_tsk of kernel/tsacct.c).
-    let calls = |calls: u64| match processes.ignores_children {
+    // An account of a child that its parent, or an observer of a running process, did not wait for has its calls in steps of
+    // 1024 (xacct_add_tsk of kernel/tsacct.c).
+    let calls = |calls: u64| match processes.ignores_children || processes.usage.is_none() {
         true => String::new(),
         false => format!(" in {}", counted(calls, "call")),
     };

@@ -183,6 +183,8 @@ pub(super) fn wide_interval(cell: &CellAnalysis, response: Response) -> Option<S
 fn longer_trials(analysis: &Analysis) -> &'static str {
     match analysis.target_kind {
         TargetKind::Imported => "Longer jobs in the imported file have more.",
+        // The budget of 'iolab why' decides on the length of its trials.
+        _ if analysis.inquiry.is_some() => "",
         _ => "Increase --time.",
     }
 }

@@ -205,11 +205,11 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis], named: 
         (label, own.iter().map(|effect| item(effect)).collect())
     };
     let not_found = of(Difference::NotFound);
-    let within = not_found
-        .iter()
-        .filter_map(|one| Some((shown(one).width(), shown(one).range()?)));
-    let widest = within.max_by(|a, b| a.0.total_cmp(&b.0));
-    let widest = widest.map_or_else(String::new, |(_, range)| format!(" ({range})"));
+    // What none of them excludes, and not the interval of one.
+    let ends = not_found.iter().filter_map(|one| shown(one).interval());
+    let within = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let within = within.and_then(|ends| RatioShown::from((1.0, Some(ends))).range());
+    let within = within.map_or_else(String::new, |range| format!(" ({range})"));
     let (few, doubted): (Vec<&Effect>, Vec<&Effect>) = of(Difference::CannotTell)
         .into_iter()
         .partition(|effect| effect.doubts.is_empty());
@@ -220,7 +220,7 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis], named: 
             format!("Equivalent within {}", share(MARGIN)),
             &of(Difference::Equivalent),
         ),
-        list(format!("{none_found}{widest}"), &not_found),
+        list(format!("{none_found}{within}"), &not_found),
         list("Too few trials".to_owned(), &few),
     ];
     let doubted = doubted.iter();
