@@ -198,23 +198,6 @@ pub struct CellComparison {
 }
 
 impl CellComparison {
-    /// A cell of these sides, without a result.
-    pub(crate) fn new(levels: Vec<String>, base: Side, new: Side, verdict: CellVerdict) -> Self {
-        Self {
-            levels,
-            base,
-            new,
-            estimate: None,
-            verdict,
-            doubts: Vec::new(),
-            further: None,
-            tests: Vec::new(),
-            p_adjusted: None,
-            run_sd: None,
-            detectable: None,
-        }
-    }
-
     /// The unadjusted p value of one of the tests that were asked for.
     pub fn p(&self, test: HypothesisTest) -> Option<f64> {
         self.tests.iter().find(|result| result.test == test)?.p

@@ -200,22 +200,22 @@ pub fn judge(
         let interval = interval.map(|interval| (interval.low.exp(), interval.high.exp()));
         let (verdict, doubts) = terms.verdict(cell, contrast.zip(interval), better);
         CellComparison {
+            levels: cell.levels.clone(),
+            base: side(&cell.base, cell.served[0]),
+            new: side(&cell.new, cell.served[1]),
             estimate: contrast.map(|contrast| Estimate {
                 bound: cell.against.bound(),
                 ..Estimate::of(contrast.difference.exp(), interval)
             }),
+            verdict,
             doubts,
+            further: None,
+            tests: Vec::new(),
             p_adjusted: contrast.map(|c| (c.p() / share).min(1.0)),
             run_sd: contrast.map(|c| c.sd),
             // The level of a one-sided test.
             detectable: contrast
                 .and_then(|c| Some(c.detectable(level / 2.0, GATE_POWER)?.exp_m1())),
-            ..CellComparison::new(
-                cell.levels.clone(),
-                side(&cell.base, cell.served[0]),
-                side(&cell.new, cell.served[1]),
-                verdict,
-            )
         }
     };
     let of_cells = cells.iter().zip(contrasts);

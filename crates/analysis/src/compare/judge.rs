@@ -95,14 +95,17 @@ fn measure(pair: &Pair, terms: &Criteria, confidence: f64) -> CellComparison {
         p: test.p(base, new),
     });
     CellComparison {
+        levels: pair.levels.clone(),
+        base: side(base, base_served),
+        new: side(new, new_served),
         estimate: estimate.map(|estimate| estimate.bounded(&pair.against)),
+        verdict: CellVerdict::CannotTell(lacking(base, new)),
+        doubts: Vec::new(),
+        further: None,
         tests: tests.collect(),
-        ..CellComparison::new(
-            pair.levels.clone(),
-            side(base, base_served),
-            side(new, new_served),
-            CellVerdict::CannotTell(lacking(base, new)),
-        )
+        p_adjusted: None,
+        run_sd: None,
+        detectable: None,
     }
 }
 
