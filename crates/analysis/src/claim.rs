@@ -61,9 +61,9 @@ pub use comparison::{Comparison, Contrast, comparisons};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio_of_samples};
 pub use kind::{Kind, Role};
 pub use order::{HEADLINES_MAX, headlines, ordered};
-pub use phenomena::{Unexplainable, Unpaired, WhyUnpaired, phenomena, unpaired};
+pub use phenomena::{Unexplainable, Unpaired, phenomena, unpaired};
 pub use phenomenon::{
-    Fall, Phenomenon, PhenomenonKind, Tail, TailObstacle, Unclaimed, leaves_tails_open,
+    Fall, Phenomenon, PhenomenonKind, Tail, Unclaimed, WhyUnpaired, leaves_tails_open,
 };
 pub use rounds::against_steady_state;
 pub use series::{Groups, dependent_cells, drifting_cells, drifts, groups, two_groups};

@@ -10,8 +10,7 @@ use crate::overview::Input;
 use crate::ratio::RatioShown;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{
-    Claim, Fall, Groups, LevelChange, Phenomenon, PhenomenonKind, Tail, TailObstacle, Unpaired,
-    WhyUnpaired,
+    Claim, Fall, Groups, LevelChange, Phenomenon, PhenomenonKind, Tail, Unpaired, WhyUnpaired,
 };
 use iolab_plan::experiment::{Inquiry, Untried};
 use iolab_plan::suspect::{Obstacle, Suspect};
@@ -193,34 +192,42 @@ pub fn answer(input: &Input, claims: &[Claim], width: u16) -> String {
 /// Sentence on an effect of the run in `file` that has no two sides to compare.
 pub fn unpaired(run: &Analysis, one: &Unpaired, file: &Path) -> String {
     match one {
-        Unpaired::Change(change, why) => of_change(run, change, *why),
+        Unpaired::Change(change, why) => of_change(run, change, &reason(*why, "falls")),
         Unpaired::TwoGroups(groups) => of_groups(run, groups, file),
-        Unpaired::LongTail(tail, why) => of_slow_requests(run, tail, *why),
+        Unpaired::LongTail(tail, why) => format!(
+            "Cannot explain slow requests. {} {}.",
+            finding(tail, &[run]).text,
+            reason(*why, "slow requests")
+        ),
     }
 }
 
-fn of_change(run: &Analysis, change: &LevelChange, why: WhyUnpaired) -> String {
-    let format = |value| Response::Throughput.format(value);
-    let reason = match why {
+/// Reason why falls, or slow requests, are not explained, with advice.
+fn reason(why: WhyUnpaired, what: &str) -> String {
+    match why {
         WhyUnpaired::Rises => {
-            "'iolab why' explains falls. A second run shows whether throughput rises again"
+            format!("'iolab why' explains {what}. A second run shows whether throughput rises again")
         }
         WhyUnpaired::ReadsAndWrites => {
-            "'iolab why' explains falls of reads or of writes alone: measure both, each for as long (--set read_percent=0,100)"
+            format!("'iolab why' explains {what} of reads or of writes alone: measure both, each for as long (--set read_percent=0,100)")
         }
         WhyUnpaired::HasRate => {
-            "'iolab why' explains falls of requests without a rate: measure with --set rate=none"
+            format!("'iolab why' explains {what} of cells without a rate: measure with --set rate=none")
         }
         WhyUnpaired::OwnBounds => {
-            "'iolab why' explains falls of trials that end by time or bytes, on space that was written before: measure such ones"
+            format!("'iolab why' explains {what} of trials that end by time or bytes, on space that was written before: measure such ones")
         }
         WhyUnpaired::SeveralCells => {
-            "Several cells moved the bytes before it, and 'iolab why' cannot take apart what each has used up: measure one cell alone, and explain that run"
+            "Several cells moved the bytes before it, and 'iolab why' cannot take apart what each has used up: measure one cell alone, and explain that run".to_owned()
         }
         WhyUnpaired::Preconditioned => {
-            "--precondition made the state in which the run began, and trials of 'iolab why' do not begin in it: measure without --precondition, and explain that run"
+            "--precondition made the state in which the run began, and trials of 'iolab why' do not begin in it: measure without --precondition, and explain that run".to_owned()
         }
-    };
+    }
+}
+
+fn of_change(run: &Analysis, change: &LevelChange, reason: &str) -> String {
+    let format = |value| Response::Throughput.format(value);
     let disturbed = match change.is_disturbed {
         true => " Disturbances of its trials, or a suspended machine, could explain it.",
         false => "",
@@ -258,20 +265,5 @@ fn of_groups(run: &Analysis, groups: &Groups, file: &Path) -> String {
         run.response.format(levels.low_median),
         run.response.format(levels.high_median),
         shell_word(&file.to_string_lossy()),
-    )
-}
-
-fn of_slow_requests(run: &Analysis, tail: &Claim, why: TailObstacle) -> String {
-    let reason = match why {
-        TailObstacle::HasRate => {
-            "'iolab why' explains slow requests of cells without a rate (--set rate=none)"
-        }
-        TailObstacle::OwnBounds => {
-            "'iolab why' explains slow requests of trials that end by time or bytes, on space that was written before: measure such ones"
-        }
-    };
-    format!(
-        "Cannot explain slow requests. {} {reason}.",
-        finding(tail, &[run]).text
     )
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::comparison::{Comparison, Contrast};
 use super::effect::{CellId, Difference, Effect, MARGIN};
-use super::phenomenon::{Fall, Phenomenon, PhenomenonKind, TailObstacle, Unclaimed, unexplainable};
+use super::phenomenon::{Fall, Phenomenon, PhenomenonKind, Unclaimed, WhyUnpaired, unexplainable};
 use super::series::{Groups, two_groups};
 use super::{Claim, LevelChange, claims};
 use super::{Point, Quantity, Standing, phenomenon};
@@ -265,24 +265,7 @@ pub enum Unpaired {
     /// Trials in two groups, not caused by a change over the run.
     TwoGroups(Groups),
     /// Slow requests.
-    LongTail(Box<Claim>, TailObstacle),
-}
-
-/// Reason why a change of level has no two sides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhyUnpaired {
-    /// Throughput rises.
-    Rises,
-    /// The cell reads and writes, so that its bytes before the change mix both.
-    ReadsAndWrites,
-    /// The requests of the cell are made at a rate.
-    HasRate,
-    /// The trials end by a rule of their own, or each trial fills a new file.
-    OwnBounds,
-    /// Several cells moved the bytes before a change over the run: a load of one of them would not use up the same.
-    SeveralCells,
-    /// The storage was written before the first trial, and no later trial begins in that state.
-    Preconditioned,
+    LongTail(Box<Claim>, WhyUnpaired),
 }
 
 /// The greatest change of each cell that has one.
@@ -335,10 +318,8 @@ fn obstacle(run: &Analysis, cell: &CellAnalysis, change: &LevelChange) -> Option
         Some(WhyUnpaired::Rises)
     } else if trial.reads() && trial.writes() {
         Some(WhyUnpaired::ReadsAndWrites)
-    } else if trial.has_rate() {
-        Some(WhyUnpaired::HasRate)
-    } else if trial.has_own_bounds() {
-        Some(WhyUnpaired::OwnBounds)
+    } else if let Some(why) = phenomenon::obstacle(cell) {
+        Some(why)
     } else if change.is_of_run && run.cells.len() > 1 {
         Some(WhyUnpaired::SeveralCells)
     } else {

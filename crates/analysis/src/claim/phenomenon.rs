@@ -186,26 +186,34 @@ fn with_limits(cell: &CellSpec, limits: [TrialLimit; 2]) -> [CellSpec; 2] {
 /// Ratio of p99 to p50 above which a tail is long, by its interval.
 const LONG: f64 = 3.0;
 
-/// Reason why slow requests cannot be explained.
+/// Reason why a change of level, or slow requests, have no two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TailObstacle {
+pub enum WhyUnpaired {
+    /// Throughput rises.
+    Rises,
+    /// The cell reads and writes, so that its bytes before the change mix both.
+    ReadsAndWrites,
     /// Requests are made at a rate, and wait for late ones however few are in flight.
     HasRate,
     /// Trials end by a rule of their own, or each fills a new file.
     OwnBounds,
+    /// Several cells moved the bytes before a change over the run: a load of one of them would not use up the same.
+    SeveralCells,
+    /// The storage was written before the first trial, and no later trial begins in that state.
+    Preconditioned,
 }
 
-/// Reason why slow requests of such a cell cannot be explained; `None` if they can.
-fn obstacle(cell: &CellAnalysis) -> Option<TailObstacle> {
+/// Reason in the settings of a cell; `None` if they allow to explain it.
+pub(super) fn obstacle(cell: &CellAnalysis) -> Option<WhyUnpaired> {
     let trial = cell.cell.trial();
     if trial.has_rate() {
-        return Some(TailObstacle::HasRate);
+        return Some(WhyUnpaired::HasRate);
     }
-    trial.has_own_bounds().then_some(TailObstacle::OwnBounds)
+    trial.has_own_bounds().then_some(WhyUnpaired::OwnBounds)
 }
 
 /// Reason why a long tail cannot be explained; `None` if it can, and for other claims.
-pub(super) fn unexplainable(claim: &Claim, run: &Analysis) -> Option<TailObstacle> {
+pub(super) fn unexplainable(claim: &Claim, run: &Analysis) -> Option<WhyUnpaired> {
     let is_tail = claim.kind == &kind::LONG_TAIL;
     obstacle(run.cell(claim.cells.first().filter(|_| is_tail)?.cell)?)
 }
