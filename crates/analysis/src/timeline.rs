@@ -14,7 +14,7 @@ use iolab_record::{Cell, Interval, RunRecord, Sample};
 use iolab_stats::Lasting;
 
 pub use changes_over_run::over_run;
-pub use gradual::{Direction, Gradual, Unchanged};
+pub use gradual::{Gradual, Unchanged};
 pub use recurring_changes::{
     Profile, ThroughputPoint, TrialLevel, TrialShift, in_warm_ups, profile, within_trials,
 };

@@ -5,9 +5,7 @@ use super::effect::CellId;
 use super::kind::{self, Kind};
 use super::{Claim, Point, Quantity, Since, Standing};
 use crate::analysis::{Analysis, Response};
-use crate::timeline::{
-    Direction, DisturbedTrials, Gradual, Levels, RunShift, TrialShift, Unchanged,
-};
+use crate::timeline::{DisturbedTrials, Gradual, Levels, RunShift, TrialShift, Unchanged};
 
 /// Most changes over a run that are claimed, the largest ones first.
 const OVER_RUN_MAX: usize = 3;
@@ -208,9 +206,9 @@ fn gradual(analysis: &Analysis, run: usize) -> Option<Claim> {
     let last = (Standing::Last, found.last_mb_s);
     let lowest = (Standing::Lowest, found.lowest_mb_s);
     let highest = (Standing::Highest, found.highest_mb_s);
-    let (kind, ends) = match found.direction {
-        Direction::Falls | Direction::Rises => (&kind::GRADUAL_CHANGE, [first, last]),
-        Direction::Neither => (&kind::UNEVEN, [lowest, highest]),
+    let (kind, ends) = match found.has_direction {
+        true => (&kind::GRADUAL_CHANGE, [first, last]),
+        false => (&kind::UNEVEN, [lowest, highest]),
     };
     let ends = ends.map(|(standing, mb_s)| level(standing, mb_s, None));
     let disturbed = disturbed_trial(analysis, *cell).map(disturbed_point);

@@ -28,17 +28,6 @@ const TREND_SEPARATION: f64 = 4.0;
 /// Least distance between the lowest and the highest tenth where there is no trend, likewise.
 const RANGE_SEPARATION: f64 = 8.0;
 
-/// Direction in which throughput changes over the tenths of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// The test of Mann and Kendall shows a fall, or the first tenth is the highest and the last one the lowest.
-    Falls,
-    /// Throughput rises gradually.
-    Rises,
-    /// Neither holds.
-    Neither,
-}
-
 /// Throughput that is not constant over a trial, though no step is found in it: medians of tenths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gradual {
@@ -50,8 +39,9 @@ pub struct Gradual {
     pub lowest_mb_s: f64,
     /// Throughput of the highest tenth, MB/s.
     pub highest_mb_s: f64,
-    /// Direction of the change.
-    pub direction: Direction,
+    /// Whether it falls or rises: by the test of Mann and Kendall, or because the first and the last tenth are the
+    /// highest and the lowest.
+    pub has_direction: bool,
 }
 
 impl Gradual {
@@ -86,21 +76,16 @@ pub(super) fn gradual(values: &[f64], trials: usize) -> Option<Gradual> {
     let trend = mann_kendall(&medians)
         .filter(|trend| trend.p * trials.max(1) as f64 <= ALPHA)
         .filter(|_| is_apart(last - first, TREND_SEPARATION));
-    let direction = match trend {
-        Some(trend) if trend.tau < 0.0 => Direction::Falls,
-        Some(_) => Direction::Rises,
-        // One that reaches a level early has ties, or no order, for the rest of its time.
-        None if first == highest && last == lowest => Direction::Falls,
-        None if first == lowest && last == highest => Direction::Rises,
-        None => Direction::Neither,
-    };
+    // One that reaches a level early has ties, or no order, for the rest of its time.
+    let has_direction =
+        trend.is_some() || [(first, last), (last, first)].contains(&(highest, lowest));
     let is_shown = trend.is_some() || is_apart(highest - lowest, RANGE_SEPARATION);
     is_shown.then(|| Gradual {
         first_mb_s: first.exp(),
         last_mb_s: last.exp(),
         lowest_mb_s: lowest.exp(),
         highest_mb_s: highest.exp(),
-        direction,
+        has_direction,
     })
 }
 
