@@ -78,17 +78,11 @@ impl Bounds {
         self.least as f64 >= (1.0 - CLOSE) * whole as f64
     }
 
-    /// The most of the claimed bytes that devices can have carried, if `self` bounds what they carried of the
-    /// program's I/O.
-    pub fn most_of(self, claimed: Claimed) -> u64 {
-        self.most.min(claimed.bytes)
-    }
-
     /// The most that devices can have carried in the time of a claim, MB/s: no more than over all of the
     /// program's time.
     pub fn mb_s_most_of(self, claimed: Claimed) -> Option<f64> {
         let (_, elapsed_ns) = claimed.rate.filter(|(_, elapsed_ns)| *elapsed_ns > 0)?;
-        Some(self.most_of(claimed) as f64 * 1e3 / elapsed_ns as f64)
+        Some(self.within(claimed.bytes).most as f64 * 1e3 / elapsed_ns as f64)
     }
 
     /// Whether devices cannot have carried nearly all of what is claimed.

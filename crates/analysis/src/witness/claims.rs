@@ -95,7 +95,7 @@ pub fn device_load(device: &ObservedDevice, elapsed_ns: u64) -> Claim {
 
 /// I/O of the processes of one name, which may be the most of all.
 pub fn io_of(command: &OtherCommand<'_>, is_most: bool) -> Claim {
-    let (first, all) = (command.first, command.count());
+    let (first, all) = (command.processes[0], command.processes.len());
     let one = if first.is_kernel {
         "kernel thread"
     } else {

@@ -235,10 +235,8 @@ impl Transfer {
 /// I/O of unobserved processes that share one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherCommand<'a> {
-    /// The process with the most I/O.
-    pub first: &'a OtherProcess,
-    /// All other processes, by descending I/O.
-    pub further: Vec<&'a OtherProcess>,
+    /// The processes, at least one, by descending I/O.
+    pub processes: Vec<&'a OtherProcess>,
 }
 
 impl<'a> OtherCommand<'a> {
@@ -249,10 +247,9 @@ impl<'a> OtherCommand<'a> {
         let mut all: Vec<Self> = Vec::new();
         for process in processes {
             match all.iter_mut().find(|one| one.is_of(process)) {
-                Some(known) => known.further.push(process),
+                Some(known) => known.processes.push(process),
                 None => all.push(Self {
-                    first: process,
-                    further: Vec::new(),
+                    processes: vec![process],
                 }),
             }
         }
@@ -261,22 +258,13 @@ impl<'a> OtherCommand<'a> {
     }
 
     fn is_of(&self, process: &OtherProcess) -> bool {
-        (&self.first.name, self.first.is_kernel) == (&process.name, process.is_kernel)
-    }
-
-    /// Processes of the command, by descending I/O.
-    pub fn processes(&self) -> impl Iterator<Item = &'a OtherProcess> {
-        [self.first].into_iter().chain(self.further.iter().copied())
-    }
-
-    /// Number of processes.
-    pub fn count(&self) -> usize {
-        1 + self.further.len()
+        let first = self.processes[0];
+        (&first.name, first.is_kernel) == (&process.name, process.is_kernel)
     }
 
     /// Number of processes that have ended.
     pub fn ended(&self) -> usize {
-        self.processes().filter(|one| one.has_ended).count()
+        self.processes.iter().filter(|one| one.has_ended).count()
     }
 
     /// Bytes that the processes fetched from storage.
@@ -290,7 +278,8 @@ impl<'a> OtherCommand<'a> {
     }
 
     fn sum(&self, of: fn(&OtherProcess) -> u64) -> u64 {
-        self.processes().map(of).fold(0, u64::saturating_add)
+        let own = self.processes.iter().map(|one| of(one));
+        own.fold(0, u64::saturating_add)
     }
 }
 
@@ -324,12 +313,12 @@ mod tests {
         let all = OtherCommand::all(&others);
         let pids = all
             .iter()
-            .map(|one| one.processes().map(|process| process.pid).collect());
+            .map(|one| one.processes.iter().map(|process| process.pid).collect());
         assert_eq!(
             pids.collect::<Vec<Vec<u32>>>(),
             [vec![3, 2], vec![1], vec![4]]
         );
         assert_eq!((all[0].read_bytes(), all[0].write_bytes()), (60, 2));
-        assert_eq!((all[0].count(), all[0].ended()), (2, 1));
+        assert_eq!(all[0].ended(), 1);
     }
 }

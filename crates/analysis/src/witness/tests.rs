@@ -439,7 +439,7 @@ fn claim_is_compared_with_upper_bound_of_devices() {
     // The claim excludes bytes outside the workload, such as those for laying out files.
     let more = Bounds::exact(256 * MIB);
     assert!(!more.is_exceeded_by(claimed));
-    assert_eq!(more.most_of(claimed), 64 * MIB);
+    assert_eq!(more.within(claimed.bytes).most, 64 * MIB);
     let several = Claimed {
         rate: None,
         ..claimed
