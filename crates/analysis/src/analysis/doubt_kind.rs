@@ -222,9 +222,9 @@ doubts! {
         remedy "set cache=direct to measure the device without the page cache",
         unit Times, extent |around| around.read_ahead.filter(|ratio| *ratio > 1.0 + BEYOND_OURS);
     ClockCost = "clock-cost", Conditions, Either, "a time stamp costs more than 1 % of a request",
-        raised |seen| seen.clock_shows();
+        raised |seen| !is_peer(&seen.cell.cell) && seen.shows_in_latency(seen.context.record.run.clock_cost_ns);
     ClockResolution = "clock-resolution", Conditions, Either, "the steps of the clock exceed 1 % of a request",
-        raised |seen| seen.clock_is_coarse();
+        raised |seen| seen.shows_in_latency(seen.cell.clock_resolution_ns);
 
     LevelChanged = "level-changed", Trials, Either, "the level changed during the run";
     LevelInTrials = "level-in-trials", Trials, Either, "throughput changes its level within each trial";
@@ -415,17 +415,8 @@ impl Seen<'_> {
         cell.n >= context.trials_min() && is_asked && lacks_values
     }
 
-    /// One time stamp, the cost of a request at depth 1, is visible in its latency.
-    fn clock_shows(&self) -> bool {
-        !is_peer(&self.cell.cell) && self.shows_in_latency(self.context.record.run.clock_cost_ns)
-    }
-
-    /// The step of the clock shows in the latency of a request, which is a multiple of it.
-    fn clock_is_coarse(&self) -> bool {
-        self.shows_in_latency(self.cell.clock_resolution_ns)
-    }
-
-    /// Whether a part of that many ns is more than 1 % of the median request; no where one is unknown.
+    /// Whether a part of that many ns is more than 1 % of the median request; no where one is unknown. The parts are one time
+    /// stamp, the cost of a request at depth 1, and the step of the clock, of which a latency is a multiple.
     fn shows_in_latency(&self, part_ns: Option<f64>) -> bool {
         let report = self.cell.rate_report.as_ref();
         let service = report.and_then(|report| report.service);
