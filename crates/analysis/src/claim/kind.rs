@@ -142,9 +142,6 @@ const LEVELS: Labels = &[
         "Disturbed at the lower level, or the machine or iolab was suspended, which may have made the change",
     ),
 ];
-/// Further cells with throttling.
-const ALIKE_THROTTLED: Labels = &[(Standing::Alike, "Throttled too in")];
-const COOL: &str = "Cool the drive, then repeat the run.";
 /// Standings of cells compared with the best one.
 const RANKED: Labels = &[
     (Standing::Near, "Within 5 % of it"),
@@ -416,22 +413,17 @@ pub static LONG_TAIL: Kind = Kind::new("long-tail", Role::Limit, TAILS).says(
         (Standing::NotJudged, "Not judged"),
     ],
 );
-/// Throttling of a drive, for a time that it counts.
-pub static THROTTLED: Kind = Kind::new("throttled", Role::Explanation, DRIVE_LOG)
-    .doubt(None)
-    .says(
-        "The drive throttled itself because of its temperature for {0} of {1}{cell}",
-        ALIKE_THROTTLED,
-    )
-    .advises(COOL);
-/// Throttling of a drive, of which it counts the times only.
-pub static THROTTLED_AT_TIMES: Kind = Kind::new("throttled", Role::Explanation, DRIVE_LOG)
-    .doubt(None)
-    .says(
-        "The drive throttled itself because of its temperature {0}{cell}",
-        ALIKE_THROTTLED,
-    )
-    .advises(COOL);
+/// Throttling of a drive, for a time that it counts; or of which it counts the times only.
+pub static THROTTLED: [Kind; 2] = [
+    throttled("The drive throttled itself because of its temperature for {0} of {1}{cell}"),
+    throttled("The drive throttled itself because of its temperature {0}{cell}"),
+];
+const fn throttled(head: &'static str) -> Kind {
+    Kind::new("throttled", Role::Explanation, DRIVE_LOG)
+        .doubt(None)
+        .says(head, &[(Standing::Alike, "Throttled too in")])
+        .advises("Cool the drive, then repeat the run.")
+}
 /// Throttling that counts of a drive do not show.
 pub static UNKNOWN_THROTTLING: Kind = Kind::new("throttled", Role::Nothing, DRIVE_LOG).says(
     "Cannot tell whether the drive throttled itself{cell}: counts of its log are missing or went back",

@@ -129,8 +129,8 @@ pub(super) fn throttled(analysis: &Analysis, run: usize) -> Option<Claim> {
     let time = |ns: u64| Point::main(Quantity::Of(Response::Elapsed), ns as f64);
     let times = Point::count(Standing::Main, "time", most.throttles as usize);
     let (kind, points) = match most.throttled_ns {
-        0 => (&kind::THROTTLED_AT_TIMES, vec![times]),
-        ns => (&kind::THROTTLED, vec![time(ns), time(most.elapsed_ns)]),
+        0 => (&kind::THROTTLED[1], vec![times]),
+        ns => (&kind::THROTTLED[0], vec![time(ns), time(most.elapsed_ns)]),
     };
     let others = all().count() - 1;
     let others = (others > 0).then(|| Point::count(Standing::Alike, "more cell", others));
