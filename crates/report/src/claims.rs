@@ -137,10 +137,7 @@ pub(crate) fn remarks(runs: &[NamedRun]) -> Vec<RemarkData> {
     };
     let mut all: Vec<RemarkData> = runs.iter().flat_map(of_run).collect();
     let every: Vec<String> = runs.iter().map(|(name, _)| name.id.clone()).collect();
-    let choices = match runs.len() {
-        0 | 1 => Vec::new(),
-        _ => findings::choices(&analyses(runs)),
-    };
+    let choices = findings::with_choices(Vec::new(), &analyses(runs));
     all.extend(choices.iter().map(|one| RemarkData::of(one, every.clone())));
     all
 }

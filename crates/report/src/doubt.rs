@@ -10,6 +10,8 @@ use iolab_analysis::trust::{Trust, TrustLevel};
 use iolab_figure::labels::capital;
 use iolab_workload::units::{counted, digits, format_ns, format_percent, significant};
 
+use crate::ratio::in_cells;
+
 /// The extent of a doubt, with its unit.
 pub(crate) fn extent(what: DoubtKind, value: f64) -> String {
     range(what, (value, value))
@@ -241,8 +243,6 @@ fn place(trust: &Trust) -> String {
         (0, _) => String::new(),
         (_, 1) if whose.is_empty() => String::new(),
         (_, 1) => format!(" in the cell{whose}"),
-        (2, 2) => format!(" in both cells{whose}"),
-        (n, all) if n == all => format!(" in all {n} cells{whose}"),
-        (n, all) => format!(" in {n} of {all} cells{whose}"),
+        (n, all) => in_cells(n, all) + whose,
     }
 }

@@ -117,13 +117,11 @@ pub(crate) fn of_rules(analysis: &Analysis) -> Vec<Finding> {
 /// Findings about several runs together: comparisons across them, and which settings to choose.
 pub fn cross_findings<'a>(analyses: impl IntoIterator<Item = &'a Analysis>) -> Vec<Finding> {
     let analyses: Vec<&Analysis> = analyses.into_iter().collect();
-    let across = claim::of_runs(&analyses).across;
-    let across = across.iter().map(|one| sentences::finding(one, &analyses));
-    with_choices(across.collect(), &analyses)
+    with_choices(of_runs(&analyses).across, &analyses)
 }
 
 /// Findings of several runs together, with choices of settings added.
-fn with_choices(mut across: Vec<Finding>, analyses: &[&Analysis]) -> Vec<Finding> {
+pub(crate) fn with_choices(mut across: Vec<Finding>, analyses: &[&Analysis]) -> Vec<Finding> {
     if analyses.len() > 1 {
         across.extend(choices(analyses));
     }
@@ -155,12 +153,7 @@ fn origin(cell: &CellAnalysis) -> String {
 
 /// `3 of 16 cells`.
 fn cells_of(n: usize, analysis: &Analysis) -> String {
-    match analysis.cells.len() {
-        1 if n == 1 => "The only cell".to_owned(),
-        2 if n == 2 => "Both cells".to_owned(),
-        all if n == all => "All cells".to_owned(),
-        all => format!("{n} of {all} cells"),
-    }
+    labels::capital(&within(n, analysis))
 }
 
 /// `4 KiB, 2 threads`: a cell by its levels; `None` if the run has no factors.
@@ -176,10 +169,12 @@ fn with_levels(analysis: &Analysis, cell: &CellAnalysis) -> String {
 
 /// `3 of 16 cells`, for use within a sentence.
 fn within(n: usize, analysis: &Analysis) -> String {
-    let text = cells_of(n, analysis);
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_ascii_lowercase());
-    first.into_iter().chain(letters).collect()
+    match analysis.cells.len() {
+        1 if n == 1 => "the only cell".to_owned(),
+        2 if n == 2 => "both cells".to_owned(),
+        all if n == all => "all cells".to_owned(),
+        all => format!("{n} of {all} cells"),
+    }
 }
 
 fn has(n: usize) -> &'static str {

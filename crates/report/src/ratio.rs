@@ -250,6 +250,15 @@ pub(crate) fn all_cells(n: usize) -> String {
     }
 }
 
+/// Some of all cells: ` in both cells`, ` in 3 of 8 cells`; empty for the only one.
+pub(crate) fn in_cells(n: usize, all: usize) -> String {
+    match all {
+        1 => String::new(),
+        all if n == all => format!(" in {}", all_cells(all)),
+        all => format!(" in {n} of {all} cells"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@ use iolab_workload::trial_description::levels_in_words;
 use iolab_workload::units::{counted, format_bytes, format_ns, format_percent};
 
 use crate::compare::answer;
-use crate::ratio::all_cells;
+use crate::ratio::{all_cells, in_cells};
 
 /// The factor whose levels have a line each.
 const TARGET: &str = "target";
@@ -160,7 +160,7 @@ impl<'a> Subject<'a> {
                     true => "too few requests for a value",
                     false => "no value",
                 };
-                format!("{lack}{}", place(n, self.cells.len()))
+                format!("{lack}{}", in_cells(n, self.cells.len()))
             }
         }
     }
@@ -239,7 +239,7 @@ impl<'a> Subject<'a> {
                 DoubtClass::Lack => what.words().to_owned(),
                 _ => what.to_string(),
             };
-            (n > 0).then(|| (*what, name + &place(n, all)))
+            (n > 0).then(|| (*what, name + &in_cells(n, all)))
         });
         let mut doubts: Vec<(DoubtKind, String)> = counted.collect();
         // A median over both levels describes neither.
@@ -257,15 +257,6 @@ impl<'a> Subject<'a> {
             doubts.insert(0, (DoubtKind::Unfinished, how.to_owned()));
         }
         doubts
-    }
-}
-
-/// Some of all cells: ` in both cells`, ` in 3 of 8 cells`; empty for the only one.
-fn place(n: usize, all: usize) -> String {
-    match all {
-        1 => String::new(),
-        all if n == all => format!(" in {}", all_cells(all)),
-        all => format!(" in {n} of {all} cells"),
     }
 }
 

@@ -141,10 +141,9 @@ pub(crate) fn foreseen(followed: &StandardFollowed, medium: Option<Medium>) -> S
 fn conformance(followed: &StandardFollowed) -> String {
     let test = followed.test;
     let deviations: Vec<String> = followed.deviations.iter().map(deviation).collect();
-    match (followed.is_scaled(), deviations.is_empty()) {
-        (_, true) => format!("iolab finds no deviation from {test} in SNIA's PTS 2.0.2."),
-        (true, false) => format!("{test} is scaled, not PTS: {}.", deviations.join("; ")),
-        (false, false) => format!("{test} is not PTS: {}.", deviations.join("; ")),
+    match in_words_of_standard(followed) {
+        None => format!("iolab finds no deviation from {test} in SNIA's PTS 2.0.2."),
+        Some(what) => format!("{test} is {what}: {}.", deviations.join("; ")),
     }
 }
 
