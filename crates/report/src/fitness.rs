@@ -286,41 +286,29 @@ impl<'a> Fitness<'a> {
                 if !is_whole {
                     continue;
                 }
-                let mut add = |text: String| add(answered.answer() == whole, text);
-                match (judged.answer, answered.answer()) {
-                    (Answer::No, Answer::No) => {
-                        let remedy = match found.cause(answered) {
-                            Some(cause) => doubt::limit(&cause),
-                            None => of.remedy(level).to_owned(),
-                        };
-                        add(format!("{workload} {level}: {}; {remedy}.", gap(judged)));
+                let (answer, why) = (answered.answer(), why(judged));
+                let because = match (judged.answer, answer, &found.doubts.limit) {
+                    (Answer::No, Answer::No, Some(limit)) => {
+                        format!("{}; {}", gap(judged), doubt::limit(limit))
                     }
-                    (Answer::CannotTell, _) if found.doubts.limit.is_some() => {
-                        let limit = found.doubts.limit.iter().map(doubt::limit);
-                        let limit: Vec<String> = limit.collect();
-                        let why = why(judged);
-                        add(format!("{workload} {level}: {why}; {}.", limit.join("; ")));
+                    (Answer::No, Answer::No, None) => {
+                        format!("{}; {}", gap(judged), of.remedy(level))
                     }
-                    (Answer::CannotTell, _) if doubts.is_empty() => {
-                        let remedy = match judged.can_be_decided() {
-                            false => {
-                                "a longer load does not decide it, only another level".to_owned()
-                            }
-                            true => {
-                                format!(
-                                    "a longer load may settle it (--for {})",
-                                    longer(self.fit.hold)
-                                )
-                            }
-                        };
-                        add(format!("{workload} {level}: {}; {remedy}.", why(judged)));
+                    (Answer::CannotTell, _, Some(limit)) => {
+                        format!("{why}; {}", doubt::limit(limit))
                     }
-                    (Answer::CannotTell, _) => {
-                        add(format!("{workload} {level}: {}.", why(judged)));
+                    (Answer::CannotTell, ..) if !doubts.is_empty() => why.to_owned(),
+                    (Answer::CannotTell, ..) if judged.can_be_decided() => {
+                        let longer = longer(self.fit.hold);
+                        format!("{why}; a longer load may settle it (--for {longer})")
+                    }
+                    (Answer::CannotTell, ..) => {
+                        format!("{why}; a longer load does not decide it, only another level")
                     }
                     // The doubts above explain it.
-                    (Answer::Yes | Answer::No, _) => {}
-                }
+                    (Answer::Yes | Answer::No, ..) => continue,
+                };
+                add(answer == whole, format!("{workload} {level}: {because}."));
             }
         }
         reasons

@@ -75,22 +75,18 @@ impl SearchResult<'_> {
         let (holds, fails) = (turned(&self.found.holds), turned(&self.found.fails));
         let what = match (holds.is_empty(), fails.is_empty()) {
             (true, true) if self.found.limit.contradicts => {
-                let why =
-                    "cannot tell the limit: the level failed at one rate and held at a higher one";
-                return (
-                    format!("{name}: {why}."),
-                    Some(format!("As measured: {sentence}.")),
-                );
+                "cannot tell the limit: the level failed at one rate and held at a higher one"
             }
             (true, true) => return (format!("{name}: {sentence}"), None),
             (false, _) => "cannot tell which rate the storage sustains",
             (true, false) => "cannot tell from which rate on the storage fails",
         };
-        let mut doubts = holds;
-        doubts.extend(fails);
-        doubts.dedup();
-        let doubt = format!("{name}: {what}: {}.", escape_control(&doubts.join("; ")));
-        (doubt, Some(format!("As measured: {sentence}.")))
+        let doubts = match distinct([holds, fails].concat()).join("; ") {
+            none if none.is_empty() => none,
+            doubts => format!(": {}", escape_control(&doubts)),
+        };
+        let open = format!("{name}: {what}{doubts}.");
+        (open, Some(format!("As measured: {sentence}.")))
     }
 
     /// Limits of the answer, with advice.
@@ -128,9 +124,8 @@ impl SearchResult<'_> {
                 self.more_trials()
             ));
         }
-        let short = self.found.times.map(|(_, longest)| longest);
-        if let Some((longest, hidden)) =
-            short.and_then(|longest| Some((longest, self.hidden(longest)?)))
+        if let Some((_, longest)) = self.found.times
+            && let Some(hidden) = self.hidden(longest)
         {
             remarks.push(format!(
                 "In trials of {} an overload of up to {} does not show. A larger --budget makes them longer.",
@@ -178,20 +173,18 @@ impl SearchResult<'_> {
 
     /// The rate that holds, the one that fails, and the limit between them.
     fn sentence(&self) -> String {
-        let SearchAnswer {
-            levels,
-            holds,
-            fails,
-            doubts,
-            ..
-        } = self.found;
-        let binds = binding(self.found);
-        let doubts: Vec<String> = doubts.iter().map(|doubt| doubt.what.to_string()).collect();
+        let (found, levels) = (self.found, &self.found.levels);
+        let binds = binding(found);
+        let doubts: Vec<String> = found
+            .doubts
+            .iter()
+            .map(|doubt| doubt.what.to_string())
+            .collect();
         let doubts = match doubts.is_empty() {
             true => String::new(),
             false => format!(" ({})", doubts.join(", ")),
         };
-        match (holds, fails) {
+        match (&found.holds, &found.fails) {
             (Some(holds), Some(fails)) => format!(
                 "{levels} holds at {} requests/s, fails at {} requests/s{binds}",
                 holds.rate, fails.rate
@@ -205,7 +198,7 @@ impl SearchResult<'_> {
                 fails.rate
             ),
             (None, None) => {
-                let why = match self.found.reasoned() {
+                let why = match found.reasoned() {
                     ReasonedAnswer::CannotTell(reasons) => in_words(&reasons),
                     ReasonedAnswer::Yes | ReasonedAnswer::No => String::new(),
                 };

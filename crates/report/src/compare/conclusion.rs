@@ -174,17 +174,6 @@ pub(super) fn repeated(unit: ReplicationUnit) -> &'static str {
     }
 }
 
-/// Reason why ratios are only bounds, with the number of cells; `None` if none is a bound.
-fn bounds(all: impl Iterator<Item = Option<RatioBound>>) -> Option<String> {
-    let n = all.flatten().count();
-    (n > 0).then(|| {
-        format!(
-            "In {} one side did not hold its rate: its times grow with the length of a trial, so that the ratio is a bound.",
-            cells(n)
-        )
-    })
-}
-
 /// Remarks on a comparison, in sentences: the basis of the table, and what would settle open verdicts.
 /// [`super::conclusion`] has the number of cells for each verdict.
 pub fn remarks(comparison: &Comparison) -> Vec<String> {
@@ -198,9 +187,13 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
     remarks.extend(rests_on(comparison.unit));
     let doubts = comparison.cells.iter().map(|cell| cell.doubts.as_slice());
     remarks.extend(doubt_lines(doubts));
-    remarks.extend(bounds(
-        comparison.cells.iter().map(|cell| cell.estimate?.bound),
-    ));
+    let bounds = comparison.cells.iter().filter_map(bound).count();
+    if bounds > 0 {
+        remarks.push(format!(
+            "In {} one side did not hold its rate: its times grow with the length of a trial, so that the ratio is a bound.",
+            cells(bounds)
+        ));
+    }
     remarks.extend(overall(comparison));
     remarks.extend(too_few(comparison));
     remarks.extend(advice(comparison));
