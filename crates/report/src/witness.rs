@@ -272,14 +272,14 @@ fn traffic(traffic: DeviceStat) -> String {
 
 /// The limits of control groups, in words; `None` without any.
 fn limits(limits: &GroupLimits) -> Option<String> {
-    let GroupLimits {
-        cpus,
-        memory_bytes,
-        io,
-    } = limits;
+    let cpus = limits.cpus;
     let cpus = cpus.map(|cpus| format!("{} CPUs", significant(cpus)));
-    let memory = memory_bytes.map(|bytes| format!("{} of memory", format_bytes(bytes as f64)));
-    let io = io.iter().map(|(what, per_second)| what.format(*per_second));
+    let memory = limits.memory_bytes;
+    let memory = memory.map(|bytes| format!("{} of memory", format_bytes(bytes as f64)));
+    let io = limits
+        .io
+        .iter()
+        .map(|(what, per_second)| what.format(*per_second));
     let all: Vec<String> = cpus.into_iter().chain(memory).chain(io).collect();
     (!all.is_empty()).then(|| format!("control groups allow {}", all.join(", ")))
 }

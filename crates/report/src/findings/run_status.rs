@@ -157,20 +157,14 @@ pub(super) fn gaps(analysis: &Analysis) -> Vec<String> {
 
 /// `iozone did not measure 2 of its 6 cells (bs=16MiB): its largest record has 16 MiB.`
 fn gap_in_words(gap: &Gap<'_>, factors: &[String]) -> String {
-    let Gap {
-        tool,
-        why,
-        cells,
-        others,
-        failed,
-    } = gap;
-    let [own, rest] = [cells, others].map(|cells| {
+    let (tool, why) = (gap.tool, gap.why);
+    let [own, rest] = [&gap.cells, &gap.others].map(|cells| {
         let levels = cells.iter().map(|cell| cell.cell.levels.as_slice());
         levels.collect::<Vec<_>>()
     });
-    let n = cells.len();
-    match failed {
-        true if n > 1 && others.is_empty() => {
+    let n = own.len();
+    match gap.failed {
+        true if n > 1 && rest.is_empty() => {
             format!("{tool} failed in all of its {n} cells: {why}.")
         }
         true => format!(

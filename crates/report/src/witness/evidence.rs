@@ -65,40 +65,29 @@ pub(super) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
 
 /// The requests of a disk; `None` if the program sent none.
 fn disk_row(disk: &TracedDisk) -> Option<String> {
-    let TracedDisk {
-        reads,
-        writes,
-        others,
-    } = disk;
-    let own: Vec<String> = [("read", reads), ("write", writes)]
+    let own: Vec<String> = [("read", &disk.reads), ("write", &disk.writes)]
         .into_iter()
         .filter_map(|(what, requests)| requests_of(what, requests))
         .collect();
     let others = format!(
         "{} by other threads, the kernel's among them",
-        counted(*others, "request")
+        counted(disk.others, "request")
     );
     (!own.is_empty()).then(|| format!("{}; {others}", own.join("; ")))
 }
 
 /// `1600 reads by it (100 MiB), median 2 µs in the queue and 340 µs in the device (99th percentiles 5 µs and 1.2 ms)`.
-fn requests_of(what: &str, requests: &TracedRequests) -> Option<String> {
-    let TracedRequests {
-        requests,
-        bytes,
-        queue,
-        device,
-    } = requests;
+fn requests_of(what: &str, own: &TracedRequests) -> Option<String> {
     let ns = |ns: u64| format_ns(ns as f64);
-    let (queue, device) = queue.zip(*device)?;
-    let tails = p99_of(queue, *requests).zip(p99_of(device, *requests));
+    let (queue, device) = own.queue.zip(own.device)?;
+    let tails = p99_of(queue, own.requests).zip(p99_of(device, own.requests));
     let tail = tails.map_or(String::new(), |(queue, device)| {
         format!(" (99th percentiles {} and {})", ns(queue), ns(device))
     });
     Some(format!(
         "{} by it ({}), median {} in the queue and {} in the device{tail}",
-        counted(*requests, what),
-        format_bytes(*bytes as f64),
+        counted(own.requests, what),
+        format_bytes(own.bytes as f64),
         ns(queue.p50_ns),
         ns(device.p50_ns),
     ))
@@ -106,30 +95,23 @@ fn requests_of(what: &str, requests: &TracedRequests) -> Option<String> {
 
 /// Time of syncs by part.
 fn parts(trace: &TracedProgram, times: SyncTimes) -> String {
-    let SyncTimes {
-        whole,
-        flush_ns,
-        journal_ns,
-        write_ns,
-        host_ns,
-    } = times;
-    let sum = flush_ns + journal_ns + write_ns + host_ns;
+    let sum = times.flush_ns + times.journal_ns + times.write_ns + times.host_ns;
     let share = |ns: f64| format_percent_of_whole(ns / sum.max(1.0));
     let commits = match trace.syncs.commits {
         0 => String::new(),
         commits => format!("; {}", counted(commits, "journal commit")),
     };
-    let tail = p99_of(whole, trace.syncs.timed).map_or(String::new(), |p99_ns| {
+    let tail = p99_of(times.whole, trace.syncs.timed).map_or(String::new(), |p99_ns| {
         format!(" (99th percentile {})", format_ns(p99_ns as f64))
     });
     format!(
         "{}, mean {}{tail}: {} flushes of the cache, {} journal, {} other writes of the disk, {} the rest{commits}",
         counted(trace.syncs.timed, "sync"),
-        format_ns(whole.mean_ns),
-        share(flush_ns),
-        share(journal_ns),
-        share(write_ns),
-        share(host_ns)
+        format_ns(times.whole.mean_ns),
+        share(times.flush_ns),
+        share(times.journal_ns),
+        share(times.write_ns),
+        share(times.host_ns)
     )
 }
 
