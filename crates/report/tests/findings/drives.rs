@@ -60,11 +60,11 @@ fn soak_has_the_ratio_of_both_counts() {
 
 #[test]
 fn counts_that_are_too_small_decide_nothing() {
-    let all = [
-        amplification(&soak(&[(50 * UNIT, Some(UNIT))])),
-        amplification(&soak(&[(2048 * UNIT, Some(0))])),
-    ];
-    insta::assert_snapshot!(all.join("\n"));
+    for small in [(50 * UNIT, Some(UNIT)), (2048 * UNIT, Some(0))] {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(amplification(&soak(&[small])), @"Cannot tell the write amplification with 1 MiB: the drive's counts of bytes to its flash memory and from hosts have to grow, the second by at least 48.8 MiB.");
+        }
+    }
     for without in [
         soak(&[]),
         soak(&[(2048 * UNIT, None)]),
