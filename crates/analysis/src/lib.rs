@@ -8,8 +8,7 @@
 //!   be trusted.
 //! - `analysed_run.rs`: a run with the answer to its question, `fitness.rs`: whether service levels hold, `slo.rs`: the
 //!   search for the highest rate at which they do.
-//! - `headline_numbers.rs`: the most commonly compared numbers, `sparkline.rs`: a run as a small curve,
-//!   `snapshot.rs`: a run in progress.
+//! - `headline_numbers.rs`: the most commonly compared numbers, `snapshot.rs`: a run in progress.
 
 // Sentences are made in `report`: the macros that make them are denied here, except in tests and in
 // `refusal.rs`. See clippy.toml.
@@ -34,7 +33,6 @@ mod refusal;
 pub mod runs;
 pub mod slo;
 pub mod snapshot;
-pub mod sparkline;
 pub mod timeline;
 pub mod trial_values;
 pub mod trust;

@@ -237,7 +237,7 @@ impl Parts {
             .collect();
         let x = x.or_else(|| {
             let free = |i: &usize| left.contains(i);
-            let best = iolab_analysis::sparkline::axis_of_workloads(&data.factors)
+            let best = iolab_analysis::curve::axis_of_workloads(&data.factors)
                 .filter(free)
                 .or_else(|| left.iter().copied().max_by_key(|i| x_worth(data, *i)));
             let best = best.filter(|_| with_x)?;

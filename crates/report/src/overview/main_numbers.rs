@@ -1,8 +1,8 @@
 //! The main numbers as a table, on a screen and in documents: the accesses that were measured, or the ends of each curve.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::curve::axis_but_target;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
-use iolab_analysis::sparkline::axis_but_target;
 use iolab_analysis::trial_values::distinct;
 use iolab_figure::labels;
 use iolab_stats::Summary;
