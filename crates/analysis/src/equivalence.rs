@@ -24,15 +24,6 @@ pub const ALPHA: f64 = 0.05;
 /// The factors that name programs.
 pub const FACTORS: [&str; 2] = ["linkage", "command"];
 
-/// The p-values of the t tests on the first trials of both programs.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FirstTrials {
-    /// Welch's test.
-    pub welch: f64,
-    /// Student's test.
-    pub student: f64,
-}
-
 /// The comparison of both programs at one size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SizePoint {
@@ -49,7 +40,7 @@ pub struct SizePoint {
     /// Doubts that keep a difference from being claimed.
     pub doubts: Vec<Doubt>,
     /// p-values for each of [`FIRST_TRIALS`]; `None` where there are fewer trials.
-    pub first_trials: [Option<FirstTrials>; FIRST_TRIALS.len()],
+    pub first_trials: [Option<(f64, f64)>; FIRST_TRIALS.len()],
     /// p-value of the equivalence test for each of [`MARGINS`], times the number of pairs of programs (Bonferroni).
     pub equivalence: [Option<f64>; MARGINS.len()],
     /// Doubts that could make two unequal programs look equivalent, for each of [`MARGINS`].
@@ -245,10 +236,7 @@ fn point((base, new): (&CellAnalysis, &CellAnalysis), confidence: f64, pairs: us
     let (a, b) = (base.values.as_slice(), new.values.as_slice());
     let first = |count: usize| {
         let (a, b) = (a.get(..count)?, b.get(..count)?);
-        Some(FirstTrials {
-            welch: welch(a, b)?,
-            student: student(a, b)?,
-        })
+        Some((welch(a, b)?, student(a, b)?))
     };
     let medians = base.response.zip(new.response);
     let ratio = within_run(base, new, confidence);

@@ -133,10 +133,10 @@ fn program_columns(pair: &ProgramPair) -> Vec<Column> {
     columns.extend(ratio::columns("ratio", &estimates));
     for (i, trials) in FIRST_TRIALS.iter().enumerate() {
         columns.push(column(&format!("W {trials}"), 2, &|point| {
-            p(point.first_trials[i].map(|t| t.welch))
+            p(point.first_trials[i].map(|(welch, _)| welch))
         }));
         columns.push(column(&format!("S {trials}"), 3, &|point| {
-            p(point.first_trials[i].map(|t| t.student))
+            p(point.first_trials[i].map(|(_, student)| student))
         }));
     }
     for (i, margin) in MARGINS.iter().enumerate() {

@@ -89,8 +89,8 @@ fn crossing_is_where_fixed_cost_no_longer_matters() {
             .interval
             .is_some_and(|(low, high)| low < 1.5 && high > 1.5)
     );
-    for tests in first.first_trials.iter().flatten() {
-        assert!(tests.welch < 1e-6 && tests.student < 1e-6);
+    for (welch, student) in first.first_trials.iter().flatten() {
+        assert!(*welch < 1e-6 && *student < 1e-6);
     }
     assert_eq!(first.first_trials.iter().flatten().count(), 2);
 }
