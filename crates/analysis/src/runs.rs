@@ -188,12 +188,8 @@ pub fn judge(
     let known = contrasts.iter().flatten().count() as f64;
     // All cells together have the weight of the single cells together: a change of a machine affects most of its
     // cells.
-    let weights = known
-        * if overall.flatten().is_some() {
-            2.0
-        } else {
-            1.0
-        };
+    let is_judged = overall.flatten().is_some();
+    let weights = if is_judged { 2.0 * known } else { known };
     let judged = |cell: &RunCell, contrast: Option<Contrast>, share: f64| {
         let level = ALPHA * share;
         let interval = contrast.and_then(|c| c.interval(1.0 - level));

@@ -3,14 +3,13 @@
 use super::effect::{CellId, confidence};
 use super::series::id;
 use super::{Claim, Point, Quantity, Standing, kind};
-use crate::analysis::{Analysis, CellAnalysis, CellDrives, CellStages, StageNumbers, Timed};
+use crate::analysis::{
+    Analysis, CellAnalysis, CellDrives, CellStages, StageNumbers, TAIL_REQUESTS_MIN, Timed,
+};
 use iolab_record::DriveLog;
 use iolab_stats::{Interval, median_interval};
 use iolab_workload::response::Response;
 use iolab_workload::stages::{Journal, Stage};
-
-/// Fewest requests of a trial whose slowest 1 % are examined.
-const REQUESTS_MIN: u64 = crate::analysis::TAIL_REQUESTS_MIN;
 
 /// Time by layer of the traced cell with the greatest 99th percentile, and of the syncs of the cell with the
 /// longest ones. Each only if its trials suffice for an interval.
@@ -51,7 +50,7 @@ fn longest(
     };
     let mut shares: Vec<Point> = timed.parts().iter().filter_map(known).collect();
     shares.sort_by(|a, b| b.value.total_cmp(&a.value));
-    let has_tail = stages.least(timed) >= REQUESTS_MIN;
+    let has_tail = stages.least(timed) >= TAIL_REQUESTS_MIN;
     let tail = largest(stages, timed, confidence, |numbers| &numbers.tail_shares);
     let tail = tail.filter(|_| has_tail).map(|tail| Point {
         standing: Standing::Slowest,

@@ -122,11 +122,6 @@ impl SideDoubts {
         self.0.is_empty()
     }
 
-    /// All doubts, about either side.
-    pub fn all(&self) -> &[Doubt] {
-        &self.0
-    }
-
     /// Direction of the bound on a ratio of times, if only one side did not hold its rate.
     pub(crate) fn bound(&self) -> Option<RatioBound> {
         let is_behind = |side: Option<ComparedSide>| {

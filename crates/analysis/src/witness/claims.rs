@@ -440,10 +440,7 @@ fn syncs(trace: &TracedProgram) -> Claim {
             Some(by_flush),
         ]
     });
-    let kind = match timed {
-        Some(_) => &kind::TRACED_SYNCS[0],
-        None => &kind::TRACED_SYNCS[1],
-    };
+    let kind = &kind::TRACED_SYNCS[usize::from(timed.is_none())];
     let span = trace
         .until_ns
         .map(|ns| Point::new(Standing::Traced, TIME, ns as f64));
