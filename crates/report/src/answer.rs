@@ -6,9 +6,10 @@ use iolab_analysis::fitness::{Answer, merge_answers};
 use iolab_record::RunRecord;
 use iolab_record::question::{Asked, Question};
 use iolab_workload::escape_control::escape_control;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::block::{self, Block, ShownAnswer, ToDo};
+use crate::fitness::data::FitDocument;
 use crate::fitness::{Fitness, WorkloadRun};
 use crate::slo::{SearchResult, cell_columns, cell_remarks, sentence_at_rates};
 
@@ -104,7 +105,7 @@ impl<'a> Answers<'a> {
     /// The answers to requirements, for programs; `iolab schema fit` describes them.
     pub fn of_requirements(&self) -> impl Iterator<Item = Value> {
         self.all.iter().filter_map(|given| match given {
-            Given::Fit(fitness) => Some(fitness.json()),
+            Given::Fit(fitness) => Some(json!(FitDocument::of(fitness))),
             Given::Run(_) => None,
         })
     }

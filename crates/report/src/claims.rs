@@ -68,7 +68,7 @@ pub(crate) struct QuantityData {
 }
 
 /// A run with the name of its file.
-type NamedRun = (RunName, AnalysedRun);
+pub(crate) type NamedRun = (RunName, AnalysedRun);
 
 /// All claims of some runs in the order in which they are shown: first of each run, then of several runs
 /// together.
@@ -95,7 +95,8 @@ fn in_order(claims: &[Claim], runs: &[NamedRun]) -> Vec<ClaimData> {
         .collect()
 }
 
-fn of(claim: &Claim, runs: &[NamedRun], headline: bool) -> ClaimData {
+/// A claim about some of these runs as data; whether it is a headline.
+pub(crate) fn of(claim: &Claim, runs: &[NamedRun], headline: bool) -> ClaimData {
     let about = || claim.runs().into_iter().filter_map(|run| runs.get(run));
     let finding = sentences::finding(claim, &analyses(runs));
     ClaimData {

@@ -16,12 +16,10 @@ use iolab_workload::response::{Bound, LevelQuantity, Need, ServiceLevel};
 use iolab_workload::trial_description::requests_of_cell;
 use iolab_workload::units::{counted, format_bytes, format_ns, format_percent, significant};
 use iolab_workload::units::{format_duration, rough_duration};
-use serde_json::{Value, json};
 use std::time::Duration;
 
 use crate::block::ToDo;
 use crate::doubt;
-use crate::fitness::data::FitDocument;
 use crate::layout::{Column, columns_over, none};
 use iolab_workload::escape_control::escape_control;
 
@@ -351,11 +349,6 @@ impl<'a> Fitness<'a> {
             self.fit.requirement
         ));
         texts
-    }
-
-    /// The answer for programs; `iolab schema fit` describes it.
-    pub(crate) fn json(&self) -> Value {
-        json!(FitDocument::of(self))
     }
 }
 

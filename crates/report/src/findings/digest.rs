@@ -23,7 +23,7 @@ pub struct Told<'a> {
 }
 
 /// A statement for the first part of a page.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Headline {
     /// Indices of its runs, in ascending order.
     pub runs: Vec<usize>,
@@ -97,9 +97,7 @@ fn headlines<'c>(
         let headline = Headline {
             runs: vec![run],
             text,
-            names_runs: false,
-            cells: Vec::new(),
-            names_targets: false,
+            ..Headline::default()
         };
         (headline, Vec::new())
     };

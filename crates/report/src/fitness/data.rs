@@ -87,7 +87,7 @@ struct Level<'a> {
 }
 
 impl<'a> FitDocument<'a> {
-    pub(super) fn of(fitness: &'a Fitness<'a>) -> Self {
+    pub(crate) fn of(fitness: &'a Fitness<'a>) -> Self {
         let workloads = fitness.found.iter();
         let workloads = workloads.map(|(name, run)| match run {
             Some(run) => Workload::of(name, run),

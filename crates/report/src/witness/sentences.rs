@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::short;
-use crate::claims::ClaimData;
+use crate::claims::{self, ClaimData};
 use crate::data_column::{IOLAB_VERSION, SCHEMA};
 use crate::findings::FindingKind;
 use crate::findings::sentences::finding;
@@ -79,21 +79,17 @@ pub fn json(evidence: &Evidence, to: &mut dyn Write) -> io::Result<()> {
 
 /// All claims of the evidence, in the order in which they are printed.
 fn of(evidence: &Evidence) -> Vec<ClaimData> {
-    let data = |claim: Claim| ClaimData {
-        kind: claim.kind.name.to_owned(),
-        purpose: match claim.kind.is_doubt {
-            _ if claim.kind.role == Role::Nothing => FindingKind::Limit,
-            true => FindingKind::Doubt,
-            false => FindingKind::Result,
-        },
-        role: claim.kind.role,
+    let data = |claim: &Claim| {
         // The first line contains all claims.
-        headline: true,
-        runs: Vec::new(),
-        quantity: None,
-        sentence: clean(&sentence(&claim, evidence)),
-        basis: claim.kind.basis.to_owned(),
-        evidence: claim,
+        let own = claims::of(claim, &[], true);
+        ClaimData {
+            purpose: match claim.role() {
+                Role::Nothing => FindingKind::Limit,
+                _ => own.purpose,
+            },
+            sentence: clean(&sentence(claim, evidence)),
+            ..own
+        }
     };
-    evidence.claims().into_iter().map(data).collect()
+    evidence.claims().iter().map(data).collect()
 }
