@@ -136,23 +136,18 @@ pub fn plan(inquiry: &Inquiry) -> String {
         .into_iter()
         .map(|(why, names)| format!("; not tried: {} ({why})", names.join(", ")));
     let untried: String = untried.collect();
-    let is_measured = |_: &u64| !tried.is_empty();
-    let idle = inquiry
-        .idle_ns
-        .filter(is_measured)
-        .map_or_else(String::new, |ns| {
-            let idle = exact_duration(Duration::from_nanos(ns));
-            format!(
-                "; each trial begins after {idle} of idle time, because a side changes its level"
-            )
-        });
-    let shorter = inquiry
-        .shorter_ns
-        .filter(is_measured)
-        .map_or_else(String::new, |ns| {
-            let time = exact_duration(Duration::from_nanos(ns));
-            format!("; trials are shortened to {time}, because the budget would allow too few longer ones")
-        });
+    let length = |ns: Option<u64>| {
+        let ns = ns.filter(|_| !tried.is_empty())?;
+        Some(exact_duration(Duration::from_nanos(ns)))
+    };
+    let idle = length(inquiry.idle_ns).map_or_else(String::new, |idle| {
+        format!("; each trial begins after {idle} of idle time, because a side changes its level")
+    });
+    let shorter = length(inquiry.shorter_ns).map_or_else(String::new, |time| {
+        format!(
+            "; trials are shortened to {time}, because the budget would allow too few longer ones"
+        )
+    });
     format!("{}; {all}{shorter}{idle}{untried}", inquiry.phenomenon)
 }
 
