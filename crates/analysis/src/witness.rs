@@ -185,8 +185,6 @@ pub struct Flushes {
     pub disks: Vec<String>,
     /// Number of flushes of all processes.
     pub completed: u64,
-    /// Whether these are the devices in question, rather than disks that also have other parts.
-    pub are_in_question: bool,
 }
 
 /// Results of an observation.

@@ -135,19 +135,12 @@ impl SearchResult<'_> {
         }
         remarks.push("Response times count from the scheduled start of a request.".to_owned());
         let unseen = self.found.unseen_stalls().filter(|_| self.is_complete);
-        let loads = short
-            .filter(|_| {
-                self.found
-                    .holds
-                    .as_ref()
-                    .is_some_and(|end| turning(end).is_empty())
-            })
-            .map(|longest| {
-                format!(
-                    "loads longer than {}, which use up burst credits and caches",
-                    format_duration(longest)
-                )
-            });
+        let holds = self.found.holds.as_ref();
+        let holds = holds.filter(|end| turning(end).is_empty());
+        let loads = holds.and(self.found.times).map(|(_, longest)| {
+            let longest = format_duration(longest);
+            format!("loads longer than {longest}, which use up burst credits and caches")
+        });
         let not: Vec<String> = loads.into_iter().chain(unseen.map(stalls)).collect();
         remarks.extend((!not.is_empty()).then(|| not_covered(&not.join("; "))));
         remarks

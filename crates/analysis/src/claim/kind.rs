@@ -164,7 +164,7 @@ pub static VERIFIED: Kind = Kind::new("verified", Role::Answer, READ_BACK).says(
     &[
         (
             Standing::Cached,
-            "At most so much came from the page cache, which does not verify storage",
+            "From the page cache, which does not verify storage, at most",
         ),
         (Standing::CacheUnknown, "Share of the page cache unknown"),
     ],
@@ -588,14 +588,8 @@ const fn unknown(head: &'static str) -> Kind {
 }
 const SERVED_LABELS: Labels = &[
     (Standing::Own, "From {device}"),
-    (
-        Standing::Holes,
-        "At most so much came from holes of its files instead",
-    ),
-    (
-        Standing::Piped,
-        "At most so much came from its own pipes instead",
-    ),
+    (Standing::Holes, "From holes of its files instead, at most"),
+    (Standing::Piped, "From its own pipes instead, at most"),
     (Standing::Carried, "Storage carried for it"),
     (Standing::CarriedAtLeast, "Storage carried for it at least"),
     (Standing::Sent, "Sent to storage"),
@@ -650,7 +644,7 @@ pub static CACHE_FLUSHES: Kind = Kind::new("cache-flushes", Role::Detail, OF_ALL
 const OF_ALL: &str = "counters of the devices, of all processes";
 /// Syncs of a program, with their times or without.
 pub static TRACED_SYNCS: [Kind; 2] = [
-    SYNCS.says("its {0} took {1}", TRACED),
+    SYNCS.says("the median of its {0} took {1}", TRACED),
     SYNCS.says("file systems received {0} from it", TRACED),
 ];
 const SYNCS: Kind = Kind::new(
@@ -659,13 +653,13 @@ const SYNCS: Kind = Kind::new(
     "trace events of the kernel, of syncs that file systems got from its threads",
 );
 const TRACED: Labels = &[
-    (Standing::MedianOf, "Median of"),
+    (Standing::MedianOf, "Timed"),
     (Standing::Flushed, "With a cache flush of the disk within"),
     (
         Standing::Uncached,
         "On a disk without a volatile cache that needs a flush",
     ),
-    (Standing::Traced, "Traced for the first"),
+    (Standing::Traced, "Traced only for the first"),
     (Standing::Lost, "Missing, syncs perhaps among them"),
 ];
 /// No traffic of other processes.

@@ -193,8 +193,10 @@ impl Evidence {
             _ if may_be_faults => &kind::FROM_DEVICE_PERHAPS,
             _ => &kind::FROM_UNKNOWN,
         };
-        let is_shared = kind.head.contains("{source}");
-        let is_cached = kind.head.contains("page cache");
+        let is_one_of =
+            |kinds: [&Kind; 2]| kind == &kind::FROM_DEVICE_AND_CACHE || kinds.contains(&kind);
+        let is_shared = is_one_of([&kind::FROM_DEVICE, &kind::FROM_DEVICE_PERHAPS]);
+        let is_cached = is_one_of([&kind::FROM_CACHE, &kind::FROM_SERVER_AND_CACHE]);
         let elsewhere = self.read_partly_elsewhere().filter(|_| is_shared);
         let share = asked.zip(by_calls).map(|(asked, by_calls)| {
             let of_asked = |bytes: u64| (bytes as f64 / asked.most.max(1) as f64).min(1.0);
@@ -226,7 +228,10 @@ impl Evidence {
             .map(|moved| Point::new(carried, Quantity::Bytes, moved as f64));
         let points = [
             by_network.or(part.filter(|_| is_shared)),
-            asked.and_then(|asked| some_bytes(Standing::Asked, asked.most)),
+            asked.and_then(|asked| match kind == &kind::FROM_CACHE && piped > 0 {
+                true => Some(bytes(Standing::Asked, asked)),
+                false => some_bytes(Standing::Asked, asked.most),
+            }),
             elsewhere.map(|part| bytes(Standing::Own, part)),
             some_bytes(Standing::Holes, rest).filter(|_| is_cached && self.may_read_holes()),
             some_bytes(Standing::Piped, piped).filter(|_| is_cached),
@@ -403,7 +408,8 @@ impl Evidence {
             let carried = direction.carried.unwrap_or(unknown);
             let device = joined(&self.devices_of(transfer));
             let carried_bytes = bytes(Standing::Main, carried.within(claimed.bytes));
-            let rate = claimed.rate.zip(carried.mb_s_most_of(claimed));
+            let rate = claimed.rate.filter(|_| direction.carried.is_some());
+            let rate = rate.zip(carried.mb_s_most_of(claimed));
             let rates = rate.map(|((rate, _), most)| {
                 let of = |standing, rate| Point::new(standing, MB_S, rate);
                 [of(Standing::Rate, rate), of(Standing::RateAtMost, most)]

@@ -139,10 +139,8 @@ impl Reading<'_> {
         let flushes = |name: &String| self.of_disk(name).map_or(0, |stat| stat.flush_ios);
         let disks = names.into_iter().filter(|name| flushes(name) > 0);
         let disks: Vec<String> = disks.cloned().collect();
-        let in_question = self.devices();
         Some(Flushes {
             completed: disks.iter().map(flushes).fold(0, u64::saturating_add),
-            are_in_question: disks.iter().all(|name| in_question.contains(name)),
             disks,
         })
     }
@@ -308,25 +306,24 @@ mod tests {
     #[test]
     fn flushes_are_those_of_disks_that_counted_them() {
         let of = |observed: &Observed| Reading::of(observed).flushes().expect("they count");
-        let named = |disk: &str, completed, are_in_question| Flushes {
+        let named = |disk: &str, completed| Flushes {
             disks: vec![disk.to_owned()],
             completed,
-            are_in_question,
         };
         let mut observed = writer();
-        assert_eq!(of(&observed), named("vda", 7, true));
+        assert_eq!(of(&observed), named("vda", 7));
         // A loop device has its own count: flushes of the disk below serve all files there.
         observed.devices.truncate(1);
         assert_eq!(of(&observed).completed, 0);
         observed.devices[0].traffic = Some(stat(0, 32 * MIB, 3));
-        assert_eq!(of(&observed), named("loop0", 3, true));
+        assert_eq!(of(&observed), named("loop0", 3));
         // A partition passes them on to its disk.
         observed.devices = vec![device("vda1", "vda", false, stat(0, 32 * MIB, 0))];
-        assert_eq!(of(&observed), named("vda", 7, false));
+        assert_eq!(of(&observed), named("vda", 7));
         // So do two partitions of it.
         let second = device("vda2", "vda", false, stat(0, 0, 0));
         observed.devices.push(second);
-        assert_eq!(of(&observed), named("vda", 7, false));
+        assert_eq!(of(&observed), named("vda", 7));
     }
 
     /// The standard error of a program that writes to a loop device lies on vda, which others write to meanwhile.

@@ -52,7 +52,7 @@ fn bytes_from_memory_are_bounded_if_known() {
         sample.verified.as_mut().expect("verified").cached_bytes = cached;
     }
     let (_, text) = only(&record);
-    insta::assert_snapshot!(text, @"The data that was read back is correct: 8 MiB. All data of 8 of 8 trials was read back. At most so much came from the page cache, which does not verify storage: 1 MiB. Share of the page cache unknown: 1 trial.");
+    insta::assert_snapshot!(text, @"The data that was read back is correct: 8 MiB. All data of 8 of 8 trials was read back. From the page cache, which does not verify storage, at most: 1 MiB. Share of the page cache unknown: 1 trial.");
 }
 
 #[test]
