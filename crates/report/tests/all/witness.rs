@@ -216,7 +216,7 @@ fn traced_syncs_are_shown_with_their_flushes() {
     };
     insta::assert_snapshot!(of(240, 240, 12, 0, Some(4_200_000_000), 0), @"The median of its 240 syncs took 1.20 ms. Timed: 240 of 240 syncs. With a cache flush of the disk within: 12 of 240 syncs. Traced only for the first: 4.20 s.");
     insta::assert_snapshot!(of(240, 240, 0, 240, None, 3), @"The median of its 240 syncs took 1.20 ms. Timed: 240 of 240 syncs. On a disk without a volatile cache that needs a flush: 240 of 240 syncs. Missing, syncs perhaps among them: 3 events.");
-    insta::assert_snapshot!(of(1, 1, 0, 0, None, 0), @"Its 1 sync took 1.20 ms. With a cache flush of the disk within: 0 of 1 sync.");
+    insta::assert_snapshot!(of(1, 1, 0, 0, None, 0), @"The median of its 1 sync took 1.20 ms. With a cache flush of the disk within: 0 of 1 sync.");
     insta::assert_snapshot!(of(48, 47, 47, 0, None, 0), @"The median of its 48 syncs took 1.20 ms. Timed: 47 of 48 syncs. With a cache flush of the disk within: 47 of 47 syncs.");
     insta::assert_snapshot!(of(1, 0, 0, 0, None, 0), @"File systems received 1 sync from it.");
     insta::assert_snapshot!(of(0, 0, 0, 0, None, 0), @"vda completed 240 cache flushes, of all processes.");
