@@ -83,10 +83,11 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// The value and the ends of its interval.
-    pub fn reach(&self) -> [f64; 3] {
-        let (low, high) = self.interval.unwrap_or((self.y, self.y));
-        [self.y, low, high]
+    /// All that is drawn of it: the value, the ends of its interval, its quartiles and its trials.
+    pub fn reach(&self) -> impl Iterator<Item = f64> {
+        let ends = self.interval.into_iter().chain(self.quartiles);
+        let ends = ends.flat_map(<[f64; 2]>::from).chain([self.y]);
+        ends.chain(self.trials.iter().copied())
     }
 }
 
@@ -213,16 +214,17 @@ pub fn all_marks(panels: &[Panel]) -> impl Iterator<Item = &Mark> {
 }
 
 /// Arrangement of several panels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Arrangement {
     /// Facets of one thing: the same axes, written at the edges only.
+    #[default]
     Facets,
     /// Panels one above the other, sharing the x axis.
     Stack,
 }
 
 /// A whole figure.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct FigureModel {
     /// Written above all; may be empty.
     pub title: String,
@@ -246,14 +248,8 @@ impl FigureModel {
     /// Facets without words.
     pub fn of(panels: Vec<Panel>) -> Self {
         Self {
-            title: String::new(),
-            description: String::new(),
-            legend: String::new(),
-            unit: String::new(),
             panels,
-            arrangement: Arrangement::Facets,
-            hollow: String::new(),
-            note: String::new(),
+            ..Self::default()
         }
     }
 }

@@ -49,11 +49,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     });
     let ceilings = ceilings(&data.rows.iter().collect::<Vec<_>>(), quantity);
     let values: Vec<f64> = all_marks(&panels)
-        .flat_map(|mark| mark.reach().into_iter().chain(mark.trials.iter().copied()))
-        .chain(
-            all_marks(&panels)
-                .flat_map(|mark| mark.quartiles.into_iter().flat_map(<[f64; 2]>::from)),
-        )
+        .flat_map(Mark::reach)
         .chain(lines.iter().map(|line| line.at))
         .chain(ceilings.iter().map(|line| line.at * HEADROOM))
         .collect();
