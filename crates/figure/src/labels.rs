@@ -176,20 +176,28 @@ pub(super) fn number(value: f64) -> String {
     }
     let text = decimal(value, 6);
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let digits = whole.trim_start_matches('-');
-    let mut grouped = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        // Four digits need no gap, by ISO 80000-1.
-        if i > 0 && digits.len() > 4 && (digits.len() - i).is_multiple_of(3) {
-            grouped.push('\u{202f}');
-        }
-        grouped.push(digit);
-    }
+    let grouped = grouped(whole.trim_start_matches('-'), THIN);
     let sign = if whole.starts_with('-') { "−" } else { "" };
     match fraction {
         "" => format!("{sign}{grouped}"),
         _ => format!("{sign}{grouped}.{fraction}"),
     }
+}
+
+/// Separator of groups of three digits, narrow.
+pub const THIN: char = '\u{202f}';
+
+/// Digits in groups of three, with this separator.
+pub fn grouped(digits: &str, separator: char) -> String {
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        // Four digits need no gap, by ISO 80000-1.
+        if place > 0 && digits.len() > 4 && (digits.len() - place).is_multiple_of(3) {
+            text.push(separator);
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A quantile at a tick, given as 1 / (1 - p): `50 %`, `99.9 %`.

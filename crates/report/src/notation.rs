@@ -1,12 +1,11 @@
 //! One notation of numbers with units: `4 KiB`, `12 µs`, on pages `27 298` too. No line ends between a number
 //! and its unit. Arguments of commands stay as they are typed: `bs=4KiB`, `--time 30s`.
 
+use iolab_figure::labels::{THIN, grouped};
 use iolab_workload::escape_control::escape_control;
 
 /// Separator of a number and its unit, at which no line ends.
 const SPACE: char = '\u{a0}';
-/// Separator of groups of three digits, narrow.
-const THIN: char = '\u{202f}';
 /// Units that commands accept without a space after the number.
 const TYPED: [&str; 11] = [
     "KiB", "MiB", "GiB", "TiB", "PiB", "ns", "us", "ms", "s", "min", "h",
@@ -16,8 +15,6 @@ const SPACED: [&str; 18] = [
     "%", "ns", "us", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "MB", "GB", "TB",
     "MB/s", "GB/s", "IOPS",
 ];
-/// Number of digits from which a page writes a number in groups.
-const GROUPED_MIN: usize = 5;
 
 /// Text from outside without control characters.
 pub(crate) fn clean(text: &str) -> String {
@@ -135,21 +132,6 @@ pub(crate) fn in_groups(text: &str) -> String {
         }
     });
     words.collect::<Vec<_>>().join(" ")
-}
-
-/// Long numbers in groups of three digits.
-fn grouped(digits: &str, thin: char) -> String {
-    if digits.len() < GROUPED_MIN {
-        return digits.to_owned();
-    }
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(thin);
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
