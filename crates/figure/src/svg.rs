@@ -208,20 +208,11 @@ fn number(value: f64) -> String {
 
 /// Escapes any text for XML.
 pub fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in escape_control(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            // Not valid in XML.
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            other => out.push(other),
-        }
-    }
-    out
+    let text = escape_control(text).replace('&', "&amp;");
+    let text = text.replace('<', "&lt;").replace('>', "&gt;");
+    let text = text.replace('"', "&quot;").replace('\'', "&#39;");
+    // Not valid in XML.
+    text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
 
 #[cfg(test)]

@@ -6,6 +6,9 @@ use iolab_workload::escape_control::escape_control;
 
 use crate::notation::in_text;
 
+/// Characters of markup, with a backslash before each.
+const MARKS: &str = r"\`*_{}[]#|!~$";
+
 /// Text within a line or a table cell.
 pub(crate) fn escaped(text: &str) -> String {
     let text = escape_control(text);
@@ -16,15 +19,12 @@ pub(crate) fn escaped(text: &str) -> String {
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),
             '&' => safe.push_str("&amp;"),
-            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '#' | '|' | '!' | '~' | '$' => {
-                safe.push('\\');
+            c => {
+                if MARKS.contains(c) || begins_link(before, c, after) {
+                    safe.push('\\');
+                }
                 safe.push(c);
             }
-            c if begins_link(before, c, after) => {
-                safe.push('\\');
-                safe.push(c);
-            }
-            c => safe.push(c),
         }
     }
     safe

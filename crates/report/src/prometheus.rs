@@ -315,15 +315,8 @@ fn label_name(factor: &str) -> String {
 
 /// A value of a label, without control characters, including line ends, which the format could escape.
 fn escaped(value: &str) -> String {
-    let value = escape_control(value);
-    let mut text = String::with_capacity(value.len());
-    for c in value.chars() {
-        if matches!(c, '\\' | '"') {
-            text.push('\\');
-        }
-        text.push(c);
-    }
-    text
+    let value = escape_control(value).replace('\\', r"\\");
+    value.replace('"', "\\\"")
 }
 
 #[cfg(test)]
