@@ -1,5 +1,6 @@
 //! Converts errors of SQLite to messages about run files.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use iolab_record::SCHEMA_VERSION;
@@ -129,31 +130,19 @@ pub(super) fn of_another_version(path: &Path, version: i64) -> Error {
 /// The error for a failed operation of the file system.
 pub(super) fn file_fault(path: &Path, doing: &str, error: &std::io::Error) -> Error {
     let message = format!("cannot {doing} {}: {error}", path.display());
-    match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Error::refused(format!("{} exists already", path.display()))
-                .hint("results are never overwritten: name another file with -o")
-        }
-        std::io::ErrorKind::NotFound if doing == "create" => {
-            Error::usage(message).hint("its folder does not exist: create it, or name another")
-        }
-        std::io::ErrorKind::NotFound => {
-            Error::usage(message).hint("check the path; run files end in .iolab")
-        }
-        std::io::ErrorKind::InvalidFilename => {
-            Error::usage(message).hint("name a file with a shorter name or path with -o")
-        }
-        std::io::ErrorKind::PermissionDenied if doing == "create" => with_kind(error, message)
-            .hint("check the permissions there, or name another folder with -o"),
-        _ => with_kind(error, message).hint("check the permissions and the free space there"),
-    }
-}
-
-fn with_kind(error: &std::io::Error, message: String) -> Error {
-    match error.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-            Error::failed(message)
-        }
+    let failed = match error.kind() {
+        ErrorKind::AlreadyExists => Error::refused(format!("{} exists already", path.display())),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Error::failed(message),
         _ => Error::usage(message),
-    }
+    };
+    failed.hint(match (error.kind(), doing) {
+        (ErrorKind::AlreadyExists, _) => "results are never overwritten: name another file with -o",
+        (ErrorKind::NotFound, "create") => "its folder does not exist: create it, or name another",
+        (ErrorKind::NotFound, _) => "check the path; run files end in .iolab",
+        (ErrorKind::InvalidFilename, _) => "name a file with a shorter name or path with -o",
+        (ErrorKind::PermissionDenied, "create") => {
+            "check the permissions there, or name another folder with -o"
+        }
+        _ => "check the permissions and the free space there",
+    })
 }
