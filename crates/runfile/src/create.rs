@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::error::file_fault;
 use super::opening::check_length;
-use super::system::{self, OpenFolder, SIDE_FILES};
+use super::system::{self, OpenFolder, SIDE_FILES, folder_of};
 use iolab_workload::{Error, Result};
 
 /// Extension of run files.
@@ -70,10 +70,7 @@ impl<'a> NewFile<'a> {
         match self {
             Self::In { folder, .. } => folder,
             Self::Within(folder, _) => &folder.path,
-            Self::At(path) => match path.parent() {
-                Some(folder) if !folder.as_os_str().is_empty() => folder,
-                _ => Path::new("."),
-            },
+            Self::At(path) => folder_of(path),
         }
     }
 

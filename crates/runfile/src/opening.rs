@@ -10,7 +10,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, Transaction};
 
 use super::error::{damaged, fault, file_fault, not_a_run_file, of_another_version, too_large};
-use super::system::{check_side_files, has_wal};
+use super::system::{check_side_files, folder_of, has_wal};
 use super::{layout, logged};
 use iolab_plan::read_user_file;
 use iolab_record::SCHEMA_VERSION;
@@ -139,12 +139,8 @@ const PATH_MAX: usize = 512 - "-journal".len();
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): the path is too long.
 pub(super) fn check_length(path: &Path) -> Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
     // Resolves links first, like SQLite.
-    let whole = match (folder.canonicalize(), path.file_name()) {
+    let whole = match (folder_of(path).canonicalize(), path.file_name()) {
         (Ok(folder), Some(name)) => folder.join(name),
         _ => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
     };

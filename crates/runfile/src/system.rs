@@ -182,6 +182,14 @@ impl OpenFolder {
     }
 }
 
+/// The folder that a path is in; the working directory for a bare name.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
 /// Whether a path is a link of another user in a folder in which every user makes names (sticky, as `/tmp`). Linux itself follows none if
 /// `fs.protected_symlinks` is set.
 pub(super) fn is_foreign_link(path: &Path) -> bool {
@@ -189,10 +197,7 @@ pub(super) fn is_foreign_link(path: &Path) -> bool {
     {
         use std::os::unix::fs::MetadataExt;
         const OF_ALL: u32 = 0o1002;
-        let parent = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new(".")).metadata();
+        let parent = folder_of(path).metadata();
         let (Ok(link), Ok(parent)) = (path.symlink_metadata(), parent) else {
             return false;
         };
