@@ -79,9 +79,7 @@ impl Column {
 
     /// The value that all rows share; `None` for different ones.
     pub(crate) fn common_value(&self) -> Option<&str> {
-        let first = self.values.first()?;
-        let is_common = self.values.iter().all(|value| value == first);
-        is_common.then_some(first)
+        shared(self.values.iter().map(String::as_str))
     }
 
     /// Number of values.
@@ -104,6 +102,12 @@ impl Column {
         let words = texts.flat_map(|text| text.split([' ', '\n']));
         words.map(UnicodeWidthStr::width).max().unwrap_or(0)
     }
+}
+
+/// The value that all of these are; `None` for different ones, and for none.
+pub(crate) fn shared<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
 }
 
 /// The text of a row in a column.
@@ -134,13 +138,7 @@ pub fn level_columns<'a>(
 pub fn text(columns: Vec<Column>, width: u16) -> String {
     let width = width.max(WIDTH_MIN);
     let mut columns = in_groups(columns);
-    let mut left_out: Vec<String> = Vec::new();
-    while !fits(&columns, width) {
-        let Some(index) = dearest(&columns) else {
-            break;
-        };
-        left_out.push(columns.remove(index).heading);
-    }
+    let left_out = leave_out(&mut columns, |columns| fits(columns, width));
     let is_tight = !fits(&columns, width);
     let mut table = filled(&columns);
     table
@@ -267,11 +265,21 @@ pub(crate) fn tabular(columns: &[Column], sides: &str, rows: Range<usize>) -> St
     )
 }
 
-/// Place of the column that is dropped first; `None` if no column may be.
-pub(crate) fn dearest(columns: &[Column]) -> Option<usize> {
-    let all = columns.iter().enumerate();
-    let dear = all.filter(|(_, column)| column.dispensable > 0);
-    Some(dear.max_by_key(|(_, column)| column.dispensable)?.0)
+/// Removes columns in the order of priority until the rest fits; returns their headings.
+pub(crate) fn leave_out(
+    columns: &mut Vec<Column>,
+    fits: impl Fn(&[Column]) -> bool,
+) -> Vec<String> {
+    let mut left_out = Vec::new();
+    while !fits(columns) {
+        let all = columns.iter().enumerate();
+        let dear = all.filter(|(_, column)| column.dispensable > 0);
+        let Some((place, _)) = dear.max_by_key(|(_, column)| column.dispensable) else {
+            break;
+        };
+        left_out.push(columns.remove(place).heading);
+    }
+    left_out
 }
 
 fn filled(columns: &[Column]) -> Table {

@@ -4,7 +4,7 @@ use crate::notation::clean;
 use std::collections::BTreeSet;
 
 use crate::block::Table;
-use crate::layout::{Column, level_columns, none};
+use crate::layout::{Column, level_columns, none, shared};
 use crate::ratio;
 use iolab_analysis::analysis::{
     Analysis, CellAnalysis, CellRanks, CellServed, CellStages, Latency, OperationNumbers, Response,
@@ -121,11 +121,8 @@ fn of_groups(analysis: &Analysis) -> Option<String> {
 
 /// The origin of the bytes of all measured cells; `None` where they differ.
 fn common_source(analysis: &Analysis) -> Option<String> {
-    let mut sources = analysis.cells.iter().filter_map(|c| c.served.as_ref());
-    let first = labels::served(sources.next()?);
-    sources
-        .all(|other| labels::served(other) == first)
-        .then_some(first)
+    let sources = analysis.cells.iter().filter_map(|c| c.served.as_ref());
+    shared(sources.map(labels::served))
 }
 
 /// The end of a sentence about latencies: which times they are depends on how requests were issued.
@@ -137,11 +134,7 @@ fn times(analysis: &Analysis) -> String {
             .map(|(_, cell)| *cell)
             .filter(|c| c.latency.is_some())
     };
-    let same = |value: fn(&CellAnalysis) -> String| {
-        let mut values = timed().map(value);
-        let first = values.next()?;
-        values.all(|other| other == first).then_some(first)
-    };
+    let same = |value: fn(&CellAnalysis) -> String| shared(timed().map(value));
     let alone = timed().all(|cell| cell.cell.trial().workers() == 1);
     let depth = |c: &CellAnalysis| match c.cell.spec.unknown.contains("depth") {
         true => "unknown".to_owned(),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Block, Lines, List, Look, Picture, Table};
 use crate::latex::{block, escaped, sentence};
-use crate::layout::{Column, dearest, tabular, wrap};
+use crate::layout::{Column, leave_out, tabular, wrap};
 use iolab_workload::Result;
 
 const PREAMBLE: &str = r"\pdfminorversion=7
@@ -157,7 +157,7 @@ const LINES_MAX: usize = 60;
 pub(super) fn table(table: &Table, label: &str) -> String {
     let mut columns = table.columns.clone();
     let mut caption = table.caption_in_one_line();
-    let left_out = take_dear(&mut columns);
+    let left_out = leave_out(&mut columns, |columns| across(columns) <= WIDE);
     if !left_out.is_empty() {
         caption.push_str(&format!("; not shown: {}", left_out.join(", ")));
     }
@@ -189,18 +189,6 @@ pub(super) fn table(table: &Table, label: &str) -> String {
         ));
     }
     text
-}
-
-/// Removes the most dispensable columns until the rest fits on the page; returns their headings.
-fn take_dear(columns: &mut Vec<Column>) -> Vec<String> {
-    let mut taken = Vec::new();
-    while across(columns) > WIDE {
-        let Some(column) = dearest(columns) else {
-            break;
-        };
-        taken.push(columns.remove(column).heading);
-    }
-    taken
 }
 
 /// Characters of the longest value of a column.

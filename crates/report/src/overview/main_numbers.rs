@@ -13,7 +13,7 @@ use iolab_workload::units::{exact_size, format_percent, significant};
 use super::Overview;
 use crate::doubt::LEAST_SHOWN;
 use crate::findings::sentences::grouped;
-use crate::layout::{Column, SCREEN_ROWS, none};
+use crate::layout::{Column, SCREEN_ROWS, none, shared};
 use crate::notation::{clean, on_screen};
 
 /// Mark of a number whose trials were disturbed.
@@ -62,11 +62,7 @@ impl Overview<'_> {
 
     /// Origin of all numbers of the glance, unless it is the target.
     fn common_origin(&self) -> Option<String> {
-        let mut origins = self.digest.glance.rows.iter().map(origin);
-        let first = origins.next()??;
-        origins
-            .all(|other| other.as_ref() == Some(&first))
-            .then_some(first)
+        shared(self.digest.glance.rows.iter().map(origin))?
     }
 
     /// Whether all numbers reached their goal, so that one line states their precision.
@@ -166,8 +162,7 @@ impl Overview<'_> {
                 continue;
             };
             let curves = curves_of(analysis, factor);
-            let first = curves.first().map(|((target, _), _)| *target);
-            let has_targets = curves.iter().any(|((target, _), _)| Some(*target) != first);
+            let has_targets = shared(curves.iter().map(|((target, _), _)| target)).is_none();
             for ((target, name), points) in &curves {
                 let end = |(cell, of): &(&CellAnalysis, Summary)| {
                     let wide = match of.median_interval.filter(|_| !is_precise) {

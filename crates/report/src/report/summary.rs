@@ -8,6 +8,7 @@ use iolab_record::RunRecord;
 use iolab_record::environment::{KEYS, Key, Text, ValueType};
 
 use super::{Input, clean};
+use crate::layout::shared;
 use crate::overview::description;
 use crate::overview::experiments;
 use iolab_workload::units::counted;
@@ -167,12 +168,9 @@ fn targets(inputs: &[Input]) -> Vec<String> {
 /// The value of a key if all targets of all runs have the same; otherwise `None`.
 fn common<K: ValueType<Value: PartialEq>>(inputs: &[Input], key: &Key<K>) -> Option<K::Value> {
     let records = inputs.iter().map(|input| input.run.record());
-    let mut values = records.flat_map(|record| {
-        let further =
-            (1..=record.further_targets.len()).map(|number| record.environment.get_of(number, key));
-        std::iter::once(record.environment.get(key)).chain(further)
+    let values = records.flat_map(|record| {
+        let numbers = 0..=record.further_targets.len();
+        numbers.map(|number| record.environment.get_of(number, key))
     });
-    let first = values.next()??;
-    let is_shared = values.all(|value| value.as_ref() == Some(&first));
-    is_shared.then_some(first)
+    shared(values)?
 }
