@@ -37,7 +37,9 @@ pub(crate) struct TableDocument<'a> {
     /// How far the claims that matter most, and the main numbers, can be trusted: as a report of these runs begins.
     trust: TrustData<'a>,
     /// One object per cell of each run; of a cell with groups one per group, and one of all together.
-    cells: CellRows<'a>,
+    #[serde(serialize_with = "objects")]
+    #[schemars(schema_with = "schema_of_cells")]
+    cells: DataRows<'a, ExportedCell<'a>>,
     /// Ids of the runs that claims are about, as the cells of these number them, from 0.
     claimed_runs: Vec<String>,
     /// Claims of each run, then claims about several runs together, in the order in which they are printed.
@@ -58,28 +60,13 @@ pub(crate) struct RunSummary {
     summary: String,
 }
 
-/// Rows of cells, all with the same columns.
-struct CellRows<'a>(DataRows<'a, ExportedCell<'a>>);
-
-impl Serialize for CellRows<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rows = self.0.values();
-        serializer.collect_seq(rows.map(|values| CellFields(self.0.names(), values)))
-    }
+/// Writes rows, all with the same columns, as objects.
+fn objects<S: Serializer>(rows: &DataRows<'_, ExportedCell<'_>>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(rows.values().map(|row| CellFields(rows.names(), row)))
 }
 
-impl JsonSchema for CellRows<'_> {
-    fn schema_name() -> Cow<'static, str> {
-        "Rows".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schemars::json_schema!({"type": "array", "items": cells::schema()})
-    }
+fn schema_of_cells(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({"type": "array", "items": cells::schema()})
 }
 
 /// JSON document of `iolab export --format json`: one object per trial, and per group of it where it had
@@ -132,7 +119,7 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
                 trust: &digest.trust,
                 sentence: doubt::sentence(&digest.trust),
             },
-            cells: CellRows(cells::rows(runs)),
+            cells: cells::rows(runs),
             claimed_runs: runs.iter().map(|(name, _)| name.id.clone()).collect(),
             claims: claims::of_runs(runs),
             remarks: claims::remarks(runs),
