@@ -28,15 +28,8 @@ pub struct Answers<'a> {
 enum Given<'a> {
     /// Answer to a requirement, from the runs of its workloads.
     Fit(Fitness<'a>),
-    /// Answer of a single run.
-    Run(OfRun<'a>),
-}
-
-#[derive(Debug)]
-struct OfRun<'a> {
-    file: String,
-    record: &'a RunRecord,
-    answer: &'a RunAnswer,
+    /// Answer of a single run, with the name of its file.
+    Run(String, &'a RunRecord, &'a RunAnswer),
 }
 
 impl<'a> Answers<'a> {
@@ -68,11 +61,7 @@ impl<'a> Answers<'a> {
                         is_complete: answer.is_complete(),
                     });
                 }
-                _ => all.push(Given::Run(OfRun {
-                    file,
-                    record,
-                    answer,
-                })),
+                _ => all.push(Given::Run(file, record, answer)),
             }
         }
         while let Some(first) = fits.first().map(|run| run.fit) {
@@ -106,7 +95,7 @@ impl<'a> Answers<'a> {
     pub fn of_requirements(&self) -> impl Iterator<Item = Value> {
         self.all.iter().filter_map(|given| match given {
             Given::Fit(fitness) => Some(json!(FitDocument::of(fitness))),
-            Given::Run(_) => None,
+            Given::Run(..) => None,
         })
     }
 
@@ -135,7 +124,7 @@ impl Given<'_> {
     fn answer(&self) -> Answer {
         match self {
             Self::Fit(fitness) => fitness.answer(),
-            Self::Run(run) => run.answer.answer(),
+            Self::Run(_, _, answer) => answer.answer(),
         }
     }
 
@@ -150,40 +139,34 @@ impl Given<'_> {
                 (LEVELS, fitness.columns()),
                 fitness.remarks(),
             ),
-            Self::Run(run) => run.shown(),
+            Self::Run(file, record, answer) => shown(file, record, answer),
         }
     }
 }
 
-impl OfRun<'_> {
-    fn shown(&self) -> ShownAnswer {
-        let mut shown = match &self.answer.found {
-            AnswerBasis::Limit(found) => {
-                let is_complete = self.answer.is_complete();
-                SearchResult { found, is_complete }.shown()
-            }
-            AnswerBasis::Cells(found) => ShownAnswer::new(
-                (
-                    vec![format!("{}.", sentence_at_rates(found, self.record))],
-                    None,
-                ),
-                &[],
-                (LEVELS, cell_columns(found)),
-                cell_remarks(found, self.answer.answer()),
-            ),
-        };
-        if !self.answer.is_complete() {
-            // The sentence after it is not the answer.
-            let lack = format!(
-                "{} on {}: cannot tell: the run is not complete.",
-                escape_control(&self.record.experiment.name),
-                escape_control(&self.record.target_text()),
-            );
-            let so_far = shown.lead.iter().map(|first| format!("{SO_FAR} {first}"));
-            shown.lead = std::iter::once(lack).chain(so_far).collect();
-            let command = command_to_finish([(self.record, self.file.as_str())]);
-            shown.rest.extend(ToDo::to_finish(1, command).blocks());
-        }
-        shown
+/// The answer of a single run.
+fn shown(file: &str, record: &RunRecord, answer: &RunAnswer) -> ShownAnswer {
+    let is_complete = answer.is_complete();
+    let mut shown = match &answer.found {
+        AnswerBasis::Limit(found) => SearchResult { found, is_complete }.shown(),
+        AnswerBasis::Cells(found) => ShownAnswer::new(
+            (vec![format!("{}.", sentence_at_rates(found, record))], None),
+            &[],
+            (LEVELS, cell_columns(found)),
+            cell_remarks(found, answer.answer()),
+        ),
+    };
+    if !is_complete {
+        // The sentence after it is not the answer.
+        let lack = format!(
+            "{} on {}: cannot tell: the run is not complete.",
+            escape_control(&record.experiment.name),
+            escape_control(&record.target_text()),
+        );
+        let so_far = shown.lead.iter().map(|first| format!("{SO_FAR} {first}"));
+        shown.lead = std::iter::once(lack).chain(so_far).collect();
+        let command = command_to_finish([(record, file)]);
+        shown.rest.extend(ToDo::to_finish(1, command).blocks());
     }
+    shown
 }
