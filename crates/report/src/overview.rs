@@ -197,17 +197,10 @@ pub struct Input {
     pub run: AnalysedRun,
     /// Interpretation of the run.
     pub interpretation: Interpretation,
-    /// Series within its trials; empty unless [`Input::shows_inside`] holds and they were read.
-    pub inside: InsideTrials,
-}
-
-/// Throughput and latencies within trials.
-#[derive(Debug, Clone, Default)]
-pub struct InsideTrials {
-    /// Throughput of the trials over time.
-    pub throughput: Vec<SampleSeries>,
-    /// Latencies of the trials over time.
-    pub latency: Vec<SampleLatencyOverTime>,
+    /// Throughput of its trials over time; empty unless [`Input::shows_inside`] holds and it was read.
+    pub series: Vec<SampleSeries>,
+    /// Latencies of its trials over time, likewise.
+    pub over_time: Vec<SampleLatencyOverTime>,
 }
 
 impl Input {
@@ -217,7 +210,8 @@ impl Input {
             path,
             interpretation: Interpretation::of(&run),
             run,
-            inside: InsideTrials::default(),
+            series: Vec::new(),
+            over_time: Vec::new(),
         }
     }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_report::document::DOCUMENTS;
 use iolab_report::export::FORMATS;
-use iolab_report::overview::{Input, InsideTrials};
+use iolab_report::overview::Input;
 use iolab_workload::Result;
 
 use crate::arguments::Schema;
@@ -83,10 +83,8 @@ fn commands() -> Vec<Command> {
 pub(crate) fn input(path: PathBuf, run: AnalysedRun) -> Result<Input> {
     let mut input = Input::new(path, run);
     if input.shows_inside() {
-        input.inside = InsideTrials {
-            throughput: iolab_runfile::read_series(&input.path)?.collect::<Result<_>>()?,
-            latency: iolab_runfile::read_latency_over_time(&input.path)?.read_all()?,
-        };
+        input.series = iolab_runfile::read_series(&input.path)?.collect::<Result<_>>()?;
+        input.over_time = iolab_runfile::read_latency_over_time(&input.path)?.read_all()?;
     }
     Ok(input)
 }

@@ -317,8 +317,8 @@ fn runs<'a>(inputs: &[&'a Input]) -> Vec<FigureRun<'a>> {
             _ => file(input).filter(|_| by_file).unwrap_or(&analysis.target),
         };
         FigureRun {
-            series: &input.inside.throughput,
-            over_time: &input.inside.latency,
+            series: &input.series,
+            over_time: &input.over_time,
             ..FigureRun::new(name, &input.run)
         }
     };

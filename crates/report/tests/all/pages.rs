@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::environment::KEYS;
 use iolab_record::{Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
-use iolab_report::overview::{Input, InsideTrials};
+use iolab_report::overview::Input;
 use iolab_report::report::StudyReport;
 use iolab_synthetic::{
     LayerShares, Layers, add_cell, around, latency_inside, record, throughput_inside, traced,
@@ -36,13 +36,10 @@ pub(crate) fn soak() -> Vec<Input> {
         record.cells[cell].spec.trial.latency_over_time = true;
     }
     record.samples.retain(|sample| !sample.warmup);
-    let inside = InsideTrials {
-        throughput: throughput_inside(&record),
-        latency: latency_inside(&record),
-    };
+    let (series, over_time) = (throughput_inside(&record), latency_inside(&record));
     let mut input = Input::new(PathBuf::from("soak.iolab"), AnalysedRun::of(record));
     assert!(input.shows_inside());
-    input.inside = inside;
+    (input.series, input.over_time) = (series, over_time);
     vec![input]
 }
 
