@@ -15,7 +15,7 @@ use iolab_analysis::fitness::Answer;
 use iolab_analysis::runs::RunName;
 use iolab_analysis::trial_values::distinct;
 use iolab_record::column::{Access, Column as StoredColumn};
-use iolab_record::{Cell, RunRecord, exported_settings};
+use iolab_record::{Cell, RunRecord, TargetKind, exported_settings};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::group::ALL;
 use iolab_workload::settings::{Setting, ValueKind};
@@ -459,14 +459,9 @@ fn columns<'c, 'p: 'c>(factors: &[&'c String]) -> Vec<DataColumn<'c, Place<'p>>>
 
 /// Names and kinds of the targets with these numbers, each kind once.
 fn named_targets(record: &RunRecord, numbers: &[usize]) -> (String, String) {
-    let named = numbers.iter().map(|number| {
-        let further = number.checked_sub(1);
-        let further = further.and_then(|number| record.further_targets.get(number));
-        match further {
-            Some(further) => (further.target.as_str(), further.kind.name()),
-            None => (record.run.target.as_str(), record.run.target_kind.name()),
-        }
-    });
-    let (targets, kinds): (Vec<&str>, Vec<&str>) = named.unzip();
+    let all: Vec<(&str, TargetKind)> = record.targets().zip(record.target_kinds()).collect();
+    let named = numbers.iter().filter_map(|number| all.get(*number));
+    let (targets, kinds): (Vec<&str>, Vec<&str>) =
+        named.map(|(target, kind)| (target, kind.name())).unzip();
     (targets.join(", "), distinct(kinds).join(", "))
 }
