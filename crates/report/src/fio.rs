@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::rows::json_object;
 use iolab_analysis::trial_values::{GroupLatencies, RunWithLatencies};
 use iolab_fio::described::{DescribedJob, describe};
-use iolab_record::{Cell, LatencyOf, Operation, OperationSummary, Run, RunRecord, Sample};
+use iolab_record::{Cell, LatencyOf, Operation, OperationSummary, RunRecord, Sample};
 use iolab_stats::Summary;
 use iolab_workload::histogram::{LatencyHistogram, counts};
 
@@ -31,17 +31,15 @@ pub fn runs(runs: &[RunWithLatencies], to: &mut dyn Write) -> io::Result<()> {
         }
     }
     let first = runs.first().map(|(record, _)| &record.run);
-    let report = first.map(|run| report(run, all));
+    let report = first.map(|run| {
+        json!({
+            "fio version": format!("iolab-{}", run.tool_version),
+            "time": run.started_utc,
+            "global options": {},
+            "jobs": all,
+        })
+    });
     json_object(&report, to)
-}
-
-fn report(run: &Run, jobs: Vec<Value>) -> Value {
-    json!({
-        "fio version": format!("iolab-{}", run.tool_version),
-        "time": run.started_utc,
-        "global options": {},
-        "jobs": jobs,
-    })
 }
 
 /// The jobs of a cell with measured trials, one for each of its groups, which have one number in fio's report.
@@ -90,10 +88,7 @@ fn job(
         "job options": described.options,
         "read": of(Operation::Read),
         "write": of(Operation::Write),
-        "trim": match sum(|s| s.operations.trim.requests) {
-            0 => direction(&[], 0, Operation::Trim, None),
-            _ => of(Operation::Trim),
-        },
+        "trim": of(Operation::Trim),
         "sync": {"total_ios": sum(|s| s.operations.sync.requests), "lat_ns": latency_of(latency(Operation::Sync))},
         "job_runtime": worked_ns / 1_000_000,
         "usr_cpu": percent(sum(|s| s.counters.usage.user_ns)),
