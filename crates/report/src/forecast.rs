@@ -62,11 +62,7 @@ pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
                 true => " besides trims",
                 false => "",
             };
-            bounded(
-                row.iter()
-                    .map(Forecast::writes)
-                    .fold(Writes::NOTHING, Writes::and),
-            ) + trims
+            bounded(writes_of(row)) + trims
         }));
     }
     layout::text(columns, width)
@@ -97,8 +93,12 @@ fn measuring(row: &[Forecast]) -> String {
 
 /// Bytes that all plans together write, for unknown storage.
 pub fn written_by_all(forecasts: &[Forecast]) -> String {
-    let own = forecasts.iter().map(Forecast::writes);
-    let written = in_words(own.fold(Writes::NOTHING, Writes::and));
+    let writes = writes_of(forecasts);
+    let mut written = bounded(writes);
+    if !writes.is_bounded {
+        let rate = significant(ASSUMED_RATE / 1e9);
+        written += &format!(" at an assumed {rate} GB/s, more where storage is faster");
+    }
     match forecasts.iter().any(|forecast| forecast.trims) {
         true => written + ", besides trims (discards) of blocks in their regions",
         false => written,
@@ -191,15 +191,9 @@ pub fn standard(plan: &Plan, medium: Option<Medium>, bytes: Option<u64>) -> Opti
     })
 }
 
-fn in_words(writes: Writes) -> String {
-    match writes.is_bounded {
-        true => bounded(writes),
-        false => format!(
-            "{} at an assumed {} GB/s, more where storage is faster",
-            bounded(writes),
-            significant(ASSUMED_RATE / 1e9)
-        ),
-    }
+fn writes_of(forecasts: &[Forecast]) -> Writes {
+    let own = forecasts.iter().map(Forecast::writes);
+    own.fold(Writes::NOTHING, Writes::and)
 }
 
 /// The bytes without the rate.
