@@ -28,18 +28,20 @@ pub struct RowWriter<'a>(Rows<'a>);
 enum Rows<'a> {
     /// The output, and a number as text.
     Csv(Box<csv::Writer<Box<dyn Write + 'a>>>, Vec<u8>),
-    Json(JsonRows<'a>),
+    Json {
+        to: Box<dyn Write + 'a>,
+        marks: &'static Marks,
+        /// Text before each value: its name, with the separator from the value before.
+        names: Vec<String>,
+        is_empty: bool,
+    },
 }
 
-/// See [`Format::Json`].
-struct JsonRows<'a> {
-    to: Box<dyn Write + 'a>,
-    /// Whether the objects are the elements of an array; otherwise files can be concatenated.
-    is_array: bool,
-    /// Text before each value: its name, with the separator from the value before.
-    names: Vec<String>,
-    is_empty: bool,
-}
+/// Text before the first object, between two, after the last one, and in place of none.
+type Marks = [&'static str; 4];
+const ARRAY: Marks = ["[\n", ",\n", "\n]\n", "[]\n"];
+/// Files of lines can be concatenated.
+const LINES: Marks = ["", "\n", "\n", ""];
 
 impl<'a> RowWriter<'a> {
     /// Starts a table with these columns.
@@ -60,12 +62,16 @@ impl<'a> RowWriter<'a> {
                 let names = columns.iter().zip(separators);
                 let names =
                     names.map(|(name, before)| format!("{before}{}:", Value::from(name.as_str())));
-                Rows::Json(JsonRows {
+                Rows::Json {
                     to,
-                    is_array: format == Format::Json,
+                    marks: if format == Format::Json {
+                        &ARRAY
+                    } else {
+                        &LINES
+                    },
                     names: names.collect(),
                     is_empty: true,
-                })
+                }
             }
         }))
     }
@@ -83,7 +89,20 @@ impl<'a> RowWriter<'a> {
                 }
                 csv.write_record(None::<&[u8]>).map_err(io_error)
             }
-            Rows::Json(json) => json.row(values),
+            Rows::Json {
+                to,
+                marks,
+                names,
+                is_empty,
+            } => {
+                to.write_all(marks[usize::from(!*is_empty)].as_bytes())?;
+                *is_empty = false;
+                for (name, value) in names.iter().zip(values) {
+                    to.write_all(name.as_bytes())?;
+                    serde_json::to_writer(&mut *to, value.borrow())?;
+                }
+                to.write_all(b"}")
+            }
         }
     }
 
@@ -94,14 +113,14 @@ impl<'a> RowWriter<'a> {
     pub fn finish(self) -> io::Result<()> {
         match self.0 {
             Rows::Csv(mut csv, _) => csv.flush(),
-            Rows::Json(mut json) => {
-                json.to.write_all(match (json.is_array, json.is_empty) {
-                    (true, true) => b"[]\n",
-                    (true, false) => b"\n]\n",
-                    (false, true) => b"",
-                    (false, false) => b"\n",
-                })?;
-                json.to.flush()
+            Rows::Json {
+                mut to,
+                marks,
+                is_empty,
+                ..
+            } => {
+                to.write_all(marks[2 + usize::from(is_empty)].as_bytes())?;
+                to.flush()
             }
         }
     }
@@ -141,23 +160,6 @@ fn cell(text: &str) -> Cow<'_, str> {
     match text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) && !is_number() {
         true => Cow::Owned(format!("'{text}")),
         false => Cow::Borrowed(text),
-    }
-}
-
-impl JsonRows<'_> {
-    fn row(&mut self, values: impl IntoIterator<Item = impl Borrow<Value>>) -> io::Result<()> {
-        self.to.write_all(match (self.is_array, self.is_empty) {
-            (true, true) => b"[\n",
-            (true, false) => b",\n",
-            (false, true) => b"",
-            (false, false) => b"\n",
-        })?;
-        self.is_empty = false;
-        for (name, value) in self.names.iter().zip(values) {
-            self.to.write_all(name.as_bytes())?;
-            serde_json::to_writer(&mut self.to, value.borrow())?;
-        }
-        self.to.write_all(b"}")
     }
 }
 
