@@ -17,20 +17,8 @@ use iolab_record::ShownLatency;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Claim")]
 pub(crate) struct ClaimData {
-    /// Kind of the claim: `effect` (the other levels of a factor with one of them, random accesses with
-    /// sequential ones, writes with reads, or all groups at once with each alone), `best-size` (where curves
-    /// over I/O sizes are best), `fastest-way` (which of the combinations that an experiment names is best),
-    /// `long-tail` (slow requests far from the median one); `verified`, `verify-failed`, `programs-differ`,
-    /// `programs-equivalent`, `load`, `serialised`, `cost-of-page-faults`,
-    /// `cost-of-requests`, `level-over-run`, `level-within-trials`, `level-in-warm-up`, `gradual-change`,
-    /// `no-level-change` (no trial of a soak changes its level), `not-written-over`, `not-steady`,
-    /// `steady-rounds`, `rounds-alike` (but not shown to be steady), `rounds-not-steady`, `rounds-not-judged`
-    /// (rounds that are repeated until they are steady), `request-limit` and `throughput-limit` (which more
-    /// requests in flight do not raise), `throttled`, `write-amplification` (of a soak), `time-by-layer`, `syncs-by-layer` (which layer takes the time); of
-    /// `iolab why`: `phenomenon`, `cause`, `joint-cause`, `contributes`, `cleared`, `suspects-open`,
-    /// `suspects-not-tried`; of `iolab witness`: `served-by` (where bytes came from or went to), `cache-flushes`,
-    /// `syncs`, `other-use`, `more-than-devices` (a program reports more bytes than devices can have carried),
-    /// `nothing-of-note`, `device-load`, `most-io`.
+    /// Name of the kind of the claim, such as `effect`, `best-size`, `long-tail`. The kinds, with the meaning of each, are the rows of
+    /// `crates/analysis/src/claim/kind.rs` in the source of iolab.
     pub(crate) kind: String,
     /// Purpose of its sentence.
     pub(crate) purpose: FindingKind,
@@ -58,8 +46,7 @@ pub(crate) struct ClaimData {
 pub(crate) struct QuantityData {
     /// `throughput`, `IOPS`, `median latency`, `elapsed time`, or another one of `--metric`.
     name: String,
-    /// `read`, `write` or `trim`: the operation of a latency, if cells of the run mix operations; `null`
-    /// otherwise.
+    /// Unit of its values: `MB/s`, `IOPS`, `ns`.
     unit: String,
     /// `read`, `write` or `trim`: whose latency it is, where cells of the run mix operations; `null` otherwise.
     operation: Option<String>,
