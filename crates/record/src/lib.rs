@@ -266,13 +266,6 @@ impl Cell {
             false => Value::None,
         }
     }
-
-    /// The settings in exports with their names there, in the order of [`exported_settings`].
-    pub fn exported(&self) -> Vec<(&'static str, serde_json::Value)> {
-        let named =
-            |setting: &'static Setting| (setting.column, self.value_in_force(setting).into());
-        exported_settings().into_iter().map(named).collect()
-    }
 }
 
 /// Whether a setting is a shorthand for others.
