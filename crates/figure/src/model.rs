@@ -83,7 +83,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// All that is drawn of it: the value, the ends of its interval, its quartiles and its trials.
+    /// Values that are drawn for the mark: its own, the ends of its interval, its quartiles and its trials.
     pub fn reach(&self) -> impl Iterator<Item = f64> {
         let ends = self.interval.into_iter().chain(self.quartiles);
         let ends = ends.flat_map(<[f64; 2]>::from).chain([self.y]);

@@ -37,7 +37,7 @@ enum Rows<'a> {
     },
 }
 
-/// Text before the first object, between two, after the last one, and in place of none.
+/// Text before the first object, between two, after the last one, and for an empty table.
 type Marks = [&'static str; 4];
 const ARRAY: Marks = ["[\n", ",\n", "\n]\n", "[]\n"];
 /// Files of lines can be concatenated.
