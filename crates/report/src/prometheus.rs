@@ -46,7 +46,9 @@ pub fn cells(runs: &[AnalysedRun], to: &mut dyn Write) -> io::Result<()> {
         .into_iter()
         .filter(|of| of.quantile().is_none())
     {
-        let meaning = labels::capital(of.meaning());
+        // Gauges have base units, which their names give.
+        let meaning = of.meaning().rsplit_once(", ");
+        let meaning = labels::capital(meaning.map_or(of.meaning(), |(what, _)| what));
         let help = format!("{meaning}: median over the trials, and its 95 % interval.");
         write(&name_of(of).0, &help, &|cell| spread(cell, of))?;
     }
