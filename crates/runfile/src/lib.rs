@@ -43,7 +43,7 @@ use iolab_record::{
     PreparationStep, Run, RunRecord, RunStatus, Sample,
 };
 use layout::{laid_out, write_cells};
-pub use location::{HeldPlace, check_place};
+pub use location::{HeldPlace, check_place, is_being_written};
 pub use model_definition::{measured_definition, model_definition, wrong_definition};
 use opening::{check_identity, check_regular};
 pub use over_time::{AllSeries, Latencies, read_latency, read_series};

@@ -1,7 +1,7 @@
 //! The location of a run file: whether one could be written there, and whether it is still there.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,8 @@ pub fn check_place(place: NewFile<'_>) -> Result<()> {
 pub struct HeldPlace<'a> {
     folder: &'a Folder,
     path: PathBuf,
-    /// Holds the lock.
+    /// Holds the lock until the probe is removed.
+    file: File,
     probe: Option<RunFile>,
 }
 
@@ -83,14 +84,21 @@ impl<'a> HeldPlace<'a> {
         };
         let made = create::attempt(folder, NewFile::Within(folder, name), &[]);
         let (made, file) = made.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => being_written(&path),
+            io::ErrorKind::AlreadyExists if is_being_written(&at) => being_written(&path),
+            io::ErrorKind::AlreadyExists => create::taken(&at).hint(format!(
+                "iolab reserves {} with this name; if no iolab writes there, remove it by hand",
+                path.display()
+            )),
             _ => file_fault(&path, "create", &error),
         })?;
         let mut held = Self {
             folder,
             path: made,
+            file,
             probe: None,
         };
+        let file = held.file.try_clone();
+        let file = file.map_err(|error| file_fault(&path, "create", &error))?;
         let probe = held.probe.insert(RunFile::locked(&held.path, file)?);
         // The path for messages.
         probe.path.clone_from(&path);
@@ -104,8 +112,10 @@ impl<'a> HeldPlace<'a> {
 
 impl Drop for HeldPlace<'_> {
     fn drop(&mut self) {
-        drop(self.probe.take());
-        self.folder.remove(&self.path);
+        match self.probe.take().is_some_and(|probe| probe.is_traceable) {
+            true => self.folder.remove_itself(&self.path, &self.file),
+            false => self.folder.remove(&self.path),
+        }
     }
 }
 
@@ -113,8 +123,13 @@ impl Drop for HeldPlace<'_> {
 fn remove_left(folder: &Folder, path: &Path) {
     for entry in path.read_dir().into_iter().flatten().flatten() {
         let (name, path) = (entry.file_name(), entry.path());
-        if is_of_gone(&name) == Some(true) && is_free(&path) && is_probe(&path) {
-            folder.remove(&path);
+        if is_of_gone(&name) == Some(true)
+            && let Ok(file) = open_itself(&path)
+            && is_free(&file)
+            && is_probe(&file)
+        {
+            // Locked until then; another process may have removed it before and made another one.
+            folder.remove_itself(&path, &file);
         }
     }
 }
@@ -132,19 +147,22 @@ fn is_gone(process: u32) -> bool {
     !Path::new("/proc").join(process.to_string()).exists()
 }
 
-/// Whether no process on any host has locked the file.
-fn is_free(path: &Path) -> bool {
-    open_itself(path).is_ok_and(|file| {
-        file.metadata().is_ok_and(|file| file.is_file()) && file.try_lock().is_ok()
-    })
+/// Locks the file; returns whether no process on any host has locked it.
+fn is_free(file: &File) -> bool {
+    file.metadata().is_ok_and(|file| file.is_file()) && file.try_lock().is_ok()
+}
+
+/// Whether another process has locked the run file, as its writer does.
+pub fn is_being_written(path: &Path) -> bool {
+    let locked = open_itself(path).map(|file| file.try_lock_shared());
+    matches!(locked, Ok(Err(TryLockError::WouldBlock)))
 }
 
 /// Whether a file holds nothing, the first page of SQLite alone, or the table of a probe: what else has such a name is not ours.
-fn is_probe(path: &Path) -> bool {
+fn is_probe(file: &File) -> bool {
     const PAGE: usize = 4096;
     let mut begin = Vec::new();
-    let read =
-        open_itself(path).and_then(|file| file.take(PAGE as u64 + 1).read_to_end(&mut begin));
+    let read = file.take(PAGE as u64 + 1).read_to_end(&mut begin);
     let is_sqlites = begin.starts_with(b"SQLite format 3\0");
     let has_page_alone = begin.len() == PAGE && begin[16..18] == (PAGE as u16).to_be_bytes();
     let mut texts = begin.windows(TABLE.len());
@@ -254,6 +272,40 @@ mod tests {
         assert!(HeldPlace::of(&other, place).is_err());
         drop(held);
         drop(HeldPlace::of(&other, place).unwrap());
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_has_a_hidden_name_is_named_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.iolab");
+        let place = NewFile::At(&path);
+        let one = Folder::of(place).unwrap();
+        let held = HeldPlace::of(&one, place).unwrap();
+        let hidden = held.path.clone();
+        std::fs::remove_file(&hidden).unwrap();
+        std::fs::write(&hidden, "mine").unwrap();
+        drop(held);
+        assert_eq!(std::fs::read(&hidden).unwrap(), b"mine");
+        let refusal = || {
+            let error = HeldPlace::of(&one, place).unwrap_err();
+            assert_eq!(error.kind(), iolab_workload::Kind::Refused);
+            let of_all = folder.path().display().to_string();
+            error.to_string().replace(&of_all, "DIR")
+        };
+        let of_file = refusal();
+        insta::assert_snapshot!(of_file, @"
+        DIR/.iolab-held-46b919c255812604.iolab exists already
+          iolab reserves DIR/r.iolab with this name; if no iolab writes there, remove it by hand
+        ");
+        std::fs::remove_file(&hidden).unwrap();
+        std::os::unix::fs::symlink("nowhere", &hidden).unwrap();
+        assert_eq!(refusal(), of_file);
+        std::fs::remove_file(&hidden).unwrap();
+        std::fs::create_dir(&hidden).unwrap();
+        assert_eq!(refusal(), of_file);
+        std::fs::remove_dir(&hidden).unwrap();
+        drop(HeldPlace::of(&one, place).unwrap());
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }
 }
