@@ -210,9 +210,21 @@ fn end_at_once(error: Error) {
     std::process::exit(1);
 }
 
-/// The end of a command that measured: the failure that remains, otherwise the answer to its question, if it has one.
-pub(crate) fn concluded(failure: Option<Failure>, answer: Option<Answer>) -> Outcome {
-    match (failure, answer) {
+/// The end of a command that measured: the failures that remain, as one, otherwise the answer to its question, if it has one.
+pub(crate) fn concluded(
+    failures: impl IntoIterator<Item = Failure>,
+    answer: Option<Answer>,
+) -> Outcome {
+    let mut failures: Vec<Failure> = failures.into_iter().collect();
+    // Its remedy is the command that finishes the runs.
+    failures.sort_by_key(|failure| !failure.is_interrupt());
+    let joined = |first, other| match (first, other) {
+        (Failure::Told(first), Failure::Told(other)) => first.also(other.message()).into(),
+        // Others are printed already.
+        (_, told @ Failure::Told(_)) => told,
+        (first, _) => first,
+    };
+    match (failures.into_iter().reduce(joined), answer) {
         (Some(failure), _) => Err(failure),
         (None, None | Some(Answer::Yes)) => Ok(()),
         (None, Some(Answer::No)) => Err(Failure::No),

@@ -11,7 +11,7 @@ use iolab_plan::experiment::Experiment;
 use iolab_record::question::Fit;
 use iolab_record::targets::target_paths;
 use iolab_record::{Question, RunRecord, RunStatus, TargetKind};
-use iolab_runfile::RunFile;
+use iolab_runfile::{RunFile, is_being_written};
 use iolab_runner::campaign::{Made, Permission, Region, Site, Terms};
 use iolab_runner::ranks::Ranks;
 use iolab_workload::escape_control::shell_words;
@@ -46,6 +46,17 @@ fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Re
     }))
 }
 
+/// Refuses runs that end for good when they stop.
+fn check_kind(kind: TargetKind) -> Result<()> {
+    usage_errors! {
+        kind == TargetKind::Model => "a run on a model cannot be resumed: the state of the model is not kept",
+            "run it again; the same seed gives the same results";
+        kind == TargetKind::Commands => "commands that iolab time timed cannot be resumed",
+            "time them again, with another -o FILE";
+    }
+    Ok(())
+}
+
 /// Refuses runs that cannot be resumed, before any of them is measured.
 fn check(file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
     let record = iolab_runfile::read(file)?;
@@ -57,12 +68,7 @@ fn check(file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
         // The trials that a full disk left in a log are merged all the same.
         iolab_runfile::settle(file)?;
     }
-    usage_errors! {
-        kind == TargetKind::Model => "a run on a model cannot be resumed: the state of the model is not kept",
-            "run it again; the same seed gives the same results";
-        kind == TargetKind::Commands => "commands that iolab time timed cannot be resumed",
-            "time them again, with another -o FILE";
-    }
+    check_kind(kind)?;
     check_ranks(&record, file, ranks)?;
     // An unwritable file is noticed before the target is filled.
     RunFile::open_resume(file).map(drop)
@@ -76,7 +82,9 @@ fn files_to_finish(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
             files.push(path.clone());
             continue;
         }
-        let (open, rest) = unfinished(path)?;
+        let (open, mut rest) = unfinished(path)?;
+        // Another process measures them.
+        rest.retain(|file| !is_being_written(file));
         if open.is_empty() && rest.is_empty() {
             note(format_args!(
                 "note: no readable run in {} has to be finished",
@@ -92,41 +100,48 @@ fn files_to_finish(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
 /// Finishes the runs one after the other. Runs that were measured together are answered together.
 pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
     let (files, lost) = files_to_finish(&options.files)?;
-    // The others are finished all the same.
-    let refused = lost.iter().filter_map(|file| {
-        let refused = check(file, ranks.as_ref()).err()?;
-        Some(refused.within(file.display()))
-    });
-    let refused = refused.reduce(|first, other| first.also(other.message()));
-    let remains = refused.map(Failure::from);
-    if files.is_empty() {
-        return concluded(remains, None);
-    }
     if ranks.is_some() && files.len() > 1 {
         return Err(Error::usage("several runs, and several processes")
             .hint("resume one run after the other")
             .into());
     }
-    if options.dry_run {
-        return files
-            .iter()
-            .map(|file| print_rest(file, options))
-            .fold(Ok(()), Outcome::and)
-            .and(concluded(remains, None));
+    if !options.dry_run {
+        for file in &files {
+            check(file, ranks.as_ref())?;
+        }
     }
-    for file in &files {
-        check(file, ranks.as_ref())?;
+    // The others are finished all the same.
+    let refused = lost.iter().filter_map(|file| {
+        let refused = match options.dry_run {
+            true => iolab_runfile::read(file).and_then(|run| check_kind(run.run.target_kind)),
+            false => check(file, ranks.as_ref()),
+        };
+        Some(refused.err()?.within(file.display()).into())
+    });
+    let refused: Vec<Failure> = refused.collect();
+    if options.dry_run {
+        let printed = files.iter().map(|file| print_rest(file, options));
+        return concluded(printed.filter_map(Outcome::err).chain(refused), None);
+    }
+    if files.is_empty() {
+        return concluded(refused, None);
     }
     let with_all = |failure| match files.as_slice() {
         [_] => failure,
         all => interrupted(failure, all),
     };
-    let (mut paths, mut interrupt) = (Vec::new(), None);
+    let (mut paths, mut failures) = (Vec::new(), Vec::new());
     for file in &files {
-        let (path, by_user) = finish(file, options, ranks.clone()).map_err(with_all)?;
+        let (path, failure) = match finish(file, options, ranks.clone()) {
+            Ok(finished) => finished,
+            Err(failure) => {
+                failures.insert(0, with_all(failure));
+                return concluded(failures.into_iter().chain(refused), None);
+            }
+        };
         paths.push(path);
-        interrupt = by_user.map(with_all);
-        if interrupt.is_some() {
+        failures.extend(failure.map(with_all));
+        if failures.iter().any(Failure::is_interrupt) {
             break;
         }
     }
@@ -137,7 +152,7 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
     let mut to = Results::default();
     let answer = show(&paths, false, &mut to)?;
     to.end(shell_words(&paths))?;
-    concluded(interrupt.or(remains), answer)
+    concluded(failures.into_iter().chain(refused), answer)
 }
 
 /// Run files of the other workloads of the same question, found in the same folder by their names. They are only read.

@@ -23,7 +23,7 @@ use super::builtin_names::{Builtin, check_no_target};
 use super::campaign::{PROGRAM, concluded, measure, sites};
 use super::dry_run;
 use super::experiment_options::{Asked, budget_of_targets};
-use iolab_command::failure::Outcome;
+use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results, note, note_once};
 use iolab_command::output_format::{check_run_file, is_folder};
 use iolab_command::run_files::{read_run, show};
@@ -83,7 +83,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     let opened = open_all(planned)?;
     let seed = options.changes.seed();
     let mut kept: Vec<PathBuf> = Vec::new();
-    let mut interrupt = None;
+    let mut failures = Vec::new();
     let each = opened.into_iter().flat_map(|(opened, plans)| {
         let mut plans = plans.into_iter();
         plans.next().map(|plan| (opened, plan))
@@ -98,16 +98,19 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
             (seed, peak.as_ref()),
             title.trim_end(),
         ) {
-            Ok((path, by_user)) => {
+            Ok((path, failure)) => {
                 kept.push(path);
-                interrupt = by_user;
+                failures.extend(failure);
+                if failures.iter().any(Failure::is_interrupt) {
+                    break;
+                }
             }
+            Err(failure) if kept.is_empty() => return Err(failure),
             // Earlier measurements on other targets are shown all the same.
-            Err(failure) if !kept.is_empty() => interrupt = Some(failure),
-            Err(failure) => return Err(failure),
-        }
-        if interrupt.is_some() {
-            break;
+            Err(failure) => {
+                failures.push(failure);
+                break;
+            }
         }
     }
     let mut to = Results::default();
@@ -118,7 +121,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         note(format_args!("details: iolab table {paths}"));
     }
     to.end(paths)?;
-    concluded(interrupt, answer)
+    concluded(failures, answer)
 }
 
 /// The plan of an experiment at a site, with what the user changes; `given` are the files and devices that the user names.

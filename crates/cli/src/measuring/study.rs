@@ -22,7 +22,9 @@ use iolab_workload::{Error, Kind, Result};
 
 use super::arguments::Study;
 use super::builtin_names::Builtin;
-use super::campaign::{PROGRAM, close_after, display, ended, interrupted, is_told, sites};
+use super::campaign::{
+    PROGRAM, close_after, concluded, display, ended, interrupted, is_told, sites,
+};
 use super::dry_run;
 use super::experiment_options::{Asked, budget_of_targets};
 use super::study_causes::Explains;
@@ -91,7 +93,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
         false => &options.targets,
     });
     let title = format!("iolab study {title}   {}", options.suite);
-    let (mut inputs, mut interrupt) =
+    let (mut inputs, mut failures, is_cut) =
         measure_all(parts, seed, (&title, &folder), options.full, &mut to)?;
     match options.full {
         true => all_together(&inputs, &mut to)?,
@@ -102,16 +104,17 @@ pub(crate) fn study(options: &Study) -> Outcome {
     }
     to.flush()?;
     let picture = Overview::new(&inputs).picture()?.filter(|_| draws);
-    if let Some(explains) = explains.filter(|_| interrupt.is_none()) {
+    if let Some(explains) = explains.filter(|_| !is_cut) {
         let (explained, ended) = explains.carry_out(&inputs, &folder, seed, &mut to)?;
         inputs.extend(explained);
-        interrupt = ended;
+        failures.extend(ended);
     }
     write_results(&inputs, picture.as_deref(), options, to)?;
-    interrupt.map_or(Ok(()), Err)
+    concluded(failures, None)
 }
 
-/// Measures one part after the other. Gives the runs, and the failure that ended the study early after some of them.
+/// Measures one part after the other. Gives the runs, what ended the study early after some of them or could not be
+/// removed, and whether it ended early.
 ///
 /// # Errors
 /// The failure of a part before anything was measured.
@@ -121,8 +124,8 @@ fn measure_all(
     shown: (&str, &Folder),
     full: bool,
     to: &mut Results,
-) -> Outcome<(Vec<Input>, Option<Failure>)> {
-    let (mut inputs, mut interrupt) = (Vec::new(), None);
+) -> Outcome<(Vec<Input>, Vec<Failure>, bool)> {
+    let (mut inputs, mut failures, mut is_cut) = (Vec::new(), Vec::new(), false);
     let mut parts = parts.into_iter();
     for StudyPart {
         opened,
@@ -141,22 +144,27 @@ fn measure_all(
             let measured = measured.map(|interrupt| ((), interrupt));
             Ok(close_after(workspace, measured, &kept)?.1)
         });
-        interrupt = match measured {
-            Ok(interrupt) => interrupt,
-            // Earlier measurements are shown all the same.
-            Err(failure) if !inputs.is_empty() => Some(failure),
-            Err(failure) => return Err(failure),
+        is_cut = match &measured {
+            Ok(failure) => failure.as_ref().is_some_and(Failure::is_interrupt),
+            Err(_) => true,
         };
-        if interrupt.is_some() {
+        match measured {
+            Ok(failure) => failures.extend(failure),
+            Err(failure) if inputs.is_empty() => return Err(failure),
+            // Earlier measurements are shown all the same.
+            Err(failure) => failures.push(failure),
+        }
+        if is_cut {
             break;
         }
     }
     let left_out: Vec<String> = parts.filter_map(|part| part.place).collect();
-    let interrupt = interrupt.map(|failure: Failure| match left_out.is_empty() {
-        true => failure,
-        false => failure.also(format_args!("not measured: {}", left_out.join(", "))),
-    });
-    Ok((inputs, interrupt))
+    if !left_out.is_empty() {
+        let cut = failures.pop();
+        let text = format!("not measured: {}", left_out.join(", "));
+        failures.extend(cut.map(|failure| failure.also(text)));
+    }
+    Ok((inputs, failures, is_cut))
 }
 
 /// Writes the report and the picture next to the run files, and prints all places.

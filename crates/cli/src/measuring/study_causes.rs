@@ -46,7 +46,8 @@ impl Explains {
         )
     }
 
-    /// Finds the causes, prints them, and returns the runs that found them, with the failure that ended it early.
+    /// Finds the causes, prints them, and returns the runs that found them, with what ended it early or could not be
+    /// removed.
     ///
     /// # Errors
     /// Output that cannot be written.
@@ -56,7 +57,7 @@ impl Explains {
         folder: &Folder,
         seed: u64,
         to: &mut Results,
-    ) -> Outcome<(Vec<Input>, Option<Failure>)> {
+    ) -> Outcome<(Vec<Input>, Vec<Failure>)> {
         let largest = largest(inputs);
         let width = output::style().width;
         writeln!(to, "\nCauses")?;
@@ -66,7 +67,7 @@ impl Explains {
                 "The study shows no effect that 'iolab why' can explain."
             )?;
         }
-        let mut explained = Vec::new();
+        let (mut explained, mut failures) = (Vec::new(), Vec::new());
         for ((input, phenomenon), number) in largest.into_iter().zip(1_u64..) {
             let explanation = Explanation {
                 file: &input.path,
@@ -82,14 +83,18 @@ impl Explains {
                     write!(to, "{}", causes::answer(&found, &claims, width))?;
                     to.flush()?;
                     explained.push(found);
-                    if ended.is_some() {
-                        return Ok((explained, ended));
+                    failures.extend(ended);
+                    if failures.iter().any(Failure::is_interrupt) {
+                        break;
                     }
                     continue;
                 }
                 Ok(Err(reason)) => format!("{reason}."),
                 // The results of the study are shown all the same.
-                Err(failure) if failure.is_interrupt() => return Ok((explained, Some(failure))),
+                Err(failure) if failure.is_interrupt() => {
+                    failures.push(failure);
+                    break;
+                }
                 Err(Failure::Told(error)) => error.message().to_owned(),
                 Err(failure) => return Err(failure),
             };
@@ -97,10 +102,10 @@ impl Explains {
             let text = format!("Not explained: {text}: {unexplained}");
             write!(to, "{}", paragraph(&text, "", width))?;
         }
-        Ok((explained, None))
+        Ok((explained, failures))
     }
 
-    /// The run that explains an effect, and the failure that ended it early; without a run the reason, for the middle of a
+    /// The run that explains an effect, with the failure that ended it early or what could not be removed; without a run the reason, for the middle of a
     /// sentence.
     fn of_one(
         &self,

@@ -8,25 +8,29 @@ use rustix::process::Signal;
 
 use crate::support::{Done, entries, error_of, exported, folder, iolab, measuring, signal, status};
 
-/// Files of others in the scratch directory are left, and named after the result.
+/// Files of others in the scratch directory are left, and named after the results, also of further targets.
 #[test]
 fn a_directory_that_stays_costs_no_result() {
-    for (by, code) in [(None, 1), (Some(Signal::INT), 130)] {
+    let (first, both) = (
+        "out/read-size.iolab",
+        "out/read-size.iolab out/read-size-2.iolab",
+    );
+    for (by, code, kept) in [(None, 1, both), (Some(Signal::INT), 130, first)] {
         let folder = folder();
         let (path, data) = (folder.path(), folder.path().join("data"));
         fs::create_dir(&data).expect("made");
         let run = words!(
-            "run read-size data -o r.iolab --bs 64k --set trials_min=8 --set trials_max=8 \
-             --size 4MiB --time 50ms --budget 60s --buffered"
+            "run read-size data model:sata-ssd -o out/ --bs 64k --set trials_min=8 --set trials_max=8 \
+             --size 4MiB --time 50ms --budget 60s"
         );
-        let child = measuring(iolab(path, &run), &path.join("r.iolab"), 7);
+        let child = measuring(iolab(path, &run), &path.join(first), 7);
         let scratch = data.join(&entries(&data)[0]);
         fs::write(scratch.join("mine"), "mine").expect("written");
         by.into_iter().for_each(|by| signal(&child, by));
         let done = Done::from(child.wait_with_output().expect("it ends")).expect(code);
         assert!(done.stdout.contains("MB/s"), "{}", done.stdout);
         assert!(
-            done.stderr.contains("\nrun file: r.iolab\n"),
+            done.stderr.contains(&format!("\nrun file: {kept}\n")),
             "{}",
             done.stderr
         );
