@@ -79,22 +79,22 @@ pub(crate) fn time(options: &Options, program: Program) -> Outcome {
     let temporary = folder.path().join("time.iolab");
     let path = options.output.as_deref().unwrap_or(&temporary);
     let finished = trials.carry_out(&mut runner, NewFile::At(path), &mut Line::new());
-    let cleaned = runner.clean_up();
-    let interrupt = match finished {
-        Ok(_) => None,
-        Err(error) if error.kind() == Kind::Interrupted => Some(Error::interrupted()),
-        Err(error) => return Err(error.into()),
+    let with_left = |error: Error| match runner.clean_up() {
+        Ok(()) => error,
+        Err(left) => error.also(left.message()),
+    };
+    let failure = match finished {
+        Ok(_) => runner.clean_up().err(),
+        Err(error) if error.kind() == Kind::Interrupted => Some(with_left(Error::interrupted())),
+        Err(error) => return Err(with_left(error).into()),
     };
     let timed = Timed::of(&commands, &read_run(path)?, &runner);
-    if interrupt.is_some() && !timed.has_results() {
-        return Err(Error::interrupted().into());
+    match failure {
+        Some(failure) if !timed.has_results() => return Err(failure.into()),
+        _ => show(&timed, note_of_shell.as_deref(), options, exported)?,
     }
-    show(&timed, note_of_shell.as_deref(), options, exported)?;
-    if interrupt.is_none() {
-        cleaned?;
-    }
-    match (interrupt, timed.conclusion()) {
-        (Some(interrupt), _) => Err(interrupt.into()),
+    match (failure, timed.conclusion()) {
+        (Some(failure), _) => Err(failure.into()),
         (None, Conclusion::Regression) if !options.fail_if_slower => Ok(()),
         (None, conclusion) => conclude(Ok(()), conclusion),
     }

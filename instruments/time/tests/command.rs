@@ -53,20 +53,22 @@ fn a_slower_command_is_named_first() {
 }
 
 #[test]
-fn an_interrupt_kills_the_command() {
+fn an_interrupt_kills_the_command_and_cleans_up() {
     let folder = folder();
     let made = std::process::Command::new("mkfifo")
         .arg("fifo")
         .current_dir(folder.path())
         .status();
     assert!(made.unwrap().success());
-    let child = iolab(folder.path(), &["time", "echo $$ > fifo; exec sleep 1000"])
+    let command = "echo $$ > fifo; exec sleep 1000";
+    let child = iolab(folder.path(), &["time", command, "--cleanup", "exit 7"])
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
     let pid = fs::read_to_string(folder.path().join("fifo")).unwrap();
     signal(&child, Signal::INT);
-    Done::from(child.wait_with_output().unwrap()).expect(130);
+    let done = Done::from(child.wait_with_output().unwrap()).expect(130);
+    assert!(done.stderr.contains("--cleanup: "), "{}", done.stderr);
     assert!(!Path::new("/proc").join(pid.trim()).exists(), "{pid}");
 }
