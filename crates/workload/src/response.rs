@@ -166,8 +166,8 @@ impl Response {
         self.quantity().unit
     }
 
-    /// Fewest requests in a trial for a value, 0 for quantities of whole trials: with fewer, the 95 % interval of the quantile has
-    /// no upper end (see `iolab_stats::quantile_ranks`).
+    /// Fewest requests in a trial for a value, 10 for the mean and 0 for quantities of whole trials. With fewer, the 95 % interval
+    /// of a quantile has no upper end (see `iolab_stats::quantile_ranks`).
     pub const fn requests_min(self) -> u64 {
         self.quantity().requests_min
     }
