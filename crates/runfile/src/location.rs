@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_hidden_name_is_named_and_stays() {
+    fn a_foreign_file_at_the_hidden_name_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.iolab");
         let place = NewFile::At(&path);
