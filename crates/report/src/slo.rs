@@ -312,7 +312,7 @@ pub(crate) fn cell_remarks(found: &[CellAnswer], answer: Answer) -> Vec<String> 
     distinct(remarks)
 }
 
-/// What a yes does not exclude.
+/// Limits of a yes.
 fn not_covered(what: &str) -> String {
     format!("Not covered: {what}.")
 }

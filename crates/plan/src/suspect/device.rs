@@ -113,7 +113,7 @@ pub(super) const REQUEST_LIMIT: Suspect = Suspect {
     ..Suspect::USUAL
 };
 
-/// The fixed time of each request, however large, beside the time of its bytes.
+/// The time that each request takes whatever its size, beside the time of its bytes.
 pub(super) const REQUEST_TIME: Suspect = Suspect {
     name: BETWEEN,
     what: "the fixed time of a request",

@@ -135,7 +135,7 @@ impl Overview<'_> {
             }
             _ => {}
         }
-        // The line of the only run, above any table but that of accesses, has its doubts.
+        // A table of accesses has no line above it that says the doubts of a run.
         let conclusions = match self.inputs.as_slice() {
             [only] if self.shows() != Table::Accesses => only.interpretation.conclusions.as_slice(),
             _ => &[],
