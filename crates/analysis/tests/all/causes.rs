@@ -60,7 +60,7 @@ fn explained_in(cells: &[(&str, f64)]) -> Analysis {
 
 /// Throughput follows from the ns that a request of each size takes; both ends are compared, with the others between.
 #[test]
-fn a_fixed_time_explains_sizes_and_a_limit_does_not() {
+fn limits_are_no_fixed_time_of_requests() {
     const SIZES: [&str; 6] = ["4KiB", "32KiB", "256KiB", "1MiB", "8MiB", "64MiB"];
     let told = |ns: &dyn Fn(f64) -> f64| {
         let mb_s = |size: &str| {
