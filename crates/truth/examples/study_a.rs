@@ -91,7 +91,9 @@ fn figure(root: &Path, work: &Path, name: &str, title: &str, by: &str) -> [Strin
     let compared = iolab(work, &["compare", &hdd, &ssd, "--format", "json"]);
     let compared: Value = serde_json::from_str(&compared).expect("JSON");
     let cells = compared["cells"].as_array().expect("cells");
-    let ratios = cells.iter().filter_map(|cell| cell["ratio"].as_f64());
+    let ratios = cells
+        .iter()
+        .filter_map(|cell| cell["estimate"]["ratio"].as_f64());
     let (least, most) = ratios.fold((f64::INFINITY, 0.0_f64), |(least, most), ratio| {
         (least.min(ratio), most.max(ratio))
     });
