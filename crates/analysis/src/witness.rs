@@ -7,6 +7,7 @@
 
 mod claims;
 mod counted;
+mod kinds;
 mod stacked;
 mod written;
 

@@ -17,8 +17,8 @@ use iolab_record::ShownLatency;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Claim")]
 pub(crate) struct ClaimData {
-    /// Name of the kind of the claim, such as `effect`, `best-size`, `long-tail`. The kinds, with the meaning of each, are the rows of
-    /// `crates/analysis/src/claim/kind.rs` in the source of iolab.
+    /// Name of the kind of the claim, such as `effect`, `best-size`, `long-tail`: the rows of `claim/kind.rs` and `witness/kinds.rs` in
+    /// the source of `iolab-analysis` are all kinds, with the meaning of each.
     pub(crate) kind: String,
     /// Purpose of its sentence.
     pub(crate) purpose: FindingKind,

@@ -1,9 +1,9 @@
 //! The claims that an observation supports.
 
 use super::{
-    Asked, Bounds, Evidence, NOTEWORTHY, OtherCommand, OtherUse, Reading, Transfer, Unknown,
+    Asked, Bounds, Evidence, NOTEWORTHY, OtherCommand, OtherUse, Reading, Transfer, Unknown, kinds,
 };
-use crate::claim::kind::{self, Kind};
+use crate::claim::kind::Kind;
 use crate::claim::{Claim, Point, Quantity, Standing};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::region_state::Medium;
@@ -53,7 +53,7 @@ fn joined(devices: &[String]) -> String {
 pub fn device_load(device: &ObservedDevice, elapsed_ns: u64) -> Claim {
     let names = [("device", device.name.as_str())];
     let Some(stat) = device.traffic else {
-        return claim(&kind::UNKNOWN_LOAD, &names, []);
+        return claim(&kinds::UNKNOWN_LOAD, &names, []);
     };
     let seconds = elapsed_ns.max(1) as f64 / 1e9;
     let of = |standing, requests: u64, bytes: u64, waits_ms: Option<u64>| {
@@ -87,7 +87,7 @@ pub fn device_load(device: &ObservedDevice, elapsed_ns: u64) -> Claim {
     let span = Point::main(TIME, elapsed_ns as f64);
     let points = std::iter::once(span).chain(reads).chain(writes);
     claim(
-        &kind::DEVICE_LOAD,
+        &kinds::DEVICE_LOAD,
         &names,
         points.chain(in_flight).chain(busy),
     )
@@ -113,7 +113,7 @@ pub fn io_of(command: &OtherCommand<'_>, is_most: bool) -> Claim {
         ("program", first.name.as_str()),
         ("pid", &first.pid.to_string()),
     ];
-    let kind = &kind::MOST_IO[usize::from(!is_most)];
+    let kind = &kinds::MOST_IO[usize::from(!is_most)];
     claim(kind, &names, points.into_iter().flatten())
 }
 
@@ -141,7 +141,7 @@ impl Evidence {
                     let number = flushes.completed as usize;
                     let completed = Point::count(Standing::Main, "cache flush", number);
                     let names = [("device", &*joined(&flushes.disks))];
-                    claim(&kind::CACHE_FLUSHES, &names, [completed])
+                    claim(&kinds::CACHE_FLUSHES, &names, [completed])
                 }));
             }
             None => {}
@@ -153,7 +153,7 @@ impl Evidence {
         claims.extend(overstated.map(|(_, claim)| claim));
         if claims.is_empty() {
             let most = some_bytes(Standing::Main, NOTEWORTHY);
-            claims.push(claim(&kind::NOTHING_OF_NOTE, &[], most));
+            claims.push(claim(&kinds::NOTHING_OF_NOTE, &[], most));
         }
         claims
     }
@@ -183,20 +183,20 @@ impl Evidence {
         // Page faults may have fetched bytes that storage carried.
         let may_be_faults = by_calls.is_some() && asked.is_some_and(|all| all.least == all.most);
         let kind = match verdict.served_by {
-            _ if by_network.is_some() => &kind::FROM_SERVER_AND_CACHE,
-            ServedBy::Device => &kind::FROM_DEVICE,
-            ServedBy::PageCache | ServedBy::Mixed if is_buffered && is_none => &kind::FROM_CACHE,
-            ServedBy::PageCache | ServedBy::Mixed if is_buffered => &kind::FROM_DEVICE_AND_CACHE,
-            ServedBy::Hole => &kind::FROM_HOLES,
-            ServedBy::NotStorage => &kind::FROM_MEMORY,
-            ServedBy::Network => &kind::FROM_SERVER,
-            _ if may_be_faults => &kind::FROM_DEVICE_PERHAPS,
-            _ => &kind::FROM_UNKNOWN,
+            _ if by_network.is_some() => &kinds::FROM_SERVER_AND_CACHE,
+            ServedBy::Device => &kinds::FROM_DEVICE,
+            ServedBy::PageCache | ServedBy::Mixed if is_buffered && is_none => &kinds::FROM_CACHE,
+            ServedBy::PageCache | ServedBy::Mixed if is_buffered => &kinds::FROM_DEVICE_AND_CACHE,
+            ServedBy::Hole => &kinds::FROM_HOLES,
+            ServedBy::NotStorage => &kinds::FROM_MEMORY,
+            ServedBy::Network => &kinds::FROM_SERVER,
+            _ if may_be_faults => &kinds::FROM_DEVICE_PERHAPS,
+            _ => &kinds::FROM_UNKNOWN,
         };
         let is_one_of =
-            |kinds: [&Kind; 2]| kind == &kind::FROM_DEVICE_AND_CACHE || kinds.contains(&kind);
-        let is_shared = is_one_of([&kind::FROM_DEVICE, &kind::FROM_DEVICE_PERHAPS]);
-        let is_cached = is_one_of([&kind::FROM_CACHE, &kind::FROM_SERVER_AND_CACHE]);
+            |kinds: [&Kind; 2]| kind == &kinds::FROM_DEVICE_AND_CACHE || kinds.contains(&kind);
+        let is_shared = is_one_of([&kinds::FROM_DEVICE, &kinds::FROM_DEVICE_PERHAPS]);
+        let is_cached = is_one_of([&kinds::FROM_CACHE, &kinds::FROM_SERVER_AND_CACHE]);
         let elsewhere = self.read_partly_elsewhere().filter(|_| is_shared);
         let share = asked.zip(by_calls).map(|(asked, by_calls)| {
             let of_asked = |bytes: u64| (bytes as f64 / asked.most.max(1) as f64).min(1.0);
@@ -228,14 +228,14 @@ impl Evidence {
             .map(|moved| Point::new(carried, Quantity::Bytes, moved as f64));
         let points = [
             by_network.or(part.filter(|_| is_shared)),
-            asked.and_then(|asked| match kind == &kind::FROM_CACHE && piped > 0 {
+            asked.and_then(|asked| match kind == &kinds::FROM_CACHE && piped > 0 {
                 true => Some(bytes(Standing::Asked, asked)),
                 false => some_bytes(Standing::Asked, asked.most),
             }),
             elsewhere.map(|part| bytes(Standing::Own, part)),
             some_bytes(Standing::Holes, rest).filter(|_| is_cached && self.may_read_holes()),
             some_bytes(Standing::Piped, piped).filter(|_| is_cached),
-            moved.filter(|_| kind == &kind::FROM_UNKNOWN),
+            moved.filter(|_| kind == &kinds::FROM_UNKNOWN),
         ];
         let source = elsewhere.map_or(device.as_str(), |_| "storage");
         let names = [
@@ -302,14 +302,14 @@ impl Evidence {
             share.is_some_and(|share| carried > (share + 0.05) * written.most as f64)
         };
         let kind = match verdict.served_by {
-            _ if by_network.is_some() => &kind::TO_SERVER_IN_PART,
-            ServedBy::Device => &kind::TO_DEVICE,
+            _ if by_network.is_some() => &kinds::TO_SERVER_IN_PART,
+            ServedBy::Device => &kinds::TO_DEVICE,
             ServedBy::PageCache | ServedBy::Mixed if is_buffered => {
-                &kind::TO_DEVICE_IN_PART[usize::from(written.is_some_and(is_below))]
+                &kinds::TO_DEVICE_IN_PART[usize::from(written.is_some_and(is_below))]
             }
-            ServedBy::NotStorage => &kind::TO_MEMORY,
-            ServedBy::Network => &kind::TO_SERVER,
-            _ => &kind::TO_UNKNOWN,
+            ServedBy::NotStorage => &kinds::TO_MEMORY,
+            ServedBy::Network => &kinds::TO_SERVER,
+            _ => &kinds::TO_UNKNOWN,
         };
         let standing = match verdict.served_by {
             ServedBy::Unknown => Standing::Sent,
@@ -359,15 +359,15 @@ impl Evidence {
         let device = joined(&self.devices);
         let of = |kind, points: Vec<Point>| claim(kind, &[("device", &device)], points);
         let (read, written) = match self.others {
-            OtherUse::None => return of(&kind::NO_OTHER_USE, Vec::new()),
+            OtherUse::None => return of(&kinds::NO_OTHER_USE, Vec::new()),
             OtherUse::Little { most } => {
                 return of(
-                    &kind::LITTLE_OTHER_USE,
+                    &kinds::LITTLE_OTHER_USE,
                     vec![bytes(Standing::Main, Bounds::exact(most))],
                 );
             }
             OtherUse::Unknown => {
-                let [own_part, uncounted] = &kind::UNKNOWN_USE;
+                let [own_part, uncounted] = &kinds::UNKNOWN_USE;
                 let is_counted = Reading::of(&self.observed).traffic().is_some();
                 return of(if is_counted { own_part } else { uncounted }, Vec::new());
             }
@@ -375,7 +375,7 @@ impl Evidence {
         };
         // File systems write data of their own in addition to the program's.
         let may_be_own = self.writes.asked != Asked::Nothing && written.most > 0;
-        let kind = &kind::OTHER_USE[usize::from(read.least.max(written.least) == 0)];
+        let kind = &kinds::OTHER_USE[usize::from(read.least.max(written.least) == 0)];
         let dirty = self.observed.dirty_before_bytes.unwrap_or(0);
         let dirty = dirty.min(written.most);
         let by = match may_be_own {
@@ -392,7 +392,7 @@ impl Evidence {
 
     /// Reports of the program on its bytes, with the bytes that devices carried, and whether these are far less.
     pub fn reported(&self) -> impl Iterator<Item = (bool, Claim)> {
-        let [reads, writes] = &kind::OVERSTATED;
+        let [reads, writes] = &kinds::OVERSTATED;
         let report = self.claim.iter();
         let both = report.flat_map(move |report| {
             let reads = (Transfer::Read, &self.reads, report.reads, reads);
@@ -446,7 +446,7 @@ fn syncs(trace: &TracedProgram) -> Claim {
             Some(by_flush),
         ]
     });
-    let kind = &kind::TRACED_SYNCS[usize::from(timed.is_none())];
+    let kind = &kinds::TRACED_SYNCS[usize::from(timed.is_none())];
     let span = trace
         .until_ns
         .map(|ns| Point::new(Standing::Traced, TIME, ns as f64));
