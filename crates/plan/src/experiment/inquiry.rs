@@ -172,23 +172,18 @@ impl Experiment {
         let least = Design::default().trials_min;
         // One is tried in the blocks that there are, if they can show anything, but not after idle time for which there is none.
         let has_time = |suspects: &[&'static Suspect], between: &[CellSpec]| match suspects {
-            [_] if idle.is_zero() => blocks(suspects, between) >= least,
+            [] | [_] if idle.is_zero() => blocks(suspects, between) >= least,
             _ => blocks(suspects, between) >= BLOCKS_WANTED,
         };
-        while !tried.is_empty() && !has_time(&tried, &between) {
-            // A suspect that is tried says more than cells between.
-            let name = match tried.len() {
-                1 if !between.is_empty() => {
-                    between.clear();
-                    Some(BETWEEN)
-                }
-                _ => tried.pop().map(|last| last.name),
-            };
-            name.into_iter().for_each(|name| leave(name, idle, all));
-        }
-        if tried.is_empty() && !between.is_empty() && blocks(&tried, &between) < least {
+        // An intervention says more than a fit.
+        if !between.is_empty() && !has_time(&tried, &between) {
             between.clear();
             leave(BETWEEN, idle, all);
+        }
+        while !tried.is_empty() && !has_time(&tried, &between) {
+            if let Some(last) = tried.pop() {
+                leave(last.name, idle, all);
+            }
         }
         let trials = blocks(&tried, &between).clamp(least, BLOCKS_MAX);
         let without = variants_of(sides, &tried);
