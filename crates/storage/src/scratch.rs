@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
     Access, AtFlags, FlockOperation, Mode, OFlags, RawDir, SeekFrom, Stat, StatxAttributes,
     StatxFlags,
@@ -68,7 +68,7 @@ impl ScratchDir {
             let random = RandomState::new().build_hasher().finish();
             let name = format!("{PREFIX}{random:016x}");
             match rustix::fs::mkdirat(parent, &*name, Mode::RWXU) {
-                Ok(()) => restore_rights(parent, &name),
+                Ok(()) => {}
                 Err(Errno::EXIST) => continue,
                 Err(errno) => return Err(cannot_create(parent_path, errno)),
             }
@@ -509,25 +509,7 @@ fn stands_for(dir: impl AsFd, name: &str, stat: &Stat) -> bool {
 
 fn create_in(dir: &OwnedFd, name: &str) -> std::result::Result<File, Errno> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(MODE);
-    let file = rustix::fs::openat(dir, name, flags, mode)?;
-    // The umask may have taken rights from the owner. File systems without permissions refuse it.
-    let _ = rustix::fs::fchmod(&file, mode);
-    Ok(file.into())
-}
-
-/// Gives the owner of a new directory the rights that the umask took away. Without them, opening the directory reports why.
-fn restore_rights(parent: &OwnedFd, name: &str) {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let dir = rustix::fs::openat(parent, name, flags, Mode::empty());
-    if let Ok(dir) = dir
-        && let Ok(stat) = rustix::fs::fstat(&dir)
-        && leftovers::is_own(&stat)
-        && !Mode::from_raw_mode(stat.st_mode).contains(Mode::RWXU)
-    {
-        let link = format!("/proc/self/fd/{}", dir.as_raw_fd());
-        let _ = rustix::fs::chmod(link, Mode::RWXU);
-    }
+    rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(MODE)).map(File::from)
 }
 
 fn open_in(dir: &OwnedFd, name: &str) -> std::result::Result<File, Errno> {

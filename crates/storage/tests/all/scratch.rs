@@ -172,8 +172,6 @@ fn child() {
     let dir = PathBuf::from(std::env::var("IOLAB_TEST_DIR").unwrap());
     match job.as_str() {
         "hold" => {
-            // The left-over is recognised whatever the umask takes away.
-            rustix::process::umask(rustix::fs::Mode::RWXU);
             let target = Target::open(&dir, &with_private_files()).unwrap();
             fill(&target);
             eprintln!("holding");
