@@ -185,7 +185,7 @@ pub(super) fn check_free(path: &Path) -> Result<()> {
 }
 
 /// The error for an existing file at `path`, or for one that SQLite would take for a part of it.
-pub(super) fn taken(path: &Path) -> Error {
+fn taken(path: &Path) -> Error {
     let own = path.symlink_metadata().is_ok();
     let companion = companions(path.as_os_str())
         .map(PathBuf::from)
@@ -224,8 +224,6 @@ fn unnamed(folder: &OpenFolder, content: &[u8]) -> io::Result<File> {
 
 fn named(folder: &OpenFolder, name: &OsStr, content: &[u8]) -> io::Result<File> {
     let mut file = folder.create_new(name)?;
-    // At once, since an empty file may be taken for a left-over.
-    let _ = file.try_lock();
     let written = file.write_all(content).and_then(|()| file.sync_all());
     if let Err(error) = written {
         // This process has just created it.
@@ -309,16 +307,6 @@ impl Folder {
     /// A new file in this folder, which is the folder of the place.
     pub fn place<'a>(&'a self, place: NewFile<'a>) -> NewFile<'a> {
         NewFile::Within(self, place.own_name())
-    }
-
-    /// As [`Folder::remove`], if the path still leads to this file.
-    pub(super) fn remove_itself(&self, path: &Path, file: &File) {
-        if self
-            .open
-            .has_itself(path.file_name().unwrap_or_default(), file)
-        {
-            self.remove(path);
-        }
     }
 
     /// Removes a file created by iolab in this folder with everything that SQLite put next to it. The file itself comes last, since

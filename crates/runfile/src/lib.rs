@@ -43,7 +43,7 @@ use iolab_record::{
     PreparationStep, Run, RunRecord, RunStatus, Sample,
 };
 use layout::{laid_out, write_cells};
-pub use location::{HeldPlace, check_place, is_being_written};
+pub use location::check_place;
 pub use model_definition::{measured_definition, model_definition, wrong_definition};
 use opening::{check_identity, check_regular};
 pub use over_time::{AllSeries, Latencies, read_latency, read_series};
@@ -144,7 +144,11 @@ impl RunFile {
     fn locked(path: &Path, file: File) -> Result<Self> {
         // Few file systems lack such locks; there, nothing excludes other writers.
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
-            return Err(being_written(path));
+            return Err(Error::refused(format!(
+                "{} is being written by another iolab",
+                path.display()
+            ))
+            .hint("wait until that run has ended, then try again"));
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         // SQLite opens by name: a link that takes the place of a folder meanwhile is not followed.
@@ -445,15 +449,6 @@ impl RunFile {
         transaction.commit().map_err(wrong)?;
         Ok(value)
     }
-}
-
-/// The error for a file that another process writes.
-fn being_written(path: &Path) -> Error {
-    Error::refused(format!(
-        "{} is being written by another iolab",
-        path.display()
-    ))
-    .hint("wait until that run has ended, then try again")
 }
 
 impl Drop for RunFile {

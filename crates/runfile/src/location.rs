@@ -1,29 +1,25 @@
 //! The location of a run file: whether one could be written there, and whether it is still there.
 
 use std::ffi::OsStr;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use iolab_record::digest;
 use iolab_workload::{Error, Result};
 use rusqlite::Connection;
 
+use super::RunFile;
 use super::create::{self, FileName, Folder, NewFile};
 use super::error::{fault, file_fault};
 use super::opening::check_length;
 use super::system::beside;
 use super::system::{identity, open_itself};
-use super::{RunFile, being_written};
 
 /// Free space that a location must have: a file with the plan of a small run, and its log.
 const ROOM: usize = 256 << 10;
 
 /// Prefix of the name of a probe file; the process id follows.
 const PROBE: &str = ".iolab-probe-";
-
-/// Prefix of the name of a probe that holds an explicit name; a digest of that follows.
-const HELD: &str = ".iolab-held-";
 
 /// The table of a probe.
 const TABLE: &str = "CREATE TABLE probe (content)";
@@ -32,137 +28,75 @@ const TABLE: &str = "CREATE TABLE probe (content)";
 ///
 /// # Errors
 ///
-/// As [`HeldPlace::of`].
+/// Why it cannot; of kind [`Refused`](iolab_workload::Kind::Refused) if the path exists.
 pub fn check_place(place: NewFile<'_>) -> Result<()> {
-    create::in_folder(place, |folder| HeldPlace::of(folder, place).map(drop))
-}
-
-/// A location at which a run file can be written, with a locked probe in it. No other process takes an explicit name
-/// meanwhile; numbered names are taken as they are free. Dropping it removes the probe.
-#[derive(Debug)]
-pub struct HeldPlace<'a> {
-    folder: &'a Folder,
-    path: PathBuf,
-    /// Holds the lock until the probe is removed.
-    file: File,
-    probe: Option<RunFile>,
-}
-
-impl<'a> HeldPlace<'a> {
-    /// Makes the probe in the folder of the place.
-    ///
-    /// # Errors
-    /// Why no file can be written; of kind [`Refused`](iolab_workload::Kind::Refused) if the path exists, or another process is
-    /// about to write it.
-    pub fn of(folder: &'a Folder, place: NewFile<'_>) -> Result<Self> {
-        let path = place.name(1);
-        check_length(&path)?;
-        let (name, is_explicit) = match place.own_name() {
-            FileName::Exactly(path) => {
-                let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-                (format!("{HELD}{}.iolab", digest(name.to_vec())), true)
-            }
-            FileName::First(_) => (format!("{PROBE}{}", std::process::id()), false),
-        };
-        let check_free = || match is_explicit {
-            true => create::check_free(&path),
-            false => Ok(()),
-        };
-        check_free()?;
-        // A look-up finds names that are too long for the file system.
-        match beside(&path, "-journal").symlink_metadata() {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(file_fault(&path, "create", &error));
-            }
-            _ => {}
+    let path = place.name(1);
+    check_length(&path)?;
+    if let FileName::Exactly(path) = place.own_name() {
+        create::check_free(path)?;
+    }
+    // A look-up finds names that are too long for the file system.
+    match beside(&path, "-journal").symlink_metadata() {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(file_fault(&path, "create", &error));
         }
+        _ => {}
+    }
+    create::in_folder(place, |folder| {
         remove_left(folder, place.folder());
-        let at = place.folder().join(&name);
-        let name = match is_explicit {
-            true => FileName::Exactly(&at),
-            false => FileName::First(&name),
-        };
-        let made = create::attempt(folder, NewFile::Within(folder, name), &[]);
-        let (made, file) = made.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists if is_being_written(&at) => being_written(&path),
-            io::ErrorKind::AlreadyExists => create::taken(&at).hint(format!(
-                "iolab reserves {} with this name; if no iolab writes there, remove it by hand",
-                path.display()
-            )),
-            _ => file_fault(&path, "create", &error),
-        })?;
-        let mut held = Self {
-            folder,
-            path: made,
-            file,
-            probe: None,
-        };
-        let file = held.file.try_clone();
-        let file = file.map_err(|error| file_fault(&path, "create", &error))?;
-        let probe = held.probe.insert(RunFile::locked(&held.path, file)?);
-        // The path for messages.
-        probe.path.clone_from(&path);
-        probe.enter_wal()?;
-        probe.execute(&format!(
-            "{TABLE}; INSERT INTO probe VALUES (zeroblob({ROOM}));"
-        ))?;
-        check_free().map(|()| held)
-    }
+        let name = format!("{PROBE}{}", std::process::id());
+        let probe = NewFile::Within(folder, FileName::First(&name));
+        let made = create::attempt(folder, probe, &[]);
+        let (made, file) = made.map_err(|error| create::fault(probe, &path, &error))?;
+        let written = write_probe(file, &made, &path);
+        folder.remove(&made);
+        written
+    })
 }
 
-impl Drop for HeldPlace<'_> {
-    fn drop(&mut self) {
-        match self.probe.take().is_some_and(|probe| probe.is_traceable) {
-            true => self.folder.remove_itself(&self.path, &self.file),
-            false => self.folder.remove(&self.path),
-        }
-    }
+fn write_probe(file: File, made: &Path, path: &Path) -> Result<()> {
+    let mut probe = RunFile::locked(made, file)?;
+    // The path for messages.
+    probe.path = path.to_owned();
+    probe.enter_wal()?;
+    probe.execute(&format!(
+        "{TABLE}; INSERT INTO probe VALUES (zeroblob({ROOM}));"
+    ))
 }
 
 /// Removes probes of killed processes.
 fn remove_left(folder: &Folder, path: &Path) {
     for entry in path.read_dir().into_iter().flatten().flatten() {
         let (name, path) = (entry.file_name(), entry.path());
-        if is_of_gone(&name) == Some(true)
-            && let Ok(file) = open_itself(&path)
-            && is_free(&file)
-            && is_probe(&file)
-        {
-            // Locked until then; another process may have removed it before and made another one.
-            folder.remove_itself(&path, &file);
+        if prober(&name).is_some_and(is_gone) && is_free(&path) && is_probe(&path) {
+            folder.remove(&path);
         }
     }
 }
 
-/// Whether the process that made the probe with this name can be gone; `None` for other names.
-fn is_of_gone(name: &OsStr) -> Option<bool> {
-    let name = name.to_str()?.strip_suffix(".iolab")?;
-    match name.strip_prefix(PROBE) {
-        Some(maker) => maker.split('-').next()?.parse().ok().map(is_gone),
-        None => name.starts_with(HELD).then_some(true),
-    }
+/// The process that made the probe with this name.
+fn prober(name: &OsStr) -> Option<u32> {
+    let name = name.to_str()?.strip_prefix(PROBE)?.strip_suffix(".iolab")?;
+    name.split('-').next()?.parse().ok()
 }
 
 fn is_gone(process: u32) -> bool {
     !Path::new("/proc").join(process.to_string()).exists()
 }
 
-/// Locks the file; returns whether no process on any host has locked it.
-fn is_free(file: &File) -> bool {
-    file.metadata().is_ok_and(|file| file.is_file()) && file.try_lock().is_ok()
-}
-
-/// Whether another process has locked the run file, as its writer does.
-pub fn is_being_written(path: &Path) -> bool {
-    let locked = open_itself(path).map(|file| file.try_lock_shared());
-    matches!(locked, Ok(Err(TryLockError::WouldBlock)))
+/// Whether no process on any host has locked the file.
+fn is_free(path: &Path) -> bool {
+    open_itself(path).is_ok_and(|file| {
+        file.metadata().is_ok_and(|file| file.is_file()) && file.try_lock().is_ok()
+    })
 }
 
 /// Whether a file holds nothing, the first page of SQLite alone, or the table of a probe: what else has such a name is not ours.
-fn is_probe(file: &File) -> bool {
+fn is_probe(path: &Path) -> bool {
     const PAGE: usize = 4096;
     let mut begin = Vec::new();
-    let read = file.take(PAGE as u64 + 1).read_to_end(&mut begin);
+    let read =
+        open_itself(path).and_then(|file| file.take(PAGE as u64 + 1).read_to_end(&mut begin));
     let is_sqlites = begin.starts_with(b"SQLite format 3\0");
     let has_page_alone = begin.len() == PAGE && begin[16..18] == (PAGE as u16).to_be_bytes();
     let mut texts = begin.windows(TABLE.len());
@@ -236,7 +170,6 @@ mod tests {
             format!("{PROBE}{GONE}.iolab-journal"),
             format!("{PROBE}{GONE}-2.iolab"),
             format!("{PROBE}{GONE}-2.iolab-wal"),
-            format!("{HELD}0123456789abcdef.iolab"),
         ];
         let probe = Connection::open(at(&left[0])).unwrap();
         probe.execute_batch(TABLE).unwrap();
@@ -244,7 +177,7 @@ mod tests {
         for name in kept[..6].iter().chain(&left[1..]) {
             std::fs::write(at(name), "content").unwrap();
         }
-        for name in [&kept[4], &left[2], &left[4]] {
+        for name in [&kept[4], &left[2]] {
             std::fs::write(at(name), "").unwrap();
         }
         std::os::unix::fs::symlink("r.iolab", at(&kept[6])).unwrap();
@@ -257,55 +190,5 @@ mod tests {
         for name in &left {
             assert!(at(name).symlink_metadata().is_err(), "{name}");
         }
-    }
-    #[test]
-    fn name_of_a_new_file_is_held() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("r.iolab");
-        let place = NewFile::At(&path);
-        let [one, other] = [0; 2].map(|_| Folder::of(place).unwrap());
-        let held = HeldPlace::of(&one, place).unwrap();
-        let error = HeldPlace::of(&other, place).unwrap_err();
-        assert_eq!(error.kind(), iolab_workload::Kind::Refused);
-        // A probe meanwhile does not take it for a left-over.
-        check_place(NewFile::At(&folder.path().join("s.iolab"))).unwrap();
-        assert!(HeldPlace::of(&other, place).is_err());
-        drop(held);
-        drop(HeldPlace::of(&other, place).unwrap());
-        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
-    }
-
-    #[test]
-    fn a_foreign_file_at_the_hidden_name_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("r.iolab");
-        let place = NewFile::At(&path);
-        let one = Folder::of(place).unwrap();
-        let held = HeldPlace::of(&one, place).unwrap();
-        let hidden = held.path.clone();
-        std::fs::remove_file(&hidden).unwrap();
-        std::fs::write(&hidden, "mine").unwrap();
-        drop(held);
-        assert_eq!(std::fs::read(&hidden).unwrap(), b"mine");
-        let refusal = || {
-            let error = HeldPlace::of(&one, place).unwrap_err();
-            assert_eq!(error.kind(), iolab_workload::Kind::Refused);
-            let of_all = folder.path().display().to_string();
-            error.to_string().replace(&of_all, "DIR")
-        };
-        let of_file = refusal();
-        insta::assert_snapshot!(of_file, @"
-        DIR/.iolab-held-46b919c255812604.iolab exists already
-          iolab reserves DIR/r.iolab with this name; if no iolab writes there, remove it by hand
-        ");
-        std::fs::remove_file(&hidden).unwrap();
-        std::os::unix::fs::symlink("nowhere", &hidden).unwrap();
-        assert_eq!(refusal(), of_file);
-        std::fs::remove_file(&hidden).unwrap();
-        std::fs::create_dir(&hidden).unwrap();
-        assert_eq!(refusal(), of_file);
-        std::fs::remove_dir(&hidden).unwrap();
-        drop(HeldPlace::of(&one, place).unwrap());
-        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }
 }

@@ -139,14 +139,6 @@ impl OpenFolder {
         rustix::fs::statat(&self.folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// Whether the name is of this open file.
-    pub(super) fn has_itself(&self, name: &OsStr, file: &File) -> bool {
-        use rustix::fs::{AtFlags, fstat, statat};
-        let named = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW);
-        let itself = |of: rustix::fs::Stat| (of.st_dev, of.st_ino);
-        named.is_ok_and(|named| fstat(file).is_ok_and(|held| itself(named) == itself(held)))
-    }
-
     /// Removes a file, if there is one.
     pub(super) fn remove(&self, name: &OsStr) {
         let _ = rustix::fs::unlinkat(&self.folder, name, rustix::fs::AtFlags::empty());
@@ -183,10 +175,6 @@ impl OpenFolder {
 
     pub(super) fn has(&self, name: &OsStr) -> bool {
         self.folder.join(name).symlink_metadata().is_ok()
-    }
-
-    pub(super) fn has_itself(&self, name: &OsStr, _: &File) -> bool {
-        self.has(name)
     }
 
     pub(super) fn remove(&self, name: &OsStr) {

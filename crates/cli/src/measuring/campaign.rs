@@ -9,9 +9,9 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::FittedPlan;
-use iolab_record::{RunRecord, RunStatus};
+use iolab_record::{RunRecord, RunStatus, TargetKind};
 use iolab_report::findings::interpretation::Interpretation;
-use iolab_runfile::{Content, Folder, HeldPlace, NewFile};
+use iolab_runfile::{Content, Folder, NewFile};
 use iolab_runner::campaign::{
     self, AskedPeaks, Made, Opened, Permission, Program, Region, Site, Terms, Workspace,
 };
@@ -138,14 +138,11 @@ pub(crate) fn measure(
     // Opened once, so that no other folder takes its place until the file is made.
     let folder = Folder::of(place)?;
     let place = folder.place(place);
-    // Held while scratch files are filled: of two runs that begin for one file, one is refused at once.
-    let held = HeldPlace::of(&folder, place)?;
+    iolab_runfile::check_place(place)?;
     let workspace = opened.prepare(seed, slice::from_ref(&plan), Made::default(), peak)?;
     let name = plan.experiment().name.clone();
     carry_out(workspace, &name, title, |setup, display| {
-        let prepared = PreparedRun::new(plan, None, seed, place, setup)?;
-        drop(held);
-        prepared.carry_out(display)
+        PreparedRun::new(plan, None, seed, place, setup)?.carry_out(display)
     })
 }
 
@@ -265,28 +262,25 @@ fn folder_of_all(files: &[PathBuf]) -> Option<&Path> {
     let folder = first
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())?;
-    let (of_folder, _) = unfinished(folder).ok()?;
-    let is_all = files.iter().all(|file| of_folder.contains(file));
+    let of_folder = unfinished(folder).ok()?;
+    let is_all = of_folder.iter().all(|(file, _)| files.contains(file));
     (is_all && of_folder.len() == files.len()).then_some(folder)
 }
 
-/// The runs in a folder that can be finished, and those that are not complete and cannot, each in the order of their names. Files
-/// that cannot be read are named to the user.
-pub(crate) fn unfinished(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
-    let (mut open, mut lost) = (Vec::new(), Vec::new());
+/// The runs in a folder that are not complete, in the order of their names, with their kind of target. Files that cannot be read
+/// are named to the user.
+pub(crate) fn unfinished(folder: &Path) -> Result<Vec<(PathBuf, TargetKind)>> {
+    let mut open = Vec::new();
     for path in files_of_folder(folder)? {
         match iolab_runfile::read_content(&path) {
             Ok(Content::Run(record)) if record.run.status != RunStatus::Done => {
-                match record.run.target_kind.is_resumable() {
-                    true => open.push(path),
-                    false => lost.push(path),
-                }
+                open.push((path, record.run.target_kind));
             }
             Ok(Content::Run(_) | Content::Witness(_)) => {}
             Err(error) => note(format_args!("note: left out: {error}")),
         }
     }
-    Ok((open, lost))
+    Ok(open)
 }
 
 /// Adds the file with the measurements of an unfinished run.

@@ -11,7 +11,7 @@ use iolab_plan::experiment::Experiment;
 use iolab_record::question::Fit;
 use iolab_record::targets::target_paths;
 use iolab_record::{Question, RunRecord, RunStatus, TargetKind};
-use iolab_runfile::{RunFile, is_being_written};
+use iolab_runfile::RunFile;
 use iolab_runner::campaign::{Made, Permission, Region, Site, Terms};
 use iolab_runner::ranks::Ranks;
 use iolab_workload::escape_control::shell_words;
@@ -74,32 +74,36 @@ fn check(file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
     RunFile::open_resume(file).map(drop)
 }
 
-/// The files that are named, with the interrupted runs of a folder in its place; then the runs of a folder that cannot be finished.
-fn files_to_finish(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
-    let (mut files, mut lost) = (Vec::new(), Vec::new());
+/// The files that are named, with the interrupted runs of a folder in its place, and refusals of runs of a folder that cannot be
+/// finished.
+fn files_to_finish(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Failure>)> {
+    let (mut files, mut refused) = (Vec::new(), Vec::new());
     for path in named {
         if !path.is_dir() {
             files.push(path.clone());
             continue;
         }
-        let (open, mut rest) = unfinished(path)?;
-        // Another process measures them.
-        rest.retain(|file| !is_being_written(file));
-        if open.is_empty() && rest.is_empty() {
+        let all = unfinished(path)?;
+        if all.is_empty() {
             note(format_args!(
                 "note: no readable run in {} has to be finished",
                 path.display()
             ));
         }
-        files.extend(open);
-        lost.extend(rest);
+        for (file, kind) in all {
+            match check_kind(kind) {
+                Ok(()) => files.push(file),
+                Err(error) => refused.push(error.within(file.display()).into()),
+            }
+        }
     }
-    Ok((files, lost))
+    Ok((files, refused))
 }
 
 /// Finishes the runs one after the other. Runs that were measured together are answered together.
 pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
-    let (files, lost) = files_to_finish(&options.files)?;
+    // Others of a folder are finished all the same.
+    let (files, refused) = files_to_finish(&options.files)?;
     if ranks.is_some() && files.len() > 1 {
         return Err(Error::usage("several runs, and several processes")
             .hint("resume one run after the other")
@@ -110,15 +114,6 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
             check(file, ranks.as_ref())?;
         }
     }
-    // The others are finished all the same.
-    let refused = lost.iter().filter_map(|file| {
-        let refused = match options.dry_run {
-            true => iolab_runfile::read(file).and_then(|run| check_kind(run.run.target_kind)),
-            false => check(file, ranks.as_ref()),
-        };
-        Some(refused.err()?.within(file.display()).into())
-    });
-    let refused: Vec<Failure> = refused.collect();
     if options.dry_run {
         let printed = files.iter().map(|file| print_rest(file, options));
         return concluded(printed.filter_map(Outcome::err).chain(refused), None);
