@@ -48,17 +48,8 @@ pub(super) fn open(
             (file, claims, Some(users))
         }
     };
-    let length = length(&file).map_err(|errno| errno::on_path("size", &found.path, errno))?;
-    let (size, note) = need.size.of_existing(length, &found.path)?;
-    notes.extend(note);
-    if let Some(users) = users {
-        if number.is_none() {
-            check_process_limit(size)?;
-        }
-        let signatures = users.signatures(found, &file, length, number)?;
-        signatures.check(found, &need.consent)?;
-        notes.extend(users.into_notes());
-    }
+    let (size, more) = size_of(found, need, &file, users)?;
+    notes.extend(more);
     Ok(Target {
         _claims: claims,
         writable: need.write,
@@ -77,12 +68,29 @@ pub(super) fn check(found: &NamedObject, need: &Need) -> Result<()> {
     let users = writes.transpose()?;
     let opened = found.open(OFlags::RDONLY | OFlags::NONBLOCK);
     let file = opened.map_err(|errno| errno::on_path("open", &found.path, errno))?;
-    let length = length(&file).map_err(|errno| errno::on_path("size", &found.path, errno))?;
-    need.size.of_existing(length, &found.path)?;
-    users.map_or(Ok(()), |users| {
-        let signatures = users.signatures(found, &file, length, number)?;
-        signatures.check(found, &need.consent)
-    })
+    size_of(found, need, &file, users).map(drop)
+}
+
+/// The usable bytes of an opened file or device, with notes; `users` are those of one that is to be written.
+fn size_of(
+    found: &NamedObject,
+    need: &Need,
+    file: &File,
+    users: Option<Users>,
+) -> Result<(u64, Vec<String>)> {
+    let number = number_of(&found.stat);
+    let length = length(file).map_err(|errno| errno::on_path("size", &found.path, errno))?;
+    let (size, note) = need.size.of_existing(length, &found.path)?;
+    let mut notes: Vec<String> = note.into_iter().collect();
+    if let Some(users) = users {
+        if number.is_none() {
+            check_process_limit(size)?;
+        }
+        let signatures = users.signatures(found, file, length, number)?;
+        signatures.check(found, &need.consent)?;
+        notes.extend(users.into_notes());
+    }
+    Ok((size, notes))
 }
 
 fn length(file: &File) -> std::result::Result<u64, Errno> {

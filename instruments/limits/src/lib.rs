@@ -74,13 +74,8 @@ fn rows(runs: &[AnalysedRun]) -> Result<Judged> {
             ("seastar", &seastar::points(random)[..], seastar::EXPERIMENT),
         ] {
             let cells = points.iter().map(|point| point.cell(&storage));
-            if cells
-                .collect::<Result<Vec<_>>>()?
-                .iter()
-                .flatten()
-                .next()
-                .is_none()
-            {
+            let cells: Vec<_> = cells.collect::<Result<_>>()?;
+            if cells.iter().all(Option::is_none) {
                 continue;
             }
             let measured = Measured::of(runs, &storage, points, experiment)?;
