@@ -121,7 +121,7 @@ impl Explains {
             return Ok(Err(causes::none_tried(&inquiry).to_owned()));
         }
         let site = explanation.site(false, Rc::clone(&self.signals))?;
-        announce(&site, "", &inquiry);
+        announce(&site, &causes::plan(&inquiry));
         let (plan, _) = site.plan(experiment, &|_| true)?;
         let place = folder.file(INQUIRY);
         let title = "iolab study --explain";

@@ -13,6 +13,7 @@ use iolab_analysis::claim::{
     claims, is_answered, leaves_tails_open, leftover, overhead, phenomena, remainders, signs,
     unpaired,
 };
+use iolab_analysis::fitness::Answer;
 use iolab_engine::placement;
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::experiment::{self, Experiment, INQUIRY, Inquiry};
@@ -33,7 +34,7 @@ use iolab_workload::response::Response;
 use iolab_workload::{Error, Result};
 
 use super::arguments::Why;
-use super::campaign::{PROGRAM, measure};
+use super::campaign::{PROGRAM, concluded, measure};
 use super::dry_run::{self, Part};
 use super::experiment_options::new_seed;
 use super::run::{check_output, place_of};
@@ -85,24 +86,31 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let (plan, _) = site.plan(experiment, &|_| true)?;
     check_output(options.output.as_deref(), 1)?;
     let Some(inquiry) = inquiry.filter(|inquiry| inquiry.suspects().next().is_some()) else {
-        if found.len() > 1 {
-            note(format_args!("note: {}", untried(found.len(), options)));
+        match (found.len(), options.of) {
+            (1, _) => {}
+            (all, None) => note(format_args!(
+                "note: none of the {all} differences of the run (--list) has a suspect to try; the first:"
+            )),
+            (all, Some(_)) => note(format_args!(
+                "note: the run shows {all} differences (--list); --of NUMBER explains another"
+            )),
         }
         return no_suspect(plan.experiment(), explanation.is_model());
     };
+    let text = which + &causes::plan(&inquiry);
     if options.dry_run {
         let part = Part {
-            does: &[which + &causes::plan(&inquiry)],
+            does: &[text],
             ..Part::default()
         };
         return dry_run::print(&site, &[plan], &part);
     }
-    announce(&site, &which, &inquiry);
+    announce(&site, &text);
     let (opened, plan) = site.open_one(plan)?;
     let place = place_of(options.output.as_deref(), INQUIRY);
     let seed = options.seed.unwrap_or_else(new_seed);
     let title = format!("iolab why {}", options.file.display());
-    let (path, interrupt) = measure((opened, plan), place, (seed, None), &title)?;
+    let (path, failure) = measure((opened, plan), place, (seed, None), &title)?;
     let input = Input::new(path.clone(), read_run(&path)?);
     let claims = claims(&[input.run.analysis()]);
     let mut to = Results::default();
@@ -116,19 +124,13 @@ pub(crate) fn why(options: &Why) -> Outcome {
         note(format_args!("figure: iolab plot {file} -o why.svg"));
     }
     to.end(path.display())?;
-    match (interrupt, is_answered(&claims)) {
-        (Some(interrupt), _) => Err(interrupt),
-        (None, true) => Ok(()),
-        (None, false) => Err(Failure::CannotTell),
-    }
+    let answer = (!is_answered(&claims)).then_some(Answer::CannotTell);
+    concluded(failure, answer)
 }
 
-/// Announces the measurement, after the place of its difference among others, and where it is made.
-pub(super) fn announce(site: &Site, which: &str, inquiry: &Inquiry) {
-    note(format_args!(
-        "note: {which}{}",
-        escape_control(&causes::plan(inquiry))
-    ));
+/// Announces the measurement, and where it is made.
+pub(super) fn announce(site: &Site, text: &str) {
+    note(format_args!("note: {}", escape_control(text)));
     if site.model.is_none() {
         let targets = site
             .targets
@@ -251,19 +253,15 @@ fn chosen<'a>(
     };
     let is_open = |phenomenon: &'a Phenomenon| -> Result<bool> {
         let one = explanation(phenomenon);
-        let experiment = one.experiment(options.budget, &options.suspects)?;
-        let tried = experiment
-            .inquiry
-            .is_some_and(|own| own.suspects().next().is_some());
-        Ok(tried || one.by_construction()?.is_some())
+        let is_known = one.by_construction()?.is_some();
+        let inquiry = || {
+            one.experiment(options.budget, &options.suspects)
+                .map(|own| own.inquiry)
+        };
+        Ok(is_known || inquiry()?.is_some_and(|own| own.suspects().next().is_some()))
     };
-    let first = || {
-        1 + found
-            .iter()
-            .position(|one| is_open(one).unwrap_or(true))
-            .unwrap_or(0)
-    };
-    let number = options.of.unwrap_or_else(first);
+    let first = || found.iter().position(|one| is_open(one).unwrap_or(true));
+    let number = options.of.unwrap_or_else(|| 1 + first().unwrap_or(0));
     let place = number.checked_sub(1).and_then(|place| found.get(place));
     let phenomenon = place.ok_or_else(|| {
         Error::usage(format!(
@@ -273,18 +271,6 @@ fn chosen<'a>(
         .hint(format!("iolab why {} --list", options.file.display()))
     })?;
     Ok((number, explanation(phenomenon)))
-}
-
-/// States that none of several differences has a suspect to remove, or that others may have one.
-fn untried(all: usize, options: &Why) -> String {
-    match options.of {
-        None => format!(
-            "no suspect of any of the {all} differences of the run (--list) can be removed within the budget; the first:"
-        ),
-        Some(_) => {
-            format!("the run shows {all} differences (--list); --of NUMBER explains another")
-        }
-    }
 }
 
 /// A difference to be explained, and the run that shows it.

@@ -138,7 +138,10 @@ impl Experiment {
         let idle = phenomenon.idle();
         let sides = &phenomenon.sides.after_idle(idle);
         let (mut tried, mut between, mut untried) = suspects(phenomenon, sides);
-        let mut leave = |name: &str, idle: Duration, block: Duration| {
+        let has_between = !between.is_empty();
+        let mut leave = |name: &str, whole: &Phenomenon, own: &[&'static Suspect]| {
+            let idle = whole.idle();
+            let block = whole.block(&whole.sides.after_idle(idle), own, has_between);
             // One block more is the warm-up.
             let wanted = block.saturating_mul(BLOCKS_WANTED + 1);
             untried.push(Untried {
@@ -153,36 +156,31 @@ impl Experiment {
         tried.retain(|suspect| {
             let is_long_enough = phenomenon.is_long_enough_without(suspect);
             if !is_long_enough {
-                let idle = in_full.idle();
-                leave(
-                    suspect.name,
-                    idle,
-                    in_full.block(&in_full.sides.after_idle(idle), &own, &between),
-                );
+                leave(suspect.name, in_full, &own);
             }
             is_long_enough
         });
         let blocks = |suspects: &[&'static Suspect], between: &[CellSpec]| {
-            let block = phenomenon.block(sides, suspects, between).as_secs_f64();
-            let blocks = phenomenon.budget.as_secs_f64() / block.max(1e-9);
+            let block = phenomenon.block(sides, suspects, !between.is_empty());
+            let blocks = phenomenon.budget.as_secs_f64() / block.as_secs_f64().max(1e-9);
             // One is a warm-up.
             (blocks as u32).saturating_sub(1)
         };
-        let all = in_full.unhurried_block(&tried, &between);
         let least = Design::default().trials_min;
         // One is tried in the blocks that there are, if they can show anything, but not after idle time for which there is none.
         let has_time = |suspects: &[&'static Suspect], between: &[CellSpec]| match suspects {
             [] | [_] if idle.is_zero() => blocks(suspects, between) >= least,
             _ => blocks(suspects, between) >= BLOCKS_WANTED,
         };
+        let (unhurried, all) = (in_full.unhurried(), tried.clone());
         // An intervention says more than a fit.
-        if !between.is_empty() && !has_time(&tried, &between) {
+        if has_between && !has_time(&tried, &between) {
             between.clear();
-            leave(BETWEEN, idle, all);
+            leave(BETWEEN, &unhurried, &all);
         }
         while !tried.is_empty() && !has_time(&tried, &between) {
             if let Some(last) = tried.pop() {
-                leave(last.name, idle, all);
+                leave(last.name, &unhurried, &all);
             }
         }
         let trials = blocks(&tried, &between).clamp(least, BLOCKS_MAX);
@@ -294,16 +292,15 @@ fn suspects(
         });
     };
     let only = &phenomenon.only;
-    let can_tell = |suspect: &&Suspect| {
-        suspect.explains.contains(&sides.compared)
-            && (suspect.name != BETWEEN || phenomenon.response == Response::Throughput)
-    };
+    let can_tell = |suspect: &&Suspect| suspect.explains.contains(&sides.compared);
     for suspect in Suspect::all().iter().filter(can_tell) {
         match (suspect.take_off)(sides) {
             Intervention::Irrelevant => {}
             Intervention::IsTheDifference => leave(suspect, Obstacle::IsTheDifference),
             Intervention::Lacks(why) => leave(suspect, why),
             Intervention::After(other) => hidden.push((other, suspect)),
+            // The model predicts throughput.
+            Intervention::Between(_) if phenomenon.response != Response::Throughput => {}
             Intervention::Settings(_) | Intervention::Between(_)
                 if sides.machine.leftover == Leftover::Lasting =>
             {
@@ -483,11 +480,12 @@ impl Phenomenon {
         }
     }
 
-    /// Time of a block that tries these suspects: the trials of all variants and of the cells between both sides, and writing
+    /// Time of a block that tries these suspects: the trials of all variants, and of the cells between both sides, and writing
     /// out their caches.
-    fn block(&self, sides: &Sides, tried: &[&'static Suspect], between: &[CellSpec]) -> Duration {
+    fn block(&self, sides: &Sides, tried: &[&'static Suspect], between: bool) -> Duration {
         let variants = variants_of(sides, tried);
         let [base, other] = self.times();
+        let between = sides.between().filter(|_| between).unwrap_or_default();
         let between = between.iter().map(|cell| (cell, base.max(other)));
         let cells = variants
             .iter()
@@ -525,14 +523,14 @@ impl Phenomenon {
         })
     }
 
-    /// Time of a block that a budget can always pay for in full: trials are shortened to a second, but no further.
-    fn unhurried_block(&self, tried: &[&'static Suspect], between: &[CellSpec]) -> Duration {
+    /// The phenomenon with trials that are no longer than a second, if shorter ones show the same: a larger budget lengthens them.
+    fn unhurried(&self) -> Self {
         let mut long = self.clone();
         if self.may_be_shorter() {
             let time = LONG.max(self.time_of_requests(1));
             long.sides = self.sides.ended_after(time);
         }
-        long.block(&long.sides.after_idle(long.idle()), tried, between)
+        long
     }
 
     /// Whether shorter trials would show the same.
