@@ -104,8 +104,8 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let mut files = Vec::new();
     let place = (title.as_str(), &folder);
     let measured = measure(plans, asked, seed, &workspace, place, &mut files);
-    let measured = measured.map(|interrupt| ((), interrupt));
-    let ((), interrupt) = close_after(workspace, measured, &files)?;
+    let measured = measured.map(|failure| ((), failure));
+    let ((), failure) = close_after(workspace, measured, &files)?;
     let mut to = Results::default();
     let answer = match options.format {
         TextOrJson::Text => show(&files, false, &mut to)?,
@@ -117,7 +117,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         .collect();
     note(format_args!("\nrun files: {}", names.join(", ")));
     to.end(shell_words(&files))?;
-    concluded(interrupt, answer)
+    concluded(failure, answer)
 }
 
 /// Prints the answers of runs as JSON, and returns their common answer.

@@ -109,14 +109,12 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
             .hint("resume one run after the other")
             .into());
     }
-    if !options.dry_run {
-        for file in &files {
-            check(file, ranks.as_ref())?;
-        }
-    }
     if options.dry_run {
         let printed = files.iter().map(|file| print_rest(file, options));
         return concluded(printed.filter_map(Outcome::err).chain(refused), None);
+    }
+    for file in &files {
+        check(file, ranks.as_ref())?;
     }
     if files.is_empty() {
         return concluded(refused, None);
@@ -201,6 +199,7 @@ fn print_rest(file: &Path, options: &Resume) -> Outcome {
         note_complete(file);
         return Ok(());
     }
+    check_kind(record.run.target_kind)?;
     let (site, plan) = begun(&record, file, options, None)?;
     let made = made(&record);
     let (trials, spent) = made;

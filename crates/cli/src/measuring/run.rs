@@ -108,7 +108,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
             Err(failure) if kept.is_empty() => return Err(failure),
             // Earlier measurements on other targets are shown all the same.
             Err(failure) => {
-                failures.push(failure);
+                failures.insert(0, failure);
                 break;
             }
         }

@@ -155,14 +155,16 @@ fn measure_all(
             Err(failure) => failures.push(failure),
         }
         if is_cut {
+            // The last failure decides how the study ends.
+            failures.rotate_right(1);
             break;
         }
     }
     let left_out: Vec<String> = parts.filter_map(|part| part.place).collect();
     if !left_out.is_empty() {
-        let cut = failures.pop();
         let text = format!("not measured: {}", left_out.join(", "));
-        failures.extend(cut.map(|failure| failure.also(text)));
+        let cut = failures.remove(0);
+        failures.insert(0, cut.also(text));
     }
     Ok((inputs, failures, is_cut))
 }

@@ -9,6 +9,7 @@ use iolab_analysis::analysis::limits;
 use iolab_record::{EventKind, PreparationKind, PreparationStep};
 use iolab_stats::{Steadiness, steady_state};
 use iolab_workload::outcome::{Ended, Failure};
+use iolab_workload::response::mb_s;
 use iolab_workload::trial::{
     Backend, BufferInit, CacheState, Pattern, SyncPolicy, TrialLimit, TrialSpec,
 };
@@ -310,7 +311,7 @@ impl Steps<'_, '_> {
         let specs = self.range.passes(pattern, bs);
         let used = specs.first().map_or(bs, |spec| spec.bs);
         let step = self.make(kind, number, &name, specs)?;
-        let mb_s = step.bytes as f64 * 1e3 / step.elapsed_ns.max(1) as f64;
+        let rate = mb_s(step.bytes, step.elapsed_ns);
         let size = match used == bs {
             true => format!("in requests of {}", exact_size(bs)),
             false => format!(
@@ -319,7 +320,7 @@ impl Steps<'_, '_> {
                 exact_size(bs)
             ),
         };
-        let text = format!(", {name}: {} MB/s {size}", significant(mb_s));
+        let text = format!(", {name}: {} MB/s {size}", significant(rate));
         self.tell(EventKind::Note, &text)
     }
 
