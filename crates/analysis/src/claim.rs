@@ -83,8 +83,8 @@ pub struct Claim {
     /// Whether it is about a run as a whole, and not about single cells.
     #[serde(skip)]
     pub is_of_run: bool,
-    /// Factors that its cells hold, with their levels; empty where its cells differ in them. For an observation names of
-    /// devices and tools.
+    /// Factors that its cells hold, with their levels; empty where its cells differ in them. For an observation the
+    /// names in its sentence.
     #[serde(serialize_with = "json::object")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub held: Vec<(String, String)>,

@@ -39,7 +39,7 @@ pub struct SizePoint {
     pub difference: Difference,
     /// Doubts that keep a difference from being claimed.
     pub doubts: Vec<Doubt>,
-    /// p-values for each of [`FIRST_TRIALS`]; `None` where there are fewer trials.
+    /// p-values by Welch's and by Student's test, for each of [`FIRST_TRIALS`]; `None` where there are fewer trials.
     pub first_trials: [Option<(f64, f64)>; FIRST_TRIALS.len()],
     /// p-value of the equivalence test for each of [`MARGINS`], times the number of pairs of programs (Bonferroni).
     pub equivalence: [Option<f64>; MARGINS.len()],

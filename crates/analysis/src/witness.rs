@@ -24,6 +24,7 @@ use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::region_state::Medium;
+use iolab_workload::response::mb_s;
 use iolab_workload::witness::{DiskTraffic, NoStorage, Observed, Subject, UncountedWay};
 
 /// Bytes below which a program counts as having read or written nothing: loaders and messages move this much.
@@ -83,7 +84,7 @@ impl Bounds {
     /// program's time.
     pub fn mb_s_most_of(self, claimed: Claimed) -> Option<f64> {
         let (_, elapsed_ns) = claimed.rate.filter(|(_, elapsed_ns)| *elapsed_ns > 0)?;
-        Some(self.within(claimed.bytes).most as f64 * 1e3 / elapsed_ns as f64)
+        Some(mb_s(self.within(claimed.bytes).most, elapsed_ns))
     }
 
     /// Whether devices cannot have carried nearly all of what is claimed.
@@ -133,6 +134,16 @@ pub enum Asked {
         /// Bytes of all its calls.
         most: Option<u64>,
     },
+}
+
+impl Asked {
+    /// The bytes, if they are known.
+    fn bytes(&self) -> Option<Bounds> {
+        match self {
+            Self::Bytes(bytes) => Some(*bytes),
+            Self::Nothing | Self::Unknown { .. } => None,
+        }
+    }
 }
 
 /// Evidence on one direction of the program's I/O.

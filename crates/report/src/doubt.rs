@@ -39,7 +39,7 @@ fn range(what: DoubtKind, (least, most): (f64, f64)) -> String {
 }
 
 /// The least and the greatest of some ranges.
-fn hull(ranges: impl Iterator<Item = (f64, f64)>) -> Option<(f64, f64)> {
+pub(crate) fn hull(ranges: impl Iterator<Item = (f64, f64)>) -> Option<(f64, f64)> {
     ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 

@@ -258,7 +258,7 @@ fn name_of(of: Response) -> (String, f64) {
     let (unit, base, scale) = match of.unit() {
         "MB/s" => ("mb_s", "bytes_per_second", 1e6),
         "ns" => ("ns", "seconds", 1e-9),
-        _ => ("", "", 1.0),
+        _ => ("iops", "requests_per_second", 1.0),
     };
     (format!("iolab_{}", of.column().replace(unit, base)), scale)
 }

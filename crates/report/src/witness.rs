@@ -94,10 +94,9 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
         let traffic = device.traffic.map(traffic);
         let traffic = traffic.unwrap_or_else(|| "its traffic is not counted".to_owned());
         rows.push(("device", format!("{}: {traffic}", device.name)));
-        let requests = device
-            .traffic
-            .map(|traffic| traffic.read_ios + traffic.write_ios);
-        if requests.is_some_and(|requests| requests > 0) && observed.subject != Subject::Devices {
+        let stat = device.traffic;
+        let has_io = stat.is_some_and(|stat| stat.read_ios > 0 || stat.write_ios > 0);
+        if has_io && observed.subject != Subject::Devices {
             let load = device_load(device, observed.observed_ns);
             rows.push(("load", finding(&load, &[]).text));
         }
@@ -257,7 +256,10 @@ fn traffic(traffic: DeviceStat) -> String {
         traffic.busy_ms,
         traffic.read_ios.saturating_add(traffic.write_ios),
     ) {
-        (0, 1..) => evidence::BUSY_UNSEEN.to_owned(),
+        // Any number of short requests can lie between two ticks, at which the kernel sees none in flight.
+        (0, 1..) => {
+            "busy time unknown (requests shorter than a clock tick of the kernel)".to_owned()
+        }
         (ms, _) => format!("busy {}", format_ns(ms as f64 * 1e6)),
     };
     format!(

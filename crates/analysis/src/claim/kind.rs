@@ -544,8 +544,8 @@ pub static NOT_REPRODUCED: [Kind; 2] = [
     GONE.advises("The same settings alone do not make {it}: other trials of that run, what they left on the storage, a change since, or chance may have."),
     GONE.advises("The same settings alone do not make {it}: other trials of that run, what they left on the storage, a change since, or chance may have. Each trial began after {idle} of idle time: if that does not restore the storage, all of them ran at its lower level."),
 ];
-/// Phenomenon of another run that may be there again, with doubts, with a level that changed, or in too few blocks or the most of
-/// a run.
+/// Phenomenon of another run that may be there again: with doubts, with a level that changed, in too few blocks, in as many blocks
+/// as a run can have.
 pub static PERHAPS_AGAIN: [Kind; 4] = [
     AGAIN.says("Cannot tell whether it is there again: {phenomenon}; here {here}, but {doubts}", &[]),
     AGAIN.says("Cannot tell whether it is there again: {phenomenon}; here {here}, but the level of throughput still changed, with {idle} of idle time before each trial", &[]),

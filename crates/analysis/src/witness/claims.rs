@@ -7,7 +7,7 @@ use crate::claim::kind::Kind;
 use crate::claim::{Claim, Point, Quantity, Standing};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::region_state::Medium;
-use iolab_workload::response::Response;
+use iolab_workload::response::{Response, iops, mb_s};
 use iolab_workload::witness::{ObservedDevice, Subject, TracedProgram};
 
 /// A length of time, ns.
@@ -57,15 +57,15 @@ pub fn device_load(device: &ObservedDevice, elapsed_ns: u64) -> Claim {
     };
     let seconds = elapsed_ns.max(1) as f64 / 1e9;
     let of = |standing, requests: u64, bytes: u64, waits_ms: Option<u64>| {
-        let waits_ms = waits_ms.filter(|_| requests > 0);
         // The kernel counts whole milliseconds of each request.
         let time = waits_ms.map(|ms| Point {
             interval: (ms == 0).then_some((0.0, 1e6)),
             ..Point::new(standing, TIME, ms as f64 * 1e6 / requests as f64)
         });
-        let rate = Point::new(standing, Quantity::Rate, requests as f64 / seconds);
-        let mb_s = Point::new(standing, MB_S, bytes as f64 / 1e6 / seconds);
-        [Some(rate), Some(mb_s), time].into_iter().flatten()
+        let rate = Point::new(standing, Quantity::Rate, iops(requests, elapsed_ns));
+        let mb_s = Point::new(standing, MB_S, mb_s(bytes, elapsed_ns));
+        let all = [Some(rate), Some(mb_s), time].into_iter().flatten();
+        all.filter(move |_| requests > 0)
     };
     let waits = device.waits.as_ref();
     let (read_ms, write_ms) = (waits.map(|one| one.read_ms), waits.map(|one| one.write_ms));
@@ -109,26 +109,24 @@ pub fn io_of(command: &OtherCommand<'_>, is_most: bool) -> Claim {
         Some(bytes(command.write_bytes())),
         (command.ended() > 0).then_some(ended),
     ];
-    let names = [
-        ("program", first.name.as_str()),
-        ("pid", &first.pid.to_string()),
-    ];
+    let others = if all == 1 { "" } else { " and others" };
+    let pid = first.pid.to_string() + others;
+    let names = [("program", first.name.as_str()), ("pid", &pid)];
     let kind = &kinds::MOST_IO[usize::from(!is_most)];
     claim(kind, &names, points.into_iter().flatten())
 }
 
 impl Evidence {
-    /// All claims that the evidence supports, in the order in which they are printed. What they hold are names of devices and
-    /// tools.
+    /// All claims that the evidence supports, in the order in which they are printed. They hold the names in their sentences.
     pub fn claims(&self) -> Vec<Claim> {
         if self.observed.subject == Subject::Devices {
             return self.of_devices();
         }
-        let served = Transfer::ALL.iter().filter_map(|transfer| match transfer {
-            Transfer::Read => Some(self.source(self.reads.verdict.as_ref()?)),
-            Transfer::Write => Some(self.destination(self.writes.verdict.as_ref()?)),
-        });
-        let mut claims: Vec<Claim> = served.collect();
+        let read = self.reads.verdict.as_ref();
+        let read = read.map(|verdict| self.source(verdict));
+        let written = self.writes.verdict.as_ref();
+        let written = written.map(|verdict| self.destination(verdict));
+        let mut claims: Vec<Claim> = read.into_iter().chain(written).collect();
         let has_bytes = !claims.is_empty();
         let trace = self.observed.trace.as_ref();
         match trace.filter(|trace| trace.syncs.syncs > 0) {
@@ -171,11 +169,8 @@ impl Evidence {
     fn source(&self, verdict: &ServedVerdict) -> Claim {
         let (reads, observed) = (&self.reads, &self.observed);
         let device = joined(&self.devices_of(Transfer::Read));
-        let asked = match reads.asked {
-            // With pipes among its processes, all that its calls read counts, although the pipes served a part.
-            Asked::Bytes(bytes) => Some(bytes),
-            Asked::Nothing | Asked::Unknown { .. } => None,
-        };
+        // With pipes among its processes, all that its calls read counts, although the pipes served a part.
+        let asked = reads.asked.bytes();
         let by_network = self.over_network(Transfer::Read, verdict);
         let is_buffered = !observed.ways.reads.is_direct();
         let is_none = verdict.device_fraction.is_some_and(|share| share < NONE);
@@ -204,13 +199,11 @@ impl Evidence {
         });
         // The disks below may have carried less than the device.
         let share = share.filter(|(least, _)| verdict.device_fraction.is_none_or(|f| f >= *least));
-        let part = match (verdict.device_fraction, share) {
-            (_, Some((least, most))) => Some(Point {
-                interval: Some((least, most)),
-                ..Point::main(Quantity::Share, verdict.device_fraction.unwrap_or(most))
-            }),
-            (share, None) => share.map(|share| Point::main(Quantity::Share, share)),
-        };
+        let part = verdict.device_fraction.or(share.map(|(_, most)| most));
+        let part = part.map(|part| Point {
+            interval: share,
+            ..Point::main(Quantity::Share, part)
+        });
         let rest = asked.map_or(0, |all| {
             all.most - reads.by_calls.map_or(0, |by| by.least.min(all.most))
         });
@@ -256,10 +249,8 @@ impl Evidence {
     /// The part of its reads that the devices in question carried, if other disks can have served the rest. Read-ahead and
     /// program files, which storage carried as well, do not count and may come from other disks.
     fn read_partly_elsewhere(&self) -> Option<Bounds> {
-        let asked = match &self.reads.asked {
-            Asked::Bytes(bytes) => bytes.most,
-            Asked::Nothing | Asked::Unknown { .. } => u64::MAX,
-        };
+        let asked = self.reads.asked.bytes();
+        let asked = asked.map_or(u64::MAX, |bytes| bytes.most);
         let (carried, moved) = self.reads.carried.zip(self.reads.moved)?;
         let from_storage = moved.min(asked);
         let elsewhere = moved.saturating_sub(carried.least);
@@ -275,10 +266,7 @@ impl Evidence {
         let (writes, observed) = (&self.writes, &self.observed);
         let device = joined(&self.devices_of(Transfer::Write));
         let cancelled = observed.processes.cancelled_write_bytes;
-        let written = match writes.asked {
-            Asked::Bytes(written) => Some(written),
-            Asked::Nothing | Asked::Unknown { .. } => None,
-        };
+        let written = writes.asked.bytes();
         // The owner of pages that were dirty before it started is unknown.
         let discarded = written
             .filter(|_| cancelled >= NOTEWORTHY)
@@ -390,35 +378,33 @@ impl Evidence {
         of(kind, points.into_iter().flatten().collect())
     }
 
-    /// Reports of the program on its bytes, with the bytes that devices carried, and whether these are far less.
+    /// Reports of the program on its bytes, with the most that devices can have carried of them, and whether that is far less.
     pub fn reported(&self) -> impl Iterator<Item = (bool, Claim)> {
-        let [reads, writes] = &kinds::OVERSTATED;
-        let report = self.claim.iter();
-        let both = report.flat_map(move |report| {
-            let reads = (Transfer::Read, &self.reads, report.reads, reads);
-            [
-                reads,
+        self.claim.iter().flat_map(|report| {
+            let [reads, writes] = &kinds::OVERSTATED;
+            let both = [
+                (Transfer::Read, &self.reads, report.reads, reads),
                 (Transfer::Write, &self.writes, report.writes, writes),
-            ]
-            .map(|of| (&report.tool, of))
-        });
-        both.filter_map(|(tool, (transfer, direction, claimed, kind))| {
-            let claimed = claimed?;
-            let unknown = Bounds::between(0, u64::MAX);
-            let carried = direction.carried.unwrap_or(unknown);
-            let device = joined(&self.devices_of(transfer));
-            let carried_bytes = bytes(Standing::Main, carried.within(claimed.bytes));
-            let rate = claimed.rate.filter(|_| direction.carried.is_some());
-            let rate = rate.zip(carried.mb_s_most_of(claimed));
-            let rates = rate.map(|((rate, _), most)| {
-                let of = |standing, rate| Point::new(standing, MB_S, rate);
-                [of(Standing::Rate, rate), of(Standing::RateAtMost, most)]
-            });
-            let all = bytes(Standing::Main, Bounds::exact(claimed.bytes));
-            let points = [all, carried_bytes].into_iter();
-            let points = points.chain(rates.into_iter().flatten());
-            let names = [("tool", tool.as_str()), ("device", &device)];
-            Some((carried.is_exceeded_by(claimed), claim(kind, &names, points)))
+            ];
+            both.into_iter()
+                .filter_map(|(transfer, direction, claimed, kind)| {
+                    let claimed = claimed?;
+                    let unknown = Bounds::between(0, u64::MAX);
+                    let carried = direction.carried.unwrap_or(unknown);
+                    let most = carried.within(claimed.bytes).most;
+                    let all = [claimed.bytes, most]
+                        .map(|bytes| Point::main(Quantity::Bytes, bytes as f64));
+                    let rate = claimed.rate.filter(|_| direction.carried.is_some());
+                    let rate = rate.zip(carried.mb_s_most_of(claimed));
+                    let rates = rate.map(|((rate, _), most)| {
+                        let of = |standing, rate| Point::new(standing, MB_S, rate);
+                        [of(Standing::Rate, rate), of(Standing::RateAtMost, most)]
+                    });
+                    let points = all.into_iter().chain(rates.into_iter().flatten());
+                    let device = joined(&self.devices_of(transfer));
+                    let names = [("tool", report.tool.as_str()), ("device", &device)];
+                    Some((carried.is_exceeded_by(claimed), claim(kind, &names, points)))
+                })
         })
     }
 }
@@ -439,7 +425,7 @@ fn syncs(trace: &TracedProgram) -> Claim {
             false => of_timed(Standing::Flushed, found.flushed),
         };
         let took = Point::main(TIME, times.whole.p50_ns as f64);
-        let median = of_timed(Standing::MedianOf, found.timed).of(found.syncs as f64);
+        let median = count(Standing::MedianOf, "sync", found.timed).of(found.syncs as f64);
         [
             Some(took),
             (found.syncs > 1).then_some(median),

@@ -131,11 +131,11 @@ const OF_OTHERS: &str = "counters of the devices without the share of the progra
 /// Report of more bytes read, or written, than devices can have carried.
 pub(super) static OVERSTATED: [Kind; 2] = [
     MORE.says(
-        "{tool} says that it read {0}, of which {device} carried {1}",
+        "{tool} says that it read {0}, of which {device} carried at most {1}",
         RATES,
     ),
     MORE.says(
-        "{tool} says that it wrote {0}, of which {device} carried {1}",
+        "{tool} says that it wrote {0}, of which {device} carried at most {1}",
         RATES,
     ),
 ];

@@ -382,7 +382,10 @@ fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
         }
         (Quantity::Rate, _) => format!("{}/s", significant(value)),
         (Quantity::Fault(kind), _) => format!("{value} {}", kind.name()),
-        (Quantity::Bytes, _) => bounds(point.interval.unwrap_or((value, value))),
+        (Quantity::Bytes, _) => {
+            let bytes = |bytes: f64| format_bytes(bytes.round());
+            bounds(point.interval.unwrap_or((value, value)), bytes)
+        }
         (Quantity::Size, _) => exact_size(value as u64),
         (Quantity::Times, _) => times(value),
         (Quantity::Limit(what), _) => what.format(value as u64),
@@ -393,14 +396,10 @@ fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
             let (share, ends) = (format_percent(value), ends.unwrap_or_default());
             format!("{share} {ends}{}", layers::what(stage, carried_by))
         }
-        (Quantity::Share, None) => {
-            let of = |share| format_percent_of_whole(share);
-            match point.interval.map(|(low, high)| (low, of(low), of(high))) {
-                Some((low, _, high)) if low < 0.0005 && low < value => format!("at most {high}"),
-                Some((_, low, high)) if low != high => format!("{low} to {high}"),
-                _ => of(value),
-            }
-        }
+        (Quantity::Share, None) => bounds(
+            point.interval.unwrap_or((value, value)),
+            format_percent_of_whole,
+        ),
         (Quantity::Share, Some(limit)) => {
             let (share, allowed) = beside_limit(value, limit);
             format!("{share} ({allowed} allowed)")
@@ -439,11 +438,11 @@ fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
     }
 }
 
-/// A number of bytes between two bounds: `4.00 GiB`, `up to 1.50 GiB`, `1 GiB to 2 GiB`.
-fn bounds((least, most): (f64, f64)) -> String {
-    match [least, most].map(|bytes| format_bytes(bytes.round())) {
+/// A number between two bounds: `4.00 GiB`, `up to 1.50 GiB`, `1 GiB to 2 GiB`.
+fn bounds((least, most): (f64, f64), text: fn(f64) -> String) -> String {
+    match [least, most].map(text) {
         [least, most] if least == most => most,
-        [_, most] if least == 0.0 => format!("up to {most}"),
+        [least, most] if least == text(0.0) => format!("up to {most}"),
         [least, most] => format!("{least} to {most}"),
     }
 }

@@ -114,8 +114,3 @@ fn parts(trace: &TracedProgram, times: SyncTimes) -> String {
         share(times.host_ns)
     )
 }
-
-/// Clause for a device that completed requests although the kernel saw none in flight at a tick of its clock.
-/// Any number of short requests can lie between two ticks.
-pub(super) const BUSY_UNSEEN: &str =
-    "busy time unknown (requests shorter than a clock tick of the kernel)";

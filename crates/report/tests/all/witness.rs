@@ -175,16 +175,16 @@ fn impossible_claim_is_in_the_first_line() {
     };
     let rate = Some((5712.0, 11_750_000));
     insta::assert_snapshot!(of(MIB, claimed(rate)), @"
-    fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda. fio says that it read 64 MiB, of which vda carried 1 MiB. Reported: 5712 MB/s. Carried at most: 89.2 MB/s.
-    claim      fio says that it read 64 MiB, of which vda carried 1 MiB. Reported: 5712 MB/s. Carried at most: 89.2 MB/s.
+    fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda. fio says that it read 64 MiB, of which vda carried at most 1 MiB. Reported: 5712 MB/s. Carried at most: 89.2 MB/s.
+    claim      fio says that it read 64 MiB, of which vda carried at most 1 MiB. Reported: 5712 MB/s. Carried at most: 89.2 MB/s.
     ");
     insta::assert_snapshot!(of(MIB, claimed(None)), @"
-    fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda. fio says that it read 64 MiB, of which vda carried 1 MiB.
-    claim      fio says that it read 64 MiB, of which vda carried 1 MiB.
+    fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda. fio says that it read 64 MiB, of which vda carried at most 1 MiB.
+    claim      fio says that it read 64 MiB, of which vda carried at most 1 MiB.
     ");
     insta::assert_snapshot!(of(64 * MIB, claimed(rate)), @"
     fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.
-    claim      fio says that it read 64 MiB, of which vda carried 64 MiB. Reported: 5712 MB/s. Carried at most: 5711 MB/s.
+    claim      fio says that it read 64 MiB, of which vda carried at most 64 MiB. Reported: 5712 MB/s. Carried at most: 5711 MB/s.
     ");
 }
 
@@ -277,8 +277,8 @@ fn devices_are_shown_with_their_users() {
         sees_ended: true,
     };
     insta::assert_snapshot!(of_disk(traffic, Some(waits), others), @"
-    vda over 2.00 s. Reads, with their mean time: 500/s; 2.05 MB/s; 250 µs. Writes, with their mean time: 0/s; 0 MB/s. In flight on average: 4 requests. Busy, which at 100 % does not limit a device that
-    serves requests in parallel: 100 %. Most I/O on any disk: dd (1 process, PID 7) read 3.91 MiB, wrote 0 B. Ended: 1 of 1 process.
+    vda over 2.00 s. Reads, with their mean time: 500/s; 2.05 MB/s; 250 µs. In flight on average: 4 requests. Busy, which at 100 % does not limit a device that serves requests in parallel: 100 %. Most I/O
+    on any disk: dd (1 process, PID 7) read 3.91 MiB, wrote 0 B. Ended: 1 of 1 process.
 
     device  vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 cache flushes, busy 2.00 s
     other   dd (1 process, PID 7) read 3.91 MiB, wrote 0 B, on any disk. Ended: 1 of 1 process.

@@ -34,27 +34,25 @@ pub(super) fn of_sizes_between(
 }
 
 fn request_time(analysis: &Analysis, inquiry: &Inquiry) -> Option<RequestTime> {
-    let between = inquiry.between.iter().map(|label| cell(analysis, label));
-    let between: Vec<&CellAnalysis> = between.collect::<Option<_>>()?;
-    let [base, other] = sides(analysis, inquiry, &[])?;
     // Bytes, and the ns of a request.
     let point = |cell: &CellAnalysis| {
         let bytes = cell.cell.trial().bs as f64;
         let mb_s = cell.median(Response::Throughput)?;
         (cell.n >= TRIALS_MIN).then_some((bytes, bytes * 1e3 / mb_s))
     };
-    let points: Vec<(f64, f64)> = between
+    let between = inquiry
+        .between
         .iter()
-        .map(|cell| point(cell))
-        .collect::<Option<_>>()?;
-    let (sizes, times): (Vec<f64>, Vec<f64>) = points.into_iter().unzip();
+        .map(|label| point(cell(analysis, label)?));
+    let (sizes, times): (Vec<f64>, Vec<f64>) = between.collect::<Option<_>>()?;
     let fit = fit_latency_bandwidth(&sizes, &times)?;
-    let (base, other) = point(base).zip(point(other))?;
+    let [base, other] = sides(analysis, inquiry, &[])?.map(point);
+    let (base, other) = base.zip(other)?;
     let predicted = |(bytes, _): (f64, f64)| fit.t0 + bytes / fit.bandwidth;
     let is_predicted = |side: (f64, f64)| (predicted(side) / side.1 - 1.0).abs() <= ERROR_MAX;
-    let times = (predicted(base) / predicted(other)).ln().abs();
+    let ratio = (predicted(base) / predicted(other)).ln().abs();
     let holds = fit.relative_error_max <= ERROR_MAX && is_predicted(base) && is_predicted(other);
-    (holds && times >= TIMES_MIN.ln()).then(|| RequestTime {
+    (holds && ratio >= TIMES_MIN.ln()).then(|| RequestTime {
         fixed_ns: fit.t0,
         mb_s: fit.bandwidth * 1e3,
         ratio: other.0 / predicted(other) / (base.0 / predicted(base)),

@@ -51,7 +51,8 @@ pub(super) fn named(name: &str, found: &Reproduction) -> String {
             .idle_ns
             .map_or_else(String::new, |ns| exact_duration(Duration::from_nanos(ns))),
         "doubts" => doubts(&found.doubts),
-        _ => BLOCKS_MAX.to_string(),
+        "most_blocks" => BLOCKS_MAX.to_string(),
+        _ => String::new(),
     }
 }
 
@@ -141,11 +142,19 @@ pub(super) fn of_suspects(found: &Suspects, named: usize) -> String {
             let needed = needed.map_or_else(String::new, |needed| {
                 blocks_for_verdict(needed, found.blocks)
             });
-            let each = all().map(|one| match one.doubts.is_empty() {
+            let each = |one: &Suspected| match one.doubts.is_empty() {
                 true => short(&one.suspect),
                 false => format!("{} (but {})", short(&one.suspect), against(&one.doubts)),
-            });
-            vec![list(&format!("Cannot tell{needed}"), each.collect())]
+            };
+            // More blocks settle some of them only.
+            let (open, rest): (Vec<_>, Vec<_>) = all().partition(|one| one.blocks_needed.is_some());
+            vec![
+                list(
+                    &format!("Cannot tell{needed}"),
+                    open.into_iter().map(each).collect(),
+                ),
+                list("Cannot tell", rest.into_iter().map(each).collect()),
+            ]
         }
         CauseVerdict::NotTried => {
             let reasons = all().map(|one| {

@@ -1,6 +1,7 @@
 //! The effect of a factor in words.
 
 use super::{List, by_doubt, cell, has_several_targets, held_in_words, quantity, sentence};
+use crate::doubt::hull;
 use crate::findings::origin;
 use crate::ratio::RatioShown;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
@@ -205,9 +206,8 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis], named: 
         (label, own.iter().map(|effect| item(effect)).collect())
     };
     let not_found = of(Difference::NotFound);
-    // What none of them excludes, and not the interval of one.
-    let ends = not_found.iter().filter_map(|one| shown(one).interval());
-    let within = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    // All ratios that the interval of one of them holds.
+    let within = hull(not_found.iter().filter_map(|one| shown(one).interval()));
     let within = within.and_then(|ends| RatioShown::from((1.0, Some(ends))).range());
     let within = within.map_or_else(String::new, |range| format!(" ({range})"));
     let (few, doubted): (Vec<&Effect>, Vec<&Effect>) = of(Difference::CannotTell)
