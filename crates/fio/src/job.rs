@@ -135,13 +135,15 @@ impl JobFile {
         let hidden = places.into_iter().find(|place| place.hidden.is_some());
         whole_file()
             .map_err(|error| hidden.map_or_else(|| error.clone(), |at| at.error(error.clone())))?;
-        let end = |cell: &CellSpec| cell.trial.offset.saturating_add(cell.trial.region);
-        let farthest = jobs.iter().zip(&cells);
-        let farthest = farthest.max_by_key(|(job, cell)| (end(cell), differences::names_size(job)));
+        let ends = jobs.iter().zip(&cells).map(|(job, cell)| {
+            let end = cell.trial.offset.saturating_add(cell.trial.region);
+            (end, differences::names_size(job))
+        });
+        let is_sized = ends.max().is_some_and(|(_, is_sized)| is_sized);
         Ok(Self {
             experiment,
             target,
-            is_sized: farthest.is_some_and(|(job, _)| differences::names_size(job)),
+            is_sized,
             notes: differences::of(&jobs, &cells, &stages, whole)
                 .into_iter()
                 .chain(read_back.told(&jobs))

@@ -49,13 +49,11 @@ pub(crate) fn time(options: &Options, program: Program) -> Outcome {
         iolab_runfile::check_place(NewFile::At(path))?;
     }
     let experiment = experiment(options, &commands)?;
-    // Opened first, so that no timing is lost to a name that is taken.
-    let exported = match &options.export_json {
-        Some(file) => Some(output::open(Some(file))?),
-        None => None,
-    };
     // The command that runs is killed then.
     let stop = (program.catch)(false)?.now;
+    // Opened first, so that no timing is lost to a name that is taken.
+    let exported = options.export_json.as_deref();
+    let exported = exported.map(|file| output::open(Some(file))).transpose()?;
     let clock = Clock::calibrate();
     let start_up = shell.start_up(&clock, &stop)?;
     let more = options.warmup.saturating_sub(1);

@@ -138,7 +138,7 @@ impl Survey {
 
 fn nothing(devices: &BTreeMap<String, u64>, wanted: Option<&str>) -> Error {
     match wanted {
-        Some(_) if devices.keys().any(String::is_empty) => {
+        Some(_) if devices.keys().eq([""]) => {
             Error::usage("--device: the trace names no devices").hint("leave it out")
         }
         Some(device) if !devices.is_empty() => {
