@@ -12,7 +12,7 @@ use iolab_workload::settings::{CellSpec, Tool, own_cells};
 use iolab_workload::trial::{BufferInit, Descriptors, FileLayout, TrialSpec};
 use iolab_workload::units::rough_duration;
 
-use super::{find, overhead};
+use super::{PeerList, find, overhead};
 
 /// A setting and the value that a peer needs.
 pub type Need = (&'static str, String);
@@ -23,7 +23,11 @@ pub type Need = (&'static str, String);
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): no peer has the name of a tool; or no peer can run the
 /// experiment, with the reason.
-pub fn adapt(experiment: &mut Experiment, chosen: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
+pub fn adapt(
+    all: PeerList,
+    experiment: &mut Experiment,
+    chosen: &dyn Fn(&str) -> bool,
+) -> Result<Option<String>> {
     let planned = cells(experiment)?;
     let tools: BTreeSet<Tool> = planned.iter().map(|cell| cell.spec.tool).collect();
     let mut changed: Vec<String> = Vec::new();
@@ -32,7 +36,7 @@ pub fn adapt(experiment: &mut Experiment, chosen: &dyn Fn(&str) -> bool) -> Resu
         let own = planned.iter().filter(|cell| cell.spec.tool == *tool);
         let specs: Vec<&TrialSpec> = own.map(|cell| &cell.spec.trial).collect();
         let mut needs = common(&specs);
-        needs.extend((find(*tool)?.needs)(&specs));
+        needs.extend((find(all, *tool)?.needs)(&specs));
         for (name, value) in needs {
             let varies = experiment.factors.iter().any(|factor| factor.of.is(name));
             if varies || chosen(name) {
@@ -47,12 +51,12 @@ pub fn adapt(experiment: &mut Experiment, chosen: &dyn Fn(&str) -> bool) -> Resu
     }
     let peers = tools.iter().filter(|tool| tool.is_peer());
     let peers: Vec<String> = peers.map(Tool::to_string).collect();
-    let all = std::iter::once("iolab").chain(peers.iter().map(String::as_str));
-    let all: Vec<&str> = all.collect();
+    let tools = std::iter::once("iolab").chain(peers.iter().map(String::as_str));
+    let tools: Vec<&str> = tools.collect();
     Ok(Some(format!(
         "{}: changed so that {} can do the same: {}",
         experiment.name,
-        all_of(&all),
+        all_of(&tools),
         changed.join(", ")
     )))
 }
@@ -61,10 +65,10 @@ pub fn adapt(experiment: &mut Experiment, chosen: &dyn Fn(&str) -> bool) -> Resu
 const WORTH_TELLING: Duration = Duration::from_secs(2);
 
 /// Message on peers that take long in addition to their I/O; `None` if there are none.
-pub fn waiting(plan: &Plan) -> Option<String> {
+pub fn waiting(all: PeerList, plan: &Plan) -> Option<String> {
     let mut sleeps: BTreeMap<Tool, Vec<Duration>> = BTreeMap::new();
     for cell in plan.cells() {
-        let slept = overhead(&cell.spec);
+        let slept = overhead(all)(&cell.spec);
         if slept >= WORTH_TELLING {
             sleeps.entry(cell.spec.tool).or_default().push(slept);
         }
@@ -118,10 +122,12 @@ pub fn gaps(plan: &Plan, first: usize, gap: &dyn Fn(&CellSpec) -> Option<String>
 }
 
 /// Why a peer cannot carry out its cell, whatever the target.
-pub fn gap_anywhere(cell: &CellSpec) -> Option<String> {
-    let peer = cell.tool.is_peer().then(|| find(cell.tool).ok())??;
-    let files = vec![PathBuf::new(); cell.trial.threads as usize];
-    (peer.arguments)(&cell.trial, &files).err()
+pub fn gap_anywhere(all: PeerList) -> impl Fn(&CellSpec) -> Option<String> {
+    move |cell| {
+        let peer = find(all, cell.tool).ok()?;
+        let files = vec![PathBuf::new(); cell.trial.threads as usize];
+        (peer.arguments)(&cell.trial, &files).err()
+    }
 }
 
 /// Needs of every peer: it opens existing files, and prepares its buffers in its own way.
@@ -160,6 +166,8 @@ mod tests {
 
     use super::*;
 
+    const ALL: PeerList = &[&crate::fio::PEER, &crate::iozone::PEER];
+
     /// Experiments, and what a user sets.
     const RUNS: [(&str, &[&str]); 11] = [
         ("read-random", &["tool=iolab,fio"]),
@@ -195,7 +203,7 @@ mod tests {
                 experiment.apply_set(set).expect(set);
             }
             let chosen = |name: &str| sets.iter().any(|set| set.starts_with(&format!("{name}=")));
-            let adapted = adapt(&mut experiment, &chosen).expect(name);
+            let adapted = adapt(ALL, &mut experiment, &chosen).expect(name);
             let base = experiment.base().expect(name).trial;
             let mut head = vec![name.to_owned()];
             head.extend(sets.iter().map(|set| (*set).to_owned()));
@@ -213,13 +221,13 @@ mod tests {
             }
             let mut told = vec![head.join(" ")];
             told.extend(adapted);
-            told.extend(waiting(&plan));
+            told.extend(waiting(ALL, &plan));
             told.extend(
-                gaps(&plan, 0, &gap_anywhere)
+                gaps(&plan, 0, &gap_anywhere(ALL))
                     .into_iter()
                     .map(|gap| gap.told),
             );
-            let short = plan.shortfall(&overhead).unwrap_or_default();
+            let short = plan.shortfall(&overhead(ALL)).unwrap_or_default();
             told.extend(short.split_once(", and").map(|(short, _)| short.to_owned()));
             told.join("\n  ")
         });

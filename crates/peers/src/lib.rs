@@ -39,8 +39,8 @@ use iolab_workload::settings::{CellSpec, Tool};
 /// Arguments of a command line, or the reason why there are none.
 pub type CommandLine = std::result::Result<Vec<OsString>, String>;
 
-/// All peers, in the order of help.
-pub static PEERS: [&Peer; 2] = [&fio::PEER, &iozone::PEER];
+/// The peers of a program, in the order of help.
+pub type PeerList = &'static [&'static Peer];
 
 /// Another tool: its command line and its output.
 pub struct Peer {
@@ -74,27 +74,29 @@ pub struct Peer {
     pub transferred: fn(&str) -> Result<Transferred>,
 }
 
-/// Peer of a name.
+/// Peer of a name, among those of the program.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is none; with the nearest names.
-pub fn find(tool: Tool) -> Result<&'static Peer> {
-    let found = PEERS.into_iter().find(|peer| peer.tool == tool);
-    found.ok_or_else(|| {
-        let peers = PEERS.iter().map(|peer| peer.tool.name());
+pub fn find(all: PeerList, tool: Tool) -> Result<&'static Peer> {
+    let found = all.iter().find(|peer| peer.tool == tool);
+    found.copied().ok_or_else(|| {
+        let peers = all.iter().map(|peer| peer.tool.name());
         let known: Vec<&str> = ["iolab"].into_iter().chain(peers).collect();
         unknown("tool", tool.name(), &known)
     })
 }
 
 /// Time of a cell's trial in addition to its I/O, for plans; negligible for iolab itself.
-pub fn overhead(cell: &CellSpec) -> Duration {
-    let peer = PEERS.iter().find(|peer| peer.tool == cell.tool);
-    let of_peer = peer.map_or(Duration::ZERO, |peer| (peer.overhead)(&cell.trial));
-    // Written data is read back, which takes about as long.
-    let trials = cell.trials().into_iter().filter(|trial| trial.verify);
-    let verifying = trials.filter_map(TrialSpec::time_foreseen).max();
-    of_peer + verifying.unwrap_or_default()
+pub fn overhead(all: PeerList) -> impl Fn(&CellSpec) -> Duration {
+    move |cell| {
+        let peer = find(all, cell.tool).ok();
+        let of_peer = peer.map_or(Duration::ZERO, |peer| (peer.overhead)(&cell.trial));
+        // Written data is read back, which takes about as long.
+        let trials = cell.trials().into_iter().filter(|trial| trial.verify);
+        let verifying = trials.filter_map(TrialSpec::time_foreseen).max();
+        of_peer + verifying.unwrap_or_default()
+    }
 }
 
 /// Most bytes that a peer may print in a trial.
@@ -144,6 +146,7 @@ impl Peers {
     /// `stop` is raised meanwhile; an installed peer does not report its version, and so will not work; of kind
     /// [`Usage`](iolab_workload::Kind::Usage): no peer has the name of the tool.
     pub fn find(
+        all: PeerList,
         cells: &[Tool],
         budget: Duration,
         clock: &Clock,
@@ -154,7 +157,7 @@ impl Peers {
         for tool in tools {
             let own = cells.iter().filter(|cell| **cell == tool).count();
             let share = budget.mul_f64(own as f64 / cells.len() as f64);
-            let peer = find(tool)?;
+            let peer = find(all, tool)?;
             match installed(peer, peer.oldest, share, clock, stop) {
                 Ok(found) => peers.installed.push(found),
                 Err(error) if error.kind() == Kind::Usage => {
@@ -185,15 +188,15 @@ impl Peers {
         if let Some((_, why)) = self.missing.iter().find(|(tool, _)| *tool == cell.tool) {
             return Some(why.clone());
         }
-        let files = trial::files_of(&cell.trial, target);
-        let peer = find(cell.tool).and_then(|peer| Ok((peer, files?)));
-        let peer = peer.map_err(|error| in_a_line(&error));
-        peer.and_then(|(peer, files)| {
-            check(peer, &cell.trial, &files)?;
-            let paths = files.iter().map(|(file, _)| file.path().to_owned());
-            (peer.arguments)(&cell.trial, &paths.collect::<Vec<_>>())
-        })
-        .err()
+        let peer = self.of(cell)?.peer;
+        let files = trial::files_of(&cell.trial, target).map_err(|error| in_a_line(&error));
+        files
+            .and_then(|files| {
+                check(peer, &cell.trial, &files)?;
+                let paths = files.iter().map(|(file, _)| file.path().to_owned());
+                (peer.arguments)(&cell.trial, &paths.collect::<Vec<_>>())
+            })
+            .err()
     }
 
     /// Time limit of a cell's trial by its peer; `None` for a missing peer.
@@ -426,13 +429,16 @@ mod tests {
 
     #[test]
     fn peers_are_found_by_their_names() {
-        for peer in PEERS {
-            let found = find(peer.tool).expect("a peer");
+        const ALL: PeerList = &[&fio::PEER, &iozone::PEER];
+        for peer in ALL {
+            let found = find(ALL, peer.tool).expect("a peer");
             assert_eq!(found.about, peer.about);
-            let same = PEERS.iter().filter(|other| other.tool == peer.tool);
+            let same = ALL.iter().filter(|other| other.tool == peer.tool);
             assert_eq!(same.count(), 1, "{}", peer.tool);
         }
-        let error = find("foi".parse().expect("a name")).err().expect("unknown");
+        let error = find(ALL, "foi".parse().expect("a name"))
+            .err()
+            .expect("unknown");
         insta::assert_snapshot!(error.remedy().unwrap(), @"did you mean fio?");
     }
 }

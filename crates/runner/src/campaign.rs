@@ -23,6 +23,8 @@ use iolab_storage::{Consent, Need, Size, device_under};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result, launchers, usage_errors};
 
+use iolab_peers::PeerList;
+
 use crate::preflight::NewPreflight;
 use crate::ranks::{AssumedRanks, Ranks};
 use crate::{
@@ -52,6 +54,8 @@ pub struct Program {
     pub place: fn(&Path) -> Result<PathBuf>,
     /// Examinations before the first trial.
     pub preflights: &'static [NewPreflight],
+    /// Other tools that measure the same cells.
+    pub peers: PeerList,
     /// Observers of the drives.
     pub observers: &'static [NewObserver],
     /// Ends the process if storage does not answer.
@@ -432,6 +436,13 @@ impl Site {
     fn needs(&self, plans: &[Plan]) -> Result<Vec<Need>> {
         if self.model.is_some() || runs_programs(plans) {
             return Ok(Vec::new());
+        }
+        let cells = plans.iter().flat_map(Plan::cells);
+        let tools = cells
+            .map(|cell| cell.spec.tool)
+            .filter(|tool| tool.is_peer());
+        for tool in tools {
+            iolab_peers::find(self.terms.program.peers, tool)?;
         }
         let exact = self.terms.region.is_exact();
         let mut needs = crate::needs(plans, &self.targets, &self.terms.consent, exact)?;

@@ -12,7 +12,7 @@ use iolab_workload::series::Series;
 
 use crate::{fit, now_utc};
 use iolab_analysis::analysis::Response;
-use iolab_peers::{PEERS, Peer, PeerResult, Results, Transferred};
+use iolab_peers::{Peer, PeerList, PeerResult, Results, Transferred};
 use iolab_plan::cells::PlannedCell;
 use iolab_plan::experiment::{Combination, Design, Experiment};
 use iolab_plan::read_user_file;
@@ -32,9 +32,9 @@ pub const TEXT_MAX: u64 = 64 << 20;
 ///
 /// # Errors
 /// As [`Import::read`], but for jobs that iolab cannot express.
-pub(crate) fn transferred(path: &Path) -> Result<Transferred> {
+pub(crate) fn transferred(path: &Path, peers: PeerList) -> Result<Transferred> {
     let text = text_of(path)?;
-    let transferred = peer_of(&text).and_then(|peer| (peer.transferred)(&text));
+    let transferred = peer_of(&text, peers).and_then(|peer| (peer.transferred)(&text));
     let some = transferred.and_then(|found| match found.1.is_empty() {
         true => Err(nothing()),
         false => Ok(found),
@@ -48,10 +48,10 @@ fn text_of(path: &Path) -> Result<String> {
 }
 
 /// The tool whose report this is.
-fn peer_of(text: &str) -> Result<&'static Peer> {
-    let peer = PEERS.into_iter().find(|peer| (peer.recognises)(text));
-    peer.ok_or_else(|| {
-        let reports: Vec<&str> = PEERS.iter().map(|peer| peer.report).collect();
+fn peer_of(text: &str, peers: PeerList) -> Result<&'static Peer> {
+    let peer = peers.iter().find(|peer| (peer.recognises)(text));
+    peer.copied().ok_or_else(|| {
+        let reports: Vec<&str> = peers.iter().map(|peer| peer.report).collect();
         Error::usage("it is not a report of fio or IOzone")
             .hint(format!("give {}", reports.join(", or ")))
     })
@@ -73,8 +73,8 @@ impl Import {
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): the text is neither, or has a fault.
-    pub fn parse(text: &str) -> Result<Self> {
-        let results = (peer_of(text)?.import)(text)?;
+    pub fn parse(text: &str, peers: PeerList) -> Result<Self> {
+        let results = (peer_of(text, peers)?.import)(text)?;
         match results.entries.is_empty() {
             true => Err(nothing()),
             false => Ok(Self { results }),
@@ -85,8 +85,8 @@ impl Import {
     ///
     /// # Errors
     /// As [`Import::parse`]; also when it cannot be read or is larger than [`TEXT_MAX`].
-    pub fn read(path: &Path) -> Result<Self> {
-        Self::parse(&text_of(path)?).map_err(|error| error.within(path.display()))
+    pub fn read(path: &Path, peers: PeerList) -> Result<Self> {
+        Self::parse(&text_of(path)?, peers).map_err(|error| error.within(path.display()))
     }
 
     /// The import with the name of the machine that measured it.

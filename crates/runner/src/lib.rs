@@ -55,7 +55,7 @@ pub use targets::{GivenTargets, Targets, join_targets, need, needs, settle_targe
 
 use crate::ranks::Ranks;
 pub use iolab_analysis::snapshot::{RepetitionGoal, RunSnapshot, WithinGoal};
-use iolab_peers::Peers;
+use iolab_peers::{PeerList, Peers};
 use iolab_plan::cells::{FittedPlan, PlannedCell, factor_names};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::Environment;
@@ -229,6 +229,8 @@ pub struct Setup {
     pub ranks: Option<Rc<Ranks>>,
     /// The right to change settings of the kernel; `None` if no cell asks for it.
     pub system: Option<SystemControl>,
+    /// The peers of the program.
+    pub peers: PeerList,
     /// Observers of the drives.
     pub observers: &'static [NewObserver],
     /// Ends the process if its storage does not answer.
@@ -265,9 +267,11 @@ impl Setup {
     }
 
     /// The tools that the cells name besides iolab.
-    fn peers(&self, cells: &[PlannedCell], budget: Duration) -> Result<Peers> {
+    fn find_peers(&self, cells: &[PlannedCell], budget: Duration) -> Result<Peers> {
         let tools: Vec<Tool> = cells.iter().map(|cell| cell.spec.tool).collect();
-        Peers::find(&tools, budget, &self.clock, &self.stop.after_trial)
+        Peers::find(
+            self.peers, &tools, budget, &self.clock, &self.stop.after_trial,
+        )
     }
 }
 
@@ -298,7 +302,7 @@ pub fn resume(
     }
     let plan = as_begun(plan, &record, path)?;
     let remarks = setup.remarks(plan.cells());
-    let peers = setup.peers(plan.cells(), plan.experiment().design.budget)?;
+    let peers = setup.find_peers(plan.cells(), plan.experiment().design.budget)?;
     let environment = setup.environment(&peers);
     let targets = setup.place.targets();
     let targets = targets.iter().map(|(_, target)| TargetNow::of(target));
@@ -307,7 +311,7 @@ pub fn resume(
     let mut executor = setup
         .place
         .executor(plan.experiment(), seed, peers, setup)?;
-    let mut session = Session::new(plan, file, &record, observer);
+    let mut session = Session::new(plan, setup.peers, file, &record, observer);
     session.take_over(&record)?;
     session.event(
         EventKind::Resume,

@@ -61,7 +61,7 @@ impl<'a> PreparedRun<'a> {
         setup: &'a Setup,
     ) -> Result<Self> {
         let planned = plan.cells();
-        let peers = setup.peers(planned, plan.experiment().design.budget)?;
+        let peers = setup.find_peers(planned, plan.experiment().design.budget)?;
         let environment = setup.environment(&peers);
         let executor = setup
             .place
@@ -119,7 +119,7 @@ impl<'a> PreparedRun<'a> {
         let setup = self.setup;
         let ranks = setup.ranks.as_deref();
         let unread = ranks.and_then(|_| unread_drives(&setup.place.targets(), setup.observers));
-        let mut session = Session::new(self.plan, self.file, &self.begun, observer);
+        let mut session = Session::new(self.plan, setup.peers, self.file, &self.begun, observer);
         let of_ranks = ranks.map_or_else(Vec::new, Ranks::notes);
         for note in setup.place.notes().into_iter().chain(of_ranks) {
             // The user has seen this note when the target was opened.
@@ -236,7 +236,7 @@ impl OwnTrials<'_> {
         };
         let file = create(place, &begun)?;
         observer.run_file(file.path());
-        let mut session = Session::new(plan, file, &begun, observer);
+        let mut session = Session::new(plan, &[], file, &begun, observer);
         for note in self.notes {
             session.keep(EventKind::Note, None, &note)?;
         }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use iolab_analysis::snapshot::{CellSnapshot, RepetitionGoal};
+use iolab_peers::PeerList;
 use iolab_plan::cells::FittedPlan;
 use iolab_plan::experiment::writes_at_most;
 use iolab_record::{Event, EventKind, RunRecord, Sample, ShownLatency};
@@ -16,6 +17,8 @@ use super::sample::VisitPosition;
 pub(super) struct Record {
     /// The plan, with all cells that the run has added.
     pub(super) plan: FittedPlan,
+    /// The peers of the program.
+    pub(super) peers: PeerList,
     /// The run's seed.
     pub(super) seed: u64,
     /// The run file.
@@ -68,9 +71,10 @@ pub(super) struct Last {
 
 impl Record {
     /// The record of a run without any trial.
-    pub(super) fn new(plan: FittedPlan, seed: u64, path: PathBuf) -> Self {
+    pub(super) fn new(plan: FittedPlan, peers: PeerList, seed: u64, path: PathBuf) -> Self {
         Self {
             plan,
+            peers,
             seed,
             path,
             now: Duration::ZERO,

@@ -12,6 +12,7 @@ use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::disturbance::Surroundings;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::snapshot::{LastTrial, RepetitionGoal, RunSnapshot};
+use iolab_peers::PeerList;
 use iolab_plan::cells::{AddedCells, FittedPlan};
 use iolab_record::environment::{Environment, differences};
 use iolab_record::{Cell, ClockDomain, EndedBy, Event, EventKind, RunRecord, RunStatus};
@@ -53,12 +54,13 @@ impl<'a> Session<'a> {
     /// A session of the run that the file keeps; `begun` is its content.
     pub(super) fn new(
         plan: FittedPlan,
+        peers: PeerList,
         file: RunFile,
         begun: &RunRecord,
         observer: &'a mut dyn Observer,
     ) -> Self {
         Self {
-            record: Record::new(plan, begun.run.seed, file.path().to_owned()),
+            record: Record::new(plan, peers, begun.run.seed, file.path().to_owned()),
             file,
             clock: begun.run.clock_domain,
             around: Surroundings::of_run(&begun.environment, begun.targets().count()),
@@ -417,8 +419,8 @@ impl<'a> Session<'a> {
     pub(super) fn warn_about_time(&mut self) -> Result<()> {
         let plan = &self.record.plan;
         let messages = [
-            iolab_peers::waiting(plan),
-            plan.shortfall(&iolab_peers::overhead),
+            iolab_peers::waiting(self.record.peers, plan),
+            plan.shortfall(&iolab_peers::overhead(self.record.peers)),
         ];
         // A study shows them one after the other.
         let name = plan.experiment().name.clone();

@@ -224,7 +224,10 @@ impl Strategy for Blocks {
         if block == self.begin && in_block > 0 {
             // A warm-up and a measured block are made whatever they take.
             let granted = record.plan.experiment().design.granted();
-            let granted = record.plan.block_at_most(&overhead).saturating_mul(granted);
+            let granted = record
+                .plan
+                .block_at_most(&overhead(record.peers))
+                .saturating_mul(granted);
             // Probes still to come; past ones are spent.
             let probes = batch_probes::time(record.plan.cells());
             let granted = granted.saturating_add(probes);

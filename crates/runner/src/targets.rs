@@ -301,9 +301,6 @@ fn need_of(
             if !targets.is_empty() && !targets.into_iter().any(is_it) {
                 continue;
             }
-            if cell.spec.tool.is_peer() {
-                iolab_peers::find(cell.spec.tool)?;
-            }
             let checked = cell.spec.check();
             checked.map_err(|error| error.within(plan.describe(cell)))?;
             cells.push(&cell.spec);

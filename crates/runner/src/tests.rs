@@ -44,6 +44,7 @@ pub(crate) fn run_in(
         known: Environment::default(),
         ranks: None,
         system: None,
+        peers: &[],
         observers,
         end: |error| panic!("{error}"),
     };

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use iolab_analysis::witness::{Asked, Bounds, Reading, Transfer, Unknown};
 use iolab_host::witness::{Milestone, Witness};
+use iolab_peers::PeerList;
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
 use iolab_record::{OperationSummary, PerOperation, ServedBy, ServedVerdict};
 use iolab_workload::counters::{Bottom, Counters, NfsIo, ProcessIo};
@@ -69,8 +70,8 @@ pub fn report_of(words: &[OsString]) -> Option<PathBuf> {
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is no report that can be read, or it is older.
-pub fn claim(report: &Path, since: SystemTime) -> Result<ToolClaim> {
-    let (tool, samples) = transferred(report)?;
+pub fn claim(report: &Path, peers: PeerList, since: SystemTime) -> Result<ToolClaim> {
+    let (tool, samples) = transferred(report, peers)?;
     let written = std::fs::metadata(report).and_then(|metadata| metadata.modified());
     // File systems give times of files in steps of the kernel's clock.
     let is_older = written.is_ok_and(|written| written + CLOCK_STEP < since);

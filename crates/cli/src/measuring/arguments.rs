@@ -9,9 +9,9 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, ValueEnum};
 
+use super::PEERS;
 use iolab_command::output::Log;
 use iolab_command::output_format::TextOrJson;
-use iolab_peers::PEERS;
 use iolab_plan::experiment::REFINE_MAX;
 use iolab_plan::suspect::Suspect;
 use iolab_storage::Consent;

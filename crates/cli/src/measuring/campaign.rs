@@ -24,7 +24,7 @@ use iolab_workload::{Error, Kind, Result};
 use super::arguments::Changes;
 use super::experiment_options::Asked;
 use super::progress::{Display, filling};
-use super::{OBSERVERS, PREFLIGHTS};
+use super::{OBSERVERS, PEERS, PREFLIGHTS};
 use super::{dry_run, launcher};
 use crate::target_names::give;
 use iolab_command::failure::{Failure, Outcome};
@@ -40,6 +40,7 @@ pub(crate) const PROGRAM: Program = Program {
     catch: launcher::catch,
     place: launcher::place,
     preflights: PREFLIGHTS,
+    peers: PEERS,
     observers: OBSERVERS,
     end: end_at_once,
 };

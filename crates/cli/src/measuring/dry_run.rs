@@ -22,6 +22,7 @@ use iolab_workload::trial::{Backend, CacheState};
 use iolab_workload::units::{exact_size, format_bytes, rough_duration, significant};
 use iolab_workload::{Error, Result};
 
+use super::PEERS;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, note};
 
@@ -71,7 +72,7 @@ pub(crate) fn print(site: &Site, plans: &[Plan], part: &Part<'_>) -> Outcome {
     } = *part;
     let forecasts: Vec<Forecast> = plans
         .iter()
-        .map(|plan| Forecast::of(plan, &overhead).after(made, spent))
+        .map(|plan| Forecast::of(plan, &overhead(PEERS)).after(made, spent))
         .map(|forecast| forecast.beside_fill(filled(targets, needs)))
         .collect();
     let mut lines: Vec<String> = does.iter().cloned().chain(remarks).collect();
@@ -80,8 +81,10 @@ pub(crate) fn print(site: &Site, plans: &[Plan], part: &Part<'_>) -> Outcome {
     lines.extend(left_out.into_iter().map(str::to_owned));
     for plan in plans {
         let name = &plan.experiment().name;
-        let told = [waiting(plan), plan.shortfall(&overhead)];
-        let gaps = gaps(plan, 0, &gap_anywhere).into_iter().map(|gap| gap.told);
+        let told = [waiting(PEERS, plan), plan.shortfall(&overhead(PEERS))];
+        let gaps = gaps(plan, 0, &gap_anywhere(PEERS))
+            .into_iter()
+            .map(|gap| gap.told);
         let told = gaps.chain(told.into_iter().flatten());
         lines.extend(told.map(|text| format!("{name}: {text}")));
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use iolab_engine::asynchronous;
-use iolab_peers::{PEERS, adapt};
+use iolab_peers::adapt;
 use iolab_plan::cells::cells;
 use iolab_plan::experiment::{BUDGET_MAX, Change, Experiment};
 use iolab_plan::forecast::ASSUMED_RATE;
@@ -19,6 +19,7 @@ use iolab_workload::trial::Backend;
 use iolab_workload::units::{exact_duration, format_size};
 use iolab_workload::{Error, Result};
 
+use super::PEERS;
 use super::arguments::{Changes, ConsentOption, ProgramsOption};
 
 /// The requested changes, in the order in which they are applied.
@@ -164,7 +165,7 @@ impl Asked {
             notes.extend(iolab_runner::adapt_to_system(experiment, &is_chosen)?);
         }
         if self.peers {
-            notes.extend(adapt(experiment, &|setting| self.has(setting))?);
+            notes.extend(adapt(PEERS, experiment, &|setting| self.has(setting))?);
         }
         if !self.has("bs") {
             let region = experiment.base()?.trial.region;

@@ -22,6 +22,7 @@ use iolab_workload::escape_control::shell_words;
 use iolab_workload::trial_description::requests_in_words;
 use iolab_workload::units::rough_duration;
 
+use super::PEERS;
 use super::arguments::Fit;
 use super::builtin_names::Builtin;
 use super::campaign::{
@@ -230,7 +231,7 @@ fn announced<'a>(
         let time = match is_virtual {
             true => format!("{hold} of virtual time"),
             false => {
-                let written = forecast::written(&Forecast::of(plan, &overhead));
+                let written = forecast::written(&Forecast::of(plan, &overhead(PEERS)));
                 format!("{hold}; writes {written}")
             }
         };

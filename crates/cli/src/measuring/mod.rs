@@ -16,6 +16,7 @@ mod why;
 mod witness;
 
 use iolab_command::lists::{Command, Lists};
+use iolab_peers::PeerList;
 use iolab_runner::NewObserver;
 use iolab_runner::preflight::NewPreflight;
 
@@ -26,6 +27,9 @@ const PREFLIGHTS: &[NewPreflight] = &[
     #[cfg(feature = "doctor")]
     iolab_doctor::preflight,
 ];
+
+/// Other tools that measure the same cells.
+pub(crate) const PEERS: PeerList = &[&iolab_peers::fio::PEER, &iolab_peers::iozone::PEER];
 
 /// Observers of drives around each trial.
 const OBSERVERS: &[NewObserver] = &[

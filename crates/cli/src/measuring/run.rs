@@ -18,6 +18,7 @@ use iolab_runner::ranks::Ranks;
 use iolab_workload::escape_control::shell_words;
 use iolab_workload::{Error, Result};
 
+use super::PEERS;
 use super::arguments::{Import, Run};
 use super::builtin_names::{Builtin, check_no_target};
 use super::campaign::{PROGRAM, concluded, measure, sites};
@@ -249,7 +250,7 @@ pub(super) fn place_of<'a>(output: Option<&'a Path>, name: &'a str) -> NewFile<'
 /// Writes the results to a run file and prints its findings.
 pub(crate) fn import(options: &Import) -> Outcome {
     check_output(options.output.as_deref(), 1)?;
-    let import = Imported::read(&options.file)?;
+    let import = Imported::read(&options.file, PEERS)?;
     let import = import.on_host(options.host.as_deref())?;
     for text in import.notes() {
         note(format_args!("note: {text}"));

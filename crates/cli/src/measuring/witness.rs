@@ -17,7 +17,7 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::counted;
 use iolab_workload::witness::ObservedEnd;
 
-use super::arguments;
+use super::{PEERS, arguments};
 use crate::command::plot;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, note};
@@ -174,7 +174,7 @@ fn add_claim(witnessed: &mut Witnessed, options: &arguments::Witness, began: Sys
     let Some(path) = options.claim.clone().or_else(by_arguments) else {
         return;
     };
-    match claim(&path, began) {
+    match claim(&path, PEERS, began) {
         Ok(claim) => witnessed.claim = Some(claim),
         // The evidence is complete without it, and the user did not ask for a report of another format.
         Err(error) if options.claim.is_some() => note(format_args!(

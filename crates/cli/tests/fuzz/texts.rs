@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use iolab_fio::job::JobFile;
+use iolab_peers::{PeerList, overhead};
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::forecast::Forecast;
@@ -23,6 +24,8 @@ const SYNTAX: [&str; 24] = [
     "plus = ", "1979-05-27", "inf", "true",
 ];
 
+const PEERS: PeerList = &[&iolab_peers::fio::PEER, &iolab_peers::iozone::PEER];
+
 /// Names and values of settings.
 const VALUES: [&str; 24] = [
     "bs", "region", "skip", "threads", "depth", "pattern", "zipf:0.99", "rand", "cache", "cold",
@@ -38,8 +41,8 @@ fn words() -> Vec<&'static str> {
 /// Carries out a dry run of an experiment.
 fn foreseen(experiment: &Experiment) {
     if let Ok(plan) = Plan::of_new_run(experiment.clone(), &OneProcess) {
-        let _ = Forecast::of(&plan, &iolab_peers::overhead);
-        let _ = plan.shortfall(&iolab_peers::overhead);
+        let _ = Forecast::of(&plan, &overhead(PEERS));
+        let _ = plan.shortfall(&overhead(PEERS));
     }
 }
 
@@ -149,7 +152,7 @@ fn reports_of_other_tools() {
         "reports of other tools",
         |mutator| mutator.damaged_text(&[&fio, iozone], &words),
         |text| {
-            let Ok(import) = Import::parse(text) else {
+            let Ok(import) = Import::parse(text, PEERS) else {
                 return;
             };
             number += 1;

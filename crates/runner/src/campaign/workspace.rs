@@ -116,6 +116,7 @@ impl Workspace {
             known: site.names.clone(),
             ranks: None,
             system: None,
+            peers: program.peers,
             observers: program.observers,
             end: program.end,
         };
@@ -365,7 +366,7 @@ impl Workspace {
         }
         let filled = self.filled_by_all();
         let rest = |plan| {
-            let forecast = Forecast::of(plan, &overhead);
+            let forecast = Forecast::of(plan, &overhead(self.program.peers));
             forecast.after(made, spent).beside_fill(filled)
         };
         (self.program.announce)(&Writes {

@@ -240,7 +240,7 @@ impl Strategy for Rounds {
         let costs = record.open_cells().map(|cell| record.costs.of(cell));
         let round: Duration = costs.sum();
         let round = match round.is_zero() {
-            true => record.plan.block_at_most(&overhead),
+            true => record.plan.block_at_most(&overhead(record.peers)),
             false => round,
         };
         let current = self.order.iter().map(|place| record.costs.of(place.cell));

@@ -180,7 +180,7 @@ impl Fixture {
             ..RunRecord::default()
         };
         let file = prepared_run::create(NewFile::At(&self.path), &begun)?;
-        Ok(Session::new(planned, file, &begun, observer))
+        Ok(Session::new(planned, &[], file, &begun, observer))
     }
 
     pub(super) fn take_up(&self, mock: &mut Mock<'_>) -> Result<Finished> {
@@ -189,7 +189,7 @@ impl Fixture {
         let experiment = Experiment::from_toml(&record.experiment.toml, "run")?;
         let plan = as_begun(planned(&experiment), &record, &self.path)?;
         let mut observer = Silent;
-        let mut session = Session::new(plan, file, &record, &mut observer);
+        let mut session = Session::new(plan, &[], file, &record, &mut observer);
         session.take_over(&record)?;
         session.carry_out(mock, &StopFlags::default())
     }

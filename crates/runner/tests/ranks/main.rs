@@ -113,6 +113,7 @@ fn measure(ranks: &Rc<Ranks>, folder: &Path, experiment: &str, sets: &[&str]) ->
         known: Environment::default(),
         ranks: Some(Rc::clone(ranks)),
         system: None,
+        peers: &[],
         observers: &[],
         end: |error| panic!("{error}"),
     };

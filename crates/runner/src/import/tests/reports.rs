@@ -20,7 +20,7 @@ const REPORTS: [(&str, &str); 11] = reports![
 
 /// The settings of the cells of a report, with the time and the bytes that end them, and their throughput.
 fn said(text: &str) -> String {
-    let import = match Import::parse(text) {
+    let import = match Import::parse(text, PEERS) {
         Ok(import) => import,
         Err(error) => return error.to_string(),
     };
@@ -155,7 +155,7 @@ fn options_removed_from_a_report_are_unknown() {
     for (report, text) in REPORTS {
         for given in options(text) {
             let context = format!("{report}: {}={}", given.name, given.value);
-            if let Ok(import) = Import::parse(&without(text, &given.at)) {
+            if let Ok(import) = Import::parse(&without(text, &given.at), PEERS) {
                 // An option that another one implies is still known.
                 let others = options(text)
                     .into_iter()
@@ -181,13 +181,13 @@ fn options_removed_from_a_report_are_unknown() {
             let option = &text[given.at.clone()];
             let put =
                 |new: &str| format!("{}{new}{}", &text[..given.at.start], &text[given.at.end..]);
-            if let Ok(import) = Import::parse(&put(&format!("{option}, {option}")))
+            if let Ok(import) = Import::parse(&put(&format!("{option}, {option}")), PEERS)
                 && given.name != "filename"
             {
                 describing(&import, "doubled");
             }
             if let Some(other) = contradicting(&given)
-                && let Ok(import) = Import::parse(&put(&other))
+                && let Ok(import) = Import::parse(&put(&other), PEERS)
             {
                 describing(&import, "contradicted");
                 contradicted += 1;
@@ -207,13 +207,13 @@ fn an_unnamed_file_leaves_the_target_unknown() {
     let mut options = options(text).into_iter();
     let named = options.find(|given| given.name == "filename");
     let named = named.expect("one file");
-    let import = Import::parse(&without(text, &named.at)).expect("a report");
+    let import = Import::parse(&without(text, &named.at), PEERS).expect("a report");
     assert_eq!(import.target(), UNKNOWN_TARGET);
     assert!(import.notes().iter().any(|note| note.contains("--host")));
     let import = import.on_host(Some("h1")).expect("a host");
     assert_eq!(import.target(), "//h1");
     let (_, client) = REPORTS[0];
-    let client = || Import::parse(client).expect("a report");
+    let client = || Import::parse(client, PEERS).expect("a report");
     client().on_host(Some("h1")).expect("the same");
     client().on_host(Some("h2")).expect_err("another one");
 }
@@ -224,7 +224,7 @@ fn the_last_of_several_reports_counts() {
     let path = folder.path().join("status.json");
     let (_, status) = REPORTS[8];
     std::fs::write(&path, status).expect("written");
-    let (_, samples) = transferred(&path).expect("a report");
+    let (_, samples) = transferred(&path, PEERS).expect("a report");
     assert_eq!(samples.len(), 1);
     let written = samples[0].operations.write.bytes;
     assert_eq!(
@@ -236,7 +236,7 @@ fn the_last_of_several_reports_counts() {
 #[test]
 fn unknown_settings_come_back_from_the_run_file() {
     for (name, text) in REPORTS {
-        let Ok(import) = Import::parse(text) else {
+        let Ok(import) = Import::parse(text, PEERS) else {
             continue;
         };
         let record = imported(text);
