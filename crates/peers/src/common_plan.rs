@@ -12,7 +12,7 @@ use iolab_workload::settings::{CellSpec, Tool, own_cells};
 use iolab_workload::trial::{BufferInit, Descriptors, FileLayout, TrialSpec};
 use iolab_workload::units::rough_duration;
 
-use super::{PeerList, find, overhead};
+use super::{PeerList, find, known, overhead};
 
 /// A setting and the value that a peer needs.
 pub type Need = (&'static str, String);
@@ -124,7 +124,7 @@ pub fn gaps(plan: &Plan, first: usize, gap: &dyn Fn(&CellSpec) -> Option<String>
 /// Why a peer cannot carry out its cell, whatever the target.
 pub fn gap_anywhere(all: PeerList) -> impl Fn(&CellSpec) -> Option<String> {
     move |cell| {
-        let peer = find(all, cell.tool).ok()?;
+        let peer = known(all, cell.tool)?;
         let files = vec![PathBuf::new(); cell.trial.threads as usize];
         (peer.arguments)(&cell.trial, &files).err()
     }
@@ -152,9 +152,7 @@ fn common(specs: &[&TrialSpec]) -> Vec<Need> {
 }
 
 /// The needs among these that there are.
-pub(crate) fn needed(
-    needs: impl IntoIterator<Item = (bool, (&'static str, &'static str))>,
-) -> Vec<Need> {
+pub fn needed(needs: impl IntoIterator<Item = (bool, (&'static str, &'static str))>) -> Vec<Need> {
     let needed = needs.into_iter().filter(|(needed, _)| *needed);
     let needed = needed.map(|(_, (name, value))| (name, value.to_owned()));
     needed.collect()

@@ -9,8 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::common_plan::needed;
-use super::{CommandLine, Need, Peer};
+use super::{CommandLine, Need, Peer, needed};
 use iolab_workload::counters::Counters;
 use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Outcome, Tally};

@@ -28,7 +28,7 @@ use iolab_workload::counters::Pressure;
 use iolab_workload::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd};
 use iolab_workload::trial::{Descriptors, FileLayout, TrialSpec};
 
-pub use common_plan::{Gap, Need, adapt, gap_anywhere, gaps, waiting};
+pub use common_plan::{Gap, Need, adapt, gap_anywhere, gaps, needed, waiting};
 
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{LatencyOf, Sample};
@@ -49,21 +49,21 @@ pub struct Peer {
     /// Description in help.
     pub about: &'static str,
     /// Option that makes it print its version.
-    version_option: &'static str,
+    pub version_option: &'static str,
     /// First version with everything that its command lines use.
-    oldest: (u32, u32),
+    pub oldest: (u32, u32),
     /// Whether the tool accepts devices; all accept files.
-    takes_devices: bool,
+    pub takes_devices: bool,
     /// Time of a run for such a cell in addition to its I/O.
-    overhead: fn(&TrialSpec) -> Duration,
+    pub overhead: fn(&TrialSpec) -> Duration,
     /// Arguments with which it does the equivalent of a cell on these files: one file, or one for each worker.
-    arguments: fn(&TrialSpec, &[PathBuf]) -> CommandLine,
+    pub arguments: fn(&TrialSpec, &[PathBuf]) -> CommandLine,
     /// Settings that have to change so that it can run these trials: bounds, layout, data. The caller handles
     /// files, descriptors and buffers, which are the same for every peer.
-    needs: fn(&[&TrialSpec]) -> Vec<Need>,
+    pub needs: fn(&[&TrialSpec]) -> Vec<Need>,
     /// Transfers its output for a trial into the outcome. An error is of kind [`Kind::Usage`], as of the two below: the
     /// unusable part of its report.
-    take_over: fn(&str, &TrialSpec, &mut Outcome) -> Result<()>,
+    pub take_over: fn(&str, &TrialSpec, &mut Outcome) -> Result<()>,
     /// Kind of report for `iolab import`, for messages.
     pub report: &'static str,
     /// Whether a text is a report of this tool.
@@ -74,13 +74,16 @@ pub struct Peer {
     pub transferred: fn(&str) -> Result<Transferred>,
 }
 
+fn known(all: PeerList, tool: Tool) -> Option<&'static Peer> {
+    all.iter().copied().find(|peer| peer.tool == tool)
+}
+
 /// Peer of a name, among those of the program.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is none; with the nearest names.
 pub fn find(all: PeerList, tool: Tool) -> Result<&'static Peer> {
-    let found = all.iter().find(|peer| peer.tool == tool);
-    found.copied().ok_or_else(|| {
+    known(all, tool).ok_or_else(|| {
         let peers = all.iter().map(|peer| peer.tool.name());
         let known: Vec<&str> = ["iolab"].into_iter().chain(peers).collect();
         unknown("tool", tool.name(), &known)
@@ -90,7 +93,7 @@ pub fn find(all: PeerList, tool: Tool) -> Result<&'static Peer> {
 /// Time of a cell's trial in addition to its I/O, for plans; negligible for iolab itself.
 pub fn overhead(all: PeerList) -> impl Fn(&CellSpec) -> Duration {
     move |cell| {
-        let peer = find(all, cell.tool).ok();
+        let peer = known(all, cell.tool);
         let of_peer = peer.map_or(Duration::ZERO, |peer| (peer.overhead)(&cell.trial));
         // Written data is read back, which takes about as long.
         let trials = cell.trials().into_iter().filter(|trial| trial.verify);
@@ -109,13 +112,12 @@ const UNBOUNDED: Duration = Duration::from_secs(60);
 const VERSION_TIME: Duration = Duration::from_secs(10);
 
 /// An installed peer.
-#[derive(Clone)]
-pub struct Installed {
+struct Installed {
     peer: &'static Peer,
     /// Its program.
-    pub path: PathBuf,
+    path: PathBuf,
     /// Its name and version.
-    pub version: String,
+    version: String,
     /// Share of the budget: no trial takes longer, unless its own bounds say so.
     share: Duration,
 }
@@ -158,8 +160,13 @@ impl Peers {
             let own = cells.iter().filter(|cell| **cell == tool).count();
             let share = budget.mul_f64(own as f64 / cells.len() as f64);
             let peer = find(all, tool)?;
-            match installed(peer, peer.oldest, share, clock, stop) {
-                Ok(found) => peers.installed.push(found),
+            match find_program(tool, peer.version_option, peer.oldest, share, clock, stop) {
+                Ok((path, version)) => peers.installed.push(Installed {
+                    peer,
+                    path,
+                    version,
+                    share,
+                }),
                 Err(error) if error.kind() == Kind::Usage => {
                     peers.missing.push((tool, in_a_line(&error)));
                 }
@@ -182,9 +189,6 @@ impl Peers {
 
     /// Reason why a cell's peer cannot run it; `None` if it can.
     pub fn gap(&self, cell: &CellSpec, target: &Target) -> Option<String> {
-        if !cell.tool.is_peer() {
-            return None;
-        }
         if let Some((_, why)) = self.missing.iter().find(|(tool, _)| *tool == cell.tool) {
             return Some(why.clone());
         }
@@ -311,25 +315,26 @@ fn check(peer: &Peer, spec: &TrialSpec, files: &Files<'_>) -> std::result::Resul
     Ok(())
 }
 
-/// Finds a peer of this version or newer, and asks it for its version. The share of the budget bounds its trials.
+/// Finds the program of a tool, of this version or newer, and asks it for its version within this time. The path, with name and
+/// version.
 ///
 /// # Errors
 /// As [`Peers::find`]; of kind [`Usage`](iolab_workload::Kind::Usage): it is missing or too old.
-pub fn installed(
-    peer: &'static Peer,
+pub fn find_program(
+    tool: Tool,
+    version_option: &'static str,
     (major, minor): (u32, u32),
-    share: Duration,
+    time: Duration,
     clock: &Clock,
     stop: &AtomicBool,
-) -> Result<Installed> {
-    let (tool, question) = (peer.tool, peer.version_option);
+) -> Result<(PathBuf, String)> {
     let name = tool.to_string();
     let path = Program::find(Path::new(&name))
         .map_err(|error| error.hint(format!("install {name}, or add its folder to PATH")))?;
     let program = Program {
         path: path.clone(),
-        arguments: Arguments::plain([question]),
-        time_limit: Some(share.clamp(START, VERSION_TIME)),
+        arguments: Arguments::plain([version_option]),
+        time_limit: Some(time.clamp(START, VERSION_TIME)),
         output_max: Some(OUTPUT_MAX),
     };
     let ran = program::run(&program, &[], &TrialSpec::default(), clock, stop)?;
@@ -340,19 +345,14 @@ pub fn installed(
     let place = path.display();
     let number = version_number(&text).ok_or_else(|| {
         Error::failed(format!("{place} does not report its version"))
-            .hint(format!("check that it is {tool}: {place} {question}"))
+            .hint(format!("check that it is {tool}: {place} {version_option}"))
     })?;
     let version = format!("{tool}-{}.{}", number.0, number.1);
     if number < (major, minor) {
         return Err(Error::usage(format!("{version} at {place} is too old"))
             .hint(format!("install {tool} {major}.{minor} or newer")));
     }
-    Ok(Installed {
-        peer,
-        path,
-        version,
-        share,
-    })
+    Ok((path, version))
 }
 
 /// First `MAJOR.MINOR` in a text.
@@ -383,7 +383,7 @@ pub struct Results {
 
 impl Results {
     /// Remark on samples, each of which is one `unit` (a job, a test): whether any cell has several.
-    pub(crate) fn note_on_samples(unit: &str, entries: &[PeerResult]) -> String {
+    pub fn note_on_samples(unit: &str, entries: &[PeerResult]) -> String {
         let measured = || entries.iter().filter(|entry| !entry.sample.warmup);
         let repeats = |(number, entry): (usize, &PeerResult)| {
             let mut earlier = measured().take(number);

@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::list::ListedRequest;
 use iolab_host::clock::Clock;
 use iolab_host::program::{Arguments, Program, run};
-use iolab_peers::Installed;
+use iolab_peers::find_program;
 use iolab_storage::Target;
 use iolab_workload::outcome::Ended;
 use iolab_workload::trial::TrialSpec;
@@ -29,7 +30,10 @@ const START: Duration = Duration::from_secs(30);
 const SLOWER_MAX: u32 = 20;
 
 /// The user's fio.
-pub(crate) struct Fio(pub(crate) Installed);
+pub(crate) struct Fio {
+    path: PathBuf,
+    pub(crate) version: String,
+}
 
 impl Fio {
     /// The fio in `PATH`.
@@ -37,10 +41,9 @@ impl Fio {
     /// # Errors
     /// Of kind usage: there is none, or it is too old.
     pub(crate) fn find(clock: &Clock, stop: &AtomicBool) -> Result<Self> {
-        let fio = &iolab_peers::fio::PEER;
-        Ok(Self(iolab_peers::installed(
-            fio, OLDEST, START, clock, stop,
-        )?))
+        let tool = "fio".parse()?;
+        let (path, version) = find_program(tool, "--version", OLDEST, START, clock, stop)?;
+        Ok(Self { path, version })
     }
 
     /// Replays requests on a target.
@@ -72,7 +75,7 @@ impl Fio {
         let words: Vec<OsString> = readonly.into_iter().chain(words).map(Into::into).collect();
         let span = Duration::from_nanos(requests.last().map_or(0, |last| last.at_ns));
         let program = Program {
-            path: self.0.path.clone(),
+            path: self.path.clone(),
             arguments: Arguments::naming(vec![lent], |_| Ok::<_, Error>(words.clone()))?,
             time_limit: Some(span * SLOWER_MAX + START),
             output_max: Some(OUTPUT_MAX),

@@ -370,7 +370,7 @@ impl Campaign<'_> {
                     Some(fio) => {
                         fio.replay(&asked, &spec, target, &self.clock, &stop.now)?;
                         Ok(Trial {
-                            tool: fio.0.version.clone(),
+                            tool: fio.version.clone(),
                             served_by: "unknown".to_owned(),
                             served_because: "another program replayed".to_owned(),
                             changed,
