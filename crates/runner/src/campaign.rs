@@ -23,7 +23,7 @@ use iolab_storage::{Consent, Need, Size, device_under};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result, launchers, usage_errors};
 
-use iolab_peers::PeerList;
+use crate::peers::PeerList;
 
 use crate::preflight::NewPreflight;
 use crate::ranks::{AssumedRanks, Ranks};
@@ -442,7 +442,7 @@ impl Site {
             .map(|cell| cell.spec.tool)
             .filter(|tool| tool.is_peer());
         for tool in tools {
-            iolab_peers::find(self.terms.program.peers, tool)?;
+            crate::peers::find(self.terms.program.peers, tool)?;
         }
         let exact = self.terms.region.is_exact();
         let mut needs = crate::needs(plans, &self.targets, &self.terms.consent, exact)?;

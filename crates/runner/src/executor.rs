@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::peers::Peers;
 use iolab_analysis::consent::NeededConsent;
 use iolab_engine::trial;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::{Changed, SystemControl};
-use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
 use iolab_record::DriveLog;
 use iolab_storage::{PURGE_MAX, Stack, Target};

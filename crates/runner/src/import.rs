@@ -10,9 +10,9 @@ use iolab_workload::Error;
 use iolab_workload::Result;
 use iolab_workload::series::Series;
 
+use crate::peers::{Peer, PeerList, PeerResult, Results, Transferred};
 use crate::{fit, now_utc};
 use iolab_analysis::analysis::Response;
-use iolab_peers::{Peer, PeerList, PeerResult, Results, Transferred};
 use iolab_plan::cells::PlannedCell;
 use iolab_plan::experiment::{Combination, Design, Experiment};
 use iolab_plan::read_user_file;
@@ -65,7 +65,8 @@ fn nothing() -> Error {
 /// Results of another tool, ready to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Import {
-    results: Results,
+    /// Content of the report.
+    pub results: Results,
 }
 
 impl Import {
@@ -157,7 +158,7 @@ impl Import {
     }
 
     /// The measured target: as named by the report, otherwise the storage of the host.
-    fn target(&self) -> String {
+    pub fn target(&self) -> String {
         let entries = self.results.entries.iter();
         let each: BTreeSet<String> = entries
             .filter_map(|entry| Some(entry.cell.target.as_ref()?.to_string()))
@@ -314,6 +315,3 @@ fn sample_of(entry: &PeerResult, cell: i64, block: u32, started_utc: &str) -> Sa
         ..measured.clone()
     }
 }
-
-#[cfg(test)]
-mod tests;

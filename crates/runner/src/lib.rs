@@ -5,7 +5,7 @@
 //! `strategy.rs` its next step, `stopping_rule.rs` the stopping rule.
 //! `executor.rs` is the trait in front of the engine, `system_under_test.rs` the measured system (target, programs or
 //! model), `simulated.rs` models. `evidence.rs` turns counters into `served_by`, `witness.rs` does so for an observed
-//! program, `ranks.rs` runs several processes.
+//! program, `ranks.rs` runs several processes, `peers.rs` starts other tools.
 
 pub mod builtin_reader;
 pub mod campaign;
@@ -15,6 +15,7 @@ mod executor;
 mod fit;
 mod hung_storage;
 pub mod import;
+pub mod peers;
 pub mod preflight;
 mod prepared_run;
 mod programs;
@@ -53,9 +54,9 @@ pub use simulated::{Disk, adapt, budget_on_model};
 pub use system_under_test::SystemUnderTest;
 pub use targets::{GivenTargets, Targets, join_targets, need, needs, settle_targets};
 
+use crate::peers::{PeerList, Peers};
 use crate::ranks::Ranks;
 pub use iolab_analysis::snapshot::{RepetitionGoal, RunSnapshot, WithinGoal};
-use iolab_peers::{PeerList, Peers};
 use iolab_plan::cells::{FittedPlan, PlannedCell, factor_names};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::Environment;

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::peers::PeerList;
 use iolab_analysis::snapshot::{CellSnapshot, RepetitionGoal};
-use iolab_peers::PeerList;
 use iolab_plan::cells::FittedPlan;
 use iolab_plan::experiment::writes_at_most;
 use iolab_record::{Event, EventKind, RunRecord, Sample, ShownLatency};

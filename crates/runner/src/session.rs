@@ -6,13 +6,13 @@ mod trial;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::peers::PeerList;
 use crate::preflight::{Remark, Severity};
 use iolab_analysis::analysed_run::RunAnswer;
 use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::disturbance::Surroundings;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::snapshot::{LastTrial, RepetitionGoal, RunSnapshot};
-use iolab_peers::PeerList;
 use iolab_plan::cells::{AddedCells, FittedPlan};
 use iolab_record::environment::{Environment, differences};
 use iolab_record::{Cell, ClockDomain, EndedBy, Event, EventKind, RunRecord, RunStatus};
@@ -326,7 +326,7 @@ impl<'a> Session<'a> {
     /// Leaves cells from `first` on without trials if their tool cannot carry them out, and gives the reason.
     fn leave_gaps(&mut self, executor: &dyn Executor, first: usize) -> Result<()> {
         let gap = |cell: &CellSpec| executor.gap(cell);
-        for gap in iolab_peers::gaps(&self.record.plan, first, &gap) {
+        for gap in crate::peers::gaps(&self.record.plan, first, &gap) {
             self.observer.note(&gap.told);
             for id in gap.cells {
                 self.record.closed.insert(id);
@@ -419,8 +419,8 @@ impl<'a> Session<'a> {
     pub(super) fn warn_about_time(&mut self) -> Result<()> {
         let plan = &self.record.plan;
         let messages = [
-            iolab_peers::waiting(self.record.peers, plan),
-            plan.shortfall(&iolab_peers::overhead(self.record.peers)),
+            crate::peers::waiting(self.record.peers, plan),
+            plan.shortfall(&crate::peers::overhead(self.record.peers)),
         ];
         // A study shows them one after the other.
         let name = plan.experiment().name.clone();

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::peers::PeerList;
 use iolab_analysis::witness::{Asked, Bounds, Reading, Transfer, Unknown};
 use iolab_host::witness::{Milestone, Witness};
-use iolab_peers::PeerList;
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
 use iolab_record::{OperationSummary, PerOperation, ServedBy, ServedVerdict};
 use iolab_workload::counters::{Bottom, Counters, NfsIo, ProcessIo};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use iolab_engine::list::ListedRequest;
 use iolab_host::clock::Clock;
 use iolab_host::program::{Arguments, Program, run};
-use iolab_peers::find_program;
+use iolab_runner::peers::find_program;
 use iolab_storage::Target;
 use iolab_workload::outcome::Ended;
 use iolab_workload::trial::TrialSpec;

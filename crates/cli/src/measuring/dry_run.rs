@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use iolab_engine::trial::check_alignment;
 use iolab_host::device::Device;
-use iolab_peers::{gap_anywhere, gaps, overhead, waiting};
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
 use iolab_plan::standard::Medium;
@@ -15,6 +14,7 @@ use iolab_report::forecast::{self, By};
 use iolab_report::layout::wrapped;
 use iolab_runner::Disk;
 use iolab_runner::campaign::{Made, Site, Writes};
+use iolab_runner::peers::{gap_anywhere, gaps, overhead, waiting};
 use iolab_runner::ranks::handshake::is_own;
 use iolab_storage::{Need, Size, Target, device_under, is_nvme_namespace};
 use iolab_workload::escape_control::escape_control;

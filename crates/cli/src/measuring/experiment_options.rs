@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use iolab_engine::asynchronous;
-use iolab_peers::adapt;
 use iolab_plan::cells::cells;
 use iolab_plan::experiment::{BUDGET_MAX, Change, Experiment};
 use iolab_plan::forecast::ASSUMED_RATE;
 use iolab_plan::precondition::Emptying;
+use iolab_runner::peers::adapt;
 use iolab_runner::{Disk, RunPrograms};
 use iolab_storage::Consent;
 use iolab_workload::command_template::Template;

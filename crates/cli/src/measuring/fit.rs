@@ -7,7 +7,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
-use iolab_peers::overhead;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::forecast::Forecast;
 use iolab_plan::requirement::{RequiredWorkload, Requirement};
@@ -16,6 +15,7 @@ use iolab_record::question::{Asked, Fit as FitOf, Question};
 use iolab_report::forecast;
 use iolab_runfile::Folder;
 use iolab_runner::campaign::{Made, Site, Terms, Workspace};
+use iolab_runner::peers::overhead;
 use iolab_runner::{Disk, PreparedRun};
 use iolab_workload::Result;
 use iolab_workload::escape_control::shell_words;

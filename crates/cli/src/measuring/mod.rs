@@ -16,8 +16,8 @@ mod why;
 mod witness;
 
 use iolab_command::lists::{Command, Lists};
-use iolab_peers::PeerList;
 use iolab_runner::NewObserver;
+use iolab_runner::peers::PeerList;
 use iolab_runner::preflight::NewPreflight;
 
 use arguments::{Fit, Resume, Run, Study, Why};
@@ -29,7 +29,11 @@ const PREFLIGHTS: &[NewPreflight] = &[
 ];
 
 /// Other tools that measure the same cells.
-pub(crate) const PEERS: PeerList = &[&iolab_peers::fio::PEER, &iolab_peers::iozone::PEER];
+pub(crate) const PEERS: PeerList = &[
+    &iolab_peers::PEER,
+    #[cfg(feature = "iozone")]
+    &iolab_iozone::PEER,
+];
 
 /// Observers of drives around each trial.
 const OBSERVERS: &[NewObserver] = &[

@@ -31,6 +31,8 @@ mod live;
 mod moments;
 mod old_kernel;
 mod paths;
+#[cfg(all(feature = "measure", feature = "iozone"))]
+mod peers;
 mod python;
 #[cfg(feature = "instruments")]
 mod reference;

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use iolab_fio::job::JobFile;
-use iolab_peers::{PeerList, overhead};
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::forecast::Forecast;
@@ -11,6 +10,7 @@ use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_runfile::NewFile;
 use iolab_runfile::number_list;
 use iolab_runner::import::Import;
+use iolab_runner::peers::{PeerList, overhead};
 use iolab_workload::command_template::Template;
 use iolab_workload::settings::{SETTINGS, Setting};
 use iolab_workload::units::{format_size, parse_duration, parse_size};
@@ -24,7 +24,11 @@ const SYNTAX: [&str; 24] = [
     "plus = ", "1979-05-27", "inf", "true",
 ];
 
-const PEERS: PeerList = &[&iolab_peers::fio::PEER, &iolab_peers::iozone::PEER];
+const PEERS: PeerList = &[
+    &iolab_peers::PEER,
+    #[cfg(feature = "iozone")]
+    &iolab_iozone::PEER,
+];
 
 /// Names and values of settings.
 const VALUES: [&str; 24] = [

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use crate::peers::overhead;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::SystemControl;
-use iolab_peers::overhead;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::forecast::Forecast;
 use iolab_plan::standard::Medium;

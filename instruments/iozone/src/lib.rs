@@ -1,15 +1,16 @@
-//! IOzone in throughput mode (`-T`): its command line and its output.
+//! iolab-iozone: IOzone in throughput mode (`-T`): its command line and its output.
 //!
-//! IOzone command line that is equivalent to a cell, or the reason why there is none.
+//! Files to begin with: `lib.rs` a cell as a command line, or the reason why there is none; `report.rs` the output; `import.rs` results
+//! of earlier runs.
 
 mod import;
-pub mod report;
+mod report;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{CommandLine, Need, Peer, needed};
+use iolab_runner::peers::{CommandLine, Need, Peer, needed};
 use iolab_workload::counters::Counters;
 use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Outcome, Tally};

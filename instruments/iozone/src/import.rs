@@ -5,8 +5,8 @@ use iolab_workload::trial::{CacheState, FileLayout, Pattern, SyncPolicy, TrialSp
 
 use super::IOZONE;
 use super::report::{IozoneReport, IozoneResult, IozoneTest};
-use crate::{PeerResult, Results, Transferred};
 use iolab_record::{OperationSummary, Sample};
+use iolab_runner::peers::{PeerResult, Results, Transferred};
 use iolab_workload::settings::CellSpec;
 
 /// Parses a report. Of two passes of one kind the first is a warm-up, as everywhere in iolab.
@@ -119,5 +119,49 @@ fn cell(report: &IozoneReport, row: &IozoneResult, region: u64) -> CellSpec {
         batch_auto: false,
         tool: IOZONE,
         ..CellSpec::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use iolab_analysis::analysis::{Response, analyse};
+    use iolab_runfile::NewFile;
+    use iolab_runner::import::Import;
+    use iolab_runner::peers::PeerList;
+
+    const PEERS: PeerList = &[&crate::PEER];
+
+    #[test]
+    fn iozone_tests_become_cells_first_passes_warm_ups() {
+        let text = "\tIozone: Performance Test of File I/O\n\tVersion $Revision: 3.489 $\n\tFile size set to 4096 kB\n\tRecord Size 64 kB\n\
+            \tChildren see throughput for  2 readers \t= 1000.00 kB/sec\n\tChildren see throughput for 2 re-readers \t= 2000.00 kB/sec\n\
+            \tChildren see throughput for 2 random writers \t= 500.00 kB/sec\n";
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x.iolab");
+        let import = Import::parse(text, PEERS).expect("a report");
+        import
+            .write(Path::new("a report"), NewFile::At(&path))
+            .expect("written");
+        let record = iolab_runfile::read(&path).expect("a run file");
+        assert_eq!(record.samples.len(), 3);
+        let analysis = analyse(&record);
+        let medians: Vec<f64> = analysis
+            .cells
+            .iter()
+            .filter_map(|cell| cell.median(Response::Throughput))
+            .collect();
+        // Sequential writes and random reads were not among the tests, and have no cells.
+        assert_eq!((medians.len(), analysis.cells.len()), (2, 2));
+        assert!((medians[0] - 2.048).abs() < 1e-6, "{medians:?}");
+    }
+
+    #[test]
+    fn other_texts_than_reports_are_refused() {
+        for text in ["hello", "iozone test complete."] {
+            let error = Import::parse(text, PEERS).expect_err(text);
+            assert!(error.remedy().is_some(), "{error}");
+        }
     }
 }

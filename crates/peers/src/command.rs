@@ -11,7 +11,7 @@ use iolab_storage::procfs;
 use iolab_workload::cpus::Placement;
 use iolab_workload::trial::{BufferMemory, FileLayout, Pattern, TrialSpec};
 
-use crate::CommandLine;
+use iolab_runner::peers::CommandLine;
 
 /// Most blocks of the random map before fio needs more than its default memory, a pool of 16 MiB of bits.
 const MAP_BLOCKS_MAX: u64 = 1 << 25;
@@ -216,7 +216,7 @@ mod tests {
         const AROUND: &str = "allocate hardware_counters arrivals rate_slack ranks hosts shift descriptors latency_over_time";
         // `bytes` is a bound like `time`; options for memory depend on the reserved pages of the machine.
         const OTHERWISE: [&str; 2] = ["bytes", "buffer_memory"];
-        let source = include_str!("../../../fio/src/unsupported.rs");
+        let source = include_str!("../../fio/src/unsupported.rs");
         let list = source.split("takes: \"").nth(1).expect("its settings");
         let names = list.split('"').next().expect("their end");
         let names = names.split_whitespace().filter(|name| *name != "\\");

@@ -14,7 +14,7 @@ use iolab_workload::{Error, Result};
 
 use super::report::{FioJob, FioReport, Written};
 use super::{FIO, report};
-use crate::{PeerResult, Results, Transferred};
+use iolab_runner::peers::{PeerResult, Results, Transferred};
 
 /// Parses a report. Idle jobs are left out; clones of one job (`numjobs` without `group_reporting`) are taken
 /// together.
@@ -351,3 +351,6 @@ fn path_of(group: &JobGroup<'_>) -> Option<String> {
         ),
     })
 }
+
+#[cfg(test)]
+mod tests;
