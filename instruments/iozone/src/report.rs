@@ -12,7 +12,7 @@ const RESULT_WIDTH: usize = 9;
 
 /// A test of IOzone that iolab can express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IozoneTest {
+pub(crate) enum IozoneTest {
     /// First pass of writes.
     Write,
     /// Second pass of writes, over the same file.
@@ -39,48 +39,48 @@ impl IozoneTest {
     ];
 
     /// Whether the test writes.
-    pub fn writes(self) -> bool {
+    pub(crate) fn writes(self) -> bool {
         matches!(self, Self::Write | Self::Rewrite | Self::RandomWrite)
     }
 
     /// Whether its order is random.
-    pub fn is_random(self) -> bool {
+    pub(crate) fn is_random(self) -> bool {
         matches!(self, Self::RandomRead | Self::RandomWrite)
     }
 }
 
 /// One result.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct IozoneResult {
+pub(crate) struct IozoneResult {
     /// Test of the result.
-    pub test: IozoneTest,
+    pub(crate) test: IozoneTest,
     /// Threads or processes, each with a separate file.
-    pub threads: u32,
+    pub(crate) threads: u32,
     /// Size of one file, bytes.
-    pub file_bytes: u64,
+    pub(crate) file_bytes: u64,
     /// Record size, bytes.
-    pub record_bytes: u64,
+    pub(crate) record_bytes: u64,
     /// Throughput of all threads together, bytes per second.
-    pub bytes_per_s: f64,
+    pub(crate) bytes_per_s: f64,
 }
 
 /// The part of a report that iolab uses.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct IozoneReport {
+pub(crate) struct IozoneReport {
     /// Version, `3.489`; empty if the report does not name it.
-    pub version: String,
+    pub(crate) version: String,
     /// Command line; empty if the report does not show it.
-    pub command: String,
+    pub(crate) command: String,
     /// Whether requests were direct (`-I`).
-    pub direct: bool,
+    pub(crate) direct: bool,
     /// Whether writes used `O_SYNC` (`-o`).
-    pub osync: bool,
+    pub(crate) osync: bool,
     /// Whether the flush at the end is included in the times (`-e`).
-    pub end_sync: bool,
+    pub(crate) end_sync: bool,
     /// Results in their order.
-    pub rows: Vec<IozoneResult>,
+    pub(crate) rows: Vec<IozoneResult>,
     /// Names of results that iolab cannot express.
-    pub left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
 }
 
 impl IozoneReport {
@@ -88,7 +88,7 @@ impl IozoneReport {
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): no result, or an impossible number, with its line.
-    pub fn parse(text: &str) -> Result<Self> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         let mut reader = Reader::default();
         for (number, line) in text.lines().enumerate() {
             reader
