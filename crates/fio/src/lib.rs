@@ -7,8 +7,25 @@
 //! of a report's entry. `unsupported.rs` names the differences from fio, and everything that fio cannot do.
 
 pub mod described;
+mod export;
 pub mod job;
 pub mod options;
 pub mod reported;
 pub mod unsupported;
 pub mod write_job;
+
+use iolab_command::lists::Lists;
+use iolab_report::export::{ExportFormat, Writer};
+
+/// The rows of this instrument.
+pub fn lists() -> Lists {
+    Lists {
+        formats: vec![ExportFormat {
+            name: "fio",
+            words: "fio's JSON+: one job per cell or group, its trials merged",
+            extensions: &["json"],
+            writer: Writer::RunsWithLatencies(export::runs),
+        }],
+        ..Lists::default()
+    }
+}

@@ -7,7 +7,6 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use crate::data_column::{column_value, run_columns, run_values};
-use crate::fio;
 use crate::prometheus;
 use crate::rows::{Format, RowWriter, text};
 use serde_json::Value;
@@ -168,7 +167,7 @@ pub struct ExportFormat {
 }
 
 /// The formats of the core.
-pub const FORMATS: [ExportFormat; 5] = [
+pub const FORMATS: [ExportFormat; 4] = [
     ExportFormat {
         name: "csv",
         words: "Comma-separated, with a header line",
@@ -192,11 +191,5 @@ pub const FORMATS: [ExportFormat; 5] = [
         words: "The text format of Prometheus: the medians of the cells, and the answers of runs",
         extensions: &["prom", "txt"],
         writer: Writer::Gauges(prometheus::cells),
-    },
-    ExportFormat {
-        name: "fio",
-        words: "fio's JSON+: one job per cell or group, its trials merged",
-        extensions: &["json"],
-        writer: Writer::RunsWithLatencies(fio::runs),
     },
 ];

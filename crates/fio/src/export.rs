@@ -6,12 +6,13 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use crate::rows::json_object;
 use iolab_analysis::trial_values::{GroupLatencies, RunWithLatencies};
-use iolab_fio::described::{DescribedJob, describe};
 use iolab_record::{Cell, LatencyOf, Operation, OperationSummary, RunRecord, Sample};
+use iolab_report::rows::json_object;
 use iolab_stats::Summary;
 use iolab_workload::histogram::{LatencyHistogram, counts};
+
+use crate::described::{DescribedJob, describe};
 
 /// The default percentiles of fio.
 const PERCENTILES: [f64; 17] = [
@@ -23,7 +24,7 @@ const PERCENTILES: [f64; 17] = [
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn runs(runs: &[RunWithLatencies], to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn runs(runs: &[RunWithLatencies], to: &mut dyn Write) -> io::Result<()> {
     let mut all = Vec::new();
     for (number, (record, latencies)) in runs.iter().enumerate() {
         for cell in &record.cells {
