@@ -111,6 +111,10 @@ pub(crate) fn program(lists: &Lists) -> Command {
     let formats = lists.formats.iter();
     let formats = formats.map(|format| PossibleValue::new(format.name).help(format.words));
     let formats = PossibleValuesParser::new(formats);
+    let definitions = lists.definitions.iter();
+    let definitions = definitions.map(|format| PossibleValue::new(format.name).help(format.words));
+    let toml = PossibleValue::new("toml").help("The definition, to copy and change");
+    let definitions = PossibleValuesParser::new([toml].into_iter().chain(definitions));
     Command::new("iolab")
         .version(env!("CARGO_PKG_VERSION"))
         .about(
@@ -128,9 +132,12 @@ pub(crate) fn program(lists: &Lists) -> Command {
                     .arguments()
                     .mut_arg("output", |output| output.value_parser(documents.clone())),
                 // Of all arguments, which keeps their order.
-                "export" => command.arguments().mut_args(|argument| match argument.get_id() == "format" {
-                    true => argument.value_parser(formats.clone()),
-                    false => argument,
+                name @ ("export" | "show") => command.arguments().mut_args(|argument| {
+                    match argument.get_id() == "format" {
+                        true if name == "show" => argument.value_parser(definitions.clone()),
+                        true => argument.value_parser(formats.clone()),
+                        false => argument,
+                    }
                 }),
                 _ => command.arguments(),
             }
@@ -167,19 +174,11 @@ pub(crate) struct Show {
     /// run file, whose experiment is printed ('iolab table' prints its results)
     pub(crate) name: String,
     /// Output format
-    #[arg(long, value_enum, default_value_t = ShowFormat::Toml)]
-    pub(crate) format: ShowFormat,
+    #[arg(long, default_value = "toml")]
+    pub(crate) format: String,
     /// Let a job file of fio include files outside of its folder
     #[arg(long)]
     pub(crate) allow_include: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ShowFormat {
-    /// The definition, to copy and change
-    Toml,
-    /// An experiment's cells as a job file for fio
-    Fio,
 }
 
 #[derive(Debug, Args)]

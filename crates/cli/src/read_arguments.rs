@@ -52,7 +52,7 @@ pub(crate) fn read(lists: &Lists, is_silent: bool) -> Outcome<Task> {
         {
             error.remove(ContextKind::Suggested);
         }
-        answer_unknown_command(&command, &mut error)?;
+        answer_unknown_command(lists, &command, &mut error)?;
         let known_elsewhere = match error.get(ContextKind::InvalidArg) {
             Some(ContextValue::Strings(missing))
                 if error.kind() == ErrorKind::MissingRequiredArgument =>
@@ -188,6 +188,7 @@ fn plain(error: &clap::Error) -> iolab_workload::Error {
 /// Suggests for an unknown command the one that accepts this name, or the nearest, if clap suggests none: it finds no
 /// similarity between `rnu` and `run`.
 fn answer_unknown_command(
+    lists: &Lists,
     program: &Command,
     error: &mut clap::Error,
 ) -> iolab_workload::Result<()> {
@@ -200,7 +201,7 @@ fn answer_unknown_command(
     if words.find(|word| !word.starts_with('-')).as_ref() != Some(name) {
         return Ok(());
     }
-    check_command(name)?;
+    check_command(name, lists)?;
     let known: Vec<&str> = program.get_subcommands().map(|c| c.get_name()).collect();
     let near = nearest(name, &known).into_iter().map(str::to_owned);
     let near: Vec<String> = near.collect();
@@ -225,7 +226,7 @@ const MEASURING: [&str; 9] = [
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage).
 #[cfg(not(feature = "measure"))]
-fn check_command(name: &str) -> iolab_workload::Result<()> {
+fn check_command(name: &str, _: &Lists) -> iolab_workload::Result<()> {
     match MEASURING.contains(&name) {
         true => Err(iolab_workload::Error::usage(format!(
             "this build reads results, and has no '{name}'"

@@ -3,6 +3,7 @@
 //! Files to begin with: `lists.rs`: the lists of the program, `run_files.rs`: reading runs, `output.rs`: output,
 //! `failure.rs`: the end of a command.
 
+pub mod definition_format;
 pub mod escape_output;
 pub mod failure;
 pub mod lists;

@@ -3,8 +3,11 @@
 //!
 //! The end of a command: exit code and last message.
 
+use std::path::Path;
+
 use clap::{ArgMatches, Args};
 
+use crate::definition_format::DefinitionFormat;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Log};
 use iolab_report::document::Document;
@@ -19,6 +22,8 @@ pub struct Lists {
     pub commands: Vec<Command>,
     /// JSON documents that commands print.
     pub documents: Vec<Document>,
+    /// Formats of other tools for definitions.
+    pub definitions: Vec<DefinitionFormat>,
     /// Formats of `iolab export`.
     pub formats: Vec<ExportFormat>,
     /// Figures of several runs of one experiment, for pages.
@@ -30,9 +35,17 @@ impl Lists {
     pub fn with(mut self, others: Self) -> Self {
         self.commands.extend(others.commands);
         self.documents.extend(others.documents);
+        self.definitions.extend(others.definitions);
         self.formats.extend(others.formats);
         self.sequence_figures.extend(others.sequence_figures);
         self
+    }
+
+    /// The format of another tool in which a definition is, by the name of its file.
+    pub fn format_of(&self, definition: &Path) -> Option<&DefinitionFormat> {
+        let extension = definition.extension()?.to_str()?;
+        let mut all = self.definitions.iter();
+        all.find(|format| format.extensions.contains(&extension))
     }
 }
 

@@ -21,6 +21,7 @@ use self::lines::Around;
 use super::options::{FileSize, cell_or_faults, duration, value};
 use crate::options::micros;
 use crate::reported::named_file;
+use iolab_command::definition_format::ForeignExperiment;
 use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment};
 use iolab_plan::read_user_file::read_text;
 use iolab_workload::names::check_file_name;
@@ -31,153 +32,119 @@ use iolab_workload::{Error, Result};
 use lines::Mistakes;
 use side_by_side::ReadBack;
 
-/// The content of a job file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct JobFile {
-    /// The experiment.
-    pub experiment: Experiment,
-    /// The target that the user or the file names.
-    pub target: Option<PathBuf>,
-    /// Whether the file names the bytes that its jobs use, which are then not cut to the free space.
-    pub is_sized: bool,
-    /// Differences between iolab and fio for this file.
-    pub notes: Vec<String>,
-    /// Every option with its place and its meaning for iolab.
-    told: Vec<String>,
+/// Reads a job file, for a measurement on `target`, or otherwise on the target that it names. With `allow_include` it
+/// may include files outside of its folder. No message shows text from other files or from variables.
+///
+/// # Errors
+/// As [`parse`]; when the file, or one that it includes, cannot be read.
+pub fn read(path: &Path, target: Option<&Path>, allow_include: bool) -> Result<ForeignExperiment> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let variable = |name: &str| std::env::var(name).ok();
+    let around = Around {
+        file: Some(path),
+        allow_include,
+        variable: &variable,
+    };
+    of(&read_text(path)?, &name, target, around)
+        .map_err(|error| error.within(path.display().to_string()))
 }
 
-impl JobFile {
-    /// Whether a file is a job file by its name.
-    pub fn is_one(path: &Path) -> bool {
-        path.extension()
-            .is_some_and(|extension| extension == "fio" || extension == "job")
-    }
+/// Reads the text of a job file that includes no other and has no variables; the experiment gets `name` if that can be
+/// a name.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): all options that iolab does not know or cannot carry out, with their lines.
+pub fn parse(text: &str, name: &str) -> Result<ForeignExperiment> {
+    let around = Around {
+        file: None,
+        allow_include: false,
+        variable: &|_| None,
+    };
+    of(text, name, None, around)
+}
 
-    /// Reads a job file, for a measurement on `target`, or otherwise on the target that it names. With `allow_include` it
-    /// may include files outside of its folder. No message shows text from other files or from variables.
-    ///
-    /// # Errors
-    /// As [`JobFile::parse`]; when the file, or one that it includes, cannot be read.
-    pub fn read(path: &Path, target: Option<&Path>, allow_include: bool) -> Result<Self> {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let variable = |name: &str| std::env::var(name).ok();
-        let around = Around {
-            file: Some(path),
-            allow_include,
-            variable: &variable,
-        };
-        Self::of(&read_text(path)?, &name, target, around)
-            .map_err(|error| error.within(path.display().to_string()))
+fn of(
+    text: &str,
+    name: &str,
+    target: Option<&Path>,
+    around: Around<'_>,
+) -> Result<ForeignExperiment> {
+    let mut mistakes = Mistakes::default();
+    let jobs = jobs::read(text, around, &mut mistakes)?;
+    let (stages, jobs): (Vec<usize>, Vec<Job>) = side_by_side::staged(jobs, &mut mistakes)
+        .into_iter()
+        .unzip();
+    let several = side_by_side::has_several(&stages);
+    let named = match several {
+        true => side_by_side::named(&jobs, &mut mistakes),
+        false => named_by(&jobs, &mut mistakes),
+    };
+    let held = held(&jobs, &mut mistakes);
+    if let (None, Some(named)) = (target, &named) {
+        check_known(&jobs, named, &mut mistakes);
     }
-
-    /// Reads the text of a job file that includes no other and has no variables; the experiment gets `name` if that can be
-    /// a name.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): all options that iolab does not know or cannot carry out, with their lines.
-    pub fn parse(text: &str, name: &str) -> Result<Self> {
-        let around = Around {
-            file: None,
-            allow_include: false,
-            variable: &|_| None,
-        };
-        Self::of(text, name, None, around)
+    let target = target.map(Path::to_owned).or(named);
+    let whole = target.as_deref().and_then(bytes_of);
+    let cells = cells_of(&jobs, whole, &mut mistakes);
+    let read_back = ReadBack::of(&jobs, &cells, &stages);
+    let mut cells = settled(&jobs, cells, &read_back, &mut mistakes);
+    mistakes.told()?;
+    if let (Some(held), Some(cell)) = (&held, cells.first_mut()) {
+        held.bound(cell);
     }
-
-    fn of(text: &str, name: &str, target: Option<&Path>, around: Around<'_>) -> Result<Self> {
-        let mut mistakes = Mistakes::default();
-        let jobs = jobs::read(text, around, &mut mistakes)?;
-        let (stages, jobs): (Vec<usize>, Vec<Job>) = side_by_side::staged(jobs, &mut mistakes)
+    if several {
+        side_by_side::place(&jobs, &mut cells);
+    }
+    let name = check_file_name(name).unwrap_or_else(|_| "fio-job".to_owned());
+    let question = question(&name, &jobs);
+    let design = design(&cells, &stages);
+    let mut experiment = Experiment::bare(name, question, Response::Throughput, design);
+    let whole_file = || -> Result<()> {
+        match several {
+            true => side_by_side::put_groups(&mut experiment, &jobs, &stages, &cells)?,
+            false => put_settings(&mut experiment, &cells)?,
+        }
+        // As the jobs say; a run would choose otherwise.
+        let says_memory = |job: &Job| value(&job.options, "mem").is_some();
+        if jobs.iter().any(says_memory) && !experiment.names("buffer_memory") {
+            experiment.apply_set("buffer_memory=kernel")?;
+        }
+        if let (Some(held), Some(cell)) = (held, cells.first()) {
+            held.put(&mut experiment, cell.trial.depth)?;
+        }
+        experiment.check()
+    };
+    // A fault of all jobs together follows from hidden values too.
+    let places = jobs.iter().map(Job::place);
+    let hidden = places.into_iter().find(|place| place.hidden.is_some());
+    whole_file()
+        .map_err(|error| hidden.map_or_else(|| error.clone(), |at| at.error(error.clone())))?;
+    let ends = jobs.iter().zip(&cells).map(|(job, cell)| {
+        let end = cell.trial.offset.saturating_add(cell.trial.region);
+        (end, differences::names_size(job))
+    });
+    let is_sized = ends.max().is_some_and(|(_, is_sized)| is_sized);
+    Ok(ForeignExperiment {
+        experiment,
+        left_target: target.as_deref().and_then(left_out),
+        target,
+        is_sized,
+        notes: differences::of(&jobs, &cells, &stages, whole)
             .into_iter()
-            .unzip();
-        let several = side_by_side::has_several(&stages);
-        let named = match several {
-            true => side_by_side::named(&jobs, &mut mistakes),
-            false => named_by(&jobs, &mut mistakes),
-        };
-        let held = held(&jobs, &mut mistakes);
-        if let (None, Some(named)) = (target, &named) {
-            check_known(&jobs, named, &mut mistakes);
-        }
-        let target = target.map(Path::to_owned).or(named);
-        let whole = target.as_deref().and_then(bytes_of);
-        let cells = cells_of(&jobs, whole, &mut mistakes);
-        let read_back = ReadBack::of(&jobs, &cells, &stages);
-        let mut cells = settled(&jobs, cells, &read_back, &mut mistakes);
-        mistakes.told()?;
-        if let (Some(held), Some(cell)) = (&held, cells.first_mut()) {
-            held.bound(cell);
-        }
-        if several {
-            side_by_side::place(&jobs, &mut cells);
-        }
-        let name = check_file_name(name).unwrap_or_else(|_| "fio-job".to_owned());
-        let question = question(&name, &jobs);
-        let design = design(&cells, &stages);
-        let mut experiment = Experiment::bare(name, question, Response::Throughput, design);
-        let whole_file = || -> Result<()> {
-            match several {
-                true => side_by_side::put_groups(&mut experiment, &jobs, &stages, &cells)?,
-                false => put_settings(&mut experiment, &cells)?,
-            }
-            // As the jobs say; a run would choose otherwise.
-            let says_memory = |job: &Job| value(&job.options, "mem").is_some();
-            if jobs.iter().any(says_memory) && !experiment.names("buffer_memory") {
-                experiment.apply_set("buffer_memory=kernel")?;
-            }
-            if let (Some(held), Some(cell)) = (held, cells.first()) {
-                held.put(&mut experiment, cell.trial.depth)?;
-            }
-            experiment.check()
-        };
-        // A fault of all jobs together follows from hidden values too.
-        let places = jobs.iter().map(Job::place);
-        let hidden = places.into_iter().find(|place| place.hidden.is_some());
-        whole_file()
-            .map_err(|error| hidden.map_or_else(|| error.clone(), |at| at.error(error.clone())))?;
-        let ends = jobs.iter().zip(&cells).map(|(job, cell)| {
-            let end = cell.trial.offset.saturating_add(cell.trial.region);
-            (end, differences::names_size(job))
-        });
-        let is_sized = ends.max().is_some_and(|(_, is_sized)| is_sized);
-        Ok(Self {
-            experiment,
-            target,
-            is_sized,
-            notes: differences::of(&jobs, &cells, &stages, whole)
-                .into_iter()
-                .chain(read_back.told(&jobs))
-                .collect(),
-            told: differences::explanation(&jobs, &cells),
-        })
-    }
+            .chain(read_back.told(&jobs))
+            .collect(),
+        told: differences::explanation(&jobs, &cells),
+    })
+}
 
-    /// Every option of the file with its meaning, and iolab's differences: a line each.
-    pub fn explained(&self) -> Vec<String> {
-        let notes = self.notes.iter().map(|note| format!("note: {note}"));
-        self.told.iter().cloned().chain(notes).collect()
-    }
-
-    /// Note on the target, which no definition and no job file of iolab names; `None` if it is where a run goes without one.
-    pub fn left_target(&self) -> Option<String> {
-        let target = self.target.as_deref()?;
-        (target != Path::new(".")).then(|| {
-            format!(
-                "the target {} is left out: give it as TARGET to 'iolab run', or as filename to fio",
-                target.display()
-            )
-        })
-    }
-
-    /// The experiment as TOML, below the meaning of each option.
-    ///
-    /// # Errors
-    /// Never for a file that was read.
-    pub fn to_toml(&self) -> Result<String> {
-        let explained = self.explained().into_iter().chain(self.left_target());
-        let comments: String = explained.map(|line| format!("# {line}\n")).collect();
-        Ok(format!("{comments}\n{}", self.experiment.to_toml()?))
-    }
+/// Note that a job file of iolab, and its definition, name no target; `None` if it is where a run goes without one.
+fn left_out(target: &Path) -> Option<String> {
+    (target != Path::new(".")).then(|| {
+        format!(
+            "the target {} is left out: give it as TARGET to 'iolab run', or as filename to fio",
+            target.display()
+        )
+    })
 }
 
 /// The cell of each job; `None` for jobs with mistakes.

@@ -14,12 +14,21 @@ pub mod reported;
 pub mod unsupported;
 pub mod write_job;
 
+use iolab_command::definition_format::DefinitionFormat;
 use iolab_command::lists::Lists;
 use iolab_report::export::{ExportFormat, Writer};
 
 /// The rows of this instrument.
 pub fn lists() -> Lists {
     Lists {
+        definitions: vec![DefinitionFormat {
+            name: "fio",
+            words: "An experiment's cells as a job file for fio",
+            file: "a job file of fio",
+            extensions: &["fio", "job"],
+            read: job::read,
+            write: write_job::write,
+        }],
         formats: vec![ExportFormat {
             name: "fio",
             words: "fio's JSON+: one job per cell or group, its trials merged",

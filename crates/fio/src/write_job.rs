@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use super::unsupported::{check, drops_at_each_pass};
-use iolab_plan::cells::Plan;
+use iolab_plan::cells::{OneProcess, Plan};
+use iolab_plan::experiment::Experiment;
 use iolab_workload::Error;
 use iolab_workload::cpus::Placement;
 use iolab_workload::settings::CellSpec;
@@ -14,21 +15,31 @@ use iolab_workload::trial::{
 };
 use iolab_workload::units::counted;
 
-/// A job file, and what it lacks.
-#[derive(Debug)]
-pub struct WrittenJobs {
-    /// The file.
-    pub text: String,
-    /// Cells that fio cannot carry out alike, a note for each reason.
-    pub left_out: Vec<String>,
+/// The job file of an experiment, as [`job_file`].
+pub(crate) fn write(
+    mut experiment: Experiment,
+    remark: Option<&str>,
+) -> iolab_workload::Result<(String, Vec<String>)> {
+    // As in fio; a run chooses otherwise.
+    if !experiment.names("first_offset") {
+        experiment.apply_set("first_offset=zero")?;
+    }
+    // The cells of all tools are the same jobs.
+    if experiment.names("tool") {
+        experiment.apply_set("tool=iolab")?;
+    }
+    job_file(&Plan::of_new_run(experiment, &OneProcess)?, remark)
 }
 
 /// The job file of a plan, each cell once, with a `remark` as a comment. Cells that fio cannot carry out alike are left out, with
-/// the reason as a comment.
+/// the reason as a comment; also yields a note for each reason.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): no cell is left.
-pub fn job_file(plan: &Plan, remark: Option<&str>) -> iolab_workload::Result<WrittenJobs> {
+pub fn job_file(
+    plan: &Plan,
+    remark: Option<&str>,
+) -> iolab_workload::Result<(String, Vec<String>)> {
     let experiment = plan.experiment();
     let mut text = format!(
         "; {}: {}\n; The cells of this iolab experiment, each once, in the order of the plan. Run it with\n;   fio --output-format=json+ --output=result.json JOB.fio\n; and see the result with 'iolab import result.json'. iolab repeats each cell, in random order.\n",
@@ -88,7 +99,7 @@ pub fn job_file(plan: &Plan, remark: Option<&str>) -> iolab_workload::Result<Wri
             }
         }
     }
-    Ok(WrittenJobs { text, left_out })
+    Ok((text, left_out))
 }
 
 /// A note for each reason for which cells are left out.

@@ -1,7 +1,7 @@
 //! `iolab list`: the built-in experiments, suites and requirements, and every setting.
 //!
-//! `iolab show`: the definition of an experiment, suite or requirement, the definition of a run, or its cells as a job file
-//! of fio.
+//! `iolab show`: the definition of an experiment, suite or requirement, the definition of a run, or its cells in the format of
+//! another tool.
 //!
 //! `iolab model`: the models that come with iolab and their definitions.
 //!
@@ -12,15 +12,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::arguments::{Completions, List, Model, ModelAction, Show, ShowFormat, program};
+use crate::arguments::{Completions, List, Model, ModelAction, Show, program};
+use iolab_command::definition_format::DefinitionFormat;
 use iolab_command::failure::Outcome;
 use iolab_command::lists::Lists;
 use iolab_command::output::{note, open, style};
 use iolab_command::output_format::TextOrJson;
 use iolab_diskmodel::definition::{self, Definition};
-use iolab_fio::job::JobFile;
-use iolab_fio::write_job::job_file;
-use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::{BUILTIN, Experiment, design_names};
 use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
@@ -125,31 +123,23 @@ fn entry(name: &str, width: usize, about: &str, to: &mut dyn Write) -> Outcome {
 }
 
 /// Writes the definition to stdout.
-pub(crate) fn show(options: &Show) -> Outcome {
+pub(crate) fn show(options: &Show, lists: &Lists) -> Outcome {
     let path = Path::new(&options.name);
-    let read = || JobFile::read(path, None, options.allow_include);
-    let file = JobFile::is_one(path).then(read).transpose()?;
-    let left_target = file.as_ref().and_then(JobFile::left_target);
+    let read = |format: &DefinitionFormat| (format.read)(path, None, options.allow_include);
+    let file = lists.format_of(path).map(read).transpose()?;
+    let left_target = file.as_ref().and_then(|file| file.left_target.clone());
     let mut notes: Vec<String> = left_target.clone().into_iter().collect();
-    let text = match (options.format, file) {
-        (ShowFormat::Toml, Some(file)) => file.to_toml()?,
-        (ShowFormat::Toml, None) => toml(&options.name)?,
-        (ShowFormat::Fio, file) => {
+    let mut formats = lists.definitions.iter();
+    let text = match (formats.find(|format| format.name == options.format), file) {
+        (None, Some(file)) => file.to_toml()?,
+        (None, None) => toml(&options.name)?,
+        (Some(format), file) => {
             let given = file.map(|file| Ok(file.experiment));
-            let mut experiment = given.unwrap_or_else(|| experiment(&options.name))?;
-            // As in fio; a run chooses otherwise.
-            if !experiment.names("first_offset") {
-                experiment.apply_set("first_offset=zero")?;
-            }
-            // The cells of all tools are the same jobs.
-            if experiment.names("tool") {
-                experiment.apply_set("tool=iolab")?;
-            }
-            let plan = Plan::of_new_run(experiment, &OneProcess)?;
-            let written = job_file(&plan, left_target.as_deref())
+            let experiment = given.unwrap_or_else(|| experiment(&options.name))?;
+            let (text, left_out) = (format.write)(experiment, left_target.as_deref())
                 .map_err(|error| error.within(escape_control(&options.name)))?;
-            notes.extend(written.left_out);
-            written.text
+            notes.extend(left_out);
+            text
         }
     };
     for text in notes {

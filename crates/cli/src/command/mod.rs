@@ -50,7 +50,7 @@ fn commands() -> Vec<Command> {
         Command::new(
             "show",
             "Print the TOML of an experiment, suite, requirement or run file, to copy and change",
-            |options, _| list::show(options),
+            list::show,
         ),
         Command::new(
             "table",

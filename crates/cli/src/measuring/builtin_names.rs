@@ -1,8 +1,8 @@
-//! Built-in names, the command that accepts each, and what may stand in their place: targets and job files of fio.
+//! Built-in names, the command that accepts each, and what may stand in their place: targets and files of other tools.
 
 use std::path::Path;
 
-use iolab_fio::job::JobFile;
+use iolab_command::lists::Lists;
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
@@ -76,11 +76,13 @@ fn refused(name: &str, what: &str, wanted: &str, by: Builtin) -> Error {
 
 /// Whether a word can only be a target: a directory, a device, a model, a path.
 fn is_target(name: &str) -> bool {
-    let is_definition = |path: &Path| path.extension().is_some_and(|e| e == "toml" || e == "fio");
     let path = Path::new(name);
+    let is_definition = path
+        .extension()
+        .is_some_and(|extension| extension == "toml");
     path.is_dir()
         || name.starts_with("model:")
-        || (name.contains('/') && !is_definition(path) && !path.is_file())
+        || (name.contains('/') && !is_definition && !path.is_file())
 }
 
 /// Refuses a target in the position of an experiment.
@@ -103,17 +105,17 @@ pub(crate) fn check_no_target(name: &str) -> Result<()> {
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the command that accepts it.
-pub(crate) fn check_command(name: &str) -> Result<()> {
+pub(crate) fn check_command(name: &str, lists: &Lists) -> Result<()> {
     Builtin::Command.check(name)?;
     let path = Path::new(name);
     let is_definition = path
         .extension()
         .is_some_and(|extension| extension == "toml");
-    let (what, by) = match () {
-        () if JobFile::is_one(path) => ("a job file of fio", Builtin::Experiment),
-        () if is_definition => ("the definition of an experiment", Builtin::Experiment),
-        () if is_target(name) => ("a target", Builtin::Target),
-        () => return Ok(()),
+    let (what, by) = match lists.format_of(path) {
+        Some(format) => (format.file, Builtin::Experiment),
+        None if is_definition => ("the definition of an experiment", Builtin::Experiment),
+        None if is_target(name) => ("a target", Builtin::Target),
+        None => return Ok(()),
     };
     Err(refused(name, what, Builtin::Command.words(), by))
 }

@@ -64,8 +64,10 @@ fn commands() -> Vec<Command> {
             "run",
             "Run one experiment",
             |options: &Run| options.log.log(),
-            |options, _| {
-                launcher::together(options.changes.dry_run, |ranks| run::run(options, ranks))
+            |options, lists| {
+                launcher::together(options.changes.dry_run, |ranks| {
+                    run::run(options, lists, ranks)
+                })
             },
         ),
         Command::with_log(

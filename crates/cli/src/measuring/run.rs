@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::slice;
 
-use iolab_fio::job::JobFile;
 use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
@@ -25,6 +24,7 @@ use super::campaign::{PROGRAM, concluded, measure, sites};
 use super::dry_run;
 use super::experiment_options::{Asked, budget_of_targets};
 use iolab_command::failure::{Failure, Outcome};
+use iolab_command::lists::Lists;
 use iolab_command::output::{self, Results, note, note_once};
 use iolab_command::output_format::{check_run_file, is_folder};
 use iolab_command::run_files::{read_run, show};
@@ -33,7 +33,7 @@ use iolab_command::run_files::{read_run, show};
 const FOLDER: &str = "iolab-results";
 
 /// Runs the experiment and prints its findings.
-pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
+pub(crate) fn run(options: &Run, lists: &Lists, ranks: Option<Rc<Ranks>>) -> Outcome {
     // The targets that the experiment names, or the current directory, if none is given.
     let nowhere = GivenTargets {
         real: vec![PathBuf::from(".")],
@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         true => &nowhere.real,
         false => &options.targets,
     });
-    let (experiment, given, is_sized) = asked(options)?;
+    let (experiment, given, is_sized) = asked(options, lists)?;
     let changes = options.changes.read()?;
     let terms = Terms {
         region: Region::of(is_sized || changes.has("region")),
@@ -177,12 +177,13 @@ fn plan(
     Ok(plan)
 }
 
-/// The experiment, the targets that are given, and whether it names the bytes to use; a job file of fio may name both.
-fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>, bool)> {
+/// The experiment, the targets that are given, and whether it names the bytes to use; a file of another tool may name
+/// both.
+fn asked(options: &Run, lists: &Lists) -> Outcome<(Experiment, Vec<PathBuf>, bool)> {
     let path = Path::new(&options.experiment);
-    let (experiment, named, is_sized) = if JobFile::is_one(path) {
+    let (experiment, named, is_sized) = if let Some(format) = lists.format_of(path) {
         let target = options.targets.first().map(PathBuf::as_path);
-        let file = JobFile::read(path, target, options.allow_include)?;
+        let file = (format.read)(path, target, options.allow_include)?;
         if options.changes.dry_run {
             let mut to = output::open(None)?;
             for line in file.explained() {

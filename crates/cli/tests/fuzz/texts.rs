@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iolab_fio::job::JobFile;
+use iolab_fio::job;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::forecast::Forecast;
@@ -185,7 +185,7 @@ fn job_files() {
         "job files",
         |mutator| mutator.damaged_text(&good, &words),
         |text| {
-            if let Ok(file) = JobFile::parse(text, "x") {
+            if let Ok(file) = job::parse(text, "x") {
                 let toml = file.experiment.to_toml().expect("TOML");
                 Experiment::from_toml(&toml, "x").expect("what was made can be read");
             }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::JobFile;
 use super::lines::Around;
+use super::{of, read};
 
 /// A text that must not appear in any message, table or run file.
 const SECRET: &str = "hunter2/topsecret";
@@ -20,7 +20,7 @@ fn shown(text: &str, file: Option<&Path>, allow_include: bool) -> String {
         allow_include,
         variable: &variable,
     };
-    match JobFile::of(text, "x", None, around) {
+    match of(text, "x", None, around) {
         Ok(file) => {
             let target = file.target.as_deref().unwrap_or(Path::new(""));
             format!("{}\n{}", file.to_toml().expect("TOML"), target.display())
@@ -184,7 +184,7 @@ fn files_elsewhere_are_included_only_if_allowed() {
     assert!(!include("below/own", false).contains("64KiB"));
     // The job file itself can be a link.
     std::fs::write(&secret, format!("root:{SECRET}\n[{SECRET}]\nrw={SECRET}\n")).expect("written");
-    let error = JobFile::read(&place("link"), None, false).expect_err("no job file");
+    let error = read(&place("link"), None, false).expect_err("no job file");
     assert_secret(&error.to_string(), "link");
     let told = error
         .message()

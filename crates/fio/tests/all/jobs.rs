@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use iolab_fio::job::JobFile;
+use iolab_command::definition_format::ForeignExperiment;
+use iolab_fio::job::parse;
 use iolab_plan::cells::cells;
 use iolab_workload::Kind;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
@@ -20,7 +21,7 @@ fn text(line: &str) -> String {
 }
 
 fn shown(line: &str) -> String {
-    match JobFile::parse(&text(line), "x") {
+    match parse(&text(line), "x") {
         Ok(file) => of_file(&file),
         Err(error) => {
             assert_eq!(error.kind(), Kind::Usage, "{error}");
@@ -31,8 +32,8 @@ fn shown(line: &str) -> String {
 
 /// Differences from `size=1m` alone: settings of the first cell, and those in which further cells differ from it, or settings of
 /// groups. Then notes.
-fn of_file(file: &JobFile) -> String {
-    let plain = JobFile::parse("[a]\nsize=1m\n", "x").expect("a job");
+fn of_file(file: &ForeignExperiment) -> String {
+    let plain = parse("[a]\nsize=1m\n", "x").expect("a job");
     let plain = plain.experiment.base().expect("a cell");
     let cells = cells(&file.experiment).expect("cells");
     let mut told: Vec<String> = Vec::new();
@@ -93,7 +94,7 @@ fn job_files_as_people_write_them() {
     for path in paths {
         let text = std::fs::read_to_string(&path).expect("a job file");
         let name = path.file_stem().expect("a name").to_string_lossy();
-        let outcome = match JobFile::parse(&text, &name) {
+        let outcome = match parse(&text, &name) {
             Ok(file) => of_file(&file),
             Err(error) => error.to_string(),
         };
@@ -105,6 +106,6 @@ fn job_files_as_people_write_them() {
 #[test]
 fn each_option_of_a_file_is_explained() {
     let text = include_str!("../whole_files/05-stages.fio");
-    let file = JobFile::parse(text, "stages").expect("a job file");
+    let file = parse(text, "stages").expect("a job file");
     insta::assert_snapshot!(file.explained().join("\n"));
 }

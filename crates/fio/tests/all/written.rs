@@ -1,6 +1,6 @@
 //! Experiments as job files, and read back.
 
-use iolab_fio::job::JobFile;
+use iolab_fio::job::parse;
 use iolab_fio::write_job::job_file;
 use iolab_plan::cells::{OneProcess, Plan, cells};
 use iolab_plan::experiment::Experiment;
@@ -41,22 +41,20 @@ fn written_jobs_read_as_the_same_cells() {
     check(&["written"], |line| {
         let plan = plan(line);
         let written = match job_file(&plan, None) {
-            Ok(written) => written,
+            Ok((written, _)) => written,
             Err(error) => return error.message().to_owned(),
         };
-        let file = JobFile::parse(&written.text, "again").expect(&written.text);
+        let file = parse(&written, "again").expect(&written);
         let again = cells(&file.experiment).expect("cells");
         let mut wanted: Vec<_> = plan.cells().iter().map(|cell| trials(&cell.spec)).collect();
         for cell in &again {
             let spec = trials(&cell.spec);
             let place = wanted.iter().position(|wanted| *wanted == spec);
-            wanted.remove(
-                place.unwrap_or_else(|| panic!("{spec:?} in {wanted:#?}\n{}", written.text)),
-            );
+            wanted.remove(place.unwrap_or_else(|| panic!("{spec:?} in {wanted:#?}\n{}", written)));
         }
         assert_eq!(
             wanted.len(),
-            written.text.matches("; left out: ").count(),
+            written.matches("; left out: ").count(),
             "{line}"
         );
         format!("{} jobs\n{}", again.len(), written.left_out.join("\n"))
