@@ -14,6 +14,7 @@ pub fn lists() -> Lists {
         command::lists(),
         #[cfg(all(feature = "measure", feature = "doctor"))]
         iolab_doctor::lists(measuring::campaign::PROGRAM),
+        #[cfg(feature = "fio")]
         iolab_fio::lists(),
         #[cfg(feature = "gate")]
         iolab_gate::lists(),

@@ -30,7 +30,8 @@ const PREFLIGHTS: &[NewPreflight] = &[
 
 /// Other tools that measure the same cells.
 pub(crate) const PEERS: PeerList = &[
-    &iolab_peers::PEER,
+    #[cfg(feature = "fio")]
+    &iolab_fio::PEER,
     #[cfg(feature = "iozone")]
     &iolab_iozone::PEER,
 ];

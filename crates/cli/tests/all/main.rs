@@ -31,7 +31,7 @@ mod live;
 mod moments;
 mod old_kernel;
 mod paths;
-#[cfg(all(feature = "measure", feature = "iozone"))]
+#[cfg(all(feature = "measure", feature = "fio", feature = "iozone"))]
 mod peers;
 mod python;
 #[cfg(feature = "instruments")]

@@ -7,7 +7,7 @@ use iolab_plan::experiment::Experiment;
 use iolab_runner::peers::{PeerList, adapt, find, gap_anywhere, gaps, overhead, waiting};
 use iolab_workload::trial::TrialSpec;
 
-const ALL: PeerList = &[&iolab_peers::PEER, &iolab_iozone::PEER];
+const ALL: PeerList = &[&iolab_fio::PEER, &iolab_iozone::PEER];
 
 #[test]
 fn peers_are_found_by_their_names() {

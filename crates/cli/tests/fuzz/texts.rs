@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use iolab_fio::job;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::forecast::Forecast;
@@ -25,7 +24,8 @@ const SYNTAX: [&str; 24] = [
 ];
 
 const PEERS: PeerList = &[
-    &iolab_peers::PEER,
+    #[cfg(feature = "fio")]
+    &iolab_fio::PEER,
     #[cfg(feature = "iozone")]
     &iolab_iozone::PEER,
 ];
@@ -172,6 +172,7 @@ fn reports_of_other_tools() {
     );
 }
 
+#[cfg(feature = "fio")]
 #[test]
 fn job_files() {
     let good = [
@@ -185,7 +186,7 @@ fn job_files() {
         "job files",
         |mutator| mutator.damaged_text(&good, &words),
         |text| {
-            if let Ok(file) = job::parse(text, "x") {
+            if let Ok(file) = iolab_fio::job::parse(text, "x") {
                 let toml = file.experiment.to_toml().expect("TOML");
                 Experiment::from_toml(&toml, "x").expect("what was made can be read");
             }
