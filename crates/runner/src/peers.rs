@@ -61,6 +61,8 @@ pub struct Peer {
     pub take_over: fn(&str, &TrialSpec, &mut Outcome) -> Result<()>,
     /// Kind of report for `iolab import`, for messages.
     pub report: &'static str,
+    /// Report file that its arguments name.
+    pub report_in: fn(&[OsString]) -> Option<PathBuf>,
     /// Whether a text is a report of this tool.
     pub recognises: fn(&str) -> bool,
     /// Parses results that it measured without iolab.

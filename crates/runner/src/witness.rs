@@ -44,29 +44,15 @@ pub fn observe(witness: &Witness<'_>, tell: &mut dyn FnMut(Milestone)) -> Result
     })
 }
 
-/// The report file of a program, by its arguments: the value of fio's `--output`.
-pub fn report_of(words: &[OsString]) -> Option<PathBuf> {
+/// The report file of a program, by its arguments, if it is one of these tools.
+pub fn report_of(words: &[OsString], peers: PeerList) -> Option<PathBuf> {
     let (program, arguments) = words.split_first()?;
-    if Path::new(program).file_name()? != "fio" {
-        return None;
-    }
-    let mut arguments = arguments.iter().filter_map(|one| one.to_str());
-    while let Some(argument) = arguments.next() {
-        let rest = argument.trim_start_matches('-').strip_prefix("output");
-        match rest {
-            Some("") => return arguments.next().map(PathBuf::from),
-            Some(rest) if argument.starts_with('-') => {
-                if let Some(path) = rest.strip_prefix('=') {
-                    return Some(path.into());
-                }
-            }
-            _ => {}
-        }
-    }
-    None
+    let name = Path::new(program).file_name()?;
+    let peer = peers.iter().find(|peer| name == peer.tool.name())?;
+    (peer.report_in)(arguments)
 }
 
-/// The claim of a program's report (fio or IOzone) that was written since a moment.
+/// The claim of a program's report that was written since a moment.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is no report that can be read, or it is older.

@@ -4,6 +4,8 @@ mod command;
 mod import;
 mod report;
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use iolab_workload::Error;
@@ -32,10 +34,29 @@ pub static PEER: Peer = Peer {
     needs: |_| Vec::new(),
     take_over,
     report: "what fio wrote with --output-format=json or json+",
+    report_in,
     recognises: |text| text.contains("\"fio version\""),
     import: import::import,
     transferred: import::transferred,
 };
+
+/// The value of `--output` among these arguments.
+fn report_in(arguments: &[OsString]) -> Option<PathBuf> {
+    let mut arguments = arguments.iter().filter_map(|one| one.to_str());
+    while let Some(argument) = arguments.next() {
+        let rest = argument.trim_start_matches('-').strip_prefix("output");
+        match rest {
+            Some("") => return arguments.next().map(PathBuf::from),
+            Some(rest) if argument.starts_with('-') => {
+                if let Some(path) = rest.strip_prefix('=') {
+                    return Some(path.into());
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
 
 /// Takes over fio's result of its one group of jobs.
 fn take_over(text: &str, _spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {
@@ -76,4 +97,32 @@ fn take_over(text: &str, _spec: &TrialSpec, outcome: &mut Outcome) -> Result<()>
     outcome.counters.usage.user_ns = job.cpu_ns(job.usr_cpu);
     outcome.counters.usage.system_ns = job.cpu_ns(job.sys_cpu);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_runner::peers::PeerList;
+    use iolab_runner::witness::report_of;
+
+    use super::*;
+
+    const PEERS: PeerList = &[&PEER];
+
+    #[test]
+    fn the_report_of_fio_is_its_output_argument() {
+        let of = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            report_of(&words, PEERS)
+        };
+        let named = Some(PathBuf::from("r.json"));
+        assert_eq!(of("fio --output=r.json job"), named);
+        assert_eq!(
+            of("/usr/bin/fio --output r.json --output-format=json"),
+            named
+        );
+        assert_eq!(of("fio --output-format=json --output=r.json"), named);
+        assert_eq!(of("fio --output-format=json"), None);
+        assert_eq!(of("fio output"), None);
+        assert_eq!(of("dd --output=r.json"), None);
+    }
 }

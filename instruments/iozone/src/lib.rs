@@ -35,6 +35,7 @@ pub static PEER: Peer = Peer {
     needs,
     take_over,
     report: "iozone's standard output",
+    report_in: |_| None,
     recognises: |text| text.contains("ozone") || text.contains("Children see"),
     import: import::import,
     transferred: import::transferred,

@@ -170,7 +170,7 @@ fn tell(milestone: Milestone, options: &arguments::Witness) {
 /// Adds the program's own claim: from the report that the user named, or from the one that its arguments name, if iolab can
 /// read it.
 fn add_claim(witnessed: &mut Witnessed, options: &arguments::Witness, began: SystemTime) {
-    let by_arguments = || report_of(&options.command);
+    let by_arguments = || report_of(&options.command, PEERS);
     let Some(path) = options.claim.clone().or_else(by_arguments) else {
         return;
     };

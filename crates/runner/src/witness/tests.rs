@@ -289,24 +289,6 @@ fn dirty_bytes_of_earlier_runs_are_not_counted() {
     assert_eq!(judged(cancelled(0)).writes, None);
 }
 
-#[test]
-fn the_report_of_fio_is_its_output_argument() {
-    let of = |line: &str| {
-        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        report_of(&words)
-    };
-    let named = Some(PathBuf::from("r.json"));
-    assert_eq!(of("fio --output=r.json job"), named);
-    assert_eq!(
-        of("/usr/bin/fio --output r.json --output-format=json"),
-        named
-    );
-    assert_eq!(of("fio --output-format=json --output=r.json"), named);
-    assert_eq!(of("fio --output-format=json"), None);
-    assert_eq!(of("fio output"), None);
-    assert_eq!(of("dd --output=r.json"), None);
-}
-
 /// The account of a mount counts all processes, the account of the program counts its own fetches.
 #[test]
 fn bytes_for_others_are_not_the_programs() {
