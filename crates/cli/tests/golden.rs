@@ -73,6 +73,7 @@ fn comparisons() {
 /// The fields of each format for machines without a schema, over all stored runs, so that no name disappears
 /// unnoticed.
 #[test]
+#[cfg_attr(not(feature = "fio"), ignore = "one of the formats is fio's")]
 fn fields_of_formats_for_machines() {
     let folder = stored();
     let of_file = |name: &str| {

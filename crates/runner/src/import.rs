@@ -6,9 +6,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use iolab_workload::Error;
-use iolab_workload::Result;
 use iolab_workload::series::Series;
+use iolab_workload::{Error, Result, usage_errors};
 
 use crate::peers::{Peer, PeerList, PeerResult, Results, Transferred};
 use crate::{fit, now_utc};
@@ -22,7 +21,7 @@ use iolab_record::{
     ServedVerdict, TargetKind, UNKNOWN_TARGET,
 };
 use iolab_runfile::{NewFile, RunFile};
-use iolab_workload::names::check_file_name;
+use iolab_workload::names::{alternatives, check_file_name};
 use iolab_workload::settings::{CellSpec, DESCRIBING, SETTINGS, Setting, Value};
 
 /// Largest text that is read, bytes.
@@ -49,10 +48,14 @@ fn text_of(path: &Path) -> Result<String> {
 
 /// The tool whose report this is.
 fn peer_of(text: &str, peers: PeerList) -> Result<&'static Peer> {
+    usage_errors! {
+        peers.is_empty() => "this program reads no reports of other tools", "build it with all of its instruments";
+    }
     let peer = peers.iter().find(|peer| (peer.recognises)(text));
     peer.copied().ok_or_else(|| {
+        let names: Vec<&str> = peers.iter().map(|peer| peer.tool.name()).collect();
         let reports: Vec<&str> = peers.iter().map(|peer| peer.report).collect();
-        Error::usage("it is not a report of fio or IOzone")
+        Error::usage(format!("it is not a report of {}", alternatives(&names)))
             .hint(format!("give {}", reports.join(", or ")))
     })
 }
