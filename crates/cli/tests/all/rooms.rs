@@ -9,7 +9,7 @@ use crate::support::{files_below, reached, rooms, root};
 /// Rooms that read run files, and must not depend on I/O.
 const READERS: [&str; 3] = ["analysis", "figure", "report"];
 /// Rooms that do I/O or start programs.
-const DOERS: [&str; 7] = ["doctor", "engine", "host", "runner", "serve", "storage"];
+const DOERS: [&str; 6] = ["doctor", "engine", "host", "runner", "serve", "storage"];
 
 /// The rooms that each room depends on, except dependencies of its tests.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
