@@ -104,17 +104,14 @@ Examples:
 /// The command line of these commands.
 pub(crate) fn program(lists: &Lists) -> Command {
     let commands = lists.commands.iter();
-    let documents = lists.documents.iter();
-    let documents =
-        documents.map(|document| PossibleValue::new(document.name).help(document.command));
-    let documents = PossibleValuesParser::new(documents);
-    let formats = lists.formats.iter();
-    let formats = formats.map(|format| PossibleValue::new(format.name).help(format.words));
-    let formats = PossibleValuesParser::new(formats);
-    let definitions = lists.definitions.iter();
-    let definitions = definitions.map(|format| PossibleValue::new(format.name).help(format.words));
-    let toml = PossibleValue::new("toml").help("The definition, to copy and change");
-    let definitions = PossibleValuesParser::new([toml].into_iter().chain(definitions));
+    let value = |(name, words): (&'static str, &'static str)| PossibleValue::new(name).help(words);
+    let documents = lists.documents.iter().map(|one| (one.name, one.command));
+    let documents = PossibleValuesParser::new(documents.map(value));
+    let formats = lists.formats.iter().map(|one| (one.name, one.words));
+    let formats = PossibleValuesParser::new(formats.map(value));
+    let definitions = lists.definitions.iter().map(|one| (one.name, one.words));
+    let toml = ("toml", "The definition, to copy and change");
+    let definitions = PossibleValuesParser::new([toml].into_iter().chain(definitions).map(value));
     Command::new("iolab")
         .version(env!("CARGO_PKG_VERSION"))
         .about(

@@ -5,7 +5,7 @@
 
 mod common_plan;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,21 +15,18 @@ use std::time::Duration;
 use iolab_engine::trial;
 use iolab_host::clock::Clock;
 use iolab_host::program::{self, Arguments, Program};
-use iolab_storage::{Target, TargetKind};
-use iolab_workload::Error;
-use iolab_workload::Kind;
-use iolab_workload::Result;
-use iolab_workload::counters::Pressure;
-use iolab_workload::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd};
-use iolab_workload::trial::{Descriptors, FileLayout, TrialSpec};
-
-pub use common_plan::{Gap, Need, adapt, gap_anywhere, gaps, needed, waiting};
-
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{LatencyOf, Sample};
+use iolab_storage::{Target, TargetKind};
+use iolab_workload::counters::Pressure;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::names::unknown;
+use iolab_workload::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd};
 use iolab_workload::settings::{CellSpec, Tool};
+use iolab_workload::trial::{Descriptors, FileLayout, TrialSpec};
+use iolab_workload::{Error, Kind, Result};
+
+pub use common_plan::{Gap, Need, adapt, gap_anywhere, gaps, needed, waiting};
 
 /// Arguments of a command line, or the reason why there are none.
 pub type CommandLine = std::result::Result<Vec<OsString>, String>;
@@ -130,12 +127,8 @@ impl Installed {
 /// Files of a trial, each with its range.
 type Files<'a> = [(&'a Target, Range<u64>)];
 
-/// Peers that the cells of a run request.
-#[derive(Default)]
-pub struct Peers {
-    installed: Vec<Installed>,
-    missing: Vec<(Tool, String)>,
-}
+/// Peers that the cells of a run request; the reason for a missing one.
+pub struct Peers(BTreeMap<Tool, std::result::Result<Installed, String>>);
 
 impl Peers {
     /// Finds the peers among the tools of the cells, and asks each for its version. A missing or too old one is
@@ -151,32 +144,30 @@ impl Peers {
         clock: &Clock,
         stop: &AtomicBool,
     ) -> Result<Self> {
-        let mut peers = Self::default();
         let tools: BTreeSet<Tool> = cells.iter().copied().filter(|t| t.is_peer()).collect();
-        for tool in tools {
+        let found = tools.into_iter().map(|tool| {
             let own = cells.iter().filter(|cell| **cell == tool).count();
             let share = budget.mul_f64(own as f64 / cells.len() as f64);
             let peer = find(all, tool)?;
-            match find_program(tool, peer.version_option, peer.oldest, share, clock, stop) {
-                Ok((path, version)) => peers.installed.push(Installed {
-                    peer,
-                    path,
-                    version,
-                    share,
-                }),
-                Err(error) if error.kind() == Kind::Usage => {
-                    peers.missing.push((tool, in_a_line(&error)));
-                }
-                Err(error) => return Err(error),
+            let found = find_program(tool, peer.version_option, peer.oldest, share, clock, stop);
+            let found = found.map(|(path, version)| Installed {
+                peer,
+                path,
+                version,
+                share,
+            });
+            match found {
+                Err(error) if error.kind() != Kind::Usage => Err(error),
+                found => Ok((tool, found.map_err(|error| in_a_line(&error)))),
             }
-        }
-        Ok(peers)
+        });
+        found.collect::<Result<_>>().map(Self)
     }
 
     /// Environment entries of a run file: paths and versions of the peers.
     pub fn environment(&self) -> Environment {
         let mut list = Environment::default();
-        for found in &self.installed {
+        for found in self.0.values().flatten() {
             let tool = found.peer.tool;
             list.put(&KEYS.tool_version.of(tool), found.version.clone());
             list.put(&KEYS.tool_path.of(tool), found.path.display().to_string());
@@ -186,10 +177,10 @@ impl Peers {
 
     /// Reason why a cell's peer cannot run it; `None` if it can.
     pub fn gap(&self, cell: &CellSpec, target: &Target) -> Option<String> {
-        if let Some((_, why)) = self.missing.iter().find(|(tool, _)| *tool == cell.tool) {
-            return Some(why.clone());
-        }
-        let peer = self.of(cell)?.peer;
+        let peer = match self.0.get(&cell.tool)? {
+            Ok(found) => found.peer,
+            Err(why) => return Some(why.clone()),
+        };
         let files = trial::files_of(&cell.trial, target).map_err(|error| in_a_line(&error));
         files
             .and_then(|files| {
@@ -207,8 +198,7 @@ impl Peers {
 
     /// Peer of a cell.
     fn of(&self, cell: &CellSpec) -> Option<&Installed> {
-        let mut installed = self.installed.iter();
-        installed.find(|found| found.peer.tool == cell.tool)
+        self.0.get(&cell.tool)?.as_ref().ok()
     }
 
     /// One trial of a cell without a gap.

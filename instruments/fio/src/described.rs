@@ -37,23 +37,23 @@ pub fn describe(cell: &CellSpec) -> Vec<DescribedJob> {
         }];
     }
     if !cell.has_groups() {
-        return vec![job(0, JobLines::of(&cell.trial), cell)];
+        return vec![job(0, cell)];
     }
     let groups = cell.group_trials();
     let jobs = groups.iter().map(|group| {
-        let lines = JobLines::of(&group.trial);
         let own = CellSpec {
             trial: group.trial.clone(),
             target: group.target.clone(),
             ..CellSpec::default()
         };
-        job(group.group, lines, &own)
+        job(group.group, &own)
     });
     jobs.collect()
 }
 
-fn job(group: u32, lines: JobLines, cell: &CellSpec) -> DescribedJob {
-    let given = lines.lines.iter().map(|line| match line.split_once('=') {
+fn job(group: u32, cell: &CellSpec) -> DescribedJob {
+    let lines = JobLines::of(&cell.trial).lines;
+    let given = lines.iter().map(|line| match line.split_once('=') {
         Some((name, value)) => (name.to_owned(), value.to_owned()),
         None => (line.clone(), "1".to_owned()),
     });

@@ -69,7 +69,7 @@ fn cannot(spec: &TrialSpec) -> Vec<(&'static str, bool, &'static str)> {
         ("bs_mix", pattern == Pattern::Rand && sizes.is_some(),
          "it shortens requests of several sizes if its map of visited blocks has no room for them (set pattern=rand-replace)");
         ("bs_mix", sizes.is_some_and(|mix| mix.has_ranges() && !mix.is_single()), "it has a range of sizes, or sizes with shares, and not both");
-        ("first_offset", spec.first_offset != FirstOffset::Zero && is_ordered(spec), "it begins an ordered pass at the start of the region: set first_offset=zero");
+        ("first_offset", spec.first_offset != FirstOffset::Zero && spec.pattern.is_ordered(), "it begins an ordered pass at the start of the region: set first_offset=zero");
         ("fadvise", matches!(spec.fadvise, Some(Advice::Normal | Advice::NoReuse)), "its only advice is sequential or random");
         ("sync", spec.reads() && spec.writes() && follows_writes, "in a mix it syncs after reads too");
         ("sync", spec.sync == SyncPolicy::RwfDsync, "it has no option for RWF_DSYNC");
@@ -80,20 +80,7 @@ fn cannot(spec: &TrialSpec) -> Vec<(&'static str, bool, &'static str)> {
 
 /// Whether ordered reads and writes share one place in the file, while fio keeps one for each direction.
 pub(super) fn has_one_place(trial: &TrialSpec) -> bool {
-    is_ordered(trial) && trial.reads() && trial.writes()
-}
-
-/// Whether each request follows the one before.
-fn is_ordered(trial: &TrialSpec) -> bool {
-    match trial.pattern {
-        Pattern::Seq | Pattern::Strided | Pattern::Reverse => true,
-        Pattern::Rand
-        | Pattern::RandReplace
-        | Pattern::Zipf(_)
-        | Pattern::Pareto(_)
-        | Pattern::Normal(_)
-        | Pattern::Zoned(_) => false,
-    }
+    trial.pattern.is_ordered() && trial.reads() && trial.writes()
 }
 
 /// Whether every worker ends within its first pass of strides.

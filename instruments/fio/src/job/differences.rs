@@ -43,14 +43,8 @@ pub(super) fn of(
         stages,
         whole,
     };
-    let topics: [&[Note]; 4] = [
-        &asked.trials(),
-        &asked.passes(),
-        &asked.requests(),
-        &asked.data(),
-    ];
-    let applying = topics.into_iter().flatten().filter(|(applies, _)| *applies);
-    let applying = applying.map(|(_, note)| (*note).to_owned());
+    let applying = asked.notes().into_iter().filter(|(applies, _)| *applies);
+    let applying = applying.map(|(_, note)| note.to_owned());
     let of_jobs = |note: &dyn Fn(&TrialSpec) -> Option<String>| {
         let all = jobs.iter().zip(cells);
         let notes = all.filter_map(|(job, cell)| Some((note(&cell.trial)?, job.name.clone())));
@@ -93,43 +87,13 @@ impl Asked<'_> {
         pairs.any(|(job, cell)| sets_any(job, names) && of(&cell.trial))
     }
 
-    /// Differences in the trials of a run.
-    fn trials(&self) -> [Note; 8] {
+    /// All differences that there can be.
+    fn notes(&self) -> [Note; 26] {
         let several = side_by_side::has_several(self.stages);
         let sized = |job: &Job| sets_any(job, &["size", "filesize"]);
         let has_own_file = |job: &Job| !job.options.contains_key("filename");
-        table! {
-            (self.has_option(&["ramp_time"]), "ramp_time is ignored: the first trial of every cell is a warm-up");
-            (self.has_option(&["randrepeat", "randseed"]), "--seed replaces randrepeat and randseed: the same seed gives the same offsets");
-            (self.jobs.len() > 1 && !several, "the jobs are cells: each runs several times, in random order");
-            (several, "jobs that run side by side are groups of one trial, each measured separately");
-            (several && self.stages.last() > Some(&0), "what runs one after the other are cells: each runs several times, in random order");
-            (several && self.jobs.iter().any(has_own_file),
-             "a file of a job is a range of one file (offset, region), a thread's a share of it");
-            (self.whole.is_none() && !self.jobs.iter().all(sized),
-             "a job names no size: it uses 1 GiB of a directory; --size changes that");
-            (self.jobs.iter().any(|job| job.leaves_filename), "filename is not used where libblkio_path names the file");
-        }
-    }
-
-    /// The way through a file, and its end.
-    fn passes(&self) -> [Note; 5] {
         let is_bounded = |trial: &TrialSpec| trial.limit.bytes.is_some();
         let is_strided = |trial: &TrialSpec| trial.pattern == Pattern::Strided;
-        table! {
-            (self.any_with(&["time_based"], |trial| trial.limit.time.is_none()), "time_based has no effect without runtime, as in fio");
-            (self.any_with(&["number_ios"], |trial| trial.limit.bytes.is_none()), "number_ios has no effect with time_based, as in fio");
-            (self.any(|trial| is_strided(trial) && is_bounded(trial)),
-             "a trial visits the blocks of its strides once; fio begins again with the first one until it has transferred the size of the file");
-            (self.any(|trial| is_strided(trial) && !is_bounded(trial)),
-             "after the last of its strides iolab goes over the blocks between them, fio over the same blocks again");
-            (self.any(has_one_place),
-             "ordered reads and writes of a mix share one position in the file; in fio each direction has its own");
-        }
-    }
-
-    /// Differences in the timing of requests, and in requests that accompany them.
-    fn requests(&self) -> [Note; 5] {
         let counts_complete = |(job, cell): (&Job, &CellSpec)| {
             let by = job.options.get("thinktime_blocks_type");
             cell.trial.thinktime.is_some()
@@ -140,6 +104,27 @@ impl Asked<'_> {
             "iodepth_batch_submit", "iodepth_batch", "iodepth_batch_complete_max",
         ];
         table! {
+            // The trials of a run.
+            (self.has_option(&["ramp_time"]), "ramp_time is ignored: the first trial of every cell is a warm-up");
+            (self.has_option(&["randrepeat", "randseed"]), "--seed replaces randrepeat and randseed: the same seed gives the same offsets");
+            (self.jobs.len() > 1 && !several, "the jobs are cells: each runs several times, in random order");
+            (several, "jobs that run side by side are groups of one trial, each measured separately");
+            (several && self.stages.last() > Some(&0), "what runs one after the other are cells: each runs several times, in random order");
+            (several && self.jobs.iter().any(has_own_file),
+             "a file of a job is a range of one file (offset, region), a thread's a share of it");
+            (self.whole.is_none() && !self.jobs.iter().all(sized),
+             "a job names no size: it uses 1 GiB of a directory; --size changes that");
+            (self.jobs.iter().any(|job| job.leaves_filename), "filename is not used where libblkio_path names the file");
+            // The way through a file, and its end.
+            (self.any_with(&["time_based"], |trial| trial.limit.time.is_none()), "time_based has no effect without runtime, as in fio");
+            (self.any_with(&["number_ios"], |trial| trial.limit.bytes.is_none()), "number_ios has no effect with time_based, as in fio");
+            (self.any(|trial| is_strided(trial) && is_bounded(trial)),
+             "a trial visits the blocks of its strides once; fio begins again with the first one until it has transferred the size of the file");
+            (self.any(|trial| is_strided(trial) && !is_bounded(trial)),
+             "after the last of its strides iolab goes over the blocks between them, fio over the same blocks again");
+            (self.any(has_one_place),
+             "ordered reads and writes of a mix share one position in the file; in fio each direction has its own");
+            // The timing of requests, and requests that accompany them.
             (self.jobs.iter().zip(self.cells).any(counts_complete),
              "thinktime counts requests when they are submitted, as fio with thinktime_blocks_type=issue; fio otherwise counts those that are complete, of which several at once can pass without a pause");
             (self.any_with(&["end_fsync", "fsync_on_close"], |trial| trial.writes() && trial.sync != SyncPolicy::End),
@@ -149,12 +134,7 @@ impl Asked<'_> {
             (self.any(|trial| trial.rate.is_some()), "with a rate, latency counts from the time at which a request was due");
             (self.has_option(&batches),
              "fio submits and collects this many requests at a time, iolab all that are ready: one at a time made fio 5 to 10 % faster on one disk, for twice the CPU time (docs/FIO.md)");
-        }
-    }
-
-    /// Differences in the content of files, and in its check.
-    fn data(&self) -> [Note; 8] {
-        table! {
+            // The content of files, and its check.
             (self.any_with(&["create_on_open"], TrialSpec::reads),
              "fio makes a file when it opens it (create_on_open), and ends with an error at a read of what it has not written; iolab fills files before the trials");
             (self.has_option(&["fill_device", "fill_fs"]) && self.whole.is_none(),

@@ -104,16 +104,8 @@ impl Job {
             name.as_str() != "numjobs"
                 && in_job(name).is_none_or(|known| !matches!(known.effect, Effect::Idle(_)))
         };
-        if is_set(&self.options, "offset_increment") {
-            return false;
-        }
-        let of = |job: &Self| -> Vec<(String, String)> {
-            let options = job.options.iter().filter(matters);
-            options
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect()
-        };
-        of(self) == of(other)
+        let (own, others) = (self.options.iter(), other.options.iter());
+        !is_set(&self.options, "offset_increment") && own.filter(matters).eq(others.filter(matters))
     }
 }
 

@@ -81,10 +81,7 @@ fn with_starts(trial: &mut TrialSpec, used: SizeMix, starts: [u64; 2]) -> SizeMi
         0 => [starts[1]; 2],
         _ => starts,
     };
-    let is_ordered = matches!(
-        trial.pattern,
-        Pattern::Seq | Pattern::Strided | Pattern::Reverse
-    );
+    let is_ordered = trial.pattern.is_ordered();
     trial.bs = match is_ordered {
         true => reads.min(writes),
         false => largest_divisor(reads, writes),

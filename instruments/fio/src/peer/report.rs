@@ -346,12 +346,9 @@ impl FioLatency {
     /// Times of several jobs together. The quantiles of a single job are its own; for several jobs they follow
     /// from the bins.
     pub(crate) fn merge<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
-        let mut sum = Self::default();
-        for (number, one) in all.into_iter().enumerate() {
-            if number == 0 {
-                sum = one.clone();
-                continue;
-            }
+        let mut all = all.into_iter();
+        let mut sum = all.next().cloned().unwrap_or_default();
+        for one in all {
             let both = sum.count.saturating_add(one.count);
             let weighed = sum.mean * sum.count as f64 + one.mean * one.count as f64;
             sum.mean = weighed / both.max(1) as f64;
