@@ -25,12 +25,12 @@ use iolab_workload::names::{alternatives, check_file_name};
 use iolab_workload::settings::{CellSpec, DESCRIBING, SETTINGS, Setting, Value};
 
 /// Largest text that is read, bytes.
-pub const TEXT_MAX: u64 = 64 << 20;
+const TEXT_MAX: u64 = 64 << 20;
 
 /// The transfers that a report claims.
 ///
 /// # Errors
-/// As [`Import::read`], but for jobs that iolab cannot express.
+/// As [`Results::read`], but for jobs that iolab cannot express.
 pub(crate) fn transferred(path: &Path, peers: PeerList) -> Result<Transferred> {
     let text = text_of(path)?;
     let transferred = peer_of(&text, peers).and_then(|peer| (peer.transferred)(&text));
@@ -65,30 +65,23 @@ fn nothing() -> Error {
         .hint("give the report of a run that transferred data")
 }
 
-/// Results of another tool, ready to be written.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Import {
-    /// Content of the report.
-    pub results: Results,
-}
-
-impl Import {
-    /// Reads JSON or JSON+ of fio, or the standard output of IOzone.
+impl Results {
+    /// Reads the text of a report.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the text is neither, or has a fault.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the text is of none of these tools, or has a fault.
     pub fn parse(text: &str, peers: PeerList) -> Result<Self> {
         let results = (peer_of(text, peers)?.import)(text)?;
         match results.entries.is_empty() {
             true => Err(nothing()),
-            false => Ok(Self { results }),
+            false => Ok(results),
         }
     }
 
     /// Reads a file.
     ///
     /// # Errors
-    /// As [`Import::parse`]; also when it cannot be read or is larger than [`TEXT_MAX`].
+    /// As [`Results::parse`]; also when it cannot be read or is larger than 64 MiB.
     pub fn read(path: &Path, peers: PeerList) -> Result<Self> {
         Self::parse(&text_of(path)?, peers).map_err(|error| error.within(path.display()))
     }
@@ -101,7 +94,7 @@ impl Import {
         let Some(name) = name else {
             return Ok(self);
         };
-        match self.results.host.replace(name.to_owned()) {
+        match self.host.replace(name.to_owned()) {
             Some(own) if own != name => Err(Error::usage(format!(
                 "--host {name}: the report names its host, {own}"
             ))
@@ -117,17 +110,14 @@ impl Import {
     /// written.
     pub fn write(&self, source: &Path, place: NewFile<'_>) -> Result<std::path::PathBuf> {
         let experiment = self.experiment()?;
-        let imported = ImportedCells::of(&experiment, &self.results.entries);
+        let imported = ImportedCells::of(&experiment, &self.entries);
         let now = now_utc();
         let run = self.run(&now);
         let mut environment = Environment::default();
-        environment.put(
-            &KEYS.tool_version.of(self.results.tool),
-            self.results.version.clone(),
-        );
+        environment.put(&KEYS.tool_version.of(self.tool), self.version.clone());
         let source = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
         environment.put(&KEYS.imported_from, source.display().to_string());
-        if let Some(host) = &self.results.host {
+        if let Some(host) = &self.host {
             environment.put(&KEYS.host_name, host.clone());
         }
         let record = ExperimentRecord {
@@ -138,7 +128,7 @@ impl Import {
         let rows = fit::records(&imported.cells);
         let mut file = RunFile::create(place, &run, &environment, &record, &rows)?;
         imported.write(&mut file, &run.started_utc)?;
-        for message in self.notes() {
+        for message in self.remarks() {
             file.add_event(&Event {
                 at_utc: now_utc(),
                 kind: EventKind::Note,
@@ -152,8 +142,8 @@ impl Import {
     }
 
     /// Notes for the user.
-    pub fn notes(&self) -> Vec<String> {
-        let mut notes = self.results.notes.clone();
+    pub fn remarks(&self) -> Vec<String> {
+        let mut notes = self.notes.clone();
         if self.target() == UNKNOWN_TARGET {
             notes.push("the report does not name its target: the target is unknown, so its runs are not a series (--host NAME names the machine)".to_owned());
         }
@@ -162,14 +152,14 @@ impl Import {
 
     /// The measured target: as named by the report, otherwise the storage of the host.
     pub fn target(&self) -> String {
-        let entries = self.results.entries.iter();
+        let entries = self.entries.iter();
         let each: BTreeSet<String> = entries
             .filter_map(|entry| Some(entry.cell.target.as_ref()?.to_string()))
             .collect();
         let all: Vec<String> = each.into_iter().collect();
-        let named = self.results.target.clone();
+        let named = self.target.clone();
         let named = named.or_else(|| (!all.is_empty()).then(|| all.join(", ")));
-        let on_host = || Some(format!("//{}", self.results.host.as_ref()?));
+        let on_host = || Some(format!("//{}", self.host.as_ref()?));
         named
             .or_else(on_host)
             .unwrap_or_else(|| UNKNOWN_TARGET.to_owned())
@@ -182,22 +172,18 @@ impl Import {
     }
 
     fn run(&self, now: &str) -> Run {
-        let sized = self.results.entries.iter().map(|entry| &entry.cell);
+        let sized = self.entries.iter().map(|entry| &entry.cell);
         let sized = sized.filter(|cell| !cell.unknown.contains("region"));
         let ends = sized.map(|cell| cell.trial.offset.saturating_add(cell.trial.region));
         Run {
             status: RunStatus::Running,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            started_utc: self
-                .results
-                .measured_utc
-                .clone()
-                .unwrap_or_else(|| now.to_owned()),
+            started_utc: self.measured_utc.clone().unwrap_or_else(|| now.to_owned()),
             ended_utc: None,
             target: self.target(),
             target_kind: TargetKind::Imported,
             target_bytes: ends.max().unwrap_or(0),
-            clock_source: format!("of {}", self.results.version),
+            clock_source: format!("of {}", self.version),
             ..Run::default()
         }
     }
@@ -210,12 +196,12 @@ impl Import {
             ..Design::default()
         };
         let mut experiment = Experiment::bare(
-            self.results.tool.to_string(),
-            format!("What did {} measure?", self.results.tool),
+            self.tool.to_string(),
+            format!("What did {} measure?", self.tool),
             Response::Throughput,
             design,
         );
-        let entries = &self.results.entries;
+        let entries = &self.entries;
         let usual = CellSpec::default();
         let is_said = |setting: &&Setting| {
             let values = || entries.iter().map(|job| setting.value(&job.cell));

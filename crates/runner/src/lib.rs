@@ -14,7 +14,7 @@ pub mod evidence;
 mod executor;
 mod fit;
 mod hung_storage;
-pub mod import;
+mod import;
 pub mod peers;
 pub mod preflight;
 mod prepared_run;

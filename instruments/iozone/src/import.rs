@@ -128,8 +128,7 @@ mod tests {
 
     use iolab_analysis::analysis::{Response, analyse};
     use iolab_runfile::NewFile;
-    use iolab_runner::import::Import;
-    use iolab_runner::peers::PeerList;
+    use iolab_runner::peers::{PeerList, Results};
 
     const PEERS: PeerList = &[&crate::PEER];
 
@@ -140,7 +139,7 @@ mod tests {
             \tChildren see throughput for 2 random writers \t= 500.00 kB/sec\n";
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("x.iolab");
-        let import = Import::parse(text, PEERS).expect("a report");
+        let import = Results::parse(text, PEERS).expect("a report");
         import
             .write(Path::new("a report"), NewFile::At(&path))
             .expect("written");
@@ -160,7 +159,7 @@ mod tests {
     #[test]
     fn other_texts_than_reports_are_refused() {
         for text in ["hello", "iozone test complete."] {
-            let error = Import::parse(text, PEERS).expect_err(text);
+            let error = Results::parse(text, PEERS).expect_err(text);
             assert!(error.remedy().is_some(), "{error}");
         }
     }

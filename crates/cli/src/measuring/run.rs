@@ -12,7 +12,7 @@ use iolab_report::findings::interpretation::Interpretation;
 use iolab_runfile::NewFile;
 use iolab_runner::GivenTargets;
 use iolab_runner::campaign::{AskedPeaks, Region, Site, Terms, open_all};
-use iolab_runner::import::Import as Imported;
+use iolab_runner::peers::Results as Imported;
 use iolab_runner::ranks::Ranks;
 use iolab_workload::escape_control::shell_words;
 use iolab_workload::{Error, Result};
@@ -253,7 +253,7 @@ pub(crate) fn import(options: &Import) -> Outcome {
     check_output(options.output.as_deref(), 1)?;
     let import = Imported::read(&options.file, PEERS)?;
     let import = import.on_host(options.host.as_deref())?;
-    for text in import.notes() {
+    for text in import.remarks() {
         note(format_args!("note: {text}"));
     }
     let name = Imported::name(&options.file);

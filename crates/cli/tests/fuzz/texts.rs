@@ -8,8 +8,7 @@ use iolab_plan::forecast::Forecast;
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_runfile::NewFile;
 use iolab_runfile::number_list;
-use iolab_runner::import::Import;
-use iolab_runner::peers::{PeerList, overhead};
+use iolab_runner::peers::{PeerList, Results, overhead};
 use iolab_workload::command_template::Template;
 use iolab_workload::settings::{SETTINGS, Setting};
 use iolab_workload::units::{format_size, parse_duration, parse_size};
@@ -156,7 +155,7 @@ fn reports_of_other_tools() {
         "reports of other tools",
         |mutator| mutator.damaged_text(&[&fio, iozone], &words),
         |text| {
-            let Ok(import) = Import::parse(text, PEERS) else {
+            let Ok(import) = Results::parse(text, PEERS) else {
                 return;
             };
             number += 1;

@@ -6,7 +6,6 @@ use iolab_analysis::analysis::{Response, analyse};
 use iolab_plan::experiment::Experiment;
 use iolab_record::{ServedBy, TargetKind, UNKNOWN_TARGET};
 use iolab_runfile::NewFile;
-use iolab_runner::import::Import;
 use iolab_runner::peers::PeerList;
 use iolab_workload::settings::{SETTINGS, Setting, Value};
 
@@ -58,7 +57,7 @@ fn report(jobs: &[String]) -> String {
 
 fn imported(text: &str) -> iolab_record::RunRecord {
     let folder = tempfile::tempdir().expect("a folder");
-    let import = Import::parse(text, PEERS).expect("a report");
+    let import = Results::parse(text, PEERS).expect("a report");
     let path = folder.path().join("x.iolab");
     import
         .write(Path::new("a report.json"), NewFile::At(&path))
@@ -94,11 +93,11 @@ fn fio_jobs_become_cells_and_clones_one_sample() {
 #[test]
 fn a_job_without_words_leaves_the_others() {
     let jobs = [job("a", 0, "4k"), job("b", 1, "many"), job("c", 2, "64k")];
-    let import = Import::parse(&report(&jobs), PEERS).expect("a report");
-    assert_eq!(import.results.entries.len(), 2);
-    let told = import.notes().join(" ");
+    let import = Results::parse(&report(&jobs), PEERS).expect("a report");
+    assert_eq!(import.entries.len(), 2);
+    let told = import.remarks().join(" ");
     insta::assert_snapshot!(told, @"one job is one sample: there is no interval job 'b': iolab cannot carry out bs=many: it is left out pattern=rand stands for rand or rand-replace: fio leaves a bare norandommap out of its report, but writes norandommap=1 the report does not name its target: the target is unknown, so its runs are not a series (--host NAME names the machine)");
-    Import::parse(&report(&jobs[1..2]), PEERS).expect_err("nothing is left");
+    Results::parse(&report(&jobs[1..2]), PEERS).expect_err("nothing is left");
 }
 
 #[test]
@@ -107,14 +106,14 @@ fn options_of_global_alone_describe_a_job() {
     let bare = job("a", 0, "4k").replace(own, "");
     let all = r#""rw": "randread", "bs": "4k", "offset": "25%", "size": "64m""#;
     let text = report(&[bare]).replace(r#""size": "64m""#, all);
-    let import = Import::parse(&text, PEERS).expect("a report");
-    let cell = &import.results.entries[0].cell;
+    let import = Results::parse(&text, PEERS).expect("a report");
+    let cell = &import.entries[0].cell;
     let settings = ["bs", "region", "cache", "offset"].map(|name| {
         let setting = Setting::find(name).expect("a setting");
         setting.get(cell)
     });
     assert_eq!(settings, ["4KiB", "64MiB", "direct", "unknown"]);
-    insta::assert_snapshot!(import.notes().join("\n"), @"
+    insta::assert_snapshot!(import.remarks().join("\n"), @"
     one job is one sample: there is no interval
     job 'a': offset=25% of a file whose size the report does not give
     pattern=rand stands for rand or rand-replace: fio leaves a bare norandommap out of its report, but writes norandommap=1
@@ -182,8 +181,8 @@ fn different_files_make_cells_and_one_file_samples() {
     assert_eq!(cells, ["/dev/a", "/dev/shm/b", "/(folder of fio)/c"]);
     let of: Vec<i64> = record.samples.iter().map(|sample| sample.cell).collect();
     assert_eq!(of, [0, 1, 0, 2], "in the order of the report");
-    let import = Import::parse(&text, PEERS).expect("a report");
-    insta::assert_snapshot!(import.notes().join("\n"), @"
+    let import = Results::parse(&text, PEERS).expect("a report");
+    insta::assert_snapshot!(import.remarks().join("\n"), @"
     jobs with the same settings and target are the samples of one cell
     its jobs measured different files, devices or servers: each is a level of the factor target
     the report does not name the folder that fio ran in: /(folder of fio) stands for it
@@ -213,9 +212,9 @@ fn results_of_servers_are_imported_without_their_sum() {
 #[test]
 fn other_texts_than_reports_are_refused() {
     for text in ["", "hello", "{\"fio version\": 3}"] {
-        let error = Import::parse(text, PEERS).expect_err(text);
+        let error = Results::parse(text, PEERS).expect_err(text);
         assert!(error.remedy().is_some(), "{error}");
     }
     let idle = report(&[job("a", 0, "4k").replace("\"runtime\": 1000", "\"runtime\": 0")]);
-    Import::parse(&idle, PEERS).expect_err("nothing done");
+    Results::parse(&idle, PEERS).expect_err("nothing done");
 }

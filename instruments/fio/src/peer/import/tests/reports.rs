@@ -20,12 +20,12 @@ const REPORTS: [(&str, &str); 11] = reports![
 
 /// The settings of the cells of a report, with the time and the bytes that end them, and their throughput.
 fn said(text: &str) -> String {
-    let import = match Import::parse(text, PEERS) {
+    let import = match Results::parse(text, PEERS) {
         Ok(import) => import,
         Err(error) => return error.to_string(),
     };
     let mut lines = vec![format!("target: {}", import.target())];
-    for entry in &import.results.entries {
+    for entry in &import.entries {
         let names = DESCRIBING.into_iter().chain(["time", "bytes"]);
         let settings = names.filter_map(Setting::find);
         let (cell, all) = (&entry.cell, &entry.sample);
@@ -37,7 +37,7 @@ fn said(text: &str) -> String {
             levels.collect::<Vec<_>>().join(" ")
         ));
     }
-    let notes = import.notes().into_iter();
+    let notes = import.remarks().into_iter();
     lines.extend(notes.filter(|note| !note.contains("sample")));
     lines.join("\n")
 }
@@ -110,8 +110,8 @@ fn contradicting(given: &Given<'_>) -> Option<String> {
 const COUNTED: [&str; 4] = ["bs", "read_percent", "trim_percent", "threads"];
 
 /// Checks that these settings of a job are unknown, or follow from the counts.
-fn assert_unsaid(import: &Import, job: Option<usize>, settings: &[&str], context: &str) {
-    for (number, entry) in import.results.entries.iter().enumerate() {
+fn assert_unsaid(import: &Results, job: Option<usize>, settings: &[&str], context: &str) {
+    for (number, entry) in import.entries.iter().enumerate() {
         if job.is_some_and(|job| job != number) {
             continue;
         }
@@ -155,7 +155,7 @@ fn options_removed_from_a_report_are_unknown() {
     for (report, text) in REPORTS {
         for given in options(text) {
             let context = format!("{report}: {}={}", given.name, given.value);
-            if let Ok(import) = Import::parse(&without(text, &given.at), PEERS) {
+            if let Ok(import) = Results::parse(&without(text, &given.at), PEERS) {
                 // An option that another one implies is still known.
                 let others = options(text)
                     .into_iter()
@@ -174,20 +174,20 @@ fn options_removed_from_a_report_are_unknown() {
                 assert_unsaid(&import, given.job, &own, &format!("{context} removed"));
                 removed += 1;
             }
-            let describing = |import: &Import, what: &str| {
+            let describing = |import: &Results, what: &str| {
                 let names = [&DESCRIBING[..], &["time", "bytes", "sync"]].concat();
                 assert_unsaid(import, given.job, &names, &format!("{context} {what}"));
             };
             let option = &text[given.at.clone()];
             let put =
                 |new: &str| format!("{}{new}{}", &text[..given.at.start], &text[given.at.end..]);
-            if let Ok(import) = Import::parse(&put(&format!("{option}, {option}")), PEERS)
+            if let Ok(import) = Results::parse(&put(&format!("{option}, {option}")), PEERS)
                 && given.name != "filename"
             {
                 describing(&import, "doubled");
             }
             if let Some(other) = contradicting(&given)
-                && let Ok(import) = Import::parse(&put(&other), PEERS)
+                && let Ok(import) = Results::parse(&put(&other), PEERS)
             {
                 describing(&import, "contradicted");
                 contradicted += 1;
@@ -207,13 +207,13 @@ fn an_unnamed_file_leaves_the_target_unknown() {
     let mut options = options(text).into_iter();
     let named = options.find(|given| given.name == "filename");
     let named = named.expect("one file");
-    let import = Import::parse(&without(text, &named.at), PEERS).expect("a report");
+    let import = Results::parse(&without(text, &named.at), PEERS).expect("a report");
     assert_eq!(import.target(), UNKNOWN_TARGET);
-    assert!(import.notes().iter().any(|note| note.contains("--host")));
+    assert!(import.remarks().iter().any(|note| note.contains("--host")));
     let import = import.on_host(Some("h1")).expect("a host");
     assert_eq!(import.target(), "//h1");
     let (_, client) = REPORTS[0];
-    let client = || Import::parse(client, PEERS).expect("a report");
+    let client = || Results::parse(client, PEERS).expect("a report");
     client().on_host(Some("h1")).expect("the same");
     client().on_host(Some("h2")).expect_err("another one");
 }
@@ -233,12 +233,12 @@ fn the_last_of_several_reports_counts() {
 #[test]
 fn unknown_settings_come_back_from_the_run_file() {
     for (name, text) in REPORTS {
-        let Ok(import) = Import::parse(text, PEERS) else {
+        let Ok(import) = Results::parse(text, PEERS) else {
             continue;
         };
         let record = imported(text);
         for (id, read) in record.cells.iter().enumerate() {
-            let jobs = import.results.entries.iter().zip(&record.samples);
+            let jobs = import.entries.iter().zip(&record.samples);
             let own = jobs.filter(|(_, sample)| sample.cell == id as i64);
             let own = own.map(|(job, _)| job.cell.clone());
             let spec = own.reduce(|mut cell, other| {
