@@ -110,7 +110,7 @@ impl Results {
     /// written.
     pub fn write(&self, source: &Path, place: NewFile<'_>) -> Result<std::path::PathBuf> {
         let experiment = self.experiment()?;
-        let imported = ImportedCells::of(&experiment, &self.entries);
+        let (cells, numbers) = cells_of(&experiment, &self.entries);
         let now = now_utc();
         let run = self.run(&now);
         let mut environment = Environment::default();
@@ -125,9 +125,19 @@ impl Results {
             trials_max: 1,
             ..crate::experiment_record(&experiment)?
         };
-        let rows = fit::records(&imported.cells);
+        let rows = fit::records(&cells);
         let mut file = RunFile::create(place, &run, &environment, &record, &rows)?;
-        imported.write(&mut file, &run.started_utc)?;
+        let mut blocks = vec![0; cells.len()];
+        for (cell, job) in numbers.into_iter().zip(&self.entries) {
+            blocks[cell] += u32::from(!job.sample.warmup);
+            let sample = sample_of(job, cell as i64, blocks[cell], &run.started_utc);
+            let histograms = job.histograms.iter();
+            let histograms: Vec<_> = histograms.map(|(of, histogram)| (*of, histogram)).collect();
+            file.add_sample(&sample, &histograms, &Series::default())?;
+        }
+        for cell in 0..cells.len() {
+            file.set_ended_by(cell as i64, Some(EndedBy::TrialsMax))?;
+        }
         for message in self.remarks() {
             file.add_event(&Event {
                 at_utc: now_utc(),
@@ -144,14 +154,14 @@ impl Results {
     /// Notes for the user.
     pub fn remarks(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
-        if self.target() == UNKNOWN_TARGET {
+        if self.target_name() == UNKNOWN_TARGET {
             notes.push("the report does not name its target: the target is unknown, so its runs are not a series (--host NAME names the machine)".to_owned());
         }
         notes
     }
 
     /// The measured target: as named by the report, otherwise the storage of the host.
-    pub fn target(&self) -> String {
+    pub fn target_name(&self) -> String {
         let entries = self.entries.iter();
         let each: BTreeSet<String> = entries
             .filter_map(|entry| Some(entry.cell.target.as_ref()?.to_string()))
@@ -180,7 +190,7 @@ impl Results {
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_utc: self.measured_utc.clone().unwrap_or_else(|| now.to_owned()),
             ended_utc: None,
-            target: self.target(),
+            target: self.target_name(),
             target_kind: TargetKind::Imported,
             target_bytes: ends.max().unwrap_or(0),
             clock_source: format!("of {}", self.version),
@@ -232,55 +242,30 @@ impl Results {
     }
 }
 
-/// The cells of a run file, and the cell of each job.
-struct ImportedCells<'a> {
-    cells: Vec<PlannedCell>,
-    /// Every job, in the order of the report, with the number of its cell.
-    jobs: Vec<(usize, &'a PeerResult)>,
-}
-
-impl<'a> ImportedCells<'a> {
-    /// Makes each distinct combination of settings a cell, in the order of the report. The cells follow from the jobs and
-    /// not from the experiment, which leaves out combinations that another cell covers: so every job has a cell.
-    fn of(experiment: &Experiment, entries: &'a [PeerResult]) -> Self {
-        let mut cells: Vec<PlannedCell> = Vec::new();
-        let mut jobs = Vec::with_capacity(entries.len());
-        for job in entries {
-            let factors = experiment.factors.iter();
-            let levels: Vec<String> = factors
-                .map(|factor| factor.of.setting.get(&job.cell))
-                .collect();
-            let known = cells.iter().position(|cell| cell.levels == levels);
-            let number = known.unwrap_or_else(|| {
-                cells.push(PlannedCell {
-                    levels,
-                    spec: job.cell.clone(),
-                    refined: false,
-                });
-                cells.len() - 1
+/// The cells of a run file, and the number of the cell of each entry. Each distinct combination of settings is a cell, in the
+/// order of the report. The cells follow from the jobs and not from the experiment, which leaves out combinations that
+/// another cell covers: so every job has a cell.
+fn cells_of(experiment: &Experiment, entries: &[PeerResult]) -> (Vec<PlannedCell>, Vec<usize>) {
+    let mut cells: Vec<PlannedCell> = Vec::new();
+    let numbers = entries.iter().map(|job| {
+        let factors = experiment.factors.iter();
+        let levels: Vec<String> = factors
+            .map(|factor| factor.of.setting.get(&job.cell))
+            .collect();
+        let known = cells.iter().position(|cell| cell.levels == levels);
+        let number = known.unwrap_or_else(|| {
+            cells.push(PlannedCell {
+                levels,
+                spec: job.cell.clone(),
+                refined: false,
             });
-            let unknown = job.cell.unknown.iter();
-            cells[number].spec.unknown.extend(unknown);
-            jobs.push((number, job));
-        }
-        Self { cells, jobs }
-    }
-
-    /// Adds every job as a sample, in the order of the report.
-    fn write(&self, file: &mut RunFile, started_utc: &str) -> Result<()> {
-        let mut blocks = vec![0; self.cells.len()];
-        for (cell, job) in &self.jobs {
-            blocks[*cell] += u32::from(!job.sample.warmup);
-            let sample = sample_of(job, *cell as i64, blocks[*cell], started_utc);
-            let histograms = job.histograms.iter();
-            let histograms: Vec<_> = histograms.map(|(of, histogram)| (*of, histogram)).collect();
-            file.add_sample(&sample, &histograms, &Series::default())?;
-        }
-        for cell in 0..self.cells.len() {
-            file.set_ended_by(cell as i64, Some(EndedBy::TrialsMax))?;
-        }
-        Ok(())
-    }
+            cells.len() - 1
+        });
+        cells[number].spec.unknown.extend(&job.cell.unknown);
+        number
+    });
+    let numbers = numbers.collect();
+    (cells, numbers)
 }
 
 /// The sample of an entry.

@@ -1,9 +1,8 @@
 //! Measured cells in fio's options: a job for each cell, or for each of its groups. A setting that the options do not carry
-//! is named in the job's `description`, from which iolab reads it.
+//! is named in the job's `description`.
 
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::TrialSpec;
-use iolab_workload::{Error, Result};
 
 use crate::options::{FileSize, Options, cell_or_faults, reported_cell};
 use crate::write_job::JobLines;
@@ -115,27 +114,4 @@ fn unsaid(cell: &CellSpec, read: &CellSpec) -> Vec<String> {
     unsaid
         .map(|setting| format!("{}={}", setting.name, setting.get(&own)))
         .collect()
-}
-
-/// The cell of a job that iolab described this way; a group stands for itself.
-///
-/// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): options without a meaning for iolab, or a cell that issued no requests.
-pub fn described_cell(options: &Options, done: u64) -> Result<CellSpec> {
-    let description = options.get("description").map_or("", String::as_str);
-    if description.starts_with(PROGRAM) {
-        return Err(Error::usage(description)
-            .hint("only trials with requests are imported; iolab reads its own run file"));
-    }
-    let mut cell = reported_cell(options, done)?;
-    let also = description.strip_prefix(ALSO).into_iter();
-    for also in also.flat_map(|also| also.split(NEXT)) {
-        let (name, value) = also.split_once('=').unwrap_or((also, ""));
-        let setting = Setting::find(name).ok_or_else(|| {
-            Error::usage(format!("its description names no setting: {also}"))
-                .hint("import it as iolab exported it")
-        })?;
-        setting.set(&mut cell, value)?;
-    }
-    Ok(cell)
 }

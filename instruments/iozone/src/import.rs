@@ -124,43 +124,25 @@ fn cell(report: &IozoneReport, row: &IozoneResult, region: u64) -> CellSpec {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use iolab_analysis::analysis::{Response, analyse};
-    use iolab_runfile::NewFile;
-    use iolab_runner::peers::{PeerList, Results};
-
-    const PEERS: PeerList = &[&crate::PEER];
+    use super::*;
 
     #[test]
     fn iozone_tests_become_cells_first_passes_warm_ups() {
         let text = "\tIozone: Performance Test of File I/O\n\tVersion $Revision: 3.489 $\n\tFile size set to 4096 kB\n\tRecord Size 64 kB\n\
             \tChildren see throughput for  2 readers \t= 1000.00 kB/sec\n\tChildren see throughput for 2 re-readers \t= 2000.00 kB/sec\n\
             \tChildren see throughput for 2 random writers \t= 500.00 kB/sec\n";
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("x.iolab");
-        let import = Results::parse(text, PEERS).expect("a report");
-        import
-            .write(Path::new("a report"), NewFile::At(&path))
-            .expect("written");
-        let record = iolab_runfile::read(&path).expect("a run file");
-        assert_eq!(record.samples.len(), 3);
-        let analysis = analyse(&record);
-        let medians: Vec<f64> = analysis
-            .cells
-            .iter()
-            .filter_map(|cell| cell.median(Response::Throughput))
-            .collect();
-        // Sequential writes and random reads were not among the tests, and have no cells.
-        assert_eq!((medians.len(), analysis.cells.len()), (2, 2));
-        assert!((medians[0] - 2.048).abs() < 1e-6, "{medians:?}");
-    }
-
-    #[test]
-    fn other_texts_than_reports_are_refused() {
-        for text in ["hello", "iozone test complete."] {
-            let error = Results::parse(text, PEERS).expect_err(text);
-            assert!(error.remedy().is_some(), "{error}");
-        }
+        let entries = import(text).expect("a report").entries.into_iter();
+        let told = entries.map(|PeerResult { cell, sample, .. }| {
+            let mb_s = |done: OperationSummary| done.bytes as f64 * 1e3 / sample.elapsed_ns as f64;
+            let (read, write) = (sample.operations.read, sample.operations.write);
+            let (pattern, warmup) = (cell.trial.pattern, sample.warmup);
+            format!("{pattern} {:.3} {:.3} {warmup}", mb_s(read), mb_s(write))
+        });
+        let wanted = [
+            "seq 1.024 0.000 true", "seq 2.048 0.000 false", "rand 0.000 0.512 false",
+        ];
+        assert_eq!(told.collect::<Vec<_>>(), wanted);
+        let error = import("iozone test complete.").expect_err("no result");
+        assert!(error.remedy().is_some(), "{error}");
     }
 }

@@ -5,11 +5,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use iolab_record::{LatencyOf, OperationSummary, PerOperation, Sample};
 use iolab_workload::histogram::LatencyHistogram;
-use iolab_workload::settings::Tool;
 use iolab_workload::trial::Pattern;
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, usage_errors};
 
-use crate::described::described_cell;
 use crate::options::{Options, give};
 use crate::reported::{named_file, reported};
 
@@ -20,8 +18,7 @@ use iolab_runner::peers::{PeerResult, Results, Transferred};
 /// Parses a report. Idle jobs are left out; clones of one job (`numjobs` without `group_reporting`) are taken
 /// together.
 pub(super) fn import(text: &str) -> Result<Results> {
-    let report = FioReport::parse(text)?;
-    let tool = tool_of(&report);
+    let report = report_of_fio(text)?;
     let mut notes = Vec::new();
     let idle = report.jobs.iter().filter(|job| job.elapsed_ns() == 0);
     notes.extend(idle.map(|job| {
@@ -40,19 +37,14 @@ pub(super) fn import(text: &str) -> Result<Results> {
                 .to_owned(),
         );
     }
-    let places = match tool {
-        // iolab's own exports name their targets among the settings.
-        Tool::IOLAB => Places::default(),
-        _ => Places::of(&groups, &mut notes),
-    };
+    let places = Places::of(&groups, &mut notes);
     let mut entries = Vec::new();
     let mut may_repeat = false;
     for (number, group) in groups.iter().enumerate() {
-        match entry(tool, group, places.of_each.get(number)) {
+        match entry(group, places.of_each.get(number)) {
             Ok((entry, doubt)) => {
                 notes.extend(doubt);
-                let is_told = tool == Tool::IOLAB || group.options.contains_key("norandommap");
-                may_repeat |= !is_told
+                may_repeat |= !group.options.contains_key("norandommap")
                     && entry.cell.trial.pattern == Pattern::Rand
                     && entry.cell.says_order();
                 entries.push(entry);
@@ -69,7 +61,7 @@ pub(super) fn import(text: &str) -> Result<Results> {
     }
     notes.insert(0, Results::note_on_samples("job", &entries));
     Ok(Results {
-        tool,
+        tool: FIO,
         version: report.version.clone(),
         measured_utc: report.timestamp.and_then(utc),
         target: places.of_all,
@@ -81,7 +73,7 @@ pub(super) fn import(text: &str) -> Result<Results> {
 
 /// Transfers of the jobs in a report, clones of one job together; idle jobs are left out.
 pub(super) fn transferred(text: &str) -> Result<Transferred> {
-    let report = FioReport::parse(text)?;
+    let report = report_of_fio(text)?;
     let groups = groups_of(&report);
     let is_unsplit = |group: &JobGroup<'_>| FioJob::counts(&group.jobs).unsplit.requests > 0;
     if groups.iter().any(is_unsplit) {
@@ -91,15 +83,16 @@ pub(super) fn transferred(text: &str) -> Result<Transferred> {
         .hint("run fio with unified_rw_reporting=both, or without it"));
     }
     let samples = groups.iter().map(|group| sample_of(&group.jobs).0);
-    Ok((tool_of(&report), samples.collect()))
+    Ok((FIO, samples.collect()))
 }
 
-/// Tool of a report; iolab writes such reports too.
-fn tool_of(report: &FioReport) -> Tool {
-    match report.version.starts_with("iolab-") {
-        true => Tool::IOLAB,
-        false => FIO,
+/// Parses a report; iolab exports such reports too.
+fn report_of_fio(text: &str) -> Result<FioReport> {
+    let report = FioReport::parse(text)?;
+    usage_errors! {
+        report.version.starts_with("iolab-") => "it is an export of iolab, not a report of fio", "use the run file that was exported";
     }
+    Ok(report)
 }
 
 /// Clones of one job.
@@ -168,38 +161,20 @@ fn utc(seconds: i64) -> Option<String> {
 }
 
 /// Result of one job, and remarks on its settings. With the name of its target if the report has several.
-fn entry(
-    tool: Tool,
-    group: &JobGroup<'_>,
-    place: Option<&String>,
-) -> Result<(PeerResult, Option<String>)> {
+fn entry(group: &JobGroup<'_>, place: Option<&String>) -> Result<(PeerResult, Option<String>)> {
     let (options, jobs) = (&group.options, &group.jobs);
     let name = &group.first().jobname;
     let within = |error: Error| error.within(format!("job '{name}'"));
     let counts = FioJob::counts(jobs);
-    let (cell, doubt, group_of, shares) = match tool {
-        Tool::IOLAB => {
-            let done = counts
-                .reads
-                .bytes
-                .max(counts.writes.bytes)
-                .max(counts.trims.bytes);
-            let cell = described_cell(options, done).map_err(within)?;
-            (cell, None, None, Vec::new())
-        }
-        _ => {
-            let options = group.has_options.then_some(options);
-            let mut found = reported(options, group.repeated, &counts).map_err(within)?;
-            found.cell.tool = tool;
-            found.cell.target = place.map(|name| name.parse()).transpose().map_err(within)?;
-            (found.cell, found.doubt, found.group_of, found.shares)
-        }
-    };
-    let what = match group_of {
+    let listed = group.has_options.then_some(options);
+    let mut found = reported(listed, group.repeated, &counts).map_err(within)?;
+    found.cell.tool = FIO;
+    found.cell.target = place.map(|name| name.parse()).transpose().map_err(within)?;
+    let what = match found.group_of {
         None => format!("job '{name}'"),
         Some(count) => format!("a group of {count} jobs ('{name}')"),
     };
-    let doubt = doubt.map(|doubt| {
+    let doubt = found.doubt.map(|doubt| {
         format!("{what}: {doubt}: of its settings only what its counts confirm is known")
     });
     let command: Vec<String> = options
@@ -217,12 +192,12 @@ fn entry(
     sample.failure = error.map(|error| format!("fio reports error {error} in job '{name}'"));
     sample.effective.command = Some(command);
     let entry = PeerResult {
-        cell,
+        cell: found.cell,
         sample,
         histograms,
     };
-    let unsized_file = (!shares.is_empty()).then(|| {
-        let shares = shares.join(", ");
+    let unsized_file = (!found.shares.is_empty()).then(|| {
+        let shares = found.shares.join(", ");
         format!("job '{name}': {shares} of a file whose size the report does not give")
     });
     Ok((entry, doubt.or(unsized_file)))

@@ -1,10 +1,10 @@
-//! Measured cells as jobs, and such jobs as cells.
+//! Measured cells as jobs, which say every setting of the cell.
 
-use iolab_fio::described::{DescribedJob, describe, described_cell};
-use iolab_fio::options::Options;
+use iolab_fio::described::{DescribedJob, describe};
+use iolab_fio::options::{Options, reported_cell};
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::Experiment;
-use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 
 use crate::line_files::check;
 
@@ -40,6 +40,19 @@ fn jobs(line: &str) -> Vec<DescribedJob> {
     describe(&cell.spec)
 }
 
+/// The cell that the options and the description of a job say.
+fn said(options: &Options) -> CellSpec {
+    let mut cell = reported_cell(options, 1 << 40).expect("a cell");
+    let also = options.get("description").into_iter();
+    let also = also.flat_map(|text| text.strip_prefix("iolab also had "));
+    for setting in also.flat_map(|also| also.split("; ")) {
+        let (name, value) = setting.split_once('=').expect("a setting");
+        let setting = Setting::find(name).expect(name);
+        setting.set(&mut cell, value).expect(name);
+    }
+    cell
+}
+
 #[test]
 fn options_and_description_read_as_the_cell() {
     check(&["described"], |line| {
@@ -49,7 +62,7 @@ fn options_and_description_read_as_the_cell() {
                 batch_auto: false,
                 ..CellSpec::default()
             };
-            let mut read = described_cell(&job.options, 1 << 40).expect(line);
+            let mut read = said(&job.options);
             read.batch_auto = false;
             // The arrivals have no effect in the closed loop.
             let counts = |name: &str| name != "arrivals" || measured.trial.rate.is_some();
@@ -69,34 +82,4 @@ fn options_and_description_read_as_the_cell() {
         });
         jobs.collect::<String>()
     });
-}
-
-#[test]
-fn programs_are_refused_and_other_tools_named() {
-    let program = CellSpec {
-        command: Some("cat {file}".parse().expect("a program")),
-        ..CellSpec::default()
-    };
-    let error = described_cell(&describe(&program)[0].options, 1).expect_err("a program");
-    assert_eq!(error.message(), "iolab timed a program: cat {file}");
-    let fio = CellSpec {
-        tool: "fio".parse().expect("a tool"),
-        ..CellSpec::default()
-    };
-    let read = described_cell(&describe(&fio)[0].options, 1).expect("a cell");
-    assert_eq!(read.tool, fio.tool);
-}
-
-#[test]
-fn foreign_descriptions_are_refused_or_ignored() {
-    let with = |text: &str| {
-        let options = Options::from([("description".to_owned(), text.to_owned())]);
-        described_cell(&options, 4096)
-    };
-    assert!(with("my disk").is_ok());
-    for text in [
-        "iolab also had nothing=1", "iolab also had bs", "iolab also had bs=none",
-    ] {
-        assert!(with(text).expect_err(text).remedy().is_some(), "{text}");
-    }
 }

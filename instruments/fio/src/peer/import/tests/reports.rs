@@ -24,7 +24,7 @@ fn said(text: &str) -> String {
         Ok(import) => import,
         Err(error) => return error.to_string(),
     };
-    let mut lines = vec![format!("target: {}", import.target())];
+    let mut lines = vec![format!("target: {}", import.target_name())];
     for entry in &import.entries {
         let names = DESCRIBING.into_iter().chain(["time", "bytes"]);
         let settings = names.filter_map(Setting::find);
@@ -208,10 +208,10 @@ fn an_unnamed_file_leaves_the_target_unknown() {
     let named = options.find(|given| given.name == "filename");
     let named = named.expect("one file");
     let import = Results::parse(&without(text, &named.at), PEERS).expect("a report");
-    assert_eq!(import.target(), UNKNOWN_TARGET);
+    assert_eq!(import.target_name(), UNKNOWN_TARGET);
     assert!(import.remarks().iter().any(|note| note.contains("--host")));
     let import = import.on_host(Some("h1")).expect("a host");
-    assert_eq!(import.target(), "//h1");
+    assert_eq!(import.target_name(), "//h1");
     let (_, client) = REPORTS[0];
     let client = || Results::parse(client, PEERS).expect("a report");
     client().on_host(Some("h1")).expect("the same");
