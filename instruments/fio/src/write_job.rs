@@ -170,11 +170,6 @@ fn section(name: &str) -> String {
     name.chars().filter(|c| plain(*c)).collect()
 }
 
-/// Options of a command line for one trial that a job file does not need, or that are fio's default.
-const OF_A_TRIAL: [&str; 5] = [
-    "allow_file_create", "fallocate", "invalidate", "randrepeat", "randseed",
-];
-
 /// The file that the jobs share; it is made if it is not there.
 const FILE: &str = "iolab.fio.tmp";
 
@@ -191,12 +186,8 @@ impl JobLines {
     pub(crate) fn of(spec: &TrialSpec) -> Self {
         let common = common(spec).into_iter();
         let common = common.map(|word| word.trim_start_matches("--").to_owned());
-        let is_needed = |line: &String| {
-            let name = line.split('=').next().unwrap_or(line);
-            !OF_A_TRIAL.contains(&name)
-        };
         let mut job = Self {
-            lines: common.filter(is_needed).collect(),
+            lines: common.collect(),
             differences: Vec::new(),
         };
         job.processors(spec);
@@ -315,26 +306,20 @@ impl JobLines {
     }
 }
 
-/// The settings common to all workers.
+/// The settings common to all workers, as a job file has them too.
 pub fn common(spec: &TrialSpec) -> Vec<String> {
     let mut words = vec![
-        "--allow_file_create=0".to_owned(),
-        "--fallocate=none".to_owned(),
         "--thread".to_owned(),
         "--group_reporting".to_owned(),
         format!("--ioengine={}", spec.backend),
         format!("--rw={}", order(spec)),
         format!("--iodepth={}", spec.depth),
         format!("--direct={}", u8::from(spec.cache == CacheState::Direct)),
-        // iolab has brought the page cache into its state, and gives no advice.
-        "--invalidate=0".to_owned(),
+        // iolab gives no advice.
         match spec.fadvise {
             Some(advice) => format!("--fadvise_hint={advice}"),
             None => "--fadvise_hint=0".to_owned(),
         },
-        // Without this fio takes the same offsets in every trial and ignores the seed (fixed after 3.33).
-        "--randrepeat=0".to_owned(),
-        format!("--randseed={}", spec.seed),
     ];
     words.extend(choices(spec).into_iter().map(str::to_owned));
     words.extend(sizes_and_pauses(spec));

@@ -35,9 +35,16 @@ pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
     for word in memory(spec, &ReservedPages::read())? {
         words.push(word.into());
     }
-    words.push("--output-format=json+".into());
-    words.push("--eta=never".into());
-    words.push("--name=global".into());
+    let of_a_trial = [
+        "--output-format=json+", "--eta=never", "--name=global", "--allow_file_create=0",
+        "--fallocate=none",
+        // iolab has brought the page cache into its state.
+        "--invalidate=0",
+        // Without this fio takes the same offsets in every trial and ignores the seed (fixed after 3.33).
+        "--randrepeat=0",
+    ];
+    words.extend(of_a_trial.map(OsString::from));
+    words.push(format!("--randseed={}", spec.seed).into());
     let mut names: Vec<OsString> = files.iter().map(|file| file_option(file)).collect();
     if spec.layout != FileLayout::Private {
         words.append(&mut names);
