@@ -19,9 +19,12 @@ pub struct DefinitionFormat {
     /// Reads a file, for a measurement on this target, or otherwise on the target that it names. The last argument lets it
     /// include files outside of its folder.
     pub read: fn(&Path, Option<&Path>, bool) -> Result<ForeignExperiment>,
-    /// Writes the cells of an experiment, with a remark; also yields notes on the cells that are left out.
-    pub write: fn(Experiment, Option<&str>) -> Result<(String, Vec<String>)>,
+    /// Writes the cells of an experiment, with a remark.
+    pub write: fn(Experiment, Option<&str>) -> Result<Written>,
 }
+
+/// The text of a definition for another tool, and a note for each reason for which cells are left out.
+pub type Written = (String, Vec<String>);
 
 /// The content of a definition that was written for another tool.
 #[derive(Debug, Clone, PartialEq)]

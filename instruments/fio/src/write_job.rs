@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::unsupported::{check, drops_at_each_pass};
+use iolab_command::definition_format::Written;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::Experiment;
 use iolab_workload::Error;
@@ -19,7 +20,7 @@ use iolab_workload::units::counted;
 pub(crate) fn write(
     mut experiment: Experiment,
     remark: Option<&str>,
-) -> iolab_workload::Result<(String, Vec<String>)> {
+) -> iolab_workload::Result<Written> {
     // As in fio; a run chooses otherwise.
     if !experiment.names("first_offset") {
         experiment.apply_set("first_offset=zero")?;
@@ -32,14 +33,11 @@ pub(crate) fn write(
 }
 
 /// The job file of a plan, each cell once, with a `remark` as a comment. Cells that fio cannot carry out alike are left out, with
-/// the reason as a comment; also yields a note for each reason.
+/// the reason as a comment.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): no cell is left.
-pub fn job_file(
-    plan: &Plan,
-    remark: Option<&str>,
-) -> iolab_workload::Result<(String, Vec<String>)> {
+pub fn job_file(plan: &Plan, remark: Option<&str>) -> iolab_workload::Result<Written> {
     let experiment = plan.experiment();
     let mut text = format!(
         "; {}: {}\n; The cells of this iolab experiment, each once, in the order of the plan. Run it with\n;   fio --output-format=json+ --output=result.json JOB.fio\n; and see the result with 'iolab import result.json'. iolab repeats each cell, in random order.\n",
