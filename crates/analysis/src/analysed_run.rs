@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use crate::analysis::{Analysis, analyse, analyse_timed};
 use crate::fitness::{Answer, CellAnswer, answers_of_cells, reasoned};
 use crate::slo::SearchAnswer;
-use iolab_record::question::Asked;
+use iolab_record::Asked;
 use iolab_record::{RunRecord, RunStatus, SampleLatency, ShownLatency};
 use iolab_workload::Result;
 use iolab_workload::group::ALL;

@@ -36,7 +36,7 @@ use crate::io_limit::{MachineThreshold, ReachedLimit, machine_thresholds};
 use crate::timeline::Timeline;
 use crate::trial_values::median_of;
 use crate::trial_values::{SeriesTests, series_tests};
-use iolab_plan::carry_over::depends_on_order;
+use iolab_plan::blocks::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::KEYS;
 use iolab_record::{

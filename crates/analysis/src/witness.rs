@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
+use iolab_record::{Claimed, ToolClaim, Witnessed};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::region_state::Medium;

@@ -1,6 +1,6 @@
 //! The lists of the program: the rows of the core, and of each instrument that this build has.
 
-use iolab_command::lists::Lists;
+use iolab_command::Lists;
 
 use crate::command;
 #[cfg(feature = "measure")]

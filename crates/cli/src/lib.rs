@@ -19,8 +19,7 @@ use std::process::ExitCode;
 use std::thread;
 
 use iolab_command::failure::{Failure, Outcome};
-use iolab_command::lists::code_of;
-use iolab_command::output;
+use iolab_command::{code_of, output};
 use iolab_workload::Error;
 
 pub use instruments::lists;

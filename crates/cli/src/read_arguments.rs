@@ -13,8 +13,8 @@ use crate::arguments::program;
 #[cfg(feature = "measure")]
 use crate::measuring::builtin_names::check_command;
 use iolab_command::failure::Outcome;
-use iolab_command::lists::{Lists, Task};
 use iolab_command::output::{self, Log, style};
+use iolab_command::{Lists, Task};
 use iolab_report::layout::paragraph;
 use iolab_workload::foreign_options::unknown_option;
 use iolab_workload::names::nearest;

@@ -17,8 +17,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use iolab_cluster::clock::{Activity, CumulativeBytes};
-use iolab_cluster::link::{FANOUT, Gathered, Team};
-use iolab_cluster::link::{Link, LostRank};
+use iolab_cluster::link::{FANOUT, Gathered, Link, LostRank, Team};
 use iolab_cluster::mpi::{Mpi, MpiTimeouts};
 use iolab_cluster::trial::{Contribution, Halt, MergedTrial, TrialTimeouts};
 

@@ -11,10 +11,9 @@ use std::time::{Duration, Instant};
 use std::{io, process, thread};
 
 use mpi::environment::Universe;
-use mpi::ffi;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{AsRaw, Communicator, Destination, Source};
-use mpi::{Tag, Threading};
+use mpi::{Tag, Threading, ffi};
 use rustix::io::ioctl_fionread;
 
 use crate::link::{Link, LossReason, LostRank};

@@ -16,10 +16,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use iolab_cluster::clock::TimeInterval;
-use iolab_cluster::clock::{Activity, Bounded, CumulativeBytes};
-use iolab_cluster::link::Link;
-use iolab_cluster::link::{Gathered, List, Team};
+use iolab_cluster::clock::{Activity, Bounded, CumulativeBytes, TimeInterval};
+use iolab_cluster::link::{Gathered, Link, List, Team};
 use iolab_cluster::mpi::{Mpi, MpiTimeouts};
 use iolab_cluster::trial::{Contribution, Halt, TrialTimeouts};
 use iolab_synthetic::virtual_network::Skew;

@@ -1,14 +1,175 @@
 //! iolab-command: common parts of iolab's commands: reading run files, output, exit codes.
 //!
-//! Files to begin with: `lists.rs`: the lists of the program, `run_files.rs`: reading runs, `output.rs`: output,
+//! Files to begin with: `lib.rs`: the lists of the program, `run_files.rs`: reading runs, `output.rs`: output,
 //! `failure.rs`: the end of a command.
+//!
+//! The lists of the program. The core is one value of [`Lists`], and each instrument another; additions are rows
+//! of these.
+//!
+//! The end of a command: exit code and last message.
 
 pub mod definition_format;
-pub mod escape_output;
 pub mod failure;
-pub mod lists;
 pub mod output;
 pub mod output_format;
 pub mod run_files;
 #[cfg(target_os = "linux")]
 pub mod signals;
+
+use std::path::Path;
+
+use clap::{ArgMatches, Args};
+use iolab_report::document::Document;
+use iolab_report::export::ExportFormat;
+use iolab_report::report::SequenceFigure;
+use iolab_workload::{Error, Kind};
+
+use definition_format::DefinitionFormat;
+use failure::{Failure, Outcome};
+use output::Log;
+
+/// The lists, with the rows of the core, of an instrument, or of all.
+#[derive(Default)]
+pub struct Lists {
+    /// Commands of the program.
+    pub commands: Vec<Command>,
+    /// JSON documents that commands print.
+    pub documents: Vec<Document>,
+    /// Formats of other tools for definitions.
+    pub definitions: Vec<DefinitionFormat>,
+    /// Formats of `iolab export`.
+    pub formats: Vec<ExportFormat>,
+    /// Figures of several runs of one experiment, for pages.
+    pub sequence_figures: Vec<SequenceFigure>,
+}
+
+impl Lists {
+    /// Appends the rows of others to these lists.
+    pub fn with(mut self, others: Self) -> Self {
+        self.commands.extend(others.commands);
+        self.documents.extend(others.documents);
+        self.definitions.extend(others.definitions);
+        self.formats.extend(others.formats);
+        self.sequence_figures.extend(others.sequence_figures);
+        self
+    }
+
+    /// The format of another tool in which a definition is, by the name of its file.
+    pub fn format_of(&self, definition: &Path) -> Option<&DefinitionFormat> {
+        let extension = definition.extension()?.to_str()?;
+        let mut all = self.definitions.iter();
+        all.find(|format| format.extensions.contains(&extension))
+    }
+}
+
+/// Reader of a command's arguments.
+type ReadTask = dyn Fn(&ArgMatches) -> clap::error::Result<Task>;
+
+/// A command: its arguments, and the function that carries it out.
+pub struct Command {
+    name: &'static str,
+    arguments: Box<dyn Fn() -> clap::Command>,
+    read: Box<ReadTask>,
+}
+
+impl Command {
+    /// A command with its name and its description.
+    pub fn new<A: Args + 'static>(
+        name: &'static str,
+        about: &'static str,
+        work: impl Fn(&A, &Lists) -> Outcome + Copy + 'static,
+    ) -> Self {
+        Self::with_log(name, about, |_| Log::Lines, work)
+    }
+
+    /// A command whose arguments decide the output on stderr while it runs.
+    pub fn with_log<A: Args + 'static>(
+        name: &'static str,
+        about: &'static str,
+        log: fn(&A) -> Log,
+        work: impl Fn(&A, &Lists) -> Outcome + Copy + 'static,
+    ) -> Self {
+        let read = move |matches: &ArgMatches| {
+            let arguments = A::from_arg_matches(matches)?;
+            Ok(Task {
+                log: log(&arguments),
+                work: Box::new(move |lists| work(&arguments, lists)),
+            })
+        };
+        // Set last, because arguments may bring descriptions of their own.
+        let arguments = move || {
+            let command = A::augment_args(clap::Command::new(name));
+            command.about(about).long_about(None)
+        };
+        Self {
+            name,
+            arguments: Box::new(arguments),
+            read: Box::new(read),
+        }
+    }
+
+    /// Name of the command.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Arguments of the command, as they are parsed and shown.
+    pub fn arguments(&self) -> clap::Command {
+        (self.arguments)()
+    }
+
+    /// The task that the parsed arguments describe.
+    ///
+    /// # Errors
+    ///
+    /// An argument has no value of its type.
+    pub fn read(&self, matches: &ArgMatches) -> clap::error::Result<Task> {
+        (self.read)(matches)
+    }
+}
+
+/// A command with its arguments.
+pub struct Task {
+    /// Output on stderr while the task runs.
+    pub log: Log,
+    /// Carries it out.
+    pub work: Box<dyn FnOnce(&Lists) -> Outcome>,
+}
+
+/// Prints the last message; returns the exit code documented in `iolab --help`.
+pub fn code_of(outcome: Outcome) -> u8 {
+    match outcome {
+        Ok(()) | Err(Failure::BrokenPipe | Failure::ToldElsewhere) => 0,
+        Err(Failure::No) => 4,
+        Err(Failure::CannotTell) => 5,
+        Err(Failure::Planned(kind)) => code_of_kind(kind),
+        Err(Failure::Code(code)) => code,
+        Err(Failure::Told(error)) => {
+            tell(&error);
+            code_of_kind(error.kind())
+        }
+    }
+}
+
+fn code_of_kind(kind: Kind) -> u8 {
+    match kind {
+        Kind::Failed => 1,
+        Kind::Usage => 2,
+        Kind::Refused => 3,
+        Kind::Interrupted => 130,
+    }
+}
+
+/// Prints an error as a message, or as an event if those are asked for.
+pub fn tell(error: &Error) {
+    if output::log() == Log::Json {
+        let texts = [("text", Some(error.message())), ("remedy", error.remedy())];
+        let fields = texts.map(|(key, text)| (key.to_owned(), text.into()));
+        return output::event("error", fields.into_iter().collect());
+    }
+    let mut text = format!("error: {}", error.message());
+    if let Some(remedy) = error.remedy() {
+        text += &format!("\n  {remedy}");
+    }
+    output::told(&text);
+}

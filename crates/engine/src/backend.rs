@@ -4,35 +4,39 @@
 //! as if there was no choice.
 //!
 //! Trimming of blocks of a file or a device.
+//!
+//! `null`: every request completes at once and in full. It shows what iolab itself costs.
+//!
+//! Mechanisms that not every kernel has: whether this process may use them, tried once.
 
 pub(crate) mod io_uring;
 mod libaio;
 mod mmap;
-pub(crate) mod null;
-mod pool;
 mod synchronous;
 
 use std::fs::File;
+use std::io::Error as IoError;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
-use rustix::fs::{FallocateFlags, FileType};
-use rustix::io::Errno;
-
-use crate::buffer::Buffers;
-use crate::request::{Backend, Request};
-use io_uring::Uring;
 use iolab_storage::Target;
 use iolab_storage::sysfs::value;
-use iolab_workload::trial::{Backend as Name, Descriptors, FileSlots, SyncPolicy, TrialSpec};
+use iolab_workload::trial::{
+    Backend as Name, BufferInit, Descriptors, FileSlots, SyncPolicy, TrialSpec,
+};
 use iolab_workload::{Error, Result};
+use rustix::fs::{FallocateFlags, FileType};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+use crate::buffer::{self, Buffers, Slot};
+use crate::request::{Action, Backend, Completion, Queue, Request, SystemFailure};
+use io_uring::Uring;
 use libaio::Libaio;
 use mmap::MappedCalls;
-use null::Null;
-use pool::Pool;
-use synchronous::{PositionedCalls, SeekCalls, Synchronous, VectoredCalls};
+use synchronous::{Pool, PositionedCalls, SeekCalls, Synchronous, VectoredCalls};
 
 /// The files of a worker and its part of them.
 pub(crate) struct WorkerFiles<'a> {
@@ -309,4 +313,133 @@ fn discard(file: &File, offset: u64, len: u64) -> std::result::Result<(), Errno>
             std::io::Error::last_os_error().raw_os_error().unwrap_or(0),
         )),
     }
+}
+
+pub(crate) struct Null {
+    /// Each request's memory and its result. A completion as a whole would be copied by one wide load, which has to wait
+    /// for the two stores before it: that is a sixth of all that a request costs here.
+    queued: Vec<(Slot, u32)>,
+}
+
+impl Null {
+    pub(crate) fn new(depth: u32) -> Self {
+        Self {
+            queued: Vec::with_capacity(depth as usize),
+        }
+    }
+}
+
+impl Queue for Null {
+    #[inline(always)]
+    fn queue(&mut self, slot: Slot, request: Request) {
+        let result = match request.action {
+            Action::Read | Action::Write | Action::Trim => request.len,
+            Action::Fsync | Action::Fdatasync => 0,
+        };
+        self.queued.push((slot, result));
+    }
+
+    fn syscall(&self, _action: Action) -> &'static str {
+        "none"
+    }
+}
+
+impl Backend for Null {
+    #[inline(always)]
+    fn complete(
+        &mut self,
+        _wait: u32,
+        done: &mut Vec<Completion>,
+    ) -> std::result::Result<(), SystemFailure> {
+        let queued = self.queued.drain(..);
+        done.extend(queued.map(|(slot, result)| Completion {
+            slot,
+            result: i64::from(result),
+        }));
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn transfer(&mut self, _slot: &mut Slot, request: Request) -> Option<i64> {
+        Some(i64::from(request.len))
+    }
+}
+
+/// A level of a setting that trials cannot have on this system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingLevel {
+    /// The setting (`backend`).
+    pub setting: &'static str,
+    /// Its level (`io_uring`).
+    pub level: &'static str,
+    /// A level that does the same by another mechanism, if there is one (`libaio`).
+    pub instead: Option<&'static str>,
+    /// Why it cannot be had, in a few words.
+    pub why: String,
+}
+
+/// The levels that this system refuses to every trial of this process.
+pub fn missing_levels() -> Vec<MissingLevel> {
+    let ring = io_uring_refused().map(|errno| MissingLevel {
+        setting: "backend",
+        level: Name::IoUring.name(),
+        instead: Some(Name::Libaio.name()),
+        why: format!("the system refuses io_uring: {}", IoError::from(errno)),
+    });
+    let populated = populating_refused().map(|errno| MissingLevel {
+        setting: "buffer_init",
+        level: BufferInit::Populated.name(),
+        instead: None,
+        why: format!(
+            "the kernel refuses MADV_POPULATE_WRITE, which Linux has since 5.14: {}",
+            IoError::from(errno)
+        ),
+    });
+    ring.into_iter().chain(populated).collect()
+}
+
+/// Checks that the mechanisms of a trial are there.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the first that is not, and what to use instead.
+pub(crate) fn check(spec: &TrialSpec) -> Result<()> {
+    if spec.backend == Name::IoUring
+        && let Some(errno) = io_uring_refused()
+    {
+        return Err(io_uring::refused(&errno.into()));
+    }
+    if spec.buffer_init == BufferInit::Populated
+        && let Some(errno) = populating_refused()
+    {
+        return Err(buffer::advice_refused("MADV_POPULATE_WRITE", errno));
+    }
+    Ok(())
+}
+
+/// The error with which the system refuses rings altogether. Conditions that may change later, such as memory, are left to
+/// the trial.
+fn io_uring_refused() -> Option<Errno> {
+    static REFUSED: OnceLock<Option<Errno>> = OnceLock::new();
+    *REFUSED.get_or_init(|| {
+        let errno = Errno::from_io_error(&io_uring::try_ring().err()?)?;
+        [Errno::NOSYS, Errno::PERM, Errno::ACCESS]
+            .contains(&errno)
+            .then_some(errno)
+    })
+}
+
+/// The error with which the kernel refuses to populate memory: it does not know the advice.
+fn populating_refused() -> Option<Errno> {
+    static REFUSED: OnceLock<Option<Errno>> = OnceLock::new();
+    *REFUSED.get_or_init(|| {
+        let length = iolab_storage::procfs::page_size();
+        let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: a new mapping of our own, which nothing refers to.
+        let page = unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, kind) }.ok()?;
+        // SAFETY: the mapping made above; the advice discards nothing.
+        let advised = unsafe { madvise(page, length, Advice::LinuxPopulateWrite) };
+        // SAFETY: the same mapping, used nowhere else. If it fails, one page stays mapped.
+        let _ = unsafe { munmap(page, length) };
+        advised.err().filter(|errno| *errno == Errno::INVAL)
+    })
 }

@@ -1,6 +1,6 @@
 //! iolab-engine: issues storage I/O and times it. It does not know experiments.
 //!
-//! Files to begin with: `trial.rs` prepares workers and starts them together (`trial/worker_thread.rs` is the life of one
+//! Files to begin with: `trial.rs` prepares workers and starts them together (`trial/barrier.rs` is the life of one
 //! worker). `worker.rs` is the hot loop (`worker/open_loop.rs` at a given rate). `request.rs` is the interface of all
 //! backends, `backend.rs` the list of them (`backend/` one file per mechanism). `simulation.rs` runs a trial in virtual
 //! time against a simulated disk, `verify/` reads back.
@@ -34,7 +34,6 @@
 
 mod backend;
 mod buffer;
-mod kernel_support;
 pub mod list;
 pub mod placement;
 mod request;
@@ -44,5 +43,4 @@ pub mod trial;
 pub mod verify;
 mod worker;
 
-pub use backend::asynchronous;
-pub use kernel_support::{MissingLevel, missing_levels};
+pub use backend::{MissingLevel, asynchronous, missing_levels};

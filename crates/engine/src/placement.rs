@@ -8,7 +8,7 @@ use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use iolab_storage::sysfs::value;
-use iolab_workload::cpus::{CPU_MAX, Cpus, Placement};
+use iolab_workload::system_settings::{CPU_MAX, Cpus, Placement};
 use iolab_workload::trial::{NICE, REALTIME, TrialSpec};
 use iolab_workload::{Error, Result, usage_errors};
 

@@ -4,8 +4,7 @@
 //! end is then the difference of its tallies, so the sums over a series are exactly the tallies.
 
 use iolab_workload::operation::{Moved, PerOperation};
-use iolab_workload::series::merge_intervals;
-use iolab_workload::series::{INTERVALS_MAX, Interval, Series};
+use iolab_workload::series::{INTERVALS_MAX, Interval, Series, merge_intervals};
 
 use iolab_host::clock::Clock;
 

@@ -4,7 +4,6 @@ mod barrier;
 mod files;
 mod groups;
 mod tracing;
-mod worker_thread;
 
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
@@ -15,26 +14,22 @@ use rustix::fs::FileType;
 
 pub use crate::backend::check_trims;
 use crate::buffer::{self, Arena, ArenaPart, Registration};
-use crate::kernel_support;
 use crate::list::RequestList;
-use crate::placement;
-use crate::verify::signer::Signed;
-use crate::verify::{self, Reading};
-use crate::worker::{WorkerOutcome, latency_log, request_log};
+use crate::verify::{self, Reading, Signed};
+use crate::worker::{WorkerOutcome, outcome, request_log};
+use crate::{backend, placement};
 pub use barrier::RankBarrier;
-use barrier::{Alone, Phase, StartBarrier, Temperatures, wait_for_end};
+use barrier::{Alone, Phase, StartBarrier, Temperatures, wait_for_end, work};
 use files::Files;
 pub use files::{files_of, owes_sync, write_out};
 use groups::run_side;
 pub(crate) use groups::{check_list, merge, merge_groups, outcome_of_group};
 pub use groups::{run_groups, run_list};
 use iolab_host::clock::Clock;
-use iolab_host::counters;
-use iolab_host::observation;
 use iolab_host::observation::Observation;
 use iolab_host::tracing::{THREAD_NAMES, Tracer};
-use iolab_storage::procfs;
-use iolab_storage::{Target, TargetKind};
+use iolab_host::{counters, observation};
+use iolab_storage::{Target, TargetKind, procfs};
 use iolab_workload::counters::Counters;
 use iolab_workload::outcome::{Ended, Failure, Outcome};
 use iolab_workload::region_state::{FaultyData, Region};
@@ -42,7 +37,6 @@ use iolab_workload::series::TemperatureReading;
 use iolab_workload::trial::{Backend, CacheState, FileLayout, TrialLimit, TrialSpec};
 use iolab_workload::{Error, Result};
 use tracing::TracedJobs;
-use worker_thread::work;
 
 /// Null trials that show iolab's own cost: the median of a few ignores interrupted ones.
 const FLOOR_TRIALS: usize = 5;
@@ -255,7 +249,7 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
         ))
         .hint("give a directory, where scratch files are made; or set layout=shared and allocate=recycled"));
     }
-    kernel_support::check(spec)?;
+    backend::check(spec)?;
     if spec.backend != Backend::Null {
         tracing::check(spec, target)?;
         if spec.trims() {
@@ -342,7 +336,7 @@ impl TrialMemory {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is none, or a limit of the process leaves too little.
     fn new(specs: &[&TrialSpec]) -> Result<Self> {
         let workers = specs.iter().map(|spec| spec.threads).sum();
-        let logs = |spec: &&TrialSpec| latency_log::bytes(spec) + request_log::bytes(spec);
+        let logs = |spec: &&TrialSpec| outcome::bytes(spec) + request_log::bytes(spec);
         let logs = specs.iter().map(logs).sum();
         procfs::check(workers, logs)?;
         let arenas = |spec: &&TrialSpec| {

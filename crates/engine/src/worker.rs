@@ -3,7 +3,6 @@
 //!
 //! Rate at which an untimed trial looks at the clock.
 
-pub(crate) mod latency_log;
 mod loop_steps;
 pub(crate) mod open_loop;
 pub(crate) mod outcome;

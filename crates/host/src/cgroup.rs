@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::device::Device;
-use crate::pseudo_files::text_of;
+use crate::text_of;
 use iolab_storage::procfs::{ControlGroup, Hierarchy};
 use iolab_storage::sysfs;
 use iolab_workload::counters::Traffic;

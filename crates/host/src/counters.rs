@@ -31,9 +31,8 @@ use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::register;
 
 use device::Counted;
-use iolab_storage::Stack;
 use iolab_storage::procfs::{ControlGroup, CpuTicks, Hierarchy};
-use iolab_storage::sysfs;
+use iolab_storage::{Stack, sysfs};
 use iolab_workload::counters::{Counters, DeviceStat, Pressure, ProcessIo, ResourceUse};
 
 pub(crate) use device::{read_device, read_waits, thermometer};

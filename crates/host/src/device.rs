@@ -10,7 +10,7 @@ mod tests;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::pseudo_files::{chosen, text_of};
+use crate::{chosen, text_of};
 use iolab_storage::{device_under, lies_in_memory, sysfs};
 use iolab_workload::counters::FlushCounter;
 use iolab_workload::named;

@@ -6,6 +6,8 @@
 //! trial). `device.rs` describes a block device with the devices below it; `machine.rs` and `processor.rs` the
 //! machine with its load; `cgroup.rs` limits of this process. `system_control.rs` changes kernel settings for
 //! trials.
+//!
+//! Values in files of `/proc` and `/sys`.
 
 #![allow(unsafe_code)] // system calls that no safe crate has
 
@@ -18,7 +20,44 @@ pub mod observation;
 pub mod perf;
 pub mod processor;
 pub mod program;
-pub mod pseudo_files;
 pub mod system_control;
 pub mod tracing;
 pub mod witness;
+
+use std::fs;
+use std::path::Path;
+
+/// Content of a file of `/proc` or `/sys` without surrounding blanks; `None` where it is missing or empty.
+pub fn text_of(path: impl AsRef<Path>) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?.trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+/// Content of a file of `/proc` that may hold names that are not UTF-8; replacement characters mark them.
+///
+/// # Errors
+/// The file cannot be read.
+pub(crate) fn lossy_text_of(path: impl AsRef<Path>) -> std::io::Result<String> {
+    let bytes = fs::read(path)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Entry in brackets of a list such as `none [mq-deadline] kyber`, or the whole text without brackets.
+pub fn chosen(text: &str) -> String {
+    let inside = text
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
+    inside.map_or(text, |(name, _)| name).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_entry_in_brackets_is_chosen() {
+        assert_eq!(chosen("none [mq-deadline] kyber bfq\n"), "mq-deadline");
+        assert_eq!(chosen("none\n"), "none");
+        assert_eq!(chosen("[none\n"), "[none");
+    }
+}

@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use std::{fmt, fs};
 
-use crate::pseudo_files::{chosen, text_of};
 use crate::{cgroup, counters};
+use crate::{chosen, text_of};
 use iolab_storage::Stack;
 use iolab_storage::procfs::{self, CpuTicks, ProcessStat};
 use iolab_storage::sysfs;

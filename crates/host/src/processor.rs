@@ -10,7 +10,7 @@
 mod tests;
 use std::path::Path;
 
-use crate::pseudo_files::text_of;
+use crate::text_of;
 use iolab_workload::{Error, Result};
 
 /// Description of the processors; properties that the system does not report are `None`.

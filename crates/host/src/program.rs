@@ -21,8 +21,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::clock::Clock;
 use crate::counters::{OpenAccount, account_of_collected, parse_run_delay_ns, reap};
-use crate::observation;
-use crate::observation::Observation;
+use crate::observation::{self, Observation};
 use iolab_storage::Target;
 use iolab_workload::counters::{Counters, ResourceUse};
 use iolab_workload::operation::PerOperation;

@@ -12,11 +12,10 @@ use iolab_workload::system_settings::{SystemSetting, SystemSettings};
 use iolab_workload::{Error, Result, table};
 
 use crate::device::Device;
-use crate::pseudo_files::{chosen, text_of};
+use crate::{chosen, text_of};
 use iolab_storage::sysfs;
-use journal::{During, Journal, JournalEntry, Opened, other_control};
+use journal::{During, Journal, JournalEntry, Opened, other_control, put_back, restore};
 pub use journal::{OtherControl, restore_own};
-use journal::{put_back, restore};
 
 const PROC: &str = "/proc";
 const SYS: &str = "/sys";

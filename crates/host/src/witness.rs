@@ -14,7 +14,6 @@ mod over_time;
 mod process_tree;
 mod running_process;
 mod seen_file;
-mod start_snapshot;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -39,7 +38,7 @@ use group::WitnessGroup;
 use over_time::{Pace, Recorder};
 use process_tree::{Came, Signals, Tree};
 use running_process::RunningProcess;
-use start_snapshot::{Before, ProgramTracer};
+use seen_file::{Before, ProgramTracer};
 
 pub use process_tree::end_by;
 

@@ -3,9 +3,18 @@
 //! Every block visits each cell once in a new random order, so that drift of the machine is not taken for an effect of a factor
 //! (R. A. Fisher, The Design of Experiments, 1935). The order of a block depends only on the seed and the number of the block,
 //! so that an interrupted run resumes with the same plan.
+//!
+//! Cells that find what other cells have left on the storage.
 
+use std::collections::BTreeSet;
+
+use iolab_workload::names::TargetName;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::{Backend, SyncPolicy, TrialSpec};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::experiment::design::{Design, INTERVAL_TRIALS, WarmUp};
 
 /// The cells of a block in the order of their trials (Fisher-Yates shuffle).
 pub fn block_order(seed: u64, block: u32, cells: usize) -> Vec<usize> {
@@ -43,4 +52,38 @@ fn generator(seed: u64, block: u32, purpose: u64) -> Xoshiro256PlusPlus {
         rng.next_u64();
     }
     rng
+}
+
+/// Whether the order of these cells may decide their results. It may if cells share a target, without a warm-up, and trials
+/// are too few to average over orders. A warm-up would absorb the leftovers of the cell before: a full cache, heat, used-up
+/// burst credits.
+pub fn depends_on_order<'a>(design: &Design, cells: impl Iterator<Item = &'a CellSpec>) -> bool {
+    if design.warmup != WarmUp::None || design.trials_max >= INTERVAL_TRIALS {
+        return false;
+    }
+    let mut used: BTreeSet<Option<&TargetName>> = BTreeSet::new();
+    cells.filter(|cell| !cell.runs_program()).any(|cell| {
+        let targets: BTreeSet<Option<&TargetName>> = cell.targets().into_iter().collect();
+        let is_used = targets.iter().any(|target| used.contains(target));
+        used.extend(targets);
+        is_used
+    })
+}
+
+/// Whether trials of a cell write without a sync, so that a cache may hold their data.
+pub fn leaves_writes(cell: &CellSpec) -> bool {
+    let mut trials = cell.trials().into_iter();
+    !cell.runs_program()
+        && trials.any(|trial| {
+            trial.writes() && trial.sync == SyncPolicy::None && trial.backend != Backend::Null
+        })
+}
+
+/// Whether trials of a cell may end with writes that no sync of their own has made durable: trials without a sync, and
+/// trials that end between two syncs.
+pub(crate) fn may_end_unsynced(cell: &CellSpec) -> bool {
+    let ends_between = |trial: &TrialSpec| {
+        trial.writes() && trial.sync_every > 1 && trial.backend != Backend::Null
+    };
+    leaves_writes(cell) || !cell.runs_program() && cell.trials().into_iter().any(ends_between)
 }

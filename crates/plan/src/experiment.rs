@@ -6,10 +6,8 @@ pub mod document;
 mod group_settings;
 mod inquiry;
 mod missing_levels;
-mod question;
 mod rate_search;
 mod tracked_cells;
-mod write_budget;
 
 use iolab_workload::names::check_file_name;
 use iolab_workload::{Error, Result, usage_errors};
@@ -21,12 +19,11 @@ use crate::read_user_file::definition;
 pub use change::Change;
 pub use design::{
     BUDGET_MAX, BlockTimes, Design, DesignEntry, INTERVAL_TRIALS, LAST_BLOCK, TRIALS_MAX, WarmUp,
-    design_names, trials_to_compare,
+    design_names, trials_to_compare, writes_at_most,
 };
 pub use group_settings::{Combination, ExperimentGroup, GroupSetting, new_group_name};
 pub use inquiry::{BLOCKS_MAX, INQUIRY, Inquiry, Phenomenon, Untried, Variant};
 pub use missing_levels::{LevelChange, REFINE_MAX, Refined};
-pub use write_budget::writes_at_most;
 
 use document::{Definition, DocumentText, Entries, Groups, check_level_count};
 use iolab_workload::escape_control::steers;

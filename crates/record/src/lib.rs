@@ -4,42 +4,43 @@
 //! Files to begin with: `lib.rs` the values, `sample.rs` the result of a trial, `column.rs` and `tables/` the table of columns
 //! from which schema, reader, writer, exports and docs/RUNFILE.md are generated; `environment/keys.rs` the keys of the
 //! environment.
+//!
+//! The question of a run about service levels. It affects neither measurements nor writes.
+//!
+//! The record of `iolab witness` about a program, a process or devices: a file of its own kind, without an experiment and
+//! without trials.
 
 pub mod column;
 pub mod environment;
-pub mod peaks;
-pub mod question;
 mod sample;
 mod states;
 pub mod tables;
 pub mod targets;
-pub mod witness;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 pub use iolab_workload::counters::{
     Bottom, Counters, DeviceStat, Hardware, HardwareEvents, NfsIo, NoHardware, Pressure, ProcessIo,
     ResourceUse,
 };
-pub use iolab_workload::cpus::Cpus;
-pub use iolab_workload::operation::{Moved, Operation, PerOperation};
-pub use iolab_workload::outcome::{Effective, RateReport, RingFlag};
-pub use iolab_workload::outcome::{LatencySummary, OperationSummary};
-pub use iolab_workload::outcome::{RequestSizes, SizeCount};
-pub use iolab_workload::region_state::{Extents, Residency};
-pub use iolab_workload::region_state::{FaultKind, Faults, Region, Verified};
-pub use iolab_workload::series::{Interval, Series};
-pub use iolab_workload::trial::Arrivals;
-
-use std::collections::BTreeMap;
-
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use crate::environment::{Environment, KEYS};
 use iolab_workload::group::{GroupSpec, WholeTrial};
-use iolab_workload::response::Response;
+use iolab_workload::named;
+pub use iolab_workload::operation::{Moved, Operation, PerOperation};
+pub use iolab_workload::outcome::{
+    Effective, LatencySummary, OperationSummary, RateReport, RequestSizes, RingFlag, SizeCount,
+};
+pub use iolab_workload::region_state::{Extents, FaultKind, Faults, Region, Residency, Verified};
+use iolab_workload::response::{Need, Response, ServiceLevels};
+pub use iolab_workload::series::{Interval, Series};
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting, Value};
+pub use iolab_workload::system_settings::Cpus;
+pub use iolab_workload::trial::Arrivals;
+use iolab_workload::witness::Observed;
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
-pub use question::Question;
+use environment::{Environment, KEYS};
 pub use sample::{
     LatencyOf, Part, PartId, RankActivity, Sample, SampleLatency, SampleLatencyOverTime,
     SampleSeries, ShownLatency,
@@ -382,6 +383,137 @@ pub fn digest(bytes: impl IntoIterator<Item = u8>) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step);
     format!("{hash:016x}")
+}
+
+named! {
+    /// The kind of a question about service levels.
+    #[derive(Default)]
+    pub enum QuestionKind: "kind of question" {
+        /// Whether they hold in each cell.
+        #[default]
+        Cells = "cells",
+        /// The highest rate at which they hold.
+        Limit = "limit",
+        /// Whether they hold in a workload of a requirement.
+        Fit = "fit",
+    }
+}
+
+/// A question about service levels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// The question.
+    pub of: Asked,
+    /// The levels, at least one.
+    pub needs: Vec<Need>,
+}
+
+/// A question about service levels.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asked {
+    /// Whether they hold in each cell.
+    Cells,
+    /// The highest rate at which they hold.
+    Limit,
+    /// Whether they hold in a workload of a requirement.
+    Fit(Fit),
+}
+
+/// A requirement, with the workload of this run. Each of its workloads has its own run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fit {
+    /// Identifies the runs of the workloads that belong together.
+    pub id: String,
+    /// Name of the requirement.
+    pub requirement: String,
+    /// The limits of the answer.
+    pub not: String,
+    /// How long each workload loads the storage.
+    pub hold: Duration,
+    /// Further limits of the answer on this target.
+    pub limits: Vec<String>,
+    /// Names of all workloads.
+    pub workloads: Vec<String>,
+    /// The workload of this run.
+    pub workload: String,
+}
+
+impl Question {
+    /// A question about the user's levels.
+    pub fn of_levels(of: Asked, levels: &ServiceLevels) -> Self {
+        let needs = levels.all().iter().map(|level| Need::of(*level));
+        Self {
+            of,
+            needs: needs.collect(),
+        }
+    }
+
+    /// The kind of the question.
+    pub fn kind(&self) -> QuestionKind {
+        match self.of {
+            Asked::Cells => QuestionKind::Cells,
+            Asked::Limit => QuestionKind::Limit,
+            Asked::Fit(_) => QuestionKind::Fit,
+        }
+    }
+
+    /// The requirement; `None` for a question of the user.
+    pub fn into_fit(self) -> Option<Fit> {
+        match self.of {
+            Asked::Fit(fit) => Some(fit),
+            Asked::Cells | Asked::Limit => None,
+        }
+    }
+
+    /// The service levels of the requirement.
+    pub fn levels(&self) -> ServiceLevels {
+        self.needs.iter().map(|need| need.level).collect()
+    }
+}
+
+/// An observation with its verdicts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Witnessed {
+    /// Version of iolab.
+    pub tool_version: String,
+    /// Start, RFC 3339, UTC.
+    pub started_utc: String,
+    /// The observation.
+    pub observed: Observed,
+    /// Source of the bytes that were read; `None` if there were next to none.
+    pub reads: Option<ServedVerdict>,
+    /// Destination of the bytes that were written; `None` if there were next to none.
+    pub writes: Option<ServedVerdict>,
+    /// The program's own claim, if it wrote a report that iolab reads.
+    pub claim: Option<ToolClaim>,
+    /// The machine and the devices.
+    pub environment: Environment,
+}
+
+/// A program's claim about itself in a report that iolab reads.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+pub struct ToolClaim {
+    /// The tool.
+    pub tool: String,
+    /// The claim about reads; `None` if it made none.
+    pub reads: Option<Claimed>,
+    /// The claim about writes; `None` if it made none.
+    pub writes: Option<Claimed>,
+}
+
+/// A program's claim about its own transfers in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
+pub struct Claimed {
+    /// Bytes over all its jobs or tests.
+    pub bytes: u64,
+    /// Throughput, MB/s, with the time that it is based on, ns; `None` if several jobs or tests have one each.
+    #[serde(rename = "throughput_mb_s", serialize_with = "mb_s")]
+    #[schemars(with = "Option<f64>")]
+    pub rate: Option<(f64, u64)>,
+}
+
+fn mb_s<S: Serializer>(rate: &Option<(f64, u64)>, to: S) -> Result<S::Ok, S::Error> {
+    rate.map(|(mb_s, _)| mb_s).serialize(to)
 }
 
 #[cfg(test)]

@@ -4,17 +4,16 @@ use std::fmt;
 
 use crate::{DriveLog, Ended, Operation, RequestTime, RunRecord, ServedVerdict};
 use iolab_workload::counters::Counters;
-use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::{Effective, OperationSummary, RateReport, RequestSizes};
-use iolab_workload::region_state::Region;
-use iolab_workload::region_state::Verified;
+use iolab_workload::region_state::{Region, Verified};
 use iolab_workload::response::{Response, TrialTotals, iops, mb_s};
 use iolab_workload::series::Series;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::stages::TraceSummary;
+use iolab_workload::system_settings::Cpus;
 use iolab_workload::trial::TrialSpec;
 
 /// The result of one trial.

@@ -3,7 +3,6 @@
 #[macro_use]
 mod column_macros;
 mod cell;
-mod drive_log;
 mod sample;
 
 use std::sync::LazyLock;
@@ -13,15 +12,16 @@ use serde_json::{Value, json};
 use super::column::{Access, Column, Null, Table};
 use super::{ClockDomain, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind};
 use crate::column::COUNT_MAX;
-use crate::witness::Witnessed;
-use crate::{Interval, LatencyOf, Operation, PartId, PerOperation, RequestTime, ServedBy};
+use crate::{
+    Interval, LatencyOf, Operation, PartId, PerOperation, RequestTime, ServedBy, Witnessed,
+};
 use iolab_workload::response::Response;
 use iolab_workload::{Error, launchers, table};
 
 pub use cell::{
-    ANSWERS, CELL, CELL_GROUP, CellRow, GroupRow, LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow,
+    ANSWERS, CELL, CELL_GROUP, CellRow, DRIVE_LOG, DriveLog, GroupRow, LATENCY_OVER_TIME, LevelRow,
+    PREPARATION, PreparationStep, QUESTION, QUESTION_LEVEL, QuestionRow,
 };
-pub use drive_log::{DRIVE_LOG, DriveLog, LATENCY_OVER_TIME, PREPARATION, PreparationStep};
 pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE, stages};
 
 /// Table `run`.

@@ -9,7 +9,7 @@ use iolab_analysis::fitness::{
     Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls,
 };
 use iolab_analysis::trial_values::distinct;
-use iolab_record::question::Fit;
+use iolab_record::Fit;
 use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::names::all_of;
 use iolab_workload::response::{Bound, LevelQuantity, Need, ServiceLevel};

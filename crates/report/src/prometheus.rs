@@ -11,7 +11,7 @@ use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::trial_values::distinct;
 use iolab_figure::labels;
-use iolab_record::question::Asked;
+use iolab_record::Asked;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{SETTINGS, Setting};
 use iolab_workload::table;

@@ -1,6 +1,6 @@
 //! iolab-runfile: the run file, one SQLite file per run, written sample by sample. docs/RUNFILE.md has the schema.
 //!
-//! During the run the file is in WAL mode, and only this crate can read it (`logged.rs`). When the run ends for any reason, everything is
+//! During the run the file is in WAL mode, and only this crate can read it (`opening.rs`). When the run ends for any reason, everything is
 //! moved to the one plain file. A killed process leaves `FILE-wal` next to it; both together are complete and readable.
 //!
 //! Files to begin with: `lib.rs`, `create.rs` atomic creation, `opening.rs` protection against foreign files, `read.rs`,
@@ -8,20 +8,15 @@
 
 mod create;
 mod error;
-mod layout;
-mod location;
-mod logged;
 mod model_definition;
 pub mod number_list;
 mod opening;
 mod over_time;
-mod question;
 mod read;
 mod rows;
 mod system;
 #[cfg(test)]
 pub(crate) mod tests;
-mod witness;
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -32,6 +27,7 @@ use iolab_workload::{Error, Result};
 use rusqlite::{Connection, OpenFlags, Params, params};
 
 pub use create::{FileName, Folder, NewFile, unmade_folder};
+use create::{laid_out, write_cells};
 use error::{damaged, fault, file_fault, no_trials, not_merged, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
@@ -42,17 +38,16 @@ use iolab_record::{
     Cell, DriveLog, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId,
     PreparationStep, Run, RunRecord, RunStatus, Sample,
 };
-use layout::{laid_out, write_cells};
-pub use location::check_place;
 pub use model_definition::{measured_definition, model_definition, wrong_definition};
 use opening::{check_identity, check_regular};
-pub use over_time::{AllSeries, Latencies, read_latency, read_series};
-pub use over_time::{LatenciesOverTime, TrialCourse, read_latency_over_time};
-pub use question::asked_by;
-pub use read::{Content, read, read_content};
+pub use over_time::{
+    AllSeries, Latencies, LatenciesOverTime, TrialCourse, read_latency, read_latency_over_time,
+    read_series,
+};
+pub use read::{Content, asked_by, create_witness, read, read_content};
 use rows::Tables;
+pub use system::check_place;
 use system::{SIDE_FILES, beside, check_side_files, has_wal};
-pub use witness::create_witness;
 
 /// A run file open for writing. Dropping it keeps everything written so far.
 #[derive(Debug)]
@@ -159,7 +154,7 @@ impl RunFile {
         let connection = connection.map_err(|error| fault(path, &error))?;
         let opened = Self {
             connection,
-            is_traceable: location::leads_to(path, &file) == Some(true),
+            is_traceable: system::leads_to(path, &file) == Some(true),
             lock: file,
             path: path.to_owned(),
             marked_running: false,
@@ -202,10 +197,10 @@ impl RunFile {
     ///
     /// When it cannot be saved anywhere.
     pub fn follow(&mut self) -> Result<Option<PathBuf>> {
-        if !self.is_traceable || location::leads_to(&self.path, &self.lock) != Some(false) {
+        if !self.is_traceable || system::leads_to(&self.path, &self.lock) != Some(false) {
             return Ok(None);
         }
-        let (path, file) = location::save(&mut self.connection, &self.path)?;
+        let (path, file) = system::save(&mut self.connection, &self.path)?;
         let mut saved = Self::locked(&path, file)?;
         saved.marked_running = self.marked_running;
         saved.enter_wal()?;

@@ -14,7 +14,7 @@ use iolab_host::machine::{
     HugePages, Machine, io_uring_disabled, memory_available_bytes, memory_bytes,
     transparent_huge_pages,
 };
-use iolab_host::pseudo_files::text_of;
+use iolab_host::text_of;
 use iolab_host::{cgroup, processor};
 use iolab_record::digest;
 use iolab_record::environment::{Cache, Environment, Holds, KEYS, Whole};

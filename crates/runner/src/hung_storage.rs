@@ -5,12 +5,11 @@
 //! and never while a trial has time left: a trial that ends in time is not disturbed.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use iolab_host::system_control::restore_own;
 use iolab_host::tracing::THREAD_NAMES;
@@ -24,8 +23,7 @@ use iolab_workload::{Error, Result};
 use libc::c_long;
 
 use crate::SystemUnderTest;
-use crate::ranks::ANSWER;
-use crate::timeouts::{Timeouts, moving};
+use crate::ranks::{ANSWER, Timeouts, moving};
 
 /// Name of the watching thread; without one it would have the name of the thread that starts it.
 const NAME: &str = "storage-watch";

@@ -30,7 +30,6 @@ mod system_under_test;
 mod targets;
 #[cfg(test)]
 mod tests;
-pub mod timeouts;
 pub mod witness;
 
 use std::path::{Path, PathBuf};
@@ -46,8 +45,7 @@ use iolab_workload::{Error, Result, usage_errors};
 pub use executor::{DriveObserver, Executor, NewObserver};
 pub use fit::{adapt_to_system, fit_all};
 pub use hung_storage::{EndProcess, Watch};
-pub use prepared_run::PreparedRun;
-pub use prepared_run::{OwnTrials, run_list};
+pub use prepared_run::{OwnTrials, PreparedRun, run_list};
 pub use programs::{Programs, RunPrograms};
 pub use sample::describe_failure;
 pub use simulated::{Disk, adapt, budget_on_model};
@@ -224,7 +222,7 @@ pub struct Setup {
     /// Examinations of each target and of the machine right before; empty without one.
     pub preflight: Vec<Vec<Box<dyn Preflight>>>,
     /// Facts known before the run, in the form of the environment (further targets as their facts). They are the names that
-    /// the user gave, and ceilings that were stated or measured ([`iolab_record::peaks::Peaks::environment`]).
+    /// the user gave, and ceilings that were stated or measured ([`iolab_record::environment::Peaks::environment`]).
     pub known: Environment,
     /// The other processes of the run; `None` if this one is alone.
     pub ranks: Option<Rc<Ranks>>,

@@ -26,8 +26,7 @@ use iolab_engine::{simulation, trial};
 use iolab_host::clock::Clock;
 use iolab_plan::cells::{FittedPlan, OneProcess, Plan, PlannedCell};
 use iolab_plan::experiment::Experiment;
-use iolab_record::environment::Environment;
-use iolab_record::peaks::Peaks;
+use iolab_record::environment::{Environment, Peaks};
 use iolab_record::{
     ClockDomain, EventKind, Question, Run, RunRecord, RunStatus, ServedVerdict, TargetKind,
 };

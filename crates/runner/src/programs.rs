@@ -16,8 +16,7 @@ use crate::builtin_reader::Probes;
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_workload::command_template::Linkage;
-use iolab_workload::command_template::{Placeholder, Template};
+use iolab_workload::command_template::{Linkage, Placeholder, Template};
 use iolab_workload::settings::CellSpec;
 
 /// The programs of `command` that the user allows a run to start. A file that names a program is not a consent: the file

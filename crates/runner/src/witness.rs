@@ -8,19 +8,18 @@ use std::time::{Duration, SystemTime};
 use crate::peers::PeerList;
 use iolab_analysis::witness::{Asked, Bounds, Reading, Transfer, Unknown};
 use iolab_host::witness::{Milestone, Witness};
-use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
-use iolab_record::{OperationSummary, PerOperation, ServedBy, ServedVerdict};
+use iolab_record::{
+    Claimed, OperationSummary, PerOperation, ServedBy, ServedVerdict, ToolClaim, Witnessed,
+};
 use iolab_workload::counters::{Bottom, Counters, NfsIo, ProcessIo};
-use iolab_workload::region_state::Medium;
-use iolab_workload::region_state::Region;
+use iolab_workload::region_state::{Medium, Region};
 use iolab_workload::units::{format_bytes, format_percent};
 use iolab_workload::witness::{Observed, ObservedFile, UncountedWay};
 use iolab_workload::{Result, usage_errors};
 
-use crate::environment;
 use crate::evidence::{Facts, judge, unknown};
 use crate::import::transferred;
-use crate::now_utc;
+use crate::{environment, now_utc};
 
 /// Least size of a file for which its pages in the page cache matter, bytes.
 const FILE_LEAST: u64 = 256 << 10;

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use crate::describe::quantile_of_sorted;
-use crate::distributions;
-use crate::distributions::Resampler;
+use crate::distributions::{self, Resampler};
 use crate::interval::{is_confidence, last_within, quantile_ranks};
 
 /// Fewest clusters from which their variation can be estimated, as for the interval of a median.

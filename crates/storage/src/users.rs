@@ -38,7 +38,6 @@ use super::errno::{self, reason};
 use super::path_lookup::NamedObject;
 use super::signature::{self, Site};
 use super::sysfs::Number;
-use super::target_size::human;
 
 mod disk_ids;
 mod exports;
@@ -47,9 +46,7 @@ mod inventory;
 mod mapper;
 mod openers;
 mod overlay_aliases;
-mod sharers;
 mod signatures;
-mod space_below;
 mod storage_graph;
 
 pub(super) use disk_ids::lasting_id;
@@ -57,14 +54,13 @@ use exports::Export;
 pub(super) use files::check_directory;
 use inventory::Inventory;
 pub(super) use inventory::open_node;
-pub(super) use mapper::PoolSpace;
 pub use mapper::mapped_kinds;
-pub(super) use mapper::{mapped_table, stores_nothing};
+pub(super) use mapper::{PoolSpace, mapped_table, stores_nothing};
 use openers::{How, Look, Unseen, Wanted};
 pub(super) use overlay_aliases::file_handle;
-use sharers::Sharer;
-pub(super) use space_below::{Image, Pool, Supply, below_device, below_file};
-use storage_graph::{Below, FileId, Node, Span, Way};
+use signatures::Sharer;
+use storage_graph::{Below, FileId, Node, Way};
+pub(super) use storage_graph::{Image, Pool, Supply, below_device, below_file};
 
 /// Time to wait for a temporary user: udev and others open devices and files briefly.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(1);

@@ -23,13 +23,13 @@ use iolab_cluster::trial::{Contribution, MergedTrial, TrialTimeouts};
 use iolab_cluster::trial::{RankPart, TrialContribution};
 use iolab_synthetic::virtual_network::{Costs, Skew, Traffic, VirtualLink, network};
 use iolab_workload::counters::{Bottom, Counters, DeviceStat, ProcessIo, SharedAccounts};
-use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::{Ended, Outcome, Tally};
 use iolab_workload::region_state::Medium;
 use iolab_workload::region_state::{Extents, Region, Residency};
 use iolab_workload::series::{INTERVAL_NS, Interval, Series};
+use iolab_workload::system_settings::Cpus;
 
 const HABITS: TrialTimeouts = TrialTimeouts {
     rounds: 8,

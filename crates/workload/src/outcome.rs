@@ -8,7 +8,6 @@ pub use iolab_latency::LatencySummary;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::{Counters, either};
-use crate::cpus::Cpus;
 use crate::error::{Error, Result};
 use crate::histogram::over_time::LatencyOverTime;
 use crate::histogram::{LatencyHistogram, add_few, new_latency_histogram};
@@ -18,6 +17,7 @@ pub use crate::region_state::Region;
 use crate::region_state::{FaultyData, Verified};
 use crate::series::Series;
 use crate::stages::Traced;
+use crate::system_settings::Cpus;
 
 /// The requests of one operation.
 #[derive(Debug, Clone, Serialize, Deserialize)]

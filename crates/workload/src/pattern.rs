@@ -6,19 +6,14 @@
 //! [`Mix`] decides which requests read, [`quota`] how many requests a worker gets, [`RandomBytes`] are the data of files and
 //! buffers; `random.rs` has random orders and the distributions that prefer some blocks.
 
-mod offsets_in_files;
 pub(crate) mod random;
 
-use crate::trial::share;
-use offsets_in_files::InFiles;
+use crate::trial::{FileLayout, FirstOffset, Pattern, TrialSpec, Zone, share};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use random::{InFiles, Law, Skewed};
 
-pub use random::Permutation;
-pub use random::derive;
-use random::{Law, Skewed};
-
-use crate::trial::{FileLayout, FirstOffset, Pattern, TrialSpec, Zone};
+pub use random::{Permutation, derive};
 
 /// The purpose of the key that draws where an ordered pattern begins.
 const FIRST: u64 = 1 << 48;

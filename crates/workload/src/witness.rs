@@ -12,8 +12,7 @@ use crate::counters::{
 };
 use crate::json;
 use crate::names::named;
-use crate::region_state::Medium;
-use crate::region_state::{Region, Residency};
+use crate::region_state::{Medium, Region, Residency};
 
 /// The subject of an observation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -9,8 +9,8 @@ use iolab_command::definition_format::Written;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::Experiment;
 use iolab_workload::Error;
-use iolab_workload::cpus::Placement;
 use iolab_workload::settings::CellSpec;
+use iolab_workload::system_settings::Placement;
 use iolab_workload::trial::{
     Arrivals, Backend, CacheState, FileLayout, Pattern, Rate, Sizes, SyncPolicy, TrialSpec, share,
 };

@@ -17,7 +17,7 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::{counted, format_percent};
 
 use crate::figure::figure;
-use crate::judgement_text::excluded;
+use crate::judgement::excluded;
 use crate::line::{Change, ExperimentLine, History, RunPoint, Shift, Trajectory};
 
 /// Most runs in the sparkline of the table: the last ones.

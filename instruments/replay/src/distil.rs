@@ -1,19 +1,27 @@
 //! `iolab distil`: an experiment that resembles a trace, made of its first half and held against its second.
+//!
+//! The command, and its answer in words.
+//!
+//! A distilled experiment as TOML.
 
-mod command;
 #[cfg(test)]
 mod tests;
-mod toml;
 
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
 
+use clap::Args;
+use iolab_command::failure::{Failure, Outcome};
+use iolab_command::output;
 use iolab_latency::{LatencyHistogram, counts, new_latency_histogram};
-use iolab_workload::Result;
+use iolab_report::layout::{Column, text, wrapped};
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::units::{counted, format_size};
+use iolab_workload::{Error, Result};
 
 use crate::trace::survey::Survey;
-use crate::trace::{Access, Trace};
-
-pub(crate) use command::distil;
+use crate::trace::{Access, Reading, Trace};
 
 /// Most sizes of an experiment.
 const SIZES_MAX: usize = 10;
@@ -285,4 +293,161 @@ fn from_uniform(places: &[u64]) -> f64 {
         most = most.max((expected - below as f64 / all).abs());
     }
     most
+}
+
+/// Fewest requests whose distributions mean something.
+const REQUESTS_MIN: u64 = 100;
+/// Greatest distance of an experiment that stands for its trace.
+const FAR: f64 = 0.2;
+
+const DISTIL_HELP: &str = "\
+The experiment is made of the first half of the trace: reads and writes as groups, their sizes, \
+rates and order. It is held against the second half. Above a distance of 0.2 in any respect the \
+trace cannot be distilled: no file is written, and the exit code is 5.";
+
+#[derive(Debug, Args)]
+#[command(after_help = DISTIL_HELP)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// New file for the experiment (TOML) instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Writes an experiment that resembles a trace.
+pub(crate) fn distil(options: &Options) -> Outcome {
+    let trace = Trace::open(&options.reading)?;
+    let survey = Survey::of(&trace)?;
+    if survey.requests() < REQUESTS_MIN {
+        let count = counted(survey.requests(), "request");
+        let few = Error::usage(format!("{count} are too few to be distilled"));
+        return Err(few
+            .hint(format!("give a trace of at least {REQUESTS_MIN}"))
+            .into());
+    }
+    let distilled = distilled(&trace, &survey)?;
+    let name = options.reading.trace.display().to_string();
+    let name = escape_control(&name);
+    output::told(answer(&distilled, &name, output::style().width).trim_end());
+    if far(&distilled).next().is_some() {
+        return Err(Failure::CannotTell);
+    }
+    let mut to = output::open(options.output.as_deref())?;
+    to.write_all(experiment_text(&distilled, &name.replace('\n', " ")).as_bytes())?;
+    Ok(to.flush()?)
+}
+
+fn far(distilled: &Distilled) -> impl Iterator<Item = &'static str> {
+    let far = distilled.distances.iter().filter(|own| own.value > FAR);
+    far.map(|own| own.what)
+}
+
+fn answer(distilled: &Distilled, name: &str, width: u16) -> String {
+    let of =
+        |value: fn(&Distance) -> String| distilled.distances.iter().map(value).collect::<Vec<_>>();
+    let table = text(
+        vec![
+            Column::new(
+                "distance from the second half in",
+                0,
+                of(|own| own.what.to_owned()),
+            )
+            .left(),
+            Column::new("", 0, of(|own| format!("{:.3}", own.value))),
+        ],
+        width,
+    );
+    let far: Vec<&str> = far(distilled).collect();
+    let said = match far.is_empty() {
+        true => format!("{name} resembles groups of random requests at constant rates."),
+        false => format!(
+            "{name} cannot be distilled: its second half differs from an experiment like its first half in {} by more than {FAR}. Replay it instead.",
+            far.join(", ")
+        ),
+    };
+    format!("{table}\n{}", wrapped(&said, width))
+}
+
+/// Unit of the region, bytes.
+const UNIT: u64 = 1 << 20;
+
+/// The definition of the experiment, with its distances as comments.
+fn experiment_text(distilled: &Distilled, trace: &str) -> String {
+    let region = format_size(distilled.end.next_multiple_of(UNIT));
+    let response = match distilled.groups.first() {
+        Some(group) => format!("{}.p99", name(group)),
+        None => "p99".to_owned(),
+    };
+    let distances: Vec<String> = distilled
+        .distances
+        .iter()
+        .map(|own| format!("# {}: {:.3}", own.what, own.value))
+        .collect();
+    let groups: Vec<String> = distilled.groups.iter().map(group).collect();
+    format!(
+        "# Distilled from the first half of {trace}. Distances from its second half (0: equal, 1: as far as can be):
+{}
+
+name = \"distilled\"
+question = \"How does this storage answer requests like those of a trace?\"
+response = \"{response}\"
+
+[settings]
+cache = \"direct\"
+region = \"{region}\"
+time = \"10s\"
+backend = \"io_uring\"
+
+{}
+[design]
+trials_min = 6
+trials_max = 20
+precision = 0.10
+budget = \"2min\"
+",
+        distances.join("\n"),
+        groups.join("\n")
+    )
+}
+
+fn name(group: &Group) -> &'static str {
+    match group.writes {
+        true => "writes",
+        false => "reads",
+    }
+}
+
+fn group(group: &Group) -> String {
+    let pattern = match group.is_sequential {
+        true => "seq",
+        false => "rand-replace",
+    };
+    let smallest = group
+        .sizes
+        .iter()
+        .map(|(size, _)| *size)
+        .min()
+        .unwrap_or(4096);
+    let sizes = group.sizes.iter();
+    let sizes = sizes.map(|(size, share)| format!("{}:{share}", format_size((*size).into())));
+    let sizes: Vec<String> = sizes.collect();
+    let mix = match sizes.as_slice() {
+        [] | [_] => String::new(),
+        several => format!("bs_mix = \"{}\"\n", several.join(",")),
+    };
+    format!(
+        "[group.{}]
+pattern = \"{pattern}\"
+bs = \"{}\"
+{mix}read_percent = {}
+rate = {}
+arrivals = \"poisson\"
+depth = 256
+",
+        name(group),
+        format_size(smallest.into()),
+        100 * u8::from(!group.writes),
+        group.rate
+    )
 }

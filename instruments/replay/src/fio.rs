@@ -18,7 +18,7 @@ use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::trace::{Access, iolog};
+use crate::trace::{Access, format};
 
 /// First version that reads an iolog of version 3.
 const OLDEST: (u32, u32) = (3, 31);
@@ -103,7 +103,7 @@ fn log(requests: &[ListedRequest], name: &str) -> std::io::Result<File> {
         depth: None,
     });
     let mut to = BufWriter::new(&file);
-    iolog::write(&mut to, name, rows)?;
+    format::write(&mut to, name, rows)?;
     to.flush()?;
     drop(to);
     Ok(file)

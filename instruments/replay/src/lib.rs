@@ -5,8 +5,6 @@
 #[cfg(feature = "measure")]
 mod ahead;
 pub mod answer;
-#[cfg(feature = "measure")]
-mod block_layer;
 pub mod certificate;
 mod distil;
 #[cfg(feature = "measure")]
@@ -21,7 +19,7 @@ mod run;
 pub mod text;
 pub mod trace;
 
-use iolab_command::lists::{Command, Lists};
+use iolab_command::{Command, Lists};
 use iolab_report::document::Document;
 #[cfg(feature = "measure")]
 use iolab_runner::campaign::Program;

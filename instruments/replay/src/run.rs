@@ -26,11 +26,11 @@ use iolab_workload::{Error, Result, usage_errors};
 
 use crate::ahead::Ahead;
 use crate::answer::{Answer, Times, Trial, distinct};
-use crate::block_layer::{sectors, watched};
 use crate::certificate::Meter;
 use crate::fio::Fio;
 use crate::mapping::Mapping;
 use crate::options::{Options, ReplayFormat, Speed};
+use crate::record::{sectors, watched};
 use crate::text::text;
 use crate::trace::Trace;
 use crate::trace::survey::Survey;

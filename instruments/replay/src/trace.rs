@@ -1,11 +1,7 @@
 //! Traces of block requests, read as a stream: memory does not grow with their length.
 
-mod blkparse;
-mod csv;
-mod format;
-pub mod iolog;
+pub mod format;
 mod line;
-mod plausible;
 pub mod survey;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use super::{CellAnalysis, DoubtKind, Latency, Response, quantiles};
 use crate::disturbance::Accounting;
 use crate::trial_values::median_of;
 use iolab_record::environment::{Environment, KEYS, PeakSource};
-use iolab_record::peaks::{Peaks, above_zero};
+use iolab_record::environment::{Peaks, above_zero};
 use iolab_record::{Cell, Sample, ShownLatency};
 use iolab_stats::median;
 use iolab_workload::trial::{Arrivals, Backend, CacheState, TrialSpec};

@@ -8,10 +8,10 @@ use super::{Analysis, CellAnalysis, Context, doubt_kind, groups, stages};
 use crate::disturbance::throttled_ns;
 use crate::io_limit;
 use crate::trial_values::{distinct, median_of};
-use iolab_plan::carry_over;
+use iolab_plan::blocks;
 use iolab_plan::experiment::Experiment;
+use iolab_record::Asked;
 use iolab_record::environment::KEYS;
-use iolab_record::question::Asked;
 use iolab_record::{
     Cell, DriveLog, EventKind, RunRecord, Sample, ServedBy, ShownLatency, TargetKind,
 };
@@ -136,7 +136,7 @@ pub(super) fn mark_reads_after_writes(record: &RunRecord, cells: &mut [CellAnaly
         let cache = record.environment.get_of(number, &KEYS.device_write_cache);
         cache.is_none_or(|state| state.trim() != "write through")
     };
-    let leaves = |cell: &CellAnalysis| carry_over::leaves_writes(&cell.cell.spec);
+    let leaves = |cell: &CellAnalysis| blocks::leaves_writes(&cell.cell.spec);
     if !cells.iter().any(leaves) {
         return;
     }

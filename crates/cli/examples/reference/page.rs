@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use clap::{Arg, Command};
-use iolab_command::lists::Lists;
+use iolab_command::Lists;
 use iolab_plan::experiment::design_names;
 use iolab_record::column::{Access, Column, Table};
 use iolab_record::environment;

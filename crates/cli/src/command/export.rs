@@ -6,18 +6,16 @@ use std::rc::Rc;
 
 use iolab_analysis::analysed_run::{AnalysedRun, RunAnswer};
 use iolab_analysis::runs::RunName;
-use iolab_analysis::trial_values;
-use iolab_analysis::trial_values::RunWithLatencies;
+use iolab_analysis::trial_values::{self, RunWithLatencies};
 use iolab_record::{RunRecord, SampleLatencyOverTime};
 use iolab_report::export::{self, ExportFormat, Exported, Judged, Writer};
 use iolab_report::rows::Format;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Export;
-use iolab_command::escape_output::harmless;
+use iolab_command::Lists;
 use iolab_command::failure::{Failure, Outcome};
-use iolab_command::lists::Lists;
-use iolab_command::output::{self, Replaceable};
+use iolab_command::output::{self, Replaceable, harmless};
 use iolab_command::output_format::format_of;
 use iolab_command::run_files::analysed;
 

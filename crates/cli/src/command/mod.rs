@@ -17,8 +17,7 @@ use iolab_workload::Result;
 
 use crate::arguments::Schema;
 use iolab_command::failure::Outcome;
-use iolab_command::lists::{Command, Lists};
-use iolab_command::output;
+use iolab_command::{Command, Lists, output};
 
 /// The lists of the core, without what measures.
 pub(crate) fn lists() -> Lists {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iolab_command::lists::Lists;
+use iolab_command::Lists;
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;

@@ -24,13 +24,12 @@ use iolab_workload::{Error, Kind, Result};
 use super::arguments::Changes;
 use super::experiment_options::Asked;
 use super::progress::{Display, filling};
-use super::{OBSERVERS, PEERS, PREFLIGHTS};
-use super::{dry_run, launcher};
+use super::{OBSERVERS, PEERS, PREFLIGHTS, dry_run, launcher};
 use crate::target_names::give;
 use iolab_command::failure::{Failure, Outcome};
-use iolab_command::lists::tell;
 use iolab_command::output::{self, note, note_once};
 use iolab_command::run_files::{files_of_folder, read_run};
+use iolab_command::tell;
 
 /// This program, as a campaign needs it.
 pub(crate) const PROGRAM: Program = Program {

@@ -18,9 +18,9 @@ use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
-use iolab_cluster::launch::Launch;
+use iolab_cluster::Launch;
+use iolab_command::code_of;
 use iolab_command::failure::{Failure, Outcome};
-use iolab_command::lists::code_of;
 use iolab_command::output::note;
 use iolab_command::signals::{catch_all, on_signals};
 use iolab_runner::StopFlags;

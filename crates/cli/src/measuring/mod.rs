@@ -15,7 +15,7 @@ mod study_causes;
 mod why;
 mod witness;
 
-use iolab_command::lists::{Command, Lists};
+use iolab_command::{Command, Lists};
 use iolab_runner::NewObserver;
 use iolab_runner::peers::PeerList;
 use iolab_runner::preflight::NewPreflight;

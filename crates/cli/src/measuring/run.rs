@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::slice;
 
-use iolab_plan::carry_over::depends_on_order;
+use iolab_plan::blocks::depends_on_order;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_report::findings::interpretation::Interpretation;
@@ -23,8 +23,8 @@ use super::builtin_names::{Builtin, check_no_target};
 use super::campaign::{PROGRAM, concluded, measure, sites};
 use super::dry_run;
 use super::experiment_options::{Asked, budget_of_targets};
+use iolab_command::Lists;
 use iolab_command::failure::{Failure, Outcome};
-use iolab_command::lists::Lists;
 use iolab_command::output::{self, Results, note, note_once};
 use iolab_command::output_format::{check_run_file, is_folder};
 use iolab_command::run_files::{read_run, show};

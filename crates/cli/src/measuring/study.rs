@@ -29,9 +29,8 @@ use super::dry_run;
 use super::experiment_options::{Asked, budget_of_targets};
 use super::study_causes::Explains;
 use crate::command::input;
-use iolab_command::escape_output::harmless;
 use iolab_command::failure::{Failure, Outcome};
-use iolab_command::output::{self, Results, note, note_once};
+use iolab_command::output::{self, Results, harmless, note, note_once};
 use iolab_command::output_format::check_folder;
 use iolab_command::run_files::read_run;
 

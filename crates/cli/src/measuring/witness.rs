@@ -8,7 +8,7 @@ use iolab_analysis::witness::Evidence;
 use iolab_figure::Options;
 use iolab_host::program::Program;
 use iolab_host::witness::{Milestone, Witness, WitnessOf, end_by};
-use iolab_record::witness::Witnessed;
+use iolab_record::Witnessed;
 use iolab_report::witness as report;
 use iolab_runfile::{Folder, NewFile};
 use iolab_runner::witness::{claim, observe, report_of};

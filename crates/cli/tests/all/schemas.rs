@@ -1,9 +1,8 @@
 //! JSON documents of commands that measure are valid against their schemas. `golden.rs` has documents of stored runs.
 
-use crate::support::folder;
 use crate::support::json_schema::assert_as_described;
 use crate::support::words::words;
-use crate::support::{Done, run};
+use crate::support::{Done, folder, run};
 
 #[test]
 fn documents_of_measuring_commands_are_as_described() {

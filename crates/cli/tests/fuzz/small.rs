@@ -11,11 +11,10 @@ use iolab_record::{
     EndedBy, Event, EventKind, LatencyOf, LatencySummary, Moved, Operation, OperationSummary,
     PartId, PerOperation, RunRecord, Sample, SampleLatency, SampleSeries, ServedBy, ServedVerdict,
 };
-use iolab_report::document;
-use iolab_report::export;
 use iolab_report::export::Writer;
 use iolab_report::overview::Input;
 use iolab_report::report::StudyReport;
+use iolab_report::{document, export};
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::response::Response;
 use iolab_workload::series::{Interval, Series};

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use iolab_cluster::clock::Activity;
-use iolab_cluster::clock::{ClockJumped, OtherClock};
-use iolab_cluster::link::{Gathered, List, Team};
-use iolab_cluster::link::{Link, LossReason, LostRank};
+use iolab_cluster::clock::{Activity, ClockJumped, OtherClock};
+use iolab_cluster::link::{Gathered, Link, List, LossReason, LostRank, Team};
 use iolab_cluster::trial::{Halt, TrialTimeouts};
 use iolab_workload::Error;
 use serde::{Deserialize, Serialize};

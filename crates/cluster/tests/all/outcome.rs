@@ -1,23 +1,21 @@
 //! Outcome of a trial on its way up the tree.
 
 use iolab_cluster::clock::{Exchange, OtherClock, TimeInterval};
-use iolab_cluster::link::Gathered;
-use iolab_cluster::link::{decode, encode};
+use iolab_cluster::link::{Gathered, decode, encode};
 use iolab_cluster::shared_counters::{AccountShare, Shares};
 use iolab_cluster::trial::{RankPart, TrialContribution};
 use iolab_workload::counters::{
     Counters, DeviceStat, Pressure, ProcessIo, SharedAccount, SharedAccounts,
 };
-use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_workload::operation::{Moved, PerOperation};
-use iolab_workload::outcome::LatencySummary;
-use iolab_workload::outcome::{Ended, FailedRank, Failure, Outcome, Tally, Waits};
-use iolab_workload::outcome::{RequestSizes, SizeCount};
-use iolab_workload::region_state::{FaultKind, Medium, Verified};
-use iolab_workload::region_state::{Region, Residency};
+use iolab_workload::outcome::{
+    Ended, FailedRank, Failure, LatencySummary, Outcome, RequestSizes, SizeCount, Tally, Waits,
+};
+use iolab_workload::region_state::{FaultKind, Medium, Region, Residency, Verified};
 use iolab_workload::series::{Interval, Series};
+use iolab_workload::system_settings::Cpus;
 
 /// Shares with the same value for every account.
 const fn of_each(account: AccountShare) -> Shares {

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use iolab_cluster::clock::{Activity, CumulativeBytes};
-use iolab_cluster::link::Link;
-use iolab_cluster::link::{List, Tree};
+use iolab_cluster::link::{Link, List, Tree};
 use iolab_cluster::trial::{Contribution, Halt, MergedTrial, TrialTimeouts};
 use iolab_synthetic::virtual_network::Skew;
 use proptest::prelude::*;

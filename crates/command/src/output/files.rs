@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use iolab_plan::read_user_file;
 use iolab_workload::{Error, Result};
 
-use crate::escape_output::Harmless;
 use crate::failure::Outcome;
+use crate::output::Harmless;
 
 /// Whether the name of an output means stdout: `-`.
 pub fn is_stdout(path: &Path) -> bool {

@@ -1,11 +1,10 @@
 //! Models of measured drives compared with the measurements.
 
-use iolab_diskmodel::{build, definition};
+use iolab_diskmodel::{ServedFrom, build, definition};
 
 #[path = "../../examples/service_times.rs"]
 mod service_times;
 
-use iolab_diskmodel::ServedFrom;
 use service_times::{Replayed, replay};
 
 /// Name in the catalogue, name of the whole trace, published rms in us, and the rms that this model reaches, in ms.

@@ -1,9 +1,8 @@
 //! Solid-state disks: write amplification against theory, TRIM, caches, rates.
 
-use iolab_diskmodel::definition;
 use iolab_diskmodel::definition::{PartDefinition, SsdDefinition};
 use iolab_diskmodel::ssd::Ssd;
-use iolab_diskmodel::{Model, Request, ServedFrom, build, serve};
+use iolab_diskmodel::{Model, Request, ServedFrom, build, definition, serve};
 use proptest::prelude::*;
 use rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;

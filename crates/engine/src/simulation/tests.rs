@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::list::{Issue, ListedRequest};
 use crate::trial;
-use iolab_diskmodel::{Op, Request, ServedFrom};
+use iolab_diskmodel::{Completion, Op, Request, ServedFrom};
 use iolab_storage::{Need, Target};
 use iolab_workload::histogram::over_time::{BUCKETS, bucket};
 use iolab_workload::trial::SyncPolicy;

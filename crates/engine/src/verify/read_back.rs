@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::Errno;
 
-use super::signer::{Generation, SECTOR, Seen, Signed, inspect};
 use super::written;
+use super::{Generation, SECTOR, Seen, Signed, inspect};
 use crate::buffer::Buffers;
 use crate::request::Action;
 use crate::worker::{Requests, Varied};

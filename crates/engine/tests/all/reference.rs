@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use iolab_engine::placement;
 use iolab_storage::Target;
-use iolab_workload::cpus::Cpus;
 use iolab_workload::outcome::{Ended, Outcome};
 use iolab_workload::pattern::{Mix, Offsets, quota};
+use iolab_workload::system_settings::Cpus;
 use iolab_workload::trial::{
     Advice, Backend, Batch, CacheState, Descriptors, FileLayout, FirstOffset, Pattern, Rate,
     SyncPolicy, TrialLimit, TrialSpec,

@@ -3,10 +3,9 @@
 use iolab_workload::operation::Operation;
 use iolab_workload::stages::{CarriedBy, Stage, Traced};
 use iolab_workload::trial::TrialSpec;
-use needs::Need;
+use needs::{Need, settings};
 
 use crate::files::{run, scratch};
-use needs::settings;
 
 const SIZE: u64 = 16 << 20;
 

@@ -24,7 +24,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::{JOURNAL, SYS, current, put};
-use crate::pseudo_files::text_of;
+use crate::text_of;
 use iolab_storage::procfs;
 use iolab_workload::{Error, Result};
 

@@ -10,7 +10,7 @@ use iolab_workload::witness::{OtherProcess, OtherProcesses};
 
 use super::exits::Exit;
 use crate::counters::{account_of, parse_run_delay_ns};
-use crate::pseudo_files::lossy_text_of;
+use crate::lossy_text_of;
 
 /// Flag of a kernel thread in field 9 of proc_pid_stat(5): PF_KTHREAD of linux/sched.h.
 const KERNEL_THREAD: u64 = 0x0020_0000;

@@ -16,7 +16,7 @@ use rustix::fs::{OFlags, major};
 use super::Number;
 use super::seen_file::{FileId, Place, SeenFile, id_of, is_deleted, range_of};
 use crate::counters::residency;
-use crate::pseudo_files::lossy_text_of;
+use crate::lossy_text_of;
 use iolab_storage::{Opened, Stack};
 use iolab_workload::region_state::Medium;
 use iolab_workload::witness::{IoWays, NoStorage, OpenWays, UncountedWay};

@@ -25,7 +25,7 @@ use super::exits::{Exit, Exits, family};
 use super::over_time::Recorder;
 use super::{Followed, Watch, nanoseconds, wait};
 use crate::counters::{Account, OpenAccount, account_of, plus, since_account as since};
-use crate::pseudo_files::lossy_text_of;
+use crate::lossy_text_of;
 
 /// A value at the beginning and as of the last look.
 #[derive(Debug, Clone, Copy, Default)]

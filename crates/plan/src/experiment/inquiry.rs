@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{BUDGET_MAX, Combination, Design, Experiment, GroupSetting, check_question};
-use crate::carry_over::leaves_writes;
+use crate::blocks::leaves_writes;
 use crate::precondition::Precondition;
 use crate::suspect::{
     BETWEEN, Intervention, Leftover, Obstacle, QUANTILE_REQUESTS, Sides, Sign, Suspect,

@@ -3,10 +3,9 @@
 //! Suspects in the memory of buffers.
 
 use super::{ActsOn, Check, Compared, Counted, Intervention, Obstacle, Suspect};
-use iolab_workload::cpus::Placement;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::stages::Stage;
-use iolab_workload::system_settings::SystemSetting;
+use iolab_workload::system_settings::{Placement, SystemSetting};
 use iolab_workload::trial::{
     Backend, Batch, BufferInit, BufferMemory, CacheState, DEPTH_MAX, Descriptors, FileLayout,
     HUGE_PAGE_MIN_BYTES, NICE, SyncPolicy, TrialSpec,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iolab_plan::carry_over::depends_on_order;
+use iolab_plan::blocks::depends_on_order;
 use iolab_plan::cells::{OneProcess, Plan, cells};
 use iolab_plan::experiment::{BlockTimes, Design, Experiment};
 use iolab_plan::forecast::Forecast;

@@ -1,16 +1,21 @@
 //! Tables of the plan: cells, their groups, and the question.
+//!
+//! Tables of what belongs to no single sample: `preparation`, `drive_log` and `latency_over_time`.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use crate::column::{Access, Column, Null, Table};
-use crate::question::{Fit, QuestionKind};
-use crate::{Cell, EndedBy};
 use iolab_workload::response::ServiceLevel;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::table;
 use iolab_workload::trial::Rate;
+
+use crate::column::{Access, COUNT_MAX, Column, Null, Table};
+use crate::{
+    Cell, EndedBy, Fit, Operation, PreparationKind, QuestionKind, RequestTime,
+    SampleLatencyOverTime,
+};
 
 /// A column with the rate of a cell in bytes per second, which the column of the setting lacks.
 macro_rules! byte_rate {
@@ -202,4 +207,213 @@ pub static QUESTION_LEVEL: LazyLock<Table<LevelRow>> = LazyLock::new(|| Table {
         text!("remedy", LevelRow, remedy).doc("what would make a no a yes");
     }),
     constraints: &[],
+});
+
+/// Counts of a drive's own log, since it was made or over a trial (a row of table `drive_log`), for all programs, partitions and
+/// namespaces. `None` for a count that the drive lacks, or that went back.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DriveLog {
+    /// The sample.
+    pub sample: i64,
+    /// Name of its controller.
+    pub drive: String,
+    /// Bytes that hosts read from it, rounded to [`DriveLog::UNIT`].
+    pub host_read_bytes: Option<u64>,
+    /// Bytes that hosts wrote to it, rounded likewise.
+    pub host_write_bytes: Option<u64>,
+    /// Bytes written to its flash memory.
+    pub media_write_bytes: Option<u64>,
+    /// Times that it throttled itself with little effect on performance.
+    pub light_throttles: Option<u64>,
+    /// Times that it throttled itself whatever the effect.
+    pub heavy_throttles: Option<u64>,
+    /// Time of the first kind of throttling, s.
+    pub light_throttle_s: Option<u64>,
+    /// Time of the second kind of throttling, s.
+    pub heavy_throttle_s: Option<u64>,
+    /// Times that it throttled itself, by the extended log.
+    pub throttle_events: Option<u64>,
+    /// Time above its warning temperature, min.
+    pub warning_min: Option<u64>,
+    /// Time above its critical temperature, min.
+    pub critical_min: Option<u64>,
+    /// Temperature before the trial, thousandths of a degree Celsius.
+    pub before_millidegrees: Option<u64>,
+    /// Temperature after the trial, thousandths of a degree Celsius.
+    pub after_millidegrees: Option<u64>,
+}
+
+impl DriveLog {
+    /// Unit of the bytes of hosts, bytes.
+    pub const UNIT: u64 = 1000 * 512;
+
+    /// Counts since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let counted = |of: fn(&Self) -> Option<u64>| {
+            let since = of(self)?.checked_sub(of(earlier)?)?;
+            (since <= COUNT_MAX).then_some(since)
+        };
+        Self {
+            sample: self.sample,
+            drive: self.drive.clone(),
+            host_read_bytes: counted(|log| log.host_read_bytes),
+            host_write_bytes: counted(|log| log.host_write_bytes),
+            media_write_bytes: counted(|log| log.media_write_bytes),
+            light_throttles: counted(|log| log.light_throttles),
+            heavy_throttles: counted(|log| log.heavy_throttles),
+            light_throttle_s: counted(|log| log.light_throttle_s),
+            heavy_throttle_s: counted(|log| log.heavy_throttle_s),
+            throttle_events: counted(|log| log.throttle_events),
+            warning_min: counted(|log| log.warning_min),
+            critical_min: counted(|log| log.critical_min),
+            before_millidegrees: earlier.after_millidegrees,
+            after_millidegrees: self.after_millidegrees,
+        }
+    }
+
+    /// Time for which it throttled itself, ns; 0 if it counts none.
+    pub fn throttled_ns(&self) -> u64 {
+        let parts = [self.light_throttle_s, self.heavy_throttle_s];
+        let seconds = parts.into_iter().flatten().fold(0, u64::saturating_add);
+        seconds.saturating_mul(1_000_000_000)
+    }
+
+    /// Whether counts of throttling, which every drive has, are missing or went back.
+    pub fn lacks_throttling(&self) -> bool {
+        let seconds = [self.light_throttle_s, self.heavy_throttle_s];
+        let times = [self.light_throttles, self.heavy_throttles];
+        seconds
+            .into_iter()
+            .chain(times)
+            .any(|count| count.is_none())
+    }
+
+    /// Whether a count of written bytes that the drive has is missing or went back.
+    pub fn lacks_writes(&self) -> bool {
+        let is_extended = self.throttle_events.is_some();
+        self.host_write_bytes.is_none() || (is_extended && self.media_write_bytes.is_none())
+    }
+
+    /// Times that it throttled itself; 0 if it counts none.
+    pub fn throttles(&self) -> u64 {
+        let levels = [self.light_throttles, self.heavy_throttles];
+        let levels = levels.into_iter().flatten().fold(0, u64::saturating_add);
+        levels.max(self.throttle_events.unwrap_or(0))
+    }
+}
+
+/// Table `drive_log`.
+pub static DRIVE_LOG: LazyLock<Table<DriveLog>> = LazyLock::new(|| {
+    const HOSTS: &str = "bytes that hosts read and wrote, of all programs, partitions and namespaces; the drive rounds them to 512,000";
+    const TIMES: &str =
+        "times that it throttled itself with little effect on performance, and whatever the effect";
+    const SECONDS: &str = "seconds of both kinds of throttling";
+    const MINUTES: &str = "minutes above its warning and its critical temperature";
+    const HEAT: &str =
+        "its temperature before and after the trial, in thousandths of a degree Celsius";
+    Table {
+        name: "drive_log",
+        doc: "one row per sample and NVMe drive whose log could be read (root): what the drive counted from before the trial to after it; NULL where it does not count, or the count went back",
+        columns: Vec::from(table! {
+            whole!("sample_id", DriveLog, sample as i64).doc("the sample");
+            text!("drive", DriveLog, drive).doc("name of its controller: `nvme0`");
+            number!("host_read_bytes", DriveLog, host_read_bytes?).doc(HOSTS);
+            number!("host_write_bytes", DriveLog, host_write_bytes?).doc(HOSTS);
+            number!("media_write_bytes", DriveLog, media_write_bytes?).doc("bytes written to its flash memory (log page C0h of the Open Compute Project)");
+            number!("light_throttles", DriveLog, light_throttles?).doc(TIMES);
+            number!("heavy_throttles", DriveLog, heavy_throttles?).doc(TIMES);
+            number!("light_throttle_s", DriveLog, light_throttle_s?).doc(SECONDS);
+            number!("heavy_throttle_s", DriveLog, heavy_throttle_s?).doc(SECONDS);
+            number!("throttle_events", DriveLog, throttle_events?).doc("times that it throttled itself, by page C0h, which counts to 255");
+            number!("warning_min", DriveLog, warning_min?).doc(MINUTES);
+            number!("critical_min", DriveLog, critical_min?).doc(MINUTES);
+            number!("before_millidegrees", DriveLog, before_millidegrees?).doc(HEAT);
+            number!("after_millidegrees", DriveLog, after_millidegrees?).doc(HEAT);
+        }),
+        constraints: &[
+            "PRIMARY KEY (sample_id, drive)",
+            "FOREIGN KEY (sample_id) REFERENCES sample (id)",
+        ],
+    }
+});
+
+/// A row of table `preparation`: a pass or a round over a target before the first trial of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PreparationStep {
+    /// When it ended, RFC 3339, UTC.
+    pub at_utc: String,
+    /// The target as the plan names it; `None` for the only one.
+    pub target: Option<String>,
+    /// Kind of the step.
+    pub kind: PreparationKind,
+    /// Number of this step among the steps of its kind, target and session, from 1.
+    pub number: u32,
+    /// Whether it was completed; `false` if the target refuses trims or cannot be purged, it failed, or the user interrupted it.
+    pub ok: bool,
+    /// Size of its requests, of which the last one may be shorter, bytes; `None` for a purge and in files older than this
+    /// column.
+    pub bs: Option<u64>,
+    /// Requests completed.
+    pub requests: u64,
+    /// Bytes written, trimmed or purged.
+    pub bytes: u64,
+    /// First worker's start to last worker's end, ns; the sum of both if a shorter last request follows.
+    pub elapsed_ns: u64,
+}
+
+impl PreparationStep {
+    /// Requests per second; 0 if it took no time.
+    pub fn iops(&self) -> f64 {
+        match self.elapsed_ns {
+            0 => 0.0,
+            ns => self.requests as f64 * 1e9 / ns as f64,
+        }
+    }
+}
+
+/// Table `preparation`.
+pub static PREPARATION: LazyLock<Table<PreparationStep>> = LazyLock::new(|| Table {
+    name: "preparation",
+    doc: "one row per pass or round over a target before the first trial (`precondition`); a resumed run prepares its targets again",
+    columns: Vec::from(table! {
+        Column::of("id", Access::Number(|_: &PreparationStep| None, |_, _| ())).null(Null::Free).key().doc("in the order of time");
+        text!("at_utc", PreparationStep, at_utc).doc("when it ended");
+        text!("target", PreparationStep, target?).doc("the target as the plan names it; NULL for the only one");
+        word!("kind", PreparationStep, kind, PreparationKind)
+            .doc("`purge`: all of the device is purged, by one command; `trim`, `seq`, `rand`: a pass that trims, or writes sequentially or randomly; `round`: random writes for a time, until rounds are steady");
+        whole!("number", PreparationStep, number as u32).doc("from 1 among the steps of its kind, target and session");
+        flag!("ok", PreparationStep, ok)
+            .doc("1, or 0 where the target refuses trims or cannot be purged, the step failed, or the user interrupted it");
+        number!("bs", PreparationStep, bs?).doc("size of its requests, NULL for a purge; a shorter one follows if the range is not a multiple")
+            .between(1, i64::MAX as u64);
+        whole!("requests", PreparationStep, requests as u64).doc("requests completed");
+        whole!("bytes", PreparationStep, bytes as u64).doc("bytes written, trimmed or purged");
+        whole!("elapsed_ns", PreparationStep, elapsed_ns as u64)
+            .doc("its first worker's start to its last worker's end; a shorter last request counts its own");
+    }),
+    constraints: &[],
+});
+
+/// Table `latency_over_time`.
+pub static LATENCY_OVER_TIME: LazyLock<Table<SampleLatencyOverTime>> = LazyLock::new(|| Table {
+    name: "latency_over_time",
+    doc: "one row per operation of a sample, or of each of its groups, with `latency_over_time=true`",
+    columns: Vec::from(table! {
+        whole!("sample_id", SampleLatencyOverTime, sample as i64).doc("the sample");
+        whole!("group_id", SampleLatencyOverTime, group as u32).doc("the group; 0 where the cell has none");
+        word!("operation", SampleLatencyOverTime, operation, Operation).doc("what the requests did: `read`, `write`, `sync`, `trim`");
+        word!("quantity", SampleLatencyOverTime, quantity, RequestTime)
+            .doc("`response`: response times, of requests at a rate; else `service`: service times");
+        whole!("interval_ns", SampleLatencyOverTime, latency.interval_ns as u64).between(1, COUNT_MAX)
+            .doc("length of every interval but the last");
+        whole!("span_ns", SampleLatencyOverTime, latency.span_ns as u64).between(0, COUNT_MAX)
+            .doc("end of the last interval, from the start of the timed span");
+        Column::of("intervals", Access::Bytes(|row: &SampleLatencyOverTime| row.latency.encode().into()))
+            .doc("a histogram per interval, encoded as below");
+    }),
+    constraints: &[
+        "PRIMARY KEY (sample_id, group_id, operation)",
+        "FOREIGN KEY (sample_id) REFERENCES sample (id)",
+    ],
 });

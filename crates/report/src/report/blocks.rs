@@ -12,7 +12,7 @@ use crate::block::{Block, Item, List, Look, Picture, Table};
 use crate::notation::on_page;
 use crate::{doubt, fact, witness};
 use iolab_analysis::witness::Evidence;
-use iolab_record::witness::Witnessed;
+use iolab_record::Witnessed;
 use iolab_workload::Result;
 use iolab_workload::units::counted;
 

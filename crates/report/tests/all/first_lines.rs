@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iolab_record::question::{Asked, Fit, Question};
+use iolab_record::{Asked, Fit, Question};
 use iolab_record::{RunRecord, RunStatus, TargetKind};
 use iolab_report::chart::Style;
 use iolab_report::overview::Input;

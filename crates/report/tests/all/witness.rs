@@ -1,9 +1,9 @@
 //! The first line of the evidence for a program.
 
 use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, Flushes, OtherUse};
+use iolab_record::Witnessed;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_record::witness::Witnessed;
-use iolab_record::witness::{Claimed, ToolClaim};
+use iolab_record::{Claimed, ToolClaim};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_report::report::{ProgramInput, StudyReport};
 use iolab_report::witness::{command, headline};

@@ -157,7 +157,7 @@ fn every_column_refuses_what_it_cannot_hold() {
     let levels = "p99<2ms".parse().unwrap();
     let mut record = whole_record();
     record.experiment.asked = Some(iolab_record::Question::of_levels(
-        iolab_record::question::Asked::Cells,
+        iolab_record::Asked::Cells,
         &levels,
     ));
     let (run, observed) = (bench.path("run.iolab"), bench.path("witness.iolab"));

@@ -1,7 +1,7 @@
 //! Files of `iolab witness`: written observations are read back, and other files are not taken for one.
 
+use iolab_record::Witnessed;
 use iolab_record::tables::WITNESS;
-use iolab_record::witness::Witnessed;
 use iolab_workload::counters::{DeviceStat, ProcessIo, ResourceUse, Traffic};
 use iolab_workload::witness::{
     Course, DiskTraffic, Moment, ObservedDevice, ObservedEnd, ObservedFile, ObservedTarget,

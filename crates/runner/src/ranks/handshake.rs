@@ -224,7 +224,7 @@ mod tests {
     use super::super::ANSWER;
     use super::{Host, *};
     use crate::ranks::Ranks;
-    use crate::ranks::root_order::RemoteTarget;
+    use crate::ranks::root_targets::RemoteTarget;
     use iolab_cluster::link::{Link, LostRank};
     use iolab_host::clock::Clock;
     use iolab_synthetic::thread_network::threads;

@@ -4,15 +4,13 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::timeouts::Timeouts;
+use crate::ranks::Timeouts;
 use iolab_cluster::clock::{Activity, CumulativeBytes};
-use iolab_cluster::link::Link;
-use iolab_cluster::link::Team;
-use iolab_cluster::shared_counters;
-use iolab_cluster::shared_counters::taking_part;
-use iolab_cluster::shared_counters::{Numbered, Shares};
-use iolab_cluster::trial::{self as joint, Halt, MergedTrial, TrialTimeouts};
-use iolab_cluster::trial::{Client, RankPart, TrialContribution};
+use iolab_cluster::link::{Link, Team};
+use iolab_cluster::shared_counters::{self, Numbered, Shares, taking_part};
+use iolab_cluster::trial::{
+    self as joint, Client, Halt, MergedTrial, RankPart, TrialContribution, TrialTimeouts,
+};
 use iolab_engine::trial;
 use iolab_record::{Part, PartId, RankActivity, Sample};
 use iolab_storage::Target;

@@ -5,13 +5,12 @@ mod targets;
 
 use std::ffi::OsString;
 use std::fs::{DirEntry, File};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use iolab_cluster::link::{Link, LossReason, LostRank};
 use iolab_host::clock::Clock;
@@ -20,8 +19,7 @@ use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{RunRecord, Sample};
 use iolab_runfile::NewFile;
-use iolab_runner::ranks::Ranks;
-use iolab_runner::timeouts::Timeouts;
+use iolab_runner::ranks::{Ranks, Timeouts};
 use iolab_storage::{Consent, Need, Target};
 use iolab_synthetic::thread_network::{ThreadLink, threads};
 use iolab_workload::{Error, Kind, Result};

@@ -10,11 +10,10 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, Statx, S
 use rustix::io::Errno;
 
 use super::super::path_lookup::{self, same_inode};
-use super::super::target_size::human;
+use super::super::space::human;
 use super::{DIGITS, LOCK, MODE, PREFIX, REGION, entries, open_dir, open_in, remove_emptied};
-use crate::device_stack;
 use crate::procfs::{self, ProcessStat};
-use crate::sysfs;
+use crate::{device_stack, sysfs};
 
 /// First line of a lock file.
 const SIGNATURE: &str =

@@ -1,9 +1,8 @@
 //! Patterns visit the blocks that they promise, over all workers.
 
-use crate::trial::share;
+use crate::trial::{Others, share};
 use std::collections::HashSet;
 
-use crate::trial::Others;
 use proptest::prelude::*;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! Parts of trials: files, zones, mixes of sizes, CPUs, rates, counts.
 
-use iolab_workload::cpus::Cpus;
 use iolab_workload::outcome::{Ended, RequestSizes, SizeCount};
+use iolab_workload::system_settings::Cpus;
 use iolab_workload::trial::{Rate, SizeMix, Zone, Zones};
 
 use crate::cells::trial;

@@ -7,10 +7,10 @@ use iolab_workload::escape_control::{escape_control, shell_path, shell_word};
 use iolab_workload::names::nearest;
 use iolab_workload::settings::SETTINGS;
 use iolab_workload::trial_description::{in_words, level_in_words, requests_in_words};
-use iolab_workload::units::{budget_to_recommend, format_duration, rough_duration};
 use iolab_workload::units::{
-    exact_duration, exact_size, format_bytes, format_ns, format_p, format_percent,
-    format_percent_of_whole, possessive, significant, singular_after_one,
+    budget_to_recommend, exact_duration, exact_size, format_bytes, format_duration, format_ns,
+    format_p, format_percent, format_percent_of_whole, possessive, rough_duration, significant,
+    singular_after_one,
 };
 
 use crate::cases::Cases;

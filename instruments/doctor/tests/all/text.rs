@@ -1,6 +1,6 @@
 //! Text of the doctor, reviewed before it was accepted.
 
-use iolab_doctor::{Diagnosis, command as doctor};
+use iolab_doctor::Diagnosis;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_runner::preflight::{Finding, Severity, Topic};
 use serde_json::Value;
@@ -43,7 +43,7 @@ fn diagnosis() -> Diagnosis {
 #[test]
 fn lines_keep_to_the_width_but_for_commands() {
     for width in [40, 60, 80, 100, 200] {
-        let text = doctor::text(&diagnosis(), width, false);
+        let text = iolab_doctor::text(&diagnosis(), width, false);
         assert!(!text.contains('\x1b'));
         let wide = |line: &&str| line.chars().count() > usize::from(width);
         let long: Vec<&str> = text.lines().filter(wide).collect();
@@ -52,13 +52,13 @@ fn lines_keep_to_the_width_but_for_commands() {
             "{width}: {long:?}"
         );
     }
-    insta::assert_snapshot!(doctor::text(&diagnosis(), 80, false));
+    insta::assert_snapshot!(iolab_doctor::text(&diagnosis(), 80, false));
 }
 
 #[test]
 fn colours_only_mark_the_severity() {
-    let plain = doctor::text(&diagnosis(), 80, false);
-    let coloured = doctor::text(&diagnosis(), 80, true);
+    let plain = iolab_doctor::text(&diagnosis(), 80, false);
+    let coloured = iolab_doctor::text(&diagnosis(), 80, true);
     let mut stripped = coloured.clone();
     for code in ["\x1b[32m", "\x1b[33m", "\x1b[1;31m", "\x1b[0m"] {
         stripped = stripped.replace(code, "");
@@ -73,14 +73,14 @@ fn names_that_drive_a_terminal_are_shown_harmless() {
     diagnosis.target = "a\x1b[2Jb".to_owned();
     diagnosis.findings[0].what = "file\x1b]0;x\x07".to_owned();
     diagnosis.findings[0].remedy = Some("rm \x1b[1m".to_owned());
-    assert!(!doctor::text(&diagnosis, 80, false).contains('\x1b'));
+    assert!(!iolab_doctor::text(&diagnosis, 80, false).contains('\x1b'));
 }
 
 #[test]
 fn json_holds_every_finding() {
     let diagnosis = diagnosis();
     let mut bytes = Vec::new();
-    doctor::json(&diagnosis, &mut bytes).expect("written");
+    iolab_doctor::json(&diagnosis, &mut bytes).expect("written");
     let value: Value = serde_json::from_slice(&bytes).expect("JSON");
     assert_eq!(value["schema"], 1);
     assert_eq!(

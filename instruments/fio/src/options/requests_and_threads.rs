@@ -7,7 +7,7 @@
 use super::{
     Fault, Faults, Options, Read, is_set, number, percentage, refused, short, size, unknown, value,
 };
-use iolab_workload::cpus::{Cpus, Placement};
+use iolab_workload::system_settings::{Cpus, Placement};
 use iolab_workload::trial::{
     Advice, BS_MAX, Backend, BufferMemory, CacheState, FileLayout, NICE, Pattern, SizeMix, Sizes,
     TrialSpec,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_engine::placement;
 use iolab_storage::procfs;
-use iolab_workload::cpus::Placement;
+use iolab_workload::system_settings::Placement;
 use iolab_workload::trial::{BufferMemory, FileLayout, Pattern, TrialSpec};
 
 use iolab_runner::peers::CommandLine;

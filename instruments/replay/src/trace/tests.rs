@@ -3,7 +3,7 @@ use std::io::Cursor;
 use iolab_workload::Kind;
 use proptest::prelude::*;
 
-use super::csv::Columns;
+use super::format::Columns;
 use super::survey::Survey;
 use super::*;
 
