@@ -46,18 +46,12 @@ pub(crate) fn identity(seed: u64) -> u64 {
     )
 }
 
-impl From<Generation> for Write {
-    fn from(generation: Generation) -> Self {
-        Self {
-            thread: generation.thread(),
-            number: generation.number(),
-        }
-    }
-}
-
 /// A write of the same trial as the content found.
 fn written(generation: Generation) -> FoundInstead {
-    FoundInstead::Written(generation.into())
+    FoundInstead::Written(Write {
+        thread: generation.thread(),
+        number: generation.number(),
+    })
 }
 
 /// A slot in which no write is known to be on its way.
@@ -183,7 +177,7 @@ impl Generation {
     /// The write of this number, from 0, of a thread.
     #[inline]
     pub(crate) fn new(thread: u32, number: u64) -> Self {
-        debug_assert!(thread < 1 << 10 && number < 1 << NUMBER_BITS);
+        debug_assert!(thread < 1 << 16 && number < 1 << NUMBER_BITS);
         Self((u64::from(thread) << NUMBER_BITS) | number)
     }
 
@@ -194,23 +188,6 @@ impl Generation {
     pub(crate) fn number(self) -> u64 {
         self.0 & ((1 << NUMBER_BITS) - 1)
     }
-}
-
-/// Content of a sector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seen {
-    /// Data of this write of the trial, in its place.
-    Written(Generation),
-    /// Data that this trial wrote for another place, which begins at this byte.
-    MadeFor(u64),
-    /// Data of an earlier trial or run.
-    Earlier,
-    /// A header of iolab's with a wrong checksum.
-    Damaged,
-    /// Zeros.
-    Zeros,
-    /// Anything without a header of iolab's.
-    Unknown,
 }
 
 /// Checksum of a sector's payload, to be continued over its header.
@@ -232,7 +209,7 @@ fn seal(sector: &mut [u8], offset: u64, trial: u64, generation: Generation, payl
 }
 
 /// The content of a sector that was read at `offset`, as seen by the trial that wrote there.
-pub(crate) fn inspect(sector: &[u8], offset: u64, trial: u64) -> Seen {
+pub(crate) fn inspect(sector: &[u8], offset: u64, trial: u64) -> FoundInstead {
     let field = |at: usize| {
         let bytes: [u8; 8] = std::array::from_fn(|byte| sector[at + byte]);
         u64::from_le_bytes(bytes)
@@ -241,18 +218,18 @@ pub(crate) fn inspect(sector: &[u8], offset: u64, trial: u64) -> Seen {
     let is_ours = sector[..8] == MAGIC;
     if is_ours && sector[SUMMED..HEADER] == checksum.to_le_bytes() {
         return match (field(8), field(16)) {
-            (_, other) if other != trial => Seen::Earlier,
-            (place, _) if place != offset => Seen::MadeFor(place),
-            _ => Seen::Written(Generation(field(24))),
+            (_, other) if other != trial => FoundInstead::Earlier,
+            (place, _) if place != offset => FoundInstead::MadeFor(place),
+            _ => written(Generation(field(24))),
         };
     }
     if sector.iter().all(|byte| *byte == 0) {
-        Seen::Zeros
+        FoundInstead::Zeros
     } else if is_ours || field(8) == offset || field(16) == trial {
         // One of three fields that no other data has by chance is enough to know a damaged header.
-        Seen::Damaged
+        FoundInstead::Damaged
     } else {
-        Seen::Unknown
+        FoundInstead::Unknown
     }
 }
 
@@ -322,23 +299,23 @@ mod signer_tests {
             let generation = Generation::new(thread, number);
             prop_assert_eq!((generation.thread(), generation.number()), (thread, number));
             let sector = sealed(payload, offset, trial, generation);
-            prop_assert_eq!(inspect(&sector, offset, trial), Seen::Written(generation));
-            prop_assert_eq!(inspect(&sector, offset, !trial), Seen::Earlier);
-            prop_assert_eq!(inspect(&sector, !offset, trial), Seen::MadeFor(offset));
+            prop_assert_eq!(inspect(&sector, offset, trial), written(generation));
+            prop_assert_eq!(inspect(&sector, offset, !trial), FoundInstead::Earlier);
+            prop_assert_eq!(inspect(&sector, !offset, trial), FoundInstead::MadeFor(offset));
         }
 
         #[test]
         fn any_flipped_bit_is_found(payload: u8, offset: u64, trial: u64, bit in 0..SECTOR * 8) {
             let mut sector = sealed(payload, offset, trial, Generation::new(3, 17));
             sector[bit / 8] ^= 1 << (bit % 8);
-            prop_assert_eq!(inspect(&sector, offset, trial), Seen::Damaged);
+            prop_assert_eq!(inspect(&sector, offset, trial), FoundInstead::Damaged);
         }
     }
 
     #[test]
     fn zeros_and_foreign_data_are_distinguished() {
-        assert_eq!(inspect(&[0; SECTOR], 0, 1), Seen::Zeros);
-        assert_eq!(inspect(&[0; SECTOR], 4096, 1), Seen::Zeros);
-        assert_eq!(inspect(&[7; SECTOR], 4096, 1), Seen::Unknown);
+        assert_eq!(inspect(&[0; SECTOR], 0, 1), FoundInstead::Zeros);
+        assert_eq!(inspect(&[0; SECTOR], 4096, 1), FoundInstead::Zeros);
+        assert_eq!(inspect(&[7; SECTOR], 4096, 1), FoundInstead::Unknown);
     }
 }

@@ -148,13 +148,6 @@ pub enum FoundInstead {
     Unknown,
 }
 
-impl FoundInstead {
-    /// Data without a header of ours; `zeros` says whether they are all zero.
-    pub fn unknown(zeros: bool) -> Self {
-        if zeros { Self::Zeros } else { Self::Unknown }
-    }
-}
-
 /// Blocks with one kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Faults {

@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::Errno;
 
-use super::written;
-use super::{Generation, SECTOR, Seen, Signed, inspect};
+use super::{Generation, SECTOR, Signed, inspect, written};
 use crate::buffer::Buffers;
 use crate::request::Action;
 use crate::worker::{Requests, Varied};
@@ -302,8 +301,8 @@ pub(super) struct Block {
     damaged: Option<u64>,
     made_for: Option<(u64, u64)>,
     earlier: bool,
-    /// The first sector without a header of iolab's, and whether it is zeros.
-    unknown: Option<(u64, bool)>,
+    /// The first content without a header of iolab's.
+    unknown: Option<FoundInstead>,
 }
 
 /// The verdict on a block.
@@ -319,35 +318,34 @@ pub(super) enum Judgement {
 
 impl Block {
     /// Takes note of the sector at this byte.
-    pub(super) fn add(&mut self, offset: u64, seen: Seen) {
+    pub(super) fn add(&mut self, offset: u64, seen: FoundInstead) {
         match seen {
-            Seen::Written(generation) => {
+            FoundInstead::Written(write) => {
+                let generation = Generation::new(write.thread, write.number);
                 if self
                     .written
                     .first()
                     .is_some_and(|first| *first != generation)
                 {
-                    self.differs.get_or_insert((offset, written(generation)));
+                    self.differs.get_or_insert((offset, seen));
                 }
                 if !self.written.contains(&generation) {
                     self.written.push(generation);
                 }
             }
-            Seen::MadeFor(place) => {
+            FoundInstead::MadeFor(place) => {
                 self.made_for.get_or_insert((offset, place));
             }
-            Seen::Damaged => {
+            FoundInstead::Damaged => {
                 self.damaged.get_or_insert(offset);
             }
-            Seen::Earlier => {
+            FoundInstead::Earlier => {
                 self.earlier = true;
-                self.differs.get_or_insert((offset, FoundInstead::Earlier));
+                self.differs.get_or_insert((offset, seen));
             }
-            Seen::Zeros | Seen::Unknown => {
-                let zeros = seen == Seen::Zeros;
-                self.unknown.get_or_insert((offset, zeros));
-                self.differs
-                    .get_or_insert((offset, FoundInstead::unknown(zeros)));
+            FoundInstead::Zeros | FoundInstead::Unknown => {
+                self.unknown.get_or_insert(seen);
+                self.differs.get_or_insert((offset, seen));
             }
         }
     }
@@ -365,8 +363,8 @@ impl Block {
         match (self.written.as_slice(), self.differs, self.unknown) {
             ([], _, _) if self.earlier => faulty(FaultKind::Stale, start, FoundInstead::Earlier),
             ([], _, unknown) => {
-                let zeros = unknown.is_some_and(|(_, zeros)| zeros);
-                faulty(FaultKind::Lost, start, FoundInstead::unknown(zeros))
+                let found = unknown.unwrap_or(FoundInstead::Unknown);
+                faulty(FaultKind::Lost, start, found)
             }
             (_, Some((offset, found)), _) if is_partly_old => {
                 faulty(FaultKind::Torn, offset, found)
@@ -525,7 +523,7 @@ mod tests {
 
     const START: u64 = 8192;
 
-    fn judge(sectors: &[Seen]) -> Judgement {
+    fn judge(sectors: &[FoundInstead]) -> Judgement {
         let mut block = Block::default();
         for (number, seen) in sectors.iter().enumerate() {
             block.add(START + 512 * number as u64, *seen);
@@ -536,24 +534,24 @@ mod tests {
     #[test]
     fn each_kind_is_told() {
         use FaultKind::{Corrupted, Lost, Misplaced, Stale, Torn};
-        use Seen::{Damaged, Earlier, MadeFor, Unknown, Zeros};
+        use FoundInstead::{Damaged, Earlier, MadeFor, Unknown, Zeros};
         let (old, new) = (Generation::new(0, 1), Generation::new(0, 2));
-        let (was, is) = (Seen::Written(old), Seen::Written(new));
+        let (was, is) = (written(old), written(new));
         assert_eq!(judge(&[is, is]), Judgement::Whole(new));
         let mixed = Judgement::Mixed(vec![new, old], START + 512);
         assert_eq!(judge(&[is, was, was]), mixed);
         for (sectors, kind, at, found) in [
-            ([is, Damaged], Corrupted, 512, FoundInstead::Damaged),
-            ([is, MadeFor(0)], Misplaced, 512, FoundInstead::MadeFor(0)),
-            ([is, Earlier], Torn, 512, FoundInstead::Earlier),
-            ([Earlier, is], Torn, 0, FoundInstead::Earlier),
-            ([is, Zeros], Torn, 512, FoundInstead::Zeros),
-            ([Unknown, is], Torn, 0, FoundInstead::Unknown),
-            ([Earlier, Earlier], Stale, 0, FoundInstead::Earlier),
-            ([Earlier, Zeros], Stale, 0, FoundInstead::Earlier),
-            ([Zeros, Zeros], Lost, 0, FoundInstead::Zeros),
-            ([Unknown, Unknown], Lost, 0, FoundInstead::Unknown),
-            ([Damaged, MadeFor(0)], Corrupted, 0, FoundInstead::Damaged),
+            ([is, Damaged], Corrupted, 512, Damaged),
+            ([is, MadeFor(0)], Misplaced, 512, MadeFor(0)),
+            ([is, Earlier], Torn, 512, Earlier),
+            ([Earlier, is], Torn, 0, Earlier),
+            ([is, Zeros], Torn, 512, Zeros),
+            ([Unknown, is], Torn, 0, Unknown),
+            ([Earlier, Earlier], Stale, 0, Earlier),
+            ([Earlier, Zeros], Stale, 0, Earlier),
+            ([Zeros, Zeros], Lost, 0, Zeros),
+            ([Unknown, Unknown], Lost, 0, Unknown),
+            ([Damaged, MadeFor(0)], Corrupted, 0, Damaged),
         ] {
             assert_eq!(
                 judge(&sectors),
