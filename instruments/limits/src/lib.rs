@@ -130,26 +130,31 @@ const fn rate(name: &'static str, workload: WorkloadCode, bs: u64, depth: (u32, 
 /// The reason against requests that did not pass as they were issued.
 const CHANGED: &str = "a scheduler or merges may have changed the requests; measure with --change-system --set system=scheduler:none+nomerges:1";
 
-/// Several threads have a depth of 64 each, as jobs of the script.
-const fn script_iops(name: &'static str, workload: WorkloadCode) -> Point {
+const fn iops(
+    name: &'static str,
+    workload: WorkloadCode,
+    bs: u64,
+    depth: u32,
+    threads: u32,
+) -> Point {
     Point {
         name,
         is_rate: false,
         workload,
-        bs: 4096,
-        depth: (64, 64),
-        threads: 1,
+        bs,
+        depth: (depth, depth),
+        threads,
     }
 }
 
-/// The parameters, in their order in the line.
+/// The parameters, in their order in the line. Several threads have a depth of 64 each, as jobs of the script.
 const POINTS: [Point; 6] = [
     rate("rbps", WorkloadCode::RS, 128 << 20, (1, 1)),
-    script_iops("rseqiops", WorkloadCode::RS),
-    script_iops("rrandiops", WorkloadCode::RR),
+    iops("rseqiops", WorkloadCode::RS, 4096, 64, 1),
+    iops("rrandiops", WorkloadCode::RR, 4096, 64, 1),
     rate("wbps", WorkloadCode::WS, 128 << 20, (1, 1)),
-    script_iops("wseqiops", WorkloadCode::WS),
-    script_iops("wrandiops", WorkloadCode::WR),
+    iops("wseqiops", WorkloadCode::WS, 4096, 64, 1),
+    iops("wrandiops", WorkloadCode::WR, 4096, 64, 1),
 ];
 
 /// The lines of all disks.
@@ -230,23 +235,12 @@ const SECTOR: u64 = 512;
 /// Requests in flight of a rate, at least and at most: a multiple of the least for an array.
 const RATE_DEPTH: (u32, u32) = (4, u32::MAX);
 
-const fn iops(name: &'static str, workload: WorkloadCode, bs: u64) -> Point {
-    Point {
-        name,
-        is_rate: false,
-        workload,
-        bs,
-        depth: (32, 32),
-        threads: 4,
-    }
-}
-
 /// The four properties, in their order in an entry, with random I/O of this size.
 const fn points(bs: u64) -> [Point; 4] {
     [
-        iops("read_iops", WorkloadCode::RR, bs),
+        iops("read_iops", WorkloadCode::RR, bs, 32, 4),
         rate("read_bandwidth", WorkloadCode::RS, RATE_BS, RATE_DEPTH),
-        iops("write_iops", WorkloadCode::WR, bs),
+        iops("write_iops", WorkloadCode::WR, bs, 32, 4),
         rate("write_bandwidth", WorkloadCode::WS, RATE_BS, RATE_DEPTH),
     ]
 }
