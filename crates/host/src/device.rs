@@ -386,11 +386,7 @@ impl Thermometer {
     /// Temperature of the hottest disk, thousandths of a degree Celsius; `None` without a sensor, and below
     /// zero.
     pub fn read(&self) -> Option<u64> {
-        let readings = self.inputs.iter().filter_map(|input| {
-            let text = fs::read_to_string(input).ok()?;
-            text.trim().parse::<u64>().ok()
-        });
-        readings.max()
+        self.inputs.iter().filter_map(sysfs::value).max()
     }
 }
 

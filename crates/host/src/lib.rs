@@ -27,11 +27,7 @@ pub mod witness;
 use std::fs;
 use std::path::Path;
 
-/// Content of a file of `/proc` or `/sys` without surrounding blanks; `None` where it is missing or empty.
-pub fn text_of(path: impl AsRef<Path>) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?.trim().to_owned();
-    (!text.is_empty()).then_some(text)
-}
+pub use iolab_storage::sysfs::text_of;
 
 /// Content of a file of `/proc` that may hold names that are not UTF-8; replacement characters mark them.
 ///

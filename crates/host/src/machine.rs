@@ -9,11 +9,9 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use std::{fmt, fs};
 
-use crate::{cgroup, counters};
-use crate::{chosen, text_of};
-use iolab_storage::Stack;
+use crate::{cgroup, chosen, counters, text_of};
 use iolab_storage::procfs::{self, CpuTicks, ProcessStat};
-use iolab_storage::sysfs;
+use iolab_storage::{Stack, sysfs};
 use iolab_workload::table;
 
 /// Names of the machine.
@@ -186,16 +184,6 @@ fn of_device_tree(root: &Path) -> Option<bool> {
     Some(is_dummy || has("hypervisor") || has_fw_cfg)
 }
 
-/// Memory of the machine, bytes.
-pub fn memory_bytes() -> Option<u64> {
-    procfs::bytes("MemTotal")
-}
-
-/// Memory that programs can use without swapping, bytes.
-pub fn memory_available_bytes() -> Option<u64> {
-    procfs::bytes("MemAvailable")
-}
-
 /// Memory that this process can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AvailableMemory {
@@ -208,7 +196,7 @@ pub struct AvailableMemory {
 impl AvailableMemory {
     /// Reads the memory available; `None` where the system does not report it.
     pub fn read() -> Option<Self> {
-        let machine = memory_available_bytes();
+        let machine = procfs::bytes("MemAvailable");
         let group = cgroup::CgroupLimits::read(Path::new("/proc"), &[]).memory_left_bytes;
         let of_group = group.is_some_and(|group| machine.is_none_or(|machine| group < machine));
         let bytes = if of_group { group } else { machine };
@@ -272,11 +260,6 @@ impl HugePages {
 /// All settings for huge pages, the active one in brackets.
 pub fn transparent_huge_pages() -> Option<String> {
     text_of("/sys/kernel/mm/transparent_hugepage/enabled")
-}
-
-/// Active setting for unrequested huge pages.
-pub fn huge_pages_in_force() -> Option<String> {
-    transparent_huge_pages().map(|text| chosen(&text))
 }
 
 /// Load during the look.

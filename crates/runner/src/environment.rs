@@ -6,16 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use iolab_host::clock::Clock;
-use iolab_storage::{LastingIdentity, Target, sysfs};
+use iolab_storage::{LastingIdentity, Target, procfs, sysfs};
 use iolab_workload::units::parse_size;
 
 use iolab_host::device::Device;
-use iolab_host::machine::{
-    HugePages, Machine, io_uring_disabled, memory_available_bytes, memory_bytes,
-    transparent_huge_pages,
-};
-use iolab_host::text_of;
-use iolab_host::{cgroup, processor};
+use iolab_host::machine::{HugePages, Machine, io_uring_disabled, transparent_huge_pages};
+use iolab_host::{cgroup, processor, text_of};
 use iolab_record::digest;
 use iolab_record::environment::{Cache, Environment, Holds, KEYS, Whole};
 
@@ -117,9 +113,9 @@ fn machine(list: &mut Environment, cpu: &Path) {
     let khz = |bound: &str| sysfs::value(cpu.join(format!("cpufreq/scaling_{bound}_freq")));
     list.put(&KEYS.cpu_frequency_min_khz, khz("min"));
     list.put(&KEYS.cpu_frequency_max_khz, khz("max"));
-    list.put(&KEYS.memory_bytes, memory_bytes());
-    list.put(&KEYS.memory_available_bytes, memory_available_bytes());
-    list.put(&KEYS.page_bytes, iolab_storage::procfs::page_size() as u64);
+    list.put(&KEYS.memory_bytes, procfs::bytes("MemTotal"));
+    list.put(&KEYS.memory_available_bytes, procfs::bytes("MemAvailable"));
+    list.put(&KEYS.page_bytes, procfs::page_size() as u64);
     list.put(&KEYS.huge_page_bytes, HugePages::of_kernel().bytes);
     list.put(&KEYS.transparent_huge_pages, transparent_huge_pages());
 }

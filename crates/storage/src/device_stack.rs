@@ -297,8 +297,8 @@ fn suspended(sys: &Path, number: Number) -> Option<String> {
     let folder = sysfs::folder_of(sys, number)?;
     let is_suspended = sysfs::value(folder.join("dm/suspended")) == Some(1);
     is_suspended.then(|| {
-        let name = std::fs::read_to_string(folder.join("dm/name"));
-        name.map_or_else(|_| sysfs::name_of(&folder), |name| name.trim().to_owned())
+        let name = sysfs::text_of(folder.join("dm/name"));
+        name.unwrap_or_else(|| sysfs::name_of(&folder))
     })
 }
 
@@ -319,10 +319,9 @@ pub(crate) fn check_not_zoned(path: &Path, number: Number) -> Result<()> {
 
 /// Whether a disk, or a partition's disk, accepts only sequential writes within its zones.
 fn is_host_managed(sys: &Path, number: Number) -> bool {
-    let model = sysfs::folder_of(sys, number).and_then(|folder| {
-        std::fs::read_to_string(sysfs::disk_of(&folder).join("queue/zoned")).ok()
-    });
-    model.is_some_and(|model| model.trim() == "host-managed")
+    let model = sysfs::folder_of(sys, number)
+        .and_then(|folder| sysfs::text_of(sysfs::disk_of(&folder).join("queue/zoned")));
+    model.as_deref() == Some("host-managed")
 }
 
 #[cfg(test)]

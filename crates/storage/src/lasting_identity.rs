@@ -170,10 +170,7 @@ impl Kernel<'_> {
         if own.join("partition").exists() {
             return self.partition(&own, below);
         }
-        let text = |file: &str| {
-            let text = std::fs::read_to_string(own.join(file)).ok()?;
-            Some(text.trim().to_owned())
-        };
+        let text = |file: &str| sysfs::text_of(own.join(file));
         let bytes = text("size")?;
         let members = sysfs::linked_devices(&own.join("slaves")).ok()?.into_iter();
         let named = match sysfs::backing_file(&own) {

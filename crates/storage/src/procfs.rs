@@ -16,7 +16,7 @@ use std::sync::Once;
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::mounts;
+use crate::{mounts, sysfs};
 use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
@@ -30,8 +30,7 @@ pub fn has_first_pid_namespace(proc: &Path) -> bool {
 
 /// Id of this boot of the machine; `None` where the kernel does not report it.
 pub fn boot_id() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(text.trim_end().to_owned())
+    sysfs::text_of("/proc/sys/kernel/random/boot_id")
 }
 
 /// Numbers of the processes in a folder such as `/proc`, or of the threads in one such as `/proc/1/task`.

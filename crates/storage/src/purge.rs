@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 
 use super::errno::of_std;
-use super::sysfs::{Number, number_of, value};
+use super::sysfs::{Number, number_of, text_of, value};
 use super::{Target, TargetKind};
 use iolab_workload::units::format_bytes;
 use iolab_workload::{Error, Result};
@@ -136,13 +136,11 @@ impl Target {
             return Err("has another size than its NVMe namespace".to_owned());
         }
         let format = format(&controller, &own).map_err(str::to_owned)?;
-        let model = std::fs::read_to_string(folder.join("device/model")).ok();
-        let model = model.map(|model| model.trim().to_owned());
         Ok(Purge {
             namespace,
             format,
             bytes,
-            model: model.filter(|model| !model.is_empty()),
+            model: text_of(folder.join("device/model")),
         })
     }
 }

@@ -29,14 +29,20 @@ pub fn disk_of(folder: &Path) -> &Path {
     }
 }
 
+/// Content of a file of `/proc` or `/sys` without surrounding blanks; `None` where it is missing or empty.
+pub fn text_of(path: impl AsRef<Path>) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?.trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
 /// Number in a file.
 pub fn value(path: impl AsRef<Path>) -> Option<u64> {
-    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+    text_of(path)?.parse().ok()
 }
 
 /// Number of the device at a directory.
 pub fn device_number(dir: &Path) -> Option<Number> {
-    parse_number(&std::fs::read_to_string(dir.join("dev")).ok()?)
+    parse_number(&text_of(dir.join("dev"))?)
 }
 
 /// Parses `MAJOR:MINOR`.

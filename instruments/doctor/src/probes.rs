@@ -14,13 +14,12 @@ use super::facts::{Attempt, Direct, Facts, Space, TargetFacts, TimeStamps, Trans
 use iolab_engine::trial::{self, check_trims};
 use iolab_host::clock::Clock;
 use iolab_host::device::Device;
-use iolab_host::machine::Load;
-use iolab_host::machine::{Machine, io_uring_disabled};
+use iolab_host::machine::{Load, Machine, io_uring_disabled, transparent_huge_pages};
 use iolab_host::processor::Processor;
 use iolab_host::system_control::SystemControl;
-use iolab_host::{cgroup, machine};
+use iolab_host::{cgroup, chosen};
 use iolab_plan::suite::Suite;
-use iolab_storage::{Consent, Need, Size, Target, TargetKind};
+use iolab_storage::{Consent, Need, Size, Target, TargetKind, procfs};
 use iolab_workload::counters::{DeviceStat, Hardware, NoHardware};
 use iolab_workload::outcome::{Failure, Outcome};
 use iolab_workload::region_state::Region;
@@ -363,9 +362,9 @@ pub(crate) fn quick<'a>(
         clock: Some(TimeStamps::of(clock)),
         machine: machine.name(),
         is_virtual: machine.is_virtual,
-        memory_bytes: machine::memory_bytes(),
+        memory_bytes: procfs::bytes("MemTotal"),
         processor: Processor::read(sys),
-        huge_pages: machine::huge_pages_in_force(),
+        huge_pages: transparent_huge_pages().map(|text| chosen(&text)),
         open_files: getrlimit(Resource::Nofile).current,
         load: Some(Load::look(proc, target.stack(), LOOK)),
         other_control: SystemControl::of_others(),

@@ -16,6 +16,7 @@ use super::{ANSWER, Member};
 use iolab_cluster::link::LossReason;
 use iolab_cluster::trial::Halt;
 use iolab_record::tables::Rank;
+use iolab_storage::procfs;
 use iolab_workload::{Error, Result, launchers, usage_errors};
 
 /// Distance in time at which ranks speak one after the other if the root is lost; the first one ends all.
@@ -128,8 +129,7 @@ impl Host {
     pub(super) fn here() -> Self {
         let name = rustix::system::uname();
         let name = name.nodename().to_string_lossy().into_owned();
-        let kernel = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-        let kernel = kernel.map_or_else(|_| name.clone(), |id| id.trim().to_owned());
+        let kernel = procfs::boot_id().unwrap_or_else(|| name.clone());
         Self { name, kernel }
     }
 }
