@@ -5,6 +5,7 @@
 use std::fmt;
 use std::path::Path;
 
+use iolab_workload::names::all_of;
 use iolab_workload::{Error, Result};
 use rustix::fd::AsFd;
 use serde::{Deserialize, Serialize};
@@ -206,10 +207,9 @@ fn names(demands: &[&Demand]) -> String {
         }
     }
     let (named, rest) = names.split_at(names.len().min(NAMED));
-    match (named, rest.len()) {
-        ([one], 0) => (*one).to_owned(),
-        ([before @ .., last], 0) => format!("{} and {last}", before.join(", ")),
-        (named, more) => format!("{} and {more} more directories", named.join(", ")),
+    match rest.len() {
+        0 => all_of(named),
+        more => format!("{} and {more} more directories", named.join(", ")),
     }
 }
 

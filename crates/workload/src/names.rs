@@ -1,5 +1,6 @@
 //! Names: checks, errors for unknown ones with suggestions, and enums with one name per value.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -23,7 +24,7 @@ pub fn alternatives(names: &[&str]) -> String {
 }
 
 /// All of some names in a sentence: `a`, `a and b`, `a, b and c`.
-pub fn all_of(names: &[&str]) -> String {
+pub fn all_of(names: &[impl Borrow<str>]) -> String {
     in_a_sentence(names, "and")
 }
 
@@ -35,11 +36,10 @@ macro_rules! launchers {
     };
 }
 
-fn in_a_sentence(names: &[&str], before_last: &str) -> String {
+fn in_a_sentence(names: &[impl Borrow<str>], before_last: &str) -> String {
     match names {
-        [others @ .., next, last] => {
-            let others: String = others.iter().map(|name| format!("{name}, ")).collect();
-            format!("{others}{next} {before_last} {last}")
+        [others @ .., last] if !others.is_empty() => {
+            format!("{} {before_last} {}", others.join(", "), last.borrow())
         }
         _ => names.concat(),
     }
@@ -270,9 +270,7 @@ macro_rules! named {
 
             /// Its name in definitions, run files and exports.
             pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$value => $name,)+
-                }
+                Self::NAMES[self as usize]
             }
         }
 

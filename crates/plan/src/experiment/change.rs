@@ -3,6 +3,7 @@
 //! The question of an experiment after a change: replaced if the change makes the experiment ask something else.
 
 use iolab_workload::command_template::split_list;
+use iolab_workload::names::all_of;
 use iolab_workload::response::Response;
 use iolab_workload::settings::ValueKind;
 use iolab_workload::{Error, Result, trial_description};
@@ -240,7 +241,7 @@ struct Part {
 impl Part {
     fn accesses(&self) -> String {
         match self.accesses.len() {
-            0..=NAMED_MAX => listed(&self.accesses),
+            0..=NAMED_MAX => all_of(&self.accesses),
             _ => "these accesses".to_owned(),
         }
     }
@@ -309,7 +310,7 @@ fn question(response: Response, group: Option<&str>, subject: &Subject) -> Strin
     };
     let described = |parts: &[&Part]| {
         let parts: Vec<String> = parts.iter().map(|part| part.described()).collect();
-        listed(&parts)
+        all_of(&parts)
     };
     let accesses = match others.as_slice() {
         [] => described(&asked),
@@ -333,7 +334,7 @@ fn question(response: Response, group: Option<&str>, subject: &Subject) -> Strin
         [] => format!("What is the {response} of {accesses}?"),
         varied => format!(
             "How does the {response} of {accesses} depend on {}?",
-            listed(varied)
+            all_of(varied)
         ),
     }
 }
@@ -352,14 +353,5 @@ fn factor(of: &GroupSetting) -> String {
         "cache" => "the cache state".to_owned(),
         "region" => "the size of the region".to_owned(),
         name => name.to_owned(),
-    }
-}
-
-/// `a, b and c`.
-fn listed(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
