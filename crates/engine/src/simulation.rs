@@ -24,10 +24,9 @@ use crate::buffer::{Buffers, Slot};
 use crate::list::{Feed, ListedRequests, ListedStarts, RequestList, Schedule, Starts};
 use crate::request::{Action, Completion, InFlight, Queue, Request};
 use crate::trial::{check_list, merge, merge_groups, outcome_of_group};
-use crate::worker;
 use crate::worker::open_loop::Open;
 use crate::worker::outcome::{LatencyLog, Notes};
-use crate::worker::{Closed, Common, Requests, Timing, Turns, Varied, Wait, WorkerOutcome};
+use crate::worker::{self, Closed, Common, Requests, Timing, Turns, Varied, Wait, WorkerOutcome};
 
 /// Latest time of a disk, ns: 146 years. Times that a disk adds for requests in flight do not overflow.
 const TIME_MAX: u64 = 1 << 62;
@@ -93,7 +92,10 @@ fn run_workers(
 ) -> Result<(Outcome, u64)> {
     let clock = &machine.clock;
     let now = carry_out(&mut workers, machine)?;
-    let all: Vec<_> = workers.into_iter().map(Worker::into_outcome).collect();
+    let all: Vec<_> = workers
+        .into_iter()
+        .map(|worker| worker.engine.into_outcome())
+        .collect();
     let start = all.iter().map(|worker| worker.start).min().unwrap_or(0);
     let mut rest = all.as_slice();
     let of_group = |group: &GroupTrial| {
@@ -525,10 +527,5 @@ impl<'a> Worker<'a> {
             self.engine.common().end_with(Ended::Time);
             self.turn();
         }
-    }
-
-    /// The finished outcome of this worker.
-    fn into_outcome(self) -> WorkerOutcome {
-        self.engine.into_outcome()
     }
 }

@@ -320,7 +320,9 @@ fn need_of(
             true => Size::Exactly(most),
             false => Size::AtMost {
                 most,
-                least: most_of(smallest_region_of).min(most),
+                // Room for a request in each file of every thread.
+                least: most_of(|spec| spec.smallest_region().next_multiple_of(REGION_UNIT))
+                    .min(most),
             },
         },
         write: specs().any(TrialSpec::writes) || preconditions.any(|one| one.writes()),
@@ -355,11 +357,6 @@ fn beside<'a>(cells: impl Iterator<Item = Vec<&'a TrialSpec>>) -> ExtraFiles {
         beside.fresh = beside.fresh.max(fresh);
     }
     beside
-}
-
-/// Room for a request in each file of every thread.
-fn smallest_region_of(spec: &TrialSpec) -> u64 {
-    spec.smallest_region().next_multiple_of(REGION_UNIT)
 }
 
 /// Settles on the targets of an experiment: the user's, several of them as levels of the factor `target`; otherwise the
