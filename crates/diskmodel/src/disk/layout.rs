@@ -5,6 +5,8 @@
 //! One formula and its inverse thus serve every way of sparing: a unit of `unit` places has `slots` slots with its spares at its
 //! end, and slips within the unit move the following slots towards its spares.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use super::super::{MILLISECOND, Ns, from_ms};
 use crate::definition::parts::{Geometry, Mechanics, Seek, Sparing, Zone};
 
@@ -341,8 +343,8 @@ impl From<SectorPosition> for Head {
 pub struct Arm {
     /// Time of a revolution.
     pub period: Ns,
-    /// Seek time by distance.
-    seeks: Vec<u32>,
+    /// Seek time by distance; empty where accesses take a constant time.
+    seeks: Arc<[u32]>,
     head_switch: Ns,
     settle: i64,
     constant: Option<Ns>,
@@ -355,20 +357,10 @@ impl Arm {
     ///
     /// A message about a curve without points, or with negative times.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Result<Self, String> {
-        // A constant access time replaces the times of seeks.
-        let distances = match mechanics.constant_access_ms {
-            Some(_) => 1..1,
-            None => 1..cylinders.max(1),
+        let seeks = match mechanics.constant_access_ms {
+            Some(_) => Arc::default(),
+            None => seek_table(&mechanics.seek, cylinders)?,
         };
-        let mut seeks = vec![0];
-        for distance in distances {
-            let ms = seek_ms(&mechanics.seek, distance, cylinders)?;
-            let ns = ms * MILLISECOND;
-            if !(0.0..4e9).contains(&ns) {
-                return Err(format!("seek over {distance} cylinders takes {ms} ms"));
-            }
-            seeks.push(ns.round() as u32);
-        }
         Ok(Self {
             period: (60e9 / mechanics.rpm).round() as Ns,
             seeks,
@@ -433,6 +425,35 @@ impl Arm {
     pub fn follows_rotation(&self) -> bool {
         self.constant.is_none()
     }
+}
+
+/// A curve, a number of cylinders, and the seek time by distance that follows from them.
+type SeekTable = (Seek, u32, Arc<[u32]>);
+
+/// The table of the last disk: each trial of a run makes a new disk of the same definition, and a disk of today has 300,000 distances.
+static LAST_TABLE: Mutex<Option<SeekTable>> = Mutex::new(None);
+
+/// Seek time by distance.
+fn seek_table(seek: &Seek, cylinders: u32) -> Result<Arc<[u32]>, String> {
+    let mut last = LAST_TABLE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, _, table)) = last
+        .as_ref()
+        .filter(|last| (&last.0, last.1) == (seek, cylinders))
+    {
+        return Ok(table.clone());
+    }
+    let mut table = vec![0];
+    for distance in 1..cylinders {
+        let ms = seek_ms(seek, distance, cylinders)?;
+        let ns = ms * MILLISECOND;
+        if !(0.0..4e9).contains(&ns) {
+            return Err(format!("seek over {distance} cylinders takes {ms} ms"));
+        }
+        table.push(ns.round() as u32);
+    }
+    let table: Arc<[u32]> = table.into();
+    *last = Some((seek.clone(), cylinders, table.clone()));
+    Ok(table)
 }
 
 /// Time of a seek, in ms.
