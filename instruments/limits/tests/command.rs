@@ -23,7 +23,7 @@ fn limits_of_a_model_are_its_own() {
     let folder = folder();
     let folder = folder.path();
     let line = words!(
-        "study --suite limits model:sata-ssd --set system=none --size 2GiB --time 300ms --seed 3 -o r"
+        "study --suite limits model:sata-ssd --set system=none --size 2GiB --time 100ms --seed 3 -o r"
     );
     run(folder, &line).expect(0);
     let files = ["r/limits-iocost.iolab", "r/limits-seastar.iolab"];

@@ -1,11 +1,11 @@
 //! The table at the top of README: iolab's half of each row.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use needs::Need;
 
-use crate::support::{folder, folder_in_memory, run};
+use crate::support::{folder, folder_in_memory, incompressible, run};
 
 const BYTES: usize = 64 << 20;
 /// Observations of a program at most: one that misses a file, which is open for a moment only, does not tell its source.
@@ -42,20 +42,10 @@ fn each_row_of_the_truth_table_holds() {
         return;
     };
     let place = folder();
-    let sparse = File::create(place.path().join("sparse.img")).unwrap();
+    let sparse = fs::File::create(place.path().join("sparse.img")).unwrap();
     sparse.set_len(BYTES as u64).unwrap();
     let has_holes = sparse.metadata().unwrap().blocks() == 0;
-    let random = (0..BYTES as u64 / 8).scan(1_u64, |state, _| {
-        *state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        Some(state.to_ne_bytes())
-    });
-    fs::write(
-        place.path().join("data"),
-        random.flatten().collect::<Vec<u8>>(),
-    )
-    .unwrap();
+    fs::write(place.path().join("data"), incompressible(BYTES)).unwrap();
     for (command, bold) in rows {
         let memory = memory.path().to_str().unwrap();
         let mut words: Vec<&str> = command.split(' ').skip(1).collect();

@@ -69,6 +69,18 @@ pub(crate) fn reached<T: Ord + Clone>(arrows: &BTreeMap<T, BTreeSet<T>>, from: &
     seen
 }
 
+/// Bytes that look random.
+pub(crate) fn incompressible(bytes: usize) -> Vec<u8> {
+    let (mut all, mut state) = (vec![0; bytes], 1u64);
+    for word in all.chunks_exact_mut(8) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        word.copy_from_slice(&state.to_ne_bytes());
+    }
+    all
+}
+
 /// The top folder of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

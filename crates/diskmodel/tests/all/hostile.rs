@@ -116,7 +116,10 @@ fn try_all(name: &str, text: &str, seen: &mut Seen) {
 #[test]
 fn hostile_disk_values_give_error_or_disk() {
     let mut seen = Seen::new();
-    for entry in definition::ENTRIES {
+    // The shortest first, which take the least time to read.
+    let mut entries = definition::ENTRIES.to_vec();
+    entries.sort_by_key(|entry| entry.text.len());
+    for entry in entries {
         try_all(entry.name, entry.text, &mut seen);
     }
     assert!(seen.len() > 70, "{seen:?}");

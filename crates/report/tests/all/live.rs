@@ -108,10 +108,12 @@ fn cells_have_their_intervals_beside_them() {
 
 #[test]
 fn cells_without_room_are_counted() {
-    insta::assert_snapshot!("live_112_cells", drawn(&grid(), 80, 10));
+    let grid = grid();
+    insta::assert_snapshot!("live_112_cells", drawn(&grid, 80, 10));
+    let widths = [1, 9, 20, 33, 40, 61, 80, 132];
     for height in 0..130 {
-        for width in [1, 9, 20, 33, 40, 61, 80, 132] {
-            drawn(&grid(), width, height);
+        for width in widths.into_iter().skip(height % 3).step_by(3) {
+            drawn(&grid, width, height);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use needs::Need;
 
-use crate::support::{files_below, shell};
+use crate::support::{files_below, incompressible, shell};
 
 /// Commands that make the files that others read, each with its file last. Those that name a peer are left out without it.
 const MAKERS: &[&str] = &[
@@ -229,17 +229,6 @@ impl Supplies {
             fs::copy(self.0.join("new.iolab"), folder.join("script.iolab")).unwrap();
         }
     }
-}
-
-fn incompressible(bytes: usize) -> Vec<u8> {
-    let (mut all, mut state) = (vec![0; bytes], 1u64);
-    for word in all.chunks_exact_mut(8) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        word.copy_from_slice(&state.to_ne_bytes());
-    }
-    all
 }
 
 /// A program or device that a command needs and that is missing; `None` if it can run.
