@@ -19,6 +19,7 @@ mod replay;
 mod time;
 
 mod answers;
+mod commands;
 #[cfg(feature = "instruments")]
 mod documented;
 mod evidence;
@@ -39,7 +40,6 @@ mod reference;
 mod rooms;
 mod run_file;
 mod schemas;
-mod screens;
 mod terminal;
 mod truth_table;
 mod witness;

@@ -1,7 +1,7 @@
 //! Commands with their output, as files hold them. Lines of `tests/screens` change nothing: refusals, plans, help.
 //! Refusals exit with code 2 and the others with 0, unless another code is written.
-//! A file of `tests/sessions` says what it shows, and holds what one shell prints whose commands are typed one after another, in an
-//! empty folder; further lines of a command begin with `> `.
+//! A file of `tests/sessions` or `tests/computed` says what it shows, and holds what one shell prints whose commands are typed one
+//! after another, in an empty folder; further lines of a command begin with `> `. Sessions in `tests/computed` measure models alone.
 //! To add a command, write `$ iolab ...` in a file and run with `INSTA_UPDATE=always`.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use needs::Need;
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
 use tempfile::TempDir;
 
-use crate::support::{folder, run, shell, with_runs, without_random_names};
+use crate::support::{files_below, folder, root, run, shell, with_runs, without_random_names};
 
 /// Screens that are made at the same time.
 const AT_ONCE: usize = 4;
@@ -242,13 +242,7 @@ fn takes_direct_io(folder: &Path) -> bool {
 
 /// Compares each file of a folder with what is made of its text; `None` where this machine lacks what it needs.
 fn check_each(name: &str, least: usize, made: impl Fn(&str) -> Option<String> + Sync) {
-    let all = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests")
-        .join(name);
-    let entries = fs::read_dir(all).expect("a folder");
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
+    let mut files = files_below(&root().join("crates/cli/tests").join(name), &["snap"]);
     // A build with MPI joins the processes of a launcher.
     files.retain(|file| !cfg!(feature = "mpi") || !file.ends_with("launcher.snap"));
     assert!(files.len() > least, "{files:?}");
@@ -288,13 +282,13 @@ fn each_line_prints_its_screen_and_changes_nothing() {
     assert!(contents(folder.path()) == before, "a file has changed");
 }
 
-#[test]
-fn each_session_prints_what_it_printed() {
+/// Compares each session in a folder with what a shell prints.
+fn check_sessions(name: &str) {
     if needs::tool(Need::Bash).is_none() {
         return;
     }
     let is_direct = takes_direct_io(folder().path());
-    check_each("sessions", 10, |text| {
+    check_each(name, 10, |text| {
         if text.contains("(Needs instruments.)") && !cfg!(feature = "instruments") {
             return None;
         }
@@ -304,4 +298,14 @@ fn each_session_prints_what_it_printed() {
         }
         Some(session(folder().path(), text))
     });
+}
+
+#[test]
+fn each_session_prints_what_it_printed() {
+    check_sessions("sessions");
+}
+
+#[test]
+fn each_computed_session_prints_what_it_printed() {
+    check_sessions("computed");
 }
