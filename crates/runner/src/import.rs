@@ -69,7 +69,7 @@ impl Results {
     /// Reads the text of a report.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the text is of none of these tools, or has a fault.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the text is not a report of these tools, or has a fault.
     pub fn parse(text: &str, peers: PeerList) -> Result<Self> {
         let results = (peer_of(text, peers)?.import)(text)?;
         match results.entries.is_empty() {

@@ -72,7 +72,7 @@ fn known(all: PeerList, tool: Tool) -> Option<&'static Peer> {
     all.iter().copied().find(|peer| peer.tool == tool)
 }
 
-/// Peer of a name, among those of the program.
+/// Peer of a name in the list of a program.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is none; with the nearest names.
