@@ -21,7 +21,7 @@ use self::lines::Around;
 use super::options::{FileSize, cell_or_faults, duration, value};
 use crate::options::micros;
 use crate::reported::named_file;
-use iolab_command::definition_format::ForeignExperiment;
+use iolab_command::ForeignExperiment;
 use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment};
 use iolab_plan::read_user_file::read_text;
 use iolab_workload::names::check_file_name;

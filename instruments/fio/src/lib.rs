@@ -16,8 +16,7 @@ pub mod reported;
 pub mod unsupported;
 pub mod write_job;
 
-use iolab_command::Lists;
-use iolab_command::definition_format::DefinitionFormat;
+use iolab_command::{DefinitionFormat, Lists};
 use iolab_report::export::{ExportFormat, Writer};
 
 #[cfg(feature = "measure")]

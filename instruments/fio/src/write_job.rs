@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::unsupported::{check, drops_at_each_pass};
-use iolab_command::definition_format::Written;
+use iolab_command::Written;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::Experiment;
 use iolab_workload::Error;

@@ -13,11 +13,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::arguments::{Completions, List, Model, ModelAction, Show, program};
-use iolab_command::Lists;
-use iolab_command::definition_format::DefinitionFormat;
 use iolab_command::failure::Outcome;
 use iolab_command::output::{note, open, style};
 use iolab_command::output_format::TextOrJson;
+use iolab_command::{DefinitionFormat, Lists};
 use iolab_diskmodel::definition::{self, Definition};
 use iolab_plan::experiment::{BUILTIN, Experiment, design_names};
 use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iolab_command::definition_format::ForeignExperiment;
+use iolab_command::ForeignExperiment;
 use iolab_fio::job::parse;
 use iolab_plan::cells::cells;
 use iolab_workload::Kind;
