@@ -14,6 +14,7 @@ mod over_time;
 mod process_tree;
 mod running_process;
 mod seen_file;
+mod start_snapshot;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -38,7 +39,7 @@ use group::WitnessGroup;
 use over_time::{Pace, Recorder};
 use process_tree::{Came, Signals, Tree};
 use running_process::RunningProcess;
-use seen_file::{Before, ProgramTracer};
+use start_snapshot::{Before, ProgramTracer};
 
 pub use process_tree::end_by;
 

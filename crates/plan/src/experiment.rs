@@ -6,6 +6,7 @@ pub mod document;
 mod group_settings;
 mod inquiry;
 mod missing_levels;
+mod question;
 mod rate_search;
 mod tracked_cells;
 

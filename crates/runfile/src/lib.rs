@@ -1,14 +1,18 @@
 //! iolab-runfile: the run file, one SQLite file per run, written sample by sample. docs/RUNFILE.md has the schema.
 //!
-//! During the run the file is in WAL mode, and only this crate can read it (`opening.rs`). When the run ends for any reason, everything is
+//! During the run the file is in WAL mode, and only this crate can read it (`logged.rs`). When the run ends for any reason, everything is
 //! moved to the one plain file. A killed process leaves `FILE-wal` next to it; both together are complete and readable.
 //!
 //! Files to begin with: `lib.rs`, `create.rs` atomic creation, `opening.rs` protection against foreign files, `read.rs`,
 //! `number_list.rs` text files with one number per line.
+//!
+//! Definitions of modelled disks: iolab's own, and TOML files.
 
 mod create;
 mod error;
-mod model_definition;
+mod layout;
+mod location;
+mod logged;
 pub mod number_list;
 mod opening;
 mod over_time;
@@ -17,18 +21,15 @@ mod rows;
 mod system;
 #[cfg(test)]
 pub(crate) mod tests;
+mod witness;
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
-use iolab_workload::histogram::{self, LatencyHistogram};
-use iolab_workload::trial::Batch;
-use iolab_workload::{Error, Result};
-use rusqlite::{Connection, OpenFlags, Params, params};
-
-pub use create::{FileName, Folder, NewFile, unmade_folder};
-use create::{laid_out, write_cells};
-use error::{damaged, fault, file_fault, no_trials, not_merged, too_large, while_writing};
+use iolab_diskmodel::definition;
+use iolab_diskmodel::definition::Definition;
+use iolab_plan::read_user_file;
+use iolab_plan::read_user_file::of_text;
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CLIENT_SAMPLE, DRIVE_LOG, EVENT, GROUP_SAMPLE, LATENCY, LatencyRow, PART, PREPARATION, RANK,
@@ -36,18 +37,28 @@ use iolab_record::tables::{
 };
 use iolab_record::{
     Cell, DriveLog, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId,
-    PreparationStep, Run, RunRecord, RunStatus, Sample,
+    PreparationStep, Run, RunRecord, RunStatus, Sample, digest,
 };
-pub use model_definition::{measured_definition, model_definition, wrong_definition};
+use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::names::unknown;
+use iolab_workload::trial::Batch;
+use iolab_workload::{Error, Result, histogram};
+use rusqlite::{Connection, OpenFlags, Params, params};
+
+pub use create::{FileName, Folder, NewFile, unmade_folder};
+use error::{damaged, fault, file_fault, no_trials, not_merged, too_large, while_writing};
+use layout::{laid_out, write_cells};
+pub use location::check_place;
 use opening::{check_identity, check_regular};
 pub use over_time::{
     AllSeries, Latencies, LatenciesOverTime, TrialCourse, read_latency, read_latency_over_time,
     read_series,
 };
-pub use read::{Content, asked_by, create_witness, read, read_content};
+pub use read::{Content, read, read_content};
 use rows::Tables;
-pub use system::check_place;
+pub use rows::asked_by;
 use system::{SIDE_FILES, beside, check_side_files, has_wal};
+pub use witness::create_witness;
 
 /// A run file open for writing. Dropping it keeps everything written so far.
 #[derive(Debug)]
@@ -154,7 +165,7 @@ impl RunFile {
         let connection = connection.map_err(|error| fault(path, &error))?;
         let opened = Self {
             connection,
-            is_traceable: system::leads_to(path, &file) == Some(true),
+            is_traceable: location::leads_to(path, &file) == Some(true),
             lock: file,
             path: path.to_owned(),
             marked_running: false,
@@ -197,10 +208,10 @@ impl RunFile {
     ///
     /// When it cannot be saved anywhere.
     pub fn follow(&mut self) -> Result<Option<PathBuf>> {
-        if !self.is_traceable || system::leads_to(&self.path, &self.lock) != Some(false) {
+        if !self.is_traceable || location::leads_to(&self.path, &self.lock) != Some(false) {
             return Ok(None);
         }
-        let (path, file) = system::save(&mut self.connection, &self.path)?;
+        let (path, file) = location::save(&mut self.connection, &self.path)?;
         let mut saved = Self::locked(&path, file)?;
         saved.marked_running = self.marked_running;
         saved.enter_wal()?;
@@ -475,4 +486,82 @@ pub fn settle(path: &Path) -> Result<()> {
 /// The log next to a run file, without which the file lacks trials; `None` if the file is complete.
 pub fn log_beside(path: &Path) -> Option<PathBuf> {
     has_wal(path).then(|| beside(path, "-wal"))
+}
+
+/// The definition of a name in the catalogue, or of a TOML file: its text, comments included, and the parsed form.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no such name, with similar ones; or a fault in the file, with line and
+/// column.
+pub fn model_definition(name: &str) -> Result<(String, Definition)> {
+    parsed(name, text_of(name)?)
+}
+
+/// The definition with a name from a run file and the digest that the run measured. A name in a run file may be any file:
+/// its text is compared before it is parsed, since parse errors quote it.
+///
+/// # Errors
+/// As [`model_definition`]; also a definition with another digest.
+pub fn measured_definition(name: &str, measured: Option<&str>) -> Result<(String, Definition)> {
+    let text = text_of(name)?;
+    match measured == Some(digest(text.bytes()).as_str()) {
+        true => parsed(name, text),
+        false => Err(other_disk(name)),
+    }
+}
+
+fn other_disk(name: &str) -> Error {
+    Error::usage(format!(
+        "model:{name} is not the disk that the run measured: its definition has changed"
+    ))
+    .hint("measure again, and ask about that run")
+}
+
+fn parsed(name: &str, text: String) -> Result<(String, Definition)> {
+    let definition = Definition::parse(&text)
+        .map_err(|why| of_text(Path::new(name), wrong_definition(why, name)))?;
+    Ok((text, definition))
+}
+
+/// The error for a definition of an impossible disk.
+pub fn wrong_definition(why: String, name: &str) -> Error {
+    Error::usage(why.trim_end().to_owned())
+        .within(name)
+        .hint("see a definition with: iolab model show hp-97560")
+}
+
+/// Largest definition of a model, bytes.
+const DEFINITION_MAX: u64 = 1 << 20;
+
+fn text_of(name: &str) -> Result<String> {
+    if let Some(entry) = definition::ENTRIES.iter().find(|entry| entry.name == name) {
+        return Ok(entry.text.to_owned());
+    }
+    let path = Path::new(name);
+    if path.exists() || path.extension().is_some_and(|end| end == "toml") {
+        let hint = "check the path; 'iolab model list' shows the built-in models";
+        return read_user_file::text(path, DEFINITION_MAX, hint);
+    }
+    let known: Vec<&str> = definition::ENTRIES.iter().map(|entry| entry.name).collect();
+    Err(unknown("model", name, &known))
+}
+
+#[cfg(test)]
+mod model_definition_tests {
+    use super::*;
+
+    #[test]
+    fn names_in_run_files_quote_no_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("secret");
+        std::fs::write(&path, "root:x:0:0:root\n").expect("a file");
+        let name = path.to_str().expect("UTF-8");
+        for measured in [None, Some("1234")] {
+            let error = measured_definition(name, measured).unwrap_err();
+            assert_eq!(error, other_disk(name));
+        }
+        let text = definition::ENTRIES[0].text;
+        let measured = digest(text.bytes());
+        assert!(measured_definition(definition::ENTRIES[0].name, Some(&measured)).is_ok());
+    }
 }

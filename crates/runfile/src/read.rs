@@ -1,35 +1,24 @@
 //! Converts rows to plain values, and checks each, as the file may come from elsewhere.
-//!
-//! The question of a run in the tables `question` and `question_level`.
-//!
-//! Observations of `iolab witness` in a file of their own: the tables of a run file, without an experiment.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use iolab_plan::experiment::Experiment;
-use iolab_record::tables::{
-    CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, Fact,
-    GROUP_SAMPLE, GroupRow, LevelRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, QuestionRow,
-    RANK, RUN, SAMPLE, TARGET, WITNESS,
-};
-use iolab_record::{
-    Asked, Cell, DriveLog, ExperimentRecord, Fit, Question, QuestionKind, RunRecord, Sample,
-    Witnessed,
-};
-use iolab_workload::Result;
-use iolab_workload::group::{GroupSpec, check_group_name};
-use iolab_workload::names::check_file_name;
-use iolab_workload::response::{LEVELS_MAX, Need};
-use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::Rate;
-use iolab_workload::witness::Course;
 use rusqlite::Connection;
 
-use super::create::{with_tables, write_environment};
 use super::error::{damaged, no_trials, too_large};
 use super::opening::read_checked;
 use super::rows::Tables;
-use super::{NewFile, create, opening, over_time};
+use super::{over_time, rows, witness};
+use iolab_record::Witnessed;
+use iolab_record::tables::{
+    CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, Fact,
+    GROUP_SAMPLE, GroupRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, TARGET,
+};
+use iolab_record::{Cell, DriveLog, ExperimentRecord, RunRecord, Sample};
+use iolab_workload::Result;
+use iolab_workload::group::{GroupSpec, check_group_name};
+use iolab_workload::names::check_file_name;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::Rate;
 
 /// Most judgements of levels, one per level and trial: the longest load of the largest requirement, and a reserve.
 const JUDGED_MAX: usize = 250_000;
@@ -68,7 +57,7 @@ pub fn read(path: &Path) -> Result<RunRecord> {
 /// Reads all tables except the latencies.
 pub(super) fn content(connection: &Connection, path: &Path) -> Result<Content> {
     let tables = Tables::new(connection, path);
-    if let Some(witnessed) = read_witness(&tables)? {
+    if let Some(witnessed) = witness::read(&tables)? {
         return Ok(Content::Witness(Box::new(witnessed)));
     }
     record(&tables).map(|record| Content::Run(Box::new(record)))
@@ -78,7 +67,7 @@ pub(super) fn content(connection: &Connection, path: &Path) -> Result<Content> {
 fn record(tables: &Tables<'_>) -> Result<RunRecord> {
     let path = tables.path;
     let mut experiment: ExperimentRecord = tables.only(&EXPERIMENT)?;
-    experiment.asked = of_rows(
+    experiment.asked = rows::of_rows(
         path,
         tables.all(&QUESTION, "id")?,
         tables.all(&QUESTION_LEVEL, "id")?,
@@ -243,117 +232,4 @@ fn levels(text: &str, factors: &[String]) -> Option<Vec<String>> {
         .iter()
         .map(|factor| object.get(factor)?.as_str().map(str::to_owned))
         .collect()
-}
-
-/// Most workloads of a requirement, and most remarks about its limits.
-const TEXTS_MAX: usize = 100;
-
-/// The question about service levels in the definition of an experiment.
-pub fn asked_by(experiment: &Experiment) -> Option<Question> {
-    let (of, levels) = match (&experiment.seek, &experiment.hold) {
-        (Some(levels), _) => (Asked::Limit, levels),
-        (None, Some(levels)) => (Asked::Cells, levels),
-        (None, None) => return None,
-    };
-    Some(Question::of_levels(of, levels))
-}
-
-pub(super) fn write(tables: &Tables<'_>, question: &Question) -> Result<()> {
-    let (kind, fit) = (question.kind(), question.clone().into_fit());
-    tables.insert(&QUESTION, &QuestionRow { kind, fit })?;
-    for (id, need) in (0..).zip(&question.needs) {
-        let row = LevelRow {
-            id,
-            level: need.level.to_string(),
-            source: need.source.clone(),
-            wording: need.wording.clone(),
-            remedy: need.remedy.clone(),
-        };
-        tables.insert(&QUESTION_LEVEL, &row)?;
-    }
-    Ok(())
-}
-
-/// Refuses texts that no requirement has.
-fn check_fit(fit: &Fit) -> std::result::Result<(), &'static str> {
-    if fit.workloads.len() > TEXTS_MAX || fit.limits.len() > TEXTS_MAX {
-        return Err("has too many workloads or limits");
-    }
-    let mut names = fit.workloads.iter().chain([&fit.requirement]);
-    if names.any(|name| check_file_name(name).is_err()) || !fit.workloads.contains(&fit.workload) {
-        return Err("has names that cannot be");
-    }
-    Ok(())
-}
-
-/// The question in rows, which may come from elsewhere and are checked.
-pub(super) fn of_rows(
-    path: &Path,
-    mut questions: Vec<QuestionRow>,
-    levels: Vec<LevelRow>,
-) -> Result<Option<Question>> {
-    let wrong = |what| damaged(path, format!("the question {what}"));
-    let Some(row) = questions.pop() else {
-        return match levels.is_empty() {
-            true => Ok(None),
-            false => Err(wrong("has levels, and is missing")),
-        };
-    };
-    if !questions.is_empty() || levels.is_empty() || levels.len() > LEVELS_MAX {
-        return Err(wrong("is asked twice, or has no levels or too many"));
-    }
-    let of = match (row.kind, row.fit) {
-        (QuestionKind::Fit, Some(fit)) => {
-            check_fit(&fit).map_err(wrong)?;
-            Asked::Fit(fit)
-        }
-        (QuestionKind::Cells, None) => Asked::Cells,
-        (QuestionKind::Limit, None) => Asked::Limit,
-        _ => return Err(wrong("is of another kind than its columns")),
-    };
-    let needs = levels.into_iter().map(|row| {
-        Ok(Need {
-            level: row.level.parse()?,
-            source: row.source,
-            wording: row.wording,
-            remedy: row.remedy,
-        })
-    });
-    Ok(Some(Question {
-        of,
-        needs: needs.collect::<Result<_>>()?,
-    }))
-}
-
-/// Writes an observation to a new file, atomically; returns its path.
-///
-/// # Errors
-/// Of kind [`Refused`](iolab_workload::Kind::Refused) if the file exists; also if it cannot be written. No file is left
-/// then.
-pub fn create_witness<'a>(place: impl Into<NewFile<'a>>, witnessed: &Witnessed) -> Result<PathBuf> {
-    let place = place.into();
-    opening::check_length(&place.name(1))?;
-    let content = with_tables(|tables| {
-        tables.insert(&WITNESS, witnessed)?;
-        write_environment(tables, &witnessed.environment)
-    })?;
-    create::create(place, &content).map(|(path, _)| path)
-}
-
-/// The observation in a file; `None` in the file of a run.
-fn read_witness(tables: &Tables<'_>) -> Result<Option<Witnessed>> {
-    let mut found = tables.all(&WITNESS, "id")?;
-    let Some(mut witnessed) = found.pop() else {
-        return Ok(None);
-    };
-    let Course { devices, moments } = &witnessed.observed.course;
-    let has_all = moments.iter().all(|one| one.devices.len() == devices.len());
-    if !found.is_empty() || !has_all || moments.len() > Course::MOMENTS_MAX {
-        let what = "the observation is there twice, or its moments cannot be";
-        return Err(damaged(tables.path, what));
-    }
-    let facts: Vec<Fact> = tables.all(&ENVIRONMENT, "host_id, position")?;
-    let facts = facts.into_iter().map(|fact| (fact.key, fact.value));
-    witnessed.environment = facts.collect();
-    Ok(Some(witnessed))
 }

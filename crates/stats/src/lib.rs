@@ -14,6 +14,7 @@ mod modality;
 mod piecewise;
 mod pooled;
 mod rank_tests;
+mod t_test;
 mod threshold;
 mod time_series;
 
@@ -22,16 +23,18 @@ pub use changepoint::{
     spread_within, steady_state, window_slopes,
 };
 pub use describe::{mad, mean, median, quartiles, sd};
-pub use distributions::{Contrast, Resampler, contrast, student, tost_log, welch};
+pub use distributions::Resampler;
 pub use interval::{
-    CONFIDENCE, Interval, MedianEnds, Summary, has_wide_gap, mean_interval, median_difference,
-    median_interval, median_interval_interpolated, quantile_ranks, share_bounds, summary,
-    trials_for_apart, trials_for_within,
+    CONFIDENCE, MedianEnds, Summary, has_wide_gap, median_difference, median_interval_interpolated,
+    quantile_ranks, share_bounds, summary, trials_for_apart, trials_for_within,
 };
+pub use interval::{Interval, mean_interval, median_interval};
 pub use modality::{Modality, TwoLevels, has_gap, two_levels, two_levels_among, two_modes};
-pub use piecewise::{Breakpoint, LatencyBandwidth, fit_latency_bandwidth, fit_piecewise};
+pub use piecewise::{Breakpoint, fit_piecewise};
+pub use piecewise::{LatencyBandwidth, fit_latency_bandwidth};
 pub use pooled::{CLUSTERS_MIN, Pooled, pooled_mean, pooled_quantile};
 pub use rank_tests::{SignedRank, holm, mann_whitney, signed_rank, signed_rank_within};
+pub use t_test::{Contrast, contrast, student, tost_log, welch};
 pub use threshold::{Outcomes, Threshold};
 pub use time_series::{
     Trend, autocorrelation, effective_sample_size, ljung_box, mann_kendall, welch_dependent,

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use crate::describe::quantile_of_sorted;
-use crate::distributions::{self, Resampler};
+use crate::distributions;
+use crate::distributions::Resampler;
 use crate::interval::{is_confidence, last_within, quantile_ranks};
 
 /// Fewest clusters from which their variation can be estimated, as for the interval of a median.

@@ -9,7 +9,8 @@
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::describe::{mean, median, sorted};
-use crate::distributions::{self, Sample, welch_of};
+use crate::distributions;
+use crate::t_test::{Sample, welch_of};
 
 /// The most lags that [`effective_sample_size`] uses, so that its cost stays linear in `n`.
 const LAGS_MAX: usize = 2000;

@@ -2,8 +2,8 @@
 //! consent, and detection of other users of their bytes.
 //!
 //! Files to begin with: `lib.rs` (the `Target`), `open_existing.rs` and `scratch.rs` (the two ways to get one),
-//! `program_files.rs` (access for other programs), `users/` (other users of storage), `signature/` (content
-//! of storage). `space.rs` and `space_sources.rs` decide the size and where the space comes
+//! `path_lookup.rs` (access for other programs), `users/` (other users of storage), `signature/` (content
+//! of storage). `target_size.rs`, `space.rs` and `space_sources.rs` decide the size and where the space comes
 //! from. docs/SAFETY.md has the promise; the doc comments of `users.rs`, `lasting_identity.rs`, `signature.rs`
 //! and `space_sources.rs` have the rules.
 
@@ -25,6 +25,7 @@ mod direct_io;
 mod errno;
 mod extra_files;
 pub mod fiemap;
+mod inspected_target;
 mod lasting_identity;
 mod mounts;
 mod open;
@@ -40,26 +41,30 @@ mod signature;
 mod space;
 mod space_sources;
 pub mod sysfs;
+mod target_need;
+mod target_size;
 mod users;
 
 pub use device_stack::{Stack, device_under, lies_in_memory};
 pub use direct_io::OpenMode;
 pub use extra_files::{ExtraFiles, PrivateFiles};
 pub use fiemap::{next_data, seek_holes};
+pub use inspected_target::Opened;
 pub use lasting_identity::{LastingIdentity, Standing};
 use mounts::Mount;
 pub use mounts::{FileSystem, Layers, NfsMount, file_systems, unescape};
-pub use open::{Consent, Need, Share};
 pub use overlay::{Layering, is_overlaid};
+pub use path_lookup::Lent;
 use path_lookup::NamedObject;
-pub use path_lookup::Opened;
-pub use program_files::{Lent, ProgramFiles};
+pub use program_files::ProgramFiles;
 pub use purge::{PURGE_MAX, Purge, is_nvme_namespace, nvme_log_page};
 use scratch::Scratch;
 pub use scratch::{ScratchRemover, leftover_bytes};
-pub use space::{Demand, Size, check_together};
+pub use space::{Demand, check_together};
 use space_sources::Sources;
 pub use space_sources::{free, taken};
+pub use target_need::{Consent, Need, Share};
+pub use target_size::Size;
 pub use users::mapped_kinds;
 
 /// Kind of a target.
@@ -374,7 +379,7 @@ impl Target {
 
     /// Medium that holds its bytes.
     pub fn medium(&self) -> Medium {
-        path_lookup::medium_of(self.holder(), || {
+        inspected_target::medium_of(self.holder(), || {
             self.stack().each().any(|one| one.in_remote_file)
         })
     }

@@ -1,20 +1,18 @@
 //! Opening of targets: the object at each path, whether it may be used, and whether all new files together fit.
-//!
-//! Needs of a run, and the user's consent to destroy data.
 
 use std::path::{Path, PathBuf};
 
-use iolab_workload::{Error, Result};
 use rustix::fs::{FileType, OFlags};
 
-use super::extra_files::ExtraFiles;
-use super::path_lookup::NamedObject;
-use super::scratch::Scratch;
-use super::space::{Demand, Size};
+use iolab_workload::{Error, Result};
+
+use super::path_lookup::{self, NamedObject};
+use super::scratch::{self, Scratch};
+use super::space::{self, Demand};
 use super::space_sources::{Sources, bounded};
 use super::{
-    Target, TargetKind, check_stores, device_stack, errno, open_existing, path_lookup,
-    program_files, scratch, signature, space, users, wrong_kind,
+    Consent, Need, Size, Target, TargetKind, check_stores, device_stack, errno, open_existing,
+    users, wrong_kind,
 };
 
 /// Object at a path, checked as far as possible before anything is made.
@@ -29,7 +27,7 @@ impl Prepared {
     fn of(path: &Path, need: &Need, cleans: bool) -> Result<Self> {
         need.size.check()?;
         if need.lends {
-            program_files::check()?;
+            path_lookup::check()?;
         }
         let found = path_lookup::find(path)?;
         let mut notes = Vec::new();
@@ -298,87 +296,4 @@ fn check_zero(found: &NamedObject, need: &Need) -> Result<()> {
         ))
         .hint("give a directory, a file or a block device")),
     }
-}
-
-/// The user's consent to destroy the data on an existing target.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Consent {
-    /// No consent.
-    No,
-    /// `--destroy-data`: data without a known signature may be overwritten.
-    Destroy,
-    /// `--destroy-data=SIGNATURE`: a target with this signature may be overwritten too; several are separated
-    /// by commas.
-    DestroySignature(String),
-}
-
-impl Consent {
-    /// Consent of `--destroy-data` with these formats, separated by commas; an empty text names none.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an unknown format.
-    pub fn to_destroy(formats: &str) -> Result<Self> {
-        if formats.is_empty() {
-            return Ok(Self::Destroy);
-        }
-        Ok(Self::DestroySignature(signature::check_names(formats)?))
-    }
-}
-
-/// Needs of a run from one target.
-#[derive(Debug, Clone)]
-pub struct Need {
-    /// Wanted size.
-    pub size: Size,
-    /// Whether the target will be written.
-    pub write: bool,
-    /// Consent, for existing targets.
-    pub consent: Consent,
-    /// Files needed next to it; only a directory can provide them.
-    pub beside: ExtraFiles,
-    /// Whether other programs get access to it.
-    pub lends: bool,
-}
-
-impl Need {
-    /// Exactly this number of bytes for reading; no existing data may be destroyed.
-    pub fn reading(bytes: u64) -> Self {
-        Self {
-            size: Size::Exactly(bytes),
-            write: false,
-            consent: Consent::No,
-            beside: ExtraFiles::default(),
-            lends: false,
-        }
-    }
-
-    /// As [`Need::reading`], for writing too.
-    pub fn writing(bytes: u64) -> Self {
-        Self {
-            write: true,
-            ..Self::reading(bytes)
-        }
-    }
-
-    /// Bytes that the run uses of an existing file or device.
-    pub(super) fn bytes_of(&self, found: &NamedObject) -> u64 {
-        let wanted = self.size.wanted();
-        match found.file_type() {
-            FileType::RegularFile => wanted.min(u64::try_from(found.stat.st_size).unwrap_or(0)),
-            _ => wanted,
-        }
-    }
-}
-
-/// Part of a process in the scratch file of another one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Share {
-    /// Used bytes of the file.
-    pub bytes: u64,
-    /// Number of this process among those that use the file; the one that made it has 0.
-    pub rank: u32,
-    /// Number of processes, at least 1.
-    pub ranks: u32,
-    /// Sizes of the files of this process's workers, bytes.
-    pub private: Vec<u64>,
 }

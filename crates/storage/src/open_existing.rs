@@ -13,9 +13,9 @@ use rustix::fs::{FileType, FlockOperation, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::path_lookup::NamedObject;
-use super::space::check_process_limit;
 use super::space_sources::Sources;
 use super::sysfs::{Number, number_of};
+use super::target_size::check_process_limit;
 use super::users::{self, Users};
 use super::{Consent, Need, Target, TargetKind, device_stack, errno, lasting_identity, mounts};
 use iolab_workload::{Error, Result};

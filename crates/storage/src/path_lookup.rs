@@ -1,21 +1,19 @@
 //! Lookup of the object at a path without opening it. Nothing blocks or is disturbed, and the object that was
 //! checked is the one opened later.
 //!
-//! A file, device or directory for inspection only: named by the user, or open in another program.
+//! Access of other programs to a target by iolab's own descriptor, through its name in `/proc`. They open the
+//! object that iolab has opened and checked, even if its path names another one by then.
 
-use std::cell::OnceCell;
 use std::fs::File;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use iolab_workload::region_state::Medium;
 use iolab_workload::{Error, Result};
-use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::fs::{FileType, Mode, OFlags, SeekFrom, Stat, fstat, fstatfs, open, seek};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use rustix::process::DumpableBehavior;
 
-use super::device_stack::{Stack, device_below};
-use super::{errno, mounts, overlay, sysfs, users};
+use super::{Target, errno};
 
 /// An object of the file system, held by an `O_PATH` descriptor.
 #[derive(Debug)]
@@ -69,8 +67,8 @@ pub(super) fn find(path: &Path) -> Result<NamedObject> {
 
 fn hold(path: &Path) -> std::result::Result<(OwnedFd, Stat), Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let handle = open(path, flags, Mode::empty())?;
-    let stat = fstat(&handle)?;
+    let handle = rustix::fs::open(path, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&handle)?;
     Ok((handle, stat))
 }
 
@@ -104,18 +102,18 @@ pub(super) fn open_same(
 ) -> std::result::Result<File, Errno> {
     let flags = flags | OFlags::CLOEXEC;
     let magic = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());
-    match open(&*magic, flags, Mode::empty()) {
+    match rustix::fs::open(&*magic, flags, Mode::empty()) {
         Err(Errno::NOENT) => {}
         opened => return opened.map(File::from),
     }
-    let wanted = fstat(&fd)?;
+    let wanted = rustix::fs::fstat(&fd)?;
     // Checked before the opening, because opening a FIFO at the same path would block.
     let now = rustix::fs::lstat(path)?;
     if !same_inode(&wanted, &now) {
         return Err(Errno::STALE);
     }
-    let opened = open(path, flags | OFlags::NOFOLLOW, Mode::empty())?;
-    match same_inode(&wanted, &fstat(&opened)?) {
+    let opened = rustix::fs::open(path, flags | OFlags::NOFOLLOW, Mode::empty())?;
+    match same_inode(&wanted, &rustix::fs::fstat(&opened)?) {
         true => Ok(File::from(opened)),
         false => Err(Errno::STALE),
     }
@@ -126,117 +124,237 @@ pub(super) fn same_inode(a: &Stat, b: &Stat) -> bool {
     a.st_dev == b.st_dev && a.st_ino == b.st_ino
 }
 
-/// Object under inspection.
-#[derive(Debug)]
-pub struct Opened {
-    file: File,
-    holder: OnceCell<Option<File>>,
-    // Cached: asked for more than once, at the cost of a walk through sysfs and the mount table.
-    stack: OnceCell<Stack>,
+/// A file, as another program opens it and as people know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lent {
+    /// Name of a descriptor of this process, which every process of this user can open.
+    descriptor: String,
+    /// Readable path of the descriptor's object.
+    holds: PathBuf,
+    /// Name in the descriptor's folder; `None` if the descriptor is the file's own.
+    name: Option<String>,
 }
 
-impl Opened {
-    /// Opens a path for reading without waiting for the holder of a lease, or the other end of a pipe.
-    ///
-    /// # Errors
-    /// Errors of open(2).
-    pub fn open(path: &Path) -> std::io::Result<Self> {
-        Self::with(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
-    }
-
-    /// Holds the object at a path without opening it (`O_PATH`), which breaks no lease and keeps no device
-    /// busy.
-    ///
-    /// # Errors
-    /// Errors of open(2).
-    pub fn named(path: &Path) -> std::io::Result<Self> {
-        Self::with(path, OFlags::PATH)
-    }
-
-    fn with(path: &Path, flags: OFlags) -> std::io::Result<Self> {
-        let file = open(path, flags | OFlags::CLOEXEC, Mode::empty())?;
+impl Lent {
+    /// File by its own descriptor, or by its name in a folder that no other user reaches, for programs that do not follow
+    /// symlinks.
+    pub(super) fn of(holder: impl AsFd, path: &Path, name: Option<&str>) -> Result<Self> {
         Ok(Self {
-            file: file.into(),
-            holder: OnceCell::new(),
-            stack: OnceCell::new(),
+            descriptor: descriptor(holder)?,
+            holds: from_root(path),
+            name: name.map(str::to_owned),
         })
     }
 
-    /// File that holds the bytes; for a file of an overlay, the file in a layer, if within reach.
-    pub fn holder(&self) -> &File {
-        let layer = self.holder.get_or_init(|| overlay::holder(&self.file));
-        layer.as_ref().unwrap_or(&self.file)
+    /// Path for the program to open, valid as long as the target is open.
+    pub fn given(&self) -> PathBuf {
+        self.named_in(Path::new(&self.descriptor))
     }
 
-    /// Size, bytes; `None` for an object without one.
-    pub fn bytes(&self) -> Option<u64> {
-        let stat = fstat(&self.file).ok()?;
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => u64::try_from(stat.st_size).ok(),
-            FileType::BlockDevice => seek(&self.file, SeekFrom::End(0))
-                .ok()
-                .or_else(|| sysfs::bytes_of(sysfs::number_of(&stat)?)),
-            _ => None,
+    /// Readable absolute path, for everything that is shown or stored.
+    pub fn shown(&self) -> PathBuf {
+        self.named_in(&self.holds)
+    }
+
+    fn named_in(&self, place: &Path) -> PathBuf {
+        match &self.name {
+            Some(name) => place.join(name),
+            None => place.to_owned(),
         }
     }
 
-    /// Whether the target is a regular file.
-    pub fn is_file(&self) -> bool {
-        let stat = fstat(&self.file);
-        stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
-    }
-
-    /// Block devices below it, down to the disks, or the NFS mount that it lies on.
-    pub fn stack(&self) -> &Stack {
-        self.stack.get_or_init(|| self.find_stack())
-    }
-
-    fn find_stack(&self) -> Stack {
-        let own = fstat(&self.file)
-            .ok()
-            .and_then(|stat| sysfs::number_of(&stat));
-        if own.is_some() {
-            return Stack::of_device(own);
+    /// Output of the program, with readable paths in place of descriptor names.
+    pub fn shown_in(&self, text: &str) -> String {
+        let mut pieces = text.split(&self.descriptor);
+        let mut shown = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            // `/proc/12/fd/7` is also the beginning of `/proc/12/fd/70`.
+            match piece.starts_with(|c: char| c.is_ascii_digit()) {
+                true => shown.push_str(&self.descriptor),
+                false => shown.push_str(&self.holds.to_string_lossy()),
+            }
+            shown.push_str(piece);
         }
-        let nfs = mounts::mount_of(&self.file).and_then(mounts::Mount::nfs);
-        Stack::of_file(device_below(self.holder()), nfs)
-    }
-
-    /// Medium that holds its bytes.
-    pub fn medium(&self) -> Medium {
-        medium_of(self.holder(), || {
-            self.stack().each().any(|one| one.in_remote_file)
-        })
+        shown
     }
 }
 
-/// Medium that holds the bytes of an open file. Only for storage, `is_in_remote_file` checks whether a device
-/// below is in a file of another machine.
-pub(super) fn medium_of(file: impl AsFd, is_in_remote_file: impl FnOnce() -> bool) -> Medium {
-    match own_medium(file) {
-        Medium::Storage if is_in_remote_file() => Medium::Elsewhere,
-        medium => medium,
+impl Target {
+    /// Gives the target to another program, which may write it only if iolab may.
+    ///
+    /// # Errors
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): writing is wanted but the target was opened for
+    /// reading, or other processes cannot open the descriptors of this one.
+    pub fn lend(&self, write: bool) -> Result<Lent> {
+        self.check_rights(write)?;
+        Lent::of(&self.file, &self.path, None)
+    }
+
+    /// Checks that the path still names this target. The open object stays the same, but results under the path
+    /// would be attributed to another file.
+    ///
+    /// # Errors
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): the path was renamed, replaced, removed or mounted
+    /// over.
+    pub fn check_path(&self) -> Result<()> {
+        let is_it = match &self.scratch {
+            Some(scratch) => scratch.is_at_its_path(),
+            None => rustix::fs::fstat(&self.file)
+                .and_then(|own| Ok(is_one_thing(&own, &rustix::fs::stat(&self.path)?)))
+                .unwrap_or(false),
+        };
+        match is_it {
+            true => Ok(()),
+            false => Err(Error::refused(format!(
+                "{} is no longer what iolab has opened: it or a directory above it was renamed, replaced, removed or mounted over",
+                self.path.display()
+            ))
+            .hint("iolab has used the opened file only; no other process, and no program that is timed, may rename or replace the target or its directory during a run")),
+        }
     }
 }
 
-/// Medium of an open file, whatever the devices below it lie on.
-fn own_medium(file: impl AsFd) -> Medium {
-    let kind = fstat(&file).map(|stat| FileType::from_raw_mode(stat.st_mode));
+/// Whether both describe one file, or one device by any node.
+fn is_one_thing(a: &Stat, b: &Stat) -> bool {
+    let kind = FileType::from_raw_mode(a.st_mode);
     match kind {
-        Ok(FileType::CharacterDevice) => Medium::Memory,
-        // Like `/dev/zero`.
-        Ok(FileType::BlockDevice) if is_zeros(&file) => Medium::Memory,
-        Ok(FileType::BlockDevice) => Medium::Storage,
-        _ => match fstatfs(&file) {
-            Ok(stat) if mounts::is_memory_fs(&stat) => Medium::Memory,
-            Ok(stat) if mounts::is_served_fs(&stat) => Medium::Elsewhere,
-            _ => Medium::Storage,
-        },
+        FileType::BlockDevice | FileType::CharacterDevice => {
+            kind == FileType::from_raw_mode(b.st_mode) && a.st_rdev == b.st_rdev
+        }
+        _ => same_inode(a, b),
     }
 }
 
-/// Whether a block device stores nothing and reads as zeros.
-fn is_zeros(file: impl AsFd) -> bool {
-    let number = fstat(file).ok().and_then(|stat| sysfs::number_of(&stat));
-    number.is_some_and(users::stores_nothing)
+/// Checks that other processes can open the descriptors of this one through `/proc`.
+///
+/// # Errors
+/// Of kind [`Refused`](iolab_workload::Kind::Refused), with the reason.
+pub(super) fn check() -> Result<()> {
+    let root = File::open("/")
+        .map_err(|error| errno::on_path("open", Path::new("/"), errno::of_std(&error)))?;
+    descriptor(&root).map(drop)
+}
+
+/// Name of a descriptor of this process for other processes.
+pub(super) fn descriptor(of: impl AsFd) -> Result<String> {
+    let refused = |why: &str| {
+        Error::refused(format!(
+            "other programs cannot be given iolab's target: they open its descriptor in /proc, and {why}"
+        ))
+    };
+    // Number of this process in the PID namespace that /proc shows.
+    let own = std::fs::read_link("/proc/self").map_err(|error| {
+        let why = format!("/proc cannot be used here: {error}");
+        refused(&why).hint("mount /proc for the PID namespace of iolab: mount -t proc proc /proc")
+    })?;
+    let name = format!("/proc/{}/fd/{}", own.display(), of.as_fd().as_raw_fd());
+    let behind = rustix::fs::statat(rustix::fs::CWD, &*name, AtFlags::empty());
+    let held = rustix::fs::fstat(&of);
+    let is_it = match (&behind, &held) {
+        (Ok(behind), Ok(held)) => same_inode(behind, held),
+        _ => false,
+    };
+    if !is_it {
+        let why = match behind {
+            Err(errno) => format!("{name} cannot be reached: {errno}"),
+            Ok(_) => format!("{name} is another file"),
+        };
+        return Err(
+            refused(&why).hint("run iolab where /proc shows its own processes (without hidepid)")
+        );
+    }
+    // Without this flag, the kernel hides the descriptors of this process from all others (proc_pid_fd(5)).
+    match rustix::process::dumpable_behavior() {
+        Ok(DumpableBehavior::Dumpable) => Ok(name),
+        _ => Err(refused(
+            "this process has more rights than a program that it starts (set-user-ID, file capabilities, or a binary that cannot be read)",
+        )
+        .hint("start a plain copy of iolab with the rights of the user who runs it")),
+    }
+}
+
+/// Absolute path, as far as it is known.
+fn from_root(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+    use crate::{Consent, Need};
+    use iolab_workload::Kind;
+
+    #[test]
+    fn program_gets_the_open_file_after_a_rename() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("data");
+        std::fs::write(&path, "of iolab").expect("written");
+        let target = Target::open(&path, &Need::reading(8)).expect("opens");
+        target.check_path().expect("nothing has changed");
+        std::fs::rename(&path, folder.path().join("old")).expect("renamed");
+        for content in [None, Some("of another")] {
+            if let Some(content) = content {
+                std::fs::write(&path, content).expect("written");
+            }
+            let error = target.check_path().expect_err("replaced");
+            assert_eq!(error.kind(), Kind::Refused);
+            let lent = target.lend(false).expect("lent");
+            assert_eq!(lent.shown(), path);
+            let mut read = String::new();
+            let mut file = File::open(lent.given()).expect("opens");
+            file.read_to_string(&mut read).expect("readable");
+            assert_eq!(read, "of iolab");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_was_swapped_is_seen() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let d = folder.path().join("d");
+        std::fs::create_dir(&d).expect("made");
+        let target = Target::open(&d, &Need::reading(4096)).expect("opens");
+        target.check_path().expect("nothing has changed");
+        std::fs::rename(&d, folder.path().join("e")).expect("renamed");
+        std::fs::create_dir(&d).expect("made");
+        let name = target.shared_path().file_name().expect("a name");
+        let moved = folder.path().join("e").join(name);
+        std::fs::rename(moved, target.shared_path()).expect("moved");
+        // The name leads to the same file, but in another directory than the opened one.
+        target.check_path().expect_err("swapped");
+    }
+
+    #[test]
+    fn read_only_target_is_not_lent_for_writing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("data");
+        std::fs::write(&path, "data").expect("written");
+        let target = Target::open(&path, &Need::reading(4)).expect("opens");
+        assert_eq!(
+            target.lend(true).expect_err("no consent").kind(),
+            Kind::Refused
+        );
+        drop(target);
+        let need = Need {
+            consent: Consent::Destroy,
+            ..Need::writing(4)
+        };
+        let target = Target::open(&path, &need).expect("opens");
+        target.lend(true).expect("consented");
+    }
+
+    #[test]
+    fn program_output_is_shown_with_readable_paths() {
+        let lent = Lent {
+            descriptor: "/proc/12/fd/7".to_owned(),
+            holds: "/d/files".into(),
+            name: Some("4096".to_owned()),
+        };
+        assert_eq!(lent.shown_in("no name"), "no name");
+        assert_eq!(
+            lent.shown_in("/proc/12/fd/7/4096.gz: /proc/12/fd/70, (/proc/12/fd/7)"),
+            "/d/files/4096.gz: /proc/12/fd/70, (/d/files)"
+        );
+    }
 }

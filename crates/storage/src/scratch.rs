@@ -25,7 +25,7 @@ use iolab_workload::{Error, Result};
 
 use super::errno;
 use super::path_lookup::same_inode;
-use super::space::check_process_limit;
+use super::target_size::check_process_limit;
 
 mod leftovers;
 

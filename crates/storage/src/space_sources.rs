@@ -19,9 +19,9 @@ use iolab_workload::{Error, Result};
 use super::fiemap::{
     DELALLOC, ENCODED, FiemapExtent, SHARED, UNKNOWN, UNWRITTEN, moves_data, seek_holes, show_parts,
 };
-use super::open::Need;
 use super::path_lookup::{self, NamedObject};
 use super::space::{self, Demand};
+use super::target_need::Need;
 use super::users::{self, Image, Pool, Supply};
 use super::{errno, mounts, overlay, sysfs};
 

@@ -46,6 +46,7 @@ mod inventory;
 mod mapper;
 mod openers;
 mod overlay_aliases;
+mod sharers;
 mod signatures;
 mod storage_graph;
 
@@ -58,9 +59,9 @@ pub use mapper::mapped_kinds;
 pub(super) use mapper::{PoolSpace, mapped_table, stores_nothing};
 use openers::{How, Look, Unseen, Wanted};
 pub(super) use overlay_aliases::file_handle;
-use signatures::Sharer;
+use sharers::Sharer;
+pub(super) use sharers::{Image, Pool, Supply, below_device, below_file};
 use storage_graph::{Below, FileId, Node, Way};
-pub(super) use storage_graph::{Image, Pool, Supply, below_device, below_file};
 
 /// Time to wait for a temporary user: udev and others open devices and files briefly.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(1);

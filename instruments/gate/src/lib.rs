@@ -6,7 +6,6 @@
 //!
 //! `iolab history`: experiments over time.
 
-mod figure;
 pub mod judgement;
 pub mod line;
 pub mod line_text;
@@ -32,11 +31,11 @@ use iolab_workload::response::Metric;
 use iolab_workload::units::parse_share;
 use iolab_workload::{Error, Result};
 
-use figure::figure;
 use judgement as text;
 use judgement::{Gate, GateTerms};
 use line::History;
 use line_text as report;
+use line_text::figure;
 
 /// The rows of this instrument.
 pub fn lists() -> Lists {

@@ -1,26 +1,28 @@
 //! Traces of block requests, read as a stream: memory does not grow with their length.
+//!
+//! A line of a trace, as all formats yield it.
+//!
+//! Numbers of traces: decimal fractions without rounding, and units of time.
 
 pub mod format;
-mod line;
 pub mod survey;
 #[cfg(test)]
 mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use iolab_workload::trial::BS_MAX;
 use iolab_workload::units::{exact_size, parse_positive_duration};
 use iolab_workload::{Error, Result};
 
 use format::Parser;
-pub use line::{Format, TimeUnit};
-use line::{Line, Taken};
 
 /// Longest line, bytes.
 const LINE_MAX: u64 = 64 << 10;
@@ -302,4 +304,138 @@ impl Requests {
         self.waiting.push(Reverse(waiting));
         Ok(())
     }
+}
+
+/// Format of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// iolog of fio, version 2 or 3
+    Iolog,
+    /// Text of blkparse
+    Blkparse,
+    /// MSR Cambridge
+    Msr,
+    /// Alibaba block traces
+    Alibaba,
+    /// SYSTOR '17
+    Systor,
+    /// CSV with a header: time_us,op,offset,bytes
+    Csv,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Iolog => "fio iolog",
+            Self::Blkparse => "blkparse",
+            Self::Msr => "MSR Cambridge",
+            Self::Alibaba => "Alibaba",
+            Self::Systor => "SYSTOR '17",
+            Self::Csv => "CSV",
+        })
+    }
+}
+
+/// A request as a line has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Line<'a> {
+    device: &'a str,
+    /// Time stamp, in units of the format, times [`SCALE`].
+    stamp: u128,
+    writes: bool,
+    offset: u64,
+    bytes: u64,
+    took: Taken,
+}
+
+/// End of a request, as far as its line has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Unknown,
+    /// Time in service, in units of the format, times [`SCALE`].
+    Time(u128),
+    /// Requests in flight at its arrival, with itself.
+    Depth(u32),
+}
+
+/// The request of a line, or what the line is instead.
+type Parsed<'a> = std::result::Result<Option<Line<'a>>, String>;
+
+/// Whether an operation of this name writes; `None` for unknown names.
+fn writes(name: &str) -> Option<bool> {
+    let is = |names: [&str; 2]| names.iter().any(|one| name.eq_ignore_ascii_case(one));
+    match (is(["r", "read"]), is(["w", "write"])) {
+        (true, _) => Some(false),
+        (_, true) => Some(true),
+        _ => None,
+    }
+}
+
+/// Parts of a unit that a stamp distinguishes: nine decimals.
+const SCALE: u128 = 1_000_000_000;
+
+/// Unit of time stamps, the longest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TimeUnit {
+    /// Seconds
+    S,
+    /// Milliseconds
+    Ms,
+    /// Microseconds
+    Us,
+    /// 100 nanoseconds, since 1601 if stamps are dates (FILETIME)
+    #[value(name = "100ns")]
+    Filetime,
+    /// Nanoseconds
+    Ns,
+}
+
+impl TimeUnit {
+    /// Its name in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::S => "seconds",
+            Self::Ms => "milliseconds",
+            Self::Us => "microseconds",
+            Self::Filetime => "units of 100 ns",
+            Self::Ns => "nanoseconds",
+        }
+    }
+
+    /// Its name as an argument.
+    pub fn argument(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// Its length, ns.
+    fn length_ns(self) -> u128 {
+        match self {
+            Self::S => 1_000_000_000,
+            Self::Ms => 1_000_000,
+            Self::Us => 1_000,
+            Self::Filetime => 100,
+            Self::Ns => 1,
+        }
+    }
+
+    /// Nanoseconds of a number of [`decimal`].
+    fn ns(self, number: u128) -> u128 {
+        number.saturating_mul(self.length_ns()) / SCALE
+    }
+}
+
+/// A number without sign, times [`SCALE`]; decimals beyond nine are cut.
+fn decimal(text: &str) -> Option<u128> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || whole.len() > 20 || !digits(whole) || !digits(part) {
+        return None;
+    }
+    let mut decimals = 0;
+    for place in 0..9 {
+        let digit = part.as_bytes().get(place).map_or(0, |digit| digit - b'0');
+        decimals = decimals * 10 + u128::from(digit);
+    }
+    Some(whole.parse::<u128>().ok()? * SCALE + decimals)
 }

@@ -18,8 +18,9 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::{digits, format_bytes, format_ns};
 use serde::Serialize;
 
+use crate::commands::StartUp;
 use crate::commands::{Parameters, TimedCommand};
-use crate::executor::{OwnRun, Runner, StartUp};
+use crate::executor::{OwnRun, Runner};
 
 /// Most sentences and most rows of the table: a first screen has 24 lines, and long sentences take two or three.
 const SENTENCES_MAX: usize = 4;

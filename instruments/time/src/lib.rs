@@ -34,8 +34,9 @@ use iolab_workload::units::{counted, rough_duration};
 use iolab_workload::{Error, Kind, Result, usage_errors};
 
 use answer::Timed;
+use commands::Shell;
 use commands::{Options, TimedCommand};
-use executor::{Runner, Shell};
+use executor::Runner;
 
 /// The rows of this instrument.
 pub fn lists(program: Program) -> Lists {

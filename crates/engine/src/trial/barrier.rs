@@ -34,7 +34,7 @@ use crate::backend::{Drive, Null, WorkerFiles, open};
 use crate::buffer::{ArenaPart, Buffers};
 use crate::list::{Feed, ListedRequests, ListedStarts, Schedule, Starts};
 use crate::placement;
-use crate::verify::Signer;
+use crate::verify::signer::Signer;
 use crate::worker::open_loop::{Open, sleep_exactly};
 use crate::worker::outcome::{LatencyLog, Notes, is_timed};
 use crate::worker::{

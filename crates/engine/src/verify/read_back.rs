@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::Errno;
 
-use super::{Generation, SECTOR, Signed, inspect, written};
+use super::signer::{Generation, SECTOR, Signed, inspect};
+use super::written;
 use crate::buffer::Buffers;
 use crate::request::Action;
 use crate::worker::{Requests, Varied};

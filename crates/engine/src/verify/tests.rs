@@ -4,7 +4,7 @@ use iolab_workload::region_state::{FaultKind, Faults, FaultyBlock, Verified};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use super::{Signed, Signer};
+use super::signer::{Signed, Signer};
 use iolab_workload::trial::TrialSpec;
 
 use super::*;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{Requests, Varied, WorkerOutcome, requests};
 use crate::buffer::{Buffers, Slot};
 use crate::request::{Action, Backend, Completion, Queue, Request, SystemFailure};
-use crate::verify::Signer;
+use crate::verify::signer::Signer;
 use iolab_host::clock::Clock;
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::{Ended, FailedRequest, Failure, Tally};

@@ -17,7 +17,7 @@ use super::request_log::{Log, NotedRequests};
 use crate::buffer::Pieces;
 use crate::placement::Seen;
 use crate::series::Recorder;
-use crate::verify::Signed;
+use crate::verify::signer::Signed;
 
 /// The results of one worker.
 #[derive(Debug)]

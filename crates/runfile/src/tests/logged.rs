@@ -1,7 +1,7 @@
 //! Files with a log: what SQLite makes of them is the oracle.
 
 use super::*;
-use crate::opening::{has_log, merged};
+use crate::logged::{has_log, merged};
 
 /// A file whose log has transactions that add, change and remove pages, and one that is not committed.
 fn with_log(folder: &Path) -> (PathBuf, Connection) {

@@ -1,7 +1,8 @@
 //! Run files return what was written to them.
 
+use iolab_record::Question;
 use iolab_record::tables::{ENVIRONMENT, Fact, RUN};
-use iolab_record::{Asked, Fit, Question};
+use iolab_record::{Asked, Fit};
 use iolab_workload::response::Need;
 
 use super::*;

@@ -51,10 +51,10 @@ fn lay_anew(path: &Path) {
         file.execute_batch(&format!("ALTER TABLE {table} RENAME TO old_{table}"))
             .unwrap();
     }
-    file.execute_batch(&format!("DROP INDEX sample_once; {}", *create::CREATE))
+    file.execute_batch(&format!("DROP INDEX sample_once; {}", *layout::CREATE))
         .unwrap();
     for table in &tables {
-        if create::is_ours(table) {
+        if layout::is_ours(table) {
             let had = columns(&format!("old_{table}"));
             let kept: Vec<String> = columns(table)
                 .into_iter()

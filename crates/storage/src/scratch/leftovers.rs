@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, Statx, S
 use rustix::io::Errno;
 
 use super::super::path_lookup::{self, same_inode};
-use super::super::space::human;
+use super::super::target_size::human;
 use super::{DIGITS, LOCK, MODE, PREFIX, REGION, entries, open_dir, open_in, remove_emptied};
 use crate::procfs::{self, ProcessStat};
 use crate::{device_stack, sysfs};

@@ -12,8 +12,7 @@ use std::io::{self, Write};
 use clap::ValueEnum;
 use iolab_workload::Error;
 
-use super::line::{Format, Line, Parsed, Taken, TimeUnit, decimal, writes};
-use super::{Access, Lines};
+use super::{Access, Format, Line, Lines, Parsed, Taken, TimeUnit, decimal, writes};
 
 /// Lines that are looked at to find a format.
 const LOOKED_AT: usize = 10_000;

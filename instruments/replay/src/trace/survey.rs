@@ -10,8 +10,7 @@ use iolab_latency::{LatencyHistogram, new_latency_histogram};
 use iolab_workload::units::{counted, rough_duration, significant};
 use iolab_workload::{Error, Result};
 
-use super::Trace;
-use super::line::{SCALE, TimeUnit};
+use super::{SCALE, TimeUnit, Trace};
 
 /// Most devices whose requests are counted apart.
 const DEVICES_MAX: usize = 1000;
