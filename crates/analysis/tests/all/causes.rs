@@ -59,27 +59,43 @@ fn explained_in(cells: &[(&str, f64)]) -> Analysis {
 }
 
 /// Throughput follows from the ns that a request of each size takes; both ends are compared, with the others between.
+fn of_sizes(ns: &dyn Fn(f64) -> f64) -> Analysis {
+    const SIZES: [&str; 6] = ["4KiB", "32KiB", "256KiB", "1MiB", "8MiB", "64MiB"];
+    let mb_s = |size: &str| {
+        let bytes = parse_size(size).expect("a size") as f64;
+        bytes * 1e3 / ns(bytes)
+    };
+    let cells = SIZES.map(|size| (size, mb_s(size)));
+    let mut analysis = explained_in(&cells);
+    let inquiry = analysis.inquiry.as_mut().expect("an inquiry");
+    inquiry.seen = cells[5].1 / cells[0].1;
+    inquiry.tried.clear();
+    inquiry.variants.truncate(1);
+    inquiry.variants[0].other = "bs=64MiB".to_owned();
+    let between = SIZES[1..5].iter().map(|size| format!("bs={size}"));
+    inquiry.between = between.collect();
+    analysis
+}
+
+#[test]
+fn a_disturbed_size_between_opens_the_verdict() {
+    for (place, taken, expected) in [
+        (0, 0.3, CauseVerdict::CannotTell),
+        (2, 0.3, CauseVerdict::CannotTell),
+        (2, 0.02, CauseVerdict::Explains),
+        (5, 0.3, CauseVerdict::CannotTell),
+    ] {
+        let mut analysis = of_sizes(&|bytes| 5e6 + bytes / 0.2);
+        analysis.cells[place].disturbance.steal = Some(taken);
+        let (verdict, found) = suspected(&analysis);
+        assert_eq!(verdict, expected, "{place}");
+        assert_eq!(found.doubts.is_empty(), verdict == CauseVerdict::Explains);
+    }
+}
+
 #[test]
 fn limits_are_no_fixed_time_of_requests() {
-    const SIZES: [&str; 6] = ["4KiB", "32KiB", "256KiB", "1MiB", "8MiB", "64MiB"];
-    let told = |ns: &dyn Fn(f64) -> f64| {
-        let mb_s = |size: &str| {
-            let bytes = parse_size(size).expect("a size") as f64;
-            bytes * 1e3 / ns(bytes)
-        };
-        let cells = SIZES.map(|size| (size, mb_s(size)));
-        let mut analysis = explained_in(&cells);
-        let inquiry = analysis.inquiry.as_mut().expect("an inquiry");
-        inquiry.seen = cells[5].1 / cells[0].1;
-        inquiry.tried.clear();
-        inquiry.variants.truncate(1);
-        inquiry.variants[0].other = "bs=64MiB".to_owned();
-        inquiry.between = SIZES[1..5]
-            .iter()
-            .map(|size| format!("bs={size}"))
-            .collect();
-        suspected(&analysis)
-    };
+    let told = |ns: &dyn Fn(f64) -> f64| suspected(&of_sizes(ns));
     let (verdict, found) = told(&|bytes| 5e6 + bytes / 0.2);
     assert_eq!(verdict, CauseVerdict::Explains);
     let fitted = found.request_time.expect("a fit");

@@ -6,6 +6,7 @@ use iolab_stats::fit_latency_bandwidth;
 
 use super::{CauseVerdict, RequestTime, Suspected, cell, sides};
 use crate::analysis::{Analysis, CellAnalysis, Response, TRIALS_MIN};
+use crate::doubt::{Direction, Doubt, SideDoubts};
 
 /// Largest error of the model at any size, as a share of the time.
 const ERROR_MAX: f64 = 0.1;
@@ -17,36 +18,56 @@ const TIMES_MIN: f64 = (1.0 + ERROR_MAX) / (1.0 - ERROR_MAX);
 ///
 /// `T(s) = t0 + s / B` is fitted to the sizes between. It explains the difference if it predicts both sides, to which it is
 /// not fitted, and if their times differ by more than its error: under a limit of requests per second all sizes take as long.
+/// Doubts about any of the cells that could hide a greater error open the verdict.
 pub(super) fn of_sizes_between(
     analysis: &Analysis,
     inquiry: &Inquiry,
 ) -> Option<(CauseVerdict, Suspected)> {
     inquiry.between.first()?;
-    let suspected = |request_time| Suspected {
+    let between = inquiry.between.iter();
+    let between: Option<Vec<_>> = between.map(|label| cell(analysis, label)).collect();
+    let sides = sides(analysis, inquiry, &[]);
+    let found = sides.zip(between).and_then(|(sides, between)| {
+        let time = request_time(sides, &between)?;
+        Some((time, doubts(&[&sides[..], &between[..]].concat())))
+    });
+    let (request_time, doubts) = found.unzip();
+    let doubts = doubts.unwrap_or_default();
+    let verdict = match request_time.is_some() && doubts.is_empty() {
+        true => CauseVerdict::Explains,
+        false => CauseVerdict::CannotTell,
+    };
+    let suspected = Suspected {
         suspect: BETWEEN.to_owned(),
         request_time,
+        doubts,
         ..Suspected::default()
     };
-    Some(match request_time(analysis, inquiry) {
-        Some(found) => (CauseVerdict::Explains, suspected(Some(found))),
-        None => (CauseVerdict::CannotTell, suspected(None)),
-    })
+    Some((verdict, suspected))
 }
 
-fn request_time(analysis: &Analysis, inquiry: &Inquiry) -> Option<RequestTime> {
+/// Doubts about the cells, each kind once. The model holds for all sizes alike, so that each cell must be as good as measured.
+fn doubts(cells: &[&CellAnalysis]) -> Vec<Doubt> {
+    let pairs = cells.windows(2);
+    let pairs = pairs.map(|two| SideDoubts::of_cells(two[0], two[1], Response::Throughput));
+    let all = SideDoubts::of_any(pairs.collect::<Vec<_>>().iter());
+    let mut doubts = all.turning([Direction::Equal; 2], 1.0 + ERROR_MAX);
+    doubts.sort_by_key(|doubt| doubt.what);
+    doubts.dedup_by_key(|doubt| doubt.what);
+    doubts
+}
+
+fn request_time(sides: [&CellAnalysis; 2], between: &[&CellAnalysis]) -> Option<RequestTime> {
     // Bytes, and the ns of a request.
     let point = |cell: &CellAnalysis| {
         let bytes = cell.cell.trial().bs as f64;
         let mb_s = cell.median(Response::Throughput)?;
         (cell.n >= TRIALS_MIN).then_some((bytes, bytes * 1e3 / mb_s))
     };
-    let between = inquiry
-        .between
-        .iter()
-        .map(|label| point(cell(analysis, label)?));
-    let (sizes, times): (Vec<f64>, Vec<f64>) = between.collect::<Option<_>>()?;
+    let points = between.iter().map(|cell| point(cell));
+    let (sizes, times): (Vec<f64>, Vec<f64>) = points.collect::<Option<_>>()?;
     let fit = fit_latency_bandwidth(&sizes, &times)?;
-    let [base, other] = sides(analysis, inquiry, &[])?.map(point);
+    let [base, other] = sides.map(point);
     let (base, other) = base.zip(other)?;
     let predicted = |(bytes, _): (f64, f64)| fit.t0 + bytes / fit.bandwidth;
     let is_predicted = |side: (f64, f64)| (predicted(side) / side.1 - 1.0).abs() <= ERROR_MAX;
