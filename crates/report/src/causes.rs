@@ -30,6 +30,8 @@ pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
         PhenomenonKind::Quantiles(tail) => return of_tail(run, phenomenon, tail),
     }
     let [base, other] = [phenomenon.base, phenomenon.other].map(|side| side.cell);
+    let medians = [base, other].map(|cell| run.cell(cell)?.response);
+    let [of_base, of_other] = medians.map(|found| found.map_or(0.0, |found| found.median));
     let in_words = |cell: i64, is_shared: bool| {
         let levels = run.factors.iter().zip(run.levels_of(cell));
         let others = run.levels_of(base).iter().zip(run.levels_of(other));
@@ -52,7 +54,7 @@ pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
         "{} with {} is {} with {}{expected}{shared}",
         run.response,
         in_words(other, false),
-        RatioShown::from((phenomenon.seen, None)).than(),
+        RatioShown::beside(&phenomenon.seen, (of_base, of_other)).than(),
         in_words(base, false),
     )
 }

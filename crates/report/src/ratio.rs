@@ -262,7 +262,6 @@ pub(crate) fn in_cells(n: usize, all: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolab_analysis::claim::ratio_of_samples;
 
     fn shown(ratio: f64, low: f64, high: f64) -> String {
         RatioShown::from((ratio, Some((low, high)))).in_words()
@@ -306,12 +305,7 @@ mod tests {
     #[test]
     fn ratio_beside_two_numbers_names_its_estimator() {
         let of = |ratio, low, high, medians| {
-            let known = ratio_of_samples(&[1.0, 2.0], &[1.0, 2.0], 0.9);
-            let estimate = Estimate {
-                ratio,
-                interval: Some((low, high)),
-                ..known.expect("two pairs")
-            };
+            let estimate = Estimate::of(ratio, Some((low, high)));
             RatioShown::beside(&estimate, medians).in_words()
         };
         let told = [

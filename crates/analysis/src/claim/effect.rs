@@ -236,7 +236,7 @@ impl Median {
 
 impl Estimate {
     /// A ratio that is not of two cells, with its interval.
-    pub(crate) fn of(ratio: f64, interval: Option<(f64, f64)>) -> Self {
+    pub fn of(ratio: f64, interval: Option<(f64, f64)>) -> Self {
         Self {
             ratio,
             interval,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::comparison::{Comparison, Contrast};
-use super::effect::{CellId, Difference, Effect, MARGIN};
+use super::effect::{CellId, Difference, Effect, Estimate, MARGIN};
 use super::phenomenon::{Fall, Phenomenon, PhenomenonKind, Unclaimed, WhyUnpaired, unexplainable};
 use super::series::{Groups, two_groups};
 use super::{Claim, LevelChange, claims};
@@ -65,14 +65,15 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
     }
     all.extend(phenomenon::explainable(run));
     all.retain(|one| one.size > MARGIN.ln_1p());
-    // A difference by construction explains itself.
     all.sort_by(|a, b| b.size.total_cmp(&a.size));
-    all.sort_by_key(|one| one.unclaimed);
-    // Loads that last beyond a fall take longer than any trial of the run.
-    all.sort_by_key(Phenomenon::compared);
-    all.sort_by_key(|one| sides(run, one).is_some_and(|sides| sides.is_by_construction()));
-    // Differences within a cell come after all differences between cells.
-    all.sort_by_key(|one| one.compared() == Compared::Quantiles);
+    all.sort_by_key(|one| {
+        // A difference by construction explains itself.
+        let explains_itself = sides(run, one).is_some_and(|sides| sides.is_by_construction());
+        // Loads that last beyond a fall take longer than any trial of the run, and differences within a cell come last.
+        let compared = one.compared();
+        let is_within = compared == Compared::Quantiles;
+        (is_within, explains_itself, compared, one.unclaimed)
+    });
     Ok(all)
 }
 
@@ -103,10 +104,10 @@ fn sides_of(run: &Analysis, [base, other]: [CellSpec; 2]) -> Sides {
 /// The difference of an effect, or the gain that it lacks.
 fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Effect) -> Option<Phenomenon> {
     let unclaimed = unclaimed(run, effect);
-    let (cells, seen) = ([effect.base, effect.other], effect.estimate.ratio);
+    let (cells, seen) = ([effect.base, effect.other], effect.estimate);
     let in_flight = gained(comparison, effect);
-    if let Some(expected) = in_flight.filter(|most| seen <= GAIN * most) {
-        let (_, high) = effect.estimate.interval?;
+    if let Some(expected) = in_flight.filter(|most| seen.ratio <= GAIN * most) {
+        let (_, high) = seen.interval?;
         let size = (expected / high).ln();
         return Some(Phenomenon {
             expected,
@@ -114,7 +115,7 @@ fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Effect) -> Option
         });
     }
     // A proportional gain of more requests in flight is expected.
-    let is_expected = in_flight.is_some_and(|most| most > 1.0 && seen >= 1.0);
+    let is_expected = in_flight.is_some_and(|most| most > 1.0 && seen.ratio >= 1.0);
     let is_shown = match effect.difference {
         Difference::Higher | Difference::Lower => true,
         Difference::CannotTell => unclaimed.is_some(),
@@ -182,12 +183,6 @@ fn of_curve(run: &Analysis, claim: &Claim) -> Vec<Phenomenon> {
     worst.into_iter().flatten().chain(dip).collect()
 }
 
-/// The ratio of a size to the best one, with its interval.
-fn of_best(one: &Point) -> Option<(f64, (f64, f64))> {
-    let estimate = one.ratio?;
-    Some((estimate.ratio, estimate.interval?))
-}
-
 /// The worst of some sizes compared with the best one.
 fn worst(top: &Point, of: &[&Point]) -> Option<Phenomenon> {
     let worse = of.iter().filter(|one| match one.standing {
@@ -196,7 +191,8 @@ fn worst(top: &Point, of: &[&Point]) -> Option<Phenomenon> {
         _ => false,
     });
     let sized = worse.filter_map(|one| {
-        let (seen, (low, high)) = of_best(one)?;
+        let seen = one.ratio?;
+        let (low, high) = seen.interval?;
         Some((one, seen, low.ln().max(-high.ln())))
     });
     let (one, seen, size) = sized.max_by(|a, b| a.2.total_cmp(&b.2))?;
@@ -214,10 +210,13 @@ fn dip(curve: &[&Point]) -> Option<Phenomenon> {
     let more = |one: &Point| matches!(one.quantity, Quantity::Of(what) if what.more_is_better());
     // Distance of each from the best size, on the logarithm: the estimate and the ends of its interval.
     let far = |one: &Point| -> Option<(f64, f64, f64)> {
-        if one.ratio.is_none() {
+        let Some(Estimate {
+            ratio, interval, ..
+        }) = one.ratio
+        else {
             return Some((0.0, 0.0, 0.0));
-        }
-        let (ratio, (low, high)) = of_best(one)?;
+        };
+        let (low, high) = interval?;
         match more(one) {
             false => Some((ratio.ln(), low.ln(), high.ln())),
             true => Some((-ratio.ln(), -high.ln(), -low.ln())),
@@ -241,7 +240,7 @@ fn dip(curve: &[&Point]) -> Option<Phenomenon> {
         let (base, base_far) = if left.1.2 > right.1.2 { left } else { right };
         let (depth, nearest, _) = far(one)?;
         let sign = if more(one) { -1.0 } else { 1.0 };
-        let seen = (sign * (depth - base_far.0)).exp();
+        let seen = Estimate::of((sign * (depth - base_far.0)).exp(), None);
         let (cells, size) = ([base, one.cell?], nearest - base_far.2);
         Some(Phenomenon::of_cells(cells, seen, size, disturbed(one)))
     });
@@ -308,7 +307,12 @@ fn fall(run: &Analysis, change: &LevelChange) -> Option<Result<Phenomenon, WhyUn
             after_bytes: change.since.bytes,
             levels_mb_s: [change.before_mb_s, change.after_mb_s],
         }),
-        ..Phenomenon::of_cells([change.cell; 2], seen, -seen.ln(), unclaimed)
+        ..Phenomenon::of_cells(
+            [change.cell; 2],
+            Estimate::of(seen, None),
+            -seen.ln(),
+            unclaimed,
+        )
     }))
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::effect::{CellId, confidence};
+use super::effect::{CellId, Estimate, confidence};
 use super::series::id;
 use super::{Claim, Point, Quantity, Standing, kind};
 use crate::analysis::{Analysis, CellAnalysis, DoubtKind, TRIALS_MIN};
@@ -21,7 +21,7 @@ pub struct Phenomenon {
     /// The cell that is compared with the base.
     pub other: CellId,
     /// Ratio of the other's response to the base.
-    pub seen: f64,
+    pub seen: Estimate,
     /// Ratio that would be expected without the phenomenon: the ratio of the requests in flight, where these
     /// gain little, otherwise 1.
     pub expected: f64,
@@ -61,7 +61,7 @@ impl Phenomenon {
     /// A difference between two cells where none is expected.
     pub(super) fn of_cells(
         [base, other]: [CellId; 2],
-        seen: f64,
+        seen: Estimate,
         size: f64,
         unclaimed: Option<Unclaimed>,
     ) -> Self {
@@ -244,7 +244,7 @@ fn phenomenon(tail: &Claim, run: &Analysis) -> Option<Phenomenon> {
             iops,
             time: took.max(enough),
         }),
-        ..Phenomenon::of_cells([id; 2], ratio.ratio, size, None)
+        ..Phenomenon::of_cells([id; 2], ratio, size, None)
     })
 }
 

@@ -35,7 +35,7 @@ pub fn signs(run: &Analysis, phenomenon: &Phenomenon) -> Signs {
     let Some((base, other)) = side(phenomenon.base).zip(side(phenomenon.other)) else {
         return Signs::default();
     };
-    let is_other_worse = (phenomenon.seen < phenomenon.expected) == response.more_is_better();
+    let is_other_worse = (phenomenon.seen.ratio < phenomenon.expected) == response.more_is_better();
     let (better, worse) = match is_other_worse {
         true => (base, other),
         false => (other, base),

@@ -128,7 +128,7 @@ fn fall_compares_a_shorter_and_longer_load() {
     let [fall] = found.as_slice() else {
         panic!("{found:?}");
     };
-    assert!((fall.seen - 0.55).abs() < 1e-9, "{fall:?}");
+    assert!((fall.seen.ratio - 0.55).abs() < 1e-9, "{fall:?}");
     let [short, long] = fall.sides(&analysis).expect("its cell");
     assert_eq!(short.trial.limit.bytes, Some(50 << 20));
     assert_eq!(short.trial.limit.time, None);

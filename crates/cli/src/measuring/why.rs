@@ -380,7 +380,7 @@ impl Explanation<'_> {
         let Overhead { around, write_out } = overhead(self.run, self.phenomenon);
         Experiment::inquiry(&experiment::Phenomenon {
             text: causes::phenomenon(self.run.analysis(), self.phenomenon),
-            seen: self.phenomenon.seen,
+            seen: self.phenomenon.seen.ratio,
             expected: self.phenomenon.expected,
             sides: self.sides_of(definition.design.precondition)?,
             only: only.to_vec(),

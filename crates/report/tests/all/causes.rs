@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::{
-    Again, CauseVerdict, CellId, Claim, Reproduction, RequestTime, Share, Suspected, Suspects,
-    WhyUntried, of_causes,
+    Again, CauseVerdict, CellId, Claim, Estimate, Phenomenon, PhenomenonKind, Reproduction,
+    RequestTime, Share, Suspected, Suspects, WhyUntried, of_causes,
 };
 use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_plan::experiment::{Inquiry, Untried};
 use iolab_plan::suspect::{Check, Obstacle, Suspect};
-use iolab_report::causes::{CAUSE_LINES_MAX, answer, none_tried};
+use iolab_report::causes::{CAUSE_LINES_MAX, answer, none_tried, phenomenon};
 use iolab_report::overview::Input;
 use iolab_synthetic::{add_cell, around, record};
 use proptest::prelude::*;
@@ -64,6 +64,27 @@ fn untried(number: usize) -> WhyUntried {
         },
         _ => WhyUntried::Planned(Obstacle::KeepsState),
     }
+}
+
+/// The medians are 500 and 1000 MB/s, as on the first screen of the run.
+#[test]
+fn difference_has_ratio_of_medians_or_names_estimator() {
+    let input = input("/data");
+    let words = |ratio: f64, interval| {
+        let [base, other] = [0, 1].map(|cell| CellId { run: 0, cell });
+        let found = Phenomenon {
+            base,
+            other,
+            seen: Estimate::of(ratio, Some(interval)),
+            expected: 1.0,
+            size: ratio.ln(),
+            unclaimed: None,
+            kind: PhenomenonKind::Cells,
+        };
+        phenomenon(input.run.analysis(), &found)
+    };
+    insta::assert_snapshot!(words(2.05, (1.9, 2.2)), @"throughput with 64 KiB is 2.00× higher than with 4 KiB");
+    insta::assert_snapshot!(words(2.5, (2.4, 2.6)), @"throughput with 64 KiB is 2.50× higher within blocks than with 4 KiB");
 }
 
 /// Made-up results of a run.

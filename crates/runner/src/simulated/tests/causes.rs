@@ -14,7 +14,8 @@ use super::measure;
 use crate::tests::experiment;
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{
-    Again, CauseVerdict, CellId, Payload, PhenomenonKind, Suspected, claims, phenomena, signs,
+    Again, CauseVerdict, CellId, Estimate, Payload, PhenomenonKind, Suspected, claims, phenomena,
+    signs,
 };
 use iolab_diskmodel::definition::Definition;
 use iolab_diskmodel::definition::parts::{NoiseDefinition, PartDefinition};
@@ -99,7 +100,7 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
         iolab_analysis::claim::Phenomenon {
             base: id(base),
             other: id(other),
-            seen,
+            seen: Estimate::of(seen, None),
             expected: 1.0,
             size: seen.ln().abs(),
             unclaimed: None,
@@ -122,7 +123,7 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
     };
     Phenomenon {
         text: world.name.to_owned(),
-        seen: one.seen,
+        seen: one.seen.ratio,
         expected: one.expected,
         sides: Sides {
             base,
