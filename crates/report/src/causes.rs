@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::findings::levels_of;
 use crate::findings::sentences::{self, finding, with_cell};
-use crate::layout::{cut, paragraph};
+use crate::layout::paragraph;
 use crate::overview::Input;
 use crate::ratio::RatioShown;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
@@ -179,10 +179,15 @@ pub fn answer(input: &Input, claims: &[Claim], width: u16) -> String {
     let fits = |named: &usize| lines(&of(*named, width.max(COLUMNS))) <= CAUSE_LINES_MAX;
     let named = (2..NAMED_MAX).rev().find(fits).unwrap_or(1);
     let text = of(named, width);
-    match lines(&text) > CAUSE_LINES_MAX {
-        // A file can hold texts of any length.
-        true => cut(&text, CAUSE_LINES_MAX, width),
-        false => text,
+    // A file can hold texts of any length.
+    match lines(&text) {
+        all if all > CAUSE_LINES_MAX => {
+            let first = text.split_inclusive('\n').take(CAUSE_LINES_MAX - 1);
+            let first: String = first.collect();
+            let more = counted((all - lines(&first)) as u64, "more line");
+            format!("{first}({more})\n")
+        }
+        _ => text,
     }
 }
 

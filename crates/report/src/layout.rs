@@ -378,19 +378,49 @@ pub fn paragraph(text: &str, mark: &str, width: u16) -> String {
     lines.collect()
 }
 
-/// The first lines of a block of text; dots at the end of the last one mark omitted lines.
-pub(crate) fn cut(block: &str, lines: usize, width: u16) -> String {
-    const DOTS: &str = " ...";
-    let is_cut = block.lines().count() > lines;
-    let cut = block.lines().take(lines).enumerate().map(|(i, line)| {
-        if is_cut && i + 1 == lines {
-            let room = usize::from(width).saturating_sub(DOTS.len());
-            line.chars().take(room).collect::<String>() + DOTS + "\n"
-        } else {
-            format!("{line}\n")
-        }
+/// A paragraph in at most this many lines: whole, or the first entries with the number of the others, or the first words.
+pub(crate) fn cut(text: &str, mark: &str, lines: usize, width: u16) -> String {
+    let fits = |text: &String| text.lines().count() <= lines;
+    let whole = paragraph(text, mark, width);
+    if fits(&whole) {
+        return whole;
+    }
+    // Texts of files have any length.
+    let room = text.char_indices().nth(lines * usize::from(width));
+    let room = room.map_or(text.len(), |(end, _)| end);
+    let (mut end, mut more) = (text.len(), 0);
+    let first = entries(text).into_iter().rev().find_map(|start| {
+        more += number(&text[start..end]);
+        end = start;
+        let shown = || paragraph(&format!("{} ({more} more)", &text[..start]), mark, width);
+        (start <= room).then(shown).filter(fits)
     });
-    cut.collect()
+    let words = text[..room].match_indices(' ').rev();
+    let mut words = words.map(|(end, _)| paragraph(&format!("{} ...", &text[..end]), mark, width));
+    first.or_else(|| words.find(fits)).unwrap_or(whole)
+}
+
+/// The ends of all entries of a text but the last: sentences, items of lists, and a clause, outside brackets.
+fn entries(text: &str) -> Vec<usize> {
+    let mut depth = 0_usize;
+    let is_end = |(at, c): &(usize, char)| {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let marks = [". ", "; ", ", but "];
+        depth == 0 && marks.iter().any(|mark| text[*at..].starts_with(mark))
+    };
+    let ends = text.char_indices().filter(is_end);
+    ends.map(|(at, c)| at + usize::from(c == '.')).collect()
+}
+
+/// Number of things that an entry of a list names: `; and 7 more`.
+fn number(entry: &str) -> usize {
+    let more = entry.trim_matches([' ', ';', '.']).strip_prefix("and ");
+    let more = more.and_then(|more| more.strip_suffix(" more"));
+    more.and_then(|more| more.parse().ok()).unwrap_or(1)
 }
 
 /// The text for a missing value.
@@ -417,6 +447,26 @@ mod tests {
                 assert!(shown.contains(word), "{word} at {width}:\n{shown}");
             }
         }
+    }
+
+    #[test]
+    fn cut_paragraph_ends_with_whole_entry_and_number() {
+        let text = "Reads are slower (4 KiB; 2 MB/s. 1), but faster with 1 MiB. Also: a; and 7 more. Alike: b; c.";
+        let cuts = |lines| cut(text, "1. ", lines, 40);
+        insta::assert_snapshot!([1, 2, 3, 4].map(cuts).join("\n"), @r"
+        1. Reads are slower (4 KiB; 2 MB/s. ...
+
+        1. Reads are slower (4 KiB; 2 MB/s. 1),
+           but faster with 1 MiB. (10 more)
+
+        1. Reads are slower (4 KiB; 2 MB/s. 1),
+           but faster with 1 MiB. Also: a; and 7
+           more. Alike: b; c.
+
+        1. Reads are slower (4 KiB; 2 MB/s. 1),
+           but faster with 1 MiB. Also: a; and 7
+           more. Alike: b; c.
+        ");
     }
 
     #[test]

@@ -55,16 +55,16 @@ fn first_items(list: &List, lines: usize, more: &str, width: u16) -> String {
     let all = list.items.len();
     let mut text = String::new();
     for (place, item) in list.items.iter().enumerate() {
-        let item = written_item(list, place, item, width);
+        let shown = written_item(list, place, item, usize::MAX, width);
         let is_last = place + 1 == all;
         let left = lines.saturating_sub(text.lines().count() + usize::from(!is_last));
-        if item.lines().count() <= left {
-            text += &item;
+        if shown.lines().count() <= left {
+            text += &shown;
             continue;
         }
         let mut hidden = all - place;
         if place == 0 {
-            text = cut(&item, left.max(1), width);
+            text = written_item(list, place, item, left.max(1), width);
             hidden -= 1;
         }
         if hidden > 0 {
@@ -75,12 +75,13 @@ fn first_items(list: &List, lines: usize, more: &str, width: u16) -> String {
     text
 }
 
-fn written_item(list: &List, place: usize, item: &Item, width: u16) -> String {
+/// An item in at most this many lines.
+fn written_item(list: &List, place: usize, item: &Item, lines: usize, width: u16) -> String {
     let mark = match list.is_ordered {
         true => format!("{}. ", place + 1),
         false => "- ".to_owned(),
     };
-    paragraph(&escape_control(&item.in_full()), &mark, width)
+    cut(&escape_control(&item.in_full()), &mark, lines, width)
 }
 
 fn written(part: &Block, width: u16) -> String {
@@ -95,7 +96,8 @@ fn written(part: &Block, width: u16) -> String {
         Block::List(list) if list.items.is_empty() => String::new(),
         Block::List(list) => {
             let items = list.items.iter().enumerate();
-            let items = items.map(|(place, item)| written_item(list, place, item, width));
+            let items =
+                items.map(|(place, item)| written_item(list, place, item, usize::MAX, width));
             items.collect::<String>() + "\n"
         }
         Block::Facts(facts) => {

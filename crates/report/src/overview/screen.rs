@@ -186,23 +186,24 @@ impl Overview<'_> {
     }
 
     /// The most important findings in this number of lines: whole, or their first clauses where the next one would be left out.
-    fn findings(&self, lines: usize, width: u16) -> String {
-        let sentences = (1..).zip(&self.digest.headlines).map(|(number, headline)| {
+    fn findings(&self, mut left: usize, width: u16) -> String {
+        let blocks = (1..).zip(&self.digest.headlines).map(|(number, headline)| {
             let sentence = format!("{}{}", self.about(headline), headline.text);
-            paragraph(&escape_control(&sentence), &format!("{number}. "), width)
+            let sentence = escape_control(&sentence).into_owned();
+            move |lines| layout::cut(&sentence, &format!("{number}. "), lines, width)
         });
-        let mut blocks = sentences.peekable();
+        let lines = |block: &dyn Fn(usize) -> String| block(usize::MAX).lines().count();
+        let mut blocks = blocks.peekable();
         let mut text = String::new();
-        let mut left = lines;
         while let Some(block) = blocks.next() {
-            let next = blocks.peek().map_or(0, |next| next.lines().count());
+            let next = blocks.peek().map_or(0, |next| lines(next));
             let room = left.saturating_sub(next.min(SIZE_LINES));
             let room = room.max(CLAUSES_LINES.min(left));
             // The weightiest finding always appears, as far as it fits.
-            if room < SIZE_LINES.min(block.lines().count()) && !text.is_empty() {
+            if room < SIZE_LINES.min(lines(&block)) && !text.is_empty() {
                 break;
             }
-            let block = layout::cut(&block, room.max(1), width);
+            let block = block(room.max(1));
             left = left.saturating_sub(block.lines().count());
             text += &block;
         }

@@ -66,11 +66,15 @@ fn is_in_part(found: &Reproduction) -> bool {
         })
 }
 
-/// A text of at most `most` characters, with dots for the rest.
+/// The words of a text in at most `most` characters, with dots for the rest.
 pub(super) fn shortened(text: &str, most: usize) -> String {
-    match text.chars().count() > most {
-        true => text.chars().take(most).collect::<String>() + " ...",
-        false => text.to_owned(),
+    match text.char_indices().nth(most) {
+        Some((end, _)) => {
+            let start = &text[..end];
+            let words = start.rsplit_once(' ').map_or(start, |(words, _)| words);
+            format!("{words} ...")
+        }
+        None => text.to_owned(),
     }
 }
 
