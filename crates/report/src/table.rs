@@ -106,7 +106,7 @@ fn of_ranks(analysis: &Analysis) -> Option<String> {
 }
 
 /// Reason why the row of all groups can lie below the row of a group; `None` if no row does.
-fn of_groups(analysis: &Analysis) -> Option<String> {
+pub(crate) fn of_groups(analysis: &Analysis) -> Option<String> {
     let throughput = |cell: &CellAnalysis| cell.median(Response::Throughput).unwrap_or(0.0);
     let is_below = |cell: &CellAnalysis| {
         let groups = cell.groups.iter().map(|group| throughput(&group.cell));

@@ -149,6 +149,9 @@ impl Overview<'_> {
             Table::Accesses => notes.extend(self.notes_on_numbers()),
             _ => notes.extend(self.source()),
         }
+        if let ([only], Table::Cells) = (self.inputs.as_slice(), self.shows()) {
+            notes.extend(table::of_groups(only.run.analysis()));
+        }
         notes.extend(self.capped_writes());
         notes
     }
