@@ -327,11 +327,11 @@ impl<'a> Fitness<'a> {
 
     fn limits(&self) -> Vec<String> {
         let asked = self.fit.hold;
-        let short = self.runs().filter(|run| run.is_short());
-        let shortest = short.map(|of| of.found.load_ns).filter(|load| *load > 0);
-        let hold = shortest.min().map_or(asked, Duration::from_nanos);
+        let loads = self.runs().map(|of| of.found.load_ns);
+        let shortest = loads.filter(|load| *load > 0).min();
+        let hold = shortest.map_or(asked, Duration::from_nanos);
         // If trials end early, more time does not lengthen their load.
-        let longer = match asked < LONG && hold == asked {
+        let longer = match asked < LONG && !self.runs().any(WorkloadRun::is_short) {
             true => " (--for 10min)",
             false => "",
         };
