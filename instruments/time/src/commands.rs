@@ -281,7 +281,7 @@ impl Shell {
         let mut starts: [Vec<f64>; 3] = Default::default();
         for _ in 0..STARTS {
             let outcome = run(&program, clock, stop)?.outcome;
-            checked(&outcome)?;
+            checked(&outcome, "")?;
             let usage = outcome.counters.usage;
             let own = [outcome.elapsed_ns, usage.user_ns, usage.system_ns];
             starts
@@ -347,14 +347,14 @@ pub(crate) fn run(program: &Program, clock: &Clock, stop: &AtomicBool) -> Result
 /// Refuses a run that failed or was interrupted.
 ///
 /// # Errors
-/// The failure in words, or the user's interrupt.
-pub(crate) fn checked(outcome: &Outcome) -> Result<()> {
+/// The failure in words, with the option that counts it in `counts`, or the user's interrupt.
+pub(crate) fn checked(outcome: &Outcome, counts: &str) -> Result<()> {
     match &outcome.failure {
         _ if outcome.ended == Ended::Interrupted => Err(Error::interrupted()),
         None => Ok(()),
         Some(failure) => {
             let (what, _) = iolab_runner::describe_failure(failure);
-            Err(Error::failed(what).hint("run it by hand to see more; -i counts runs that fail"))
+            Err(Error::failed(what).hint(format!("run it by hand to see more{counts}")))
         }
     }
 }

@@ -108,7 +108,8 @@ impl<'a> Runner<'a> {
         let Some(program) = program else {
             return Ok(());
         };
-        checked(&run(program, self.clock, stop)?.outcome).map_err(|error| error.within(option))
+        let ran = run(program, self.clock, stop)?;
+        checked(&ran.outcome, "").map_err(|error| error.within(option))
     }
 
     /// A run that counts, with the command before it.
@@ -135,7 +136,7 @@ impl<'a> Runner<'a> {
                 .add_note("the command failed, which was ignored (-i)");
             (outcome.errors, outcome.ended) = (0, Ended::Done);
         }
-        checked(&outcome)?;
+        checked(&outcome, "; -i counts runs that fail")?;
         if let Some(start_up) = &self.start_up {
             start_up.subtract_from(&mut outcome);
         }
