@@ -36,9 +36,6 @@ use iolab_command::run_files::read_run;
 
 /// Upper bound of the names of reports in a folder.
 const NAMES_MAX: u32 = 10_000;
-/// Lines after the first screen: an empty one, and where everything is.
-const LINES_BELOW: usize = 2;
-
 /// Runs all experiments of the suite and prints their findings.
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
@@ -94,15 +91,19 @@ pub(crate) fn study(options: &Study) -> Outcome {
     let title = format!("iolab study {title}   {}", options.suite);
     let (mut inputs, mut failures, is_cut) =
         measure_all(parts, seed, (&title, &folder), options.full, &mut to)?;
+    let picture = Overview::new(&inputs).picture()?.filter(|_| draws);
     match options.full {
         true => all_together(&inputs, &mut to)?,
         false => {
-            let screen = Overview::new(&inputs).screen(LINES_BELOW, &output::style());
+            let picture = picture.as_ref().map(|_| "glance.png".to_owned());
+            let below = places(&inputs, options, Some("report.html".to_owned()), picture);
+            // An empty line separates them.
+            let below = below.lines().count() + 1;
+            let screen = Overview::new(&inputs).screen(below, &output::style());
             write!(to, "{screen}")?;
         }
     }
     to.flush()?;
-    let picture = Overview::new(&inputs).picture()?.filter(|_| draws);
     if let Some(explains) = explains.filter(|_| !is_cut) {
         let (explained, ended) = explains.carry_out(&inputs, &folder, seed, &mut to)?;
         inputs.extend(explained);
@@ -191,27 +192,33 @@ fn write_results(
         path.map_err(kept)
     });
     let picture = picture.transpose()?;
-    let file_name = |path: &Path| {
-        path.file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-    };
-    let runs = match paths.as_slice() {
-        [first, _, ..] => format!(
-            "{} run files, {} first",
-            paths.len(),
-            first.file_name().unwrap_or_default().display()
-        ),
-        only => only.iter().filter_map(|path| file_name(path)).collect(),
-    };
-    let names = [
-        file_name(&report),
-        picture.as_deref().and_then(file_name),
-        Some(runs),
-    ];
-    let names: Vec<String> = names.into_iter().flatten().collect();
-    let text = format!("In {}: {}", options.output.display(), names.join(", "));
-    write!(to, "\n{}", paragraph(&text, "", output::style().width))?;
+    let picture = picture.as_deref().and_then(file_name);
+    let places = places(inputs, options, file_name(&report), picture);
+    write!(to, "\n{places}")?;
     Ok(to.end(all)?)
+}
+
+/// The name of a file without its folder.
+fn file_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?;
+    Some(name.to_string_lossy().into_owned())
+}
+
+/// Places of the report, the picture and the runs.
+fn places(
+    inputs: &[Input],
+    options: &Study,
+    report: Option<String>,
+    picture: Option<String>,
+) -> String {
+    let first = inputs.first().and_then(|first| file_name(&first.path));
+    let runs = first.map(|first| match inputs.len() {
+        1 => first,
+        n => format!("{n} run files, {first} first"),
+    });
+    let names: Vec<String> = [report, picture, runs].into_iter().flatten().collect();
+    let text = format!("In {}: {}", options.output.display(), names.join(", "));
+    paragraph(&text, "", output::style().width)
 }
 
 /// Writes a new file to a folder, under the first of `STEM.EXT`, `STEM-2.EXT`, ... that is free.
