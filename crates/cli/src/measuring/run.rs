@@ -20,7 +20,7 @@ use iolab_workload::{Error, Result};
 use super::PEERS;
 use super::arguments::{Import, Run};
 use super::builtin_names::{Builtin, check_no_target};
-use super::campaign::{PROGRAM, concluded, measure, sites};
+use super::campaign::{PROGRAM, concluded, ended_early, measure, sites};
 use super::dry_run;
 use super::experiment_options::{Asked, budget_of_targets};
 use iolab_command::Lists;
@@ -80,16 +80,20 @@ pub(crate) fn run(options: &Run, lists: &Lists, ranks: Option<Rc<Ranks>>) -> Out
         let sites = sites.map(|(site, plan)| (site, slice::from_ref(plan)));
         return dry_run::print_all(sites, &[]);
     }
+    let places = planned.iter().map(|(site, _)| site.model.as_ref());
+    let places = places.map(|disk| disk.map(|disk| disk.name().to_owned()));
+    let places: Vec<Option<String>> = places.collect();
     let planned = planned.into_iter().map(|(site, plan)| (site, vec![plan]));
     let opened = open_all(planned)?;
     let seed = options.changes.seed();
     let mut kept: Vec<PathBuf> = Vec::new();
     let mut failures = Vec::new();
-    let each = opened.into_iter().flat_map(|(opened, plans)| {
-        let mut plans = plans.into_iter();
-        plans.next().map(|plan| (opened, plan))
+    let each = opened.into_iter().zip(places);
+    let mut each = each.filter_map(|((opened, plans), place)| {
+        let plan = plans.into_iter().next()?;
+        Some((opened, plan, place))
     });
-    for (opened, plan) in each {
+    while let Some((opened, plan, _)) = each.next() {
         let name = plan.experiment().name.clone();
         let place = place_of(options.output.as_deref(), &name);
         let title = format!("iolab run {name} {}", shell_words(&given));
@@ -101,18 +105,21 @@ pub(crate) fn run(options: &Run, lists: &Lists, ranks: Option<Rc<Ranks>>) -> Out
         ) {
             Ok((path, failure)) => {
                 kept.push(path);
+                let is_cut = failure.as_ref().is_some_and(Failure::is_interrupt);
                 failures.extend(failure);
-                if failures.iter().any(Failure::is_interrupt) {
-                    break;
+                if !is_cut {
+                    continue;
                 }
             }
-            Err(failure) if kept.is_empty() => return Err(failure),
             // Earlier measurements on other targets are shown all the same.
-            Err(failure) => {
-                failures.insert(0, failure);
-                break;
-            }
+            Err(failure) => failures.push(failure),
         }
+        let left_out = each.by_ref().filter_map(|(.., place)| place);
+        ended_early(&mut failures, left_out.collect());
+        break;
+    }
+    if kept.is_empty() {
+        return concluded(failures, None);
     }
     let mut to = Results::default();
     let answer = show(&kept, options.full, &mut to)?;

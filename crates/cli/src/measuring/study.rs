@@ -23,7 +23,7 @@ use iolab_workload::{Error, Kind, Result};
 use super::arguments::Study;
 use super::builtin_names::Builtin;
 use super::campaign::{
-    PROGRAM, close_after, concluded, display, ended, interrupted, is_told, sites,
+    PROGRAM, close_after, concluded, display, ended, ended_early, interrupted, is_told, sites,
 };
 use super::dry_run;
 use super::experiment_options::{Asked, budget_of_targets};
@@ -150,21 +150,16 @@ fn measure_all(
         };
         match measured {
             Ok(failure) => failures.extend(failure),
-            Err(failure) if inputs.is_empty() => return Err(failure),
             // Earlier measurements are shown all the same.
             Err(failure) => failures.push(failure),
         }
         if is_cut {
-            // The last failure decides how the study ends.
-            failures.rotate_right(1);
+            ended_early(&mut failures, parts.filter_map(|part| part.place).collect());
             break;
         }
     }
-    let left_out: Vec<String> = parts.filter_map(|part| part.place).collect();
-    if !left_out.is_empty() {
-        let text = format!("not measured: {}", left_out.join(", "));
-        let cut = failures.remove(0);
-        failures.insert(0, cut.also(text));
+    if is_cut && inputs.is_empty() {
+        return Err(failures.remove(0));
     }
     Ok((inputs, failures, is_cut))
 }
