@@ -144,6 +144,8 @@ figure_kinds! {
     PValues = "p-values", "p of their difference, with the first 10, the first 20 and all trials",
         uses &["--x", "--y", LOG_X, "--by", "--margin"],
         model |runs, options| kinds::compare::p_values(&kinds::compared(runs, options)?, options);
+    Distribution = "distribution", "the share of the trials up to each value: which levels overlap, and whether trials form groups",
+        uses &["--y", "--series", "--facet", LOG_X], model kinds::distribution::model, cells kinds::quantity;
     Order = "order", "every trial in the order of time",
         uses &["--y", LOG_Y], model kinds::order::model;
     Rounds = "rounds", "the tracked quantity over the rounds of a run until they are steady (pts-iops, --precondition steady)",

@@ -282,6 +282,6 @@ mod tests {
             assert!(!kind.words().is_empty(), "{kind}");
         }
         let error = "pie".parse::<FigureKind>().unwrap_err();
-        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, load, ratio, p-values, order, rounds, course, stages, why");
+        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, load, ratio, p-values, distribution, order, rounds, course, stages, why");
     }
 }

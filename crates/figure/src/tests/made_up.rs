@@ -268,6 +268,11 @@ pub(super) fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
         ("ratio", vec![sizes(), other()], Options::default()),
         ("linkage", vec![programs()], Options::default()),
         ("p-values", vec![programs()], kind(FigureKind::PValues)),
+        (
+            "distribution",
+            vec![sizes()],
+            kind(FigureKind::Distribution),
+        ),
         ("order", vec![sizes()], kind(FigureKind::Order)),
         ("stages", vec![traced()], kind(FigureKind::Stages)),
         (
