@@ -201,12 +201,8 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Doub
         doubts.retain(comes_from_outside);
         doubts
     };
-    let mut doubts: Vec<Doubt> = Vec::new();
-    for doubt in changed.flat_map(of_side) {
-        let is_known = |known: &Doubt| known.what == doubt.what;
-        if !doubts.iter().any(is_known) {
-            doubts.push(doubt);
-        }
-    }
+    let mut doubts: Vec<Doubt> = changed.flat_map(of_side).collect();
+    doubts.sort_by_key(|doubt| doubt.what);
+    doubts.dedup_by_key(|doubt| doubt.what);
     doubts
 }
