@@ -346,7 +346,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         has_definition: experiment.is_some(),
         is_listed: experiment.is_some_and(|experiment| !experiment.only.is_empty()),
         precision_goal: record.experiment.precision,
-        seeks_precision: context.seeks_precision,
+        seeks_precision: context.seeks_precision(),
         status: record.run.status,
         target: record.target_text(),
         targets: trials::all(record),
@@ -376,27 +376,27 @@ struct Context<'a> {
     record: &'a RunRecord,
     /// The latency that whole trials show; groups have their own.
     timed: ShownLatency,
-    seeks_precision: bool,
-    /// Whether a budget of writes ends trials.
-    caps_writes: bool,
-    cpus: Option<u32>,
+    /// The definition of the run, where it can be read.
+    definition: Option<&'a Experiment>,
     /// Number of hosts on which the processes of the run were.
     hosts: u32,
 }
 
 impl<'a> Context<'a> {
     /// Context of a run, with its definition if that can be read.
-    fn of(record: &'a RunRecord, definition: Option<&Experiment>, timed: ShownLatency) -> Self {
+    fn of(record: &'a RunRecord, definition: Option<&'a Experiment>, timed: ShownLatency) -> Self {
         let hosts: BTreeSet<u32> = record.ranks.iter().map(|rank| rank.host).collect();
         Self {
             record,
             timed,
-            seeks_precision: definition
-                .is_none_or(|experiment| experiment.design.seeks_precision()),
-            caps_writes: definition.is_some_and(|experiment| experiment.design.writes.is_some()),
-            cpus: Surroundings::of(&record.environment).cpus,
+            definition,
             hosts: u32::try_from(hosts.len()).unwrap_or(u32::MAX).max(1),
         }
+    }
+
+    fn seeks_precision(&self) -> bool {
+        self.definition
+            .is_none_or(|experiment| experiment.design.seeks_precision())
     }
 
     fn trials_min(&self) -> usize {

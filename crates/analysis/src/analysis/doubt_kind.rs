@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use iolab_record::environment::{KEYS, Key, ValueType};
 use iolab_record::{Sample, ServedBy};
 use iolab_stats::Summary;
 use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
@@ -382,22 +383,29 @@ impl Seen<'_> {
         served.is_some_and(|served| served.any(verdict))
     }
 
+    /// A fact about its target, or about the machine.
+    fn fact<K: ValueType>(&self, key: &Key<K>) -> Option<K::Value> {
+        self.context.record.environment_of(&self.cell.cell).get(key)
+    }
+
     /// Whether a budget of writes ends its plain writes to a device before they fill the region.
     fn may_fit_a_cache(&self) -> bool {
         let is_within = |trial: &TrialSpec| {
             let is_short = trial.limit.bytes.is_some_and(|bytes| bytes < trial.region);
             is_short && trial.writes_data() && trial.sync == SyncPolicy::None
         };
+        let definition = self.context.definition;
+        let has_budget = definition.is_some_and(|experiment| experiment.design.writes.is_some());
         let trials = self.cell.cell.spec.trials();
-        self.context.caps_writes && self.cell.is_device() && trials.into_iter().any(is_within)
+        has_budget && self.cell.is_device() && trials.into_iter().any(is_within)
     }
 
     fn has_few_trials(&self) -> bool {
         let Self { cell, context, .. } = self;
         // A cell that reached a precision goal that was asked for needs no more trials.
         let is_precise = |precision: f64| precision <= context.record.experiment.precision;
-        let is_precise = context.seeks_precision && cell.precision.is_some_and(is_precise);
-        let lacks = |r: Summary| context.seeks_precision && r.median_interval.is_none();
+        let is_precise = context.seeks_precision() && cell.precision.is_some_and(is_precise);
+        let lacks = |r: Summary| context.seeks_precision() && r.median_interval.is_none();
         let is_latency = context.record.experiment.response.is_latency();
         let lacks_interval = cell.response.map_or(is_latency, lacks);
         (cell.n > 0 || cell.gap.is_none())
@@ -428,7 +436,7 @@ impl Seen<'_> {
     /// CPUs that the workers of all processes may use, as far as known. Several processes may be bound to
     /// different CPUs, so that at least those that they used count, on each host.
     fn cpus(&self) -> Option<u32> {
-        let usable = self.context.cpus?;
+        let usable = u32::try_from(self.fact(&KEYS.cpu_usable_count)?).ok()?;
         let trial = self.cell.cell.trial();
         if trial.workers() == trial.threads {
             return Some(usable);
