@@ -171,6 +171,10 @@ doubts! {
     IoLimit = "io-limit", Conditions, Worse, "an I/O limit of the control group decided the rate",
         remedy "raise it (io.max, docker --device-read-iops and the like), then repeat the run",
         raised |seen| seen.cell.io_limit.is_some();
+    SlowLink = "slow-link", Conditions, Worse, "the link of the disk limited the rate, and is slower than the best that the disk can do",
+        remedy "use a slot, port and cable that give the disk its full link, then repeat the run",
+        raised |seen| seen.fact(&KEYS.device_link_best).is_some_and(|best| seen.fact(&KEYS.device_link) != Some(best)) && seen.cell.is_device()
+            && seen.cell.efficiency.is_some_and(|of| of.source == iolab_record::environment::PeakSource::Link && of.share >= crate::io_limit::LIMIT_REACHED);
     ExceedsCeiling = "exceeds-ceiling", Conditions, Better, "the result exceeds the ceiling, and the evidence does not show why",
         remedy "either the ceiling is wrong (a burst, another device, a cache in the device), or the bytes did not come from the device",
         raised |seen| seen.cell.efficiency.is_some_and(|e| e.share > 1.0 && e.cause.is_none());

@@ -156,7 +156,7 @@ fn trials_without_requests_do_not_upset_it() {
 /// Changes to the only cell, which is quiet at 60 MB/s and 68 µs a request, and its flags.
 type Row = (&'static str, fn(&mut RunRecord), &'static [DoubtKind]);
 
-const ROWS: [Row; 16] = [
+const ROWS: [Row; 19] = [
     ("nothing", |_| (), &[]),
     (
         "a trial fails",
@@ -236,6 +236,21 @@ const ROWS: [Row; 16] = [
         &[DoubtKind::ToolBound, DoubtKind::FewInFlight],
     ),
     (
+        "80 % of a link below the disk's best",
+        |r| link(r, "6.0 Gbps", "75"),
+        &[DoubtKind::SlowLink],
+    ),
+    (
+        "20 % of a link below the disk's best",
+        |r| link(r, "6.0 Gbps", "300"),
+        &[],
+    ),
+    (
+        "80 % of the disk's best link",
+        |r| link(r, "3.0 Gbps", "75"),
+        &[],
+    ),
+    (
         "a transfer is short",
         |r| r.samples[2].operations.read.short_transfers = 1,
         &[DoubtKind::ShortTransfers],
@@ -247,6 +262,17 @@ fn used(record: &mut RunRecord, cpus: f64) {
     for sample in &mut record.samples {
         sample.counters.usage.user_ns = (sample.elapsed_ns as f64 * cpus) as u64;
     }
+}
+
+/// A link of 3.0 Gbps, the best of the disk, and what the link carries, MB/s.
+fn link(record: &mut RunRecord, best: &str, mb_s: &str) {
+    let facts = [
+        ("device_link", "3.0 Gbps"),
+        ("device_link_best", best),
+        ("device_link_mb_s", mb_s),
+    ];
+    let facts = facts.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    record.environment.extend(facts);
 }
 
 #[test]
