@@ -16,7 +16,7 @@ pub use doubt_kind::{DoubtClass, DoubtKind, ExtentUnit, Looks};
 pub use groups::{
     CellRanks, ClientAnalysis, ClientName, GroupAnalysis, Mix, OperationNumbers, RankThroughput,
 };
-pub use iolab_workload::response::{PerResponse, Response};
+pub use iolab_workload::response::{LatencySummary, PerResponse, Response};
 pub use stages::{CellStages, CellVerified, StageNumbers, Timed};
 pub use steady_rounds::StandardFollowed;
 pub use steady_rounds::{RoundsEnd, SteadyAnalysis, Tracked, TrackedOf, limits};
@@ -39,9 +39,7 @@ use crate::trial_values::{SeriesTests, series_tests};
 use iolab_plan::blocks::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::KEYS;
-use iolab_record::{
-    Cell, Ended, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, ShownLatency, TargetKind,
-};
+use iolab_record::{Cell, Ended, RunRecord, RunStatus, Sample, ServedBy, ShownLatency, TargetKind};
 
 /// Fewest requests of a trial whose 99th percentile is reported: with fewer, its 95 % interval has no upper end (see
 /// [`iolab_stats::quantile_ranks`]).
@@ -49,19 +47,6 @@ pub const TAIL_REQUESTS_MIN: u64 = Response::P99.requests_min();
 
 /// Fewest values for a 95 % interval of their median.
 pub const TRIALS_MIN: usize = 6;
-
-/// Latency quantiles of a cell, ns: medians over its trials, and the maximum.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Latency {
-    /// Median over the trials of their median.
-    pub p50_ns: f64,
-    /// Median over the trials of their 99th percentile.
-    pub p99_ns: f64,
-    /// Median over the trials of their 99.9th percentile.
-    pub p999_ns: f64,
-    /// Maximum over the trials.
-    pub max_ns: f64,
-}
 
 /// One cell, over its measured trials: successful ones other than warm-ups.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,10 +73,10 @@ pub struct CellAnalysis {
     pub iops_blocks: Vec<u32>,
     /// Tests of the order of the response's values.
     pub series_tests: SeriesTests,
-    /// Latency quantiles of the operation with more requests.
-    pub latency: Option<Latency>,
-    /// Quantiles of the syncs that followed writes; `None` where none did.
-    pub sync: Option<Latency>,
+    /// Latencies of the operation with more requests: medians over the trials, and the greatest of all.
+    pub latency: Option<LatencySummary>,
+    /// Likewise of the syncs that followed writes; `None` where none did.
+    pub sync: Option<LatencySummary>,
     /// Numbers of each operation, if the cell has several.
     pub mix: Option<Mix>,
     /// Ratio of p99 to p50, over the trials with enough requests for p99.
@@ -445,8 +430,8 @@ impl<'a> Context<'a> {
             blocks,
             iops_values,
             iops_blocks,
-            latency: quantiles(&ok, |s| timed.requests(s).waited()),
-            sync: quantiles(&ok, |s| s.operations.sync.latency),
+            latency: over_trials(&ok, |s| timed.requests(s).waited()),
+            sync: over_trials(&ok, |s| s.operations.sync.latency),
             mix: groups::mix(cell, &ok, timed),
             tail: summary(&tail_ratios),
             tail_ratios,
@@ -480,8 +465,8 @@ impl<'a> Context<'a> {
 fn tail(sample: &Sample, timed: ShownLatency) -> Option<f64> {
     let direction = timed.requests(sample);
     let latency = direction.waited()?;
-    (direction.requests >= TAIL_REQUESTS_MIN && latency.p50_ns > 0)
-        .then(|| latency.p99_ns as f64 / latency.p50_ns as f64)
+    let (p50, p99) = (latency[Response::Latency]?, latency[Response::P99]?);
+    (direction.requests >= TAIL_REQUESTS_MIN && p50 > 0.0).then(|| p99 / p50)
 }
 
 /// Values with their blocks: all trials have one, or none counts. A trial of a set time that has too few requests for a
@@ -494,19 +479,18 @@ fn is_peer(cell: &Cell) -> bool {
     cell.spec.tool.is_peer()
 }
 
-/// Quantiles over the trials of one of their histograms.
-pub(crate) fn quantiles(
+/// Latencies over the trials, of one of the histograms of each: medians, and the greatest of all.
+pub(crate) fn over_trials(
     trials: &[&Sample],
     which: impl Fn(&Sample) -> Option<LatencySummary>,
-) -> Option<Latency> {
+) -> Option<LatencySummary> {
     let all: Vec<LatencySummary> = trials.iter().filter_map(|s| which(s)).collect();
-    let quantile = |of: fn(&LatencySummary) -> u64| -> Vec<f64> {
-        all.iter().map(|latency| of(latency) as f64).collect()
+    let value = |of: Response| {
+        let values: Vec<f64> = all.iter().filter_map(|one| one[of]).collect();
+        match of {
+            Response::Max => values.into_iter().reduce(f64::max),
+            _ => median(&values),
+        }
     };
-    Some(Latency {
-        p50_ns: median(&quantile(|l| l.p50_ns))?,
-        p99_ns: median(&quantile(|l| l.p99_ns))?,
-        p999_ns: median(&quantile(|l| l.p999_ns))?,
-        max_ns: quantile(|l| l.max_ns).into_iter().fold(0.0, f64::max),
-    })
+    (!all.is_empty()).then(|| LatencySummary::from_fn(value))
 }

@@ -6,7 +6,7 @@ use iolab_workload::trial::{Backend, Pattern, SyncPolicy, TrialSpec};
 
 use iolab_record::Operation;
 
-use crate::analysis::{Analysis, CellAnalysis, Latency, OperationNumbers, Response};
+use crate::analysis::{Analysis, CellAnalysis, LatencySummary, OperationNumbers, Response};
 use crate::claim::{CellId, id};
 use crate::timeline::{Gradual, TrialShift};
 use crate::trial_values::distinct;
@@ -133,9 +133,9 @@ impl HeadlineCell<'_> {
     }
 
     /// Latency of its operation. A run that mixes operations elsewhere shows the latency of one of them for all of its cells.
-    pub fn latency(&self) -> Option<Latency> {
+    pub fn latency(&self) -> Option<LatencySummary> {
         match self.of_operation() {
-            Some(numbers) => numbers.latency,
+            Some(numbers) => Some(numbers.medians),
             None => self.cell.latency,
         }
     }

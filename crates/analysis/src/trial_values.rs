@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::refusal;
 use iolab_record::{LatencyOf, RunRecord, Sample, SampleLatency};
 use iolab_stats::{
-    Modality, Steadiness, SteadyLimits, Summary, Trend, TwoLevels, ljung_box, mann_kendall, median,
-    steady_state, summary, two_levels, two_modes,
+    Modality, Steadiness, SteadyLimits, Trend, TwoLevels, ljung_box, mann_kendall, median,
+    steady_state, two_levels, two_modes,
 };
 use iolab_workload::Result;
 use iolab_workload::histogram::{self, LatencyHistogram, new_latency_histogram};
@@ -14,13 +14,6 @@ use iolab_workload::histogram::{self, LatencyHistogram, new_latency_histogram};
 /// The values of the trials that have one.
 pub(crate) fn values(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
     trials.iter().filter_map(|s| value(s)).collect()
-}
-
-pub(crate) fn summarise(
-    trials: &[&Sample],
-    value: impl Fn(&Sample) -> Option<f64>,
-) -> Option<Summary> {
-    summary(&values(trials, value))
 }
 
 pub(crate) fn median_of(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {

@@ -1,10 +1,8 @@
-//! iolab-latency: HDR histograms of latencies in nanoseconds with 3 significant digits, their encoding and quantiles.
+//! iolab-latency: HDR histograms of latencies in nanoseconds with 3 significant digits, and their encoding.
 //!
 //! Instantiates the library's generic code once for all crates, and optimised also in tests.
 
 pub mod over_time;
-
-use serde::{Deserialize, Serialize};
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
@@ -171,43 +169,6 @@ fn check(bytes: &[u8]) -> Result<(), String> {
         return Err("it holds an impossible count".to_owned());
     }
     Ok(())
-}
-
-/// Quantiles of one histogram, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct LatencySummary {
-    /// Mean latency.
-    pub mean_ns: f64,
-    /// Median.
-    pub p50_ns: u64,
-    /// 90th percentile.
-    pub p90_ns: u64,
-    /// 99th percentile.
-    pub p99_ns: u64,
-    /// 99.9th percentile.
-    pub p999_ns: u64,
-    /// 99.99th percentile; `None` where it was not stored.
-    pub p9999_ns: Option<u64>,
-    /// 99.999th percentile; `None` where it was not stored.
-    pub p99999_ns: Option<u64>,
-    /// Greatest latency.
-    pub max_ns: u64,
-}
-
-impl LatencySummary {
-    /// The quantiles of a histogram; `None` for an empty one.
-    pub fn of(histogram: &LatencyHistogram) -> Option<Self> {
-        (!histogram.is_empty()).then(|| Self {
-            mean_ns: histogram.mean(),
-            p50_ns: histogram.value_at_quantile(0.5),
-            p90_ns: histogram.value_at_quantile(0.9),
-            p99_ns: histogram.value_at_quantile(0.99),
-            p999_ns: histogram.value_at_quantile(0.999),
-            p9999_ns: Some(histogram.value_at_quantile(0.9999)),
-            p99999_ns: Some(histogram.value_at_quantile(0.999_99)),
-            max_ns: histogram.max(),
-        })
-    }
 }
 
 #[cfg(test)]

@@ -9,12 +9,15 @@ use iolab_workload::settings::{CellSpec, Setting};
 /// their type.
 pub const COUNT_MAX: u64 = 1 << 60;
 
+type Get<T, V> = Box<dyn Fn(&T) -> Option<V> + Send + Sync>;
+type Put<T, V> = Box<dyn Fn(&mut T, V) + Send + Sync>;
+
 /// Reads a value from a row, and writes it into one. A value of `None` is NULL in the file.
 pub enum Access<T: 'static> {
     /// A non-negative integer.
-    Number(fn(&T) -> Option<u64>, fn(&mut T, u64)),
+    Number(Get<T, u64>, Put<T, u64>),
     /// A floating-point number.
-    Real(fn(&T) -> Option<f64>, fn(&mut T, f64)),
+    Real(Get<T, f64>, Put<T, f64>),
     /// 0 or 1.
     Flag(fn(&T) -> Option<bool>, fn(&mut T, bool)),
     /// Text; the setter returns false for an invalid one.
@@ -30,6 +33,24 @@ pub enum Access<T: 'static> {
         fn(&T) -> &CellSpec,
         fn(&mut T) -> &mut CellSpec,
     ),
+}
+
+impl<T> Access<T> {
+    /// A non-negative integer.
+    pub fn number(
+        get: impl Fn(&T) -> Option<u64> + Send + Sync + 'static,
+        put: impl Fn(&mut T, u64) + Send + Sync + 'static,
+    ) -> Self {
+        Self::Number(Box::new(get), Box::new(put))
+    }
+
+    /// A floating-point number.
+    pub fn real(
+        get: impl Fn(&T) -> Option<f64> + Send + Sync + 'static,
+        put: impl Fn(&mut T, f64) + Send + Sync + 'static,
+    ) -> Self {
+        Self::Real(Box::new(get), Box::new(put))
+    }
 }
 
 /// When a value may be NULL.

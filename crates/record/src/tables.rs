@@ -29,7 +29,7 @@ pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| Table {
     name: "run",
     doc: "one row",
     columns: Vec::from(table! {
-        Column::of("id", Access::Number(|_: &Run| Some(1), |_, _| ())).key().doc("1");
+        Column::of("id", Access::number(|_: &Run| Some(1), |_, _| ())).key().doc("1");
         word!("status", Run, status, RunStatus).doc("how it stands: `running` (or cut off by a crash), `done`, `interrupted`, `failed`");
         text!("tool_version", Run, tool_version).doc("version of iolab");
         text!("started_utc", Run, started_utc).doc("when the run began");
@@ -144,7 +144,7 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
         name: "experiment",
         doc: "one row",
         columns: Vec::from(table! {
-            Column::of("id", Access::Number(|_: &ExperimentRecord| Some(1), |_, _| ())).key().doc("1");
+            Column::of("id", Access::number(|_: &ExperimentRecord| Some(1), |_, _| ())).key().doc("1");
             text!("name", ExperimentRecord, name).doc(NAMED);
             text!("question", ExperimentRecord, question).doc(NAMED);
             word!("response", ExperimentRecord, response, Response)
@@ -269,7 +269,7 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
                 .null(Null::Free);
             number!("trim_requests", IntervalRow, interval.done.trim.requests).doc(TRIMS).null(Null::Free);
             number!("trim_bytes", IntervalRow, interval.done.trim.bytes).doc(TRIMS).null(Null::Free);
-            Column::of("throughput_mb_s", Access::Real(|row: &IntervalRow| Some(row.interval.throughput_mb_s()), |_, _| ())).derived();
+            Column::of("throughput_mb_s", Access::real(|row: &IntervalRow| Some(row.interval.throughput_mb_s()), |_, _| ())).derived();
             number!("drive_millidegrees", IntervalRow, interval.drive_millidegrees?)
                 .doc("highest temperature of the drive that was read in it (hwmon, once a second with `latency_over_time=true`), in thousandths of a degree Celsius");
         }),
@@ -285,13 +285,13 @@ pub static EVENT: LazyLock<Table<Event>> = LazyLock::new(|| Table {
     name: "event",
     doc: "one row per thing that happened",
     columns: Vec::from(table! {
-        Column::of("id", Access::Number(|_: &Event| None, |_, _| ())).null(Null::Free).key().doc("in the order of time");
+        Column::of("id", Access::number(|_: &Event| None, |_, _| ())).null(Null::Free).key().doc("in the order of time");
         text!("at_utc", Event, at_utc).doc("when");
         word!("kind", Event, kind, EventKind)
             .doc("`note`, `warning`, `error`, `choice` (made by measurement), `resume`, `gap` (why a cell has no trial)");
         Column::of(
             "cell_id",
-            Access::Number(
+            Access::number(
                 |event: &Event| event.cell.map(|cell| cell as u64),
                 |event, n| event.cell = Some(n as i64),
             ),
@@ -331,7 +331,7 @@ macro_rules! claimed {
 /// Table `witness`.
 pub static WITNESS: LazyLock<Table<Witnessed>> = LazyLock::new(|| {
     let mut columns = Vec::from(table! {
-        Column::of("id", Access::Number(|_: &Witnessed| Some(1), |_, _| ())).key().doc("1");
+        Column::of("id", Access::number(|_: &Witnessed| Some(1), |_, _| ())).key().doc("1");
         text!("tool_version", Witnessed, tool_version).doc("version of iolab");
         text!("started_utc", Witnessed, started_utc).doc("when the observation began");
         Column::of("observed", Access::Text(|row: &Witnessed| Some(json!(row.observed).to_string().into()), put_observed))

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::notation::clean;
 use crate::rows::{Format, RowWriter, text};
 use iolab_analysis::analysed_run::RunAnswer;
-use iolab_analysis::analysis::Latency;
+use iolab_analysis::analysis::{LatencySummary, Response};
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::runs::RunName;
 use iolab_analysis::trial_values::distinct;
@@ -308,20 +308,19 @@ pub(crate) fn column_value<T>(column: &StoredColumn<T>, row: &T) -> Value {
 
 /// Columns of the quantiles of times.
 pub(crate) fn quantiles<'a, R: 'a>(
-    name: &str,
+    times: &str,
     what: &str,
-    of: fn(&R) -> Option<Latency>,
-) -> [DataColumn<'a, R>; 4] {
-    type Quantile = (&'static str, &'static str, fn(Latency) -> f64);
-    const QUANTILES: [Quantile; 4] = table! {
-        ("p50_ns_median", "median over the trials of the 50th percentile", |l| l.p50_ns);
-        ("p99_ns_median", "median over the trials of the 99th percentile", |l| l.p99_ns);
-        ("p999_ns_median", "median over the trials of the 99.9th percentile", |l| l.p999_ns);
-        ("max_ns", "greatest value in any trial", |l| l.max_ns);
-    };
-    QUANTILES.map(|(part, doc, value)| {
-        let (name, doc) = (format!("{name}_{part}"), format!("{doc} of the {what}, ns"));
-        DataColumn::number(&name, &doc, move |row: &R| of(row).map(value))
+    latency: fn(&R) -> Option<LatencySummary>,
+) -> impl Iterator<Item = DataColumn<'a, R>> {
+    Response::shown_latencies().map(move |of| {
+        let (end, over_trials) = match of {
+            Response::Max => ("", "greatest of all trials"),
+            _ => ("_median", "median over the trials"),
+        };
+        let name = of.column_of(times) + end;
+        let doc = of.to_string().replacen("latency", what, 1);
+        let doc = format!("{doc}, ns; {over_trials}");
+        DataColumn::number(&name, &doc, move |row: &R| latency(row)?[of])
     })
 }
 

@@ -1,5 +1,6 @@
 //! The numbers of the picture to share: sequential and random access, as far as they were measured.
 
+use iolab_analysis::analysis::Response;
 use iolab_analysis::headline_numbers::{AccessOrder, HeadlineCell};
 use iolab_figure::labels;
 use iolab_figure::preview_image::{PreviewNumber, PreviewText};
@@ -76,7 +77,8 @@ fn of_access<'a>(
         |precision| format!("±{}", format_percent(precision)),
     );
     let p99 = row.latency().filter(|_| row.has_tail());
-    let p99 = p99.map_or_else(String::new, |l| format!("   p99 {}", format_ns(l.p99_ns)));
+    let p99 = p99.and_then(|latency| latency[Response::P99]);
+    let p99 = p99.map_or_else(String::new, |ns| format!("   p99 {}", format_ns(ns)));
     let served = row.cell.served.as_ref().filter(|_| !row.cell.is_device());
     let served = served.map_or_else(String::new, |served| {
         format!("   {}", labels::served(served))

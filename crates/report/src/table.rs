@@ -7,12 +7,13 @@ use crate::block::Table;
 use crate::layout::{Column, level_columns, none, shared};
 use crate::ratio;
 use iolab_analysis::analysis::{
-    Analysis, CellAnalysis, CellRanks, CellServed, CellStages, Latency, OperationNumbers, Response,
+    Analysis, CellAnalysis, CellRanks, CellServed, CellStages, Response,
 };
 use iolab_figure::labels;
 use iolab_record::{EndedBy, Operation, RunStatus};
 use iolab_stats::Interval;
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::response::Unasked;
 use iolab_workload::settings::{CellSpec, DESCRIBING, SETTINGS, Tool, Value};
 use iolab_workload::stages::CarriedBy;
 use iolab_workload::table;
@@ -158,12 +159,12 @@ fn times(analysis: &Analysis) -> String {
         all if open == all => response,
         _ => format!("{response}; without a rate: {service}"),
     };
-    let which = match analysis.response {
-        Response::Latency => "latency, p50, p99",
-        Response::P99 => "p99, p50",
-        _ => "p50, p99",
-    };
-    format!("; {which}: {what}")
+    let asked = [analysis.response].into_iter();
+    let asked = asked.filter(|response| response.is_latency());
+    let others = latencies().map(|(one, _)| one);
+    let others = others.filter(|one| *one != analysis.response);
+    let which: Vec<&str> = asked.chain(others).map(Response::heading).collect();
+    format!("; {}: {what}", which.join(", "))
 }
 
 /// A rate in words: `5000/s`, `50MB/s`.
@@ -216,17 +217,13 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     let mut columns = level_columns(&analysis.factors, levels);
     columns.extend(group_column(&rows));
     columns.extend(response_columns(analysis, &rows));
-    let shown = Shown::of(analysis, &rows);
-    let listed = |list: &[ListedColumn]| -> Vec<Column> {
-        let columns = list.iter().map(|(heading, dispensable, value)| {
-            column(&rows, heading, *dispensable, |cell| value(&shown, cell))
-        });
-        columns.collect()
-    };
+    let mut factors = analysis.factors.iter();
+    let is_grid = factors.any(|factor| ["threads", "depth"].contains(&factor.as_str()));
     let further = [
-        listed(&LOAD),
+        load_columns(&rows).into(),
+        other_quantities(analysis, &rows, is_grid),
         mix_columns(analysis, &rows),
-        listed(&STAGES),
+        stage_columns(&rows, is_grid).into(),
         end_columns(analysis, &rows),
     ];
     let none = none();
@@ -258,24 +255,25 @@ fn group_column(rows: &[TableRow<'_>]) -> Option<Column> {
     is_needed.then(|| Column::new("group", 0, names).left())
 }
 
-/// The number of trials, the response and its uncertainty; of groups also throughput.
-fn response_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    let response = analysis.response;
-    let mark = |c: &CellAnalysis| match response.is_latency() && leaves_sync_out(c) {
+/// A value of a quantity in a cell, as in a column; marked where it is a latency that leaves the sync after a write out.
+fn marked(of: Response, value: f64, cell: &CellAnalysis) -> String {
+    let mark = match of.is_latency() && leaves_sync_out(cell) {
         true => "*",
         false => "",
     };
-    let throughput = column(rows, "MB/s", 1, |c| {
-        c.median(Response::Throughput).map(significant)
-    });
-    let is_needed = analysis.has_groups() && response != Response::Throughput;
-    let columns = [
+    bare(of, value) + mark
+}
+
+/// The number of trials, the response and its uncertainty.
+fn response_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> [Column; 5] {
+    let response = analysis.response;
+    [
         // Number of values that the median in the next column covers: not every trial has one.
         column(rows, "n", 4, |c| {
             Some(c.response.map_or(c.n, |r| r.n).to_string())
         }),
         column(rows, response.heading(), 0, |c| {
-            Some(bare(response, c.response?.median) + mark(c))
+            Some(marked(response, c.response?.median, c))
         }),
         column(rows, "95 % interval", 0, |c| {
             Some(range(response, &c.response?.median_interval?))
@@ -285,107 +283,82 @@ fn response_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
             let (q1, q3) = c.response?.quartiles()?;
             Some(bare(response, q3 - q1))
         }),
-    ];
-    let throughput = is_needed.then_some(throughput);
-    throughput.into_iter().chain(columns).collect()
+    ]
 }
 
-/// Heading, priority and value of a column.
-type ListedColumn = (
-    &'static str,
-    u8,
-    fn(&Shown<'_>, &CellAnalysis) -> Option<String>,
-);
-
-/// Properties of all rows that decide on columns.
-struct Shown<'a> {
-    analysis: &'a Analysis,
-    /// Whether a cell has latencies of one operation: a mix has them separately.
-    has_latency: bool,
-    /// Whether a cell has a rate: without one, the latency is the service time.
-    has_rates: bool,
-    /// Whether requests were traced; without traces, the device's counters give a mean.
-    is_traced: bool,
-    /// Whether layers carried all traced requests, so that the work of this machine is a part of their time.
-    is_layers: bool,
-    /// Whether the load varies.
-    is_grid: bool,
-    /// Whether a cell has fewer requests in flight than requested.
-    is_short: bool,
+/// The latencies that every table has, with how dispensable they are.
+pub(crate) fn latencies() -> impl Iterator<Item = (Response, u8)> {
+    let all = Response::ALL.into_iter();
+    all.filter_map(|of| match of.unasked() {
+        Unasked::Everywhere(dispensable) => Some((of, dispensable)),
+        _ => None,
+    })
 }
 
-impl<'a> Shown<'a> {
-    fn of(analysis: &'a Analysis, rows: &[TableRow<'_>]) -> Self {
-        let any = |is: &dyn Fn(&CellAnalysis) -> bool| rows.iter().any(|(_, cell)| is(cell));
-        let mut factors = analysis.factors.iter();
-        Self {
-            analysis,
-            has_latency: any(&|c| c.latency.is_some() && c.mix.is_none()),
-            has_rates: any(&|c| c.rate_report.is_some()),
-            is_traced: any(&|c| traced(c).is_some()),
-            is_layers: !any(&|c| traced(c).is_some_and(|s| s.carried_by != CarriedBy::Layers)),
-            is_grid: factors.any(|factor| ["threads", "depth"].contains(&factor.as_str())),
-            is_short: any(&|c| {
-                in_flight(c).is_some_and(|(seen, asked)| seen < IN_FLIGHT_TOLD * asked as f64)
-            }),
-        }
-    }
-
-    /// A latency, marked where it leaves the sync after a write out.
-    fn latency(&self, cell: &CellAnalysis, of: fn(&Latency) -> f64) -> Option<String> {
-        let mark = if leaves_sync_out(cell) { "*" } else { "" };
-        let own = cell
-            .latency
-            .filter(|_| self.has_latency && cell.mix.is_none());
-        Some(format_ns(of(&own?)) + mark)
-    }
-
-    fn is_of(&self, response: Response) -> bool {
-        self.analysis.response == response
-    }
+/// The quantities next to the response, of cells with one kind of requests: a mix has them separately. A tail that is the
+/// response is withheld where too few trials have it.
+fn other_quantities(analysis: &Analysis, rows: &[TableRow<'_>], is_grid: bool) -> Vec<Column> {
+    let value = |of: Response, c: &CellAnalysis| match of.is_latency() {
+        true => c.latency.filter(|_| c.mix.is_none())?[of],
+        false => c.median(of),
+    };
+    let others = Response::ALL.into_iter();
+    let others = others.filter(|of| *of != analysis.response);
+    let columns = others.filter_map(|of| {
+        let dispensable = match of.unasked() {
+            Unasked::Everywhere(dispensable) => Some(dispensable),
+            Unasked::OverLoads(dispensable) => is_grid.then_some(dispensable),
+            Unasked::OfGroups(dispensable) => analysis.has_groups().then_some(dispensable),
+            Unasked::Nowhere => None,
+        };
+        let text = |c: &CellAnalysis| Some(marked(of, value(of, c)?, c));
+        Some(column(rows, of.heading(), dispensable?, text))
+    });
+    columns.collect()
 }
 
-/// The processes that took part, the throughput while all of them were active, the achieved rate, and latencies of
-/// requests and of syncs. None for programs, and for trials without recorded times; separate by operation for a mix.
-/// The median is left out if it is the response, which is shown already; a tail that is the response is withheld where
-/// too few trials have it.
-const LOAD: [ListedColumn; 9] = table! {
-    ("ranks", 5, |_, c| Some(c.ranks.as_ref()?.ranks.to_string()));
-    ("hosts", 5, |_, c| Some(c.ranks.as_ref()?.hosts.to_string()));
-    ("all active MB/s", 2, |_, c| Some(significant(c.ranks.as_ref()?.all_active?.median)));
-    ("achieved/s", 3, |_, c| Some(significant(c.rate_report.as_ref()?.rate_achieved)));
-    ("p50", 7, |all, c| all.latency(c, |l| l.p50_ns).filter(|_| all.is_of(Response::Latency)));
-    ("p50", 3, |all, c| all.latency(c, |l| l.p50_ns).filter(|_| !all.is_of(Response::Latency)));
-    ("p99", 2, |all, c| all.latency(c, |l| l.p99_ns).filter(|_| !all.is_of(Response::P99)));
-    ("sync p50", 4, |_, c| Some(format_ns(c.sync?.p50_ns)));
-    ("sync p99", 4, |_, c| Some(format_ns(c.sync?.p99_ns)));
-};
+/// The processes that took part, the throughput while all of them were active, and the achieved rate.
+fn load_columns(rows: &[TableRow<'_>]) -> [Column; 4] {
+    table! {
+        column(rows, "ranks", 5, |c| Some(c.ranks.as_ref()?.ranks.to_string()));
+        column(rows, "hosts", 5, |c| Some(c.ranks.as_ref()?.hosts.to_string()));
+        column(rows, "all active MB/s", 2, |c| Some(significant(c.ranks.as_ref()?.all_active?.median)));
+        column(rows, "achieved/s", 3, |c| Some(significant(c.rate_report.as_ref()?.rate_achieved)));
+    }
+}
 
 /// The service time next to response times, and the time of traced requests in the device, elsewhere, and until the
-/// thread had the answer. Further quantiles and concurrency where the load varies, and efficiency where there are
-/// ceilings.
-const STAGES: [ListedColumn; 14] = table! {
-    ("service p50", 5, |all, c| {
+/// thread had the answer. Concurrency where the load varies, and efficiency where there are ceilings.
+fn stage_columns(rows: &[TableRow<'_>], is_grid: bool) -> [Column; 9] {
+    let any = |is: &dyn Fn(&CellAnalysis) -> bool| rows.iter().any(|(_, cell)| is(cell));
+    // Without a rate, the latency is the service time.
+    let has_rates = any(&|c| c.rate_report.is_some());
+    // Without traces, the device's counters give a mean.
+    let is_traced = any(&|c| traced(c).is_some());
+    // If layers carried all traced requests, the work of this machine is a part of their time.
+    let is_disk = any(&|c| traced(c).is_some_and(|s| s.carried_by != CarriedBy::Layers));
+    let device = if is_disk { "device" } else { "layers" };
+    let is_short = |(seen, asked)| seen < IN_FLIGHT_TOLD * asked as f64;
+    let shows_flight = is_grid && any(&|c| in_flight(c).is_some_and(is_short));
+    let service = |c: &CellAnalysis| {
         let service = c.rate_report.as_ref().map_or(c.latency, |p| p.service);
-        Some(format_ns(service.filter(|_| all.has_rates && c.mix.is_none())?.p50_ns))
-    });
-    ("device mean", 6, |all, c| c.disturbance.device_mean_ns.filter(|_| !all.is_traced).map(format_ns));
-    ("layers p50", 3, |all, c| Some(format_ns(traced(c).filter(|_| all.is_layers)?.stages.device.as_ref()?.p50_ns)));
-    ("layers p99", 4, |all, c| Some(format_ns(traced(c).filter(|_| all.is_layers)?.stages.device.as_ref()?.p99_ns)));
-    ("device p50", 3, |all, c| Some(format_ns(traced(c).filter(|_| !all.is_layers)?.stages.device.as_ref()?.p50_ns)));
-    ("device p99", 4, |all, c| Some(format_ns(traced(c).filter(|_| !all.is_layers)?.stages.device.as_ref()?.p99_ns)));
-    ("host share", 3, |_, c| traced(c)?.host_share().map(format_percent));
-    ("delivery p99", 4, |_, c| Some(format_ns(traced(c)?.stages.delivery.as_ref()?.p99_ns)));
-    ("p99.9", 7, |all, c| Some(format_ns(c.latency.filter(|_| all.is_grid && c.mix.is_none())?.p999_ns)));
-    ("max", 7, |all, c| Some(format_ns(c.latency.filter(|_| all.is_grid && c.mix.is_none())?.max_ns)));
-    ("IOPS", 3, |all, c| c.median(Response::Iops).filter(|_| all.is_grid && all.is_of(Response::Throughput)).map(significant));
-    ("in flight", 5, |all, c| {
-        let (seen, asked) = in_flight(c).filter(|_| all.is_grid && all.is_short)?;
-        Some(format!("{} of {asked}", digits(seen, 2)))
-    });
-    ("ceiling", 4, |_, c| c.efficiency.as_ref().map(ratio::ceiling));
-    ("efficiency", 0, |_, c| c.efficiency.as_ref().map(ratio::share));
-};
+        service.filter(|_| has_rates && c.mix.is_none())?[Response::Latency].map(format_ns)
+    };
+    table! {
+        column(rows, "service p50", 5, service);
+        column(rows, "device mean", 6, |c| c.disturbance.device_mean_ns.filter(|_| !is_traced).map(format_ns));
+        column(rows, &format!("{device} p50"), 3, |c| Some(format_ns(traced(c)?.stages.device.as_ref()?.p50_ns)));
+        column(rows, &format!("{device} p99"), 4, |c| Some(format_ns(traced(c)?.stages.device.as_ref()?.p99_ns)));
+        column(rows, "host share", 3, |c| traced(c)?.host_share().map(format_percent));
+        column(rows, "delivery p99", 4, |c| Some(format_ns(traced(c)?.stages.delivery.as_ref()?.p99_ns)));
+        column(rows, "in flight", 5, |c| {
+            let (seen, asked) = in_flight(c).filter(|_| shows_flight)?;
+            Some(format!("{} of {asked}", digits(seen, 2)))
+        });
+        column(rows, "ceiling", 4, |c| c.efficiency.as_ref().map(ratio::ceiling));
+        column(rows, "efficiency", 0, |c| c.efficiency.as_ref().map(ratio::share));
+    }
+}
 
 fn traced(cell: &CellAnalysis) -> Option<&CellStages> {
     cell.stages.as_ref().filter(|stages| stages.known > 0)
@@ -397,22 +370,25 @@ fn in_flight(cell: &CellAnalysis) -> Option<(f64, u64)> {
     Some((known.in_flight?, known.asked))
 }
 
-/// Throughput or IOPS and latency of each operation, where cells have several.
+/// Throughput or IOPS and latencies of each operation, where cells have several, and latencies of syncs.
 fn mix_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    let iops = analysis.response == Response::Iops;
-    let unit = if iops { "IOPS" } else { "MB/s" };
-    type Part = fn(&OperationNumbers, bool) -> Option<String>;
-    let parts: [(&str, u8, Part); 3] = table! {
-        (unit, 1, |of, iops| (if iops { of.iops } else { of.throughput }).map(|one| significant(one.median)));
-        ("p50", 3, |of, _| Some(format_ns(of.latency?.p50_ns)));
-        ("p99", 1, |of, _| Some(format_ns(of.latency?.p99_ns)));
+    let rate = match analysis.response {
+        Response::Iops => Response::Iops,
+        _ => Response::Throughput,
     };
+    let quantities = || std::iter::once((rate, 1)).chain(latencies());
     let of_operation = |operation: &Operation| {
-        parts.map(|(heading, dispensable, value)| {
-            column(rows, &format!("{operation} {heading}"), dispensable, |c| {
-                value(c.mix.as_ref()?[*operation].as_ref()?, iops)
+        let columns = quantities().map(|(of, dispensable)| {
+            let heading = format!("{operation} {}", of.heading());
+            column(rows, &heading, dispensable, |c| {
+                let medians = match operation {
+                    Operation::Sync => c.sync?,
+                    _ => c.mix.as_ref()?[*operation].as_ref()?.medians,
+                };
+                medians[of].map(|value| bare(of, value))
             })
-        })
+        });
+        columns.collect::<Vec<_>>()
     };
     Operation::ALL.iter().flat_map(of_operation).collect()
 }

@@ -27,8 +27,8 @@ pub use curve::Curve;
 pub use disturbance::{Disturbance, Disturber, Evidence};
 pub use grade::{Outcome, Score, grade, grade_each};
 pub use made_up::{
-    STEADY_MB_S, add_cell, add_trial, around, by_ranks, daily_runs, later_run, rate_behind,
-    rate_report, record, serve, size_curve, trial,
+    STEADY_MB_S, add_cell, add_trial, around, by_ranks, daily_runs, latencies, later_run,
+    rate_behind, rate_report, record, serve, size_curve, trial,
 };
 pub use noise::{Draws, Noise};
 pub use over_time::OverTime;

@@ -103,6 +103,17 @@ pub fn add_trial(record: &mut RunRecord, cell: usize, mb_s: f64, warmup: bool) -
     record.samples.last_mut().expect("just pushed")
 }
 
+/// Latencies of which the quantiles up to 0.5, 0.9, 0.99, 0.999 and 1 are these multiples of a time, ns; the mean is the first.
+pub fn latencies(ns: f64, multiples: [f64; 5]) -> LatencySummary {
+    LatencySummary::from_fn(|of| {
+        let quantile = of.quantile().unwrap_or_default();
+        let bounds = [0.5, 0.9, 0.99, 0.999, 1.0].into_iter();
+        let multiple = bounds.zip(multiples).find(|(bound, _)| quantile <= *bound);
+        let ns = (ns * multiple?.1).trunc();
+        of.is_always_kept().then_some(ns)
+    })
+}
+
 /// A trial of a cell with this number of requests and throughput, MB/s, all transferred by the device.
 pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
     let bytes = requests * cell.trial().bs;
@@ -112,16 +123,7 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
     let done = |requests: u64| OperationSummary {
         requests,
         bytes: requests * cell.trial().bs,
-        latency: (requests > 0).then_some(LatencySummary {
-            mean_ns: p50 as f64,
-            p50_ns: p50,
-            p90_ns: p50 * 2,
-            p99_ns: p50 * 3,
-            p999_ns: p50 * 4,
-            p9999_ns: None,
-            p99999_ns: None,
-            max_ns: p50 * 5,
-        }),
+        latency: (requests > 0).then(|| latencies(p50 as f64, [1.0, 2.0, 3.0, 4.0, 5.0])),
         ..OperationSummary::default()
     };
     let operations = PerOperation {
@@ -237,7 +239,7 @@ pub fn rate_behind(
     let of_cell = record.samples.iter_mut().filter(|s| s.cell == cell as i64);
     for (trial, sample) in of_cell.enumerate() {
         if let Some(times) = &mut sample.operations.read.response {
-            times.p50_ns = ms * 1_000_000 + trial as u64;
+            times[Response::Latency] = Some((ms * 1_000_000 + trial as u64) as f64);
         }
         if let (true, Some(report)) = (behind(trial), &mut sample.rate_report) {
             report.rate_achieved = rate as f64 / 2.0;
@@ -247,17 +249,7 @@ pub fn rate_behind(
 }
 
 fn times(latency: LatencySummary, factor: f64) -> LatencySummary {
-    let scale = |ns: u64| (ns as f64 * factor) as u64;
-    LatencySummary {
-        mean_ns: latency.mean_ns * factor,
-        p50_ns: scale(latency.p50_ns),
-        p90_ns: scale(latency.p90_ns),
-        p99_ns: scale(latency.p99_ns),
-        p999_ns: scale(latency.p999_ns),
-        p9999_ns: latency.p9999_ns.map(scale),
-        p99999_ns: latency.p99999_ns.map(scale),
-        max_ns: scale(latency.max_ns),
-    }
+    latency.map(|ns| Some((ns? * factor).trunc()))
 }
 
 /// Sets the verdict of every trial of a cell.

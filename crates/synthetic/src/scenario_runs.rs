@@ -6,10 +6,11 @@ use iolab_plan::blocks::{block_order, trial_seed};
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_record::{Cell, EndedBy, ExperimentRecord, RunRecord, Sample};
 use iolab_stats::median_interval;
+use iolab_workload::response::Response;
 use iolab_workload::trial::TrialSpec;
 
 use crate::disturbance::Disturbance;
-use crate::made_up::{record, trial};
+use crate::made_up::{latencies, record, trial};
 use crate::noise::{Draws, Random};
 use crate::over_time::OverTime;
 use crate::scenario::{Common, Scenario};
@@ -191,11 +192,8 @@ const TAIL_SIGMA: f64 = 0.05;
 fn stretch(sample: &mut Sample, tail: f64) {
     for done in sample.operations.as_mut().into_values() {
         if let Some(latency) = &mut done.latency {
-            let times = |factor: f64| (latency.p50_ns as f64 * factor) as u64;
-            latency.p90_ns = times(tail.sqrt());
-            latency.p99_ns = times(tail);
-            latency.p999_ns = times(tail * 1.5);
-            latency.max_ns = times(tail * 2.0);
+            let p50 = latency[Response::Latency].unwrap_or_default();
+            *latency = latencies(p50, [1.0, tail.sqrt(), tail, tail * 1.5, tail * 2.0]);
         }
     }
 }

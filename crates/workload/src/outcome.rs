@@ -4,7 +4,6 @@ use std::str::FromStr;
 use std::time::Duration;
 use std::{fmt, mem};
 
-pub use iolab_latency::LatencySummary;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::{Counters, either};
@@ -15,6 +14,7 @@ use crate::names::named;
 use crate::operation::{Moved, PerOperation};
 pub use crate::region_state::Region;
 use crate::region_state::{FaultyData, Verified};
+pub use crate::response::LatencySummary;
 use crate::series::Series;
 use crate::stages::Traced;
 use crate::system_settings::Cpus;

@@ -6,10 +6,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::group::split_group;
-use crate::histogram::LatencySummary;
+use crate::histogram::LatencyHistogram;
 use crate::names::named;
 use crate::units::{
     format_duration, format_ns, parse_duration, parse_per_second, parse_throughput, significant,
@@ -22,11 +22,37 @@ struct Quantity {
     heading: &'static str,
     column: &'static str,
     unit: &'static str,
-    quantile: Option<f64>,
+    unasked: Unasked,
     requests_min: u64,
     meaning: &'static str,
-    of: fn(&TrialTotals) -> Option<f64>,
+    source: Source,
 }
+
+/// Tables with a column of a quantity that their experiment does not ask about; how dispensable it is on narrow screens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unasked {
+    /// No table.
+    Nowhere,
+    /// Tables of cells with groups.
+    OfGroups(u8),
+    /// Tables over threads or depth.
+    OverLoads(u8),
+    /// All tables.
+    Everywhere(u8),
+}
+
+/// The source of a value in a trial.
+enum Source {
+    /// Counts and times of the trial.
+    Trial(fn(&TrialTotals) -> Option<f64>),
+    /// Mean of the latencies.
+    Mean,
+    /// Quantile of the latencies, 1 for the longest.
+    Quantile(f64),
+}
+
+use Source::{Mean, Quantile, Trial};
+use Unasked::{Everywhere, Nowhere, OfGroups, OverLoads};
 
 /// Unit of times.
 const NS: &str = "ns";
@@ -59,11 +85,11 @@ pub fn iops(requests: u64, ns: u64) -> f64 {
 }
 
 /// The responses: name in definitions and run files; name in sentences, in headings, and in columns of run files and exports; unit;
-/// quantile of the latencies of a trial; fewest requests in a trial for a value of a latency, 0 for other quantities; meaning; value
-/// in a trial. Everything that reads, shows or exports quantities follows from these rows.
+/// tables that show it unasked; fewest requests in a trial for a value of a latency, 0 for other quantities; meaning; source of its
+/// value in a trial. Everything that keeps, reads, shows or exports quantities follows from these rows.
 macro_rules! responses {
-    ($($(#[$default:meta])? $response:ident: $name:literal, $words:literal, $heading:literal, $column:literal, $unit:expr, $quantile:expr, $requests_min:literal,
-        $meaning:literal, $of:expr;)+) => {
+    ($($(#[$default:meta])? $response:ident: $name:literal, $words:literal, $heading:literal, $column:literal, $unit:expr, $unasked:expr, $requests_min:literal,
+        $meaning:literal, $source:expr;)+) => {
         /// A quantity with a value in each trial: the subject of an experiment, or of a comparison of runs.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
         pub enum Response {
@@ -86,10 +112,10 @@ macro_rules! responses {
                 heading: $heading,
                 column: $column,
                 unit: $unit,
-                quantile: $quantile,
+                unasked: $unasked,
                 requests_min: $requests_min,
                 meaning: $meaning,
-                of: $of,
+                source: $source,
             }),+];
         }
     };
@@ -97,30 +123,30 @@ macro_rules! responses {
 
 responses! {
     #[default]
-    Throughput: "throughput", "throughput", "MB/s", "throughput_mb_s", "MB/s", None, 0,
-        "bytes transferred over the elapsed time, MB/s (10^6 bytes)", |t| Some(mb_s(t.bytes, t.elapsed_ns));
-    Iops: "iops", "IOPS", "IOPS", "iops", "IOPS", None, 0,
-        "requests completed over the elapsed time, per second", |t| Some(iops(t.requests, t.elapsed_ns));
-    Latency: "latency", "median latency", "latency", "latency_p50_ns", NS, Some(0.5), 1,
-        "median response time if a rate is set, else median service time, ns", |t| Some(t.waited?.p50_ns as f64);
-    Mean: "mean", "mean latency", "mean", "latency_mean_ns", NS, None, 10,
-        "mean latency, ns", |t| Some(t.waited?.mean_ns);
-    Elapsed: "elapsed", "elapsed time", "time", "elapsed_ns", NS, None, 0,
-        "time of the whole trial, ns", |t| Some(t.elapsed_ns as f64);
-    P90: "p90", "90th percentile of latency", "p90", "latency_p90_ns", NS, Some(0.9), 36,
-        "90th percentile of latency, ns", |t| Some(t.waited?.p90_ns as f64);
-    P99: "p99", "99th percentile of latency", "p99", "latency_p99_ns", NS, Some(0.99), 368,
-        "99th percentile of latency, ns", |t| Some(t.waited?.p99_ns as f64);
-    P999: "p99.9", "99.9th percentile of latency", "p99.9", "latency_p999_ns", NS, Some(0.999), 3688,
-        "99.9th percentile of latency, ns", |t| Some(t.waited?.p999_ns as f64);
-    P9999: "p99.99", "99.99th percentile of latency", "p99.99", "latency_p9999_ns", NS, Some(0.9999), 36_887,
-        "99.99th percentile of latency, ns", |t| Some(t.waited?.p9999_ns? as f64);
-    P99999: "p99.999", "99.999th percentile of latency", "p99.999", "latency_p99999_ns", NS, Some(0.999_99), 368_887,
-        "99.999th percentile of latency, ns", |t| Some(t.waited?.p99999_ns? as f64);
-    Max: "max", "greatest latency", "max", "latency_max_ns", NS, Some(1.0), 1,
-        "greatest latency, ns", |t| Some(t.waited?.max_ns as f64);
-    Cpu: "cpu", "CPU time per request", "CPU/request", "cpu_ns_per_request", NS, None, 0,
-        "CPU time per request, user plus system, ns", |t| (t.cpu_ns > 0 && t.requests > 0).then(|| t.cpu_ns as f64 / t.requests as f64);
+    Throughput: "throughput", "throughput", "MB/s", "throughput_mb_s", "MB/s", OfGroups(1), 0,
+        "bytes transferred over the elapsed time, MB/s (10^6 bytes)", Trial(|t| Some(mb_s(t.bytes, t.elapsed_ns)));
+    Iops: "iops", "IOPS", "IOPS", "iops", "IOPS", OverLoads(3), 0,
+        "requests completed over the elapsed time, per second", Trial(|t| Some(iops(t.requests, t.elapsed_ns)));
+    Latency: "latency", "median latency", "p50", "latency_p50_ns", NS, Everywhere(3), 1,
+        "median response time if a rate is set, else median service time, ns", Quantile(0.5);
+    Mean: "mean", "mean latency", "mean", "latency_mean_ns", NS, Nowhere, 10,
+        "mean latency, ns", Mean;
+    Elapsed: "elapsed", "elapsed time", "time", "elapsed_ns", NS, Nowhere, 0,
+        "time of the whole trial, ns", Trial(|t| Some(t.elapsed_ns as f64));
+    P90: "p90", "90th percentile of latency", "p90", "latency_p90_ns", NS, Nowhere, 36,
+        "90th percentile of latency, ns", Quantile(0.9);
+    P99: "p99", "99th percentile of latency", "p99", "latency_p99_ns", NS, Everywhere(2), 368,
+        "99th percentile of latency, ns", Quantile(0.99);
+    P999: "p99.9", "99.9th percentile of latency", "p99.9", "latency_p999_ns", NS, OverLoads(7), 3688,
+        "99.9th percentile of latency, ns", Quantile(0.999);
+    P9999: "p99.99", "99.99th percentile of latency", "p99.99", "latency_p9999_ns", NS, Nowhere, 36_887,
+        "99.99th percentile of latency, ns", Quantile(0.9999);
+    P99999: "p99.999", "99.999th percentile of latency", "p99.999", "latency_p99999_ns", NS, Nowhere, 368_887,
+        "99.999th percentile of latency, ns", Quantile(0.999_99);
+    Max: "max", "greatest latency", "max", "latency_max_ns", NS, OverLoads(7), 1,
+        "greatest latency, ns", Quantile(1.0);
+    Cpu: "cpu", "CPU time per request", "CPU/request", "cpu_ns_per_request", NS, Nowhere, 0,
+        "CPU time per request, user plus system, ns", Trial(|t| (t.cpu_ns > 0 && t.requests > 0).then(|| t.cpu_ns as f64 / t.requests as f64));
 }
 
 /// Name in sentences.
@@ -158,7 +184,11 @@ impl Response {
     /// The value in a trial; `None` if the trial has none, or too few requests for it.
     pub fn of_trial(self, trial: &TrialTotals) -> Option<f64> {
         let quantity = self.quantity();
-        (trial.timed >= quantity.requests_min).then(|| (quantity.of)(trial))?
+        let value = || match quantity.source {
+            Trial(of) => of(trial),
+            Mean | Quantile(_) => trial.waited?[self],
+        };
+        (trial.timed >= quantity.requests_min).then(value)?
     }
 
     /// Unit of the values, for headings.
@@ -174,7 +204,26 @@ impl Response {
 
     /// The quantile of the latencies of a trial, 1 for the longest; `None` for other quantities.
     pub fn quantile(self) -> Option<f64> {
-        self.quantity().quantile
+        match self.quantity().source {
+            Quantile(quantile) => Some(quantile),
+            Trial(_) | Mean => None,
+        }
+    }
+
+    /// Tables with a column of it that do not ask about it.
+    pub fn unasked(self) -> Unasked {
+        self.quantity().unasked
+    }
+
+    /// The latencies that tables, and exports of other times, show unasked.
+    pub fn shown_latencies() -> impl Iterator<Item = Self> {
+        let all = Self::ALL.into_iter();
+        all.filter(|of| of.is_latency() && of.unasked() != Nowhere)
+    }
+
+    /// Name of the column of this quantity of other times than latencies.
+    pub fn column_of(self, times: &str) -> String {
+        self.column().replacen("latency", times, 1)
     }
 
     /// The quantity that is this quantile of the latencies; `None` where trials do not store it.
@@ -192,6 +241,11 @@ impl Response {
     /// Whether it needs the latency of each request.
     pub fn is_latency(self) -> bool {
         self.requests_min() > 0
+    }
+
+    /// Whether each summary of latencies has it: rare quantiles are not known of all tools.
+    pub fn is_always_kept(self) -> bool {
+        self.is_latency() && self.requests_min() <= Self::P999.requests_min()
     }
 
     /// Whether higher values are better.
@@ -214,10 +268,30 @@ impl Response {
 }
 
 /// A value for each response.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct PerResponse<T>([T; Response::ALL.len()]);
 
+/// Mean and quantiles of the latencies of requests, ns; `None` for other quantities, and where one is not known.
+pub type LatencySummary = PerResponse<Option<f64>>;
+
+impl LatencySummary {
+    /// The latencies of a histogram; `None` for an empty one.
+    pub fn of(histogram: &LatencyHistogram) -> Option<Self> {
+        let value = |of: Response| match of.quantity().source {
+            Trial(_) => None,
+            Mean => Some(histogram.mean()),
+            Quantile(quantile) => Some(histogram.value_at_quantile(quantile) as f64),
+        };
+        (!histogram.is_empty()).then(|| Self::from_fn(value))
+    }
+}
+
 impl<T> PerResponse<T> {
+    /// The value of `of` for each response.
+    pub fn from_fn(of: impl FnMut(Response) -> T) -> Self {
+        Self(Response::ALL.map(of))
+    }
+
     /// The results of a function of the values.
     pub fn map<U>(self, of: impl FnMut(T) -> U) -> PerResponse<U> {
         PerResponse(self.0.map(of))

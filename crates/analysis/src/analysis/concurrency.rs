@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{CellAnalysis, DoubtKind, Latency, Response, quantiles};
+use super::{CellAnalysis, DoubtKind, LatencySummary, Response, over_trials};
 use crate::disturbance::Accounting;
 use crate::trial_values::median_of;
 use iolab_record::environment::{Environment, KEYS, PeakSource};
@@ -92,8 +92,8 @@ fn in_flight(sample: &Sample) -> Option<f64> {
     let over_all = || {
         let requests = sample.operations.iter();
         let requests = requests.filter(|(operation, _)| operation.is_request());
-        let spent =
-            requests.filter_map(|(_, one)| Some(one.requests as f64 * one.latency?.mean_ns));
+        let spent = requests
+            .filter_map(|(_, one)| Some(one.requests as f64 * one.latency?[Response::Mean]?));
         let spent = spent.reduce(|sum, one| sum + one)?;
         Some(spent / sample.elapsed_ns.max(1) as f64)
     };
@@ -215,9 +215,9 @@ pub struct CellRate {
     /// Schedule of each trial.
     schedules: Vec<Schedule>,
     /// Service time (completion minus submission) of the requests whose latency is shown.
-    pub service: Option<Latency>,
+    pub service: Option<LatencySummary>,
     /// Submission minus intended start, of the requests whose latency is shown.
-    pub lateness: Option<Latency>,
+    pub lateness: Option<LatencySummary>,
 }
 
 impl CellRate {
@@ -240,8 +240,8 @@ impl CellRate {
             hidden: medians(Schedule::hidden)?,
             span_ns: medians(|one| one.span_ns)?,
             schedules,
-            service: quantiles(trials, |s| timed.requests(s).latency),
-            lateness: quantiles(trials, |s| timed.requests(s).lateness.as_deref().copied()),
+            service: over_trials(trials, |s| timed.requests(s).latency),
+            lateness: over_trials(trials, |s| timed.requests(s).lateness.as_deref().copied()),
         })
     }
 
@@ -323,7 +323,8 @@ pub(super) fn judge_rate(cells: &mut [CellAnalysis], factors: &[String]) {
     let mut least: HashMap<Vec<String>, (f64, f64)> = HashMap::new();
     for cell in cells.iter() {
         let report = cell.rate_report.as_ref();
-        let served = report.and_then(|report| Some((report.rate_wanted, report.service?.p99_ns)));
+        let served =
+            report.and_then(|report| Some((report.rate_wanted, report.service?[Response::P99]?)));
         let Some(own) = served else { continue };
         let known = least.entry(others(cell)).or_insert(own);
         if own.0 < known.0 {

@@ -12,7 +12,7 @@ use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CellAnalysis, Context, Latency, Shortfall, TRIALS_MIN, is_peer};
+use super::{CellAnalysis, Context, Response, Shortfall, TRIALS_MIN, is_peer};
 use crate::disturbance::{BEYOND_OURS, CellDisturbance, OWED_MAX, QUOTA_WAIT_MAX};
 use crate::trial_values::median_of;
 
@@ -433,8 +433,9 @@ impl Seen<'_> {
         let report = self.cell.rate_report.as_ref();
         let service = report.and_then(|report| report.service);
         let latency = service.or(self.cell.latency);
-        let shows = |(part, whole): (f64, Latency)| part > CLOCK_SHOWS * whole.p50_ns;
-        part_ns.zip(latency).is_some_and(shows)
+        let median = latency.and_then(|latency| latency[Response::Latency]);
+        let shows = |(part, whole): (f64, f64)| part > CLOCK_SHOWS * whole;
+        part_ns.zip(median).is_some_and(shows)
     }
 
     /// CPUs that the workers of all processes may use, as far as known. Several processes may be bound to

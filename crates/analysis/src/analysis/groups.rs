@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Analysis, CellAnalysis, Context, DoubtKind, Latency, Response, TAIL_REQUESTS_MIN, doubt_kind,
-    quantiles,
+    Analysis, CellAnalysis, Context, DoubtKind, PerResponse, Response, TAIL_REQUESTS_MIN,
+    doubt_kind, over_trials,
 };
-use crate::trial_values::{summarise, values};
+use crate::trial_values::{median_of, values};
 use iolab_record::{
     Cell, LatencySummary, Operation, OperationSummary, Part, PerOperation, Rank, RunRecord, Sample,
     ServedBy, ShownLatency,
@@ -199,12 +199,8 @@ pub type Mix = PerOperation<Option<OperationNumbers>>;
 /// Results for one operation over the measured trials; `None` without requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationNumbers {
-    /// MB/s.
-    pub throughput: Option<Summary>,
-    /// Requests per second.
-    pub iops: Option<Summary>,
-    /// Quantiles of its response or service times, ns.
-    pub latency: Option<Latency>,
+    /// Medians of its throughput, requests per second, and response or service times.
+    pub medians: PerResponse<Option<f64>>,
     /// Whether some trial has enough of its requests for a 99th percentile that differs from the maximum.
     pub has_tail: bool,
 }
@@ -228,10 +224,13 @@ impl OperationNumbers {
             (amount > 0 && sample.elapsed_ns > 0).then(|| amount as f64 / sample.elapsed_ns as f64)
         };
         let requests = trials.iter().map(|s| summary(s).requests);
+        let mut medians = over_trials(trials, |s| summary(s).waited()).unwrap_or_default();
+        medians[Response::Throughput] =
+            median_of(trials, |s| Some(per_ns(summary(s).bytes, s)? * 1e3));
+        medians[Response::Iops] =
+            median_of(trials, |s| Some(per_ns(summary(s).requests, s)? * 1e9));
         Self {
-            throughput: summarise(trials, |s| Some(per_ns(summary(s).bytes, s)? * 1e3)),
-            iops: summarise(trials, |s| Some(per_ns(summary(s).requests, s)? * 1e9)),
-            latency: quantiles(trials, |s| summary(s).waited()),
+            medians,
             has_tail: requests
                 .min()
                 .is_some_and(|least| least >= TAIL_REQUESTS_MIN),

@@ -124,16 +124,19 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Claim> {
 fn times(standing: Standing, (cell, report): (&CellAnalysis, &CellRate)) -> Vec<Point> {
     let latency = cell.latency.into_iter();
     let median = cell.response.and_then(|summary| summary.median_interval);
-    let of = |response, value| Point {
-        rate: Some(report.rate_wanted),
-        ..Point::new(standing, Quantity::Of(response), value)
-    };
-    let both = latency.flat_map(|latency| {
-        let p50 = of(Response::Latency, latency.p50_ns);
+    let all = latency.flat_map(|latency| {
         let interval = median.map(|median| (median.low, median.high));
-        [Point { interval, ..p50 }, of(Response::P99, latency.p99_ns)]
+        let of = move |(response, interval)| {
+            Some(Point {
+                rate: Some(report.rate_wanted),
+                interval,
+                ..Point::new(standing, Quantity::Of(response), latency[response]?)
+            })
+        };
+        let both = [(Response::Latency, interval), (Response::P99, None)];
+        both.into_iter().filter_map(of)
     });
-    both.collect()
+    all.collect()
 }
 
 /// All claims about the programs of a run: how their times differ, and from which size on they are equivalent.

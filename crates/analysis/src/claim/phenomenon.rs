@@ -284,7 +284,7 @@ pub(super) fn longest(
         let interval = mean_interval(&logs, confidence(count))?;
         let (low, high) = (interval.low.exp(), interval.high.exp());
         let latency = cell.latency?;
-        let of_all = latency.p99_ns / latency.p50_ns;
+        let of_all = latency[Response::P99]? / latency[Response::Latency]?;
         let ratio = match (low..=high).contains(&of_all) {
             true => of_all,
             false => f64::midpoint(interval.low, interval.high).exp(),
@@ -296,18 +296,15 @@ pub(super) fn longest(
     let all: Vec<_> = all.collect();
     let (cell, (ratio, interval)) = all.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
     let latency = cell.latency?;
-    let quantile = |of, ns| Point::main(Quantity::Of(of), ns);
-    let quantiles = [
-        quantile(Response::Latency, latency.p50_ns),
-        quantile(Response::P99, latency.p99_ns),
-    ];
+    let quantile = |of| Some(Point::main(Quantity::Of(of), latency[of]?));
+    let quantiles = [Response::Latency, Response::P99].map(quantile);
     let count = |standing, cells: usize| (cells > 0).then(|| Point::count(standing, "cell", cells));
     let unjudged = analysis.cells.iter().filter(is_unjudged).count();
     let counts = [
         count(Standing::Alike, all.len() - 1),
         count(Standing::NotJudged, unjudged),
     ];
-    let points = quantiles.into_iter().chain(counts.into_iter().flatten());
+    let points = quantiles.into_iter().chain(counts).flatten();
     let claim = Claim::new(&kind::LONG_TAIL, vec![id(run, cell)]).with_points(points);
     Some(claim.with_ratio(*ratio, Some(*interval)))
 }

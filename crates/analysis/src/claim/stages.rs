@@ -33,8 +33,9 @@ fn longest(
     run: usize,
     confidence: f64,
 ) -> Option<Claim> {
+    let p99 = |cell: &CellAnalysis| cell.latency?[Response::P99];
     let length = |(cell, stages): (&CellAnalysis, &CellStages)| match timed {
-        Timed::Requests => cell.latency.map_or(0.0, |latency| latency.p99_ns),
+        Timed::Requests => p99(cell).unwrap_or(0.0),
         Timed::Syncs => stages.mean_ns(timed).unwrap_or(0.0),
     };
     let all = traced.iter().filter_map(|(cell, stages)| {

@@ -115,7 +115,7 @@ fn absorbed(cells: &[(&str, u64, u64)], worked_ms: impl Fn(u64, usize) -> u64) -
             sample.operations.read.requests = rate / 2;
             sample.elapsed_ns = worked_ms(*rate, trial) * 1_000_000;
             let latency = sample.operations.read.latency.as_mut().expect("times");
-            latency.p99_ns = p99_ms * 1_000_000;
+            latency[Response::P99] = Some((p99_ms * 1_000_000) as f64);
         }
     }
     let analysis = analyse(&record);

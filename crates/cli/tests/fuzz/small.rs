@@ -97,16 +97,10 @@ fn little(mutator: &mut Mutator, sample: &mut Sample) {
     let direction = |mutator: &mut Mutator| {
         let requests = pick(mutator, &REQUESTS);
         let ns = pick(mutator, &NANOSECONDS);
-        let summary = LatencySummary {
-            mean_ns: ns as f64,
-            p50_ns: ns,
-            p90_ns: ns,
-            p99_ns: ns,
-            p999_ns: ns,
-            p9999_ns: pick(mutator, &[None, Some(ns)]),
-            p99999_ns: None,
-            max_ns: ns,
-        };
+        let has_rare = mutator.below(2) == 0;
+        let summary = LatencySummary::from_fn(|of| {
+            (of.is_always_kept() || of.is_latency() && has_rare).then_some(ns as f64)
+        });
         OperationSummary {
             requests,
             bytes: requests * pick(mutator, &[0, 512, 1 << 20]),

@@ -26,7 +26,7 @@ fn curves_of_a_mix_are_of_one_operation() {
     for sample in &mut mixed.samples {
         for (operation, us) in [(Operation::Read, 10), (Operation::Write, 90_000)] {
             if let Some(latency) = &mut sample.operations[operation].latency {
-                latency.p50_ns = us * 1000;
+                latency[Response::Latency] = Some((us * 1000) as f64);
             }
         }
     }

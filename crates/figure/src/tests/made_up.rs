@@ -165,9 +165,9 @@ pub(super) fn programs() -> RunRecord {
 fn latencies(record: &RunRecord) -> CellLatencies {
     let of = |(sample, operation): (&Sample, Operation)| {
         let mut histogram = new_latency_histogram();
-        let median = sample.operations[operation]
-            .latency
-            .map_or(1, |latency| latency.p50_ns);
+        let latency = sample.operations[operation].latency;
+        let median = latency.map_or(Some(1.0), |own| own[Response::Latency]);
+        let median = median.expect("a median") as u64;
         for i in 1..=1000u64 {
             histogram.saturating_record(
                 median / 2 + median * i / 1000 + median * i.saturating_sub(980) / 2,

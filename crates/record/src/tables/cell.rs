@@ -22,7 +22,7 @@ macro_rules! byte_rate {
     ($type:ty, $($spec:ident).+) => {
         Column::of(
             "rate_bytes_per_s",
-            Access::Number(
+            Access::number(
                 |row: &$type| row.$($spec).+.trial.rate.and_then(Rate::bytes),
                 |row, bytes| row.$($spec).+.trial.rate = Some(Rate::Bytes(bytes)),
             ),
@@ -143,7 +143,7 @@ pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| Table {
     name: "question",
     doc: "one row where service levels are asked about (`fit`, `--slo`)",
     columns: Vec::from(table! {
-        Column::of("id", Access::Number(|_: &QuestionRow| Some(1), |_, _| ())).key().doc("1");
+        Column::of("id", Access::number(|_: &QuestionRow| Some(1), |_, _| ())).key().doc("1");
         word!("kind", QuestionRow, kind, QuestionKind)
             .doc("`cells`: whether the levels hold in every cell (`--slo` with rates); `limit`: up to which rate (`--slo`); `fit`: whether they hold in a workload (`iolab fit`)");
         Column::of("answer", Access::Text(|_: &QuestionRow| None, |_, _| true)).null(Null::Free).one_of(ANSWERS)
@@ -154,7 +154,7 @@ pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| Table {
         json_text!("workloads", QuestionRow, fit?.workloads).doc("names of all workloads, a JSON array");
         Column::of(
             "hold_ns",
-            Access::Number(
+            Access::number(
                 |row: &QuestionRow| {
                     let hold = row.fit.as_ref()?.hold;
                     Some(u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX))
@@ -377,7 +377,7 @@ pub static PREPARATION: LazyLock<Table<PreparationStep>> = LazyLock::new(|| Tabl
     name: "preparation",
     doc: "one row per pass or round over a target before the first trial (`precondition`); a resumed run prepares its targets again",
     columns: Vec::from(table! {
-        Column::of("id", Access::Number(|_: &PreparationStep| None, |_, _| ())).null(Null::Free).key().doc("in the order of time");
+        Column::of("id", Access::number(|_: &PreparationStep| None, |_, _| ())).null(Null::Free).key().doc("in the order of time");
         text!("at_utc", PreparationStep, at_utc).doc("when it ended");
         text!("target", PreparationStep, target?).doc("the target as the plan names it; NULL for the only one");
         word!("kind", PreparationStep, kind, PreparationKind)

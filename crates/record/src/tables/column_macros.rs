@@ -1,6 +1,6 @@
 //! Macros for columns at a path into a row.
 
-/// A column of numbers or flags: `Number`, `Real` or `Flag`, name, type of the rows, path. Its meaning
+/// A column of numbers or flags: `number`, `real` or `Flag`, name, type of the rows, path. Its meaning
 /// follows, as for all columns: `.doc(...)`.
 macro_rules! column {
     ($make:ident, $name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)*) => {
@@ -31,12 +31,12 @@ macro_rules! null {
 
 /// A column of numbers.
 macro_rules! number {
-    ($($of:tt)+) => { column!(Number, $($of)+) };
+    ($($of:tt)+) => { column!(number, $($of)+) };
 }
 
 /// A column of floating-point numbers.
 macro_rules! real {
-    ($($of:tt)+) => { column!(Real, $($of)+) };
+    ($($of:tt)+) => { column!(real, $($of)+) };
 }
 
 /// A column of flags.
@@ -112,7 +112,7 @@ macro_rules! json_text {
 /// A column of any integer type; its range fits that type.
 macro_rules! whole {
     ($name:literal, $type:ty, $($field:ident).+ as $as:ty) => {
-        $crate::column::Column::of($name, $crate::column::Access::Number(
+        $crate::column::Column::of($name, $crate::column::Access::number(
             |row: &$type| Some(row.$($field).+ as u64),
             |row, n| row.$($field).+ = n as $as,
         ))

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use iolab_workload::region_state::Faults;
+use iolab_workload::region_state::FaultKind;
 use iolab_workload::response::Response;
 
 use crate::column::{Access, Column, Null, Table};
@@ -10,23 +10,6 @@ use crate::{Cpus, Ended, Hardware, NoHardware, RequestSizes, Sample, ServedBy};
 use iolab_workload::table;
 
 type Columns = Vec<Column<Sample>>;
-
-/// The columns of a latency; quantiles that earlier files lack are not exported, if the histograms are better.
-macro_rules! latency {
-    ($prefix:expr, $($at:ident).+, $doc:expr) => {{
-        const TAIL: &str = "quantiles 0.9999 and 0.99999 of the same times";
-        table! {
-            real!(concat!($prefix, "_mean_ns"), Sample, $($at).+?.mean_ns).doc($doc).within(0.0, f64::MAX);
-            number!(concat!($prefix, "_p50_ns"), Sample, $($at).+?.p50_ns).doc($doc);
-            number!(concat!($prefix, "_p90_ns"), Sample, $($at).+?.p90_ns).doc($doc);
-            number!(concat!($prefix, "_p99_ns"), Sample, $($at).+?.p99_ns).doc($doc);
-            number!(concat!($prefix, "_p999_ns"), Sample, $($at).+?.p999_ns).doc($doc);
-            number!(concat!($prefix, "_max_ns"), Sample, $($at).+?.max_ns).doc($doc);
-            number!(concat!($prefix, "_p9999_ns"), Sample, $($at).+?.p9999_ns?).doc(TAIL).hidden();
-            number!(concat!($prefix, "_p99999_ns"), Sample, $($at).+?.p99999_ns?).doc(TAIL).hidden();
-        }
-    }};
-}
 
 mod evidence;
 
@@ -76,8 +59,8 @@ const OF_TRIAL: [&str; 4] = [
 fn unsplit() -> Columns {
     const UNSPLIT: &str = "of an imported trial: requests, and their bytes, of which the report does not say whether they read or wrote; included in throughput and IOPS; NULL without any";
     table! {
-        Column::of("unsplit_requests", Access::Number(|s: &Sample| Some(s.unsplit.requests).filter(|n| *n > 0), |s, n| s.unsplit.requests = n));
-        Column::of("unsplit_bytes", Access::Number(|s: &Sample| Some(s.unsplit.bytes).filter(|n| *n > 0), |s, n| s.unsplit.bytes = n));
+        Column::of("unsplit_requests", Access::number(|s: &Sample| Some(s.unsplit.requests).filter(|n| *n > 0), |s, n| s.unsplit.requests = n));
+        Column::of("unsplit_bytes", Access::number(|s: &Sample| Some(s.unsplit.bytes).filter(|n| *n > 0), |s, n| s.unsplit.bytes = n));
     }
     .map(|column| column.null(Null::Free).doc(UNSPLIT))
     .into()
@@ -166,8 +149,8 @@ pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
 
 fn place() -> Columns {
     Vec::from(table! {
-        Column::of("id", Access::Number(|_: &Sample| None, |s, n| s.id = n as i64)).null(Null::Free).key().hidden().doc("in the order of time");
-        Column::of("cell_id", Access::Number(|s: &Sample| Some(s.cell as u64), |s, n| s.cell = n as i64)).hidden().doc("the cell");
+        Column::of("id", Access::number(|_: &Sample| None, |s, n| s.id = n as i64)).null(Null::Free).key().hidden().doc("in the order of time");
+        Column::of("cell_id", Access::number(|s: &Sample| Some(s.cell as u64), |s, n| s.cell = n as i64)).hidden().doc("the cell");
         whole!("block", Sample, block as u32)
             .doc("the block; block 0 is the warm-up. There is one `ok` sample at most per cell and block");
         whole!("position", Sample, position as u32)
@@ -193,8 +176,8 @@ fn of_trial(response: Response, access: Access<Sample>) -> Column<Sample> {
 
 fn timing() -> Columns {
     Vec::from(table! {
-        of_trial(Response::Throughput, Access::Real(|s: &Sample| Some(s.throughput_mb_s()), |_, _| ()));
-        of_trial(Response::Iops, Access::Real(|s: &Sample| Some(s.iops()), |_, _| ()));
+        of_trial(Response::Throughput, Access::real(|s: &Sample| Some(s.throughput_mb_s()), |_, _| ()));
+        of_trial(Response::Iops, Access::real(|s: &Sample| Some(s.iops()), |_, _| ()));
         number!("elapsed_ns", Sample, elapsed_ns).doc("first worker's start to last worker's end");
         number!("all_active_ns", Sample, all_active_ns).doc("span in which every worker was active");
         real!("in_flight", Sample, in_flight?)
@@ -292,46 +275,29 @@ fn verified() -> Columns {
     const READ: &str = "blocks that were read back after the timed span, each once, and their bytes; NULL without `verify`, like all of the next";
     const WRONG: &str = "blocks that were not as they were written, by kind; see METHODS.md";
     const FIRST: &str = "the first byte of the target that is wrong with any of them; NULL without";
-    macro_rules! fault {
-        ($blocks:literal, $first:literal, $kind:literal) => {
-            [
-                Column::of(
-                    $blocks,
-                    Access::Number(
-                        |s: &Sample| s.verified.map(|v| v.faults[$kind].blocks),
-                        |s, n| s.verified.get_or_insert_default().faults[$kind].blocks = n,
-                    ),
-                )
-                .null(Null::Account)
-                .doc(WRONG),
-                Column::of(
-                    $first,
-                    Access::Number(
-                        |s: &Sample| {
-                            let faults: Option<Faults> = s.verified.map(|v| v.faults[$kind]);
-                            let found = faults.filter(|faults| faults.blocks > 0);
-                            found.map(|faults| faults.first_offset)
-                        },
-                        |s, n| s.verified.get_or_insert_default().faults[$kind].first_offset = n,
-                    ),
-                )
-                .null(Null::Account)
-                .doc(FIRST),
-            ]
-        };
-    }
     let mut columns = vec![
         number!("verified_blocks", Sample, verified?.blocks).doc(READ),
         number!("verified_bytes", Sample, verified?.bytes).doc(READ),
         number!("verified_cached_bytes", Sample, verified?.cached_bytes?)
             .doc("bytes of the region that the page cache still held when that began"),
     ];
-    // In the order of `FaultKind::ALL`.
-    columns.extend(fault!("corrupted_blocks", "corrupted_first_offset", 0));
-    columns.extend(fault!("misplaced_blocks", "misplaced_first_offset", 1));
-    columns.extend(fault!("stale_blocks", "stale_first_offset", 2));
-    columns.extend(fault!("torn_blocks", "torn_first_offset", 3));
-    columns.extend(fault!("lost_blocks", "lost_first_offset", 4));
+    for (place, kind) in FaultKind::ALL.iter().enumerate() {
+        let faults = move |s: &Sample| s.verified.map(|verified| verified.faults[place]);
+        let found = move |s: &Sample| faults(s).filter(|faults| faults.blocks > 0);
+        let blocks = Access::number(
+            move |s| faults(s).map(|faults| faults.blocks),
+            move |s, n| s.verified.get_or_insert_default().faults[place].blocks = n,
+        );
+        let first = Access::number(
+            move |s| found(s).map(|faults| faults.first_offset),
+            move |s, n| s.verified.get_or_insert_default().faults[place].first_offset = n,
+        );
+        let columns_of_kind = [
+            Column::of(format!("{kind}_blocks").leak(), blocks).doc(WRONG),
+            Column::of(format!("{kind}_first_offset").leak(), first).doc(FIRST),
+        ];
+        columns.extend(columns_of_kind.map(|column| column.null(Null::Account)));
+    }
     columns
 }
 

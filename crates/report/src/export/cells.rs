@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::block::Table;
 use crate::data_column::{self, DataColumn, DataRows, quantiles, row_schema};
 use crate::layout::{Column, level_columns, none};
+use crate::table::{bare, latencies};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{
     Analysis, CellAnalysis, CellRanks, CellRate, CellStages, ClientAnalysis, Response, StageNumbers,
@@ -18,7 +19,7 @@ use iolab_record::EndedBy;
 use iolab_stats::{Summary, median};
 use iolab_workload::stages::{CarriedBy, Journal, Stage};
 use iolab_workload::table;
-use iolab_workload::units::{format_ns, format_percent, significant};
+use iolab_workload::units::{format_ns, format_percent};
 
 /// A run with the name of its file.
 type NamedRun = (RunName, AnalysedRun);
@@ -142,19 +143,21 @@ fn load<'a>() -> Columns<'a> {
         row.cell.rate_report.as_ref()
     }
     let mut columns = Vec::from(table! {
-        CellColumn::number("latency_max_ns", "greatest latency of any request of any trial, ns", |row| row.cell.latency.map(|l| l.max_ns));
+        CellColumn::number("latency_max_ns", "greatest latency of any request of any trial, ns", |row| row.cell.latency?[Response::Max]);
         CellColumn::number("rate_wanted", "requests per second that were asked for", |row| kept(row).map(|p| p.rate_wanted));
         CellColumn::number("rate_achieved_median", "requests per second that were submitted; median over the trials", |row| kept(row).map(|p| p.rate_achieved));
         CellColumn::whole("rate_not_held_trials", "trials in which the rate was not held", |row| kept(row).map(|p| p.not_held));
         CellColumn::whole("backlog_max", "most requests that were due and not submitted, of any trial", |row| kept(row).map(|p| p.backlog_max));
         CellColumn::whole("backlog_end_max", "most of these at the end of a trial, of any trial", |row| kept(row).map(|p| p.backlog_end));
     });
-    let further = table! {
-        quantiles("service", "service time (completion minus submission) where there is a rate", |row: &ExportedCell<'_>| kept(row)?.service);
-        quantiles("lateness", "lateness (submission minus scheduled start) where there is a rate", |row: &ExportedCell<'_>| kept(row)?.lateness);
-        quantiles("sync", "time of `fsync` and `fdatasync` calls", |row: &ExportedCell<'_>| row.cell.sync);
-    };
-    columns.extend(further.into_iter().flatten());
+    let service = "service time (completion minus submission) where there is a rate";
+    columns.extend(quantiles("service", service, |row| kept(row)?.service));
+    let lateness = "lateness (submission minus scheduled start) where there is a rate";
+    columns.extend(quantiles("lateness", lateness, |row| kept(row)?.lateness));
+    let sync = "time of `fsync` and `fdatasync` calls";
+    columns.extend(quantiles("sync", sync, |row: &ExportedCell<'_>| {
+        row.cell.sync
+    }));
     columns
 }
 
@@ -241,19 +244,27 @@ fn trials<'a>() -> Columns<'a> {
         CellColumn::whole("failed", "trials that failed", |row| Some(row.cell.failed)).known();
     });
     for response in Response::ALL {
-        let times = match response.is_latency() {
-            true => ": service time, or response time where there is a rate",
-            false => "",
-        };
-        columns.extend(PARTS.map(|(part, doc, value)| {
-            let name = format!("{}_{part}", response.column());
-            let doc = format!("{doc} of the {response} of a trial{times}");
-            CellColumn::number(&name, &doc, move |row| {
-                row.cell.of[response].as_ref().and_then(value)
-            })
-        }));
+        let column = |part| of_trials(part, response, |row: &ExportedCell<'_>| row.cell);
+        columns.extend(PARTS.map(column));
     }
     columns
+}
+
+/// The column of a part of the summary of a quantity.
+fn of_trials<'c, R: 'c>(
+    (part, doc, value): SummaryPart,
+    response: Response,
+    of: fn(&R) -> &CellAnalysis,
+) -> DataColumn<'c, R> {
+    let times = match response.is_latency() {
+        true => ": service time, or response time where there is a rate",
+        false => "",
+    };
+    let name = format!("{}_{part}", response.column());
+    let doc = format!("{doc} of the {response} of a trial{times}");
+    DataColumn::number(&name, &doc, move |row: &R| {
+        of(row).of[response].as_ref().and_then(value)
+    })
 }
 
 /// A part of a summary: the end of its column's name, its description, its value.
@@ -286,31 +297,28 @@ pub(crate) fn table_of_clients(analysis: &Analysis) -> Option<Table> {
     if rows.is_empty() {
         return None;
     }
-    type Value = fn(&ClientAnalysis) -> Option<String>;
-    const COLUMNS: [(&str, Value); 10] = table! {
-        ("client", |c| Some(clean(&labels::client(&c.name))));
-        ("ranks", |c| Some(c.ranks.to_string()));
-        ("MB/s", |c| c.cell.median(Response::Throughput).map(significant));
-        ("p50", |c| c.cell.latency.map(|l| format_ns(l.p50_ns)));
-        ("p99", |c| c.cell.latency.map(|l| format_ns(l.p99_ns)));
-        ("served by", |c| c.cell.served.as_ref().map(labels::served));
-        ("cached before", |c| median(&c.cached).map(format_percent));
-        ("CPU per request", |c| c.cell.median(Response::Cpu).map(format_ns));
-        ("steal", |c| c.cell.disturbance.steal.map(format_percent));
-        ("waits for I/O", |c| c.cell.disturbance.io_stall.map(format_percent));
+    let column = |heading: &str, value: &dyn Fn(&ClientAnalysis) -> Option<String>| {
+        let values = rows.iter().map(|(_, client)| value(client));
+        Column::new(heading, 0, values.map(|value| value.unwrap_or_else(none)))
     };
+    let median_of = |of: Response| column(of.heading(), &|c| Some(bare(of, c.cell.median(of)?)));
+    let latencies =
+        latencies().map(|(of, _)| column(of.heading(), &|c| c.cell.latency?[of].map(format_ns)));
     let levels = rows.iter().map(|(cell, _)| cell.cell.levels.as_slice());
     let mut columns = level_columns(&analysis.factors, levels);
-    columns.extend(COLUMNS.map(|(heading, value)| {
-        let values = rows
-            .iter()
-            .map(|(_, client)| value(client).unwrap_or_else(none));
-        let column = Column::new(heading, 0, values);
-        match heading {
-            "client" | "served by" => column.left(),
-            _ => column,
-        }
-    }));
+    columns.extend(table! {
+        column("client", &|c| Some(clean(&labels::client(&c.name)))).left();
+        column("ranks", &|c| Some(c.ranks.to_string()));
+        median_of(Response::Throughput);
+    });
+    columns.extend(latencies);
+    columns.extend(table! {
+        column("served by", &|c| c.cell.served.as_ref().map(labels::served)).left();
+        column("cached before", &|c| median(&c.cached).map(format_percent));
+        median_of(Response::Cpu);
+        column("steal", &|c| c.cell.disturbance.steal.map(format_percent));
+        column("waits for I/O", &|c| c.cell.disturbance.io_stall.map(format_percent));
+    });
     let notes = [
         "the ranks of a host together, or a rank with a target of its own",
         "medians over the measured trials",
@@ -339,7 +347,7 @@ fn client_columns() -> Vec<DataColumn<'static, ClientAnalysis>> {
         Column::whole("rank", "the first of its ranks", |c| Some(c.rank)).known();
         Column::whole("ranks", "its ranks", |c| Some(c.ranks)).known();
         Column::whole("n", "measured trials", |c| Some(c.cell.n)).known();
-        Column::number("throughput_mb_s_median", "median throughput over the trials, MB/s", |c| c.cell.median(Response::Throughput));
+        of_trials(PARTS[0], Response::Throughput, |c: &ClientAnalysis| &c.cell);
     });
     columns.extend(quantiles("latency", "latency", |c: &ClientAnalysis| {
         c.cell.latency
@@ -350,7 +358,7 @@ fn client_columns() -> Vec<DataColumn<'static, ClientAnalysis>> {
         Column::number("device_fraction", "bytes that its device carried, a share", |c| c.cell.served.as_ref()?.device_fraction);
         Column::number("cached_before_median", "part of what its ranks go over that its page cache held before the trial, a share; median over the trials",
             |c| median(&c.cached));
-        Column::number("cpu_ns_per_request_median", "CPU time per request, ns; median over the trials", |c| c.cell.median(Response::Cpu));
+        of_trials(PARTS[0], Response::Cpu, |c: &ClientAnalysis| &c.cell);
     });
     columns.extend(stalls(|c: &ClientAnalysis| &c.cell));
     columns.push(suspended(|c: &ClientAnalysis| &c.cell));

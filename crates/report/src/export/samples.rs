@@ -10,6 +10,7 @@ use iolab_record::{
     Cell, Interval, Operation, Part, PerOperation, RunRecord, Sample, SampleLatencyOverTime, Series,
 };
 use iolab_workload::histogram::over_time::{IntervalLatency, LatencyOverTime};
+use iolab_workload::response::Response;
 use iolab_workload::series::merge_intervals;
 use iolab_workload::table;
 
@@ -149,9 +150,6 @@ fn rank_columns<'a>() -> Vec<DataColumn<'a, RankRow<'a>>> {
     columns
 }
 
-/// The quantiles of each operation with their shares of the requests.
-const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("max", 1.0)];
-
 /// Activity of a trial in one interval.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct CourseInterval {
@@ -201,15 +199,19 @@ pub(super) fn joined(series: &Series, latency: &[SampleLatencyOverTime]) -> Vec<
 
 /// The latency columns of an interval: `read_latency_p50_ns` and so on.
 pub(super) fn latency_columns() -> impl Iterator<Item = String> {
-    Operation::ALL
-        .iter()
-        .flat_map(|operation| QUANTILES.map(|(name, _)| format!("{operation}_latency_{name}_ns")))
+    let operations = Operation::ALL.iter();
+    operations.flat_map(|operation| {
+        let times = format!("{operation}_latency");
+        Response::shown_latencies().map(move |of| of.column_of(&times))
+    })
 }
 
 /// The values of these columns; empty without requests.
 pub(super) fn latencies(interval: &PerOperation<IntervalLatency>) -> impl Iterator<Item = Value> {
-    let all = interval.iter();
-    all.flat_map(|(_, latency)| QUANTILES.map(|(_, share)| latency.quantile_ns(share).into()))
+    interval.iter().flat_map(|(_, latency)| {
+        let quantiles = Response::shown_latencies().map(Response::quantile);
+        quantiles.map(|quantile| quantile.and_then(|q| latency.quantile_ns(q)).into())
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! JSON Schemas: each name has a meaning.
 
 use iolab_report::document::DOCUMENTS;
+use iolab_workload::response::Response;
 use serde_json::Value;
 
 #[test]
@@ -23,6 +24,28 @@ fn every_name_has_a_meaning() {
         });
         assert_eq!(without, [""; 0], "{}", document.name);
         assert!(names > 10, "{}: {names} names", document.name);
+    }
+}
+
+#[test]
+fn each_quantity_is_in_cells_and_trials() {
+    let columns = |name: &str, place: &str| -> Vec<String> {
+        let mut documents = DOCUMENTS.into_iter();
+        let document = documents.find(|one| one.name == name).expect("listed");
+        let schema = document.schema();
+        let all = schema.as_value().pointer(place).and_then(Value::as_object);
+        all.expect("columns").keys().cloned().collect()
+    };
+    let cells = columns("table", "/properties/cells/items/properties");
+    let trials = columns("export", "/items/properties");
+    for response in Response::ALL {
+        let median = format!("{}_median", response.column());
+        assert!(cells.contains(&median), "{median}");
+        let of_reads = response.column_of("read_latency");
+        assert!(
+            !response.is_always_kept() || trials.contains(&of_reads),
+            "{of_reads}"
+        );
     }
 }
 

@@ -11,20 +11,12 @@ use iolab_synthetic::{add_cell, around, record};
 
 /// Summary of `requests` requests, each of which took `us` microseconds.
 fn requests(requests: u64, us: u64) -> OperationSummary {
-    let ns = us * 1000;
+    let ns = (us * 1000) as f64;
     OperationSummary {
         requests,
         bytes: requests * 4096,
-        latency: (requests > 0).then_some(LatencySummary {
-            mean_ns: ns as f64,
-            p50_ns: ns,
-            p90_ns: ns,
-            p99_ns: ns,
-            p999_ns: ns,
-            p9999_ns: Some(ns),
-            p99999_ns: None,
-            max_ns: ns,
-        }),
+        latency: (requests > 0)
+            .then(|| LatencySummary::from_fn(|of| of.is_latency().then_some(ns))),
         ..OperationSummary::default()
     }
 }
@@ -85,15 +77,16 @@ fn a_cell_without_that_operation_shows_no_latency() {
     let writes = &analysis.cells[0];
     assert!(!writes.flags.contains(&DoubtKind::FewRequests) && !analysis.has_response(writes));
     let mix = writes.mix.as_ref().expect("beside a mix");
-    let latency = mix.write.as_ref().and_then(|own| own.latency);
-    assert_eq!(latency.map(|latency| latency.p50_ns), Some(900e3));
+    let writes = mix.write.as_ref().expect("kept");
+    assert_eq!(writes.medians[Response::Latency], Some(900e3));
     let main = HeadlineNumbers::of(&[&analysis]);
     let writes = main
         .rows
         .iter()
         .find(|row| row.operation == AccessOperation::Write);
     let writes = writes.expect("pure writes");
-    assert_eq!(writes.latency().map(|latency| latency.p99_ns), Some(900e3));
+    let latency = writes.latency().expect("kept");
+    assert_eq!(latency[Response::P99], Some(900e3));
     assert!(writes.has_tail());
     insta::assert_snapshot!(text(&all_findings(&analysis)));
 }

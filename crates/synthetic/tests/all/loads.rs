@@ -5,7 +5,7 @@
 use iolab_analysis::analysis::{HELD_FROM, analyse};
 use iolab_analysis::claim::{Claim, Point, Standing, claims};
 use iolab_record::{LatencySummary, RateReport, RunRecord, Sample};
-use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
+use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth, latencies};
 use iolab_workload::trial::Rate;
 
 use super::claims::{FALSE_MAX, SAID_MIN, TRIALS, hold_each, outcome, runs, runs_beside, shapes};
@@ -102,17 +102,7 @@ fn follow(sample: &mut Sample, rate: f64) {
 }
 
 fn times(p50_ns: f64) -> LatencySummary {
-    let times = |factor: f64| (p50_ns * factor) as u64;
-    LatencySummary {
-        mean_ns: p50_ns,
-        p50_ns: times(1.0),
-        p90_ns: times(1.5),
-        p99_ns: times(3.0),
-        p999_ns: times(4.0),
-        p9999_ns: None,
-        p99999_ns: None,
-        max_ns: times(5.0),
-    }
+    latencies(p50_ns, [1.0, 1.5, 3.0, 4.0, 5.0])
 }
 
 /// Outcomes for the lowest and the highest rate claimed to be sustained, since each has its own interval. True

@@ -7,7 +7,7 @@ use iolab_record::{Asked, Question};
 use iolab_record::{LatencyOf, Operation, PartId, RunRecord, SampleLatency};
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 use iolab_workload::histogram::new_latency_histogram;
-use iolab_workload::response::ServiceLevels;
+use iolab_workload::response::{Response, ServiceLevels};
 
 use super::claims::{
     SAID_MIN, TRIALS, few_runs, hold_each, hold_made, makes_table, outcome, shapes,
@@ -52,7 +52,9 @@ fn times_within(seed: u64) -> impl FnMut() -> f64 {
 fn latencies(record: &RunRecord) -> Vec<SampleLatency> {
     let of = |sample: &iolab_record::Sample| {
         let mut within = times_within(sample.seed);
-        let median = sample.operations.read.latency.map_or(1, |l| l.p50_ns) as f64;
+        let latency = sample.operations.read.latency;
+        let median = latency.map_or(Some(1.0), |own| own[Response::Latency]);
+        let median = median.expect("a median");
         let mut histogram = new_latency_histogram();
         for _ in 0..REQUESTS {
             histogram.saturating_record((median * within().exp()) as u64);

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_workload::response::Response;
 use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -366,26 +367,24 @@ impl FioLatency {
     /// Quantiles as fio states them, or from its bins; `None` without either.
     pub(crate) fn summary(&self) -> Option<LatencySummary> {
         let histogram = self.histogram();
-        let quantile = |percent: f64| {
+        let quantile = |quantile: f64| {
+            let percent = quantile * 100.0;
             let named = self.percentile.iter().find(|(name, _)| {
                 name.parse::<f64>()
                     .is_ok_and(|named| (named - percent).abs() < 1e-6)
             });
-            let binned = || histogram.value_at_quantile(percent / 100.0);
+            let binned = || histogram.value_at_quantile(quantile);
             named
                 .map(|(_, ns)| *ns)
                 .or_else(|| (!histogram.is_empty()).then(binned))
         };
-        Some(LatencySummary {
-            mean_ns: self.mean,
-            p50_ns: quantile(50.0)?,
-            p90_ns: quantile(90.0)?,
-            p99_ns: quantile(99.0)?,
-            p999_ns: quantile(99.9)?,
-            p9999_ns: quantile(99.99),
-            p99999_ns: quantile(99.999),
-            max_ns: self.max,
-        })
+        let summary = LatencySummary::from_fn(|of| match of {
+            Response::Mean => Some(self.mean),
+            Response::Max => Some(self.max as f64),
+            _ => quantile(of.quantile()?).map(|ns| ns as f64),
+        });
+        let mut kept = Response::ALL.into_iter().filter(|of| of.is_always_kept());
+        kept.all(|of| summary[of].is_some()).then_some(summary)
     }
 }
 
@@ -418,10 +417,8 @@ mod tests {
         let times = job.read.times();
         assert_eq!(times.histogram().len(), 100);
         let summary = times.summary().expect("quantiles");
-        assert_eq!(
-            (summary.p50_ns, summary.p99_ns, summary.max_ns),
-            (1000, 19_000, 20_000)
-        );
+        let told = [Response::Latency, Response::P99, Response::Max].map(|of| summary[of]);
+        assert_eq!(told, [1000.0, 19_000.0, 20_000.0].map(Some));
         assert_eq!(job.write.times().summary(), None);
     }
 
@@ -432,8 +429,9 @@ mod tests {
             ..FioLatency::default()
         };
         let summary = times.summary().expect("bins");
-        assert_eq!(summary.p50_ns, 1000);
-        assert!((18_900..19_100).contains(&summary.p99_ns), "{summary:?}");
+        assert_eq!(summary[Response::Latency], Some(1000.0));
+        let p99 = summary[Response::P99].expect("bins");
+        assert!((18_900.0..19_100.0).contains(&p99), "{summary:?}");
     }
 
     #[test]

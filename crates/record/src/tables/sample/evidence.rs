@@ -2,9 +2,10 @@
 
 use super::Columns;
 use crate::column::{Access, Column, Null};
-use crate::{Hardware, Operation, Sample};
+use crate::{Hardware, LatencySummary, Operation, Sample};
 use iolab_workload::counters::{DeviceStat, HardwareEvents, Pressure, ProcessIo, ResourceUse};
 use iolab_workload::region_state::{Extents, Residency};
+use iolab_workload::response::Response;
 use iolab_workload::stages::{CarriedBy, Journal};
 use iolab_workload::table;
 
@@ -72,29 +73,13 @@ pub(super) fn device() -> Columns {
 
 pub(super) fn bottom() -> Columns {
     const DOC: &str = "the same of the disks at the bottom of a stacked device (partition, dm, md, loop), added up; 0 where its bytes end in memory; NULL where the device is the bottom itself, or what is below is unknown";
-    // Exports write it as a number, not as a boolean, for compatibility.
-    let in_file = Column::of(
-        "bottom_in_file",
-        Access::Number(
-            |s: &Sample| s.counters.bottom.map(|b| u64::from(b.in_file)),
-            |s, n| s.counters.bottom.get_or_insert_default().in_file = n == 1,
-        ),
-    )
-    .between(0, 1)
-    .null(Null::Account)
-    .doc("1: a loop device lies between, so the page cache may hold its file");
-    let passes_on = Column::of(
-        "bottom_passes_on",
-        Access::Number(
-            |s: &Sample| s.counters.bottom.map(|b| u64::from(b.passes_on)),
-            |s, n| s.counters.bottom.get_or_insert_default().passes_on = n == 1,
-        ),
-    )
-    .between(0, 1)
-    .null(Null::Account)
-    .doc("1: the layers between pass on each byte once, and nothing of their own, so that others caused what the disks carried beyond");
+    let flags = table! {
+        flag!("bottom_in_file", Sample, counters.bottom?.in_file).doc("1: a loop device lies between, so the page cache may hold its file");
+        flag!("bottom_passes_on", Sample, counters.bottom?.passes_on)
+            .doc("1: the layers between pass on each byte once, and nothing of their own, so that others caused what the disks carried beyond");
+    };
     let stat = device_stat!("bottom_", [counters.bottom?.stat], [DOC; 5]);
-    stat.chain([in_file, passes_on]).collect()
+    stat.chain(flags).collect()
 }
 
 /// The events of a sample, which are then counted as available.
@@ -115,7 +100,7 @@ pub(super) fn hardware() -> Columns {
         ($name:literal, $field:ident) => {
             Column::of(
                 $name,
-                Access::Number(
+                Access::number(
                     |s: &Sample| s.counters.hardware.events().$field,
                     |s, n| events(s).$field = Some(n),
                 ),
@@ -202,7 +187,7 @@ pub(super) fn extents() -> Columns {
     columns.into()
 }
 
-const SERVICE: &str = "service time (completion minus submission): mean, quantiles 0.5, 0.9, 0.99, 0.999, greatest; with sync `each` and `fdatasync` a write's includes the sync that follows it; NULL without requests, and with `latency=false`";
+const SERVICE: &str = "service time (completion minus submission): mean, quantiles, greatest; with sync `each` and `fdatasync` a write's includes the sync that follows it; NULL without requests, and with `latency=false`";
 
 const RESPONSE: &str =
     "response time (completion minus intended start), in the same parts; NULL in the closed loop";
@@ -217,6 +202,55 @@ const REQUESTS: &str = "requests completed";
 const BYTES: &str = "bytes transferred by them";
 
 const SHORT: &str = "transfers that the kernel cut short and iolab continued";
+
+/// A summary without rare quantiles: a value that is missing in a row stays zero, which is noticed.
+fn unread() -> LatencySummary {
+    LatencySummary::from_fn(|of| of.is_always_kept().then_some(0.0))
+}
+
+/// A column for each quantity of these times. Exports leave rare quantiles to the histograms, which are better.
+fn latency(
+    times: &str,
+    doc: &'static str,
+    get: fn(&Sample) -> Option<&LatencySummary>,
+    put: fn(&mut Sample) -> &mut LatencySummary,
+) -> Columns {
+    let column = |of: Response| {
+        let name = of.column_of(times).leak();
+        let value = move |s: &Sample| get(s)?[of];
+        let real = Access::real(value, move |s, ns| put(s)[of] = Some(ns));
+        let column = match of.quantile() {
+            None => Column::of(name, real).within(0.0, f64::MAX),
+            Some(_) => Column::of(
+                name,
+                Access::number(
+                    move |s| value(s).map(|ns| ns as u64),
+                    move |s, ns| put(s)[of] = Some(ns as f64),
+                ),
+            ),
+        };
+        match of.is_always_kept() {
+            true => column.null(Null::Account).doc(doc),
+            false => column.null(Null::Free).hidden().doc(RARE),
+        }
+    };
+    let latencies = Response::ALL.into_iter().filter(|of| of.is_latency());
+    latencies.map(column).collect()
+}
+
+const RARE: &str = "rarer quantiles of the same times";
+
+/// The columns of the times at a path; see [`latency`].
+macro_rules! latency {
+    ($times:expr, $($at:ident).+, $doc:expr) => {
+        latency(
+            $times,
+            $doc,
+            |s| s.$($at).+.as_ref().map(|own| -> &LatencySummary { own }),
+            |s| s.$($at).+.get_or_insert_with(|| unread().into()),
+        )
+    };
+}
 
 /// Columns of an operation that transfers data. Arguments: prefix of the names, field.
 macro_rules! moved {
@@ -258,7 +292,7 @@ pub(super) fn operations() -> Columns {
 
 /// The column `syncs` says whether there were any.
 fn syncs() -> Columns {
-    latency!("sync_latency", operations.sync.latency, SYNC).into()
+    latency!("sync_latency", operations.sync.latency, SYNC)
 }
 
 fn trims() -> Columns {
@@ -272,7 +306,7 @@ fn trims() -> Columns {
             .null(Null::Free),
     ];
     columns.extend(latency!("trim_latency", operations.trim.latency, SERVICE));
-    columns.into_iter().collect()
+    columns
 }
 
 const JOINED: &str = "requests of a traced trial whose events were all found, and those that miss some; NULL without `trace`, like all of the next";

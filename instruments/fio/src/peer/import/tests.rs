@@ -85,7 +85,8 @@ fn fio_jobs_become_cells_and_clones_one_sample() {
     );
     let throughput = cell.median(Response::Throughput).expect("one");
     assert!((throughput - 8.192).abs() < 1e-9, "{throughput}");
-    assert_eq!(cell.latency.expect("bins").p50_ns, 1000.0);
+    let latency = cell.latency.expect("bins");
+    assert_eq!(latency[Response::Latency], Some(1000.0));
     let served = cell.served.as_ref().expect("one");
     assert_eq!(served.unanimous(), Some(ServedBy::Unknown));
 }
