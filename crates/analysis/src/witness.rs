@@ -7,7 +7,7 @@
 
 mod claims;
 mod counted;
-mod kinds;
+pub mod kinds;
 mod stacked;
 mod written;
 

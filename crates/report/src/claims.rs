@@ -1,7 +1,10 @@
 //! Claims and limits of the numbers of runs as data for other programs, each with its sentence.
 
-use schemars::JsonSchema;
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::findings::{self, Finding, FindingKind, sentences};
 use crate::notation::clean;
@@ -10,6 +13,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{self, Claim, OfRuns, Role};
 use iolab_analysis::runs::RunName;
+use iolab_analysis::witness;
 use iolab_record::ShownLatency;
 
 /// A claim of a run as data: a statement about cells, with its numbers and the sentence that iolab prints for
@@ -17,9 +21,9 @@ use iolab_record::ShownLatency;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Claim")]
 pub(crate) struct ClaimData {
-    /// Name of the kind of the claim, such as `effect`, `best-size`, `long-tail`: the rows of `claim/kind.rs` and `witness/kinds.rs` in
-    /// the source of `iolab-analysis` are all kinds, with the meaning of each.
-    pub(crate) kind: String,
+    /// Kind of the claim.
+    #[schemars(schema_with = "kinds")]
+    pub(crate) kind: &'static str,
     /// Purpose of its sentence.
     pub(crate) purpose: FindingKind,
     /// Whether the claim answers a question, changes a decision, or explains another claim.
@@ -38,6 +42,17 @@ pub(crate) struct ClaimData {
     pub(crate) quantity: Option<QuantityData>,
     #[serde(flatten)]
     pub(crate) evidence: Claim,
+}
+
+fn kinds(_: &mut SchemaGenerator) -> Schema {
+    let rows = claim::kind::rows().into_iter();
+    let mut meanings = BTreeMap::<_, String>::new();
+    for (name, meaning) in rows.chain(witness::kinds::rows()) {
+        meanings.entry(name).or_default().push_str(meaning);
+    }
+    let kinds = meanings.iter();
+    let kinds = kinds.map(|(name, meaning)| json!({"const": name, "description": meaning.trim()}));
+    json_schema!({"type": "string", "oneOf": kinds.collect::<Vec<_>>()})
 }
 
 /// The measured quantity.
@@ -87,7 +102,7 @@ pub(crate) fn of(claim: &Claim, runs: &[NamedRun], headline: bool) -> ClaimData 
     let about = || claim.runs().into_iter().filter_map(|run| runs.get(run));
     let finding = sentences::finding(claim, &analyses(runs));
     ClaimData {
-        kind: claim.kind.name.to_owned(),
+        kind: claim.kind.name,
         purpose: finding.rule.kind,
         role: claim.role(),
         headline,

@@ -72,6 +72,11 @@ impl Kind {
         }
     }
 
+    /// The kind itself: several of one name are an array, which has this function too.
+    pub(crate) const fn first(&self) -> Option<&Self> {
+        Some(self)
+    }
+
     pub(crate) const fn doubt(mut self, unsettled: Option<DoubtKind>) -> Self {
         self.is_doubt = true;
         self.unsettled = unsettled;
@@ -89,6 +94,19 @@ impl Kind {
         self
     }
 }
+
+/// Kinds, and the function `rows` with the name and the meaning of each.
+macro_rules! kinds {
+    ($($(#[doc = $meaning:literal])+ $vis:vis $item:ident $row:ident: $kinds:ty = $kind:expr;)+) => {
+        $($(#[doc = $meaning])+ $vis $item $row: $kinds = $kind;)+
+
+        /// Name and meaning of each of these rows; several can have one name.
+        pub fn rows() -> Vec<(&'static str, &'static str)> {
+            vec![$(($row.first().map_or("", |kind| kind.name), concat!($($meaning),+))),+]
+        }
+    };
+}
+pub(crate) use kinds;
 
 const IN_BLOCKS: &str = "ratios within the blocks that both cells share (of medians where they share none), with simultaneous 95 % intervals";
 const SHARED_BLOCKS: &str =
@@ -157,7 +175,39 @@ const WORSE_IN_EACH: (Standing, &str) = (Standing::WorseInEach, "Worse in each b
 const MEASURED: (Standing, &str) = (Standing::Measured, "Measured for an interval");
 const CANNOT_TELL: (Standing, &str) = (Standing::Doubtful, "Cannot tell");
 const LENGTH_MATTERS: &str = "Shorter or longer trials would give other results.";
+const EQUIVALENT: Kind = Kind::new("programs-equivalent", Role::Answer, TWO_T_TESTS);
+const NOT_EQUIVALENT: Kind = EQUIVALENT.says(
+    "{other} against {base}{at}: equivalence within {0} is not shown (equivalence test, p <= 0.05)",
+    BY_SIZE,
+);
+const BY_SIZE: Labels = &[
+    (Standing::From, "From"),
+    CANNOT_TELL,
+    (Standing::Alone, "By the ratio alone from"),
+    (Standing::AsMeasured, "As measured"),
+    (Standing::Unknown, "Too few trials"),
+];
+const FEWER: Labels = &[(Standing::Alike, "Fewer than requested in")];
+const SIZE: Kind = Kind::new("best-size", Role::Effect, SHARED_BLOCKS);
+const WAY: Kind = Kind::new("fastest-way", Role::Answer, SHARED_BLOCKS);
+const fn throttled(head: &'static str) -> Kind {
+    Kind::new("throttled", Role::Explanation, DRIVE_LOG)
+        .doubt(None)
+        .says(head, &[(Standing::Alike, "Throttled too in")])
+        .advises("Cool the drive, then repeat the run.")
+}
+const IN_LAYERS: Kind = Kind::new("time-by-layer", Role::Explanation, LAYERS);
+const SLOWEST: Labels = &[(Standing::Slowest, "In the slowest 1 % of the requests")];
+const STEADY: Kind = Kind::new("steady-rounds", Role::Detail, ROUNDS);
+const NOT_JUDGED: Kind = Kind::new("rounds-not-judged", Role::Unsteady, ROUNDS);
+const AGAIN: Kind = Kind::new("phenomenon", Role::Answer, SIGNED_RANKS);
+const GONE: Kind = AGAIN.says("Not reproduced: {phenomenon}; here {here}{part}", &[]);
+const OPEN: Kind = AGAIN.says(
+    "Cannot tell whether it is there again: {phenomenon}; here {here}",
+    &[],
+);
 
+kinds! {
 /// Data that was read back is correct.
 pub static VERIFIED: Kind = Kind::new("verified", Role::Answer, READ_BACK).says(
     "The data that was read back is correct: {0}. All data of {1} was read back",
@@ -204,18 +254,6 @@ pub static PROGRAMS_EQUIVALENT: [Kind; 4] = [
     NOT_EQUIVALENT.advises("{more_trials}"),
     NOT_EQUIVALENT,
 ];
-const EQUIVALENT: Kind = Kind::new("programs-equivalent", Role::Answer, TWO_T_TESTS);
-const NOT_EQUIVALENT: Kind = EQUIVALENT.says(
-    "{other} against {base}{at}: equivalence within {0} is not shown (equivalence test, p <= 0.05)",
-    BY_SIZE,
-);
-const BY_SIZE: Labels = &[
-    (Standing::From, "From"),
-    CANNOT_TELL,
-    (Standing::Alone, "By the ratio alone from"),
-    (Standing::AsMeasured, "As measured"),
-    (Standing::Unknown, "Too few trials"),
-];
 /// Response time as a function of the given load.
 pub static LOAD: Kind = Kind::new("load", Role::Answer, QUANTILES).says(
     "{time}: {0}, {1}",
@@ -243,7 +281,6 @@ pub static LOAD_NOT_HELD: Kind = Kind::new("load", Role::Answer, LOAD.basis)
         &[],
     )
     .advises("Response times at such rates grow with the length of a trial.");
-const FEWER: Labels = &[(Standing::Alike, "Fewer than requested in")];
 /// Fewer requests in flight than asked for.
 const FEW_IN_FLIGHT: Kind =
     Kind::new("serialised", Role::Explanation, FLIGHT).says("Only {0} were in flight{cell}", FEWER);
@@ -322,8 +359,7 @@ pub static BEST_SIZE: [Kind; 3] = [
         UNRANKED,
     ),
 ];
-const SIZE: Kind = Kind::new("best-size", Role::Effect, SHARED_BLOCKS);
-/// Best of the ways that an experiment names, likewise.
+/// Best of the ways that an experiment names: shown, not shown, or not known from so few trials.
 pub static FASTEST_WAY: [Kind; 3] = [
     WAY.says(BEST_SIZE[0].head, RANKED),
     WAY.says(
@@ -335,7 +371,6 @@ pub static FASTEST_WAY: [Kind; 3] = [
         UNRANKED,
     ),
 ];
-const WAY: Kind = Kind::new("fastest-way", Role::Answer, SHARED_BLOCKS);
 /// Best setting for an access, of all runs.
 pub static BEST_SETTING: Kind = Kind::new("choice", Role::Detail, OF_ACCESS).says(
     "Highest throughput of {accesses_on}: {0}",
@@ -418,12 +453,6 @@ pub static THROTTLED: [Kind; 2] = [
     throttled("The drive throttled itself because of its temperature for {0} of {1}{cell}"),
     throttled("The drive throttled itself because of its temperature {0}{cell}"),
 ];
-const fn throttled(head: &'static str) -> Kind {
-    Kind::new("throttled", Role::Explanation, DRIVE_LOG)
-        .doubt(None)
-        .says(head, &[(Standing::Alike, "Throttled too in")])
-        .advises("Cool the drive, then repeat the run.")
-}
 /// Throttling that counts of a drive do not show.
 pub static UNKNOWN_THROTTLING: Kind = Kind::new("throttled", Role::Nothing, DRIVE_LOG).says(
     "Cannot tell whether the drive throttled itself{cell}: counts of its log are missing or went back",
@@ -456,8 +485,6 @@ pub static TIME_BY_LAYER: [Kind; 2] = [
         SLOWEST,
     ),
 ];
-const IN_LAYERS: Kind = Kind::new("time-by-layer", Role::Explanation, LAYERS);
-const SLOWEST: Labels = &[(Standing::Slowest, "In the slowest 1 % of the requests")];
 /// Layers that take most of the time of syncs.
 pub static SYNCS_BY_LAYER: Kind = Kind::new("syncs-by-layer", Role::Explanation, LAYERS).says(
     "Largest part of the mean time of a sync ({0}){cell}: {1}",
@@ -504,7 +531,6 @@ pub static STEADY_ROUNDS: [Kind; 2] = [
     STEADY.says("Steady state after {0}{of_writes}: over the last {1}, {tracked} ranges over {2} of its mean with a slope of {3}", &[]),
     STEADY.says("Steady by the limits asked after {0}{of_writes}: over the last {1}, {tracked} ranges over {2} of its mean with a slope of {3}", &[]),
 ];
-const STEADY: Kind = Kind::new("steady-rounds", Role::Detail, ROUNDS);
 /// Rounds that are alike, with doubts about a steady state.
 pub static ROUNDS_ALIKE: Kind = Kind::new("rounds-alike", Role::Unsteady, ROUNDS).says(
     "After {0}{of_writes} the last {1} are alike: {tracked} ranges over {2} of its mean with a slope of {3}",
@@ -522,7 +548,6 @@ pub static ROUNDS_NOT_JUDGED: [Kind; 3] = [
     NOT_JUDGED.says("Cannot tell whether it is steady after {0}{of_writes}: a tracked cell lacks values of {quantity}", &[]),
     NOT_JUDGED.says("The run did not end by its rounds: {0} complete, no window was chosen, and the numbers are from all trials", &[]),
 ];
-const NOT_JUDGED: Kind = Kind::new("rounds-not-judged", Role::Unsteady, ROUNDS);
 /// Limit of requests that more requests in flight do not raise.
 pub static REQUEST_LIMIT: Kind = Kind::new("request-limit", Role::Limit, AT_LIMIT).says(
     "Limited at {0} from {1} to {2}{at}: more requests in flight give no more",
@@ -552,12 +577,6 @@ pub static PERHAPS_AGAIN: [Kind; 4] = [
     OPEN.advises("Increase --budget."),
     OPEN.advises("A larger budget gives no more than {most_blocks} blocks: measure when the machine is idle."),
 ];
-const AGAIN: Kind = Kind::new("phenomenon", Role::Answer, SIGNED_RANKS);
-const GONE: Kind = AGAIN.says("Not reproduced: {phenomenon}; here {here}{part}", &[]);
-const OPEN: Kind = AGAIN.says(
-    "Cannot tell whether it is there again: {phenomenon}; here {here}",
-    &[],
-);
 /// Suspect without which half of a phenomenon or more is gone.
 pub static CAUSE: Kind = Kind::new("cause", Role::Explanation, SUSPECTS);
 /// Suspects of which each suffices.
@@ -572,3 +591,4 @@ pub static CLEARED: Kind = Kind::new("cleared", Role::Detail, SUSPECTS);
 pub static SUSPECTS_OPEN: Kind = Kind::new("suspects-open", Role::Detail, SUSPECTS);
 /// Suspects that were not removed.
 pub static SUSPECTS_NOT_TRIED: Kind = Kind::new("suspects-not-tried", Role::Detail, SUSPECTS);
+}

@@ -1,15 +1,8 @@
 //! Kinds of claims about an observed program.
 
 use crate::claim::Standing;
-use crate::claim::kind::{Kind, Labels, Role};
+use crate::claim::kind::{Kind, Labels, Role, kinds};
 
-/// Program that moved nothing of note.
-pub(super) static NOTHING_OF_NOTE: Kind = Kind::new(
-    "nothing-of-note",
-    Role::Answer,
-    "I/O accounts of its processes",
-)
-.says("storage carried less than {0} for it", &[]);
 const SERVED: &str = "I/O accounts of its processes, counters of the devices, and the page cache";
 const fn served(head: &'static str) -> Kind {
     Kind::new("served-by", Role::Answer, SERVED).says(head, SERVED_LABELS)
@@ -27,6 +20,63 @@ const SERVED_LABELS: Labels = &[
     (Standing::Owed, "Had still to be written back"),
     (Standing::Discarded, "Discarded unwritten, apart from that"),
 ];
+const OF_ALL: &str = "counters of the devices, of all processes";
+const SYNCS: Kind = Kind::new(
+    "syncs",
+    Role::Answer,
+    "trace events of the kernel, of syncs that file systems got from its threads",
+);
+const TRACED: Labels = &[
+    (Standing::MedianOf, "Timed"),
+    (Standing::Flushed, "With a cache flush of the disk within"),
+    (
+        Standing::Uncached,
+        "On a disk without a volatile cache that needs a flush",
+    ),
+    (Standing::Traced, "Traced only for the first"),
+    (Standing::Lost, "Missing, syncs perhaps among them"),
+];
+const NO_USE: Kind = Kind::new("other-use", Role::Detail, OF_OTHERS).doubt(None);
+const USE: Kind = Kind::new("other-use", Role::Weakness, OF_OTHERS).doubt(None);
+const USES: Labels = &[
+    (Standing::Read, "Read"),
+    (Standing::Written, "Written"),
+    (
+        Standing::WrittenBySystem,
+        "Written, by them or the file system",
+    ),
+    (
+        Standing::DirtyBefore,
+        "Dirty before the observation, at most",
+    ),
+];
+const NO_KNOWN_USE: Kind = Kind::new("other-use", Role::Nothing, OF_OTHERS);
+const OF_OTHERS: &str = "counters of the devices without the share of the program";
+const RATES: Labels = &[
+    (Standing::Rate, "Reported"),
+    (Standing::RateAtMost, "Carried at most"),
+];
+const MORE: Kind = Kind::new(
+    "more-than-devices",
+    Role::Answer,
+    "report of the program; the most that devices carried in all of its time",
+)
+.doubt(None);
+const MOST: Kind = Kind::new(
+    "most-io",
+    Role::Explanation,
+    "I/O accounts of other processes, which name no device",
+);
+const ENDED: Labels = &[(Standing::Ended, "Ended")];
+
+kinds! {
+/// Program that moved nothing of note.
+pub(super) static NOTHING_OF_NOTE: Kind = Kind::new(
+    "nothing-of-note",
+    Role::Answer,
+    "I/O accounts of its processes",
+)
+.says("storage carried less than {0} for it", &[]);
 /// Bytes of a program from a device.
 pub(super) static FROM_DEVICE: Kind = served("{part} of {asked} that it read came from {source}");
 /// Bytes of a program from a device and from the page cache.
@@ -76,58 +126,26 @@ pub(super) static TO_UNKNOWN: Kind = unknown("where its writes went is unknown: 
 /// Flushes of a write cache while a program wrote.
 pub(super) static CACHE_FLUSHES: Kind = Kind::new("cache-flushes", Role::Detail, OF_ALL)
     .says("{device} completed {0}, of all processes", &[]);
-const OF_ALL: &str = "counters of the devices, of all processes";
 /// Syncs of a program, with their times or without.
 pub(super) static TRACED_SYNCS: [Kind; 2] = [
     SYNCS.says("the median of its {0} took {1}", TRACED),
     SYNCS.says("file systems received {0} from it", TRACED),
-];
-const SYNCS: Kind = Kind::new(
-    "syncs",
-    Role::Answer,
-    "trace events of the kernel, of syncs that file systems got from its threads",
-);
-const TRACED: Labels = &[
-    (Standing::MedianOf, "Timed"),
-    (Standing::Flushed, "With a cache flush of the disk within"),
-    (
-        Standing::Uncached,
-        "On a disk without a volatile cache that needs a flush",
-    ),
-    (Standing::Traced, "Traced only for the first"),
-    (Standing::Lost, "Missing, syncs perhaps among them"),
 ];
 /// No traffic of other processes.
 pub(super) static NO_OTHER_USE: Kind = NO_USE.says("nothing else used {device}", &[]);
 /// Traffic of other processes that is not of note.
 pub(super) static LITTLE_OTHER_USE: Kind =
     NO_USE.says("others read and wrote at most {0} in all on {device}", &[]);
-const NO_USE: Kind = Kind::new("other-use", Role::Detail, OF_OTHERS).doubt(None);
 /// Traffic of other processes: certain, or not.
 pub(super) static OTHER_USE: [Kind; 2] = [
     USE.says("other processes used {device}", USES),
     USE.says("others may have used {device}", USES),
-];
-const USE: Kind = Kind::new("other-use", Role::Weakness, OF_OTHERS).doubt(None);
-const USES: Labels = &[
-    (Standing::Read, "Read"),
-    (Standing::Written, "Written"),
-    (
-        Standing::WrittenBySystem,
-        "Written, by them or the file system",
-    ),
-    (
-        Standing::DirtyBefore,
-        "Dirty before the observation, at most",
-    ),
 ];
 /// Traffic of other processes that is unknown, because the program's part is, or all of it.
 pub(super) static UNKNOWN_USE: [Kind; 2] = [
     NO_KNOWN_USE.says("whether others used {device} is unknown: the program's own part of its traffic is not known", &[]),
     NO_KNOWN_USE.says("whether others used {device} is unknown: its traffic is not counted", &[]),
 ];
-const NO_KNOWN_USE: Kind = Kind::new("other-use", Role::Nothing, OF_OTHERS);
-const OF_OTHERS: &str = "counters of the devices without the share of the program";
 /// Report of more bytes read, or written, than devices can have carried.
 pub(super) static OVERSTATED: [Kind; 2] = [
     MORE.says(
@@ -139,16 +157,6 @@ pub(super) static OVERSTATED: [Kind; 2] = [
         RATES,
     ),
 ];
-const RATES: Labels = &[
-    (Standing::Rate, "Reported"),
-    (Standing::RateAtMost, "Carried at most"),
-];
-const MORE: Kind = Kind::new(
-    "more-than-devices",
-    Role::Answer,
-    "report of the program; the most that devices carried in all of its time",
-)
-.doubt(None);
 /// Load of a device that was observed without a program.
 pub(super) static DEVICE_LOAD: Kind = Kind::new("device-load", Role::Answer, OF_ALL).says(
     "{device} over {0}",
@@ -176,9 +184,4 @@ pub(super) static MOST_IO: [Kind; 2] = [
         ENDED,
     ),
 ];
-const MOST: Kind = Kind::new(
-    "most-io",
-    Role::Explanation,
-    "I/O accounts of other processes, which name no device",
-);
-const ENDED: Labels = &[(Standing::Ended, "Ended")];
+}
