@@ -135,8 +135,6 @@ responses! {
         "time of the whole trial, ns", Trial(|t| Some(t.elapsed_ns as f64));
     P90: "p90", "90th percentile of latency", "p90", "latency_p90_ns", NS, Nowhere, 36,
         "90th percentile of latency, ns", Quantile(0.9);
-    P95: "p95", "95th percentile of latency", "p95", "latency_p95_ns", NS, Nowhere, 72,
-        "95th percentile of latency, ns", Quantile(0.95);
     P99: "p99", "99th percentile of latency", "p99", "latency_p99_ns", NS, Everywhere(2), 368,
         "99th percentile of latency, ns", Quantile(0.99);
     P999: "p99.9", "99.9th percentile of latency", "p99.9", "latency_p999_ns", NS, OverLoads(7), 3688,

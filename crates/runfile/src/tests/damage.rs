@@ -53,8 +53,8 @@ fn other_files_are_refused_by_kind() {
     FOLDER/text is not a run file of iolab
     FOLDER/long text is not a run file of iolab
     FOLDER/other is not a run file of iolab
-    FOLDER/newer was written by a newer iolab (schema 12, this one knows 11)
-    FOLDER/older was written by an older iolab (schema 10, this one knows 11)
+    FOLDER/newer was written by a newer iolab (schema 11, this one knows 10)
+    FOLDER/older was written by an older iolab (schema 9, this one knows 10)
     ");
 }
 
