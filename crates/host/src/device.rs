@@ -395,7 +395,7 @@ impl Thermometer {
 pub struct DeviceLink {
     /// Present speed: `16.0 GT/s x4`, `6.0 Gbps`.
     pub now: String,
-    /// Best speed that the device supports; equal to `now` when it runs at that.
+    /// Best speed that the device supports; equal to `now` when it runs at that, or where it is unknown.
     pub best: String,
     /// Present data rate without protocol overhead, MB/s; `None` where the speed is unknown.
     pub ceiling_mb_s: Option<f64>,
@@ -417,19 +417,23 @@ fn pci(disk: &Path) -> Option<DeviceLink> {
         .find(|folder| folder.join("current_link_speed").exists())?;
     let text = |file: &str| text_of(folder.join(file));
     let (speed, width) = (text("current_link_speed")?, text("current_link_width")?);
-    let (best_speed, best_width) = (text("max_link_speed")?, text("max_link_width")?);
-    // The link of a virtual device has no lanes: `Unknown`, x0 or x63.
-    let lanes = width
-        .parse()
-        .ok()
-        .filter(|lanes: &u32| (1..=32).contains(lanes))?;
-    let lane = pci_lane_mb_s(&speed)?;
+    let mb_s = pci_mb_s(&speed, &width)?;
     let words = |speed: &str, width: &str| format!("{} x{width}", speed.trim_end_matches(" PCIe"));
+    let now = words(&speed, &width);
+    let best = text("max_link_speed").zip(text("max_link_width"));
+    let best = best.filter(|(speed, width)| pci_mb_s(speed, width).is_some_and(|of| of > mb_s));
     Some(DeviceLink {
-        now: words(&speed, &width),
-        best: words(&best_speed, &best_width),
-        ceiling_mb_s: Some(lane * f64::from(lanes)),
+        best: best.map_or_else(|| now.clone(), |(speed, width)| words(&speed, &width)),
+        now,
+        ceiling_mb_s: Some(mb_s),
     })
+}
+
+/// Data that a link carries, MB/s. That of a virtual device has no lanes: `Unknown`, x0 or x63.
+fn pci_mb_s(speed: &str, width: &str) -> Option<f64> {
+    let lanes = width.parse().ok();
+    let lanes = lanes.filter(|lanes: &u32| (1..=32).contains(lanes))?;
+    Some(pci_lane_mb_s(speed)? * f64::from(lanes))
 }
 
 /// Data that one lane carries, MB/s: 8 bits in 10 up to 5 GT/s, 128 in 130 up to 32 GT/s, 236 bytes in 256 at
@@ -453,12 +457,10 @@ fn sata(disk: &Path) -> Option<DeviceLink> {
     })?;
     let folder = port.join(format!("link{number}/ata_link/link{number}"));
     let now = text_of(folder.join("sata_spd"))?;
-    let gigabits = |text: &str| text.split_whitespace().next()?.parse::<f64>().ok();
-    let speed = gigabits(&now)?;
-    let best = text_of(folder.join("hw_sata_spd_limit"))
-        .filter(|text| gigabits(text).is_some_and(|limit| limit > speed));
+    let speed: f64 = now.split_whitespace().next()?.parse().ok()?;
+    // `hw_sata_spd_limit` is the limit of the port, which the disk may not reach.
     Some(DeviceLink {
-        best: best.unwrap_or_else(|| now.clone()),
+        best: now.clone(),
         now,
         ceiling_mb_s: Some(speed * 100.0),
     })

@@ -378,7 +378,7 @@ pub fn paragraph(text: &str, mark: &str, width: u16) -> String {
     lines.collect()
 }
 
-/// A paragraph in at most this many lines: whole, or the first entries with the number of the others, or the first words.
+/// A paragraph in at most this many lines: whole, or the first entries, or the first words, with dots for the rest.
 pub(crate) fn cut(text: &str, mark: &str, lines: usize, width: u16) -> String {
     let fits = |text: &String| text.lines().count() <= lines;
     let whole = paragraph(text, mark, width);
@@ -388,39 +388,30 @@ pub(crate) fn cut(text: &str, mark: &str, lines: usize, width: u16) -> String {
     // Texts of files have any length.
     let room = text.char_indices().nth(lines * usize::from(width));
     let room = room.map_or(text.len(), |(end, _)| end);
-    let (mut end, mut more) = (text.len(), 0);
-    let first = entries(text).into_iter().rev().find_map(|start| {
-        more += number(&text[start..end]);
-        end = start;
-        let shown = || paragraph(&format!("{} ({more} more)", &text[..start]), mark, width);
-        (start <= room).then(shown).filter(fits)
-    });
-    let words = text[..room].match_indices(' ').rev();
-    let mut words = words.map(|(end, _)| paragraph(&format!("{} ...", &text[..end]), mark, width));
-    first.or_else(|| words.find(fits)).unwrap_or(whole)
+    let words = text[..room].match_indices(' ').map(|(end, _)| end);
+    let ends = [entries(&text[..room]), words.collect()].into_iter();
+    let shown = ends.flat_map(|ends| ends.into_iter().rev());
+    let mut shown = shown.map(|end| paragraph(&format!("{} ...", &text[..end]), mark, width));
+    let first_lines = || whole.split_inclusive('\n').take(lines).collect();
+    shown.find(fits).unwrap_or_else(first_lines)
 }
 
-/// The ends of all entries of a text but the last: sentences, items of lists, and a clause, outside brackets.
+/// The ends of all entries of a text but the last: sentences, items of lists, and a clause, outside brackets and commands.
 fn entries(text: &str) -> Vec<usize> {
-    let mut depth = 0_usize;
+    let (mut depth, mut last) = (0_usize, ' ');
     let is_end = |(at, c): &(usize, char)| {
         match c {
             '(' | '[' => depth += 1,
             ')' | ']' => depth = depth.saturating_sub(1),
             _ => {}
         }
+        let before = std::mem::replace(&mut last, *c);
         let marks = [". ", "; ", ", but "];
-        depth == 0 && marks.iter().any(|mark| text[*at..].starts_with(mark))
+        let has_mark = marks.iter().any(|mark| text[*at..].starts_with(mark));
+        depth == 0 && before != ' ' && has_mark
     };
     let ends = text.char_indices().filter(is_end);
     ends.map(|(at, c)| at + usize::from(c == '.')).collect()
-}
-
-/// Number of things that an entry of a list names: `; and 7 more`.
-fn number(entry: &str) -> usize {
-    let more = entry.trim_matches([' ', ';', '.']).strip_prefix("and ");
-    let more = more.and_then(|more| more.strip_suffix(" more"));
-    more.and_then(|more| more.parse().ok()).unwrap_or(1)
 }
 
 /// The text for a missing value.
@@ -450,14 +441,14 @@ mod tests {
     }
 
     #[test]
-    fn cut_paragraph_ends_with_whole_entry_and_number() {
+    fn cut_paragraph_ends_with_whole_entry() {
         let text = "Reads are slower (4 KiB; 2 MB/s. 1), but faster with 1 MiB. Also: a; and 7 more. Alike: b; c.";
         let cuts = |lines| cut(text, "1. ", lines, 40);
         insta::assert_snapshot!([1, 2, 3, 4].map(cuts).join("\n"), @r"
         1. Reads are slower (4 KiB; 2 MB/s. ...
 
         1. Reads are slower (4 KiB; 2 MB/s. 1),
-           but faster with 1 MiB. (10 more)
+           but faster with 1 MiB. ...
 
         1. Reads are slower (4 KiB; 2 MB/s. 1),
            but faster with 1 MiB. Also: a; and 7

@@ -50,12 +50,15 @@ impl RatioShown {
         self.bound().map_or(self.ratio, |(_, ratio)| ratio)
     }
 
-    /// The ratio of two medians, if the interval of its estimate holds that; else the estimate, which is then named where the
+    /// The ratio of two medians, if the interval of its estimate holds that, or both have one direction where there is none; else the estimate, which is then named where the
     /// digits differ.
     pub(crate) fn beside(estimate: &Estimate, (base, other): (f64, f64)) -> Self {
         let (ratio, shown) = (other / base, of(estimate));
-        let is_held = |(low, high): (f64, f64)| (low..=high).contains(&ratio);
-        match ratio.is_finite() && ratio > 0.0 && estimate.interval.is_none_or(is_held) {
+        let is_held = match estimate.interval {
+            Some((low, high)) => (low..=high).contains(&ratio),
+            None => (ratio > 1.0) == (estimate.ratio > 1.0),
+        };
+        match ratio.is_finite() && ratio > 0.0 && is_held {
             true => Self { ratio, ..shown },
             false => Self {
                 is_within_blocks: significant(ratio) != significant(estimate.ratio),

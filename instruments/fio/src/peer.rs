@@ -40,22 +40,20 @@ pub static PEER: Peer = Peer {
     transferred: import::transferred,
 };
 
-/// The value of `--output` among these arguments.
+/// The value of the last `--output` among these arguments, as fio takes it.
 fn report_in(arguments: &[OsString]) -> Option<PathBuf> {
-    let mut arguments = arguments.iter().filter_map(|one| one.to_str());
+    let mut found = None;
+    let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
-        let rest = argument.trim_start_matches('-').strip_prefix("output");
-        match rest {
-            Some("") => return arguments.next().map(PathBuf::from),
-            Some(rest) if argument.starts_with('-') => {
-                if let Some(path) = rest.strip_prefix('=') {
-                    return Some(path.into());
-                }
-            }
-            _ => {}
+        let option = argument.to_str().and_then(|one| one.strip_prefix('-'));
+        let option = option.map(|one| one.trim_start_matches('-'));
+        match option.and_then(|one| one.strip_prefix("output")) {
+            None => {}
+            Some("") => found = arguments.next().map(PathBuf::from),
+            Some(rest) => found = rest.strip_prefix('=').map(PathBuf::from).or(found),
         }
     }
-    None
+    found
 }
 
 /// Takes over fio's result of its one group of jobs.
@@ -121,7 +119,9 @@ mod tests {
             named
         );
         assert_eq!(of("fio --output-format=json --output=r.json"), named);
+        assert_eq!(of("fio --output=a.json --output=r.json job"), named);
         assert_eq!(of("fio --output-format=json"), None);
+        assert_eq!(of("fio output job"), None);
         assert_eq!(of("fio output"), None);
         assert_eq!(of("dd --output=r.json"), None);
     }

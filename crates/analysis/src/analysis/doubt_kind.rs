@@ -5,19 +5,22 @@
 
 use std::fmt;
 
-use iolab_record::environment::{KEYS, Key, ValueType};
+use iolab_record::environment::{KEYS, Key, PeakSource, ValueType};
 use iolab_record::{Sample, ServedBy};
 use iolab_stats::Summary;
 use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CellAnalysis, Context, Response, Shortfall, TRIALS_MIN, is_peer};
+use super::{CellAnalysis, Context, Efficiency, Response, Shortfall, TRIALS_MIN, is_peer};
 use crate::disturbance::{BEYOND_OURS, CellDisturbance, OWED_MAX, QUOTA_WAIT_MAX};
 use crate::trial_values::median_of;
 
 /// Share of a latency from which the cost of a time stamp, or the step of the clock, is flagged.
 pub(crate) const CLOCK_SHOWS: f64 = 0.01;
+
+/// Share of the data rate of a link from which the link decides. Headers of packets of 128 bytes take a sixth of a PCI link.
+const LINK_REACHED: f64 = 0.8;
 
 /// Class of doubts with the same consequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,9 +175,8 @@ doubts! {
         remedy "raise it (io.max, docker --device-read-iops and the like), then repeat the run",
         raised |seen| seen.cell.io_limit.is_some();
     SlowLink = "slow-link", Conditions, Worse, "the link of the disk limited the rate, and is slower than the best that the disk can do",
-        remedy "use a slot, port and cable that give the disk its full link, then repeat the run",
-        raised |seen| seen.fact(&KEYS.device_link_best).is_some_and(|best| seen.fact(&KEYS.device_link) != Some(best)) && seen.cell.is_device()
-            && seen.cell.efficiency.is_some_and(|of| of.source == iolab_record::environment::PeakSource::Link && of.share >= crate::io_limit::LIMIT_REACHED);
+        remedy "use a slot that gives the disk its full link, then repeat the run",
+        raised |seen| seen.is_limited_by_link();
     ExceedsCeiling = "exceeds-ceiling", Conditions, Better, "the result exceeds the ceiling, and the evidence does not show why",
         remedy "either the ceiling is wrong (a burst, another device, a cache in the device), or the bytes did not come from the device",
         raised |seen| seen.cell.efficiency.is_some_and(|e| e.share > 1.0 && e.cause.is_none());
@@ -390,6 +392,18 @@ impl Seen<'_> {
     /// A fact about its target, or about the machine.
     fn fact<K: ValueType>(&self, key: &Key<K>) -> Option<K::Value> {
         self.context.record.environment_of(&self.cell.cell).get(key)
+    }
+
+    /// Whether it reaches a link that is slower than the best of its disk. A link of which more than all is used has another speed
+    /// than the one that was read.
+    fn is_limited_by_link(&self) -> bool {
+        let best = self.fact(&KEYS.device_link_best);
+        let is_slow = best.is_some_and(|best| self.fact(&KEYS.device_link) != Some(best));
+        let is_limited = |of: Efficiency| {
+            of.source == PeakSource::Link && (LINK_REACHED..=1.0).contains(&of.share)
+        };
+        let cell = self.cell;
+        is_slow && cell.is_device() && !cell.is_paced() && cell.efficiency.is_some_and(is_limited)
     }
 
     /// Whether a budget of writes ends its plain writes to a device before they fill the region.

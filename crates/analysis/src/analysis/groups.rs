@@ -199,7 +199,7 @@ pub type Mix = PerOperation<Option<OperationNumbers>>;
 /// Results for one operation over the measured trials; `None` without requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationNumbers {
-    /// Medians of its throughput, requests per second, and response or service times.
+    /// Medians of its throughput, requests per second, and response or service times, with the greatest of these.
     pub medians: PerResponse<Option<f64>>,
     /// Whether some trial has enough of its requests for a 99th percentile that differs from the maximum.
     pub has_tail: bool,

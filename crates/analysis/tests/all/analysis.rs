@@ -157,7 +157,7 @@ fn trials_without_requests_do_not_upset_it() {
 /// Changes to the only cell, which is quiet at 60 MB/s and 68 µs a request, and its flags.
 type Row = (&'static str, fn(&mut RunRecord), &'static [DoubtKind]);
 
-const ROWS: [Row; 19] = [
+const ROWS: [Row; 20] = [
     ("nothing", |_| (), &[]),
     (
         "a trial fails",
@@ -240,6 +240,11 @@ const ROWS: [Row; 19] = [
         "80 % of a link below the disk's best",
         |r| link(r, "6.0 Gbps", "75"),
         &[DoubtKind::SlowLink],
+    ),
+    (
+        "120 % of a link below the disk's best",
+        |r| link(r, "6.0 Gbps", "50"),
+        &[DoubtKind::ExceedsCeiling],
     ),
     (
         "20 % of a link below the disk's best",

@@ -219,6 +219,10 @@ fn a_pci_link_shows_its_speed_and_lanes() {
             ["8.0 GT/s PCIe", "2", "16.0 GT/s PCIe", "4"],
             Some(["8.0 GT/s x2", "16.0 GT/s x4"]),
         ),
+        (
+            ["8.0 GT/s PCIe", "2", "Unknown", "255"],
+            Some(["8.0 GT/s x2", "8.0 GT/s x2"]),
+        ),
         (["Unknown", "0", "Unknown", "0"], None),
         (["2.5 GT/s PCIe", "63", "Unknown", "0"], None),
         (["Unknown", "4", "Unknown", "0"], None),
@@ -253,7 +257,7 @@ fn sata_speeds_are_read_from_the_port() {
     tree.file("devices/ata3/host2/block/sda/size", "8");
     let disk = tree.path().join("devices/ata3/host2/block/sda");
     let link = read_link(&disk, Transport::Sata).expect("there");
-    assert_eq!((&*link.now, &*link.best), ("3.0 Gbps", "6.0 Gbps"));
+    assert_eq!((&*link.now, &*link.best), ("3.0 Gbps", "3.0 Gbps"));
     assert_eq!(link.ceiling_mb_s, Some(300.0));
 }
 

@@ -97,7 +97,7 @@ fn detail(analysis: &Analysis, cell: &CellAnalysis, doubt: &Doubt) -> Option<Str
             let (response, needed) = (analysis.response, analysis.response.requests_min());
             Some(format!("a {response} needs {needed} in a trial"))
         }
-        DoubtKind::ExceedsCeiling => {
+        DoubtKind::ExceedsCeiling | DoubtKind::SlowLink => {
             let efficiency = cell.efficiency?;
             Some(format!(
                 "{} of {}",

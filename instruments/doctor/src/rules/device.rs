@@ -172,7 +172,7 @@ pub(super) fn link(facts: &Facts) -> Vec<Said> {
         });
         Some(if link.now == link.best {
             fine(format!(
-                "{} is connected with {}, its best{ceiling}",
+                "{} is connected with {}{ceiling}",
                 device.disk, link.now
             ))
         } else {
