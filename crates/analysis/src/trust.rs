@@ -67,7 +67,7 @@ pub struct Trust {
     pub without_interval: usize,
     /// The widest interval above the goal of its run: its half-width over the median.
     pub too_wide: Option<f64>,
-    /// The widest interval.
+    /// Greatest distance of an end of an interval from its median, over that.
     pub widest: Option<f64>,
     /// Cells that others disturbed.
     pub disturbed: usize,
@@ -131,11 +131,10 @@ impl Trust {
                     .map(move |cell| (run, cell))
             })
         };
-        let widest = |least: fn(&Analysis) -> f64| {
-            let all = sought().filter_map(|(run, cell)| Some((least(run), cell.precision?)));
-            let all = all.filter(|(least, precision)| precision > least);
-            all.map(|(_, precision)| precision).max_by(f64::total_cmp)
-        };
+        let too_wide = sought().filter_map(|(run, cell)| {
+            cell.precision
+                .filter(|precision| *precision > run.precision_goal)
+        });
         let every = shown.runs.iter().flat_map(|run| &run.analysis().cells);
         let is_open = |claim: &&&Claim| claim.doubts().next().is_some();
         let trust = Self {
@@ -153,8 +152,10 @@ impl Trust {
                     imprecision(run, cell).any(|doubt| doubt == DoubtKind::FewTrials)
                 })
                 .count(),
-            too_wide: widest(|run| run.precision_goal),
-            widest: widest(|_| 0.0),
+            too_wide: too_wide.max_by(f64::total_cmp),
+            widest: sought()
+                .filter_map(|(_, cell)| cell.response?.reach())
+                .max_by(f64::total_cmp),
             disturbed: concerned.of_class(DoubtClass::Others),
             invalid: concerned.of_class(DoubtClass::Invalid),
         };

@@ -431,6 +431,13 @@ impl Summary {
         (self.n > 1).then_some((self.q1, self.q3))
     }
 
+    /// Greatest distance of an end of the median's interval from the median, over the median; `None` below 6 values.
+    pub fn reach(&self) -> Option<f64> {
+        let within = self.median_interval?;
+        let reach = (within.high - self.median).max(self.median - within.low);
+        Some((reach / self.median).abs()).filter(|reach| reach.is_finite())
+    }
+
     /// Half the width of the median's interval over the median; `None` below 6 values.
     pub fn precision(&self) -> Option<f64> {
         self.median_interval?.relative_half_width(self.median)

@@ -2,7 +2,7 @@
 
 use iolab_workload::response::Response;
 
-use super::effect::{CellId, Difference, MARGIN_UP};
+use super::effect::{CellId, Difference, MARGIN};
 use super::kind::{self, Kind, Role};
 use super::{Claim, Point, Quantity, Standing};
 use crate::analysis::{
@@ -107,7 +107,7 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Claim> {
         }
     };
     // The claim is a value: a disturbance that can have changed it by more than the margin is a doubt.
-    let doubts = SideDoubts::of_values(named).turning([Direction::Equal; 2], MARGIN_UP);
+    let doubts = SideDoubts::of_values(named).turning([Direction::Equal; 2], MARGIN);
     let role = if doubts.is_empty() {
         kind.role
     } else {

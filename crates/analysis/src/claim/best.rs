@@ -2,7 +2,7 @@
 
 use super::comparison::is_rate;
 use super::effect::{
-    Estimate, MARGIN_UP, across_runs, confidence, is_no_worse, judge, log_ratios, within_run,
+    Estimate, MARGIN, across_runs, confidence, is_no_worse, judge, log_ratios, within_run,
 };
 use super::kind::{self, BEST_SIZE, FASTEST_WAY, Role};
 use super::series::id;
@@ -164,7 +164,7 @@ fn candidates(
         estimate.interval?;
         let against = SideDoubts::of_cells(cells[j], cells[i], response);
         let more_is_better = response.more_is_better();
-        let (_, doubts) = judge(&estimate, MARGIN_UP, &against, more_is_better);
+        let (_, doubts) = judge(&estimate, MARGIN, &against, more_is_better);
         let is_near = is_no_worse(&estimate, &against, more_is_better);
         Some((estimate.bounded(&against), doubts, is_near))
     };

@@ -9,9 +9,7 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::{SETTINGS, Setting, Topic};
 use iolab_workload::trial::{Pattern, SyncPolicy};
 
-use super::effect::{
-    CellId, Effect, Estimate, MARGIN_UP, across_runs, confidence, judge, within_run,
-};
+use super::effect::{CellId, Effect, Estimate, MARGIN, across_runs, confidence, judge, within_run};
 use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::curve::size;
@@ -315,7 +313,7 @@ fn effect(
 ) -> Option<Effect> {
     let against = SideDoubts::of_cells(base, other, response);
     let more_is_better = response.more_is_better();
-    let (difference, doubts) = judge(&estimate, MARGIN_UP, &against, more_is_better);
+    let (difference, doubts) = judge(&estimate, MARGIN, &against, more_is_better);
     Some(Effect {
         base: ids.0,
         other: ids.1,

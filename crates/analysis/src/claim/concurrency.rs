@@ -1,7 +1,7 @@
 //! Work at the same time: concurrency below the requested one, and groups compared with each alone.
 
 use super::comparison::{Comparison, Contrast};
-use super::effect::{CellId, Effect, MARGIN_UP, confidence, judge, log_ratios_to_sum, of_blocks};
+use super::effect::{CellId, Effect, MARGIN, confidence, judge, log_ratios_to_sum, of_blocks};
 use super::kind::{self, Kind};
 use super::series::id;
 use super::{Claim, Point, Quantity, Standing};
@@ -166,7 +166,7 @@ pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Comparison> {
         let against = alone.iter();
         let against = against.map(|cell| SideDoubts::of_cells(cell, whole, response));
         let against = SideDoubts::of_any(against.collect::<Vec<_>>().iter());
-        let (difference, doubts) = judge(&estimate, MARGIN_UP, &against, response.more_is_better());
+        let (difference, doubts) = judge(&estimate, MARGIN, &against, response.more_is_better());
         let of_alone = alone.iter().map(|cell| median(cell));
         Some(Effect {
             base: id(run, alone.first()?),

@@ -13,10 +13,8 @@ use iolab_stats::{
 };
 use iolab_workload::json;
 
-/// Differences within this margin do not matter: one side is at most 5 % lower than the other.
+/// Differences within this margin do not matter: one side is at most 5 % higher than the other.
 pub const MARGIN: f64 = 0.05;
-/// [`MARGIN`] relative to the lower side: the share by which the other side is higher.
-pub(crate) const MARGIN_UP: f64 = 1.0 / (1.0 - MARGIN) - 1.0;
 /// Share of runs in which one kind of claim may be false.
 const ALPHA: f64 = 0.05;
 /// The interval of a few values extends beyond the lowest and the highest by this share of their range.

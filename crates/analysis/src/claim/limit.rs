@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::effect::{Difference, Estimate, MARGIN_UP, confidence, judge, of_trials, within_run};
+use super::effect::{Difference, Estimate, MARGIN, confidence, judge, of_trials, within_run};
 use super::series::id;
 use super::{Claim, kind};
 use super::{Point, Quantity, Standing};
@@ -87,7 +87,7 @@ fn is_alike(base: &CellAnalysis, other: &CellAnalysis, of: Response, confidence:
         ..iops
     };
     let against = SideDoubts::of_cells(base, other, Response::Iops);
-    judge(&estimate, MARGIN_UP, &against, true).0 == Difference::Equivalent
+    judge(&estimate, MARGIN, &against, true).0 == Difference::Equivalent
 }
 
 /// The limit over the longest run of sizes whose IOPS, or throughput, equal the first size's.
@@ -161,7 +161,7 @@ pub(super) fn of_faults(analysis: &Analysis, run: usize) -> Option<Claim> {
     let slower = settings.iter().filter(|(_, sides, ratio)| {
         let [untouched, zeroed] = *sides;
         let against = SideDoubts::of_cells(zeroed, untouched, Response::Throughput);
-        let (difference, _) = judge(ratio, MARGIN_UP, &against, true);
+        let (difference, _) = judge(ratio, MARGIN, &against, true);
         difference == Difference::Lower && added(*sides).is_some()
     });
     let most = slower.clone();

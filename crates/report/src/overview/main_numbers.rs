@@ -165,13 +165,10 @@ impl Overview<'_> {
             let has_targets = shared(curves.iter().map(|((target, _), _)| target)).is_none();
             for ((target, name), points) in &curves {
                 let end = |(cell, of): &(&CellAnalysis, Summary)| {
-                    let wide = match of.median_interval.filter(|_| !is_precise) {
-                        Some(ends) => {
-                            let half = (ends.high - ends.low) / 2.0 / of.median;
-                            format!(" ±{}", format_percent(half.max(LEAST_SHOWN)))
-                        }
-                        None => String::new(),
-                    };
+                    let reach = of.reach().filter(|_| !is_precise);
+                    let wide = reach.map_or_else(String::new, |reach| {
+                        format!(" ±{}", format_percent(reach.max(LEAST_SHOWN)))
+                    });
                     let value = analysis.response.format(of.median);
                     let level = level_of(analysis, cell, factor);
                     (on_screen(&format!("{value}{wide}")), level)
@@ -180,7 +177,8 @@ impl Overview<'_> {
                     a.1.median.total_cmp(&b.1.median)
                 };
                 let least = points.iter().min_by(by_value);
-                let most = points.iter().max_by(by_value);
+                // Of equal levels the first stands for all.
+                let most = points.iter().rev().max_by(by_value);
                 let Some((least, most)) = least.zip(most) else {
                     continue;
                 };
@@ -272,8 +270,8 @@ fn origin(row: &HeadlineCell<'_>) -> Option<String> {
 /// A rate with its interval, unless one line gives the interval of all, and its origin.
 fn value(row: &HeadlineCell<'_>, is_precise: bool, origin: Option<String>) -> Option<String> {
     let rate = row.rate()?;
-    let within = match (is_precise, rate.precision) {
-        (false, Some(precision)) => format!(" ±{}", format_percent(precision.max(LEAST_SHOWN))),
+    let within = match (is_precise, rate.reach) {
+        (false, Some(reach)) => format!(" ±{}", format_percent(reach.max(LEAST_SHOWN))),
         (true, _) | (_, None) => String::new(),
     };
     let origin = origin.map_or_else(String::new, |served| format!(" [{served}]"));

@@ -28,8 +28,8 @@ pub(super) fn of_sizes_between(
     let between: Option<Vec<_>> = between.map(|label| cell(analysis, label)).collect();
     let sides = sides(analysis, inquiry, &[]);
     let found = sides.zip(between).and_then(|(sides, between)| {
-        let time = request_time(sides, &between)?;
-        Some((time, doubts(&[&sides[..], &between[..]].concat())))
+        let (time, error) = request_time(sides, &between)?;
+        Some((time, doubts(&[&sides[..], &between[..]].concat(), error)))
     });
     let (request_time, doubts) = found.unzip();
     let doubts = doubts.unwrap_or_default();
@@ -46,18 +46,23 @@ pub(super) fn of_sizes_between(
     Some((verdict, suspected))
 }
 
-/// Doubts about the cells, each kind once. The model holds for all sizes alike, so that each cell must be as good as measured.
-fn doubts(cells: &[&CellAnalysis]) -> Vec<Doubt> {
+/// Doubts about the cells, each kind once, that could take the error of the model beyond what it may be. The model holds for all
+/// sizes alike, so that each cell must be as good as measured.
+fn doubts(cells: &[&CellAnalysis], error: f64) -> Vec<Doubt> {
     let pairs = cells.windows(2);
     let pairs = pairs.map(|two| SideDoubts::of_cells(two[0], two[1], Response::Throughput));
     let all = SideDoubts::of_any(pairs.collect::<Vec<_>>().iter());
-    let mut doubts = all.turning([Direction::Equal; 2], 1.0 + ERROR_MAX);
+    let mut doubts = all.turning([Direction::Equal; 2], (1.0 + ERROR_MAX) / (1.0 + error));
     doubts.sort_by_key(|doubt| doubt.what);
     doubts.dedup_by_key(|doubt| doubt.what);
     doubts
 }
 
-fn request_time(sides: [&CellAnalysis; 2], between: &[&CellAnalysis]) -> Option<RequestTime> {
+/// What explains both sides, with its largest error at any size.
+fn request_time(
+    sides: [&CellAnalysis; 2],
+    between: &[&CellAnalysis],
+) -> Option<(RequestTime, f64)> {
     // Bytes, and the ns of a request.
     let point = |cell: &CellAnalysis| {
         let bytes = cell.cell.trial().bs as f64;
@@ -70,13 +75,14 @@ fn request_time(sides: [&CellAnalysis; 2], between: &[&CellAnalysis]) -> Option<
     let [base, other] = sides.map(point);
     let (base, other) = base.zip(other)?;
     let predicted = |(bytes, _): (f64, f64)| fit.t0 + bytes / fit.bandwidth;
-    let is_predicted = |side: (f64, f64)| (predicted(side) / side.1 - 1.0).abs() <= ERROR_MAX;
+    let errors = [base, other].map(|side| (predicted(side) / side.1 - 1.0).abs());
+    let error = errors.into_iter().fold(fit.relative_error_max, f64::max);
     let ratio = (predicted(base) / predicted(other)).ln().abs();
-    let holds = fit.relative_error_max <= ERROR_MAX && is_predicted(base) && is_predicted(other);
-    (holds && ratio >= TIMES_MIN.ln()).then(|| RequestTime {
+    let explained = RequestTime {
         fixed_ns: fit.t0,
         mb_s: fit.bandwidth * 1e3,
         ratio: other.0 / predicted(other) / (base.0 / predicted(base)),
         sizes: sizes.len(),
-    })
+    };
+    (error <= ERROR_MAX && ratio >= TIMES_MIN.ln()).then_some((explained, error))
 }

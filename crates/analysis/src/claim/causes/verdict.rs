@@ -12,7 +12,7 @@ use super::{
     direction,
 };
 use crate::analysis::TRIALS_MIN;
-use crate::claim::effect::MARGIN_UP;
+use crate::claim::effect::MARGIN;
 
 /// Share of the phenomenon from which a suspect is a cause by itself.
 const CAUSE: f64 = 0.5;
@@ -45,7 +45,7 @@ pub(super) fn judge(
     let margin = match inquiry.compares_quantiles() {
         // Some requests take longer than most on any storage.
         true => seen / 2.0,
-        false => MARGIN_UP.ln_1p(),
+        false => MARGIN.ln_1p(),
     };
     let again = again(test.as_ref(), seen, margin);
     let is_there = again == Again::Reproduced;
@@ -210,7 +210,7 @@ impl Variants<'_> {
         let (tried, size) = (&self.inquiry.tried, self.size);
         let (whole, nothing) = (self.of::<&str>(&[]), self.of(tried));
         let removals = self.removals();
-        let least = (CLEARED * size).max(MARGIN_UP.ln_1p());
+        let least = (CLEARED * size).max(MARGIN.ln_1p());
         let is_small = |removal: &Option<Removal>| {
             let within = |one: &Removal| signed_rank_within(&one.values, least);
             let p = removal.as_ref().and_then(within);
@@ -314,7 +314,7 @@ impl Variants<'_> {
 
     /// Whether the phenomenon is reversed. Scatter about zero and effects too small to matter do not count.
     fn is_reversed(&self, left: &SignedRank) -> bool {
-        let least = (REVERSED * self.size).max(MARGIN_UP.ln_1p());
+        let least = (REVERSED * self.size).max(MARGIN.ln_1p());
         left.interval.is_some_and(|interval| interval.high < -least)
     }
 }
