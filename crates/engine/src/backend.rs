@@ -402,7 +402,7 @@ pub fn missing_levels() -> Vec<MissingLevel> {
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): the first that is not, and what to use instead.
-pub(crate) fn check(spec: &TrialSpec) -> Result<()> {
+pub(crate) fn check_mechanisms(spec: &TrialSpec) -> Result<()> {
     if spec.backend == Name::IoUring
         && let Some(errno) = io_uring_refused()
     {

@@ -1,8 +1,8 @@
 //! iolab-engine: issues storage I/O and times it. It does not know experiments.
 //!
-//! Files to begin with: `trial.rs` prepares workers and starts them together (`trial/barrier.rs` is the life of one
+//! Files to begin with: `trial.rs` prepares workers and starts them together (`trial/worker_thread.rs` is the life of one
 //! worker). `worker.rs` is the hot loop (`worker/open_loop.rs` at a given rate). `request.rs` is the interface of all
-//! backends, `backend.rs` the list of them (`backend/` one file per mechanism). `simulation.rs` runs a trial in virtual
+//! backends, `backend.rs` the list of them (with `null`; the others are in `backend/`). `simulation.rs` runs a trial in virtual
 //! time against a simulated disk, `verify/` reads back.
 //!
 //! **One backend interface.** A backend takes requests (`queue`) and returns completions (`complete`: submit the queued

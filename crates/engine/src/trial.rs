@@ -4,6 +4,7 @@ mod barrier;
 mod files;
 mod groups;
 mod tracing;
+mod worker_thread;
 
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
@@ -20,7 +21,7 @@ use crate::verify::{self, Reading};
 use crate::worker::{WorkerOutcome, outcome, request_log};
 use crate::{backend, placement};
 pub use barrier::RankBarrier;
-use barrier::{Alone, Phase, StartBarrier, Temperatures, wait_for_end, work};
+use barrier::{Alone, Phase, StartBarrier, Temperatures, wait_for_end};
 use files::Files;
 pub use files::{files_of, owes_sync, write_out};
 use groups::run_side;
@@ -38,6 +39,7 @@ use iolab_workload::series::TemperatureReading;
 use iolab_workload::trial::{Backend, CacheState, FileLayout, TrialLimit, TrialSpec};
 use iolab_workload::{Error, Result};
 use tracing::TracedJobs;
+use worker_thread::work;
 
 /// Null trials that show iolab's own cost: the median of a few ignores interrupted ones.
 const FLOOR_TRIALS: usize = 5;
@@ -250,7 +252,7 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
         ))
         .hint("give a directory, where scratch files are made; or set layout=shared and allocate=recycled"));
     }
-    backend::check(spec)?;
+    backend::check_mechanisms(spec)?;
     if spec.backend != Backend::Null {
         tracing::check(spec, target)?;
         if spec.trims() {
@@ -337,7 +339,7 @@ impl TrialMemory {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is none, or a limit of the process leaves too little.
     fn new(specs: &[&TrialSpec]) -> Result<Self> {
         let workers = specs.iter().map(|spec| spec.threads).sum();
-        let logs = |spec: &&TrialSpec| outcome::bytes(spec) + request_log::bytes(spec);
+        let logs = |spec: &&TrialSpec| outcome::latency_log_bytes(spec) + request_log::bytes(spec);
         let logs = specs.iter().map(logs).sum();
         procfs::check(workers, logs)?;
         let arenas = |spec: &&TrialSpec| {

@@ -5,6 +5,7 @@
 //! cause, `suspect.rs` possible causes. `experiments/*.toml`, `suites/*.toml` and `requirements/*.toml` are
 //! found by the build.
 
+pub mod batch_probes;
 pub mod blocks;
 pub mod cells;
 pub mod experiment;

@@ -32,7 +32,7 @@ pub(super) fn laid_out(
         write_environment(tables, environment)?;
         tables.insert(&EXPERIMENT, experiment)?;
         if let Some(asked) = &experiment.asked {
-            rows::write(tables, asked)?;
+            rows::write_question(tables, asked)?;
         }
         write_cells(tables, experiment, cells)
     })?;

@@ -67,7 +67,7 @@ pub(super) fn content(connection: &Connection, path: &Path) -> Result<Content> {
 fn record(tables: &Tables<'_>) -> Result<RunRecord> {
     let path = tables.path;
     let mut experiment: ExperimentRecord = tables.only(&EXPERIMENT)?;
-    experiment.asked = rows::of_rows(
+    experiment.asked = rows::question_of_rows(
         path,
         tables.all(&QUESTION, "id")?,
         tables.all(&QUESTION_LEVEL, "id")?,

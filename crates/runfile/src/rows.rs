@@ -361,7 +361,7 @@ pub fn asked_by(experiment: &Experiment) -> Option<Question> {
     Some(Question::of_levels(of, levels))
 }
 
-pub(super) fn write(tables: &Tables<'_>, question: &Question) -> Result<()> {
+pub(super) fn write_question(tables: &Tables<'_>, question: &Question) -> Result<()> {
     let (kind, fit) = (question.kind(), question.clone().into_fit());
     tables.insert(&QUESTION, &QuestionRow { kind, fit })?;
     for (id, need) in (0..).zip(&question.needs) {
@@ -390,7 +390,7 @@ fn check_fit(fit: &Fit) -> std::result::Result<(), &'static str> {
 }
 
 /// The question in rows, which may come from elsewhere and are checked.
-pub(super) fn of_rows(
+pub(super) fn question_of_rows(
     path: &Path,
     mut questions: Vec<QuestionRow>,
     levels: Vec<LevelRow>,

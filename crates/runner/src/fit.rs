@@ -4,9 +4,9 @@ use std::path::Path;
 
 use iolab_engine::trial;
 use iolab_host::machine::{AvailableMemory, HugePages};
+use iolab_plan::batch_probes;
 use iolab_plan::cells::{FittedPlan, Plan, PlannedCell, Processes};
 use iolab_plan::experiment::{Experiment, LevelChange};
-use iolab_plan::forecast;
 use iolab_record::Cell;
 use iolab_storage::{Target, procfs};
 use iolab_workload::names::TargetName;
@@ -190,7 +190,7 @@ pub(super) fn fit(cell: &mut PlannedCell, targets: &[(&Path, &Target)]) -> Resul
     let smallest = sizes.min().unwrap_or(0);
     let own = find(cell.spec.target.as_ref())?;
     cut_region(&mut cell.spec.trial, smallest);
-    if cell.spec.batch_auto && !forecast::is_open(&cell.spec) {
+    if cell.spec.batch_auto && !batch_probes::is_open(&cell.spec) {
         cell.spec.trial.batch = Batch::One;
         cell.spec.batch_auto = false;
     }

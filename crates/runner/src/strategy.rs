@@ -14,10 +14,10 @@ use crate::peers::overhead;
 use crate::record::Trial;
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends::finer_sizes;
+use iolab_plan::batch_probes;
 use iolab_plan::blocks::block_order;
 use iolab_plan::cells::{AddedCells, PlannedCell};
 use iolab_plan::experiment::WarmUp;
-use iolab_plan::forecast;
 use iolab_record::{EndedBy, EventKind};
 use iolab_workload::Result;
 use iolab_workload::trial::CacheState;
@@ -229,7 +229,7 @@ impl Strategy for Blocks {
                 .block_at_most(&overhead(record.peers))
                 .saturating_mul(granted);
             // Probes still to come; past ones are spent.
-            let probes = forecast::time(record.plan.cells());
+            let probes = batch_probes::time(record.plan.cells());
             let granted = granted.saturating_add(probes);
             let granted = granted.saturating_sub(self.repetition.spent());
             // The only trials of their cells end the run before its budget does, unless a cell has no time limit.

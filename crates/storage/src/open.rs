@@ -27,7 +27,7 @@ impl Prepared {
     fn of(path: &Path, need: &Need, cleans: bool) -> Result<Self> {
         need.size.check()?;
         if need.lends {
-            path_lookup::check()?;
+            path_lookup::check_lending()?;
         }
         let found = path_lookup::find(path)?;
         let mut notes = Vec::new();

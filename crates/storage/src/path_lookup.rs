@@ -140,7 +140,7 @@ impl Lent {
     /// symlinks.
     pub(super) fn of(holder: impl AsFd, path: &Path, name: Option<&str>) -> Result<Self> {
         Ok(Self {
-            descriptor: descriptor(holder)?,
+            descriptor: lent_descriptor(holder)?,
             holds: from_root(path),
             name: name.map(str::to_owned),
         })
@@ -229,14 +229,14 @@ fn is_one_thing(a: &Stat, b: &Stat) -> bool {
 ///
 /// # Errors
 /// Of kind [`Refused`](iolab_workload::Kind::Refused), with the reason.
-pub(super) fn check() -> Result<()> {
+pub(super) fn check_lending() -> Result<()> {
     let root = File::open("/")
         .map_err(|error| errno::on_path("open", Path::new("/"), errno::of_std(&error)))?;
-    descriptor(&root).map(drop)
+    lent_descriptor(&root).map(drop)
 }
 
 /// Name of a descriptor of this process for other processes.
-pub(super) fn descriptor(of: impl AsFd) -> Result<String> {
+pub(super) fn lent_descriptor(of: impl AsFd) -> Result<String> {
     let refused = |why: &str| {
         Error::refused(format!(
             "other programs cannot be given iolab's target: they open its descriptor in /proc, and {why}"

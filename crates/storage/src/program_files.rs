@@ -38,7 +38,7 @@ impl ProgramFiles {
         }
         check_stores(&found)?;
         users::check_directory(&found)?;
-        path_lookup::check()?;
+        path_lookup::check_lending()?;
         let dir = found.path;
         scratch::check_writable(&found.handle, &dir)?;
         let mut notes = scratch::remove_leftovers(&found.handle, &dir, &[]);

@@ -290,7 +290,7 @@ const OURS: &[(&str, &str)] = &[
 /// Formats that blkid finds in `length` bytes of an open file or device from byte `start`; empty if it is not
 /// installed.
 fn names(file: &File, start: u64, length: u64) -> Vec<String> {
-    let Ok(place) = path_lookup::descriptor(file) else {
+    let Ok(place) = path_lookup::lent_descriptor(file) else {
         return Vec::new();
     };
     let (start, length) = (start.to_string(), length.to_string());

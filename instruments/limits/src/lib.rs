@@ -44,13 +44,13 @@ pub const FORMATS: [ExportFormat; 3] = [
         name: "iocost",
         words: "The line of a disk for io.cost.model of the kernel, from a run of limits-iocost",
         extensions: &[],
-        writer: Writer::Judged(lines),
+        writer: Writer::Judged(iocost_lines),
     },
     ExportFormat {
         name: "seastar",
         words: "io_properties.yaml of Seastar (ScyllaDB, Redpanda), from a run of limits-seastar",
         extensions: &["yaml", "yml"],
-        writer: Writer::Judged(properties),
+        writer: Writer::Judged(seastar_properties),
     },
     ExportFormat {
         name: "limits",
@@ -81,8 +81,8 @@ fn rows(runs: &[AnalysedRun]) -> Result<Judged> {
     for storage in storages(runs, |target, _| Ok(target.to_owned()))? {
         let random = random_bs(&storage);
         for (format, points, experiment) in [
-            ("iocost", &POINTS[..], IOCOST),
-            ("seastar", &points(random)[..], SEASTAR),
+            ("iocost", &IOCOST_POINTS[..], IOCOST),
+            ("seastar", &seastar_points(random)[..], SEASTAR),
         ] {
             let cells = points.iter().map(|point| point.cell(&storage));
             let cells: Vec<_> = cells.collect::<Result<_>>()?;
@@ -148,7 +148,7 @@ const fn iops(
 }
 
 /// The parameters, in their order in the line. Several threads have a depth of 64 each, as jobs of the script.
-const POINTS: [Point; 6] = [
+const IOCOST_POINTS: [Point; 6] = [
     rate("rbps", WorkloadCode::RS, 128 << 20, (1, 1)),
     iops("rseqiops", WorkloadCode::RS, 4096, 64, 1),
     iops("rrandiops", WorkloadCode::RR, 4096, 64, 1),
@@ -161,11 +161,11 @@ const POINTS: [Point; 6] = [
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a target that is not a disk with a queue, or a point without a cell.
-fn lines(runs: &[AnalysedRun]) -> Result<Judged> {
+fn iocost_lines(runs: &[AnalysedRun]) -> Result<Judged> {
     let (mut text, mut notes, mut is_open) = (String::new(), Vec::new(), false);
     for disk in storages(runs, number)? {
-        let mut measured = Measured::of(runs, &disk, &POINTS, IOCOST)?;
-        for point in &POINTS {
+        let mut measured = Measured::of(runs, &disk, &IOCOST_POINTS, IOCOST)?;
+        for point in &IOCOST_POINTS {
             if let Some((_, cell)) = point.cell(&disk)?
                 && !passes_requests_on(&cell.cell.spec.system)
             {
@@ -236,7 +236,7 @@ const SECTOR: u64 = 512;
 const RATE_DEPTH: (u32, u32) = (4, u32::MAX);
 
 /// The four properties, in their order in an entry, with random I/O of this size.
-const fn points(bs: u64) -> [Point; 4] {
+const fn seastar_points(bs: u64) -> [Point; 4] {
     [
         iops("read_iops", WorkloadCode::RR, bs, 32, 4),
         rate("read_bandwidth", WorkloadCode::RS, RATE_BS, RATE_DEPTH),
@@ -249,10 +249,10 @@ const fn points(bs: u64) -> [Point; 4] {
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a target without a mount point, or a point without a cell.
-fn properties(runs: &[AnalysedRun]) -> Result<Judged> {
+fn seastar_properties(runs: &[AnalysedRun]) -> Result<Judged> {
     let (mut text, mut notes, mut is_open) = ("disks:\n".to_owned(), Vec::new(), false);
     for storage in storages(runs, mount_point)? {
-        let points = points(random_bs(&storage));
+        let points = seastar_points(random_bs(&storage));
         let mut measured = Measured::of(runs, &storage, &points, SEASTAR)?;
         let lengths = saturation_lengths(runs, &storage, &mut measured)?;
         is_open |= !measured.reasons.is_empty();

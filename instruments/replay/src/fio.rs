@@ -103,7 +103,7 @@ fn log(requests: &[ListedRequest], name: &str) -> std::io::Result<File> {
         depth: None,
     });
     let mut to = BufWriter::new(&file);
-    format::write(&mut to, name, rows)?;
+    format::write_iolog(&mut to, name, rows)?;
     to.flush()?;
     drop(to);
     Ok(file)

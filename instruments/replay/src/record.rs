@@ -182,7 +182,7 @@ fn write(
                 bytes: u32::try_from(one.bytes).unwrap_or(u32::MAX),
                 depth: None,
             });
-            format::write(to, &format!("/dev/{}", part.name), rows)?;
+            format::write_iolog(to, &format!("/dev/{}", part.name), rows)?;
         }
     }
     Ok(())

@@ -318,7 +318,7 @@ struct Results<'a> {
 ///
 /// # Errors
 /// When the output cannot be written.
-pub(crate) fn write(timed: &Timed, to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_hyperfine(timed: &Timed, to: &mut dyn Write) -> io::Result<()> {
     let document = Document {
         results: timed.commands.iter().map(results).collect(),
     };

@@ -135,7 +135,7 @@ fn show(
         to.flush()?;
     }
     if let Some(mut to) = exported {
-        answer::write(timed, &mut to)?;
+        answer::write_hyperfine(timed, &mut to)?;
         to.flush()?;
     }
     if let Some(path) = &options.output {

@@ -96,7 +96,7 @@ const WORKERS_AT_ONCE: usize = 32;
 const INTERVALS_MIN: usize = 16;
 
 /// Bytes of the latencies over time of all workers of a trial.
-pub(crate) fn bytes(spec: &TrialSpec) -> u64 {
+pub(crate) fn latency_log_bytes(spec: &TrialSpec) -> u64 {
     let used = kept(spec).iter().filter(|(_, used)| **used).count();
     let one = room(spec) * (BUCKETS * size_of::<u32>() + size_of::<u64>());
     used as u64 * u64::from(spec.threads) * one as u64

@@ -12,9 +12,9 @@ use super::super::{fit, now_utc};
 use super::{Session, StopFlags, check, snapshot};
 use crate::ranks::RankReport;
 use iolab_analysis::snapshot::LastTrial;
+use iolab_plan::batch_probes::{self, PROBE, ROUNDS, STRATEGIES};
 use iolab_plan::blocks::{group_seed, trial_seed};
 use iolab_plan::cells::PlannedCell;
-use iolab_plan::forecast::{self, PROBE, ROUNDS, STRATEGIES};
 use iolab_record::{EndedBy, EventKind, Sample};
 use iolab_runfile::{SampleParts, TrialCourse};
 use iolab_workload::outcome::{Ended, Failure, Outcome, ProgramEnd};
@@ -209,7 +209,7 @@ impl Session<'_> {
         executor: &mut dyn Executor,
         stop: &AtomicBool,
     ) -> Result<()> {
-        let is_probed = |cell: &PlannedCell| forecast::are_made(&cell.spec);
+        let is_probed = |cell: &PlannedCell| batch_probes::are_made(&cell.spec);
         let mut chosen = Vec::new();
         for id in self.cells(is_probed) {
             let mut spec = self.record.plan.cells()[id].spec.clone();

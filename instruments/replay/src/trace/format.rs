@@ -442,7 +442,7 @@ impl Iolog {
 ///
 /// # Errors
 /// The log cannot be written.
-pub fn write(
+pub fn write_iolog(
     to: &mut dyn Write,
     file: &str,
     requests: impl Iterator<Item = Access>,
