@@ -27,7 +27,7 @@ pub mod witness;
 use std::fs;
 use std::path::Path;
 
-pub use iolab_storage::sysfs::text_of;
+use iolab_storage::sysfs::text_of;
 
 /// Content of a file of `/proc` that may hold names that are not UTF-8; replacement characters mark them.
 ///

@@ -11,7 +11,7 @@ use iolab_workload::units::parse_size;
 
 use iolab_host::device::Device;
 use iolab_host::machine::{HugePages, Machine, io_uring_disabled, transparent_huge_pages};
-use iolab_host::{cgroup, processor, text_of};
+use iolab_host::{cgroup, processor};
 use iolab_record::digest;
 use iolab_record::environment::{Cache, Environment, Holds, KEYS, Whole};
 
@@ -124,7 +124,7 @@ fn caches(list: &mut Environment, cpu: &Path) {
     let mut line = None;
     for index in 0..8 {
         let folder = cpu.join(format!("cache/index{index}"));
-        let text = |name| text_of(folder.join(name));
+        let text = |name| sysfs::text_of(folder.join(name));
         let level = text("level").and_then(|text| text.parse().ok());
         let (Some(level), Some(kind), Some(size)) = (level, text("type"), text("size")) else {
             continue;
@@ -147,7 +147,8 @@ fn kernel(list: &mut Environment) {
     list.put(&KEYS.kernel_release, text(name.release()));
     list.put(&KEYS.kernel_version, text(name.version()));
     list.put(&KEYS.architecture, text(name.machine()));
-    let uptime = text_of("/proc/uptime").and_then(|text| text.split('.').next()?.parse().ok());
+    let uptime =
+        sysfs::text_of("/proc/uptime").and_then(|text| text.split('.').next()?.parse().ok());
     list.put::<Whole>(&KEYS.uptime_s, uptime);
     list.put(&KEYS.io_uring_disabled, io_uring_disabled());
 }

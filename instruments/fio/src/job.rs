@@ -20,7 +20,7 @@ use self::jobs::Job;
 use self::lines::Around;
 use super::options::{FileSize, cell_or_faults, duration, value};
 use crate::options::micros;
-use crate::reported::named_file;
+use crate::options::named_file;
 use iolab_command::ForeignExperiment;
 use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment};
 use iolab_plan::read_user_file::read_text;

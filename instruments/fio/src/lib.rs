@@ -12,8 +12,9 @@ pub mod job;
 pub mod options;
 #[cfg(feature = "measure")]
 mod peer;
-pub mod reported;
-pub mod unsupported;
+#[cfg(feature = "measure")]
+mod reported;
+mod unsupported;
 pub mod write_job;
 
 use iolab_command::{DefinitionFormat, Lists};

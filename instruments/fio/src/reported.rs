@@ -5,7 +5,6 @@
 //! either.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use iolab_workload::Result;
 use iolab_workload::foreign_options::{Effect, decided_settings, in_job};
@@ -25,7 +24,7 @@ const TOLD_APART_MAX: f64 = 24.0;
 
 /// The counts of an entry, or of the clones of a job together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// Reads.
     pub reads: Moved,
     /// Writes.
@@ -72,7 +71,7 @@ impl Counts {
 
 /// Known facts about an entry.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reported {
+pub(crate) struct Reported {
     /// Its settings, including the names of unknown ones.
     pub cell: CellSpec,
     /// Why its options do not describe the actual job; `None` if the counts agree with them.
@@ -106,7 +105,7 @@ fn decided(options: &Options) -> BTreeSet<&'static str> {
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the first option whose value iolab has no words for.
-pub fn reported(
+pub(crate) fn reported(
     options: Option<&Options>,
     repeated: Option<&str>,
     counts: &Counts,
@@ -384,20 +383,5 @@ impl Checked<'_> {
         self.counts
             .in_flight
             .is_none_or(|(least, most)| (least..=most).contains(&depth))
-    }
-}
-
-/// The file of a job, else the folder in which it has files of its own; `None` for the folder that fio runs in. A file of a library's driver
-/// is named by an option of its own.
-pub fn named_file(options: &Options) -> Option<PathBuf> {
-    let directory = options.get("directory").map(PathBuf::from);
-    let path_of_library = options.get("libblkio_path");
-    match (path_of_library.or(options.get("filename")), directory) {
-        // fio puts the directory before an absolute name too.
-        (Some(name), Some(directory)) if path_of_library.is_none() => {
-            Some(directory.join(name.trim_start_matches('/')))
-        }
-        (Some(name), _) => Some(PathBuf::from(name)),
-        (None, directory) => directory,
     }
 }

@@ -21,7 +21,7 @@ const ENGINES: [Backend; 7] = [
 ///
 /// # Errors
 /// The reason.
-pub fn check(spec: &TrialSpec) -> Result<(), String> {
+pub(crate) fn check(spec: &TrialSpec) -> Result<(), String> {
     FIO.check(spec)
 }
 

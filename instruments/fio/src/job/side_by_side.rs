@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::jobs::Job;
 use super::lines::Mistakes;
+use crate::options::named_file;
 use crate::options::short;
-use crate::reported::named_file;
 use iolab_plan::experiment::{Combination, Experiment, GroupSetting, new_group_name};
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{FileLayout, Rate, THREADS_MAX, TrialSpec};

@@ -8,8 +8,9 @@ use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::trial::Pattern;
 use iolab_workload::{Error, Result, usage_errors};
 
+use crate::options::named_file;
 use crate::options::{Options, give};
-use crate::reported::{named_file, reported};
+use crate::reported::reported;
 
 use super::report::{FioJob, FioReport, Written};
 use super::{FIO, report};
