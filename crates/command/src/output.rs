@@ -491,7 +491,7 @@ mod tests {
 }
 
 #[cfg(test)]
-mod escape_output_tests {
+mod escaping_tests {
     use super::*;
 
     /// The output for these pieces.

@@ -323,7 +323,7 @@ mod tests {
 }
 
 #[cfg(test)]
-mod peaks_tests {
+mod ceiling_tests {
     use super::*;
 
     #[test]

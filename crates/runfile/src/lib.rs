@@ -547,7 +547,7 @@ fn text_of(name: &str) -> Result<String> {
 }
 
 #[cfg(test)]
-mod model_definition_tests {
+mod definition_tests {
     use super::*;
 
     #[test]

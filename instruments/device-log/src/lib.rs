@@ -269,7 +269,7 @@ mod tests {
 }
 
 #[cfg(test)]
-mod drive_tests {
+mod controller_tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 

@@ -441,7 +441,7 @@ mod tests {
 }
 
 #[cfg(test)]
-mod shell_tests {
+mod shell_template_tests {
     use proptest::prelude::*;
 
     use super::*;

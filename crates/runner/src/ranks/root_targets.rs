@@ -426,7 +426,7 @@ mod tests {
 }
 
 #[cfg(test)]
-mod root_order_tests {
+mod order_tests {
     use std::time::Duration;
 
     use iolab_cluster::link::{decode, encode};

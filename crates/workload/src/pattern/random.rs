@@ -203,7 +203,7 @@ impl InFiles {
 }
 
 #[cfg(test)]
-mod offsets_in_files_tests {
+mod several_files_tests {
     use std::collections::BTreeSet;
 
     use proptest::prelude::*;
