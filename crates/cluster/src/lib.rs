@@ -8,8 +8,6 @@
 //! Files to begin with: `link.rs` (messages down and up). `clock.rs` has the clock of another rank, with activity within
 //! bounds, `trial.rs` one trial by all ranks, `shared_counters.rs` who takes part and reads the same account of a
 //! device. `lib.rs` detects mpirun or srun, `mpi.rs` is the transport.
-//!
-//! Detection of a launcher (mpirun, srun) that started this process as one of several.
 
 pub mod clock;
 pub mod link;

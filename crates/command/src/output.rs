@@ -1,17 +1,5 @@
-//! Output to stdout and stderr, and its width.
-//!
-//! Capabilities of the terminal, the locale and the environment: width, characters, colours.
-//!
-//! Messages and events on stderr.
-//!
-//! Standard output of commands that measure, and the names of their run files.
-//!
-//! Text of runs: of those that a command has just made only what matters.
-//!
-//! Filter for all text to stdout, stderr and files: escapes characters that could control a terminal, whatever their source.
-//!
-//! Run files, experiments and job files have many foreign texts, and one unescaped line suffices for an attack.
-//! The reports escape text that they know to be foreign; this filter covers everything.
+//! Output of commands to stdout, stderr and files: its width, characters and colours, messages and events, the text of runs, and the
+//! filter for all of it.
 
 mod files;
 
@@ -51,7 +39,7 @@ const WIDTH_ELSEWHERE: u16 = 100;
 /// Widest lines, for readability.
 const WIDTH_MAX: u16 = 220;
 
-/// The style of charts and tables on stdout.
+/// The style of charts and tables on stdout, by the terminal, the locale and the environment.
 pub fn style() -> Style {
     Style {
         width: width(),
@@ -347,7 +335,7 @@ fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
     Ok(write!(to, "{text}")?)
 }
 
-/// Writes runs one after the other, then their common findings.
+/// Writes runs one after the other, then their common findings; of runs that a command has just made only what matters.
 pub fn runs(inputs: &[Input], full: bool, to: &mut dyn Write) -> Outcome {
     for (number, input) in inputs.iter().enumerate() {
         if number > 0 {
@@ -373,6 +361,10 @@ fn is_replaced(c: char) -> bool {
 
 /// The text with everything escaped that could control a terminal, except line breaks and tabs. Escapes have four digits
 /// (`\u001b`), so that JSON stays valid.
+///
+/// All text to stdout, stderr and files is filtered, whatever its source: run files, experiments and job files have many foreign
+/// texts, and one unescaped line suffices for an attack. The reports escape text that they know to be foreign; this filter covers
+/// everything.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     // ASCII text needs no replacement, which a look at its bytes shows quickly: a file can have gigabytes.
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');

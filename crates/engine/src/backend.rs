@@ -1,13 +1,5 @@
-//! All backends, and which of them carries out a trial.
-//!
-//! The files that a worker issues its requests to: one, or several. Code that is generic over this is compiled for one file
-//! as if there was no choice.
-//!
-//! Trimming of blocks of a file or a device.
-//!
-//! `null`: every request completes at once and in full. It shows what iolab itself costs.
-//!
-//! Mechanisms that not every kernel has: whether this process may use them, tried once.
+//! All backends, which of them carries out a trial, and what they share: the files that requests go to, and trimming; the backend
+//! `null`, and the mechanisms that not every kernel has.
 
 pub(crate) mod io_uring;
 mod libaio;
@@ -135,7 +127,8 @@ fn write_flags(spec: &TrialSpec) -> i32 {
     }
 }
 
-/// Files that are open, and which of them holds an offset of the worker.
+/// The open files that a worker issues its requests to (one, or several), and which of them holds an offset of the worker. Code that
+/// is generic over this is compiled for one file as if there was no choice.
 pub(crate) trait Opened: Send + Sync + 'static {
     /// Whether they are several.
     const SEVERAL: bool;
@@ -260,7 +253,7 @@ fn discard_max(device: &File) -> Option<u64> {
         .find_map(|queue| value(folder.join(queue).join("discard_max_bytes")))
 }
 
-/// The call that trims.
+/// The call that trims blocks of a file or a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrimCall {
     PunchHole,
@@ -315,6 +308,7 @@ fn discard(file: &File, offset: u64, len: u64) -> std::result::Result<(), Errno>
     }
 }
 
+/// The backend `null`: every request completes at once and in full. It shows what iolab itself costs.
 pub(crate) struct Null {
     /// Each request's memory and its result. A completion as a whole would be copied by one wide load, which has to wait
     /// for the two stores before it: that is a sixth of all that a request costs here.
@@ -398,7 +392,7 @@ pub fn missing_levels() -> Vec<MissingLevel> {
     ring.into_iter().chain(populated).collect()
 }
 
-/// Checks that the mechanisms of a trial are there.
+/// Checks that this process may use the mechanisms of a trial that not every kernel has; each is tried once.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): the first that is not, and what to use instead.

@@ -6,8 +6,6 @@
 //! trial). `device.rs` describes a block device with the devices below it; `machine.rs` and `processor.rs` the
 //! machine with its load; `cgroup.rs` limits of this process. `system_control.rs` changes kernel settings for
 //! trials.
-//!
-//! Values in files of `/proc` and `/sys`.
 
 #![allow(unsafe_code)] // system calls that no safe crate has
 

@@ -1,7 +1,4 @@
-//! The environment of a run, as its run file stores it: facts by key.
-//!
-//! The ceilings of a device: stated, measured, or from its link; as users write them, and as the environment of a run file stores
-//! them.
+//! The environment of a run, as its run file stores it: facts by key, with the ceilings of its devices.
 
 mod keys;
 
@@ -148,7 +145,8 @@ pub fn differences(
         .collect()
 }
 
-/// The ceilings from one source; `None` if unknown.
+/// The ceilings of a device from one source: stated, measured, or from its link. They are read as users write them, and as the
+/// environment of a run file stores them; `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Peaks {
     /// Throughput of reads, MB/s.

@@ -4,11 +4,6 @@
 //! Files to begin with: `lib.rs` the values, `sample.rs` the result of a trial, `column.rs` and `tables/` the table of columns
 //! from which schema, reader, writer, exports and docs/RUNFILE.md are generated; `environment/keys.rs` the keys of the
 //! environment.
-//!
-//! The question of a run about service levels. It affects neither measurements nor writes.
-//!
-//! The record of `iolab witness` about a program, a process or devices: a file of its own kind, without an experiment and
-//! without trials.
 
 pub mod column;
 pub mod environment;
@@ -399,7 +394,7 @@ named! {
     }
 }
 
-/// A question about service levels.
+/// The question of a run about service levels. It affects neither measurements nor writes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// The question.
@@ -471,7 +466,8 @@ impl Question {
     }
 }
 
-/// An observation with its verdicts.
+/// An observation with its verdicts: the record of `iolab witness` about a program, a process or devices. It is a file of its own
+/// kind, without an experiment and without trials.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Witnessed {
     /// Version of iolab.

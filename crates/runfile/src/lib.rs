@@ -3,10 +3,8 @@
 //! During the run the file is in WAL mode, and only this crate can read it (`logged.rs`). When the run ends for any reason, everything is
 //! moved to the one plain file. A killed process leaves `FILE-wal` next to it; both together are complete and readable.
 //!
-//! Files to begin with: `lib.rs`, `create.rs` atomic creation, `opening.rs` protection against foreign files, `read.rs`,
-//! `number_list.rs` text files with one number per line.
-//!
-//! Definitions of modelled disks: iolab's own, and TOML files.
+//! Files to begin with: `lib.rs` the open run file and the definitions of modelled disks, `create.rs` atomic creation, `opening.rs`
+//! protection against foreign files, `read.rs`, `number_list.rs` text files with one number per line.
 
 mod create;
 mod error;

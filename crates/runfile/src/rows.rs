@@ -1,7 +1,5 @@
-//! Writes plain values to the rows of tables by their columns, and reads them. The file may come from elsewhere: rows and text are
-//! limited, and every value is checked.
-//!
-//! The question of a run in the tables `question` and `question_level`.
+//! Writes plain values, and the question of a run, to the rows of tables by their columns, and reads them. The file may come from
+//! elsewhere: rows and text are limited, and every value is checked.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -361,6 +359,7 @@ pub fn asked_by(experiment: &Experiment) -> Option<Question> {
     Some(Question::of_levels(of, levels))
 }
 
+/// Writes the question of a run to the tables `question` and `question_level`.
 pub(super) fn write_question(tables: &Tables<'_>, question: &Question) -> Result<()> {
     let (kind, fit) = (question.kind(), question.clone().into_fit());
     tables.insert(&QUESTION, &QuestionRow { kind, fit })?;

@@ -1,13 +1,7 @@
-//! One run by several processes (ranks). The root has the others carry out their part of each trial.
+//! One run by several processes (ranks). The root has the others carry out their part of each trial, within time limits.
 //!
 //! Files to begin with: `ranks.rs` orders of the root and their execution, `handshake.rs` the greeting of the ranks, their
 //! hosts and their errors, `trial.rs` a rank's part in a trial.
-//!
-//! Times that ranks wait for one that fills its files, prepares, runs or ends a trial, before it counts as
-//! lost.
-//!
-//! Giving up too early ends a sound run; giving up late costs time. So the bounds suit slow storage, a hard
-//! disk or a network file system, shared by all ranks.
 
 pub mod handshake;
 mod root_targets;
@@ -472,7 +466,10 @@ const BYTES: u64 = 4 << 20;
 /// Least rate of all ranks together, requests per second.
 const REQUESTS: u64 = 25;
 
-/// Time limits of a rank for each step of a trial.
+/// Time limits of a rank for each step of a trial, after which it counts as lost.
+///
+/// Giving up too early ends a sound run; giving up late costs time. So the limits suit slow storage, a hard disk or a network file
+/// system, shared by all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     /// Limit for preparing the trial.

@@ -276,7 +276,7 @@ pub(super) fn kind_of(target: &Target) -> iolab_record::TargetKind {
 /// Needs of an experiment for a target. `exact` is set when the user named the region's size: then it is not cut.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): a cell that no target can serve, or whose tool is not a peer.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a cell that no target can serve.
 pub fn need(plan: &Plan, consent: Consent, exact: bool) -> Result<Need> {
     need_of(std::slice::from_ref(plan), &|_| true, consent, exact)
 }

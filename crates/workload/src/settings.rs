@@ -1,8 +1,5 @@
-//! The table of all settings of an experiment: it serves TOML, `--set`, messages and help. Its rows are in `settings/rows.rs`.
-//!
-//! Settings that a consumer other than the engine (another tool, a modelled disk) carries out, and refusals of all others.
-//!
-//! The settings of one cell, typed, from the definition to the report.
+//! The settings of an experiment: the kinds and values of their table, which serves TOML, `--set`, messages and help; the settings of
+//! one cell, and the settings that a consumer carries out. The rows of the table are in `settings/rows.rs`.
 
 mod rows;
 mod setting;
@@ -258,7 +255,8 @@ impl FromStr for Tool {
 /// Why a consumer refuses settings that no consumer names.
 const NO_SETTING: &str = "it has no such setting";
 
-/// Settings as a consumer takes them. Settings that a consumer does not name must have their default value.
+/// Settings that a consumer other than the engine (another tool, a modelled disk) carries out. Settings that it does not name must
+/// have their default value.
 #[derive(Debug, Clone, Copy)]
 pub struct Consumer {
     /// Settings that it carries out as the engine does, or that iolab carries out around it. Names here are separated by blanks.
@@ -304,7 +302,7 @@ impl Consumer {
     }
 }
 
-/// The settings of a cell, before the choices that need a measurement.
+/// The settings of one cell, typed, from the definition to the report, before the choices that need a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellSpec {
     /// The trial; its seed is set for each trial. With groups, the merged trial of all groups.

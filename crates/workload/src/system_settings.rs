@@ -1,6 +1,4 @@
-//! Settings of the kernel that are in force during a trial only.
-//!
-//! Sets of CPUs, and the placement of threads on them.
+//! Settings of the kernel that are in force during a trial only, sets of CPUs, and the placement of threads on them.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,6 +1,4 @@
-//! All settings of one trial, typed, with the names that users write.
-//!
-//! Checks a trial, except for what depends on the target.
+//! All settings of one trial, typed, with the names that users write; their check, except for what depends on the target.
 
 mod files;
 mod pattern;

@@ -1,12 +1,5 @@
 //! iolab-device-log: what NVMe drives count of themselves around each trial: bytes of hosts and of flash memory, throttling,
 //! temperature.
-//!
-//! Log pages of NVMe drives.
-//!
-//! Sources: NVM Express Base Specification 2.0c, section 5.16.1.3 (SMART / Health Information); Open Compute Project, Datacenter NVMe SSD
-//! Specification 2.0, section 4.8.5 (SMART / Health Information Extended).
-//!
-//! The NVMe drive below a disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -54,7 +47,10 @@ impl DriveObserver for Observer {
     }
 }
 
-/// A page, or its first 512 bytes.
+/// A log page of an NVMe drive, or its first 512 bytes.
+///
+/// Sources: NVM Express Base Specification 2.0c, section 5.16.1.3 (SMART / Health Information); Open Compute Project, Datacenter NVMe SSD
+/// Specification 2.0, section 4.8.5 (SMART / Health Information Extended).
 pub(crate) type Page = [u8; 512];
 
 /// SMART / Health Information.
@@ -101,7 +97,7 @@ pub(crate) fn counts(health: &Page, extended: Option<&Page>) -> DriveLog {
     }
 }
 
-/// The controller of a drive.
+/// The controller of the NVMe drive below a disk.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Controller {
     /// Name of its device: `nvme0`.

@@ -4,12 +4,6 @@
 //!
 //! Files to begin with: `facts.rs` and `probes.rs` (facts, and those that need a trial), `rules/` (one function per
 //! rule), `lib.rs` (the command, and checks right before a run).
-//!
-//! `iolab doctor`: properties of a target, its trustworthiness, and recommended settings.
-//!
-//! The findings as text and as JSON.
-//!
-//! A short examination before the first trial, and the findings that affect this experiment.
 
 mod facts;
 mod probes;
@@ -234,7 +228,8 @@ pub fn json(diagnosis: &Diagnosis, to: &mut dyn Write) -> io::Result<()> {
 /// Most remarks shown; the others are in the run file.
 const SHOWN_MAX: usize = 4;
 
-/// A short examination of target and machine. Takes about a quarter of a second, or two seconds on slow storage.
+/// A short examination of target and machine before the first trial. Takes about a quarter of a second, or two seconds on slow
+/// storage.
 pub fn preflight(
     named: &Path,
     target: &Target,

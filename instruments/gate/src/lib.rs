@@ -1,10 +1,6 @@
 //! iolab-gate: compares a new run with earlier ones, and shows experiments over time.
 //!
-//! Files to begin with: `judgement.rs` for the conclusion of a gate, `line.rs` for runs over time.
-//!
-//! `iolab gate`: compares a new run with the last ones.
-//!
-//! `iolab history`: experiments over time.
+//! Files to begin with: `judgement.rs` for the conclusion of a gate, `line.rs` for runs over time, `lib.rs` for the commands.
 
 pub mod judgement;
 pub mod line;

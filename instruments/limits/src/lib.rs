@@ -1,14 +1,6 @@
 //! iolab-limits: limits of storage in the formats of programs that take them.
 //!
 //! Files to begin with: `limit.rs` finds and judges the cells, `lib.rs` writes them.
-//!
-//! `io.cost.model` of the kernel: one line a disk.
-//!
-//! Sources: `tools/cgroup/iocost_coef_gen.py`, `block/blk-iocost.c` and Documentation/admin-guide/cgroup-v2.rst of Linux.
-//!
-//! `io_properties.yaml` of Seastar: an entry a mount point.
-//!
-//! Source: `apps/iotune/iotune.cc` of Seastar.
 
 mod limit;
 
@@ -157,7 +149,9 @@ const IOCOST_POINTS: [Point; 6] = [
     iops("wrandiops", WorkloadCode::WR, 4096, 64, 1),
 ];
 
-/// The lines of all disks.
+/// The lines of all disks for `io.cost.model` of the kernel.
+///
+/// Sources: `tools/cgroup/iocost_coef_gen.py`, `block/blk-iocost.c` and Documentation/admin-guide/cgroup-v2.rst of Linux.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a target that is not a disk with a queue, or a point without a cell.
@@ -245,7 +239,9 @@ const fn seastar_points(bs: u64) -> [Point; 4] {
     ]
 }
 
-/// The entries of all mount points.
+/// The entries of all mount points in `io_properties.yaml` of Seastar.
+///
+/// Source: `apps/iotune/iotune.cc` of Seastar.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a target without a mount point, or a point without a cell.

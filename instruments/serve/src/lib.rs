@@ -5,8 +5,6 @@
 //! the answers were.
 //!
 //! Files to begin with: `disk.rs` takes requests and answers on time, `one_file.rs` is the file system, `lib.rs` the command.
-//!
-//! `iolab serve`: a modelled disk as a file in real time.
 
 mod disk;
 pub mod one_file;

@@ -1,10 +1,6 @@
 //! iolab-time: times commands against each other, in blocks of random order.
 //!
 //! Files to begin with: `lib.rs` for the command, `executor.rs` for one run of a command, `answer.rs` for the first screen.
-//!
-//! `iolab time`: commands against each other.
-//!
-//! The progress of the runs: one line on a terminal.
 
 mod answer;
 mod commands;
@@ -217,7 +213,7 @@ fn new_seed() -> u64 {
     now.map_or(0, |since| since.as_nanos() as u64) % (1 << 32)
 }
 
-/// Shows how many runs are done, and the time left.
+/// The progress of the runs, one line on a terminal: how many are done, and the time left.
 struct Line {
     is_shown: bool,
 }

@@ -1,4 +1,4 @@
-//! The commands that read what there is, one file per command.
+//! The commands that read what there is; a file has one command, or several that are alike.
 
 mod compare;
 mod export;

@@ -1,4 +1,4 @@
-//! The commands that measure, or look at this machine, one file per command; and their shared parts.
+//! The commands that measure, or look at this machine, and their shared parts.
 
 mod arguments;
 pub(crate) mod builtin_names;

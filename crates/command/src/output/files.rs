@@ -15,8 +15,8 @@ pub fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Opens the output of a command: a new file, or stdout (also as `-`), filtered by [`harmless`](crate::escape_output). Output that is not flushed at the end is
-/// discarded.
+/// Opens the output of a command: a new file, or stdout (also as `-`), filtered by [`harmless`](super::harmless). Output that is not
+/// flushed at the end is discarded.
 ///
 /// # Errors
 ///

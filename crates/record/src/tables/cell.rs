@@ -1,6 +1,5 @@
-//! Tables of the plan: cells, their groups, and the question.
-//!
-//! Tables of what belongs to no single sample: `preparation`, `drive_log` and `latency_over_time`.
+//! Tables of the plan (cells, their groups, and the question), and the tables `preparation`, `drive_log` and
+//! `latency_over_time`.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

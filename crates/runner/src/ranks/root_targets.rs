@@ -1,6 +1,4 @@
-//! The targets of the root as the other ranks open them.
-//!
-//! Orders of the root to the other ranks, one after another.
+//! Orders of the root to the other ranks, one after another, and its targets as the other ranks open them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

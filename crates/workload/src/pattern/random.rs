@@ -1,6 +1,5 @@
-//! Random offsets: an order of any number of blocks without a list of them, and distributions that prefer some blocks.
-//!
-//! Offsets over several files of a worker.
+//! Random offsets: an order of any number of blocks without a list of them, distributions that prefer some blocks, and the order
+//! over several files of a worker.
 
 #[cfg(test)]
 mod tests;
