@@ -49,7 +49,7 @@ pub struct Gate {
     pub must_find: Option<f64>,
 }
 
-/// The changes detectable with probability [`GATE_POWER`](iolab_analysis::runs::GATE_POWER), as factors.
+/// The changes detectable with probability [`GATE_POWER`], as factors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DetectableChanges {
     /// The change, as a factor, that the most sensitive cell can detect.

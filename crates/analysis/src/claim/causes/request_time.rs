@@ -58,7 +58,7 @@ fn doubts(cells: &[&CellAnalysis], error: f64) -> Vec<Doubt> {
     doubts
 }
 
-/// What explains both sides, with its largest error at any size.
+/// Explanation of both sides, with its largest error at any size.
 fn request_time(
     sides: [&CellAnalysis; 2],
     between: &[&CellAnalysis],
