@@ -81,6 +81,12 @@ fn reproduced_part_is_named() {
     };
     insta::assert_snapshot!(text(0.5, Again::NotReproduced), @"Not reproduced: IOPS of reads is 40.0× lower than IOPS of writes; here 2.00× lower in 30 blocks, 19 % of the difference on a log scale. The same settings alone do not make all of it: other trials of that run, what they left on the storage, a change since, or chance may have.");
     insta::assert_snapshot!(text(0.99, Again::NotReproduced), @"Not reproduced: IOPS of reads is 40.0× lower than IOPS of writes; here 1.01× lower in 30 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
+    let higher = Reproduction {
+        seen: 40.0,
+        ..found(1.01, Again::NotReproduced)
+    };
+    let none = finding(&of_causes(higher, Vec::new(), &[])[0], &[]).text;
+    assert!(none.contains("alone do not make it:"), "{none}");
     insta::assert_snapshot!(text(2.0, Again::NotReproduced), @"Not reproduced: IOPS of reads is 40.0× lower than IOPS of writes; here 2.00× higher in 30 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
     insta::assert_snapshot!(text(0.1, Again::Reproduced), @"Reproduced: IOPS of reads is 40.0× lower than IOPS of writes; here 10.0× lower in 30 blocks.");
     insta::assert_snapshot!(text(0.5, Again::CannotTell), @"Cannot tell whether it is there again: IOPS of reads is 40.0× lower than IOPS of writes; here 2.00× lower in 30 blocks. A larger budget gives no more than 30 blocks: measure when the machine is idle.");
