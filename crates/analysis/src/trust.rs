@@ -120,9 +120,9 @@ impl Trust {
                 concerned.add(doubt, claim.cells.iter().copied());
             }
         }
-        // A table also has the cells of a run on which no claim rests.
+        // A table also has the cells, and the runs, on which no claim rests.
         let sought = || {
-            let seeking = runs.iter().map(|own| own.run.analysis());
+            let seeking = shown.runs.iter().map(|run| run.analysis());
             let seeking = seeking.filter(|run| run.seeks_precision);
             seeking.flat_map(|run| {
                 run.cells

@@ -89,7 +89,11 @@ impl ScratchDir {
 
     /// Locks a new directory; `None` if another run takes it for a left-over in the instant before the lock.
     fn locked(parent: &OwnedFd, parent_path: &Path, name: &str) -> Result<Option<Self>> {
-        let mut made = Self::open(parent, parent_path, name)?;
+        let dir = match open_dir(parent, name) {
+            Err(Errno::NOENT) => return Ok(None),
+            dir => dir.map_err(|errno| errno::on_path("open", &parent_path.join(name), errno))?,
+        };
+        let mut made = Self::of(parent, parent_path, name, dir)?;
         if entries(&made.dir).is_none_or(|names| !names.is_empty()) {
             return Err(made.is_anothers());
         }
@@ -146,8 +150,14 @@ impl ScratchDir {
     /// # Errors
     /// It cannot be opened.
     fn open(parent: &OwnedFd, parent_path: &Path, name: &str) -> Result<Self> {
+        let dir = open_dir(parent, name);
+        let dir = dir.map_err(|errno| errno::on_path("open", &parent_path.join(name), errno))?;
+        Self::of(parent, parent_path, name, dir)
+    }
+
+    /// An open directory with its name, without the duty to remove it.
+    fn of(parent: &OwnedFd, parent_path: &Path, name: &str, dir: OwnedFd) -> Result<Self> {
         let path = parent_path.join(name);
-        let dir = open_dir(parent, name).map_err(|errno| errno::on_path("open", &path, errno))?;
         let stat = rustix::fs::fstat(&dir).map_err(|e| errno::on_path("look at", &path, e))?;
         let parent = rustix::io::fcntl_dupfd_cloexec(parent, 0)
             .map_err(|errno| errno::on_path("hold the directory of", &path, errno))?;
