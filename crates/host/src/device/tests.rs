@@ -250,10 +250,6 @@ fn a_pci_link_shows_its_speed_and_lanes() {
 fn sata_speeds_are_read_from_the_port() {
     let tree = Tree::empty();
     tree.file("devices/ata3/link3/ata_link/link3/sata_spd", "3.0 Gbps");
-    tree.file(
-        "devices/ata3/link3/ata_link/link3/hw_sata_spd_limit",
-        "6.0 Gbps",
-    );
     tree.file("devices/ata3/host2/block/sda/size", "8");
     let disk = tree.path().join("devices/ata3/host2/block/sda");
     let link = read_link(&disk, Transport::Sata).expect("there");

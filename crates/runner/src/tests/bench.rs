@@ -2,7 +2,6 @@
 
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Instant;
 
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::operation::PerOperation;
@@ -187,17 +186,16 @@ impl Fixture {
 
     pub(super) fn take_up(&self, mock: &mut Mock<'_>) -> Result<Finished> {
         // A program that another test starts shares all locks until it is another program.
-        let is_locked = |opened: &Result<_>| {
-            let refused = opened.as_ref().err();
-            refused.is_some_and(|error: &Error| error.message().contains("being written"))
+        let is_locked = |error: &Error| error.message().contains("being written");
+        let mut waits = 0..2000;
+        let (file, record) = loop {
+            match RunFile::open_resume(&self.path) {
+                Err(error) if is_locked(&error) && waits.next().is_some() => {
+                    thread::sleep(Duration::from_millis(10));
+                }
+                opened => break opened?,
+            }
         };
-        let until = Instant::now() + Duration::from_secs(20);
-        let mut opened = RunFile::open_resume(&self.path);
-        while is_locked(&opened) && Instant::now() < until {
-            thread::sleep(Duration::from_millis(10));
-            opened = RunFile::open_resume(&self.path);
-        }
-        let (file, record) = opened?;
         // As the file has it: with the sizes that the run has added.
         let experiment = Experiment::from_toml(&record.experiment.toml, "run")?;
         let plan = as_begun(planned(&experiment), &record, &self.path)?;
