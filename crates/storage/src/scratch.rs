@@ -89,11 +89,9 @@ impl ScratchDir {
 
     /// Locks a new directory; `None` if another run takes it for a left-over in the instant before the lock.
     fn locked(parent: &OwnedFd, parent_path: &Path, name: &str) -> Result<Option<Self>> {
-        let dir = match open_dir(parent, name) {
-            Err(Errno::NOENT) => return Ok(None),
-            dir => dir.map_err(|errno| errno::on_path("open", &parent_path.join(name), errno))?,
+        let Some(mut made) = Self::open(parent, parent_path, name)? else {
+            return Ok(None);
         };
-        let mut made = Self::of(parent, parent_path, name, dir)?;
         if entries(&made.dir).is_none_or(|names| !names.is_empty()) {
             return Err(made.is_anothers());
         }
@@ -145,23 +143,20 @@ impl ScratchDir {
         .hint("choose a directory that no other user can write to")
     }
 
-    /// Opens a directory by its name, without the duty to remove it.
+    /// Opens a directory by its name, without the duty to remove it; `None` if it is gone.
     ///
     /// # Errors
     /// It cannot be opened.
-    fn open(parent: &OwnedFd, parent_path: &Path, name: &str) -> Result<Self> {
-        let dir = open_dir(parent, name);
-        let dir = dir.map_err(|errno| errno::on_path("open", &parent_path.join(name), errno))?;
-        Self::of(parent, parent_path, name, dir)
-    }
-
-    /// An open directory with its name, without the duty to remove it.
-    fn of(parent: &OwnedFd, parent_path: &Path, name: &str, dir: OwnedFd) -> Result<Self> {
+    fn open(parent: &OwnedFd, parent_path: &Path, name: &str) -> Result<Option<Self>> {
         let path = parent_path.join(name);
+        let dir = match open_dir(parent, name) {
+            Err(Errno::NOENT) => return Ok(None),
+            dir => dir.map_err(|errno| errno::on_path("open", &path, errno))?,
+        };
         let stat = rustix::fs::fstat(&dir).map_err(|e| errno::on_path("look at", &path, e))?;
         let parent = rustix::io::fcntl_dupfd_cloexec(parent, 0)
             .map_err(|errno| errno::on_path("hold the directory of", &path, errno))?;
-        Ok(Self {
+        Ok(Some(Self {
             parent,
             name: name.to_owned(),
             path,
@@ -170,7 +165,7 @@ impl ScratchDir {
             lock: Mutex::new(None),
             made: AtomicU64::new(0),
             is_for_programs: AtomicBool::new(false),
-        })
+        }))
     }
 
     /// Creates a file for exactly `bytes` bytes.
@@ -250,8 +245,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Opens the file in the scratch directory that process 0 of a run made at `path`, with `region` usable
-    /// bytes.
+    /// Opens the file in the scratch directory that process 0 of a run made at `path`, with `region` usable bytes.
     ///
     /// # Errors
     /// Of kind [`Refused`](iolab_workload::Kind::Refused) for any other file; of kind
@@ -274,6 +268,8 @@ impl Scratch {
         let name = name.ok_or_else(not_ours)?;
         let parent_path = path.parent().unwrap_or(Path::new(""));
         let dir = ScratchDir::open(parent, parent_path, name).map_err(out_of_reach)?;
+        let gone = || out_of_reach(errno::on_path("open", path, Errno::NOENT));
+        let dir = dir.ok_or_else(gone)?;
         let path = dir.path.join(REGION);
         let file = open_in(&dir.dir, REGION);
         let file = file.map_err(|errno| out_of_reach(errno::on_path("open", &path, errno)))?;
