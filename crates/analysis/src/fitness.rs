@@ -13,7 +13,7 @@ use crate::trial_values::distinct;
 use iolab_record::environment::Environment;
 use iolab_record::{Cell, RunRecord, SampleLatency};
 use iolab_stats::{CLUSTERS_MIN, CONFIDENCE, share_bounds};
-use iolab_workload::response::{
+use iolab_workload::service_level::{
     Bound, LevelQuantity, REQUESTS_OF_MAX, ServiceLevel, ServiceLevels,
 };
 use iolab_workload::settings::{cell_label, level_label};

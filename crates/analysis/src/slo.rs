@@ -20,7 +20,7 @@ use crate::fitness::{
 use crate::io_limit::ReachedLimit;
 use iolab_record::{Cell, RunRecord, Sample, SampleLatency};
 use iolab_workload::Result;
-use iolab_workload::response::{ServiceLevel, ServiceLevels};
+use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
 use iolab_workload::trial::RATE_MAX;
 
 pub use search::{RateLimit, RatePoint, Search};

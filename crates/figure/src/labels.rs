@@ -9,7 +9,7 @@ use iolab_analysis::doubt::RatioBound;
 use iolab_record::ServedBy;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::group::split_group;
-use iolab_workload::response::{LevelQuantity, Requests, ServiceLevel};
+use iolab_workload::service_level::{LevelQuantity, Requests, ServiceLevel};
 use iolab_workload::settings::ValueKind;
 use iolab_workload::trial::Rate;
 use iolab_workload::units::{format_percent, significant};

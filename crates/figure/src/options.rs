@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::Response;
 use iolab_stats::{Interval, Summary};
-use iolab_workload::response::{LevelQuantity, Requests, ServiceLevel, ServiceLevels};
+use iolab_workload::service_level::{LevelQuantity, Requests, ServiceLevel, ServiceLevels};
 use iolab_workload::{Error, Result};
 
 use super::FigureKind;

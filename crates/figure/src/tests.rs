@@ -9,7 +9,7 @@ use iolab_analysis::analysis::{Response, analyse};
 use iolab_analysis::bends::Bends;
 use iolab_record::RunRecord;
 use iolab_synthetic::{add_cell, around, rate_behind, record, size_curve};
-use iolab_workload::response::ServiceLevels;
+use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::stages::PerStage;
 use iolab_workload::units::format_size;
 

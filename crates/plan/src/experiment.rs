@@ -29,7 +29,8 @@ pub use missing_levels::{LevelChange, REFINE_MAX, Refined};
 use document::{Definition, DocumentText, Entries, Groups, check_level_count};
 use iolab_workload::escape_control::steers;
 use iolab_workload::group::split_group;
-use iolab_workload::response::{Response, ServiceLevels};
+use iolab_workload::response::Response;
+use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::units::{exact_duration, parse_duration};
 

@@ -11,7 +11,8 @@ use crate::experiment::document::{Definition, DocumentText, Entries, Ordered, bu
 use crate::experiment::{Design, Experiment, TRIALS_MAX, check_question};
 use crate::read_user_file::definition;
 use iolab_workload::names::{check_file_name, unknown};
-use iolab_workload::response::{Need, Response};
+use iolab_workload::response::Response;
+use iolab_workload::service_level::Need;
 use iolab_workload::settings::Setting;
 use iolab_workload::trial::{Backend, CacheState, FileLayout};
 use iolab_workload::units::{counted, exact_duration, exact_size, format_size, singular_after_one};

@@ -26,8 +26,9 @@ pub use iolab_workload::outcome::{
     Effective, LatencySummary, OperationSummary, RateReport, RequestSizes, RingFlag, SizeCount,
 };
 pub use iolab_workload::region_state::{Extents, FaultKind, Faults, Region, Residency, Verified};
-use iolab_workload::response::{Need, Response, ServiceLevels};
+use iolab_workload::response::Response;
 pub use iolab_workload::series::{Interval, Series};
+use iolab_workload::service_level::{Need, ServiceLevels};
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting, Value};
 pub use iolab_workload::system_settings::Cpus;
 pub use iolab_workload::trial::Arrivals;

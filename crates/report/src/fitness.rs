@@ -12,7 +12,7 @@ use iolab_analysis::trial_values::distinct;
 use iolab_record::Fit;
 use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::names::all_of;
-use iolab_workload::response::{Bound, LevelQuantity, Need, ServiceLevel};
+use iolab_workload::service_level::{Bound, LevelQuantity, Need, ServiceLevel};
 use iolab_workload::trial_description::requests_of_cell;
 use iolab_workload::units::{counted, format_bytes, format_ns, format_percent, significant};
 use iolab_workload::units::{format_duration, rough_duration};

@@ -19,7 +19,7 @@ use crate::fitness::{answer, in_line, in_words, level_columns, stalls, why};
 use crate::layout::{Column, columns_over};
 use crate::ratio::all_cells;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::response::ServiceLevel;
+use iolab_workload::service_level::ServiceLevel;
 
 /// Most rates shown: the answer's, and those nearest to the limit.
 const POINTS_MAX: usize = 8;

@@ -10,7 +10,7 @@ use iolab_record::column::{Access, Column, Null, Table};
 use iolab_record::tables::{LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow};
 use iolab_record::{Asked, Fit, Question, QuestionKind};
 use iolab_workload::names::check_file_name;
-use iolab_workload::response::{LEVELS_MAX, Need};
+use iolab_workload::service_level::{LEVELS_MAX, Need};
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::{Error, Result, settings};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};

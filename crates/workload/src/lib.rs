@@ -20,6 +20,7 @@ pub mod pattern;
 pub mod region_state;
 pub mod response;
 pub mod series;
+pub mod service_level;
 pub mod settings;
 pub mod stages;
 pub mod system_settings;

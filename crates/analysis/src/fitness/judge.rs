@@ -9,7 +9,7 @@ use iolab_stats::{
 };
 use iolab_workload::Result;
 use iolab_workload::histogram::counts;
-use iolab_workload::response::{Bound, LevelQuantity, Requests, ServiceLevel};
+use iolab_workload::service_level::{Bound, LevelQuantity, Requests, ServiceLevel};
 
 use super::{Answer, TrialValue};
 use super::{Change, Judged, verdict};

@@ -7,7 +7,7 @@ use iolab_record::{LatencyOf, Operation, PartId, RequestTime, RunRecord, Sample,
 use iolab_synthetic::{add_cell, around, rate_report, record};
 use iolab_workload::Result;
 use iolab_workload::histogram::new_latency_histogram;
-use iolab_workload::response::ServiceLevels;
+use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::trial::SyncPolicy;
 
 /// A cell of reads and syncs at a rate. Each trial never issued `left` of its 1000 requests.

@@ -11,7 +11,7 @@ use iolab_analysis::witness::Evidence;
 use iolab_figure::{Figure, FigureKind, FigureRun, Options, default_kind, draw_as_asked};
 use iolab_record::{Asked, RunRecord, SampleLatencyOverTime, SampleSeries, Witnessed};
 use iolab_runfile::Content;
-use iolab_workload::response::ServiceLevels;
+use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Plot;

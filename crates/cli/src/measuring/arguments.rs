@@ -15,7 +15,7 @@ use iolab_command::output_format::TextOrJson;
 use iolab_plan::experiment::REFINE_MAX;
 use iolab_plan::suspect::Suspect;
 use iolab_storage::Consent;
-use iolab_workload::response::ServiceLevels;
+use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::units::parse_positive_duration;
 
 const FIT_HELP: &str = "\

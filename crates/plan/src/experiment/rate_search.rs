@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Change, Experiment, WarmUp};
 use crate::cells::unchecked;
-use iolab_workload::response::{Requests, ServiceLevel, ServiceLevels};
+use iolab_workload::service_level::{Requests, ServiceLevel, ServiceLevels};
 use iolab_workload::settings::{Setting, Tool};
 use iolab_workload::trial::{RATE_MAX, Rate, SyncPolicy, TrialSpec};
 use iolab_workload::units::{budget_to_recommend, exact_duration, format_duration};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use iolab_workload::response::ServiceLevel;
+use iolab_workload::service_level::ServiceLevel;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::table;
 use iolab_workload::trial::Rate;
@@ -174,7 +174,7 @@ pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| Table {
 pub struct LevelRow {
     /// Index from 0, in the order asked.
     pub id: u32,
-    /// The text of the [`iolab_workload::response::ServiceLevel`].
+    /// The text of the [`iolab_workload::service_level::ServiceLevel`].
     pub level: String,
     /// Source of the level.
     pub source: String,

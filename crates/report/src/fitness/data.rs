@@ -3,7 +3,7 @@
 use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_analysis::fitness::{Answer, Judged, LevelAnswer};
 use iolab_analysis::io_limit::ReachedLimit;
-use iolab_workload::response::Need;
+use iolab_workload::service_level::Need;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -9,7 +9,7 @@ use iolab_report::overview::Input;
 use iolab_report::overview::Overview;
 use iolab_report::report::StudyReport;
 use iolab_synthetic::{add_cell, around, record};
-use iolab_workload::response::{Need, ServiceLevels};
+use iolab_workload::service_level::{Need, ServiceLevels};
 
 use crate::timed;
 

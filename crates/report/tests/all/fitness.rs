@@ -8,7 +8,7 @@ use iolab_record::{Asked, Fit, Question};
 use iolab_record::{RunRecord, RunStatus, Sample};
 use iolab_report::answer::Answers;
 use iolab_synthetic::{add_cell, around, record};
-use iolab_workload::response::{Need, ServiceLevels};
+use iolab_workload::service_level::{Need, ServiceLevels};
 
 use crate::timed;
 

@@ -9,7 +9,7 @@ use iolab_analysis::slo::{RateAnswer, RateLimit, Search, SearchAnswer};
 use iolab_record::ServedBy;
 use iolab_report::layout::SCREEN_LINES;
 use iolab_report::slo::SearchResult;
-use iolab_workload::response::ServiceLevels;
+use iolab_workload::service_level::ServiceLevels;
 
 fn text(found: &SearchAnswer) -> String {
     let found = SearchResult {

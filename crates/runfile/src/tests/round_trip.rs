@@ -3,7 +3,7 @@
 use iolab_record::Question;
 use iolab_record::tables::{ENVIRONMENT, Fact, RUN};
 use iolab_record::{Asked, Fit};
-use iolab_workload::response::Need;
+use iolab_workload::service_level::Need;
 
 use super::*;
 

@@ -21,7 +21,7 @@ use iolab_record::{EndedBy, EventKind};
 use iolab_stats::{Steadiness, steady_state};
 use iolab_workload::histogram::counts;
 use iolab_workload::names::TargetName;
-use iolab_workload::response::ServiceLevels;
+use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{RATE_MAX, Rate};
 use iolab_workload::units::counted;

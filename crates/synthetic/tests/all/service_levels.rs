@@ -7,7 +7,8 @@ use iolab_record::{Asked, Question};
 use iolab_record::{LatencyOf, Operation, PartId, RunRecord, SampleLatency};
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 use iolab_workload::histogram::new_latency_histogram;
-use iolab_workload::response::{Response, ServiceLevels};
+use iolab_workload::response::Response;
+use iolab_workload::service_level::ServiceLevels;
 
 use super::claims::{
     SAID_MIN, TRIALS, few_runs, hold_each, hold_made, makes_table, outcome, shapes,

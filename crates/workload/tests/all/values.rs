@@ -5,7 +5,7 @@ use std::time::Duration;
 use iolab_workload::command_template::split_list;
 use iolab_workload::names::TargetName;
 use iolab_workload::outcome::RequestSizes;
-use iolab_workload::response::{ServiceLevel, ServiceLevels};
+use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
 use iolab_workload::settings::Setting;
 use iolab_workload::units::{
     format_duration, format_size, parse_duration, parse_share, parse_size,
