@@ -14,7 +14,6 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{self, Claim, OfRuns, Role};
 use iolab_analysis::runs::RunName;
 use iolab_analysis::witness;
-use iolab_record::ShownLatency;
 
 /// A claim of a run as data: a statement about cells, with its numbers and the sentence that iolab prints for
 /// it.
@@ -118,14 +117,10 @@ pub(crate) fn of(claim: &Claim, runs: &[NamedRun], headline: bool) -> ClaimData 
 
 impl QuantityData {
     fn of(run: &Analysis) -> Self {
-        let operation = match run.timed {
-            ShownLatency::Of(operation) if run.response.is_latency() => Some(operation),
-            ShownLatency::Of(_) | ShownLatency::Own => None,
-        };
         Self {
             name: run.response.to_string(),
             unit: run.response.unit().to_owned(),
-            operation: operation.map(|operation| operation.to_string()),
+            operation: run.operation().map(|operation| operation.to_string()),
             group: run.response_group.as_deref().map(clean),
         }
     }

@@ -267,12 +267,16 @@ fn marked(of: Response, value: f64, cell: &CellAnalysis) -> String {
 /// The number of trials, the response and its uncertainty.
 fn response_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> [Column; 5] {
     let response = analysis.response;
+    let heading = match analysis.operation() {
+        Some(operation) => format!("{operation} {}", response.heading()),
+        None => response.heading().to_owned(),
+    };
     [
         // Number of values that the median in the next column covers: not every trial has one.
         column(rows, "n", 4, |c| {
             Some(c.response.map_or(c.n, |r| r.n).to_string())
         }),
-        column(rows, response.heading(), 0, |c| {
+        column(rows, &heading, 0, |c| {
             Some(marked(response, c.response?.median, c))
         }),
         column(rows, "95 % interval", 0, |c| {
@@ -378,7 +382,9 @@ fn mix_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     };
     let quantities = || std::iter::once((rate, 1)).chain(latencies());
     let of_operation = |operation: &Operation| {
-        let columns = quantities().map(|(of, dispensable)| {
+        let is_response = analysis.operation() == Some(*operation);
+        let others = quantities().filter(|(of, _)| !is_response || *of != analysis.response);
+        let columns = others.map(|(of, dispensable)| {
             let heading = format!("{operation} {}", of.heading());
             column(rows, &heading, dispensable, |c| {
                 let medians = match operation {

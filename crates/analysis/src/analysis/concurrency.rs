@@ -197,8 +197,7 @@ pub const OVERLOAD_TOLD: f64 = 0.03;
 pub struct CellRate {
     /// Requested rate, requests per second.
     pub rate_wanted: f64,
-    /// Requests per second submitted: median over the trials. Completed ones if the storage still worked on them
-    /// long after the schedule had ended.
+    /// Requests per second submitted, or completed where most trials missed the rate: median over the trials.
     pub rate_achieved: f64,
     /// Most requests due but not submitted, over all trials.
     pub backlog_max: u64,
@@ -247,12 +246,15 @@ impl CellRate {
 
     fn judge(&mut self, latency_ns: f64) {
         let all = self.schedules.iter();
+        let is_most = |number: usize| 2 * number > self.schedules.len();
         let outlasting = all.clone().filter(|one| one.outlasts(latency_ns));
-        if 2 * outlasting.count() <= self.schedules.len() {
+        if is_most(outlasting.count()) {
+            let missed = |one: &&Schedule| !one.held || one.outlasts(latency_ns);
+            self.not_held = all.clone().filter(missed).count();
+        }
+        if !is_most(self.not_held) {
             return;
         }
-        let missed = |one: &&Schedule| !one.held || one.outlasts(latency_ns);
-        self.not_held = all.clone().filter(missed).count();
         let completed: Vec<f64> = all.map(|one| one.completed).collect();
         let completed = median(&completed).unwrap_or(self.rate_achieved);
         self.rate_achieved = self.rate_achieved.min(completed);

@@ -43,6 +43,14 @@ impl Analysis {
         }
     }
 
+    /// The operation of whose requests it shows latencies, where cells mix several; `None` for other quantities too.
+    pub fn operation(&self) -> Option<Operation> {
+        match self.timed {
+            ShownLatency::Of(operation) if self.response.is_latency() => Some(operation),
+            ShownLatency::Of(_) | ShownLatency::Own => None,
+        }
+    }
+
     /// Whether the group of the response has requests in a cell, of the operation whose latency is shown.
     pub fn has_response(&self, cell: &CellAnalysis) -> bool {
         let spec = &cell.cell.spec;

@@ -424,11 +424,11 @@ pub static NO_LEVEL_CHANGE: Kind = Kind::new("no-level-change", Role::Answer, AD
     &[
         (
             Standing::Step,
-            "Least step for a quarter of a trial that would have been found",
+            "Least step for a quarter of a trial that would have been found in each cell",
         ),
         (
             Standing::Drift,
-            "Least steady drift over a trial that would have been found",
+            "Least steady drift over a trial that would have been found in each cell",
         ),
         (Standing::Alike, "Not found too in"),
     ],

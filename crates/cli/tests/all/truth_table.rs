@@ -9,7 +9,7 @@ use crate::support::{folder, folder_in_memory, incompressible, run};
 
 const BYTES: usize = 64 << 20;
 /// Observations of a program at most: one that misses a file, which is open for a moment only, does not tell its source.
-const LOOKS: usize = 5;
+const LOOKS: usize = 20;
 const README: &str = include_str!("../../../../README.md");
 
 /// The command of each row, and the bold words that its output must hold.

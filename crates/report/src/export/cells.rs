@@ -145,7 +145,7 @@ fn load<'a>() -> Columns<'a> {
     let mut columns = Vec::from(table! {
         CellColumn::number("latency_max_ns", "greatest latency of any request of any trial, ns", |row| row.cell.latency?[Response::Max]);
         CellColumn::number("rate_wanted", "requests per second that were asked for", |row| kept(row).map(|p| p.rate_wanted));
-        CellColumn::number("rate_achieved_median", "requests per second that were submitted; median over the trials", |row| kept(row).map(|p| p.rate_achieved));
+        CellColumn::number("rate_achieved_median", "requests per second that were submitted, or completed where most trials missed the rate; median over the trials", |row| kept(row).map(|p| p.rate_achieved));
         CellColumn::whole("rate_not_held_trials", "trials in which the rate was not held", |row| kept(row).map(|p| p.not_held));
         CellColumn::whole("backlog_max", "most requests that were due and not submitted, of any trial", |row| kept(row).map(|p| p.backlog_max));
         CellColumn::whole("backlog_end_max", "most of these at the end of a trial, of any trial", |row| kept(row).map(|p| p.backlog_end));

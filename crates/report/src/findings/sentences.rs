@@ -119,21 +119,24 @@ const NAMED_MAX: usize = 3;
 /// A label, and the items that share it.
 type List = (String, Vec<String>);
 
+/// `Lower: 4 KiB; 64 KiB; and 2 more`, with at most `named` items.
+fn labelled((label, mut items): List, named: usize) -> String {
+    items.dedup();
+    let more = items.len().saturating_sub(named);
+    items.truncate(named);
+    items.retain(|item| !item.is_empty());
+    match (items.is_empty(), more) {
+        (true, _) => label,
+        (false, 0) => format!("{label}: {}", items.join("; ")),
+        (false, more) => format!("{label}: {}; and {more} more", items.join("; ")),
+    }
+}
+
 /// `Head. Lower: 4 KiB; 64 KiB; and 2 more. Cannot tell (other traffic): 1 MiB.` At most `named` items of
 /// each list appear; empty lists are left out.
 fn sentence(head: &str, lists: impl IntoIterator<Item = List>, named: usize) -> String {
     let lists = lists.into_iter().filter(|(_, items)| !items.is_empty());
-    let lists = lists.map(|(label, mut items)| {
-        items.dedup();
-        let more = items.len().saturating_sub(named);
-        items.truncate(named);
-        items.retain(|item| !item.is_empty());
-        match (items.is_empty(), more) {
-            (true, _) => label,
-            (false, 0) => format!("{label}: {}", items.join("; ")),
-            (false, more) => format!("{label}: {}; and {more} more", items.join("; ")),
-        }
-    });
+    let lists = lists.map(|list| labelled(list, named));
     let parts = std::iter::once(head.to_owned()).chain(lists);
     let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
     parts.join(". ") + "."

@@ -1,6 +1,6 @@
 //! The main numbers as a table, on a screen and in documents: the accesses that were measured, or the ends of each curve.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, DoubtKind};
 use iolab_analysis::curve::axis_but_target;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
 use iolab_analysis::trial_values::distinct;
@@ -267,6 +267,15 @@ fn origin(row: &HeadlineCell<'_>) -> Option<String> {
     served.map(labels::served)
 }
 
+/// Cache that still held what was written.
+fn cached(row: &HeadlineCell<'_>) -> Option<String> {
+    let owed = [DoubtKind::WriteBackOwed, DoubtKind::StorageCache];
+    let owed = owed
+        .into_iter()
+        .find(|what| row.cell.flags.contains(what))?;
+    Some(owed.name().to_owned())
+}
+
 /// A rate with its interval, unless one line gives the interval of all, and its origin.
 fn value(row: &HeadlineCell<'_>, is_precise: bool, origin: Option<String>) -> Option<String> {
     let rate = row.rate()?;
@@ -274,6 +283,7 @@ fn value(row: &HeadlineCell<'_>, is_precise: bool, origin: Option<String>) -> Op
         (false, Some(reach)) => format!(" ±{}", format_percent(reach.max(LEAST_SHOWN))),
         (true, _) | (_, None) => String::new(),
     };
+    let origin = origin.or_else(|| cached(row));
     let origin = origin.map_or_else(String::new, |served| format!(" [{served}]"));
     let mark = if row.cell.is_disturbed() {
         DISTURBED

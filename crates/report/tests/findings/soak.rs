@@ -120,10 +120,10 @@ fn no_change_states_the_detectable_change() {
         only(named("no-level-change", &analyse(&soak(30, |_| 100.0)))),
     ];
     insta::assert_snapshot!(told.join("\n\n"), @"
-    No lasting change of throughput was found within a trial with 1 MiB. Least step for a quarter of a trial that would have been found: 1.30×. Least steady drift over a trial that would have been found: 1.30×.
+    No lasting change of throughput was found within a trial with 1 MiB. Least step for a quarter of a trial that would have been found in each cell: 1.30×. Least steady drift over a trial that would have been found in each cell: 1.30×.
 
-    No lasting change of throughput was found within a trial with 1 MiB. Least step for a quarter of a trial that would have been found: 5.00×. Least steady drift over a trial that would have been found: 5.00×.
+    No lasting change of throughput was found within a trial with 1 MiB. Least step for a quarter of a trial that would have been found in each cell: 5.00×. Least steady drift over a trial that would have been found in each cell: 5.00×.
 
-    No lasting change of throughput was found within a trial with 1 MiB. Least step for a quarter of a trial that would have been found: 1.30×.
+    No lasting change of throughput was found within a trial with 1 MiB. Least step for a quarter of a trial that would have been found in each cell: 1.30×.
     ");
 }

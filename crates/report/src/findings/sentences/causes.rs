@@ -5,8 +5,7 @@ mod tests;
 
 use std::time::Duration;
 
-use super::{List, sentence};
-use super::{doubts, finding};
+use super::{List, NAMED_MAX, doubts, finding, labelled, sentence};
 use crate::doubt::between_items;
 use crate::ratio::RatioShown;
 use iolab_analysis::analysis::Analysis;
@@ -397,10 +396,10 @@ const PARTS: [(CauseVerdict, &str); 4] = [
 
 /// The result of an inquiry in a clause; `None` for other runs.
 pub(crate) fn cause_in_short(analysis: &Analysis) -> Option<String> {
-    of_claims(&claims_of(&[analysis]))
+    of_claims(&claims_of(&[analysis]), NAMED_MAX)
 }
 
-fn of_claims(claims: &[Claim]) -> Option<String> {
+fn of_claims(claims: &[Claim], named: usize) -> Option<String> {
     let found = claims.iter().find_map(Claim::reproduction)?;
     let unknown = || "cannot tell".to_owned();
     Some(match found.again {
@@ -412,10 +411,10 @@ fn of_claims(claims: &[Claim]) -> Option<String> {
                 let own = suspects().filter(|one: &&Suspects| one.verdict == *verdict);
                 let names = own.flat_map(|one| &one.suspects);
                 let names: Vec<String> = names.map(|one| short(&one.suspect)).collect();
-                (!names.is_empty()).then(|| format!("{label}: {}", names.join("; ")))
+                (!names.is_empty()).then(|| labelled(((*label).to_owned(), names), named))
             });
             match parts.collect::<Vec<_>>().join("; ") {
-                named if !named.is_empty() => named,
+                found if !found.is_empty() => found,
                 _ if is_answered(claims) => "none of the suspects is the cause".to_owned(),
                 _ => unknown(),
             }
@@ -426,7 +425,7 @@ fn of_claims(claims: &[Claim]) -> Option<String> {
 /// The result of an inquiry as lines: the answer, then a sentence for each claim that names this many suspects.
 pub(crate) fn causes_in_lines(claims: &[Claim], run: &Analysis, named: usize) -> Vec<String> {
     let target = shortened(&run.target, TARGET_MAX);
-    let answer = of_claims(claims);
+    let answer = of_claims(claims, named);
     let answer = answer.map(|answer| format!("{} on {target}: {answer}", run.experiment));
     let (shown, _) = ordered(claims);
     let sentences = shown.into_iter().map(|claim| match claim.suspects() {
