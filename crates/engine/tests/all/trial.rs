@@ -41,7 +41,8 @@ pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
 }
 
 /// Buffers of the first threads leave no locked memory for the other rings. The limit applies to a process, so this test
-/// runs itself in a process of its own.
+/// runs itself in a process of its own; but memory is counted for a user, so that other tests may leave no room for the rings
+/// until they end.
 #[test]
 fn buffers_beyond_the_locked_memory_are_not_registered() {
     if !needs::is_alone("trial::buffers_beyond_the_locked_memory_are_not_registered") {
@@ -55,7 +56,9 @@ fn buffers_beyond_the_locked_memory_are_not_registered() {
         fs::write(&path, vec![7; SIZE as usize]).expect("room");
         let target = Target::open(&path, &Need::reading(SIZE)).expect("an own file");
         let spec = spec("backend=io_uring threads=64 depth=64");
-        match run(&spec, &target) {
+        let mut tries = (0..200).map(|_| run(&spec, &target));
+        let first = tries.next().expect("200 tries");
+        match first.or_else(|error| tries.find_map(Result::ok).ok_or(error)) {
             Ok(outcome) => {
                 assert_eq!((outcome.bytes(), outcome.errors), (SIZE, 0));
                 assert!(!outcome.effective.fixed_buffers);
