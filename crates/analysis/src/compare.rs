@@ -334,7 +334,7 @@ impl Comparison {
         let blocks: Vec<_> = blocks.collect();
         let together = Pair {
             within_blocks: Some(matching::merge_blocks(&blocks)),
-            against: SideDoubts::of_any(pairs.iter().map(|pair| &pair.against)),
+            against: SideDoubts::of_any(pairs.iter().map(|pair| pair.against.clone())),
             ..Pair::default()
         };
         let terms = Criteria {

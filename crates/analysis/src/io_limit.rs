@@ -11,7 +11,7 @@ use iolab_workload::trial::{CacheState, TrialSpec};
 
 /// Share of a limit of control groups from which it determines a trial's rate. Below 1, because limits count in
 /// steps of time, and some requests lie outside the timed span.
-pub(crate) const LIMIT_REACHED: f64 = 0.7;
+const LIMIT_REACHED: f64 = 0.7;
 
 /// A limit of control groups that the trials reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]

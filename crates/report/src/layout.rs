@@ -398,17 +398,16 @@ pub(crate) fn cut(text: &str, mark: &str, lines: usize, width: u16) -> String {
 
 /// The ends of all entries of a text but the last: sentences, items of lists, and a clause, outside brackets and commands.
 fn entries(text: &str) -> Vec<usize> {
-    let (mut depth, mut last) = (0_usize, ' ');
+    let mut depth = 0_usize;
     let is_end = |(at, c): &(usize, char)| {
         match c {
             '(' | '[' => depth += 1,
             ')' | ']' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        let before = std::mem::replace(&mut last, *c);
+        let (before, rest) = text.split_at(*at);
         let marks = [". ", "; ", ", but "];
-        let has_mark = marks.iter().any(|mark| text[*at..].starts_with(mark));
-        depth == 0 && before != ' ' && has_mark
+        depth == 0 && !before.ends_with(' ') && marks.iter().any(|mark| rest.starts_with(mark))
     };
     let ends = text.char_indices().filter(is_end);
     ends.map(|(at, c)| at + usize::from(c == '.')).collect()

@@ -50,8 +50,8 @@ impl RatioShown {
         self.bound().map_or(self.ratio, |(_, ratio)| ratio)
     }
 
-    /// The ratio of two medians, if the interval of its estimate holds that, or both have one direction where there is none; else the estimate, which is then named where the
-    /// digits differ.
+    /// The ratio of two medians if the interval of the estimate holds it; without an interval, if both have one direction.
+    /// Otherwise the estimate, named as such where the digits differ.
     pub(crate) fn beside(estimate: &Estimate, (base, other): (f64, f64)) -> Self {
         let (ratio, shown) = (other / base, of(estimate));
         let is_held = match estimate.interval {

@@ -299,8 +299,8 @@ pub(crate) fn latencies() -> impl Iterator<Item = (Response, u8)> {
     })
 }
 
-/// The quantities next to the response, of cells with one kind of requests: a mix has them separately. A tail that is the
-/// response is withheld where too few trials have it.
+/// The quantities next to the response, of cells with one kind of requests: a mix has them separately. The
+/// response is not among them: its own column withholds a tail that too few trials have.
 fn other_quantities(analysis: &Analysis, rows: &[TableRow<'_>], is_grid: bool) -> Vec<Column> {
     let value = |of: Response, c: &CellAnalysis| match of.is_latency() {
         true => c.latency.filter(|_| c.mix.is_none())?[of],

@@ -211,7 +211,7 @@ impl Response {
         self.quantity().unasked
     }
 
-    /// The latencies that tables, and exports of other times, show unasked.
+    /// The latencies that exports have of other times, and of intervals.
     pub fn shown_latencies() -> impl Iterator<Item = Self> {
         let all = Self::ALL.into_iter();
         all.filter(|of| of.is_latency() && of.unasked() != Nowhere)

@@ -389,21 +389,26 @@ impl Seen<'_> {
         served.is_some_and(|served| served.any(verdict))
     }
 
-    /// A fact about its target, or about the machine.
+    /// A fact about its target.
     fn fact<K: ValueType>(&self, key: &Key<K>) -> Option<K::Value> {
-        self.context.record.environment_of(&self.cell.cell).get(key)
+        let record = self.context.record;
+        let target = record.target_of(&self.cell.cell)?;
+        record.environment.get_of(target, key)
     }
 
     /// Whether it reaches a link that is slower than the best of its disk. A link of which more than all is used has another speed
     /// than the one that was read.
     fn is_limited_by_link(&self) -> bool {
-        let best = self.fact(&KEYS.device_link_best);
-        let is_slow = best.is_some_and(|best| self.fact(&KEYS.device_link) != Some(best));
         let is_limited = |of: Efficiency| {
             of.source == PeakSource::Link && (LINK_REACHED..=1.0).contains(&of.share)
         };
+        let best = || self.fact(&KEYS.device_link_best);
+        let is_slow = |best| self.fact(&KEYS.device_link) != Some(best);
         let cell = self.cell;
-        is_slow && cell.is_device() && !cell.is_paced() && cell.efficiency.is_some_and(is_limited)
+        cell.is_device()
+            && !cell.is_paced()
+            && cell.efficiency.is_some_and(is_limited)
+            && best().is_some_and(is_slow)
     }
 
     /// Whether a budget of writes ends its plain writes to a device before they fill the region.
@@ -455,7 +460,12 @@ impl Seen<'_> {
     /// CPUs that the workers of all processes may use, as far as known. Several processes may be bound to
     /// different CPUs, so that at least those that they used count, on each host.
     fn cpus(&self) -> Option<u32> {
-        let usable = u32::try_from(self.fact(&KEYS.cpu_usable_count)?).ok()?;
+        let usable = self
+            .context
+            .record
+            .environment
+            .get(&KEYS.cpu_usable_count)?;
+        let usable = u32::try_from(usable).ok()?;
         let trial = self.cell.cell.trial();
         if trial.workers() == trial.threads {
             return Some(usable);

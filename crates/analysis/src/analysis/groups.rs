@@ -13,7 +13,7 @@ use iolab_record::{
 };
 use iolab_stats::{Summary, median, summary};
 use iolab_workload::group::{ALL, GroupSpec};
-use iolab_workload::response::mb_s;
+use iolab_workload::response::{iops, mb_s};
 use iolab_workload::trial::TrialSpec;
 
 /// The results of one group, or of all together.
@@ -209,7 +209,7 @@ pub type Mix = PerOperation<Option<OperationNumbers>>;
 pub struct OperationNumbers {
     /// Medians of its throughput, requests per second, and response or service times, with the greatest of these.
     pub medians: PerResponse<Option<f64>>,
-    /// Whether some trial has enough of its requests for a 99th percentile that differs from the maximum.
+    /// Whether each trial has enough of its requests for a 99th percentile that differs from the maximum.
     pub has_tail: bool,
 }
 
@@ -228,15 +228,14 @@ pub(super) fn mix(cell: &Cell, trials: &[&Sample], timed: ShownLatency) -> Optio
 
 impl OperationNumbers {
     fn of(trials: &[&Sample], summary: impl Fn(&Sample) -> &OperationSummary) -> Self {
-        let per_ns = |amount: u64, sample: &Sample| {
-            (amount > 0 && sample.elapsed_ns > 0).then(|| amount as f64 / sample.elapsed_ns as f64)
+        let median = |amount: fn(&OperationSummary) -> u64, rate: fn(u64, u64) -> f64| {
+            let some = |s: &Sample| Some(amount(summary(s))).filter(|amount| *amount > 0);
+            median_of(trials, |s| Some(rate(some(s)?, s.elapsed_ns)))
         };
         let requests = trials.iter().map(|s| summary(s).requests);
         let mut medians = over_trials(trials, |s| summary(s).waited()).unwrap_or_default();
-        medians[Response::Throughput] =
-            median_of(trials, |s| Some(per_ns(summary(s).bytes, s)? * 1e3));
-        medians[Response::Iops] =
-            median_of(trials, |s| Some(per_ns(summary(s).requests, s)? * 1e9));
+        medians[Response::Throughput] = median(|of| of.bytes, mb_s);
+        medians[Response::Iops] = median(|of| of.requests, iops);
         Self {
             medians,
             has_tail: requests

@@ -122,21 +122,17 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Claim> {
 
 /// The median of the response time at a rate, and its 99th percentile.
 fn times(standing: Standing, (cell, report): (&CellAnalysis, &CellRate)) -> Vec<Point> {
-    let latency = cell.latency.into_iter();
     let median = cell.response.and_then(|summary| summary.median_interval);
-    let all = latency.flat_map(|latency| {
-        let interval = median.map(|median| (median.low, median.high));
-        let of = move |(response, interval)| {
-            Some(Point {
-                rate: Some(report.rate_wanted),
-                interval,
-                ..Point::new(standing, Quantity::Of(response), latency[response]?)
-            })
-        };
-        let both = [(Response::Latency, interval), (Response::P99, None)];
-        both.into_iter().filter_map(of)
-    });
-    all.collect()
+    let interval = median.map(|median| (median.low, median.high));
+    let of = |(response, interval)| {
+        Some(Point {
+            rate: Some(report.rate_wanted),
+            interval,
+            ..Point::new(standing, Quantity::Of(response), cell.latency?[response]?)
+        })
+    };
+    let both = [(Response::Latency, interval), (Response::P99, None)];
+    both.into_iter().filter_map(of).collect()
 }
 
 /// All claims about the programs of a run: how their times differ, and from which size on they are equivalent.

@@ -165,7 +165,7 @@ pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Comparison> {
         let estimate = of_blocks(&logs.into_values().collect::<Vec<f64>>(), confidence)?;
         let against = alone.iter();
         let against = against.map(|cell| SideDoubts::of_cells(cell, whole, response));
-        let against = SideDoubts::of_any(against.collect::<Vec<_>>().iter());
+        let against = SideDoubts::of_any(against);
         let (difference, doubts) = judge(&estimate, MARGIN, &against, response.more_is_better());
         let of_alone = alone.iter().map(|cell| median(cell));
         Some(Effect {

@@ -233,7 +233,7 @@ impl Median {
 }
 
 impl Estimate {
-    /// A ratio that is not of two cells, with its interval.
+    /// A ratio with its interval, without evidence of blocks.
     pub fn of(ratio: f64, interval: Option<(f64, f64)>) -> Self {
         Self {
             ratio,
@@ -374,7 +374,7 @@ pub(super) fn shown((low, high): (f64, f64), margin: f64) -> Difference {
 pub(super) fn is_no_worse(estimate: &Estimate, against: &SideDoubts, more_is_better: bool) -> bool {
     // By which factor the worst ratio lies on the good side of the limit.
     let room = |(low, high): (f64, f64)| match more_is_better {
-        true => low / (1.0 - MARGIN),
+        true => low * (1.0 + MARGIN),
         false => (1.0 + MARGIN) / high,
     };
     let ratios = [

@@ -58,7 +58,7 @@ pub fn groups(analysis: &Analysis, cell: &CellAnalysis) -> Option<TwoLevels> {
     let modes = modes.filter(|modes| modes.stands_among(cells));
     let by_shape = modes.map(|modes| modes.levels);
     let levels = by_shape.or_else(|| two_levels_among(&cell.values, cells))?;
-    (levels.low_median < (1.0 - MARGIN) * levels.high_median).then_some(levels)
+    (levels.high_median > (1.0 + MARGIN) * levels.low_median).then_some(levels)
 }
 
 /// Cells whose trials drift with time.

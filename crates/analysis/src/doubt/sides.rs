@@ -97,9 +97,9 @@ impl SideDoubts {
     }
 
     /// Doubts about several pairs of cells together, each kind once for a side.
-    pub(crate) fn of_any<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
+    pub(crate) fn of_any(all: impl Iterator<Item = Self>) -> Self {
         let mut merged = Self::default();
-        all.for_each(|Self(doubts)| merged.add(doubts.iter().cloned()));
+        all.for_each(|Self(doubts)| merged.add(doubts));
         merged
     }
 

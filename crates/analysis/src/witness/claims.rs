@@ -188,10 +188,10 @@ impl Evidence {
             _ if may_be_faults => &kinds::FROM_DEVICE_PERHAPS,
             _ => &kinds::FROM_UNKNOWN,
         };
-        let is_one_of =
-            |kinds: [&Kind; 2]| kind == &kinds::FROM_DEVICE_AND_CACHE || kinds.contains(&kind);
-        let is_shared = is_one_of([&kinds::FROM_DEVICE, &kinds::FROM_DEVICE_PERHAPS]);
-        let is_cached = is_one_of([&kinds::FROM_CACHE, &kinds::FROM_SERVER_AND_CACHE]);
+        let is_one_of = |some: [&Kind; 3]| some.contains(&kind);
+        let both = &kinds::FROM_DEVICE_AND_CACHE;
+        let is_shared = is_one_of([both, &kinds::FROM_DEVICE, &kinds::FROM_DEVICE_PERHAPS]);
+        let is_cached = is_one_of([both, &kinds::FROM_CACHE, &kinds::FROM_SERVER_AND_CACHE]);
         let elsewhere = self.read_partly_elsewhere().filter(|_| is_shared);
         let share = asked.zip(by_calls).map(|(asked, by_calls)| {
             let of_asked = |bytes: u64| (bytes as f64 / asked.most.max(1) as f64).min(1.0);

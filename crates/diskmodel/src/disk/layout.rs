@@ -436,9 +436,9 @@ static LAST_TABLE: Mutex<Option<SeekTable>> = Mutex::new(None);
 /// Seek time by distance.
 fn seek_table(seek: &Seek, cylinders: u32) -> Result<Arc<[u32]>, String> {
     let mut last = LAST_TABLE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, _, table)) = last
-        .as_ref()
-        .filter(|last| (&last.0, last.1) == (seek, cylinders))
+    if let Some((of, over, table)) = &*last
+        && of == seek
+        && *over == cylinders
     {
         return Ok(table.clone());
     }

@@ -122,21 +122,18 @@ fn numbers<'a>(
 /// The axis of a quantity for all values, on the requested or a suitable scale.
 pub fn of_quantity(quantity: Response, values: &[f64], from_zero: bool, options: &Options) -> Axis {
     let noun = labels::of_response(quantity);
-    named((quantity, &noun), values, from_zero, options)
+    named((quantity, &noun), values, from_zero, options.log_y)
 }
 
-/// An axis with a longer name of the quantity: `median latency of reads`.
+/// An axis with a longer name of the quantity, `median latency of reads`; on the requested or a suitable scale.
 pub(super) fn named(
     (quantity, noun): (Response, &str),
     values: &[f64],
     from_zero: bool,
-    options: &Options,
+    log: Option<bool>,
 ) -> Axis {
     let positive = values.iter().any(|value| *value > 0.0);
-    let is_log = positive
-        && options
-            .log_y
-            .unwrap_or_else(|| spans_decades(values, quantity));
+    let is_log = positive && log.unwrap_or_else(|| spans_decades(values, quantity));
     let scale = if is_log {
         Scale::log(values.iter().copied())
     } else {

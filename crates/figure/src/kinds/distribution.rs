@@ -25,12 +25,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         panel.free_x = true;
     });
     let values: Vec<f64> = all_marks(&panels).map(|mark| mark.x).collect();
-    let asked = Options {
-        log_y: options.log_x,
-        ..options.clone()
-    };
     let noun = super::measured(runs, quantity);
-    let x = axis::named((quantity, &noun), &values, false, &asked);
+    let x = axis::named((quantity, &noun), &values, false, options.log_x);
     let scale = Scale::Linear {
         low: 0.0,
         high: 100.0,

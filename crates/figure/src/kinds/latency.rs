@@ -100,11 +100,8 @@ fn axes(cells: &[Distribution<'_>], options: &Options) -> (Axis, Axis) {
     let ends = all().flat_map(|own| [own.min().max(1), own.max()]);
     let values: Vec<f64> = ends.map(|ns| ns as f64).collect();
     let most = all().map(LatencyHistogram::len).max().unwrap_or(1);
-    let asked = Options {
-        log_y: Some(options.log_y.unwrap_or(true)),
-        ..options.clone()
-    };
-    let latency = axis::named((Response::Latency, "latency"), &values, true, &asked);
+    let log = Some(options.log_y.unwrap_or(true));
+    let latency = axis::named((Response::Latency, "latency"), &values, true, log);
     let scale = Scale::Log {
         low: 1.0,
         high: (most as f64).max(10.0),
@@ -211,7 +208,7 @@ pub(crate) fn model_of_load(runs: &[FigureRun<'_>], options: &Options) -> Result
     };
     let x = Axis::new("Requests per second", scale, Ticks::Number);
     let noun = super::measured(runs, quantity);
-    let mut y = axis::named((quantity, &noun), &up, true, options);
+    let mut y = axis::named((quantity, &noun), &up, true, options.log_y);
     if single {
         y.label = y.label.replace("Median latency", "Latency");
     }

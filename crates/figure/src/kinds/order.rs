@@ -40,7 +40,12 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         let most = values.iter().copied().fold(0.0, f64::max);
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         // A drift of a few percent would not show on an axis from zero.
-        axis::named((quantity, &noun), &values, least < most / 2.0, options)
+        axis::named(
+            (quantity, &noun),
+            &values,
+            least < most / 2.0,
+            options.log_y,
+        )
     };
     let x = axis::counts("Trial, in the order of time", super::most_x(&panels));
     super::set_axes(&mut panels, &x, &y);

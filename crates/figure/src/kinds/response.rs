@@ -55,7 +55,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         .collect();
     let level = runs.first().and_then(|run| run.level);
     let noun = super::measured(runs, quantity);
-    let y = axis::named((quantity, &noun), &values, true, options);
+    let y = axis::named((quantity, &noun), &values, true, options.log_y);
     super::set_axes(&mut panels, &along.axis, &y);
     let of = parts.series.map_or(1, |i| data.levels(i).len());
     let few = panels.iter().all(|panel| panel.series.len() <= BANDS_MAX);

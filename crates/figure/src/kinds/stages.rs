@@ -24,7 +24,7 @@ struct TracedCell<'a> {
 ///
 /// # Errors
 /// Of kind usage: no cell was traced.
-pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
+pub(in super::super) fn model(runs: &[FigureRun<'_>], _options: &Options) -> Result<FigureModel> {
     let cells: Vec<TracedCell<'_>> = runs
         .iter()
         .flat_map(|run| traced(run, runs.len() > 1))
@@ -48,14 +48,10 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         String::new(),
         true,
     );
-    let linear = Options {
-        log_y: Some(false),
-        ..options.clone()
-    };
     let time = |timed: Timed, of: &str| {
         let sums = cells.iter().filter_map(|cell| cell.stages.mean_ns(timed));
         let sums: Vec<f64> = sums.collect();
-        axis::named((Response::Mean, of), &sums, true, &linear)
+        axis::named((Response::Mean, of), &sums, true, Some(false))
     };
     let whole = Scale::linear([100.0].into_iter(), true);
     let share = Axis::new("Share (%)", whole, Ticks::Number);

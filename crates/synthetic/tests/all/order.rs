@@ -134,7 +134,7 @@ fn recommended_setting_is_not_called_lower() {
                 ..Scenario::of("read-size", &["bs=4k,16k,64k,256k,1M"])
             };
             let run = sizes.runs();
-            for seed in 1..=10 {
+            for seed in 1..=12 {
                 let (record, _) = run(seed);
                 let analysis = analyse(&record);
                 let simplest = choices(&[&analysis]);

@@ -201,7 +201,11 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Doub
         doubts.retain(comes_from_outside);
         doubts
     };
-    let mut doubts: Vec<Doubt> = changed.flat_map(of_side).collect();
+    each_kind_once(changed.flat_map(of_side).collect())
+}
+
+/// The first doubt of each kind, the weightiest kind first.
+pub(super) fn each_kind_once(mut doubts: Vec<Doubt>) -> Vec<Doubt> {
     doubts.sort_by_key(|doubt| doubt.what);
     doubts.dedup_by_key(|doubt| doubt.what);
     doubts

@@ -4,6 +4,7 @@ use iolab_plan::experiment::Inquiry;
 use iolab_plan::suspect::BETWEEN;
 use iolab_stats::fit_latency_bandwidth;
 
+use super::doubts::each_kind_once;
 use super::{CauseVerdict, RequestTime, Suspected, cell, sides};
 use crate::analysis::{Analysis, CellAnalysis, Response, TRIALS_MIN};
 use crate::doubt::{Direction, Doubt, SideDoubts};
@@ -51,11 +52,8 @@ pub(super) fn of_sizes_between(
 fn doubts(cells: &[&CellAnalysis], error: f64) -> Vec<Doubt> {
     let pairs = cells.windows(2);
     let pairs = pairs.map(|two| SideDoubts::of_cells(two[0], two[1], Response::Throughput));
-    let all = SideDoubts::of_any(pairs.collect::<Vec<_>>().iter());
-    let mut doubts = all.turning([Direction::Equal; 2], (1.0 + ERROR_MAX) / (1.0 + error));
-    doubts.sort_by_key(|doubt| doubt.what);
-    doubts.dedup_by_key(|doubt| doubt.what);
-    doubts
+    let room = (1.0 + ERROR_MAX) / (1.0 + error);
+    each_kind_once(SideDoubts::of_any(pairs).turning([Direction::Equal; 2], room))
 }
 
 /// Explanation of both sides, with its largest error at any size.

@@ -60,8 +60,8 @@ fn is_in_part(found: &Reproduction) -> bool {
     found
         .interval
         .is_some_and(|(low, high)| match found.seen >= found.expected {
-            true => high / found.expected > 1.0 / (1.0 - MARGIN),
-            false => low / found.expected < 1.0 - MARGIN,
+            true => high / found.expected > 1.0 + MARGIN,
+            false => found.expected / low > 1.0 + MARGIN,
         })
 }
 
