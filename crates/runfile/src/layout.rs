@@ -7,16 +7,16 @@ use std::sync::LazyLock;
 use rusqlite::Connection;
 
 use super::error::fault;
+use super::logged;
 use super::rows::Tables;
-use super::{logged, rows};
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, Fact,
-    GROUP_SAMPLE, GroupRow, LATENCY, LATENCY_OVER_TIME, PART, PREPARATION, QUESTION,
-    QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET, WITNESS,
+    GROUP_SAMPLE, GroupRow, LATENCY, LATENCY_OVER_TIME, LevelRow, PART, PREPARATION, QUESTION,
+    QUESTION_LEVEL, QuestionRow, RANK, RUN, SAMPLE, SERIES, TARGET, WITNESS,
 };
-use iolab_record::{Cell, ExperimentRecord, Run, SCHEMA_VERSION};
+use iolab_record::{Cell, ExperimentRecord, Question, Run, SCHEMA_VERSION};
 use iolab_workload::Result;
 
 /// The bytes of a file with its plan and without samples. They say that it has a log, as it will have during the run: a reader that took it
@@ -32,12 +32,29 @@ pub(super) fn laid_out(
         write_environment(tables, environment)?;
         tables.insert(&EXPERIMENT, experiment)?;
         if let Some(asked) = &experiment.asked {
-            rows::write_question(tables, asked)?;
+            write_question(tables, asked)?;
         }
         write_cells(tables, experiment, cells)
     })?;
     logged::set_mode(&mut content, logged::WITH_LOG);
     Ok(content)
+}
+
+/// Writes the question of a run to the tables `question` and `question_level`.
+fn write_question(tables: &Tables<'_>, question: &Question) -> Result<()> {
+    let (kind, fit) = (question.kind(), question.clone().into_fit());
+    tables.insert(&QUESTION, &QuestionRow { kind, fit })?;
+    for (id, need) in (0..).zip(&question.needs) {
+        let row = LevelRow {
+            id,
+            level: need.level.to_string(),
+            source: need.source.clone(),
+            wording: need.wording.clone(),
+            remedy: need.remedy.clone(),
+        };
+        tables.insert(&QUESTION_LEVEL, &row)?;
+    }
+    Ok(())
 }
 
 /// The bytes of a file with all tables and what `write` writes to them.

@@ -54,7 +54,6 @@ pub use over_time::{
 };
 pub use read::{Content, read, read_content};
 use rows::Tables;
-pub use rows::asked_by;
 use system::{SIDE_FILES, beside, check_side_files, has_wal};
 pub use witness::create_witness;
 

@@ -7,21 +7,28 @@ use rusqlite::Connection;
 use super::error::{damaged, no_trials, too_large};
 use super::opening::read_checked;
 use super::rows::Tables;
-use super::{over_time, rows, witness};
-use iolab_record::Witnessed;
+use super::{over_time, witness};
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, Fact,
-    GROUP_SAMPLE, GroupRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, TARGET,
+    GROUP_SAMPLE, GroupRow, LevelRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, QuestionRow,
+    RANK, RUN, SAMPLE, TARGET,
 };
-use iolab_record::{Cell, DriveLog, ExperimentRecord, RunRecord, Sample};
+use iolab_record::{
+    Asked, Cell, DriveLog, ExperimentRecord, Fit, Question, QuestionKind, RunRecord, Sample,
+    Witnessed,
+};
 use iolab_workload::Result;
 use iolab_workload::group::{GroupSpec, check_group_name};
 use iolab_workload::names::check_file_name;
+use iolab_workload::service_level::{LEVELS_MAX, Need};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Rate;
 
 /// Most judgements of levels, one per level and trial: the longest load of the largest requirement, and a reserve.
 const JUDGED_MAX: usize = 250_000;
+
+/// Most workloads of a requirement, and most remarks about its limits.
+const TEXTS_MAX: usize = 100;
 
 /// Content of a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,7 +74,7 @@ pub(super) fn content(connection: &Connection, path: &Path) -> Result<Content> {
 fn record(tables: &Tables<'_>) -> Result<RunRecord> {
     let path = tables.path;
     let mut experiment: ExperimentRecord = tables.only(&EXPERIMENT)?;
-    experiment.asked = rows::question_of_rows(
+    experiment.asked = question_of_rows(
         path,
         tables.all(&QUESTION, "id")?,
         tables.all(&QUESTION_LEVEL, "id")?,
@@ -131,6 +138,57 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
     };
     record.span_ranks();
     Ok(record)
+}
+
+/// Refuses texts that no requirement has.
+fn check_fit(fit: &Fit) -> std::result::Result<(), &'static str> {
+    if fit.workloads.len() > TEXTS_MAX || fit.limits.len() > TEXTS_MAX {
+        return Err("has too many workloads or limits");
+    }
+    let mut names = fit.workloads.iter().chain([&fit.requirement]);
+    if names.any(|name| check_file_name(name).is_err()) || !fit.workloads.contains(&fit.workload) {
+        return Err("has names that cannot be");
+    }
+    Ok(())
+}
+
+/// The question in rows, which may come from elsewhere and are checked.
+fn question_of_rows(
+    path: &Path,
+    mut questions: Vec<QuestionRow>,
+    levels: Vec<LevelRow>,
+) -> Result<Option<Question>> {
+    let wrong = |what| damaged(path, format!("the question {what}"));
+    let Some(row) = questions.pop() else {
+        return match levels.is_empty() {
+            true => Ok(None),
+            false => Err(wrong("has levels, and is missing")),
+        };
+    };
+    if !questions.is_empty() || levels.is_empty() || levels.len() > LEVELS_MAX {
+        return Err(wrong("is asked twice, or has no levels or too many"));
+    }
+    let of = match (row.kind, row.fit) {
+        (QuestionKind::Fit, Some(fit)) => {
+            check_fit(&fit).map_err(wrong)?;
+            Asked::Fit(fit)
+        }
+        (QuestionKind::Cells, None) => Asked::Cells,
+        (QuestionKind::Limit, None) => Asked::Limit,
+        _ => return Err(wrong("is of another kind than its columns")),
+    };
+    let needs = levels.into_iter().map(|row| {
+        Ok(Need {
+            level: row.level.parse()?,
+            source: row.source,
+            wording: row.wording,
+            remedy: row.remedy,
+        })
+    });
+    Ok(Some(Question {
+        of,
+        needs: needs.collect::<Result<_>>()?,
+    }))
 }
 
 /// All cells, in the order of their ids.

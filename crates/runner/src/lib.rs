@@ -58,8 +58,8 @@ pub use iolab_analysis::snapshot::{RepetitionGoal, RunSnapshot, WithinGoal};
 use iolab_plan::cells::{FittedPlan, PlannedCell, factor_names};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::Environment;
-use iolab_record::{EventKind, ExperimentRecord, RunRecord, RunStatus};
-use iolab_runfile::{RunFile, asked_by};
+use iolab_record::{Asked, EventKind, ExperimentRecord, Question, RunRecord, RunStatus};
+use iolab_runfile::RunFile;
 use iolab_workload::names::TargetName;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, Tool};
@@ -341,6 +341,16 @@ fn as_begun(plan: FittedPlan, record: &RunRecord, path: &Path) -> Result<FittedP
             "the file was changed; start a new run";
     }
     Ok(plan.as_begun(record.cells.iter().map(|cell| &cell.spec)))
+}
+
+/// The question about service levels in the definition of an experiment.
+fn asked_by(experiment: &Experiment) -> Option<Question> {
+    let (of, levels) = match (&experiment.seek, &experiment.hold) {
+        (Some(levels), _) => (Asked::Limit, levels),
+        (None, Some(levels)) => (Asked::Cells, levels),
+        (None, None) => return None,
+    };
+    Some(Question::of_levels(of, levels))
 }
 
 pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRecord> {
