@@ -28,14 +28,12 @@ use iolab_workload::names::TargetName;
 use iolab_workload::trial::{Backend, CacheState};
 use std::collections::BTreeSet;
 
-use trials::order_by_size;
-use trials::{Trials, judge, summaries};
+use trials::{Trials, judge, order_by_size, summaries};
 
 use crate::disturbance::{Accounting, CellDisturbance, Surroundings};
 use crate::io_limit::{MachineThreshold, ReachedLimit, machine_thresholds};
 use crate::timeline::Timeline;
-use crate::trial_values::median_of;
-use crate::trial_values::{SeriesTests, series_tests};
+use crate::trial_values::{SeriesTests, median_of, series_tests};
 use iolab_plan::blocks::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::KEYS;

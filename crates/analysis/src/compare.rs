@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::claim::Estimate;
 use crate::doubt::{Doubt, SideDoubts};
-use iolab_workload::{json, named};
+use iolab_workload::{Result, json, named};
 
 pub use difference::{Difference, DiffersIn, SideValue};
 pub use judge::CellVerdict;
@@ -26,7 +26,6 @@ pub use matching::RunSide;
 
 use iolab_plan::experiment::trials_to_compare;
 use iolab_record::{RunRecord, ServedBy, TargetKind};
-use iolab_workload::Result;
 
 use crate::analysis::{Response, SteadyAnalysis, TRIALS_MIN};
 

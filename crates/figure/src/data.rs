@@ -8,9 +8,8 @@ use iolab_record::{Sample, TargetKind};
 use iolab_stats::{Summary, summary};
 use iolab_workload::{Error, Result};
 
-use super::labels;
 use super::options::Options;
-use super::{FigureRun, RUN};
+use super::{FigureRun, RUN, labels};
 
 /// Most panels of one figure.
 const PANELS_MAX: usize = 30;

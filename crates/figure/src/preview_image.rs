@@ -3,8 +3,9 @@
 use iolab_analysis::trial_values::distinct;
 use iolab_workload::Result;
 
-use super::scene::{Frame, Item, Paint, Scene, Shape, Text, lines as hatching, polyline};
-use super::scene::{Hatch, OUTLINE};
+use super::scene::{
+    Frame, Hatch, Item, OUTLINE, Paint, Scene, Shape, Text, lines as hatching, polyline,
+};
 use super::text::{fitted, fitted_name, width, wrapped};
 
 /// Width and height, pixels.

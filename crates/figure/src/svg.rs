@@ -5,10 +5,11 @@ use std::fmt::Write;
 
 use super::labels::decimal;
 use super::model::FigureModel;
-use super::scene;
-use super::scene::{Anchor, Item, Paint, Scene, Segment, Shape, Text};
-use super::scene::{GRID, GRID_DARK, INK, INK_DARK, MUTED, MUTED_DARK, PAPER, PAPER_DARK};
-use super::text;
+use super::scene::{
+    Anchor, GRID, GRID_DARK, INK, INK_DARK, Item, MUTED, MUTED_DARK, PAPER, PAPER_DARK, Paint,
+    Scene, Segment, Shape, Text,
+};
+use super::{scene, text};
 use iolab_workload::escape_control::escape_control;
 
 /// Style sheet for pages with figures: the colours of all figures as custom properties, for light and dark. A page may override

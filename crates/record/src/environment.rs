@@ -318,11 +318,6 @@ mod tests {
         assert_eq!(list.get(&KEYS.memory_bytes), None);
         assert!(list.into_iter().eq(facts));
     }
-}
-
-#[cfg(test)]
-mod ceiling_tests {
-    use super::*;
 
     #[test]
     fn peaks_are_read_and_kept() {

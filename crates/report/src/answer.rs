@@ -3,8 +3,7 @@
 use iolab_analysis::analysed_run::{AnalysedRun, AnswerBasis, RunAnswer};
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::{Answer, merge_answers};
-use iolab_record::RunRecord;
-use iolab_record::{Asked, Question};
+use iolab_record::{Asked, Question, RunRecord};
 use iolab_workload::escape_control::escape_control;
 use serde_json::{Value, json};
 

@@ -7,8 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::findings::{self, Finding, FindingKind, sentences};
-use crate::notation::clean;
-use crate::notation::in_text;
+use crate::notation::{clean, in_text};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{self, Claim, OfRuns, Role};

@@ -5,10 +5,10 @@ pub(crate) mod conclusion;
 use std::io::{self, Write};
 
 use crate::data_column::{IOLAB_VERSION, SCHEMA};
-use crate::fact;
 use crate::fact::setting_value;
 use crate::notation::clean;
 use crate::rows::json_object;
+use crate::{fact, ratio};
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
     CellComparison, Comparison, Difference, DiffersIn, Further, HypothesisTest, ReplicationUnit,
@@ -22,7 +22,6 @@ use serde::Serialize;
 
 use crate::block::{self, Block, Item, Look, Table};
 use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, columns_over, none};
-use crate::ratio;
 pub use crate::ratio::factor;
 use crate::report::summary::moment;
 use crate::table::bare;

@@ -9,13 +9,13 @@ use iolab_analysis::fitness::{
     Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls,
 };
 use iolab_analysis::trial_values::distinct;
-use iolab_record::Fit;
-use iolab_record::{RunRecord, TargetKind};
+use iolab_record::{Fit, RunRecord, TargetKind};
 use iolab_workload::names::all_of;
 use iolab_workload::service_level::{Bound, LevelQuantity, Need, ServiceLevel};
 use iolab_workload::trial_description::requests_of_cell;
-use iolab_workload::units::{counted, format_bytes, format_ns, format_percent, significant};
-use iolab_workload::units::{format_duration, rough_duration};
+use iolab_workload::units::{
+    counted, format_bytes, format_duration, format_ns, format_percent, rough_duration, significant,
+};
 use std::time::Duration;
 
 use crate::block::ToDo;

@@ -9,8 +9,7 @@ use iolab_plan::forecast::{ASSUMED_RATE, Forecast, Writes};
 use iolab_plan::precondition::{Emptying, Round};
 use iolab_plan::standard::{Medium, TargetFacts};
 use iolab_workload::settings::CellSpec;
-use iolab_workload::units::rough_duration;
-use iolab_workload::units::{format_bytes, significant};
+use iolab_workload::units::{format_bytes, rough_duration, significant};
 
 use crate::findings::sentences::foreseen;
 use crate::layout::{self, columns_over};

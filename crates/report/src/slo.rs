@@ -10,8 +10,7 @@ use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
 use iolab_analysis::trial_values::distinct;
 use iolab_figure::labels::capital;
 use iolab_record::RunRecord;
-use iolab_workload::units::format_duration;
-use iolab_workload::units::format_percent;
+use iolab_workload::units::{format_duration, format_percent};
 
 use crate::block::ShownAnswer;
 use crate::doubt;

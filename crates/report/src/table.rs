@@ -16,10 +16,9 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::response::Unasked;
 use iolab_workload::settings::{CellSpec, DESCRIBING, SETTINGS, Tool, Value};
 use iolab_workload::stages::CarriedBy;
-use iolab_workload::table;
 use iolab_workload::trial::{Rate, TrialSpec};
-use iolab_workload::trial_description;
 use iolab_workload::units::{counted, digits, format_ns, format_percent, significant};
+use iolab_workload::{table, trial_description};
 
 /// Heading of the column of flags.
 const FLAGS: &str = "flags";

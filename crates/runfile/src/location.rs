@@ -1,4 +1,4 @@
-//! The location of a run file: whether one could be written there, and whether it is still there.
+//! The location of a run file: whether one could be written there, whether it is still there, and where else its content is saved.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,8 +12,7 @@ use super::RunFile;
 use super::create::{self, FileName, Folder, NewFile};
 use super::error::{fault, file_fault};
 use super::opening::check_length;
-use super::system::beside;
-use super::system::{identity, open_itself};
+use super::system::{beside, identity, open_itself};
 
 /// Free space that a location must have: a file with the plan of a small run, and its log.
 const ROOM: usize = 256 << 10;

@@ -6,8 +6,7 @@ use rusqlite::{Connection, Params, params, params_from_iter};
 
 use super::error::{damaged, fault, invalid, too_large};
 use super::opening::open_to_read;
-use super::rows::ROWS_MAX;
-use super::rows::Tables;
+use super::rows::{ROWS_MAX, Tables};
 use iolab_record::tables::{IntervalRow, LATENCY, LATENCY_OVER_TIME, LatencyRow, SERIES};
 use iolab_record::{
     Operation, RequestTime, Sample, SampleLatency, SampleLatencyOverTime, SampleSeries, Series,

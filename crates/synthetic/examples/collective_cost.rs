@@ -13,21 +13,17 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use iolab_cluster::clock::{Activity, CumulativeBytes};
-use iolab_cluster::clock::{ClockJumped, OtherClock, TimeInterval};
+use iolab_cluster::clock::{Activity, ClockJumped, CumulativeBytes, OtherClock, TimeInterval};
 use iolab_cluster::link;
-use iolab_cluster::link::Link;
-use iolab_cluster::link::{FANOUT, Gathered, Team};
+use iolab_cluster::link::{FANOUT, Gathered, Link, Team};
 use iolab_cluster::shared_counters::{AccountShare, Shares};
-use iolab_cluster::trial::{Contribution, MergedTrial, TrialTimeouts};
-use iolab_cluster::trial::{RankPart, TrialContribution};
+use iolab_cluster::trial::{Contribution, MergedTrial, RankPart, TrialContribution, TrialTimeouts};
 use iolab_synthetic::virtual_network::{Costs, Skew, Traffic, VirtualLink, network};
 use iolab_workload::counters::{Bottom, Counters, DeviceStat, ProcessIo, SharedAccounts};
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::{Ended, Outcome, Tally};
-use iolab_workload::region_state::Medium;
-use iolab_workload::region_state::{Extents, Region, Residency};
+use iolab_workload::region_state::{Extents, Medium, Region, Residency};
 use iolab_workload::series::{INTERVAL_NS, Interval, Series};
 use iolab_workload::system_settings::Cpus;
 

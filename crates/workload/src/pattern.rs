@@ -4,7 +4,7 @@
 //! of blocks. Patterns that visit every block divide the blocks between the workers, which together make one pass.
 //!
 //! [`Mix`] decides which requests read, [`quota`] how many requests a worker gets, [`RandomBytes`] are the data of files and
-//! buffers; `random.rs` has random orders and the distributions that prefer some blocks.
+//! buffers.
 
 pub(crate) mod random;
 

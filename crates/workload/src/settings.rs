@@ -1,5 +1,5 @@
-//! The settings of an experiment: the kinds and values of their table, which serves TOML, `--set`, messages and help; the settings of
-//! one cell, and the settings that a consumer carries out. The rows of the table are in `settings/rows.rs`.
+//! The table of settings, which serves TOML, `--set`, messages and help (its rows are in `settings/rows.rs`); settings of a cell, and
+//! those that a consumer carries out.
 
 mod rows;
 mod setting;

@@ -1,4 +1,4 @@
-//! All settings of one trial, typed, with the names that users write; their check, except for what depends on the target.
+//! The settings of one trial, typed, with the names that users write, and their check except for what depends on the target.
 
 mod files;
 mod pattern;

@@ -10,10 +10,9 @@ use crate::io_limit;
 use crate::trial_values::{distinct, median_of};
 use iolab_plan::blocks;
 use iolab_plan::experiment::Experiment;
-use iolab_record::Asked;
 use iolab_record::environment::KEYS;
 use iolab_record::{
-    Cell, DriveLog, EventKind, RunRecord, Sample, ServedBy, ShownLatency, TargetKind,
+    Asked, Cell, DriveLog, EventKind, RunRecord, Sample, ServedBy, ShownLatency, TargetKind,
 };
 use iolab_workload::names::TargetName;
 use iolab_workload::trial::Rate;

@@ -6,8 +6,7 @@ use super::effect::{
 };
 use super::kind::{self, BEST_SIZE, FASTEST_WAY, Role};
 use super::series::id;
-use super::{CellId, Claim};
-use super::{Point, Quantity, Standing};
+use super::{CellId, Claim, Point, Quantity, Standing};
 use crate::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use crate::curve::{Curve, by_size, held};
 use crate::doubt::{Doubt, DoubtKind, SideDoubts};

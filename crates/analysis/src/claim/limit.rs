@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::effect::{Difference, Estimate, MARGIN, confidence, judge, of_trials, within_run};
 use super::series::id;
-use super::{Claim, kind};
-use super::{Point, Quantity, Standing};
+use super::{Claim, Point, Quantity, Standing, kind};
 use crate::analysis::{Analysis, CellAnalysis, DoubtKind};
 use crate::bends;
 use crate::curve::{Curve, held};

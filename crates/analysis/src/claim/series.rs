@@ -3,8 +3,7 @@
 use iolab_stats::{SteadyLimits, TwoLevels, holm, two_levels_among, window_slopes};
 
 use super::effect::{CellId, MARGIN};
-use super::kind;
-use super::{Claim, Point, Quantity, Standing};
+use super::{Claim, Point, Quantity, Standing, kind};
 use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis};
 use crate::trial_values::SeriesTests;
 

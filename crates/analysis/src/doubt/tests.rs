@@ -6,8 +6,7 @@ use super::*;
 use crate::compare::CellVerdict;
 use crate::fitness::{Evidence, LevelAnswer, ReasonedAnswer, judge};
 use iolab_record::{Bottom, Counters, OperationSummary, PerOperation};
-use iolab_workload::counters::ProcessIo;
-use iolab_workload::counters::Traffic;
+use iolab_workload::counters::{ProcessIo, Traffic};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::{CellSpec, Setting};
 

@@ -11,8 +11,7 @@ use iolab_workload::Result;
 use iolab_workload::histogram::counts;
 use iolab_workload::service_level::{Bound, LevelQuantity, Requests, ServiceLevel};
 
-use super::{Answer, TrialValue};
-use super::{Change, Judged, verdict};
+use super::{Answer, Change, Judged, TrialValue, verdict};
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::recurring_changes::{INTERVALS_MIN, logarithms, rates};
-use super::{Access, DisturbedTrials, IsDisturbed, Levels, RunShift, VALUES_MAX};
-use super::{FACTOR_MIN, Moment, VALUES_MIN, group_size, lasting, moments};
+use super::{
+    Access, DisturbedTrials, FACTOR_MIN, IsDisturbed, Levels, Moment, RunShift, VALUES_MAX,
+    VALUES_MIN, group_size, lasting, moments,
+};
 use iolab_record::{Interval, RunRecord, Sample};
 use iolab_stats::{lasting_shifts, mean, median};
 

@@ -1,12 +1,9 @@
 //! The latencies of a cell, summed over its trials.
 
 use iolab_analysis::trial_values::{of_cells, of_groups};
-use iolab_record::RunRecord;
-use iolab_record::SampleLatency;
-use iolab_record::{LatencyOf, Operation, PartId};
-use iolab_workload::Kind;
-use iolab_workload::Result;
+use iolab_record::{LatencyOf, Operation, PartId, RunRecord, SampleLatency};
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_workload::{Kind, Result};
 
 use iolab_synthetic::{around, size_curve};
 

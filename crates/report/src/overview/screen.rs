@@ -7,8 +7,7 @@ use iolab_analysis::analysis::{DoubtKind, MeasuredTarget};
 use iolab_analysis::trust::TrustLevel;
 use iolab_figure::labels::capital;
 use iolab_record::TargetKind;
-use iolab_workload::escape_control::escape_control;
-use iolab_workload::escape_control::shell_words;
+use iolab_workload::escape_control::{escape_control, shell_words};
 use iolab_workload::units::format_bytes;
 
 use super::main_numbers::{LEFT_OUT, Table};

@@ -9,8 +9,7 @@ use iolab_record::environment::{KEYS, Key, Text, ValueType};
 
 use super::{Input, clean};
 use crate::layout::shared;
-use crate::overview::description;
-use crate::overview::experiments;
+use crate::overview::{description, experiments};
 use iolab_workload::units::counted;
 
 /// Most targets that a title names.

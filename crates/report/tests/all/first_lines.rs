@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use iolab_record::{Asked, Fit, Question};
-use iolab_record::{RunRecord, RunStatus, TargetKind};
+use iolab_record::{Asked, Fit, Question, RunRecord, RunStatus, TargetKind};
 use iolab_report::chart::Style;
-use iolab_report::overview::Input;
-use iolab_report::overview::Overview;
+use iolab_report::overview::{Input, Overview};
 use iolab_report::report::StudyReport;
 use iolab_synthetic::{add_cell, around, record};
 use iolab_workload::service_level::{Need, ServiceLevels};

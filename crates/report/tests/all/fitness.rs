@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
-use iolab_record::{Asked, Fit, Question};
-use iolab_record::{RunRecord, RunStatus, Sample};
+use iolab_record::{Asked, Fit, Question, RunRecord, RunStatus, Sample};
 use iolab_report::answer::Answers;
 use iolab_synthetic::{add_cell, around, record};
 use iolab_workload::service_level::{Need, ServiceLevels};

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::RunRecord;
 use iolab_report::chart::Style;
-use iolab_report::overview::Input;
-use iolab_report::overview::Overview;
+use iolab_report::overview::{Input, Overview};
 
 use iolab_synthetic::{add_cell, around, record};
 

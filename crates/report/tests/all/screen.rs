@@ -6,8 +6,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_report::chart::Style;
 use iolab_report::layout::SCREEN_LINES;
-use iolab_report::overview::Input;
-use iolab_report::overview::Overview;
+use iolab_report::overview::{Input, Overview};
 use iolab_synthetic::{add_cell, record, serve};
 
 use crate::overview::study;

@@ -5,13 +5,10 @@ use std::collections::BTreeSet;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::runs::RunName;
-use iolab_record::EndedBy;
-use iolab_record::{FurtherTarget, RunRecord, RunStatus, Sample, ServedBy, TargetKind};
+use iolab_record::{EndedBy, FurtherTarget, RunRecord, RunStatus, Sample, ServedBy, TargetKind};
 use iolab_report::chart::{Style, chart};
-use iolab_report::document;
-use iolab_report::export;
 use iolab_report::rows::Format;
-use iolab_report::{prometheus, table};
+use iolab_report::{document, export, prometheus, table};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::CellSpec;
 

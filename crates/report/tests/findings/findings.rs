@@ -1,8 +1,7 @@
 //! Every rule, once with a finding and once without.
 
 use iolab_analysis::analysis::{DoubtKind, analyse};
-use iolab_record::{Asked, Question};
-use iolab_record::{EndedBy, RunRecord, RunStatus, ServedBy};
+use iolab_record::{Asked, EndedBy, Question, RunRecord, RunStatus, ServedBy};
 use iolab_report::findings::conclusions;
 use iolab_workload::response::Response;
 

@@ -1,8 +1,7 @@
 //! Run files return what was written to them.
 
-use iolab_record::Question;
 use iolab_record::tables::{ENVIRONMENT, Fact, RUN};
-use iolab_record::{Asked, Fit};
+use iolab_record::{Asked, Fit, Question};
 use iolab_workload::service_level::Need;
 
 use super::*;

@@ -3,8 +3,7 @@
 
 use iolab_analysis::analysed_run::{AnswerBasis, RunAnswer};
 use iolab_analysis::fitness::{Answer, UnseenStalls};
-use iolab_record::{Asked, Question};
-use iolab_record::{LatencyOf, Operation, PartId, RunRecord, SampleLatency};
+use iolab_record::{Asked, LatencyOf, Operation, PartId, Question, RunRecord, SampleLatency};
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::response::Response;

@@ -8,9 +8,8 @@ use iolab_truth::device::loop_over;
 use iolab_truth::files::{MIB, noise};
 use iolab_truth::iolab::{Seen, claims, run};
 use iolab_truth::neighbours::CgroupLimit;
-use iolab_truth::real_time;
 use iolab_truth::system::unless_missing;
-use iolab_truth::{Made, Scene};
+use iolab_truth::{Made, Scene, real_time};
 use serde_json::Value;
 
 use crate::stage::alone;

@@ -1,5 +1,5 @@
-//! Random offsets: an order of any number of blocks without a list of them, distributions that prefer some blocks, and the order
-//! over several files of a worker.
+//! Random offsets in memory that does not depend on the number of blocks: permutations, distributions that prefer some blocks, and
+//! the order over a worker's files.
 
 #[cfg(test)]
 mod tests;

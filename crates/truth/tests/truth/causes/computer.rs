@@ -4,13 +4,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use iolab_truth::Scene;
 use iolab_truth::cleanup::Cleanup;
 use iolab_truth::device::{limit_requests, loop_over};
 use iolab_truth::fuse::Behaviour;
 use iolab_truth::fuse::view::{Store, View};
-use iolab_truth::scattered_memory;
 use iolab_truth::system::{Made, failed, unless_missing};
+use iolab_truth::{Scene, scattered_memory};
 use needs::Need;
 
 use super::{World, explain, explain_beside};

@@ -3,10 +3,9 @@
 use std::process::Child;
 use std::sync::RwLockWriteGuard;
 
-use iolab_truth::Scene;
 use iolab_truth::iolab::run;
-use iolab_truth::real_time;
 use iolab_truth::system::unless_missing;
+use iolab_truth::{Scene, real_time};
 use needs::Need;
 
 use super::{World, explain};
