@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::{Analysis, DoubtKind, analyse};
 use iolab_record::environment::KEYS;
 use iolab_record::{FurtherTarget, RunRecord, ServedBy};
-use iolab_report::ratio;
+use iolab_report::{ratio, table::table};
 use iolab_workload::counters::Traffic;
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::CellSpec;
@@ -72,6 +72,7 @@ fn region_limits_the_requests_in_flight() {
     issued(&mut record, 0, 8.0);
     let analysis = analyse(&record);
     assert_eq!(flagged(&analysis, DoubtKind::FewInFlight), [0]);
+    assert!(table(&analysis).text(200).contains("8.0 of 128"));
     let text = &named("serialised", &analysis)[0].text;
     insta::assert_snapshot!(text, @"Only 8 of 128 requests were in flight with 1 thread. The region holds 8 requests of this size: a larger region (--size) or fewer threads times depth.");
 }
