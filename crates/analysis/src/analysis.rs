@@ -229,7 +229,7 @@ pub struct Analysis {
     pub has_definition: bool,
     /// Whether the experiment lists its cells one by one, as ways to do one task, instead of sweeping a grid.
     pub is_listed: bool,
-    /// Precision goal: half-width of the median's 95 % interval over the median.
+    /// Precision goal: distance of the median to the farther end of its 95 % interval, over the median.
     pub precision_goal: f64,
     /// Whether trials are repeated for the precision goal: not if steady rounds end them, or if each cell gets
     /// one trial.

@@ -69,8 +69,8 @@ pub struct HeadlineRate {
     pub last: Option<f64>,
     /// `MB/s` or `IOPS`.
     pub unit: &'static str,
-    /// Greatest distance of an end of the median's 95 % interval from it, over it; `None` below 6 trials.
-    pub reach: Option<f64>,
+    /// Distance to the farther end of its 95 % interval, over the median; `None` below 6 trials.
+    pub precision: Option<f64>,
     /// Ends of the median's 95 % interval.
     pub interval: Option<(f64, f64)>,
 }
@@ -108,7 +108,7 @@ impl HeadlineCell<'_> {
             value: ends.map_or(summary.median, |(first, _)| first * per_mb_s),
             last: ends.map(|(_, last)| last * per_mb_s),
             unit,
-            reach: summary.reach(),
+            precision: summary.precision(),
             interval: summary.median_interval.map(|i| (i.low, i.high)),
         })
     }

@@ -28,7 +28,7 @@ pub struct RunSnapshot {
 /// Condition that ends the repetition of trials, apart from a budget.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RepetitionGoal {
-    /// A precision of each cell: half-width of the median's 95 % interval over the median.
+    /// A precision of each cell: distance of the median to the farther end of its 95 % interval, over the median.
     Precision(f64),
     /// Steady rounds of all cells. As in the table, only the rounds of the last window count for each cell.
     SteadyRounds {

@@ -65,9 +65,9 @@ pub struct Trust {
     pub sought: usize,
     /// Number of these cells with too few trials for an interval.
     pub without_interval: usize,
-    /// The widest interval above the goal of its run: its half-width over the median.
+    /// The greatest precision that is above the goal of its run.
     pub too_wide: Option<f64>,
-    /// Greatest distance of an end of an interval from its median, over that.
+    /// The greatest precision.
     pub widest: Option<f64>,
     /// Cells that others disturbed.
     pub disturbed: usize,
@@ -154,7 +154,7 @@ impl Trust {
                 .count(),
             too_wide: too_wide.max_by(f64::total_cmp),
             widest: sought()
-                .filter_map(|(_, cell)| cell.response?.reach())
+                .filter_map(|(_, cell)| cell.precision)
                 .max_by(f64::total_cmp),
             disturbed: concerned.of_class(DoubtClass::Others),
             invalid: concerned.of_class(DoubtClass::Invalid),

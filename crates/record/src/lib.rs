@@ -99,7 +99,7 @@ pub struct ExperimentRecord {
     pub toml: String,
     /// Names of the factors, in order; each has several levels.
     pub factors: Vec<String>,
-    /// Precision goal: half-width of the median's 95 % interval over the median.
+    /// Precision goal: distance of the median to the farther end of its 95 % interval, over the median.
     pub precision: f64,
     /// Time budget, ns.
     pub budget_ns: u64,

@@ -154,7 +154,7 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
                 .doc("the whole definition as it was run, overrides included; `iolab run` takes it. Finer sizes that the run has added stand in `[refined]`, with the first block that measures them");
             json_text!("factors", ExperimentRecord, factors)
                 .doc("names of the factors, a JSON array in their order");
-            real!("precision", ExperimentRecord, precision).doc("goal: half-width of the median's 95 % interval, over the median")
+            real!("precision", ExperimentRecord, precision).doc("goal: distance of the median to the farther end of its 95 % interval, over the median")
                 .within(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
             whole!("budget_ns", ExperimentRecord, budget_ns as u64).doc("time for the run");
             whole!("trials_min", ExperimentRecord, trials_min as u32).between(1, u32::MAX.into()).doc(TRIALS);

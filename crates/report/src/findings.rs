@@ -57,7 +57,7 @@ const OF_NUMBERS: [(Rule, Says); 10] = table! {
     (Rule::doubt("rank-imbalance", "medians of throughput while all ranks were active, and from the first start to the last end"), ranks::imbalance);
     (Rule::doubt("cache-kept", "median over the trials of what the page cache of a client held, of the bytes that its ranks go over, before trials that read with a cold cache"),
      ranks::caches_kept);
-    (Rule::doubt("below-precision", "half of the median's interval over the median, against the goal"), doubts::below_precision);
+    (Rule::doubt("below-precision", "the farther end of the median's interval, against the goal"), doubts::below_precision);
     (Rule::doubt("two-groups", "the density of each cell's trials, and its valley"), sentences::in_two_groups);
     (Rule::doubt("drift", "Mann and Kendall's test in each cell, with Holm's correction over the cells"), sentences::drifting);
     (Rule::limit("tail-unknown", "the requests of each trial"), doubts::tail_unknown);

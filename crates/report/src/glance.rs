@@ -72,9 +72,9 @@ fn of_access<'a>(
     };
     let at_once = format!("Q{} T{}", trial.depth, trial.workers());
     let name = name.map(|name| format!("{} ", escape_control(name)));
-    let within = rate.reach.map_or_else(
+    let within = rate.precision.map_or_else(
         || "no interval".to_owned(),
-        |reach| format!("±{}", format_percent(reach)),
+        |precision| format!("±{}", format_percent(precision)),
     );
     let p99 = row.latency().filter(|_| row.has_tail());
     let p99 = p99.and_then(|latency| latency[Response::P99]);

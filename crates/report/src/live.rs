@@ -54,7 +54,7 @@ pub struct Screen {
     pub is_coloured: bool,
 }
 
-/// Smallest widths of the number of trials, of the response, of the half-width and of the interval, so that columns do not move while numbers
+/// Smallest widths of the number of trials, of the response, of the precision and of the interval, so that columns do not move while numbers
 /// grow.
 const COUNT_MIN: usize = 3;
 const RESPONSE_MIN: usize = WARM_UP.len();
@@ -218,7 +218,7 @@ fn emphasis(run: &RunSnapshot, place: usize) -> &'static str {
     }
 }
 
-/// Levels, number of trials, response, interval where it has room, half-width, and which cell is being measured.
+/// Levels, number of trials, response, interval where it has room, precision, and which cell is being measured.
 fn columns(run: &RunSnapshot, cells: &[usize], width: usize) -> Vec<Column> {
     let levels = cells.iter().map(|cell| run.cells[*cell].levels.as_slice());
     let mut columns = level_columns(&run.factors, levels);

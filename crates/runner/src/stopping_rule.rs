@@ -122,8 +122,8 @@ impl Repetition {
         self.spent
     }
 
-    /// Whether the cell's median is known well enough: half the width of its exact 95 % interval over the median is
-    /// within the goal, with its last trial and without it. Ending at the first interval that is narrow enough would
+    /// Whether the cell's median is known well enough: its exact 95 % interval is within the goal on both sides of the median,
+    /// with its last trial and without it. Ending at the first interval that is narrow enough would
     /// pick the intervals that are narrow by chance, and fewer than 93 % of them would hold the median. Values with a gap may be two
     /// groups, of which an interval may lie within one by chance: they are held to the 99 % interval.
     pub(super) fn is_precise(&self, cell: usize) -> bool {
@@ -140,7 +140,7 @@ impl Repetition {
             let median = iolab_stats::median(values);
             median
                 .zip(interval)
-                .and_then(|(median, interval)| interval.relative_half_width(median))
+                .and_then(|(median, interval)| interval.precision(median))
                 .is_some_and(|width| width <= self.design.precision)
         };
         values.len() >= self.design.trials_min as usize
@@ -237,7 +237,7 @@ impl Repetition {
         let open = (0..self.values.len()).filter(|cell| !self.is_precise(*cell));
         let needed = |cell: usize| {
             let values = self.values[cell].as_ref()?;
-            let wider = self.half_width(values)? / self.design.precision;
+            let wider = self.precision(values)? / self.design.precision;
             let trials = (values.len() as f64 * wider.powi(2)).max(values.len() as f64);
             Some((trials.ceil().min(f64::from(u32::MAX)) as u32).saturating_add(1))
         };
@@ -252,9 +252,9 @@ impl Repetition {
         Some(most.unwrap_or(0).max(wanted).max(FEWEST))
     }
 
-    /// Half of the interval of the median, relative to the median. If the trials are too few for the exact interval, an
+    /// The precision of the median. If the trials are too few for the exact interval, an
     /// interval for normal values is used. Its standard deviation is a rough estimate from so few trials.
-    fn half_width(&self, values: &[f64]) -> Option<f64> {
+    fn precision(&self, values: &[f64]) -> Option<f64> {
         /// Trials from which a standard deviation is taken.
         const TRIALS_MIN: usize = 3;
         /// The interval of the median of normal values is 1.253 times as wide as the interval of the mean; 1.3 is for the
@@ -262,7 +262,7 @@ impl Repetition {
         const MEDIAN: f64 = 1.96 * 1.253 * 1.3;
         let median = iolab_stats::median(values)?;
         if let Some(interval) = iolab_stats::median_interval(values, 0.95) {
-            return interval.relative_half_width(median);
+            return interval.precision(median);
         }
         let sd = iolab_stats::sd(values).filter(|_| values.len() >= TRIALS_MIN)?;
         let width = MEDIAN * sd / (values.len() as f64).sqrt() / median;

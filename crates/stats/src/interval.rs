@@ -45,15 +45,11 @@ impl Interval {
         })
     }
 
-    /// Half of its width, in the unit of the data.
-    pub fn half_width(&self) -> f64 {
-        self.high / 2.0 - self.low / 2.0
-    }
-
-    /// Half of its width over `centre`, the precision of an estimate; `None` when the centre
-    /// is 0 or the ratio is not finite.
-    pub fn relative_half_width(&self, centre: f64) -> Option<f64> {
-        Some(self.half_width() / centre.abs()).filter(|ratio| ratio.is_finite())
+    /// The precision of an estimate: the distance of `centre` to the farther end, over `centre`. `None` when the centre is 0 or the
+    /// ratio is not finite.
+    pub fn precision(&self, centre: f64) -> Option<f64> {
+        let farther = (self.high - centre).max(centre - self.low);
+        Some(farther / centre.abs()).filter(|ratio| ratio.is_finite())
     }
 
     /// Whether the two intervals intersect; a common end counts.
@@ -431,16 +427,9 @@ impl Summary {
         (self.n > 1).then_some((self.q1, self.q3))
     }
 
-    /// Greatest distance of an end of the median's interval from the median, over the median; `None` below 6 values.
-    pub fn reach(&self) -> Option<f64> {
-        let within = self.median_interval?;
-        let reach = (within.high - self.median).max(self.median - within.low);
-        Some((reach / self.median).abs()).filter(|reach| reach.is_finite())
-    }
-
-    /// Half the width of the median's interval over the median; `None` below 6 values.
+    /// The precision of the median; `None` below 6 values.
     pub fn precision(&self) -> Option<f64> {
-        self.median_interval?.relative_half_width(self.median)
+        self.median_interval?.precision(self.median)
     }
 }
 

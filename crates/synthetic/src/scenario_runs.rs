@@ -261,10 +261,10 @@ fn end(record: &mut RunRecord) {
                 .iter()
                 .filter_map(|s| s.value(response, timed))
                 .collect();
-            let half_width = median_interval(&values, 0.95)
+            let reached = median_interval(&values, 0.95)
                 .zip(iolab_stats::median(&values))
-                .and_then(|(interval, median)| interval.relative_half_width(median));
-            match half_width.is_some_and(|width| width <= precision) {
+                .and_then(|(interval, median)| interval.precision(median));
+            match reached.is_some_and(|reached| reached <= precision) {
                 true => EndedBy::Precision,
                 false => EndedBy::Budget,
             }

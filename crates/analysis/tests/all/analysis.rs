@@ -132,9 +132,9 @@ fn plain_writes_within_a_budget_are_flagged() {
 }
 
 #[test]
-fn precision_is_relative_half_width_of_response() {
-    let cell = only_cell(&one_cell(&[98.0, 99.0, 100.0, 100.0, 101.0, 102.0]));
-    assert!((cell.precision.unwrap() - 0.02).abs() < 1e-4);
+fn precision_is_the_farther_end_of_the_interval() {
+    let cell = only_cell(&one_cell(&[98.0, 99.0, 100.0, 100.0, 101.0, 103.0]));
+    assert!((cell.precision.unwrap() - 0.03).abs() < 1e-4);
     assert_eq!(only_cell(&one_cell(&[100.0; 5])).precision, None);
 }
 

@@ -59,7 +59,7 @@ pub struct Design {
     pub trials_min: u32,
     /// Most measured trials per cell.
     pub trials_max: u32,
-    /// Goal: half-width of the median's 95 % interval over the median.
+    /// Goal: distance of the median to the farther end of its 95 % interval, over the median.
     pub precision: f64,
     /// Time for the whole run; finer sizes get the same again.
     pub budget: Duration,

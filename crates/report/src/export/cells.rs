@@ -172,7 +172,7 @@ fn verdict<'a>() -> Columns<'a> {
             |row| row.cell.served_alone().map(labels::served));
         CellColumn::number("device_fraction", "bytes that the device carried, a share; median over the trials", |row| row.cell.served_alone()?.device_fraction);
         CellColumn::text("response", "quantity that the experiment asks about, or `--metric` names", |row| Some(row.analysis.response_name())).known();
-        CellColumn::number("precision", "half of the interval of the response's median, a share of the median", |row| row.cell.precision);
+        CellColumn::number("precision", "distance of the response's median to the farther end of its interval, a share of the median", |row| row.cell.precision);
         CellColumn::number("precision_goal", "precision at which repetition ends, a share", |row| Some(row.analysis.precision_goal)).known();
         CellColumn::text("ended_by", "what ended the repetition of the cell", |row| row.cell.cell.ended_by.map(EndedBy::name)).one_of(EndedBy::NAMES);
         CellColumn::text("flags", "what to be careful about, separated by `, `; METHODS.md has the rules", flags).known();

@@ -165,9 +165,9 @@ impl Overview<'_> {
             let has_targets = shared(curves.iter().map(|((target, _), _)| target)).is_none();
             for ((target, name), points) in &curves {
                 let end = |(cell, of): &(&CellAnalysis, Summary)| {
-                    let reach = of.reach().filter(|_| !is_precise);
-                    let wide = reach.map_or_else(String::new, |reach| {
-                        format!(" ±{}", format_percent(reach.max(LEAST_SHOWN)))
+                    let within = of.precision().filter(|_| !is_precise);
+                    let wide = within.map_or_else(String::new, |within| {
+                        format!(" ±{}", format_percent(within.max(LEAST_SHOWN)))
                     });
                     let value = analysis.response.format(of.median);
                     let level = level_of(analysis, cell, factor);
@@ -279,8 +279,8 @@ fn cached(row: &HeadlineCell<'_>) -> Option<String> {
 /// A rate with its interval, unless one line gives the interval of all, and its origin.
 fn value(row: &HeadlineCell<'_>, is_precise: bool, origin: Option<String>) -> Option<String> {
     let rate = row.rate()?;
-    let within = match (is_precise, rate.reach) {
-        (false, Some(reach)) => format!(" ±{}", format_percent(reach.max(LEAST_SHOWN))),
+    let within = match (is_precise, rate.precision) {
+        (false, Some(within)) => format!(" ±{}", format_percent(within.max(LEAST_SHOWN))),
         (true, _) | (_, None) => String::new(),
     };
     let origin = origin.or_else(|| cached(row));

@@ -65,7 +65,7 @@ const RULES: [MethodRule; 15] = table! {
      &["Conover, Practical Nonparametric Statistics (1999), section 3.2"]);
     ("Mean and its interval", &[], "Next to the median, with Student's t and n − 1 degrees of freedom. Formula: mean ± t(0.975; n − 1) · s / √n.",
      &["Student, Biometrika 6 (1908) 1-25"]);
-    ("Repetition", &[REPETITION], "A cell is repeated until half of the interval of its median, over the median, is within the goal, or until the budget or the most trials allowed are reached. The report states which of them ended it. Repetition never ends on a p value. Formula: (high − low) / (2 · median) ≤ goal.",
+    ("Repetition", &[REPETITION], "A cell is repeated until the interval of its median is within the goal on both sides, as a share of the median, or until the budget or the most trials allowed are reached. The report states which of them ended it. Repetition never ends on a p value. Formula: max(high − median, median − low) / median ≤ goal.",
      &[]);
     ("Ratio of medians", &[], "For cells that share no blocks: the low end of the exact interval of one median over the high end of the other, and the high end over the low one. The interval assumes nothing about either distribution, and holds between two groups of values too. Formula: median(new) / median(base); low(new) / high(base) to high(new) / low(base).",
      &["David and Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1"]);

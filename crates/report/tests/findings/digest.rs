@@ -86,7 +86,7 @@ fn glance_takes_large_sequential_and_small_random_blocks() {
         glance
             .rows
             .iter()
-            .all(|row| row.rate().unwrap().reach.is_some())
+            .all(|row| row.rate().unwrap().precision.is_some())
     );
 }
 

@@ -229,7 +229,7 @@ fn the_answer_names_a_change_over_the_run() {
         conclusions(&analyse(&record), &[])[0].text.clone()
     });
     insta::assert_snapshot!(told.join("\n"), @"
-    write-size on /data: throughput 792 MB/s (1 MiB) +/- 50 %, from the device; throughput changed its level during the run, two groups, the precision goal was missed
-    write-size on /data: throughput 1201 MB/s (1 MiB) +/- 1.2 %, from the device
+    write-size on /data: throughput 792 MB/s (1 MiB) +/- 51 %, from the device; throughput changed its level during the run, two groups, the precision goal was missed
+    write-size on /data: throughput 1201 MB/s (1 MiB) +/- 1.3 %, from the device
     ");
 }

@@ -90,11 +90,11 @@ proptest! {
         let (low, high) = if a < b { (a, b) } else { (b, a) };
         if let Some(wide) = median_interval(&values, high) {
             let narrow = median_interval(&values, low).unwrap();
-            prop_assert!(narrow.half_width() <= wide.half_width());
+            prop_assert!(narrow.high - narrow.low <= wide.high - wide.low);
         }
         if let Some(wide) = mean_interval(&values, high) {
             let narrow = mean_interval(&values, low).unwrap();
-            prop_assert!(narrow.half_width() <= wide.half_width());
+            prop_assert!(narrow.high - narrow.low <= wide.high - wide.low);
         }
     }
 

@@ -138,7 +138,7 @@ fn equal_values_have_no_width() {
     assert_eq!((s.q1, s.median, s.q3), (0.1, 0.1, 0.1));
     for interval in [s.median_interval.unwrap(), s.mean_interval.unwrap()] {
         assert_eq!((interval.low, interval.high), (0.1, 0.1));
-        assert_eq!(interval.relative_half_width(0.1), Some(0.0));
+        assert_eq!(interval.precision(0.1), Some(0.0));
     }
 }
 
@@ -177,9 +177,9 @@ fn a_confidence_outside_0_to_1_is_refused() {
 }
 
 #[test]
-fn a_centre_of_zero_has_no_relative_width() {
+fn a_centre_of_zero_has_no_precision() {
     let interval = median_interval(&[-3.0, -2.0, -1.0, 1.0, 2.0, 3.0], 0.95).unwrap();
-    assert_eq!(interval.relative_half_width(0.0), None);
+    assert_eq!(interval.precision(0.0), None);
     let still = median_interval(&[0.0; 6], 0.95).unwrap();
-    assert_eq!(still.relative_half_width(0.0), None);
+    assert_eq!(still.precision(0.0), None);
 }
