@@ -59,6 +59,9 @@ pub struct Doubt {
     pub samples: BTreeSet<i64>,
 }
 
+/// Error of the time that a side owes, a share of it.
+const OWED_ERROR: f64 = 0.05;
+
 impl From<DoubtKind> for Doubt {
     fn from(what: DoubtKind) -> Self {
         Self {
@@ -106,8 +109,8 @@ impl Doubt {
     /// The largest factor by which it can have changed the response of a side.
     fn explains(&self) -> f64 {
         if let (true, Some([base, new])) = (self.what.is_owed(), self.levels) {
-            let ratio = (1.0 + base.1) / (1.0 + new.1);
-            return ratio.max(1.0 / ratio);
+            let (less, more) = (base.1.min(new.1), base.1.max(new.1));
+            return (1.0 + more * (1.0 + OWED_ERROR)) / (1.0 + less);
         }
         match self.extent {
             Some(share) if self.what.unit() == ExtentUnit::Share && share < 1.0 => {

@@ -200,7 +200,7 @@ pub fn judge(
             base: side(&cell.base, cell.served[0]),
             new: side(&cell.new, cell.served[1]),
             estimate: contrast.map(|contrast| Estimate {
-                bound: cell.against.bound(),
+                bound: cell.against.bound(better != Better::Lower),
                 ..Estimate::of(contrast.difference.exp(), interval)
             }),
             verdict,

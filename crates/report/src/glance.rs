@@ -10,8 +10,9 @@ use iolab_workload::units::{exact_size, format_ns, format_percent};
 use crate::doubt;
 use crate::notation::{clean, on_page};
 use crate::overview::Overview;
-use crate::overview::main_numbers::number;
+use crate::overview::main_numbers::{number, origin};
 use crate::report::summary;
+use crate::table::cached;
 
 impl Overview<'_> {
     /// The numbers of the picture and its words; `None` where there are no numbers.
@@ -79,10 +80,8 @@ fn of_access<'a>(
     let p99 = row.latency().filter(|_| row.has_tail());
     let p99 = p99.and_then(|latency| latency[Response::P99]);
     let p99 = p99.map_or_else(String::new, |ns| format!("   p99 {}", format_ns(ns)));
-    let served = row.cell.served.as_ref().filter(|_| !row.cell.is_device());
-    let served = served.map_or_else(String::new, |served| {
-        format!("   {}", labels::served(served))
-    });
+    let served = origin(row).or_else(|| cached(row.cell).map(str::to_owned));
+    let served = served.map_or_else(String::new, |served| format!("   {served}"));
     Some(PreviewNumber {
         row: on_page(&format!("{order} {}", exact_size(trial.bs))),
         row_note: name.unwrap_or_default() + &at_once,
@@ -92,7 +91,9 @@ fn of_access<'a>(
         note: on_page(&format!("{within}{p99}{served}")),
         amount: rate.value,
         interval: rate.interval,
-        is_doubtful: row.cell.is_disturbed() || !row.cell.is_as_asked(),
+        is_doubtful: row.cell.is_disturbed()
+            || !row.cell.is_as_asked()
+            || cached(row.cell).is_some(),
         target,
     })
 }

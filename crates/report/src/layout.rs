@@ -182,7 +182,7 @@ pub(crate) fn first_rows(mut columns: Vec<Column>, lines: usize, width: u16) -> 
         if taken <= lines || shown <= 1 {
             return table;
         }
-        shown -= (taken - lines).min(shown - 1);
+        shown -= 1;
     }
 }
 

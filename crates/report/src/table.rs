@@ -7,7 +7,7 @@ use crate::block::Table;
 use crate::layout::{Column, level_columns, none, shared};
 use crate::ratio;
 use iolab_analysis::analysis::{
-    Analysis, CellAnalysis, CellRanks, CellServed, CellStages, Response,
+    Analysis, CellAnalysis, CellRanks, CellServed, CellStages, DoubtKind, Response,
 };
 use iolab_figure::labels;
 use iolab_record::{EndedBy, Operation, RunStatus};
@@ -42,7 +42,18 @@ pub(crate) fn first_columns(analysis: &Analysis, is_precise: bool) -> Vec<Column
     if is_precise {
         columns.retain(|column| !column.is("95 % interval") && !column.is("+/-"));
     }
+    if analysis.cells.iter().any(|cell| cached(cell).is_some()) {
+        let of = |cell: &CellAnalysis| cached(cell).map(str::to_owned);
+        columns.push(column(&rows(analysis), "left in a cache", 0, of).left());
+    }
     columns
+}
+
+/// The cache that still held what a cell had written, as the flag that says so.
+pub(crate) fn cached(cell: &CellAnalysis) -> Option<&'static str> {
+    let owed = [DoubtKind::WriteBackOwed, DoubtKind::StorageCache];
+    let owed = owed.into_iter().find(|what| cell.flags.contains(what))?;
+    Some(owed.name())
 }
 
 /// The content of the table.

@@ -165,7 +165,7 @@ fn candidates(
         let more_is_better = response.more_is_better();
         let (_, doubts) = judge(&estimate, MARGIN, &against, more_is_better);
         let is_near = is_no_worse(&estimate, &against, more_is_better);
-        Some((estimate.bounded(&against), doubts, is_near))
+        Some((estimate.bounded(&against, more_is_better), doubts, is_near))
     };
     let of_best = |i: usize| if i == best { None } else { against(i, best) };
     let of_best: Vec<Option<Judged>> = (0..cells.len()).map(of_best).collect();

@@ -320,7 +320,7 @@ fn effect(
         levels,
         held,
         medians: (base.response?.median, other.response?.median),
-        estimate: estimate.bounded(&against),
+        estimate: estimate.bounded(&against, more_is_better),
         difference,
         doubts,
     })

@@ -63,8 +63,10 @@ pub struct Estimate {
     /// The least and the greatest ratio of one group with another, if the ratios of the blocks, or the trials of
     /// a side, form two groups.
     pub groups: Option<(f64, f64)>,
-    /// Direction of a bound, if one side did not hold its rate: its times grow with the length of a trial.
+    /// Direction of a bound, if one side did not hold its rate, or owes time: it is worse in longer trials.
     pub bound: Option<RatioBound>,
+    /// The factor of the ratio that owed time explains; 1 where none is owed.
+    pub owed: f64,
 }
 
 /// Two cells that differ only in the factor asked about.
@@ -243,13 +245,15 @@ impl Estimate {
             independence: 1.0,
             groups: None,
             bound: None,
+            owed: 1.0,
         }
     }
 
     /// The estimate as the bound that this evidence makes it.
-    pub(crate) fn bounded(self, against: &SideDoubts) -> Self {
+    pub(crate) fn bounded(self, against: &SideDoubts, more_is_better: bool) -> Self {
         Self {
-            bound: against.bound(),
+            bound: against.bound(more_is_better),
+            owed: against.owed(),
             ..self
         }
     }

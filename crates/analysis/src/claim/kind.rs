@@ -550,7 +550,7 @@ pub static ROUNDS_NOT_JUDGED: [Kind; 3] = [
 ];
 /// Limit of requests that more requests in flight do not raise.
 pub static REQUEST_LIMIT: Kind = Kind::new("request-limit", Role::Limit, AT_LIMIT).says(
-    "Limited at {0} from {1} to {2}{at}: more requests in flight give no more",
+    "Limited at {0} from {1} to {2}{at}: more than {3} in flight give no more",
     &[],
 );
 /// Limit of bytes that more requests in flight do not raise.

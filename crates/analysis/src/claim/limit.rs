@@ -1,5 +1,6 @@
 //! Limits and costs that explain a curve: of requests, of bytes per second, of page faults.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::effect::{Difference, Estimate, MARGIN, confidence, judge, of_trials, within_run};
@@ -22,8 +23,9 @@ const SPAN_MIN: u64 = 4;
 /// Least factor by which requests in flight must grow without raising the limit.
 const DEEPER_MIN: u64 = 2;
 
-/// The cell with the most requests in flight, of a size at which more requests in flight do not raise IOPS.
-type Saturated<'a> = &'a CellAnalysis;
+/// The cell with the most requests in flight, of a size at which more requests in flight do not raise IOPS, and the fewest in flight
+/// that give as many.
+type Saturated<'a> = (&'a CellAnalysis, u64);
 
 /// The limits of a run, in the order of its cells. Intervals are simultaneous over all comparisons.
 pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Claim> {
@@ -38,7 +40,10 @@ pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Claim> {
         sizes.dedup();
         sizes
     };
-    let pairs: usize = groups.values().map(|cells| 3 * sizes(cells).len()).sum();
+    let pairs = groups.values();
+    let pairs: usize = pairs
+        .map(|cells| cells.len() + 2 * sizes(cells).len())
+        .sum();
     let confidence = confidence(pairs);
     let found = groups.iter().flat_map(|(held, cells)| {
         let sizes = sizes(cells).into_iter();
@@ -58,16 +63,18 @@ fn is_free(cell: &CellAnalysis) -> bool {
     is_plain && !cell.is_paced() && !cell.flags.contains(&DoubtKind::ToolBound) && cell.is_target()
 }
 
-/// The cell with this I/O size and the most requests in flight; `None` unless half of them or fewer give as many
-/// IOPS.
+/// The cell with this I/O size and the most requests in flight, and the fewest from which on all cells give as many IOPS; `None` unless
+/// these are half of them or fewer.
 fn saturated<'a>(cells: &[&'a CellAnalysis], size: u64, confidence: f64) -> Option<Saturated<'a>> {
     let flight = |cell: &CellAnalysis| cell.cell.trial().in_flight_of_all();
     let cells = cells.iter().copied();
     let own = cells.filter(|cell| cell.cell.trial().bs == size);
-    let deepest = own.clone().max_by_key(|cell| flight(cell))?;
-    let fewer = own.filter(|cell| flight(cell) * DEEPER_MIN <= flight(deepest));
-    let before = fewer.max_by_key(|cell| flight(cell))?;
-    is_alike(before, deepest, Response::Iops, confidence).then_some(deepest)
+    let mut own: Vec<&CellAnalysis> = own.collect();
+    own.sort_by_key(|cell| Reverse(flight(cell)));
+    let (deepest, fewer) = own.split_first()?;
+    let is_alike = |cell: &&&CellAnalysis| is_alike(cell, deepest, Response::Iops, confidence);
+    let fewest = flight(fewer.iter().take_while(is_alike).last()?);
+    (fewest * DEEPER_MIN <= flight(deepest)).then_some((*deepest, fewest))
 }
 
 /// Whether two cells are shown to have the same IOPS, or throughput, within the margin.
@@ -99,25 +106,28 @@ fn limit(
     let size = |cell: &CellAnalysis| cell.cell.trial().bs;
     let from = |first: usize| {
         let others = saturated[first + 1..].iter();
-        let alike = others.take_while(|cell| is_alike(saturated[first], cell, of, confidence));
+        let alike = others.take_while(|one| is_alike(saturated[first].0, one.0, of, confidence));
         &saturated[first..=first + alike.count()]
     };
     let longest = (0..saturated.len()).map(from);
     let longest = longest.max_by_key(|cells| cells.len())?;
-    let (first, last) = (longest.first()?, longest.last()?);
+    let cells = || longest.iter().map(|(cell, _)| *cell);
+    let (first, last) = (cells().next()?, cells().last()?);
+    let fewest = longest.iter().map(|(_, fewest)| *fewest).max()?;
     let (kind, bytes): (_, fn(u64) -> f64) = match of {
         Response::Iops => (&kind::REQUEST_LIMIT, |_| 1.0),
         _ => (&kind::THROUGHPUT_LIMIT, |size| size as f64 / 1e6),
     };
-    let value = |cell: &&CellAnalysis| Some(cell.median(Response::Iops)? * bytes(size(cell)));
-    let values: Vec<f64> = longest.iter().filter_map(value).collect();
+    let value = |cell: &CellAnalysis| Some(cell.median(Response::Iops)? * bytes(size(cell)));
+    let values: Vec<f64> = cells().filter_map(value).collect();
     let bytes = |cell| Point::main(Quantity::Bytes, size(cell) as f64);
     let points = [
         Point::main(Quantity::Of(of), median(&values)?),
         bytes(first),
         bytes(last),
+        Point::count(Standing::Main, "request", fewest as usize),
     ];
-    let cells = longest.iter().map(|cell| id(run, cell));
+    let cells = cells().map(|cell| id(run, cell));
     (size(first) * SPAN_MIN <= size(last)).then(|| Claim {
         held: held.to_vec(),
         ..Claim::new(kind, cells.collect()).with_points(points)

@@ -38,12 +38,14 @@ impl Claim {
     }
 
     /// Weight of the claim among claims of its role: the natural logarithm of the smallest ratio in its
-    /// interval. Claims without a ratio have 0 and keep their order.
+    /// interval, without what owed time explains. Claims without a ratio have 0 and keep their order.
     pub fn size(&self) -> f64 {
         let effects = self.comparison().into_iter().flat_map(Comparison::shown);
         let worse = self.of(Standing::Worse).filter_map(|point| point.ratio);
         let ratios = effects.map(|effect| effect.estimate).chain(worse);
-        let sizes = ratios.chain(self.ratio).map(|ratio| ratio.size());
+        let sizes = ratios
+            .chain(self.ratio)
+            .map(|ratio| ratio.size() - ratio.owed.ln());
         sizes.fold(0.0, f64::max)
     }
 
@@ -114,7 +116,11 @@ impl Comparison {
         } else if self.shown().next().is_some() {
             Role::Effect
         } else if self.of(Difference::Equivalent).next().is_some() {
-            Role::Equivalence
+            // That the factor asked about makes no difference is an answer.
+            match self.leads {
+                true => Role::Answer,
+                false => Role::Equivalence,
+            }
         } else {
             Role::Nothing
         }

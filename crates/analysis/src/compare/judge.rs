@@ -98,7 +98,8 @@ fn measure(pair: &Pair, terms: &Criteria, confidence: f64) -> CellComparison {
         levels: pair.levels.clone(),
         base: side(base, base_served),
         new: side(new, new_served),
-        estimate: estimate.map(|estimate| estimate.bounded(&pair.against)),
+        estimate: estimate
+            .map(|estimate| estimate.bounded(&pair.against, terms.better != Better::Lower)),
         verdict: CellVerdict::CannotTell(lacking(base, new)),
         doubts: Vec::new(),
         further: None,

@@ -21,12 +21,11 @@ pub enum ComparedSide {
 }
 
 named! {
-    /// End of a ratio, new over base, that also holds for longer trials, if one side grows with the length of a
-    /// trial.
+    /// End of a ratio, new over base, that also holds for longer trials, in which one side's response becomes worse.
     pub enum RatioBound: "bound" {
-        /// The new side grows: the ratio is at least as great.
+        /// The ratio is at least as great.
         AtLeast = "at_least",
-        /// The base grows: the ratio is at most as great.
+        /// The ratio is at most as great.
         AtMost = "at_most",
     }
 }
@@ -122,18 +121,28 @@ impl SideDoubts {
         self.0.is_empty()
     }
 
-    /// Direction of the bound on a ratio of times, if only one side did not hold its rate.
-    pub(crate) fn bound(&self) -> Option<RatioBound> {
-        let is_behind = |side: Option<ComparedSide>| {
+    /// Direction of the bound on a ratio, if only one side did not hold its rate, or owes time for what it left in a cache: that side
+    /// is worse in longer trials.
+    pub(crate) fn bound(&self, more_is_better: bool) -> Option<RatioBound> {
+        let is_better_now = |side: Option<ComparedSide>| {
+            let is = |what: DoubtKind| what.is_owed() || what == DoubtKind::RateNotHeld;
             let mut all = self.0.iter();
-            all.any(|doubt| doubt.side == side && doubt.what == DoubtKind::RateNotHeld)
+            all.any(|doubt| doubt.side == side && is(doubt.what))
         };
         let sides = [ComparedSide::Base, ComparedSide::New].map(Some);
-        match (is_behind(None), sides.map(is_behind)) {
-            (false, [true, false]) => Some(RatioBound::AtMost),
-            (false, [false, true]) => Some(RatioBound::AtLeast),
+        match (is_better_now(None), sides.map(is_better_now)) {
+            (false, [base, new]) if base != new => Some(match base == more_is_better {
+                true => RatioBound::AtLeast,
+                false => RatioBound::AtMost,
+            }),
             _ => None,
         }
+    }
+
+    /// The factor that owed time explains of a ratio; 1 where none is owed.
+    pub(crate) fn owed(&self) -> f64 {
+        let owed = self.0.iter().filter(|doubt| doubt.what.is_owed());
+        owed.map(Doubt::explains).fold(1.0, f64::max)
     }
 
     /// Doubts that make the sides measure different things, so that nothing can be claimed.

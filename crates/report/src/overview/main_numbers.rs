@@ -1,6 +1,6 @@
 //! The main numbers as a table, on a screen and in documents: the accesses that were measured, or the ends of each curve.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, DoubtKind};
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::curve::axis_but_target;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
 use iolab_analysis::trial_values::distinct;
@@ -15,6 +15,7 @@ use crate::doubt::LEAST_SHOWN;
 use crate::findings::sentences::grouped;
 use crate::layout::{Column, SCREEN_ROWS, none, shared};
 use crate::notation::{clean, on_screen};
+use crate::table::cached;
 
 /// Mark of a number whose trials were disturbed.
 const DISTURBED: &str = " !";
@@ -170,8 +171,9 @@ impl Overview<'_> {
                         format!(" ±{}", format_percent(within.max(LEAST_SHOWN)))
                     });
                     let value = analysis.response.format(of.median);
+                    let origin = cached(cell).map_or_else(String::new, |what| format!(" [{what}]"));
                     let level = level_of(analysis, cell, factor);
-                    (on_screen(&format!("{value}{wide}")), level)
+                    (on_screen(&format!("{value}{wide}{origin}")), level)
                 };
                 let by_value = |a: &&(&CellAnalysis, Summary), b: &&(&CellAnalysis, Summary)| {
                     a.1.median.total_cmp(&b.1.median)
@@ -262,18 +264,9 @@ fn without_repeats(texts: Vec<String>) -> Vec<String> {
 }
 
 /// Origin of a row, unless it is the target.
-fn origin(row: &HeadlineCell<'_>) -> Option<String> {
+pub(crate) fn origin(row: &HeadlineCell<'_>) -> Option<String> {
     let served = row.cell.served.as_ref().filter(|_| !row.cell.is_target());
     served.map(labels::served)
-}
-
-/// Cache that still held what was written.
-fn cached(row: &HeadlineCell<'_>) -> Option<String> {
-    let owed = [DoubtKind::WriteBackOwed, DoubtKind::StorageCache];
-    let owed = owed
-        .into_iter()
-        .find(|what| row.cell.flags.contains(what))?;
-    Some(owed.name().to_owned())
 }
 
 /// A rate with its interval, unless one line gives the interval of all, and its origin.
@@ -283,7 +276,7 @@ fn value(row: &HeadlineCell<'_>, is_precise: bool, origin: Option<String>) -> Op
         (false, Some(within)) => format!(" ±{}", format_percent(within.max(LEAST_SHOWN))),
         (true, _) | (_, None) => String::new(),
     };
-    let origin = origin.or_else(|| cached(row));
+    let origin = origin.or_else(|| cached(row.cell).map(str::to_owned));
     let origin = origin.map_or_else(String::new, |served| format!(" [{served}]"));
     let mark = if row.cell.is_disturbed() {
         DISTURBED

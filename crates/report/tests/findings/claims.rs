@@ -36,9 +36,16 @@ fn owed_time_can_turn_a_difference() {
         }
         text(&named("effect", &analyse(&record)))
     };
-    let shown =
-        "Throughput with idle 1 s is 10.0× higher than with no idle (200 MB/s against 20.0 MB/s).";
-    for owed in [[0, 0], [0, 5], [20, 20], [20, 100], [100, 0]] {
+    for (owed, bound) in [
+        ([0, 0], ""),
+        ([0, 5], "at most "),
+        ([20, 20], ""),
+        ([20, 100], "at most "),
+        ([100, 0], "at least "),
+    ] {
+        let shown = format!(
+            "Throughput with idle 1 s is {bound}10.0× higher than with no idle (200 MB/s against 20.0 MB/s)."
+        );
         assert_eq!(of(owed), shown, "{owed:?}");
     }
     insta::assert_snapshot!(of([0, 20]), @"No difference in throughput is shown between idle 1 s and no idle. Cannot tell (results exclude the time to store what was left in a cache of the storage (2000 % of a trial)).");

@@ -30,7 +30,7 @@ fn limited((record, _): (RunRecord, Truth), gain: f64) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
     Outcome::of_all(all.iter().map(|claim| {
-        let [_, from, to] = claim.points.as_slice() else {
+        let [_, from, to, _] = claim.points.as_slice() else {
             return Outcome::NotClaimed;
         };
         let is_right = match claim.kind.name {
