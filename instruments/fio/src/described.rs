@@ -1,18 +1,11 @@
-//! Measured cells in fio's options: a job for each cell, or for each of its groups. A setting that the options do not carry
-//! is named in the job's `description`.
+//! Measured cells in fio's options: a job for each cell, or for each of its groups. The job's `description` names the settings
+//! themselves, as iolab does.
 
-use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
+use iolab_workload::settings::{CellSpec, SETTINGS};
 use iolab_workload::trial::TrialSpec;
 
-use crate::options::{FileSize, Options, cell_or_faults, reported_cell};
+use crate::options::Options;
 use crate::write_job::JobLines;
-
-/// Beginning of the description of a job.
-const ALSO: &str = "iolab also had ";
-/// Separator between the settings of a description.
-const NEXT: &str = "; ";
-/// Beginning of the description of a cell that issues no requests.
-const PROGRAM: &str = "iolab timed a program: ";
 
 /// The trials of a cell, or of one of its groups.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +21,7 @@ pub struct DescribedJob {
 /// The jobs of a cell.
 pub fn describe(cell: &CellSpec) -> Vec<DescribedJob> {
     if let Some(program) = cell.program() {
-        let description = format!("{PROGRAM}{program}");
+        let description = format!("iolab timed a program: {program}");
         return vec![DescribedJob {
             group: 0,
             trial: cell.trial.clone(),
@@ -63,10 +56,14 @@ fn job(group: u32, cell: &CellSpec) -> DescribedJob {
     if let Some(name) = options.get_mut("filename") {
         "target".clone_into(name);
     }
-    let read = readable(&mut options, cell.trial.region);
-    let also = unsaid(cell, &read);
-    if !also.is_empty() {
-        let description = format!("{ALSO}{}", also.join(NEXT));
+    let usual = CellSpec::default();
+    let own = SETTINGS
+        .iter()
+        .filter(|setting| setting.get(cell) != setting.get(&usual))
+        .map(|setting| format!("{}={}", setting.name, setting.get(cell)));
+    let own: Vec<String> = own.collect();
+    if !own.is_empty() {
+        let description = format!("iolab measured {}", own.join("; "));
         options.insert("description".to_owned(), description);
     }
     DescribedJob {
@@ -74,44 +71,4 @@ fn job(group: u32, cell: &CellSpec) -> DescribedJob {
         trial: cell.trial.clone(),
         options,
     }
-}
-
-/// The cell that the options give, without options that iolab does not read back.
-fn readable(options: &mut Options, region: u64) -> CellSpec {
-    let size = FileSize {
-        known: None,
-        otherwise: region,
-    };
-    loop {
-        let Err(faults) = cell_or_faults(options, size) else {
-            // Without options there is no fault.
-            return reported_cell(options, region).unwrap_or_default();
-        };
-        let before = options.len();
-        options.retain(|name, _| faults.iter().all(|fault| fault.option != name));
-        if options.len() == before {
-            options.clear();
-        }
-    }
-}
-
-/// The settings of the requests of a cell that its options do not say, as `NAME=VALUE`.
-fn unsaid(cell: &CellSpec, read: &CellSpec) -> Vec<String> {
-    let of_requests = |cell: &CellSpec| CellSpec {
-        trial: cell.trial.clone(),
-        tool: cell.tool,
-        target: cell.target.clone(),
-        batch_auto: false,
-        ..CellSpec::default()
-    };
-    let (own, read) = (of_requests(cell), of_requests(read));
-    let is_unsaid = |setting: &&Setting| match setting.name {
-        // The arrivals have no effect in the closed loop.
-        "arrivals" if own.trial.rate.is_none() => false,
-        _ => setting.get(&own) != setting.get(&read),
-    };
-    let unsaid = SETTINGS.iter().filter(is_unsaid);
-    unsaid
-        .map(|setting| format!("{}={}", setting.name, setting.get(&own)))
-        .collect()
 }

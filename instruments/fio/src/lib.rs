@@ -9,7 +9,7 @@
 pub mod described;
 mod export;
 pub mod job;
-pub mod options;
+mod options;
 #[cfg(feature = "measure")]
 mod peer;
 #[cfg(feature = "measure")]

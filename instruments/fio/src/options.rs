@@ -10,18 +10,18 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use iolab_workload::Error;
 use iolab_workload::foreign_options::answer;
 use iolab_workload::names::{alternatives, nearest};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{
     Backend, Batch, CacheState, DEPTH_MAX, Pattern, SyncPolicy, THREADS_MAX, TrialSpec,
 };
-use iolab_workload::{Error, Result};
 
-pub use extent::FileSize;
+pub(crate) use extent::FileSize;
 
 /// The options of one job, including the options of `[global]`.
-pub type Options = BTreeMap<String, String>;
+pub(crate) type Options = BTreeMap<String, String>;
 
 /// An option whose value iolab has no words for.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Fault {
 }
 
 /// A value, or its fault.
-pub(crate) type Read<T> = std::result::Result<T, Fault>;
+pub(crate) type Read<T> = Result<T, Fault>;
 
 /// Faults found so far; the other options are still checked, so that all faults are reported at once.
 #[derive(Default)]
@@ -80,37 +80,8 @@ impl Faults {
 /// The cell of a job. Missing options have fio's default; options that do not concern a cell are ignored.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the first option whose value iolab has no words for.
-pub fn cell_of(options: &Options, size: FileSize) -> Result<CellSpec> {
-    // There is at least one.
-    cell_or_faults(options, size).map_err(|mut faults| faults.swap_remove(0).error)
-}
-
-/// The cell of a job that has run and transferred `done` bytes, which are its size if it has none.
-///
-/// # Errors
-/// As [`cell_of`].
-pub fn reported_cell(options: &Options, done: u64) -> Result<CellSpec> {
-    let size = FileSize {
-        known: None,
-        otherwise: done.max(1),
-    };
-    let mut cell = cell_of(options, size)?;
-    // The work of a job without a bound of its own is reported by its size.
-    if value(options, "io_size").is_none() {
-        cell.trial.limit.bytes = None;
-    }
-    Ok(cell)
-}
-
-/// As [`cell_of`].
-///
-/// # Errors
 /// Every option whose value iolab has no words for; at least one.
-pub(crate) fn cell_or_faults(
-    options: &Options,
-    size: FileSize,
-) -> std::result::Result<CellSpec, Vec<Fault>> {
+pub(crate) fn cell_or_faults(options: &Options, size: FileSize) -> Result<CellSpec, Vec<Fault>> {
     let mut trial = TrialSpec::default();
     let mut faults = Faults::default();
     requests(options, &mut trial, &mut faults);
@@ -531,7 +502,7 @@ pub(crate) fn replaced_by(name: &str) -> impl Iterator<Item = &'static str> {
 
 /// Gives an option its value, under the name that was written: the last value given counts, whichever name it has. File names
 /// add up, as in fio.
-pub fn give(options: &mut Options, name: String, mut value: String) {
+pub(crate) fn give(options: &mut Options, name: String, mut value: String) {
     if let Some(before) = options.get(&name).filter(|_| name == "filename") {
         value = format!("{before}:{value}");
     }

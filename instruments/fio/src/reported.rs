@@ -13,7 +13,7 @@ use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Sizes, TrialSpec};
 use iolab_workload::units::format_bytes;
 
-use crate::options::{FileSize, Options, cell_of, value};
+use crate::options::{FileSize, Options, cell_or_faults, value};
 
 /// Share by which a count may miss the number that it confirms.
 const TOLERANCE: f64 = 0.02;
@@ -115,7 +115,9 @@ pub(crate) fn reported(
         otherwise: u64::MAX >> 1,
     };
     let (shares, readable) = without_shares(options.unwrap_or(&Options::new()));
-    let mut cell = cell_of(&readable, size)?;
+    let read = cell_or_faults(&readable, size);
+    // There is at least one fault.
+    let mut cell = read.map_err(|mut faults| faults.swap_remove(0).error)?;
     let checked = Checked {
         options: &readable,
         trial: &cell.trial,

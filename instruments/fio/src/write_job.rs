@@ -1,6 +1,4 @@
-//! An experiment as a job file of fio: a job for each cell, or for each of its groups, the cells one after the other.
-//!
-//! A trial in the words of fio's command line: options that no machine decides, each as `--NAME` or `--NAME=VALUE`.
+//! An experiment as a job file, and a trial as options of fio.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +10,7 @@ use iolab_workload::Error;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::system_settings::Placement;
 use iolab_workload::trial::{
-    Arrivals, Backend, CacheState, FileLayout, Pattern, Rate, Sizes, SyncPolicy, TrialSpec, share,
+    Arrivals, Backend, CacheState, FileLayout, Pattern, Rate, Sizes, SyncPolicy, TrialSpec,
 };
 use iolab_workload::units::counted;
 
@@ -305,7 +303,7 @@ impl JobLines {
 }
 
 /// The settings common to all workers, as a job file has them too.
-pub fn common(spec: &TrialSpec) -> Vec<String> {
+pub(crate) fn common(spec: &TrialSpec) -> Vec<String> {
     let mut words = vec![
         "--thread".to_owned(),
         "--group_reporting".to_owned(),
@@ -438,38 +436,4 @@ fn order(spec: &TrialSpec) -> String {
         | Pattern::Normal(_)
         | Pattern::Zoned(_) => format!("rand{direction}"),
     }
-}
-
-/// The job of one worker: its part of the region, and its requests.
-///
-/// # Errors
-/// A setting that fio has no words for.
-pub fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
-    let blocks = spec.region / spec.bs;
-    let (first, count) = match spec.layout {
-        FileLayout::Private => (0, spec.private_bytes(worker) / spec.bs),
-        FileLayout::Overlapping => (0, blocks),
-        _ if spec.pattern.shares_region() => (0, blocks),
-        _ => share(blocks, worker, spec.threads),
-    };
-    let mut words = vec![
-        format!("--offset={}", spec.offset + first * spec.bs),
-        format!("--size={}", count * spec.bs),
-    ];
-    if let Some(bytes) = spec.bytes_bound() {
-        words.push(format!(
-            "--io_size={}",
-            share(bytes, worker, spec.threads).1
-        ));
-    } else if let Some(bound) = spec.requests_bound() {
-        let requests = share(bound, worker, spec.threads).1;
-        if requests == 0 {
-            return Err(
-                "it has no worker that makes no request, and there are fewer requests than workers"
-                    .to_owned(),
-            );
-        }
-        words.push(format!("--io_size={}", requests * spec.bs));
-    }
-    Ok(words)
 }

@@ -10,7 +10,7 @@ use super::{
 
 /// The size of the file of a job.
 #[derive(Clone, Copy)]
-pub struct FileSize {
+pub(crate) struct FileSize {
     /// Size of an existing file or device, bytes; `None` if there is none, or it is not examined.
     pub known: Option<u64>,
     /// Size for a job without one, bytes.

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use iolab_engine::placement;
 use iolab_storage::procfs;
 use iolab_workload::system_settings::Placement;
-use iolab_workload::trial::{BufferMemory, FileLayout, Pattern, TrialSpec};
+use iolab_workload::trial::{BufferMemory, FileLayout, Pattern, TrialSpec, share};
 
 use iolab_runner::peers::CommandLine;
 
 use crate::unsupported::check;
-use crate::write_job::{common, own};
+use crate::write_job::common;
 
 /// Most blocks of the random map before fio needs more than its default memory, a pool of 16 MiB of bits.
 const MAP_BLOCKS_MAX: u64 = 1 << 25;
@@ -122,11 +122,45 @@ fn placed(spec: &TrialSpec, worker: u32) -> Result<Option<String>, String> {
     Ok(Some(format!("--cpus_allowed={cpus}")))
 }
 
+/// The job of one worker: its part of the region, and its requests.
+///
+/// # Errors
+/// A setting that fio has no words for.
+fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
+    let blocks = spec.region / spec.bs;
+    let (first, count) = match spec.layout {
+        FileLayout::Private => (0, spec.private_bytes(worker) / spec.bs),
+        FileLayout::Overlapping => (0, blocks),
+        _ if spec.pattern.shares_region() => (0, blocks),
+        _ => share(blocks, worker, spec.threads),
+    };
+    let mut words = vec![
+        format!("--offset={}", spec.offset + first * spec.bs),
+        format!("--size={}", count * spec.bs),
+    ];
+    if let Some(bytes) = spec.bytes_bound() {
+        words.push(format!(
+            "--io_size={}",
+            share(bytes, worker, spec.threads).1
+        ));
+    } else if let Some(bound) = spec.requests_bound() {
+        let requests = share(bound, worker, spec.threads).1;
+        if requests == 0 {
+            return Err(
+                "it has no worker that makes no request, and there are fewer requests than workers"
+                    .to_owned(),
+            );
+        }
+        words.push(format!("--io_size={}", requests * spec.bs));
+    }
+    Ok(words)
+}
+
 #[cfg(test)]
 mod tests {
     use iolab_workload::settings::Setting;
 
-    use crate::options::{FileSize, Options, cell_of, give};
+    use crate::options::{FileSize, Options, cell_or_faults, give};
 
     use super::*;
 
@@ -254,7 +288,7 @@ mod tests {
             known: None,
             otherwise: 1 << 20,
         };
-        setting.get(&cell_of(&options, size).expect("a cell"))
+        setting.get(&cell_or_faults(&options, size).expect("a cell"))
     }
 
     /// An option in fio's command line that job files may have too would be ignored there if it is not read.
