@@ -1,6 +1,7 @@
 //! iolab: a laboratory for storage I/O. The command line: arguments, progress, messages, exit codes.
 //!
-//! Files to begin with: `arguments.rs` and `read_arguments.rs`; `command/` and `measuring/` the commands.
+//! Files to begin with: `arguments.rs` and `read_arguments.rs`. `command/` has the commands that read, `measuring/` those that
+//! measure.
 //! `measuring/campaign.rs` is the shared parts of commands that measure, apart from the campaign of the runner.
 
 #[cfg(all(feature = "measure", not(target_os = "linux")))]

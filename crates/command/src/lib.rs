@@ -2,7 +2,7 @@
 //!
 //! The core is one value of [`Lists`], and each instrument another; additions are rows of these.
 //!
-//! Files to begin with: this one, `run_files.rs`: reading runs, `output.rs`: output, `failure.rs`: exit code and last message.
+//! Files to begin with: `lib.rs`, `run_files.rs`: reading runs, `output.rs`: output, `failure.rs`: exit code and last message.
 
 pub mod failure;
 pub mod output;

@@ -2,8 +2,6 @@
 //!
 //! The turns are the ones that measure (`worker.rs`). Only time differs: it jumps from one event of the disk to the next, and the
 //! host's own work takes none. So a trial is a pure function of its settings and the state of the disk.
-//!
-//! The turns of one worker in virtual time, against a disk that all workers share.
 
 #[cfg(test)]
 mod tests;

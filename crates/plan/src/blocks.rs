@@ -1,10 +1,5 @@
-//! The order of trials: randomised complete blocks from a stored seed.
-//!
-//! Every block visits each cell once in a new random order, so that drift of the machine is not taken for an effect of a factor
-//! (R. A. Fisher, The Design of Experiments, 1935). The order of a block depends only on the seed and the number of the block,
-//! so that an interrupted run resumes with the same plan.
-//!
-//! Cells that find what other cells have left on the storage.
+//! The order of trials, and the cells for which it matters: randomised complete blocks from a stored seed, and cells that find
+//! what other cells have left on the storage.
 
 use std::collections::BTreeSet;
 
@@ -17,6 +12,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::experiment::design::{Design, INTERVAL_TRIALS, WarmUp};
 
 /// The cells of a block in the order of their trials (Fisher-Yates shuffle).
+///
+/// Every block visits each cell once in a new random order, so that drift of the machine is not taken for an effect of a factor
+/// (R. A. Fisher, The Design of Experiments, 1935). The order depends only on the seed and the number of the block, so that an
+/// interrupted run resumes with the same plan.
 pub fn block_order(seed: u64, block: u32, cells: usize) -> Vec<usize> {
     let mut rng = generator(seed, block, u64::MAX);
     let mut order: Vec<usize> = (0..cells).collect();

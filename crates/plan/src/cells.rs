@@ -1,7 +1,5 @@
-//! The cells of an experiment: the cross product of its factors without combinations that have no meaning. An experiment gives a
-//! plan, and a plan a fitted one; neither changes once it is made.
-//!
-//! A plan fitted to its target, this machine and the processes of the run.
+//! The cells of an experiment, as a plan and as a plan fitted to target, machine and processes. Neither plan changes once it is
+//! made.
 
 use std::collections::BTreeSet;
 use std::ops::Deref;

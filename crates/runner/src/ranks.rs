@@ -1,7 +1,7 @@
 //! One run by several processes (ranks). The root has the others carry out their part of each trial, within time limits.
 //!
-//! Files to begin with: `ranks.rs` orders of the root and their execution, `handshake.rs` the greeting of the ranks, their
-//! hosts and their errors, `trial.rs` a rank's part in a trial.
+//! Files to begin with: `ranks.rs` the execution of orders, `root_targets.rs` the orders of the root and its targets,
+//! `handshake.rs` the greeting of the ranks, their hosts and their errors, `trial.rs` a rank's part in a trial.
 
 pub mod handshake;
 mod root_targets;

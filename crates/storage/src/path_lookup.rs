@@ -1,8 +1,5 @@
-//! Lookup of the object at a path without opening it. Nothing blocks or is disturbed, and the object that was
-//! checked is the one opened later.
-//!
-//! Access of other programs to a target by iolab's own descriptor, through its name in `/proc`. They open the
-//! object that iolab has opened and checked, even if its path names another one by then.
+//! The object at a path: held without opening it, and lent to other programs through iolab's own descriptor. The object that
+//! was checked is the one that is opened.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,4 @@
-//! A job file of fio as an experiment: the options that mean something here, and no other.
-//!
-//! The target of a job file.
-//!
-//! A job that looks for the depth at which a level of latency still holds (`latency_target`).
+//! A job file of fio as an experiment: options, target, search for a depth.
 
 mod differences;
 mod jobs;

@@ -1,7 +1,5 @@
-//! Compares a new run with the last ones of the same experiment on the same machine and target: for a CI job that must fail if
-//! and only if storage got slower.
-//!
-//! The verdict of a gate as blocks, as a JSON object and as gauges.
+//! Judges a new run by the last ones of the same experiment on the same machine and target, and writes the verdict as blocks,
+//! JSON and gauges.
 
 use std::io::{self, Write};
 

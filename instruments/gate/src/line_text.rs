@@ -1,6 +1,4 @@
-//! Experiments over time as text, as a page, as rows and as a JSON object.
-//!
-//! An experiment over time: the median of each cell in each run, and where the level shifts.
+//! Experiments over time as text, page, figure, rows and JSON.
 
 use std::io::{self, Write};
 

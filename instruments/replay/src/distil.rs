@@ -1,8 +1,4 @@
-//! `iolab distil`: an experiment that resembles a trace, made of its first half and held against its second.
-//!
-//! The command, and its answer in words.
-//!
-//! A distilled experiment as TOML.
+//! `iolab distil`: an experiment that resembles a trace, made of its first half, compared with its second, and written as TOML.
 
 #[cfg(test)]
 mod tests;

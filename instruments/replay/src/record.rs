@@ -1,6 +1,4 @@
-//! `iolab record`: the requests of a device, as a trace.
-//!
-//! The requests of a replay as they reach the block layer, by the kernel's trace events: a view that is the same for every tool.
+//! Requests as they reach the block layer, by the kernel's trace events: `iolab record`, and what a replay looked like there.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

@@ -1,8 +1,4 @@
-//! Traces of block requests, read as a stream: memory does not grow with their length.
-//!
-//! A line of a trace, as all formats yield it.
-//!
-//! Numbers of traces: decimal fractions without rounding, and units of time.
+//! Traces of block requests, read as a stream in bounded memory: lines, numbers and units that all formats share.
 
 pub mod format;
 pub mod survey;

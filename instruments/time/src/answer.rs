@@ -1,6 +1,4 @@
-//! The answer: which command is faster, by how much, and what it rests on.
-//!
-//! The results as JSON of hyperfine's shape, for its scripts.
+//! The answer: which command is faster and by how much, as text and as hyperfine's JSON.
 
 use std::io::{self, Write};
 

@@ -1,8 +1,4 @@
-//! The commands to time: every combination of parameters, with names and what surrounds each run.
-//!
-//! Arguments of `iolab time`, with hyperfine's names.
-//!
-//! The shell that runs commands, and the time of its start-up.
+//! The commands to time, from the arguments to the shell that runs them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,5 @@
-//! `sync`, `psync` and `pvsync2`: one system call a request (two for `sync` if it has to seek), issued when its
-//! completion is asked for. `mmap` has copies in place of calls.
-//!
-//! `pool`: `pread` and `pwrite` on threads of its own, as programs do that have blocking calls alone and want several
-//! requests at once: libuv, PostgreSQL's I/O workers, RocksDB's MultiRead without io_uring.
-//!
-//! One lock guards the waiting and the finished requests. A worker hands over all its requests at once and sleeps until
-//! enough have completed. This backend shows what that costs compared with `io_uring`.
+//! Backends that make one blocking call a request: in the worker (`sync`, `psync`, `pvsync2`), or on threads of their own
+//! (`pool`).
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -164,7 +158,7 @@ impl Calls for VectoredCalls {
     }
 }
 
-/// The synchronous backend over one kind of calls.
+/// The synchronous backend over one kind of calls. A request is issued when its completion is asked for.
 pub(crate) struct Synchronous<C, O> {
     opened: O,
     calls: C,
@@ -273,7 +267,11 @@ impl<C: Calls, O: Opened> Backend for Synchronous<C, O> {
 /// Bytes of a thread's stack: it makes system calls and nothing else.
 const STACK: usize = 64 << 10;
 
-/// As many threads as requests can be outstanding.
+/// `pread` and `pwrite` on as many threads as requests can be outstanding, as programs do that have blocking calls alone and want
+/// several requests at once: libuv, PostgreSQL's I/O workers, RocksDB's MultiRead without io_uring.
+///
+/// One lock guards the waiting and the finished requests. A worker hands over all its requests at once and sleeps until
+/// enough have completed. This backend shows what that costs compared with `io_uring`.
 pub(super) struct Pool<O> {
     shared: Arc<Shared<O>>,
     threads: Vec<JoinHandle<()>>,

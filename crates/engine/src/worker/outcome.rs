@@ -1,6 +1,4 @@
-//! The results of one worker.
-//!
-//! The latencies of one worker over time: a coarse histogram for each interval, in memory of fixed size.
+//! The results of one worker, and its latencies over time in memory of fixed size.
 
 use iolab_host::clock::Clock;
 use iolab_workload::histogram::over_time::{

@@ -1,9 +1,4 @@
-//! The number of repetitions of an experiment, and what ends them.
-//!
-//! The entries of `[design]`, which `--set` takes too, each with its name and how its value is read and written.
-//!
-//! `writes`: the bytes that a run may write to each target. The plan caps each trial that writes, and the run pays for it before
-//! it begins.
+//! `[design]`: repetitions, what ends them, and the bytes that a run may write.
 
 use std::str::FromStr;
 use std::time::Duration;

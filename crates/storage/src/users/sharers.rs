@@ -1,6 +1,4 @@
-//! Other devices that share bytes with a target, from the graph of storage.
-//!
-//! Sources of space for writes to a device: files below loop devices, and pools of thin volumes.
+//! Other devices that share bytes with a target, and the sources of space below it, from the graph of storage.
 
 use super::inventory::may_show_twice;
 use crate::target_size::human;

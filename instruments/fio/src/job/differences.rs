@@ -1,6 +1,4 @@
-//! Differences between iolab and fio, in words.
-//!
-//! Explains a job file option by option: the setting that each becomes, or why it has no effect.
+//! What a job file means to iolab, option by option, and where iolab differs from fio.
 
 use std::collections::BTreeMap;
 

@@ -3,8 +3,6 @@
 //! A job file may be a stranger's, and iolab's output may be public. So text from elsewhere (from variables, from included
 //! files, through a link) is used and never shown: [`LinePosition::hidden`] goes with each line, and messages name it
 //! instead.
-//!
-//! Mistakes of a job file with their places, reported all at once.
 
 use std::collections::BTreeMap;
 use std::fmt;

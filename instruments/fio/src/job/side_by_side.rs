@@ -1,6 +1,4 @@
-//! Jobs that run side by side, as groups of one trial.
-//!
-//! Jobs that check the data of an earlier job: iolab checks it after each trial that writes, and these jobs only read.
+//! Jobs that run side by side, or check the data of an earlier one.
 
 use std::path::{Path, PathBuf};
 
@@ -181,7 +179,8 @@ fn of(group: &str, setting: &'static Setting) -> GroupSetting {
     }
 }
 
-/// For each job that reads back, the job that wrote it.
+/// For each job that reads back, the job that wrote it. iolab checks the data after each trial that writes, and these jobs only
+/// read.
 pub(super) struct ReadBack(Vec<Option<usize>>);
 
 impl ReadBack {

@@ -1,8 +1,5 @@
-//! Options by which the requests of a job differ from each other or pause, and where its threads run: sizes, CPUs,
-//! nice value, advice, pauses.
-//!
-//! Options that iolab cannot carry out together, named at one of them. Other faults of a job do not hide these, as they
-//! hide the checks of its cell.
+//! Options by which the requests of a job differ from each other or pause, and where its threads run: sizes, CPUs, nice value,
+//! advice, pauses.
 
 use super::{
     Fault, Faults, Options, Read, is_set, number, percentage, refused, short, size, unknown, value,
@@ -251,7 +248,8 @@ pub(super) fn pauses(options: &Options, trial: &mut TrialSpec, faults: &mut Faul
     trial.thinktime = think.filter(|think| !think.is_zero());
 }
 
-/// Reports every pair of options of a job that exclude each other.
+/// Reports every pair of options of a job that exclude each other. Other faults of a job do not hide these, as they hide the
+/// checks of its cell.
 pub(super) fn check(options: &Options, trial: &TrialSpec, faults: &mut Faults) {
     let trims = trial.trims();
     if trial.verify && trims {

@@ -1,10 +1,4 @@
-//! The formats of traces, and which of them a file has.
-//!
-//! Lines of columns: CSV with a header that names columns and their units, and formats whose columns are always the same.
-//!
-//! The text of blkparse in its default format: `8,0 3 1 0.000000000 697 Q W 223490 + 8 [kjournald]`.
-//!
-//! The iolog of fio: versions 2 and 3 are read, version 3 is written.
+//! The formats of traces (columns, blkparse, fio's iolog), and which of them a file has.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -127,7 +121,7 @@ const FIXED: [(Format, &str, &str); 3] = [
     ),
 ];
 
-/// The columns of a file, by their places.
+/// The columns of a file, by their places: named by a header with their units, or always the same.
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
     pub(super) format: Format,
@@ -253,8 +247,8 @@ fn between(text: &str, (first, last): (usize, usize)) -> &str {
 /// Most requests in flight of which completions are looked for.
 const IN_FLIGHT_MAX: usize = 1 << 16;
 
-/// Reader of the text of blkparse. Arrivals are events Q, or D in a trace without them; completions are events C. Remaps, merges, summaries
-/// and other lines are passed over.
+/// Reader of the text of blkparse in its default format: `8,0 3 1 0.000000000 697 Q W 223490 + 8 [kjournald]`. Arrivals are
+/// events Q, or D in a trace without them; completions are events C. Remaps, merges, summaries and other lines are passed over.
 #[derive(Debug, Clone)]
 pub(super) struct Blkparse {
     arrival: &'static str,

@@ -1,6 +1,4 @@
-//! Contents of a trace, counted in one pass before anything is replayed.
-//!
-//! Time stamps in another unit than their format says: found by dates and rates that cannot be.
+//! Contents of a trace, counted in one pass before a replay, and doubts about the unit of its time stamps.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
