@@ -395,8 +395,8 @@ impl Thermometer {
 pub struct DeviceLink {
     /// Present speed: `16.0 GT/s x4`, `6.0 Gbps`.
     pub now: String,
-    /// Best speed that the device supports; equal to `now` when it runs at that, or where it is unknown.
-    pub best: String,
+    /// Best speed, if it is known and above the present one.
+    pub best: Option<String>,
     /// Present data rate without protocol overhead, MB/s; `None` where the speed is unknown.
     pub ceiling_mb_s: Option<f64>,
 }
@@ -419,12 +419,11 @@ fn pci(disk: &Path) -> Option<DeviceLink> {
     let (speed, width) = (text("current_link_speed")?, text("current_link_width")?);
     let mb_s = pci_mb_s(&speed, &width)?;
     let words = |speed: &str, width: &str| format!("{} x{width}", speed.trim_end_matches(" PCIe"));
-    let now = words(&speed, &width);
     let best = text("max_link_speed").zip(text("max_link_width"));
     let best = best.filter(|(speed, width)| pci_mb_s(speed, width).is_some_and(|of| of > mb_s));
     Some(DeviceLink {
-        best: best.map_or_else(|| now.clone(), |(speed, width)| words(&speed, &width)),
-        now,
+        now: words(&speed, &width),
+        best: best.map(|(speed, width)| words(&speed, &width)),
         ceiling_mb_s: Some(mb_s),
     })
 }
@@ -460,8 +459,8 @@ fn sata(disk: &Path) -> Option<DeviceLink> {
     let speed: f64 = now.split_whitespace().next()?.parse().ok()?;
     // `hw_sata_spd_limit` is the limit of the port, which the disk may not reach.
     Some(DeviceLink {
-        best: now.clone(),
         now,
+        best: None,
         ceiling_mb_s: Some(speed * 100.0),
     })
 }

@@ -170,16 +170,15 @@ pub(super) fn link(facts: &Facts) -> Vec<Said> {
         let ceiling = link.ceiling_mb_s.map_or(String::new(), |mb| {
             format!("; the limit is {} MB/s", significant(mb))
         });
-        Some(if link.now == link.best {
-            fine(format!(
+        Some(match &link.best {
+            None => fine(format!(
                 "{} is connected with {}{ceiling}",
                 device.disk, link.now
-            ))
-        } else {
-            worth_knowing(format!(
-                "{} is connected with {} although it can do {}{ceiling}",
-                device.disk, link.now, link.best
-            ))
+            )),
+            Some(best) => worth_knowing(format!(
+                "{} is connected with {} although it can do {best}{ceiling}",
+                device.disk, link.now
+            )),
         })
     })
 }

@@ -216,6 +216,7 @@ const DEVICE: &[Change] = &[
     }),
     ("a slow link", |f| {
         let link = device(f).link.as_mut().expect("a link");
+        link.best = Some(link.now.clone());
         (link.now, link.ceiling_mb_s) = ("8.0 GT/s x2".to_owned(), Some(1969.2));
     }),
     ("bfq", |f| device(f).scheduler = Some("bfq".to_owned())),
