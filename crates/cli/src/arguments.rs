@@ -1,10 +1,4 @@
 //! The arguments and options of all commands, as clap parses them. Nothing here does work.
-//!
-//! The arguments of `iolab compare`.
-//!
-//! The arguments of `iolab model`.
-//!
-//! The arguments of plot.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -123,20 +117,18 @@ pub(crate) fn program(lists: &Lists) -> Command {
         .arg_required_else_help(true)
         .subcommands(commands.map(|command| {
             // Not by its name later, which would put it after the others.
-            match command.name() {
-                "schema" => command
-                    .arguments()
-                    .mut_arg("output", |output| output.value_parser(documents.clone())),
-                // Of all arguments, which keeps their order.
-                name @ ("export" | "show") => command.arguments().mut_args(|argument| {
-                    match argument.get_id() == "format" {
-                        true if name == "show" => argument.value_parser(definitions.clone()),
-                        true => argument.value_parser(formats.clone()),
-                        false => argument,
-                    }
-                }),
-                _ => command.arguments(),
-            }
+            let (name, values) = match command.name() {
+                "schema" => ("output", &documents),
+                "export" => ("format", &formats),
+                "show" => ("format", &definitions),
+                _ => return command.arguments(),
+            };
+            // A visit to all arguments keeps their order.
+            let arguments = command.arguments();
+            arguments.mut_args(|argument| match argument.get_id() == name {
+                true => argument.value_parser(values.clone()),
+                false => argument,
+            })
         }))
 }
 
