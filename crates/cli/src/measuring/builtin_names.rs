@@ -74,15 +74,17 @@ fn refused(name: &str, what: &str, wanted: &str, by: Builtin) -> Error {
         .hint(format!("run it with: {}", by.command(name)))
 }
 
+fn is_definition(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "toml")
+}
+
 /// Whether a word can only be a target: a directory, a device, a model, a path.
 fn is_target(name: &str) -> bool {
     let path = Path::new(name);
-    let is_definition = path
-        .extension()
-        .is_some_and(|extension| extension == "toml");
     path.is_dir()
         || name.starts_with("model:")
-        || (name.contains('/') && !is_definition && !path.is_file())
+        || (name.contains('/') && !is_definition(path) && !path.is_file())
 }
 
 /// Refuses a target in the position of an experiment.
@@ -108,12 +110,9 @@ pub(crate) fn check_no_target(name: &str) -> Result<()> {
 pub(crate) fn check_command(name: &str, lists: &Lists) -> Result<()> {
     Builtin::Command.check(name)?;
     let path = Path::new(name);
-    let is_definition = path
-        .extension()
-        .is_some_and(|extension| extension == "toml");
     let (what, by) = match lists.format_of(path) {
         Some(format) => (format.file, Builtin::Experiment),
-        None if is_definition => ("the definition of an experiment", Builtin::Experiment),
+        None if is_definition(path) => ("the definition of an experiment", Builtin::Experiment),
         None if is_target(name) => ("a target", Builtin::Target),
         None => return Ok(()),
     };
