@@ -31,7 +31,7 @@ use iolab_storage::sysfs::text_of;
 ///
 /// # Errors
 /// The file cannot be read.
-pub(crate) fn lossy_text_of(path: impl AsRef<Path>) -> std::io::Result<String> {
+fn lossy_text_of(path: impl AsRef<Path>) -> std::io::Result<String> {
     let bytes = fs::read(path)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

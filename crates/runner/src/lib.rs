@@ -353,7 +353,7 @@ fn asked_by(experiment: &Experiment) -> Option<Question> {
     Some(Question::of_levels(of, levels))
 }
 
-pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRecord> {
+fn experiment_record(experiment: &Experiment) -> Result<ExperimentRecord> {
     Ok(ExperimentRecord {
         name: experiment.name.clone(),
         question: experiment.question.clone(),
@@ -369,6 +369,6 @@ pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRec
     })
 }
 
-pub(crate) fn now_utc() -> String {
+fn now_utc() -> String {
     humantime::format_rfc3339_nanos(SystemTime::now()).to_string()
 }

@@ -51,12 +51,12 @@ impl DriveObserver for Observer {
 ///
 /// Sources: NVM Express Base Specification 2.0c, section 5.16.1.3 (SMART / Health Information); Open Compute Project, Datacenter NVMe SSD
 /// Specification 2.0, section 4.8.5 (SMART / Health Information Extended).
-pub(crate) type Page = [u8; 512];
+type Page = [u8; 512];
 
 /// SMART / Health Information.
-pub(crate) const HEALTH: u8 = 0x02;
+const HEALTH: u8 = 0x02;
 /// SMART / Health Information Extended. Drives without it may have another page of this number.
-pub(crate) const EXTENDED: u8 = 0xc0;
+const EXTENDED: u8 = 0xc0;
 
 /// Number at the end of the extended page that tells it from other pages.
 const EXTENDED_GUID: u128 = 0xafd5_14c9_7c6f_4f9c_a4f2_bfea_2810_afc5;
@@ -71,12 +71,12 @@ fn number<const N: usize>(page: &Page, at: usize) -> u128 {
 }
 
 /// Whether a page is the extended one.
-pub(crate) fn is_extended(page: &Page) -> bool {
+fn is_extended(page: &Page) -> bool {
     number::<16>(page, 496) == EXTENDED_GUID
 }
 
 /// The counts of the health page and of the extended page.
-pub(crate) fn counts(health: &Page, extended: Option<&Page>) -> DriveLog {
+fn counts(health: &Page, extended: Option<&Page>) -> DriveLog {
     let fits = |number: u128| u64::try_from(number).ok();
     let units = |at| fits(number::<16>(health, at))?.checked_mul(DriveLog::UNIT);
     let count = |at| fits(number::<4>(health, at));
@@ -99,7 +99,7 @@ pub(crate) fn counts(health: &Page, extended: Option<&Page>) -> DriveLog {
 
 /// The controller of the NVMe drive below a disk.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Controller {
+struct Controller {
     /// Name of its device: `nvme0`.
     name: String,
     /// Number of its device: major, minor.
@@ -109,7 +109,7 @@ pub(crate) struct Controller {
 impl Controller {
     /// The only controller of a disk. `None` for other disks, and for a namespace with several controllers: some drives
     /// count bytes by controller, others all of them in each.
-    pub(crate) fn of_disk(sys: &Path, disk: (u32, u32)) -> Option<Self> {
+    fn of_disk(sys: &Path, disk: (u32, u32)) -> Option<Self> {
         let disk = sys.join(format!("dev/block/{}:{}", disk.0, disk.1));
         let controllers = sysfs::nvme_controllers(&disk).into_iter();
         let named = controllers.filter_map(|folder| {
@@ -128,7 +128,7 @@ impl Controller {
 
 /// A drive whose log can be read.
 #[derive(Debug)]
-pub(crate) struct Drive {
+struct Drive {
     file: File,
     name: String,
     /// Whether it has the extended page. A page that a drive does not offer is an entry in its error log: it is asked for once.
@@ -137,7 +137,7 @@ pub(crate) struct Drive {
 
 impl Drive {
     /// Opens the device of a controller; `None` if that or its log cannot be read, as by users other than root.
-    pub(crate) fn open(dev: &Path, controller: &Controller) -> Option<Self> {
+    fn open(dev: &Path, controller: &Controller) -> Option<Self> {
         let file = File::open(dev.join(&controller.name)).ok()?;
         let own = fstat(&file).ok()?.st_rdev;
         if (major(own), minor(own)) != controller.number {
@@ -153,7 +153,7 @@ impl Drive {
     }
 
     /// Its counts since it was made.
-    pub(crate) fn read(&self) -> Option<DriveLog> {
+    fn read(&self) -> Option<DriveLog> {
         let health: Page = nvme_log_page(&self.file, HEALTH)?;
         let extended = self
             .is_extended

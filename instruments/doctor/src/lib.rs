@@ -113,17 +113,17 @@ for any findings, unless the target cannot be used. For scripts:
 
 #[derive(Debug, Args)]
 #[command(after_help = DOCTOR_HELP)]
-pub(crate) struct Arguments {
+struct Arguments {
     /// Directory, file or block device
     #[arg(default_value = ".")]
-    pub(crate) target: PathBuf,
+    target: PathBuf,
     /// Output format
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
-    pub(crate) format: TextOrJson,
+    format: TextOrJson,
 }
 
 /// Examines the target and writes the findings to stdout. Succeeds also if something must be fixed.
-pub(crate) fn doctor(options: &Arguments, program: Program) -> Outcome {
+fn doctor(options: &Arguments, program: Program) -> Outcome {
     if let Some(disk) = Disk::of_target(&options.target)? {
         let refused = Error::usage(format!(
             "{} is a model: doctor examines real storage",

@@ -74,36 +74,36 @@ in NEW, or a cell cannot be judged; otherwise 0.";
 
 #[derive(Debug, Args)]
 #[command(after_help = GATE_HELP)]
-pub(crate) struct Options {
+struct Options {
     /// The new run file
-    pub(crate) new: PathBuf,
+    new: PathBuf,
     /// Folder with the run files of earlier runs
     #[arg(long, value_name = "FOLDER")]
-    pub(crate) history: PathBuf,
+    history: PathBuf,
     /// Use at most the last N earlier runs
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(5..=10_000))]
-    pub(crate) last: u32,
+    last: u32,
     /// Require that a change of this size would have been found in each cell (with a
     /// probability of 90 %); otherwise exit code 5
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
-    pub(crate) must_find: Option<f64>,
+    must_find: Option<f64>,
     #[arg(long, value_name = "METRIC", value_parser = Metric::from_str,
         help = Metric::help("to judge", "; default: the response of the experiment"))]
-    pub(crate) metric: Option<Metric>,
+    metric: Option<Metric>,
     /// Also use runs of other hosts with the same hardware: for CI runners and containers, whose
     /// names change
     #[arg(long)]
-    pub(crate) any_host: bool,
+    any_host: bool,
     /// File to write; the extension chooses the format (.json, .md, .prom, .txt); default: standard output
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    output: Option<PathBuf>,
     /// Output format; default: by the extension of -o, else text
     #[arg(long, value_enum)]
-    pub(crate) format: Option<GateFormat>,
+    format: Option<GateFormat>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GateFormat {
+enum GateFormat {
     /// A table and its findings
     Text,
     /// Everything at full precision, with the median of each run
@@ -115,7 +115,7 @@ pub(crate) enum GateFormat {
 }
 
 /// Writes the result of the gate to stdout or to a new file; returns pass or fail as the outcome.
-pub(crate) fn gate(options: &Options) -> Outcome {
+fn gate(options: &Options) -> Outcome {
     let format = format_of(
         options.output.as_deref(),
         options.format,
@@ -168,25 +168,25 @@ show one. Changes of the environment between two runs are listed with their date
 
 #[derive(Debug, Args)]
 #[command(after_help = HISTORY_HELP)]
-pub(crate) struct HistoryOptions {
+struct HistoryOptions {
     /// Folder with run files
-    pub(crate) folder: PathBuf,
+    folder: PathBuf,
     #[arg(long, value_name = "METRIC", value_parser = Metric::from_str,
         help = Metric::help("to show", "; default: the response of each experiment"))]
-    pub(crate) metric: Option<Metric>,
+    metric: Option<Metric>,
     /// Combine hosts with the same hardware in one line
     #[arg(long)]
-    pub(crate) any_host: bool,
+    any_host: bool,
     /// Output format; default: by the extension of FILE, else text
     #[arg(long, value_enum)]
-    pub(crate) format: Option<HistoryFormat>,
+    format: Option<HistoryFormat>,
     /// New file to write instead of stdout: .txt, .html, .svg, .json or .csv
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    output: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum HistoryFormat {
+enum HistoryFormat {
     /// A table per line, its level shifts and changes
     Text,
     /// A page with a figure per line
@@ -200,7 +200,7 @@ pub(crate) enum HistoryFormat {
 }
 
 /// Writes the lines of a folder to stdout or to a new file.
-pub(crate) fn history(options: &HistoryOptions) -> Outcome {
+fn history(options: &HistoryOptions) -> Outcome {
     let format = format_of(
         options.output.as_deref(),
         options.format,

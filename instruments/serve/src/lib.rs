@@ -67,29 +67,29 @@ served; 2 wrong usage; 3 the directory is not empty or already serves a model.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_HELP)]
-pub(crate) struct Arguments {
+struct Arguments {
     /// model:NAME with a name from 'iolab model list', or with a TOML file
-    pub(crate) model: String,
+    model: String,
     /// Empty directory; the disk is the file 'disk' in it
-    pub(crate) mountpoint: PathBuf,
+    mountpoint: PathBuf,
     /// Model time per real time: 0.1 makes everything ten times slower
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
-    pub(crate) speed: Speed,
+    speed: Speed,
     /// Memory for written data; data beyond it reads as zeros
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
-    pub(crate) memory: u64,
+    memory: u64,
     /// Keep no written data: all reads return zeros
     #[arg(long, conflicts_with = "memory")]
-    pub(crate) no_data: bool,
+    no_data: bool,
     /// Write one line per request to a new CSV file
     #[arg(long, value_name = "FILE")]
-    pub(crate) ledger: Option<PathBuf>,
+    ledger: Option<PathBuf>,
     /// Seed of the model's random choices
     #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
+    seed: u64,
     /// Output format of the report at the end
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
-    pub(crate) format: TextOrJson,
+    format: TextOrJson,
 }
 
 fn speed(text: &str) -> std::result::Result<Speed, String> {
@@ -98,7 +98,7 @@ fn speed(text: &str) -> std::result::Result<Speed, String> {
 }
 
 /// Serves until a signal or until an unmount, then writes the report to stdout.
-pub(crate) fn serve(options: &Arguments) -> Outcome {
+fn serve(options: &Arguments) -> Outcome {
     let name = options.model.strip_prefix("model:");
     let name = name.unwrap_or(&options.model);
     let (_, definition) = model_definition(name)?;

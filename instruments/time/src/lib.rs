@@ -54,7 +54,7 @@ const TIME_EACH: Duration = Duration::from_secs(3);
 const PRECISION: f64 = 0.002;
 
 /// Times the commands, and prints which is faster.
-pub(crate) fn time(options: &Options, program: Program) -> Outcome {
+fn time(options: &Options, program: Program) -> Outcome {
     let shell = match options.no_shell {
         true => Shell::None,
         false => Shell::Named(options.shell.clone()),
