@@ -22,12 +22,12 @@ const ENGINES: [Backend; 7] = [
 /// # Errors
 /// The reason.
 pub(crate) fn check(spec: &TrialSpec) -> Result<(), String> {
-    FIO.check(spec)
+    SETTINGS.check(spec)
 }
 
 /// Settings as fio takes them: `write_job` writes them, iolab does them around the program, or they say how something goes that is
 /// refused where a run is planned.
-const FIO: Consumer = Consumer {
+const SETTINGS: Consumer = Consumer {
     takes: "bs skip offset region threads cpus placement depth batch read_percent layout sync_every cache buffer_memory compressible \
             bytes time thinktime latency sqpoll iopoll allocate hardware_counters arrivals rate_slack ranks hosts shift descriptors \
             latency_over_time",

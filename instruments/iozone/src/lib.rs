@@ -123,7 +123,7 @@ const ONE_REQUEST: &str = "it makes one request after the other, by read and wri
 /// # Errors
 /// Settings that IOzone lacks, or handles differently.
 fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
-    IOZONE_NAME.check(spec)?;
+    SETTINGS.check(spec)?;
     let sequential = spec.pattern == Pattern::Seq;
     let given = [
         (spec.cache == CacheState::Direct, "-I"),
@@ -153,7 +153,7 @@ fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
 
 /// Settings as IOzone takes them: they are in the command line, iolab does them around the program, or they say how something
 /// goes that is refused, here or where a run is planned.
-const IOZONE_NAME: Consumer = Consumer {
+const SETTINGS: Consumer = Consumer {
     takes: "cache allocate hardware_counters skip arrivals rate_slack ranks hosts shift batch sqpoll sync_every descriptors latency \
             latency_over_time time",
     lacks: &[
