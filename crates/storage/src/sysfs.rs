@@ -136,3 +136,26 @@ pub(crate) fn number_of(stat: &Stat) -> Option<Number> {
     let is_block = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
     is_block.then(|| (major(stat.st_rdev), minor(stat.st_rdev)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_devices_are_bytes() {
+        // Lines of number and size in KiB, of which other tests may add and remove some meanwhile.
+        let listed = || std::fs::read_to_string("/proc/partitions").unwrap_or_default();
+        let before = listed();
+        let read = before.lines().filter_map(|line| {
+            let mut words = line.split_whitespace();
+            let mut next = || words.next()?.parse().ok();
+            let (number, kib) = ((next()?, next()?), next()?);
+            Some((line, bytes_of(number)?, u64::from(kib)))
+        });
+        let read: Vec<_> = read.collect();
+        let after = listed();
+        for (line, bytes, kib) in read {
+            assert!(!after.contains(line) || bytes / 1024 == kib, "{line}");
+        }
+    }
+}

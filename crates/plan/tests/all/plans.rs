@@ -172,6 +172,19 @@ fn counted_trials_take_their_own_time_afterwards() {
     assert_eq!((rest.trials.1, rest.time.1.as_secs()), (10, 11));
 }
 
+/// A session after the end of the budget is granted a block, if its time has a bound.
+#[test]
+fn blocks_of_other_tools_have_a_time() {
+    let line = "read-size bs=4k bytes=1M time=none tool=fio";
+    let plan = Plan::of_new_run(experiment(line), &OneProcess).expect("a plan");
+    let granted = |overhead| {
+        let forecast = Forecast::of(&plan, &|_| Duration::from_secs(overhead));
+        forecast.after(0, Duration::MAX).time.1
+    };
+    assert_eq!(granted(0), Duration::ZERO);
+    assert!(granted(2) > Duration::from_secs(2));
+}
+
 /// Budgets of 3 s with at least `trials_min` trials, against this many cells whose blocks take these milliseconds: probes, on fast
 /// storage, at the longest.
 const BUDGETS: [(u32, usize, [u64; 3]); 12] = [

@@ -1,13 +1,14 @@
 //! Scratch files: private, filled, within the available room, and finally removed.
 
 use std::fs::{File, Permissions};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, IoSliceMut};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 
-use iolab_storage::{ExtraFiles, PrivateFiles, TargetKind};
+use iolab_storage::{ExtraFiles, PrivateFiles, Share, TargetKind};
+use rustix::io::{ReadWriteFlags, preadv2};
 
 use super::*;
 
@@ -40,6 +41,29 @@ fn scratch_directory_is_private_locked_and_finally_removed() {
         .remove()
         .unwrap();
     assert!(names(dir.path()).is_empty());
+}
+
+#[test]
+fn only_scratch_files_of_this_size_are_joined() {
+    let dir = dir();
+    let target = Target::open(dir.path(), &need(MIB)).unwrap();
+    let place = target.shared_path();
+    let join = |bytes| {
+        let (rank, ranks, private) = (1, 2, Vec::new());
+        Target::join(
+            place,
+            &Share {
+                bytes,
+                rank,
+                ranks,
+                private,
+            },
+        )
+    };
+    join(MIB).unwrap();
+    assert_eq!(join(2 * MIB).unwrap_err().kind(), Kind::Refused);
+    fs::write(place.join("lock"), "another's").unwrap();
+    assert_eq!(join(MIB).unwrap_err().kind(), Kind::Refused);
 }
 
 #[test]
@@ -287,9 +311,19 @@ fn filled_file_has_no_hole_and_is_incompressible() {
     // Not a multiple of the block size, so that the tail is written separately.
     let size = 9 * MIB + 12_345;
     let target = Target::open(dir.path(), &need(size)).unwrap();
+    let is_direct = target.direct_alignment().is_ok() && !target.is_memory();
     let mut steps = Vec::new();
+    let mut progress = |bytes| {
+        // Once, because the kernel may read the block when this call has not found it in the page cache.
+        if is_direct && steps.is_empty() {
+            let (mut block, cached) = ([0; 4096], ReadWriteFlags::NOWAIT);
+            let read = preadv2(target.file(), &mut [IoSliceMut::new(&mut block)], 0, cached);
+            assert!(read.is_err(), "{read:?}");
+        }
+        steps.push(bytes);
+    };
     target
-        .fill(7, &AtomicBool::new(false), &mut |bytes| steps.push(bytes))
+        .fill(7, &AtomicBool::new(false), &mut progress)
         .unwrap();
     assert!(steps.is_sorted() && *steps.last().unwrap() == size);
     assert_complete(target.file(), size);
