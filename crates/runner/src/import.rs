@@ -1,4 +1,4 @@
-//! Results of earlier fio or IOzone runs, as a run file: table, plot and compare work on it.
+//! Results that other tools measured without iolab, as a run file: table, plot and compare work on it.
 //!
 //! The kernel's counters were not read during the run, so every verdict is `unknown`. One job is one sample, so there is no
 //! interval.
@@ -9,7 +9,7 @@ use std::path::Path;
 use iolab_workload::series::Series;
 use iolab_workload::{Error, Result, usage_errors};
 
-use crate::peers::{Peer, PeerList, PeerResult, Results, Transferred};
+use crate::peers::{Peer, PeerList, PeerResult, Results};
 use crate::{fit, now_utc};
 use iolab_analysis::analysis::Response;
 use iolab_plan::cells::PlannedCell;
@@ -22,7 +22,7 @@ use iolab_record::{
 };
 use iolab_runfile::{NewFile, RunFile};
 use iolab_workload::names::{alternatives, check_file_name};
-use iolab_workload::settings::{CellSpec, DESCRIBING, SETTINGS, Setting, Value};
+use iolab_workload::settings::{CellSpec, DESCRIBING, SETTINGS, Setting, Tool, Value};
 
 /// Largest text that is read, bytes.
 const TEXT_MAX: u64 = 64 << 20;
@@ -31,18 +31,20 @@ const TEXT_MAX: u64 = 64 << 20;
 ///
 /// # Errors
 /// As [`Results::read`], but for jobs that iolab cannot express.
-pub(crate) fn transferred(path: &Path, peers: PeerList) -> Result<Transferred> {
+pub(crate) fn transferred(path: &Path, peers: PeerList) -> Result<(Tool, Vec<Sample>)> {
     let text = text_of(path)?;
-    let transferred = peer_of(&text, peers).and_then(|peer| (peer.transferred)(&text));
-    let some = transferred.and_then(|found| match found.1.is_empty() {
-        true => Err(nothing()),
-        false => Ok(found),
+    let transferred = peer_of(&text, peers).and_then(|peer| {
+        let samples = (peer.transferred)(&text)?;
+        match samples.is_empty() {
+            true => Err(nothing()),
+            false => Ok((peer.tool, samples)),
+        }
     });
-    some.map_err(|error| error.within(path.display()))
+    transferred.map_err(|error| error.within(path.display()))
 }
 
 fn text_of(path: &Path) -> Result<String> {
-    let bytes = read_user_file::bytes(path, TEXT_MAX, "give the text that fio or iozone wrote")?;
+    let bytes = read_user_file::bytes(path, TEXT_MAX, "give the report that the tool wrote")?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -53,8 +53,8 @@ pub struct Peer {
     /// Settings that have to change so that it can run these trials: bounds, layout, data. The caller handles
     /// files, descriptors and buffers, which are the same for every peer.
     pub needs: fn(&[&TrialSpec]) -> Vec<Need>,
-    /// Transfers its output for a trial into the outcome. An error is of kind [`Kind::Usage`], as of the two below: the
-    /// unusable part of its report.
+    /// Transfers its output for a trial into the outcome. An error is of kind [`Kind::Usage`], as of `import` and
+    /// `transferred`: the unusable part of its report.
     pub take_over: fn(&str, &TrialSpec, &mut Outcome) -> Result<()>,
     /// Kind of report for `iolab import`, for messages.
     pub report: &'static str,
@@ -64,8 +64,8 @@ pub struct Peer {
     pub recognises: fn(&str) -> bool,
     /// Parses results that it measured without iolab.
     pub import: fn(&str) -> Result<Results>,
-    /// Bytes transferred by its jobs, including jobs with settings that iolab lacks.
-    pub transferred: fn(&str) -> Result<Transferred>,
+    /// Samples of the jobs or tests of a report that were active, whether or not iolab could measure the same.
+    pub transferred: fn(&str) -> Result<Vec<Sample>>,
 }
 
 fn known(all: PeerList, tool: Tool) -> Option<&'static Peer> {
@@ -149,7 +149,14 @@ impl Peers {
             let own = cells.iter().filter(|cell| **cell == tool).count();
             let share = budget.mul_f64(own as f64 / cells.len() as f64);
             let peer = find(all, tool)?;
-            let found = find_program(tool, peer.version_option, peer.oldest, share, clock, stop);
+            let found = find_program(
+                tool.name(),
+                peer.version_option,
+                peer.oldest,
+                share,
+                clock,
+                stop,
+            );
             let found = found.map(|(path, version)| Installed {
                 peer,
                 path,
@@ -308,15 +315,14 @@ fn check(peer: &Peer, spec: &TrialSpec, files: &Files<'_>) -> std::result::Resul
 /// # Errors
 /// As [`Peers::find`]; of kind [`Usage`](iolab_workload::Kind::Usage): it is missing or too old.
 pub fn find_program(
-    tool: Tool,
+    name: &str,
     version_option: &'static str,
     (major, minor): (u32, u32),
     time: Duration,
     clock: &Clock,
     stop: &AtomicBool,
 ) -> Result<(PathBuf, String)> {
-    let name = tool.to_string();
-    let path = Program::find(Path::new(&name))
+    let path = Program::find(Path::new(name))
         .map_err(|error| error.hint(format!("install {name}, or add its folder to PATH")))?;
     let program = Program {
         path: path.clone(),
@@ -332,12 +338,12 @@ pub fn find_program(
     let place = path.display();
     let number = version_number(&text).ok_or_else(|| {
         Error::failed(format!("{place} does not report its version"))
-            .hint(format!("check that it is {tool}: {place} {version_option}"))
+            .hint(format!("check that it is {name}: {place} {version_option}"))
     })?;
-    let version = format!("{tool}-{}.{}", number.0, number.1);
+    let version = format!("{name}-{}.{}", number.0, number.1);
     if number < (major, minor) {
         return Err(Error::usage(format!("{version} at {place} is too old"))
-            .hint(format!("install {tool} {major}.{minor} or newer")));
+            .hint(format!("install {name} {major}.{minor} or newer")));
     }
     Ok((path, version))
 }
@@ -384,9 +390,6 @@ impl Results {
         }
     }
 }
-
-/// Samples of the jobs or tests of a report that were active, whether or not iolab could measure the same, and its tool.
-pub type Transferred = (Tool, Vec<Sample>);
 
 /// One job, or one test.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@ use iolab_workload::trial::{CacheState, FileLayout, Pattern, SyncPolicy, TrialSp
 use super::IOZONE;
 use super::report::{IozoneReport, IozoneResult, IozoneTest};
 use iolab_record::{OperationSummary, Sample};
-use iolab_runner::peers::{PeerResult, Results, Transferred};
+use iolab_runner::peers::{PeerResult, Results};
 use iolab_workload::settings::CellSpec;
 
 /// Parses a report. Of two passes of one kind the first is a warm-up, as everywhere in iolab.
@@ -82,10 +82,9 @@ fn entry(report: &IozoneReport, row: &IozoneResult) -> PeerResult {
 }
 
 /// Transfers of the tests in a report.
-pub(super) fn transferred(text: &str) -> Result<Transferred> {
-    let results = import(text)?;
-    let samples = results.entries.into_iter().map(|entry| entry.sample);
-    Ok((results.tool, samples.collect()))
+pub(super) fn transferred(text: &str) -> Result<Vec<Sample>> {
+    let entries = import(text)?.entries.into_iter();
+    Ok(entries.map(|entry| entry.sample).collect())
 }
 
 fn cell(report: &IozoneReport, row: &IozoneResult, region: u64) -> CellSpec {

@@ -41,8 +41,7 @@ impl Fio {
     /// # Errors
     /// Of kind usage: there is none, or it is too old.
     pub(crate) fn find(clock: &Clock, stop: &AtomicBool) -> Result<Self> {
-        let tool = "fio".parse()?;
-        let (path, version) = find_program(tool, "--version", OLDEST, START, clock, stop)?;
+        let (path, version) = find_program("fio", "--version", OLDEST, START, clock, stop)?;
         Ok(Self { path, version })
     }
 

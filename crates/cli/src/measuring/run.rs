@@ -1,4 +1,4 @@
-//! `iolab run`: one experiment; and `iolab import`: results that fio or IOzone measured.
+//! `iolab run`: one experiment; and `iolab import`: results that other tools measured.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

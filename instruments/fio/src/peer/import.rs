@@ -8,13 +8,12 @@ use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::trial::Pattern;
 use iolab_workload::{Error, Result, usage_errors};
 
-use crate::options::named_file;
-use crate::options::{Options, give};
+use crate::options::{Options, give, named_file};
 use crate::reported::reported;
 
 use super::report::{FioJob, FioReport, Written};
 use super::{FIO, report};
-use iolab_runner::peers::{PeerResult, Results, Transferred};
+use iolab_runner::peers::{PeerResult, Results};
 
 /// Parses a report. Idle jobs are left out; clones of one job (`numjobs` without `group_reporting`) are taken
 /// together.
@@ -73,7 +72,7 @@ pub(super) fn import(text: &str) -> Result<Results> {
 }
 
 /// Transfers of the jobs in a report, clones of one job together; idle jobs are left out.
-pub(super) fn transferred(text: &str) -> Result<Transferred> {
+pub(super) fn transferred(text: &str) -> Result<Vec<Sample>> {
     let report = report_of_fio(text)?;
     let groups = groups_of(&report);
     let is_unsplit = |group: &JobGroup<'_>| FioJob::counts(&group.jobs).unsplit.requests > 0;
@@ -84,7 +83,7 @@ pub(super) fn transferred(text: &str) -> Result<Transferred> {
         .hint("run fio with unified_rw_reporting=both, or without it"));
     }
     let samples = groups.iter().map(|group| sample_of(&group.jobs).0);
-    Ok((FIO, samples.collect()))
+    Ok(samples.collect())
 }
 
 /// Parses a report; iolab exports such reports too.

@@ -221,7 +221,7 @@ fn an_unnamed_file_leaves_the_target_unknown() {
 #[test]
 fn the_last_of_several_reports_counts() {
     let (_, status) = REPORTS[8];
-    let (_, samples) = transferred(status).expect("a report");
+    let samples = transferred(status).expect("a report");
     assert_eq!(samples.len(), 1);
     let written = samples[0].operations.write.bytes;
     assert_eq!(
