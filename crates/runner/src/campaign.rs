@@ -437,12 +437,10 @@ impl Site {
         if self.model.is_some() || runs_programs(plans) {
             return Ok(Vec::new());
         }
-        let cells = plans.iter().flat_map(Plan::cells);
-        let tools = cells
-            .map(|cell| cell.spec.tool)
-            .filter(|tool| tool.is_peer());
-        for tool in tools {
-            crate::peers::find(self.terms.program.peers, tool)?;
+        for cell in plans.iter().flat_map(Plan::cells) {
+            if cell.spec.tool.is_peer() {
+                crate::peers::find(self.terms.program.peers, cell.spec.tool)?;
+            }
         }
         let exact = self.terms.region.is_exact();
         let mut needs = crate::needs(plans, &self.targets, &self.terms.consent, exact)?;
@@ -509,8 +507,12 @@ impl Site {
         if let Some(ranks) = self.terms.ranks {
             workspace.share(ranks, &needs)?;
         }
-        let watch = self.watch;
-        Ok((Opened { workspace, watch }, plans))
+        let opened = Opened {
+            place: self.model.map(|disk| disk.name().to_owned()),
+            workspace,
+            watch: self.watch,
+        };
+        Ok((opened, plans))
     }
 
     /// As [`Site::open`], of one plan.

@@ -209,12 +209,12 @@ fn end_at_once(error: Error) {
 
 /// Puts the last failure first, which ended several runs early, with the targets that were left out.
 pub(crate) fn ended_early(failures: &mut Vec<Failure>, left_out: Vec<String>) {
-    failures.rotate_right(1);
-    if !left_out.is_empty() {
-        let text = format!("not measured: {}", left_out.join(", "));
-        let first = failures.remove(0);
-        failures.insert(0, first.also(text));
-    }
+    let Some(last) = failures.pop() else { return };
+    let last = match left_out.is_empty() {
+        true => last,
+        false => last.also(format_args!("not measured: {}", left_out.join(", "))),
+    };
+    failures.insert(0, last);
 }
 
 /// The end of a command that measured: the failures that remain, as one, otherwise the answer to its question, if it has one.

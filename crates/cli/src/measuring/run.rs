@@ -80,20 +80,15 @@ pub(crate) fn run(options: &Run, lists: &Lists, ranks: Option<Rc<Ranks>>) -> Out
         let sites = sites.map(|(site, plan)| (site, slice::from_ref(plan)));
         return dry_run::print_all(sites, &[]);
     }
-    let places = planned.iter().map(|(site, _)| site.model.as_ref());
-    let places = places.map(|disk| disk.map(|disk| disk.name().to_owned()));
-    let places: Vec<Option<String>> = places.collect();
     let planned = planned.into_iter().map(|(site, plan)| (site, vec![plan]));
     let opened = open_all(planned)?;
     let seed = options.changes.seed();
     let mut kept: Vec<PathBuf> = Vec::new();
     let mut failures = Vec::new();
-    let each = opened.into_iter().zip(places);
-    let mut each = each.filter_map(|((opened, plans), place)| {
-        let plan = plans.into_iter().next()?;
-        Some((opened, plan, place))
-    });
-    while let Some((opened, plan, _)) = each.next() {
+    let mut each = opened
+        .into_iter()
+        .filter_map(|(opened, plans)| Some((opened, plans.into_iter().next()?)));
+    while let Some((opened, plan)) = each.next() {
         let name = plan.experiment().name.clone();
         let place = place_of(options.output.as_deref(), &name);
         let title = format!("iolab run {name} {}", shell_words(&given));
@@ -114,7 +109,7 @@ pub(crate) fn run(options: &Run, lists: &Lists, ranks: Option<Rc<Ranks>>) -> Out
             // Earlier measurements on other targets are shown all the same.
             Err(failure) => failures.push(failure),
         }
-        let left_out = each.by_ref().filter_map(|(.., place)| place);
+        let left_out = each.by_ref().filter_map(|(opened, _)| opened.place);
         ended_early(&mut failures, left_out.collect());
         break;
     }

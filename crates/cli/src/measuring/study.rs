@@ -90,7 +90,10 @@ pub(crate) fn study(options: &Study) -> Outcome {
     });
     let title = format!("iolab study {title}   {}", options.suite);
     let (mut inputs, mut failures, is_cut) =
-        measure_all(parts, seed, (&title, &folder), options.full, &mut to)?;
+        measure_all(parts, seed, (&title, &folder), options.full, &mut to);
+    if is_cut && inputs.is_empty() {
+        return concluded(failures, None);
+    }
     let picture = Overview::new(&inputs).picture()?.filter(|_| draws);
     match options.full {
         true => all_together(&inputs, &mut to)?,
@@ -115,25 +118,22 @@ pub(crate) fn study(options: &Study) -> Outcome {
 
 /// Measures one part after the other. Gives the runs, what ended the study early after some of them or could not be
 /// removed, and whether it ended early.
-///
-/// # Errors
-/// The failure of a part before anything was measured.
 fn measure_all(
     parts: Vec<StudyPart>,
     seed: u64,
     shown: (&str, &Folder),
     full: bool,
     to: &mut Results,
-) -> Outcome<(Vec<Input>, Vec<Failure>, bool)> {
+) -> (Vec<Input>, Vec<Failure>, bool) {
     let (mut inputs, mut failures, mut is_cut) = (Vec::new(), Vec::new(), false);
     let mut parts = parts.into_iter();
     for StudyPart {
         opened,
         plans,
         budget,
-        place,
     } in parts.by_ref()
     {
+        let place = opened.place.clone();
         let each = full.then_some(&mut *to);
         let prepared = opened.prepare(seed, &plans, Made::default(), None);
         let measured = prepared.map_err(Failure::from).and_then(|workspace| {
@@ -148,20 +148,15 @@ fn measure_all(
             Ok(failure) => failure.as_ref().is_some_and(Failure::is_interrupt),
             Err(_) => true,
         };
-        match measured {
-            Ok(failure) => failures.extend(failure),
-            // Earlier measurements are shown all the same.
-            Err(failure) => failures.push(failure),
-        }
+        // Earlier measurements are shown all the same.
+        failures.extend(measured.unwrap_or_else(Some));
         if is_cut {
-            ended_early(&mut failures, parts.filter_map(|part| part.place).collect());
+            let left_out = parts.filter_map(|part| part.opened.place);
+            ended_early(&mut failures, left_out.collect());
             break;
         }
     }
-    if is_cut && inputs.is_empty() {
-        return Err(failures.remove(0));
-    }
-    Ok((inputs, failures, is_cut))
+    (inputs, failures, is_cut)
 }
 
 /// Writes the report and the picture next to the run files, and prints all places.
@@ -248,8 +243,6 @@ struct StudyPart {
     opened: Opened,
     plans: Vec<FittedPlan>,
     budget: Duration,
-    /// The name of its target, shown before the name of each experiment if there are several parts.
-    place: Option<String>,
 }
 
 impl StudyPart {
@@ -258,18 +251,13 @@ impl StudyPart {
     /// # Errors
     /// As [`open_all`].
     fn open(planned: impl Iterator<Item = (Site, Planned)>) -> Result<Vec<Self>> {
-        let (mut about, mut all) = (Vec::new(), Vec::new());
-        for (site, Planned { plans, budget }) in planned {
-            let place = site.model.as_ref().map(|disk| disk.name().to_owned());
-            about.push((place, budget));
-            all.push((site, plans));
-        }
-        let opened = open_all(all)?.into_iter().zip(about);
-        let part = |((opened, plans), (place, budget))| Self {
+        let planned = planned.map(|(site, Planned { plans, budget })| ((site, plans), budget));
+        let (all, budgets): (Vec<_>, Vec<_>) = planned.unzip();
+        let opened = open_all(all)?.into_iter().zip(budgets);
+        let part = |((opened, plans), budget)| Self {
             opened,
             plans,
             budget,
-            place,
         };
         Ok(opened.map(part).collect())
     }

@@ -58,6 +58,8 @@ impl AskedPeaks {
 
 /// Opened targets that are not changed yet.
 pub struct Opened {
+    /// Name of the model, for messages.
+    pub place: Option<String>,
     pub(super) workspace: Workspace,
     /// The watch of the site, until the targets are prepared, or removed.
     pub(super) watch: Option<Watch>,
@@ -80,6 +82,7 @@ impl Opened {
         let Self {
             watch,
             mut workspace,
+            ..
         } = self;
         workspace.announce_writes(plans, made);
         workspace.check_writes(plans)?;
