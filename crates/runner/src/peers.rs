@@ -149,14 +149,8 @@ impl Peers {
             let own = cells.iter().filter(|cell| **cell == tool).count();
             let share = budget.mul_f64(own as f64 / cells.len() as f64);
             let peer = find(all, tool)?;
-            let found = find_program(
-                tool.name(),
-                peer.version_option,
-                peer.oldest,
-                share,
-                clock,
-                stop,
-            );
+            let name = tool.name();
+            let found = find_program(name, peer.version_option, peer.oldest, share, clock, stop);
             let found = found.map(|(path, version)| Installed {
                 peer,
                 path,
