@@ -112,7 +112,7 @@ fn limit(
     let longest = (0..saturated.len()).map(from);
     let longest = longest.max_by_key(|cells| cells.len())?;
     let cells = || longest.iter().map(|(cell, _)| *cell);
-    let (first, last) = (cells().next()?, cells().last()?);
+    let (first, last) = (cells().next()?, cells().next_back()?);
     let fewest = longest.iter().map(|(_, fewest)| *fewest).max()?;
     let (kind, bytes): (_, fn(u64) -> f64) = match of {
         Response::Iops => (&kind::REQUEST_LIMIT, |_| 1.0),
