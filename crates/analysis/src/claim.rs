@@ -285,6 +285,7 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     all.extend(stages::amplifications(run, place));
     all.extend(stages::time_by_layer(run, place));
     all.extend(series::steady(run, place));
+    all.extend(series::block_apart(run, place));
     all.extend(limit::limits(run, place));
     all.extend(limit::of_requests(run, place));
     all.extend(concurrency::company(run, place).map(Claim::from));

@@ -109,6 +109,7 @@ macro_rules! kinds {
 pub(crate) use kinds;
 
 const IN_BLOCKS: &str = "ratios within the blocks that both cells share (of medians where they share none), with simultaneous 95 % intervals";
+const BLOCKS: &str = "the extreme trials of all cells in one block, by the permutations of their trials, and a gap to the other blocks";
 const SHARED_BLOCKS: &str =
     "ratios within the blocks that both cells share, with simultaneous 95 % intervals";
 const OVER_RUN_TRIALS: &str = "changepoints (PELT) in the logarithms of the trials, or in the intervals of consecutive trials, each confirmed by Welch's test for dependent values";
@@ -548,6 +549,11 @@ pub static ROUNDS_NOT_JUDGED: [Kind; 3] = [
     NOT_JUDGED.says("Cannot tell whether it is steady after {0}{of_writes}: a tracked cell lacks values of {quantity}", &[]),
     NOT_JUDGED.says("The run did not end by its rounds: {0} complete, no window was chosen, and the numbers are from all trials", &[]),
 ];
+/// Block in which all cells ran apart from all other blocks.
+pub static BLOCK_APART: Kind = Kind::new("block-apart", Role::Change, BLOCKS).says(
+    "In block {0}, {quantity} of all {1} was {2} of that in the other blocks",
+    &[],
+);
 /// Limit of requests that more requests in flight do not raise.
 pub static REQUEST_LIMIT: Kind = Kind::new("request-limit", Role::Limit, AT_LIMIT).says(
     "Limited at {0} from {1} to {2}{at}: more than {3} in flight give no more",

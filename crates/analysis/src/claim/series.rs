@@ -1,10 +1,12 @@
-//! Claims from the order and the distribution of a cell's trials: drift, dependence, two groups, a steady state.
+//! Claims from the order and the distribution of a cell's trials: drift, dependence, two groups, a steady state, a block apart.
 
-use iolab_stats::{SteadyLimits, TwoLevels, holm, two_levels_among, window_slopes};
+use std::collections::BTreeMap;
 
-use super::effect::{CellId, MARGIN};
+use iolab_stats::{SteadyLimits, TwoLevels, holm, median, two_levels_among, window_slopes};
+
+use super::effect::{CellId, MARGIN, log_means};
 use super::{Claim, Point, Quantity, Standing, kind};
-use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis};
+use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis, TRIALS_MIN};
 use crate::trial_values::SeriesTests;
 
 /// Least drift over all trials that is claimed, as a share of the median. Smaller drifts are below the
@@ -16,6 +18,9 @@ const DRIFT_ALPHA: f64 = 0.04;
 /// Level of the test for dependence. The distribution of its statistic is approximate: with 30 trials it rejects 1.5 times as
 /// often as its level.
 const DEPENDENCE_ALPHA: f64 = 0.01;
+
+/// Level of the test for a block apart.
+const BLOCK_ALPHA: f64 = 0.01;
 
 /// Cells whose trials form two groups that are further apart than [`MARGIN`].
 #[derive(Debug, Clone, PartialEq)]
@@ -103,6 +108,55 @@ fn significant(
     let adjusted = cells.into_iter().zip(holm(&p).unwrap_or_default());
     let found = adjusted.filter(|(_, adjusted)| *adjusted < level);
     found.map(|(cell, _)| cell).collect()
+}
+
+/// The block that lies apart from all others in every cell: what changed it is none of the settings. In each cell its trial is the
+/// extreme one, on the same side, which independent trials are in `2 n^(1 - k)` of runs with `n` blocks and `k` cells; and from the
+/// nearest block it is further than the others are from each other, so that neither a drift nor a lasting change makes one.
+pub(super) fn block_apart(analysis: &Analysis, run: usize) -> Option<Claim> {
+    let measured = analysis.cells.iter();
+    let measured = measured.filter(|cell| cell.values.len() >= TRIALS_MIN);
+    let own = measured.map(|cell| (cell, log_means(cell.trials())));
+    let cells: Vec<(&CellAnalysis, BTreeMap<u32, f64>)> = own.collect();
+    let blocks = cells.first()?.1.keys().copied();
+    let shared = blocks.filter(|block| cells.iter().all(|(_, logs)| logs.contains_key(block)));
+    let shared: Vec<u32> = shared.collect();
+    let chance = 2.0 * (shared.len() as f64).powi(1 - cells.len() as i32);
+    if shared.len() < TRIALS_MIN || chance > BLOCK_ALPHA {
+        return None;
+    }
+    let is_extreme = |block: u32, sign: f64| {
+        cells.iter().all(|(_, logs)| {
+            let mut others = shared.iter().filter(|other| **other != block);
+            others.all(|other| sign * logs[&block] > sign * logs[other])
+        })
+    };
+    let level = |block: u32| {
+        let relative = cells.iter().map(|(cell, logs)| {
+            let centre = cell.response.map_or(f64::NAN, |of| of.median.ln());
+            logs[&block] - centre
+        });
+        median(&relative.collect::<Vec<_>>())
+    };
+    let both = shared
+        .iter()
+        .flat_map(|block| [(*block, 1.0), (*block, -1.0)]);
+    let (block, sign) = both.into_iter().find(|one| is_extreme(one.0, one.1))?;
+    let others = shared.iter().filter(|other| **other != block);
+    let others: Vec<f64> = others.map(|other| level(*other)).collect::<Option<_>>()?;
+    let own = level(block)?;
+    let ends = |sign: f64| others.iter().map(|one| sign * one).fold(f64::MIN, f64::max);
+    let range = ends(1.0) + ends(-1.0);
+    if sign * own - ends(sign) <= range.max(MARGIN.ln_1p()) {
+        return None;
+    }
+    let points = [
+        Point::count(Standing::Main, "block", block as usize).of(shared.len() as f64),
+        Point::count(Standing::Main, "cell", cells.len()),
+        Point::main(Quantity::Share, (own - median(&others)?).exp()),
+    ];
+    let ids = cells.iter().map(|(cell, _)| id(run, cell));
+    Some(Claim::new(&kind::BLOCK_APART, ids.collect()).with_points(points))
 }
 
 /// The steady states of the cells that write: one claim for each state. Reads are left out, since they hardly change the state of

@@ -48,26 +48,18 @@ pub(super) fn size(cell: &CellComparison) -> f64 {
     ratio.map_or(0.0, RatioShown::size)
 }
 
-/// The bound that the ratio of a cell is, if one side did not hold its rate.
+/// The bound that the ratio of a cell is, if one side is worse in longer trials.
 fn bound(cell: &CellComparison) -> Option<RatioBound> {
     cell.estimate?.bound
 }
 
-/// Sides that did not hold their rates among `n` cells: ` (the base did not hold its rate)`, ` (in 2 the base
-/// did not hold its rate)`.
-fn unheld_rates(bounds: impl Iterator<Item = RatioBound>, n: usize) -> String {
-    let bounds: Vec<RatioBound> = bounds.collect();
-    let side = match bounds.as_slice() {
-        [] => return String::new(),
-        all if all.iter().all(|one| *one == RatioBound::AtMost) => "the base",
-        all if all.iter().all(|one| *one == RatioBound::AtLeast) => "the new side",
-        _ => "one side",
-    };
-    let within = match bounds.len() {
-        all if all == n => String::new(),
-        some => format!("in {some} "),
-    };
-    format!(" ({within}{side} did not hold its rate)")
+/// How many of `n` ratios are bounds: ` (a bound)`, ` (in 2 a bound)`.
+fn bounds(bounds: usize, n: usize) -> String {
+    match bounds {
+        0 => String::new(),
+        all if all == n => " (a bound)".to_owned(),
+        some => format!(" (in {some} a bound)"),
+    }
 }
 
 /// The answer for all cells: how many differ, with the largest difference; how many do not; how many have no
@@ -114,13 +106,12 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
         };
         let is_bound = bound(most).is_some();
         let most_of = if n == 1 || is_bound { "" } else { "the most " };
-        let unheld = own.iter().filter_map(|cell| bound(cell));
-        let unheld = unheld_rates(unheld, n);
+        let bounds = bounds(own.iter().filter_map(|cell| bound(cell)).count(), n);
         parts.push(match (all, verdict, times) {
             (_, CellVerdict::Identical, _) => what,
             (2.., CellVerdict::NoChange, _) if n == all => format!("{what} in any of {all} cells"),
             (2.., CellVerdict::NoChange, _) => format!("{what} in {count}"),
-            (1, _, Some(times)) => format!("{what}, {times}{unheld}"),
+            (1, _, Some(times)) => format!("{what}, {times}{bounds}"),
             (1, ..) => what,
             (_, CellVerdict::Equivalent, _) | (.., None) => format!("{count} {what}"),
             (.., Some(times)) => {
@@ -131,7 +122,7 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
                     _ => level_in_words(&CellSpec::default(), factor, level),
                 });
                 let with = words.collect::<Vec<_>>().join(", ");
-                format!("{count} {what}, {most_of}{times} with {with}{unheld}")
+                format!("{count} {what}, {most_of}{times} with {with}{bounds}")
             }
         });
     }
@@ -190,7 +181,7 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
     let bounds = comparison.cells.iter().filter_map(bound).count();
     if bounds > 0 {
         remarks.push(format!(
-            "In {} one side did not hold its rate: its times grow with the length of a trial, so that the ratio is a bound.",
+            "In {} the ratio is a bound: one side is worse in longer trials, because it did not hold its rate, or left bytes in a cache.",
             cells(bounds)
         ));
     }

@@ -4,7 +4,7 @@
 use iolab_analysis::analysis::{CellAnalysis, analyse};
 use iolab_analysis::bends::{self, Bends};
 use iolab_analysis::claim::{
-    Claim, LevelChange, Point, Quantity, Standing, claims, drifting_cells, groups,
+    Claim, LevelChange, Point, Quantity, Standing, claims, drifting_cells, groups, kind,
 };
 use iolab_record::{RunRecord, Sample};
 use iolab_synthetic::{
@@ -481,5 +481,49 @@ fn detectable_change_is_found_when_added() {
         let kind = ("no change inside a trial", name.as_str());
         let score = hold_made(kind, runs(), |seed| seed, |seed| found_with_it(sigma, seed));
         assert!(sigma > 0.3 || score.is_true_at_least(SAID_MIN), "{score}");
+    }
+}
+
+/// Four cells of which one block took the time `factor` times.
+fn with_slow_block(noise: Noise, factor: f64) -> impl Fn(u64) -> (RunRecord, u32) {
+    let sizes = Scenario {
+        noise,
+        trials: 12,
+        ..Scenario::of("read-size", &["bs=4k,16k,64k,256k"])
+    };
+    let run = sizes.runs();
+    move |seed| {
+        let (mut record, _) = run(seed);
+        let block = 1 + (seed % 12) as u32;
+        let own = record.samples.iter_mut().filter(|one| one.block == block);
+        own.for_each(|one| one.elapsed_ns = (one.elapsed_ns as f64 * factor) as u64);
+        (record, block)
+    }
+}
+
+#[test]
+fn a_block_apart_is_claimed_where_there_is_one() {
+    for (name, noise) in shapes() {
+        for factor in [1.0, 0.2, 5.0] {
+            let of = |(record, block): (RunRecord, u32)| {
+                let analysis = analyse(&record);
+                let all = claims(&[&analysis]);
+                let own = all.iter().filter(|claim| claim.kind == &kind::BLOCK_APART);
+                Outcome::of_all(own.map(|claim| {
+                    let share = claim.points[2].value * factor;
+                    let is_right = claim.points[0].value == f64::from(block);
+                    outcome(factor != 1.0 && is_right && (0.67..1.5).contains(&share))
+                }))
+            };
+            let named = format!("{name}, time x {factor}");
+            let score = hold_made(
+                ("block", &named),
+                runs(),
+                with_slow_block(noise, factor),
+                of,
+            );
+            let is_small = factor != 1.0 && name == "lognormal 3 %";
+            assert!(!is_small || score.is_true_at_least(SAID_MIN), "{score}");
+        }
     }
 }

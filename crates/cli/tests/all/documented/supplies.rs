@@ -77,6 +77,7 @@ const LINKS: &[(&str, &str)] = &[
     ("buffer-size.iolab", "zero.iolab"),
     ("iops.iolab", "other-iops.iolab"),
     ("read-size.iolab", "order.iolab"),
+    ("read-size.iolab", "sizes.iolab"),
     ("read-size.iolab", "wr.iolab"),
     ("read-size.iolab", "disk.iolab"),
     ("threads.iolab", "serialised.iolab"),
