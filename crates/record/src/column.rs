@@ -147,6 +147,17 @@ impl<T> Column<T> {
         self
     }
 
+    /// Whether a row has no value in it. Settings and bytes always have one.
+    pub fn is_null(&self, row: &T) -> bool {
+        match &self.access {
+            Access::Number(get, _) => get(row).is_none(),
+            Access::Real(get, _) => get(row).is_none(),
+            Access::Flag(get, _) => get(row).is_none(),
+            Access::Text(get, _) => get(row).is_none(),
+            Access::Bytes(_) | Access::Setting(..) => false,
+        }
+    }
+
     /// Makes it the row number.
     pub const fn key(mut self) -> Self {
         self.key = true;

@@ -9,7 +9,7 @@ use iolab_record::column::{Access, Column, Null, Table};
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::{Error, Result, settings};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Params, Row};
+use rusqlite::{Connection, OptionalExtension, Params, params_from_iter};
 
 use super::error::{damaged, fault, invalid, too_large};
 
@@ -22,8 +22,8 @@ const CELLS_MAX: usize = 2 * iolab_plan::experiment::CELLS_MAX;
 /// Most bytes of text to read. Rows can have more text than the file, through defaults of columns.
 const TEXT_MAX: u64 = 256 << 20;
 
-/// Most rows that fill columns which all rows before them leave empty; in a file with more, every column is fetched.
-const FILLS_MAX: usize = 32;
+/// Most rows that are looked up to find columns that differ; in a file with more, every column is fetched.
+const DIFFERING_MAX: usize = 32;
 
 /// The tables of an open file, and how much text was read of them.
 pub(super) struct Tables<'a> {
@@ -76,7 +76,7 @@ impl<'a> Tables<'a> {
 
     /// Calls a function for each row of a table that the rest of a statement selects, without the values of the column
     /// `large`, which are read one by one. More than `most` rows are an error.
-    pub(super) fn each<T: Default>(
+    pub(super) fn each<T: Default + Clone>(
         &self,
         table: &Table<T>,
         (large, rest): (&str, &str),
@@ -94,9 +94,18 @@ impl<'a> Tables<'a> {
             }
             _ => fault(error),
         };
-        let empty = self.empty(table).map_err(wrong)?;
-        let is_empty = |column: &&Column<T>| empty.contains(&column.name);
-        let (empty, columns): (Vec<_>, Vec<_>) = table.stored().partition(is_empty);
+        let (mut model, mut columns, mut missing) = (T::default(), Vec::new(), Vec::new());
+        let alike = self.alike(table).map_err(wrong)?;
+        let before = self.text.get();
+        for column in table.stored() {
+            match alike.iter().find(|(name, _)| *name == column.name) {
+                Some((_, value)) => {
+                    self.fill(table, column, value.into(), &mut model, &mut missing)?;
+                }
+                None => columns.push(column),
+            }
+        }
+        let text = self.text.get() - before;
         let names = columns.iter().map(|column| match column.name == large {
             true => "x''",
             false => column.name,
@@ -105,61 +114,103 @@ impl<'a> Tables<'a> {
         let sql = format!("SELECT {names} FROM {} {rest}", table.name);
         let mut statement = self.connection.prepare_cached(&sql).map_err(wrong)?;
         let mut rows = statement.query(parameters).map_err(fault)?;
-        let mut count = 0;
+        let (mut count, missing_in_all) = (0, missing.len());
         while let Some(row) = rows.next().map_err(fault)? {
             if count == most {
                 let what = format!("table {} has more than {most} rows", table.name);
                 return Err(too_large(self.path, what));
             }
-            take(self.row(table, (&columns, &empty), row)?)?;
+            self.weigh(text)?;
+            let mut into = model.clone();
+            missing.truncate(missing_in_all);
+            for (index, column) in columns.iter().enumerate() {
+                let value = row.get_ref(index).map_err(fault)?;
+                self.fill(table, column, value, &mut into, &mut missing)?;
+            }
+            if let Some(column) = missing.iter().find(|column| !column.is_null(&into)) {
+                return Err(self::wrong(self.path, table, column, ValueRef::Null));
+            }
+            take(into)?;
             count += 1;
         }
         Ok(())
     }
 
-    /// Names of the columns that are NULL in every row. Most columns of samples are, and fetching them takes longer than all
-    /// others.
-    fn empty<T>(&self, table: &Table<T>) -> rusqlite::Result<Vec<&'static str>> {
+    /// Names of the columns that have one value in all rows, and this value. Most columns of samples are such, and fetching them
+    /// takes longer than all others.
+    fn alike<T>(&self, table: &Table<T>) -> rusqlite::Result<Vec<(&'static str, Value)>> {
         let Some(key) = table.columns.iter().find(|column| column.key) else {
             return Ok(Vec::new());
         };
         let may_be = |column: &&Column<T>| {
-            let is_setting = matches!(column.access, Access::Setting(..));
-            column.null != Null::Never && !is_setting && !column.key
+            !column.key && !matches!(column.access, Access::Setting(..) | Access::Bytes(_))
         };
-        let mut names: Vec<&'static str> = table.stored().filter(may_be).map(|c| c.name).collect();
-        if names.is_empty() {
-            return Ok(names);
-        }
+        let names = table.stored().filter(may_be).map(|column| column.name);
+        self.alike_of(table.name, key.name, names.collect())
+    }
+
+    /// [`Tables::alike`] of the columns with these names, in a table with this key.
+    fn alike_of(
+        &self,
+        table: &str,
+        key: &str,
+        names: Vec<&'static str>,
+    ) -> rusqlite::Result<Vec<(&'static str, Value)>> {
+        // Not yet compared with any row.
+        let mut alike: Vec<(&str, Option<Value>)> = names.into_iter().map(|n| (n, None)).collect();
         let mut first = i64::MIN;
-        for _ in 0..FILLS_MAX {
+        for _ in 0..DIFFERING_MAX {
+            let (mut names, mut differ) = (vec![key], Vec::new());
+            let mut known = vec![Value::Integer(first)];
+            for (name, value) in &alike {
+                names.push(name);
+                differ.push(match value {
+                    None => "1".to_owned(),
+                    Some(Value::Null) => format!("{name} IS NOT NULL"),
+                    Some(value) => {
+                        known.push(value.clone());
+                        format!("{name} IS NOT ? COLLATE BINARY")
+                    }
+                });
+            }
             let sql = format!(
-                "SELECT {key}, {} FROM {} WHERE {key} >= ? AND ({} IS NOT NULL) ORDER BY {key} LIMIT 1",
+                "SELECT {} FROM {table} WHERE {key} >= ? AND ({}) ORDER BY {key} LIMIT 1",
                 names.join(", "),
-                table.name,
-                names.join(" IS NOT NULL OR "),
-                key = key.name,
+                differ.join(" OR "),
             );
-            let filled = self.connection.query_row(&sql, [first], |row| {
-                first = row.get(0)?;
-                let values = (1..=names.len()).map(|place| row.get_ref(place));
-                let filled = values.map(|value| Ok(value? != ValueRef::Null));
-                filled.collect::<rusqlite::Result<Vec<bool>>>()
-            });
-            let Some(filled) = filled.optional()? else {
-                return Ok(names);
-            };
-            let mut filled = filled.into_iter();
-            names.retain(|_| filled.next() == Some(false));
-            if names.is_empty() {
-                break;
+            let row = self
+                .connection
+                .query_row(&sql, params_from_iter(known), |row| {
+                    first = row.get(0)?;
+                    let mut place = 0;
+                    alike.retain_mut(|(_, value)| {
+                        place += 1;
+                        let Ok(own) = row.get_ref(place) else {
+                            return false;
+                        };
+                        match value {
+                            Some(value) => ValueRef::from(&*value) == own,
+                            // Real numbers that SQLite takes for equal may differ in their sign.
+                            None => {
+                                *value = Value::try_from(own).ok();
+                                !matches!(value, None | Some(Value::Real(_)))
+                            }
+                        }
+                    });
+                    Ok(())
+                });
+            if row.optional()?.is_none() || alike.is_empty() {
+                let alike = alike.into_iter();
+                return Ok(alike
+                    .filter_map(|(name, value)| Some((name, value?)))
+                    .collect());
             }
         }
         Ok(Vec::new())
     }
 
     /// The rows of a table that the rest of a statement selects.
-    pub(super) fn rows<T: Default>(
+    pub(super) fn rows<T: Default + Clone>(
         &self,
         table: &Table<T>,
         select: (&str, &str),
@@ -175,7 +226,7 @@ impl<'a> Tables<'a> {
     }
 
     /// All rows of a table.
-    pub(super) fn all<T: Default>(&self, table: &Table<T>, order: &str) -> Result<Vec<T>> {
+    pub(super) fn all<T: Default + Clone>(&self, table: &Table<T>, order: &str) -> Result<Vec<T>> {
         let most = match table.name {
             "cell" => CELLS_MAX,
             "target" => TARGETS_MAX,
@@ -185,7 +236,7 @@ impl<'a> Tables<'a> {
     }
 
     /// The only row of a table.
-    pub(super) fn only<T: Default>(&self, table: &Table<T>) -> Result<T> {
+    pub(super) fn only<T: Default + Clone>(&self, table: &Table<T>) -> Result<T> {
         let mut values = self.all(table, "id")?;
         match (values.pop(), values.is_empty()) {
             (Some(value), true) => Ok(value),
@@ -196,39 +247,26 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// The values of a row, each checked; also whether columns that are NULL together are so in the whole row.
-    fn row<T: Default>(
+    /// Stores a value in a row, and checks it. Adds a column to `missing` whose value the row must not have, as it is NULL.
+    fn fill<'t, T>(
         &self,
         table: &Table<T>,
-        (columns, empty): (&[&Column<T>], &[&Column<T>]),
-        row: &Row<'_>,
-    ) -> Result<T> {
-        let mut into = T::default();
-        let mut missing = empty.to_vec();
-        missing.retain(|column| column.null != Null::Free);
-        for (index, column) in columns.iter().enumerate() {
-            let value = row
-                .get_ref(index)
-                .map_err(|error| fault(self.path, &error))?;
-            if value == ValueRef::Null && !matches!(column.access, Access::Setting(..)) {
-                if column.null != Null::Free {
-                    missing.push(*column);
-                }
-                continue;
-            }
-            if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = value {
-                self.weigh(bytes.len() as u64)?;
-            }
-            if !put(column, value, &mut into) {
-                return Err(wrong(self.path, table, column, value));
-            }
+        column: &'t Column<T>,
+        value: ValueRef<'_>,
+        into: &mut T,
+        missing: &mut Vec<&'t Column<T>>,
+    ) -> Result<()> {
+        if value == ValueRef::Null && !matches!(column.access, Access::Setting(..)) {
+            missing.extend((column.null != Null::Free).then_some(column));
+            return Ok(());
         }
-        for column in missing {
-            if !matches!(value(column, &into), Ok(ToSqlOutput::Owned(Value::Null))) {
-                return Err(wrong(self.path, table, column, ValueRef::Null));
-            }
+        if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = value {
+            self.weigh(bytes.len() as u64)?;
         }
-        Ok(into)
+        match put(column, value, into) {
+            true => Ok(()),
+            false => Err(wrong(self.path, table, column, value)),
+        }
     }
 
     /// Counts text before it is stored.
