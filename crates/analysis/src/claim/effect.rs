@@ -351,12 +351,17 @@ pub(super) fn log_ratios_to_sum(parts: &[Trials<'_>], whole: Trials<'_>) -> BTre
 
 /// The mean logarithm of the values of each block; blocks with a value that has no logarithm are left out.
 pub(super) fn log_means((values, of): Trials<'_>) -> BTreeMap<u32, f64> {
-    let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for (block, value) in of.iter().zip(values) {
-        blocks.entry(*block).or_default().push(value.ln());
-    }
-    let means = blocks.into_iter();
-    let means = means.filter_map(|(block, logs)| Some((block, mean(&logs)?)));
+    let logs = values.iter().map(|value| value.ln());
+    let mut logs: Vec<(u32, f64)> = of.iter().copied().zip(logs).collect();
+    logs.sort_by_key(|(block, _)| *block);
+    let of_block = |own: &[(u32, f64)]| match own {
+        [(block, log)] => Some((*block, *log)),
+        own => {
+            let logs: Vec<f64> = own.iter().map(|(_, log)| *log).collect();
+            Some((own[0].0, mean(&logs)?))
+        }
+    };
+    let means = logs.chunk_by(|a, b| a.0 == b.0).filter_map(of_block);
     means.filter(|(_, mean)| mean.is_finite()).collect()
 }
 
