@@ -429,7 +429,7 @@ impl<'a> Context<'a> {
             iops_values,
             iops_blocks,
             latency: over_trials(&ok, |s| timed.requests(s).waited()),
-            sync: over_trials(&ok, |s| s.operations.sync.latency),
+            sync: over_trials(&ok, |s| s.operations.sync.latency.as_deref()),
             mix: groups::mix(cell, &ok, timed),
             tail: summary(&tail_ratios),
             tail_ratios,
@@ -480,9 +480,9 @@ fn is_peer(cell: &Cell) -> bool {
 /// Latencies over the trials, of one of the histograms of each: medians, and the greatest of all.
 pub(crate) fn over_trials(
     trials: &[&Sample],
-    which: impl Fn(&Sample) -> Option<LatencySummary>,
+    which: impl Fn(&Sample) -> Option<&LatencySummary>,
 ) -> Option<LatencySummary> {
-    let all: Vec<LatencySummary> = trials.iter().filter_map(|s| which(s)).collect();
+    let all: Vec<&LatencySummary> = trials.iter().filter_map(|s| which(s)).collect();
     let value = |of: Response| {
         let values: Vec<f64> = all.iter().filter_map(|one| one[of]).collect();
         match of {

@@ -123,7 +123,7 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
     let done = |requests: u64| OperationSummary {
         requests,
         bytes: requests * cell.trial().bs,
-        latency: (requests > 0).then(|| latencies(p50 as f64, [1.0, 2.0, 3.0, 4.0, 5.0])),
+        latency: (requests > 0).then(|| latencies(p50 as f64, [1.0, 2.0, 3.0, 4.0, 5.0]).into()),
         ..OperationSummary::default()
     };
     let operations = PerOperation {
@@ -221,8 +221,8 @@ pub fn rate_report(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
             backlog_end: left,
         });
         for done in sample.operations.as_mut().into_values() {
-            done.response = done.latency.map(|service| Box::new(times(service, 1.5)));
-            done.lateness = done.latency.map(|service| Box::new(times(service, 0.5)));
+            done.response = done.latency.as_ref().map(|service| times(service, 1.5));
+            done.lateness = done.latency.as_ref().map(|service| times(service, 0.5));
         }
     }
 }
@@ -248,8 +248,8 @@ pub fn rate_behind(
     }
 }
 
-fn times(latency: LatencySummary, factor: f64) -> LatencySummary {
-    latency.map(|ns| Some((ns? * factor).trunc()))
+fn times(latency: &LatencySummary, factor: f64) -> Box<LatencySummary> {
+    latency.map(|ns| Some((ns? * factor).trunc())).into()
 }
 
 /// Sets the verdict of every trial of a cell.

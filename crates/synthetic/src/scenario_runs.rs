@@ -193,7 +193,7 @@ fn stretch(sample: &mut Sample, tail: f64) {
     for done in sample.operations.as_mut().into_values() {
         if let Some(latency) = &mut done.latency {
             let p50 = latency[Response::Latency].unwrap_or_default();
-            *latency = latencies(p50, [1.0, tail.sqrt(), tail, tail * 1.5, tail * 2.0]);
+            **latency = latencies(p50, [1.0, tail.sqrt(), tail, tail * 1.5, tail * 2.0]);
         }
     }
 }

@@ -425,7 +425,7 @@ pub struct OperationSummary {
     /// Number of transfers that the kernel cut short and iolab continued.
     pub short_transfers: u64,
     /// Service time: completion minus submission. `None` without requests.
-    pub latency: Option<LatencySummary>,
+    pub latency: Option<Box<LatencySummary>>,
     /// Response time: completion minus intended start. `None` in the closed loop.
     pub response: Option<Box<LatencySummary>>,
     /// Submission minus intended start. `None` in the closed loop.
@@ -435,23 +435,21 @@ pub struct OperationSummary {
 impl OperationSummary {
     /// The summary of a tally.
     pub fn of(tally: &Tally) -> Self {
-        let waits = |of: fn(&Waits) -> &LatencyHistogram| {
-            let waits = tally.waits.as_ref()?;
-            LatencySummary::of(of(waits)).map(Box::new)
-        };
+        let summary = |times| LatencySummary::of(times).map(Box::new);
+        let waits = tally.waits.as_ref();
         Self {
             requests: tally.requests,
             bytes: tally.bytes,
             short_transfers: tally.short_transfers,
-            latency: LatencySummary::of(&tally.latency),
-            response: waits(|waits| &waits.response),
-            lateness: waits(|waits| &waits.lateness),
+            latency: summary(&tally.latency),
+            response: waits.and_then(|waits| summary(&waits.response)),
+            lateness: waits.and_then(|waits| summary(&waits.lateness)),
         }
     }
 
     /// The times that the issuer waited for requests: response times if there is an intended start, otherwise service times.
-    pub fn waited(&self) -> Option<LatencySummary> {
-        self.response.as_deref().copied().or(self.latency)
+    pub fn waited(&self) -> Option<&LatencySummary> {
+        self.response.as_deref().or(self.latency.as_deref())
     }
 }
 

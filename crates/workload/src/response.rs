@@ -40,7 +40,7 @@ pub enum Unasked {
 /// The source of a value in a trial.
 enum Source {
     /// Counts and times of the trial.
-    Trial(fn(&TrialTotals) -> Option<f64>),
+    Trial(fn(&TrialTotals<'_>) -> Option<f64>),
     /// Mean of the latencies.
     Mean,
     /// Quantile of the latencies, 1 for the longest.
@@ -55,7 +55,7 @@ const NS: &str = "ns";
 
 /// Counts and times of a trial, from which the quantities are computed.
 #[derive(Debug, Clone, Copy)]
-pub struct TrialTotals {
+pub struct TrialTotals<'a> {
     /// Bytes transferred by all requests.
     pub bytes: u64,
     /// Number of completed requests.
@@ -67,7 +67,7 @@ pub struct TrialTotals {
     /// Number of the requests whose latency is shown.
     pub timed: u64,
     /// Latency of these: response times if a rate is set, else service times.
-    pub waited: Option<LatencySummary>,
+    pub waited: Option<&'a LatencySummary>,
 }
 
 /// Throughput of bytes in a time of ns, MB/s (10^6 bytes per second).
@@ -178,7 +178,7 @@ impl Response {
     }
 
     /// The value in a trial; `None` if the trial has none, or too few requests for it.
-    pub fn of_trial(self, trial: &TrialTotals) -> Option<f64> {
+    pub fn of_trial(self, trial: &TrialTotals<'_>) -> Option<f64> {
         let quantity = self.quantity();
         let value = || match quantity.source {
             Trial(of) => of(trial),

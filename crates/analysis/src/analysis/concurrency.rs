@@ -91,8 +91,9 @@ fn in_flight(sample: &Sample) -> Option<f64> {
     let over_all = || {
         let requests = sample.operations.iter();
         let requests = requests.filter(|(operation, _)| operation.is_request());
-        let spent = requests
-            .filter_map(|(_, one)| Some(one.requests as f64 * one.latency?[Response::Mean]?));
+        let spent = requests.filter_map(|(_, one)| {
+            Some(one.requests as f64 * one.latency.as_ref()?[Response::Mean]?)
+        });
         let spent = spent.reduce(|sum, one| sum + one)?;
         Some(spent / sample.elapsed_ns.max(1) as f64)
     };
@@ -238,8 +239,8 @@ impl CellRate {
             hidden: medians(Schedule::hidden)?,
             span_ns: medians(|one| one.span_ns)?,
             schedules,
-            service: over_trials(trials, |s| timed.requests(s).latency),
-            lateness: over_trials(trials, |s| timed.requests(s).lateness.as_deref().copied()),
+            service: over_trials(trials, |s| timed.requests(s).latency.as_deref()),
+            lateness: over_trials(trials, |s| timed.requests(s).lateness.as_deref()),
         })
     }
 

@@ -430,7 +430,7 @@ impl<'a> PartsByRank<'a> {
                 false => region,
             };
             let latency =
-                |sample: &&Sample| Some((sample.block, context.timed.requests(sample).waited()?));
+                |sample: &&Sample| Some((sample.block, *context.timed.requests(sample).waited()?));
             // The cell as its ranks would run it.
             let mut own = cell.clone();
             own.spec.span(ranks as u32);

@@ -104,7 +104,7 @@ fn little(mutator: &mut Mutator, sample: &mut Sample) {
         OperationSummary {
             requests,
             bytes: requests * pick(mutator, &[0, 512, 1 << 20]),
-            latency: pick(mutator, &[None, Some(summary)]),
+            latency: pick(mutator, &[None, Some(summary)]).map(Box::new),
             ..OperationSummary::default()
         }
     };

@@ -320,7 +320,8 @@ fn client_latencies_are_merged_before_quantiles() {
         .reduce(TrialContribution::join)
         .expect("three");
     let client = whole.client(0, Medium::Storage, SharedAccounts::default());
-    assert_eq!(client.operations.read.latency, LatencySummary::of(&latency));
+    let summary = LatencySummary::of(&latency).map(Box::new);
+    assert_eq!(client.operations.read.latency, summary);
     assert_eq!(client.operations.read.requests, latency.len());
     // The device of the host counts once; the processes' own counts are added.
     let counters = client.counters;

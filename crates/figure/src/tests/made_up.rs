@@ -165,7 +165,7 @@ pub(super) fn programs() -> RunRecord {
 fn latencies(record: &RunRecord) -> CellLatencies {
     let of = |(sample, operation): (&Sample, Operation)| {
         let mut histogram = new_latency_histogram();
-        let latency = sample.operations[operation].latency;
+        let latency = sample.operations[operation].latency.as_ref();
         let median = latency.map_or(Some(1.0), |own| own[Response::Latency]);
         let median = median.expect("a median") as u64;
         for i in 1..=1000u64 {

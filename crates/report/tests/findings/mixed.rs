@@ -16,7 +16,7 @@ fn requests(requests: u64, us: u64) -> OperationSummary {
         requests,
         bytes: requests * 4096,
         latency: (requests > 0)
-            .then(|| LatencySummary::from_fn(|of| of.is_latency().then_some(ns))),
+            .then(|| LatencySummary::from_fn(|of| of.is_latency().then_some(ns)).into()),
         ..OperationSummary::default()
     }
 }

@@ -86,7 +86,7 @@ fn follow(sample: &mut Sample, rate: f64) {
     (read.requests, read.bytes) = (made as u64, made as u64 * 4096);
     let service_ns = 1e9 / capacity;
     let waited_ns = response_ns(rate, capacity);
-    read.latency = Some(times(service_ns));
+    read.latency = Some(Box::new(times(service_ns)));
     read.response = Some(Box::new(times(waited_ns)));
     read.lateness = Some(Box::new(times(waited_ns - service_ns)));
     let counters = &mut sample.counters;

@@ -52,7 +52,7 @@ fn times_within(seed: u64) -> impl FnMut() -> f64 {
 fn latencies(record: &RunRecord) -> Vec<SampleLatency> {
     let of = |sample: &iolab_record::Sample| {
         let mut within = times_within(sample.seed);
-        let latency = sample.operations.read.latency;
+        let latency = sample.operations.read.latency.as_ref();
         let median = latency.map_or(Some(1.0), |own| own[Response::Latency]);
         let median = median.expect("a median");
         let mut histogram = new_latency_histogram();

@@ -209,7 +209,7 @@ fn sample_of(jobs: &[&FioJob]) -> (Sample, Vec<(LatencyOf, LatencyHistogram)>) {
     let syncs = report::FioLatency::merge(jobs.iter().map(|job| &job.sync.lat_ns));
     let of_syncs = OperationSummary {
         requests: sum(|job| job.sync.count()),
-        latency: syncs.summary(),
+        latency: syncs.summary().map(Box::new),
         ..OperationSummary::default()
     };
     let done = PerOperation {
@@ -249,7 +249,7 @@ fn direction(
         requests: sum(|one| one.total_ios),
         bytes: sum(|one| one.io_bytes),
         short_transfers: sum(|one| one.short_ios),
-        latency: times.summary(),
+        latency: times.summary().map(Box::new),
         ..OperationSummary::default()
     };
     (summed, times.histogram())

@@ -204,8 +204,8 @@ const BYTES: &str = "bytes transferred by them";
 const SHORT: &str = "transfers that the kernel cut short and iolab continued";
 
 /// A summary without rare quantiles: a value that is missing in a row stays zero, which is noticed.
-fn unread() -> LatencySummary {
-    LatencySummary::from_fn(|of| of.is_always_kept().then_some(0.0))
+fn unread() -> Box<LatencySummary> {
+    LatencySummary::from_fn(|of| of.is_always_kept().then_some(0.0)).into()
 }
 
 /// A column for each quantity of these times. Exports leave rare quantiles to the histograms, which are better.
@@ -246,8 +246,8 @@ macro_rules! latency {
         latency(
             $times,
             $doc,
-            |s| s.$($at).+.as_ref().map(|own| -> &LatencySummary { own }),
-            |s| s.$($at).+.get_or_insert_with(|| unread().into()),
+            |s| s.$($at).+.as_deref(),
+            |s| s.$($at).+.get_or_insert_with(unread),
         )
     };
 }
