@@ -1,7 +1,7 @@
 //! Interpretation of an analysed run: the costly part, which a command computes once for text, figures and
 //! pages.
 
-use crate::findings::{Conclusion, Finding, conclusions, findings, of_runs, with_choices};
+use crate::findings::{Conclusion, Finding, conclusions, of_runs, with_choices};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Comparison, with_peers};
 
@@ -12,17 +12,17 @@ pub struct Interpretation {
     pub conclusions: Vec<Conclusion>,
     /// iolab against each peer of the run.
     pub peers: Vec<Comparison>,
-    /// All findings on the run, except those that need other runs.
-    pub findings: Vec<Finding>,
+    /// All findings on the run that no run shown with it contradicts; `None` for a run by itself.
+    pub findings: Option<Vec<Finding>>,
 }
 
 impl Interpretation {
-    /// Interprets a run: compares its tools and applies all rules.
+    /// Interprets a run by itself.
     pub fn of(run: &AnalysedRun) -> Self {
-        Self::with(run, findings(run.analysis()))
+        Self::with(run, None)
     }
 
-    fn with(run: &AnalysedRun, findings: Vec<Finding>) -> Self {
+    fn with(run: &AnalysedRun, findings: Option<Vec<Finding>>) -> Self {
         let peers = with_peers(run);
         Self {
             conclusions: conclusions(run.analysis(), &peers),
@@ -51,7 +51,7 @@ impl Together {
         let all = runs.into_iter().zip(said.each);
         Self {
             each: all
-                .map(|(run, findings)| Interpretation::with(run, findings))
+                .map(|(run, findings)| Interpretation::with(run, Some(findings)))
                 .collect(),
             across,
         }
