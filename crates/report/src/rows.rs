@@ -21,27 +21,30 @@ pub enum Format {
     JsonLines,
 }
 
-/// Writes rows as they come, buffered only by the output.
-pub struct RowWriter<'a>(Rows<'a>);
-
-/// A table being written.
-enum Rows<'a> {
-    /// The output, and a number as text.
-    Csv(Box<csv::Writer<Box<dyn Write + 'a>>>, Vec<u8>),
-    Json {
-        to: Box<dyn Write + 'a>,
-        marks: &'static Marks,
-        /// Text before each value: its name, with the separator from the value before.
-        names: Vec<String>,
-        is_empty: bool,
-    },
+/// Writes rows as they come.
+pub struct RowWriter<'a> {
+    to: Box<dyn Write + 'a>,
+    format: Format,
+    /// Text before each value: a separator; of JSON also its name.
+    before: Vec<String>,
+    /// Text still to be written.
+    text: Vec<u8>,
+    is_empty: bool,
 }
 
-/// Text before the first object, between two, after the last one, and for an empty table.
-type Marks = [&'static str; 4];
-const ARRAY: Marks = ["[\n", ",\n", "\n]\n", "[]\n"];
-/// Files of lines can be concatenated.
-const LINES: Marks = ["", "\n", "\n", ""];
+/// Bytes that are written at once, at least.
+const WRITTEN: usize = 1 << 16;
+
+impl Format {
+    /// Text before the first row, between two, after the last one, and for an empty table. Files of lines can be concatenated.
+    fn marks(self) -> [&'static str; 4] {
+        match self {
+            Self::Csv => ["", "\n", "\n", "\n"],
+            Self::Json => ["[\n{", "},\n{", "}\n]\n", "[]\n"],
+            Self::JsonLines => ["{", "}\n{", "}\n", ""],
+        }
+    }
+}
 
 impl<'a> RowWriter<'a> {
     /// Starts a table with these columns.
@@ -49,31 +52,25 @@ impl<'a> RowWriter<'a> {
     /// # Errors
     /// When the output cannot be written.
     pub fn new(to: impl Write + 'a, format: Format, columns: &[String]) -> io::Result<Self> {
-        let to: Box<dyn Write + 'a> = Box::new(to);
-        Ok(Self(match format {
-            Format::Csv => {
-                let mut csv = csv::Writer::from_writer(to);
-                let header = columns.iter().map(|column| cell(column).into_owned());
-                csv.write_record(header).map_err(io_error)?;
-                Rows::Csv(Box::new(csv), Vec::new())
-            }
-            Format::Json | Format::JsonLines => {
-                let separators = std::iter::once('{').chain(std::iter::repeat(','));
-                let names = columns.iter().zip(separators);
-                let names =
-                    names.map(|(name, before)| format!("{before}{}:", Value::from(name.as_str())));
-                Rows::Json {
-                    to,
-                    marks: if format == Format::Json {
-                        &ARRAY
-                    } else {
-                        &LINES
-                    },
-                    names: names.collect(),
-                    is_empty: true,
-                }
-            }
-        }))
+        let separators = std::iter::once("").chain(std::iter::repeat(","));
+        let before = columns
+            .iter()
+            .zip(separators)
+            .map(|(name, before)| match format {
+                Format::Csv => before.to_owned(),
+                _ => format!("{before}{}:", Value::from(name.as_str())),
+            });
+        let mut own = Self {
+            to: Box::new(to),
+            format,
+            before: before.collect(),
+            text: Vec::new(),
+            is_empty: true,
+        };
+        if format == Format::Csv {
+            own.row(columns.iter().map(|name| Value::from(name.as_str())))?;
+        }
+        Ok(own)
     }
 
     /// Writes the values of one row, in the order of the columns.
@@ -82,27 +79,23 @@ impl<'a> RowWriter<'a> {
     ///
     /// When the output cannot be written.
     pub fn row(&mut self, values: impl IntoIterator<Item = impl Borrow<Value>>) -> io::Result<()> {
-        match &mut self.0 {
-            Rows::Csv(csv, number) => {
-                for value in values {
-                    field_of_csv(csv, number, value.borrow()).map_err(io_error)?;
+        let text = &mut self.text;
+        text.extend(self.format.marks()[usize::from(!self.is_empty)].bytes());
+        self.is_empty = false;
+        for (before, value) in self.before.iter().zip(values) {
+            text.extend(before.bytes());
+            match (self.format, value.borrow()) {
+                (Format::Csv, Value::Null) => {}
+                (Format::Csv, Value::String(value)) => quoted(&cell(value), text),
+                (Format::Csv, value @ (Value::Array(_) | Value::Object(_))) => {
+                    quoted(&value.to_string(), text);
                 }
-                csv.write_record(None::<&[u8]>).map_err(io_error)
+                (_, value) => serde_json::to_writer(&mut *text, value)?,
             }
-            Rows::Json {
-                to,
-                marks,
-                names,
-                is_empty,
-            } => {
-                to.write_all(marks[usize::from(!*is_empty)].as_bytes())?;
-                *is_empty = false;
-                for (name, value) in names.iter().zip(values) {
-                    to.write_all(name.as_bytes())?;
-                    serde_json::to_writer(&mut *to, value.borrow())?;
-                }
-                to.write_all(b"}")
-            }
+        }
+        match text.len() < WRITTEN {
+            true => Ok(()),
+            false => self.pass_on(),
         }
     }
 
@@ -110,44 +103,25 @@ impl<'a> RowWriter<'a> {
     ///
     /// # Errors
     /// When the output cannot be written.
-    pub fn finish(self) -> io::Result<()> {
-        match self.0 {
-            Rows::Csv(mut csv, _) => csv.flush(),
-            Rows::Json {
-                mut to,
-                marks,
-                is_empty,
-                ..
-            } => {
-                to.write_all(marks[2 + usize::from(is_empty)].as_bytes())?;
-                to.flush()
-            }
-        }
+    pub fn finish(mut self) -> io::Result<()> {
+        let end = self.format.marks()[2 + usize::from(self.is_empty)];
+        self.text.extend(end.bytes());
+        self.pass_on()?;
+        self.to.flush()
+    }
+
+    fn pass_on(&mut self) -> io::Result<()> {
+        self.to.write_all(&self.text)?;
+        self.text.clear();
+        Ok(())
     }
 }
 
-/// Writes a value as CSV; a missing one is empty.
-fn field_of_csv<W: Write>(
-    csv: &mut csv::Writer<W>,
-    number: &mut Vec<u8>,
-    value: &Value,
-) -> csv::Result<()> {
-    match value {
-        Value::Null => csv.write_field(""),
-        Value::String(text) => csv.write_field(cell(text).as_ref()),
-        other => {
-            number.clear();
-            serde_json::to_writer(&mut *number, other).map_err(io::Error::from)?;
-            csv.write_field(number)
-        }
-    }
-}
-
-/// The crate's own conversion loses the kind of the error, and with it a closed pipe.
-fn io_error(error: csv::Error) -> io::Error {
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => error,
-        other => io::Error::other(format!("{other:?}")),
+/// Adds a value of CSV, in quotes if it needs them.
+fn quoted(value: &str, to: &mut Vec<u8>) {
+    match value.contains([',', '"', '\r', '\n']) {
+        true => to.extend(format!("\"{}\"", value.replace('"', "\"\"")).bytes()),
+        false => to.extend(value.bytes()),
     }
 }
 
