@@ -10,16 +10,17 @@ use iolab_workload::stages::{
 
 use crate::{named, text};
 
+fn stage(mean_us: f64, tail_us: f64) -> Option<StageSummary> {
+    Some(StageSummary {
+        mean_ns: mean_us * 1e3,
+        p50_ns: (mean_us * 1e3) as u64,
+        p99_ns: (tail_us * 1e3) as u64,
+        tail_mean_ns: tail_us * 1e3,
+    })
+}
+
 /// Trace of a trial of 1000 requests: 100 us in the mean, and 1 ms for the slowest of them.
 fn traced(shift: f64) -> TraceSummary {
-    let stage = |mean_us: f64, tail_us: f64| {
-        Some(StageSummary {
-            mean_ns: mean_us * 1e3,
-            p50_ns: (mean_us * 1e3) as u64,
-            p99_ns: (tail_us * 1e3) as u64,
-            tail_mean_ns: tail_us * 1e3,
-        })
-    };
     TraceSummary {
         counts: TraceCounts {
             joined: 1000,
@@ -116,14 +117,6 @@ fn time_in_layers_is_not_device_time() {
 /// Adds syncs after the writes: 800 us in the mean, mostly in the journal. The slowest ones spend most of their
 /// time in the flush.
 fn with_syncs(trace: &mut TraceSummary) {
-    let stage = |mean_us: f64, tail_us: f64| {
-        Some(StageSummary {
-            mean_ns: mean_us * 1e3,
-            p50_ns: (mean_us * 1e3) as u64,
-            p99_ns: (tail_us * 1e3) as u64,
-            tail_mean_ns: tail_us * 1e3,
-        })
-    };
     trace.journal = Some(Journal::Commits);
     trace.counts.syncs = SyncCounts {
         syncs: 1000,
