@@ -134,6 +134,7 @@ fn over_time(text: &str) -> Result<OverTime> {
         at: At::all(),
         after: number(after)?,
         ratio: number(ratio)?,
+        slope: 0.0,
         once_in: None,
     })
 }

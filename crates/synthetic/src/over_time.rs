@@ -18,6 +18,8 @@ pub struct OverTime {
     pub after: f64,
     /// Throughput after the change over throughput before; the throughput of the whole trial is unaffected.
     pub ratio: f64,
+    /// Steady change over each trial, as the logarithm of the factor from its beginning to its end, in addition to the change.
+    pub slope: f64,
     /// The only block with a change within its trials, for good: trials of later blocks are at the later level
     /// from their beginning. `None` if the change recurs in each trial.
     pub once_in: Option<u32>,
@@ -71,7 +73,9 @@ impl OverTime {
                 let length_ns = INTERVAL_NS.min(sample.elapsed_ns - start_ns);
                 let late = start_ns as f64 >= change_ns;
                 let level = if late { ratio } else { 1.0 };
-                let weight = length_ns as f64 * level * (self.sigma * random.normal()).exp();
+                let slope = self.slope * start_ns as f64 / sample.elapsed_ns as f64;
+                let factor = level * (slope + self.sigma * random.normal()).exp();
+                let weight = length_ns as f64 * factor;
                 (start_ns, length_ns, weight)
             })
             .collect();

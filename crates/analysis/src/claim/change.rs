@@ -210,11 +210,12 @@ fn gradual(analysis: &Analysis, run: usize) -> Option<Claim> {
         true => (&kind::GRADUAL_CHANGE, [first, last]),
         false => (&kind::UNEVEN, [lowest, highest]),
     };
+    let ratio = ends[1].1 / ends[0].1;
     let ends = ends.map(|(standing, mb_s)| level(standing, mb_s, None));
     let disturbed = disturbed_trial(analysis, *cell).map(disturbed_point);
     let points = ends.into_iter().chain(others(all.len())).chain(disturbed);
     let claim = Claim::new(kind, vec![CellId { run, cell: *cell }]);
-    Some(claim.with_ratio(found.factor(), None).with_points(points))
+    Some(claim.with_ratio(ratio, None).with_points(points))
 }
 
 /// The only trial of a cell, where it was disturbed from outside.

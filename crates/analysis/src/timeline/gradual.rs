@@ -39,8 +39,8 @@ pub struct Gradual {
     pub lowest_mb_s: f64,
     /// Throughput of the highest tenth, MB/s.
     pub highest_mb_s: f64,
-    /// Whether it falls or rises: by the test of Mann and Kendall, or because the first and the last tenth are the
-    /// highest and the lowest.
+    /// Whether it falls or rises without a jump back: by the test of Mann and Kendall, or because the first and the last tenth
+    /// are the highest and the lowest.
     pub has_direction: bool,
 }
 
@@ -69,13 +69,19 @@ pub(super) fn gradual(values: &[f64], trials: usize) -> Option<Gradual> {
     let (first, last) = (medians[0], medians[PARTS - 1]);
     let lowest = medians.iter().copied().reduce(f64::min)?;
     let highest = medians.iter().copied().reduce(f64::max)?;
-    let spread = spread_within(&parts)?;
+    // The median, since a tenth that holds a jump scatters by the jump.
+    let spreads: Option<Vec<f64>> = parts.iter().map(|part| spread_within(&[part])).collect();
+    let spread = median(&spreads?)?;
     let is_apart = |difference: f64, separation: f64| {
         difference.abs() >= FACTOR_MIN.ln().max(separation * spread)
     };
     let trend = mann_kendall(&medians)
         .filter(|trend| trend.p * trials.max(1) as f64 <= ALPHA)
         .filter(|_| is_apart(last - first, TREND_SEPARATION));
+    let turns = medians.windows(2).any(|pair| {
+        let change = pair[1] - pair[0];
+        change * (last - first) < 0.0 && is_apart(change, TREND_SEPARATION)
+    });
     // One that reaches a level early has ties, or no order, for the rest of its time.
     let has_direction =
         trend.is_some() || [(first, last), (last, first)].contains(&(highest, lowest));
@@ -85,7 +91,7 @@ pub(super) fn gradual(values: &[f64], trials: usize) -> Option<Gradual> {
         last_mb_s: last.exp(),
         lowest_mb_s: lowest.exp(),
         highest_mb_s: highest.exp(),
-        has_direction,
+        has_direction: has_direction && !turns,
     })
 }
 

@@ -90,6 +90,7 @@ fn disturbance_of_tracked_cells_denies_steady_state() {
             at: At::levels("bs=64k"),
             after: 0.5,
             ratio: 0.3,
+            slope: 0.0,
             once_in: None,
         }),
         ..of_cells("read-random", &["bs=4k,64k", "time=4s", "bytes=none"])

@@ -127,6 +127,7 @@ fn levels_within_trials_are_found_but_not_invented() {
                 at: At::levels("bs=1M"),
                 after: 0.4,
                 ratio,
+                slope: 0.0,
                 once_in: None,
             }),
             ..writing(&["time=4s", "bytes=none"])
@@ -174,6 +175,7 @@ fn change_inside_one_trial_belongs_to_the_run() {
                     at: At::all(),
                     after: 0.4,
                     ratio,
+                    slope: 0.0,
                     once_in: Some(once_in),
                 }),
                 ..Scenario::of("write-size", &[size, "sync=end", "time=4s", "bytes=none"])
@@ -410,10 +412,11 @@ fn wide_grid_has_no_more_false_groups() {
 
 /// Claims on one trial from its beginning, in which the level may change.
 fn soak(sigma: f64, (after, ratio): (f64, f64), seed: u64) -> Vec<Claim> {
-    soak_for("time=6s", sigma, (after, ratio), seed)
+    soak_for("time=6s", sigma, (after, ratio, 0.0), seed)
 }
 
-fn soak_for(time: &str, sigma: f64, (after, ratio): (f64, f64), seed: u64) -> Vec<Claim> {
+fn soak_for(time: &str, sigma: f64, course: (f64, f64, f64), seed: u64) -> Vec<Claim> {
+    let (after, ratio, slope) = course;
     let scenario = Scenario {
         trials: 1,
         over_time: Some(OverTime {
@@ -421,6 +424,7 @@ fn soak_for(time: &str, sigma: f64, (after, ratio): (f64, f64), seed: u64) -> Ve
             at: At::all(),
             after,
             ratio,
+            slope,
             once_in: None,
         }),
         ..Scenario::of("read-size", &["bs=64k", time, "bytes=none"])
@@ -456,7 +460,7 @@ fn found_with_it(sigma: f64, seed: u64) -> Outcome {
 fn short_level_of_a_soak_is_found() {
     for after in [0.01, 0.02, 0.05, 0.2, 0.5, 0.8, 0.96, 0.98, 0.99] {
         for ratio in [0.2, 5.0] {
-            let make = |seed| soak_for("time=20s", 0.1, (after, ratio), seed);
+            let make = |seed| soak_for("time=20s", 0.1, (after, ratio, 0.0), seed);
             let judge = |claims: Vec<Claim>| {
                 let mut found = claims
                     .iter()
@@ -468,6 +472,36 @@ fn short_level_of_a_soak_is_found() {
             let name = format!("{ratio} times after {:.0} % of a soak", 100.0 * after);
             let score = hold_made(("level of a soak", &name), few_runs(), make, judge);
             assert!(score.is_true_at_least(SAID_MIN), "{score}");
+        }
+    }
+}
+
+/// A jump is reported in a trial that falls before and after it. A smooth fall has no jump, and a constant level neither.
+#[test]
+fn jump_between_declines_is_found() {
+    // A short level is looked for where it is far from the whole decline.
+    let places = [0.25, 0.45, 0.75, 0.02, 0.96];
+    for (ratio, slope, places) in [
+        (1.0, 0.0, &places[..1]),
+        (1.0, -2.0, &places[..1]),
+        (1.72, -0.5, &places[..3]),
+        (5.0, -1.6, &places[..3]),
+        (5.0, -0.5, &places),
+        (0.2, -0.5, &places),
+    ] {
+        let is_true = |claim: &Claim| match claim.kind.name {
+            "level-within-trials" => Some((claim.ratio?.ratio - 1.0) * (ratio - 1.0) > 0.0),
+            // A rise is not a part of a fall.
+            "gradual-change" if ratio > 1.0 => Some(claim.of(Standing::First).next().is_none()),
+            "gradual-change" => Some(slope < 0.0),
+            _ => None,
+        };
+        let judge = |all: Vec<Claim>| Outcome::of_all(all.iter().filter_map(is_true).map(outcome));
+        for after in places {
+            let make = |seed| soak_for("time=61s", 0.03, (*after, ratio, slope), seed);
+            let name = format!("{ratio} times after {after}, slope {slope}");
+            let score = hold_made(("jump in a soak", &name), few_runs(), make, judge);
+            assert!(slope == 0.0 || score.is_true_at_least(SAID_MIN), "{score}");
         }
     }
 }

@@ -266,6 +266,7 @@ fn course_of_trials_changes_at_the_true_place() {
             at: At::levels("bs=1M"),
             after: 0.4,
             ratio: 0.25,
+            slope: 0.0,
             once_in: None,
         }),
         ..Scenario::of("write-size", &["bs=64k,1M", "time=20s", "bytes=none"])
