@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use super::{Access, FACTOR_MIN, courses, group_size, is_free, lasting};
 use iolab_record::{Cell, Interval, RunRecord};
-use iolab_stats::{Lasting, lasting_shifts, median};
+use iolab_stats::{Lasting, lasting_shifts, median, spread_within};
 
 /// Fewest intervals of a trial that two levels are looked for in.
 pub(super) const INTERVALS_MIN: usize = 20;
 
 /// Most points of a profile; of more intervals neighbours are taken together.
 const POINTS_MAX: usize = 200;
+
+/// Fewest groups of intervals in a level.
+const GROUPS_MIN: usize = 5;
 
 /// Share of the trials that must show a change by themselves.
 const SHOWN_MIN: f64 = 0.75;
@@ -118,14 +121,16 @@ impl Profile {
 pub fn profile(record: &RunRecord, cell: i64) -> Profile {
     let mut measured = measured(record);
     let own = measured.find(|(own, ..)| own.id == cell);
-    own.map_or_else(Profile::default, |(.., own)| of_trials(&alike(&own)))
+    own.map_or_else(Profile::default, |(.., own)| {
+        of_trials(&alike(&own), POINTS_MAX)
+    })
 }
 
 /// The courses of the only trials of cells, by cell.
 pub(super) fn only_trials(record: &RunRecord) -> BTreeMap<i64, Profile> {
     let measured = measured(record);
     let only = measured.filter(|(_, trials, courses)| (*trials, courses.len()) == (1, 1));
-    only.map(|(cell, _, own)| (cell.id, of_trials(&own)))
+    only.map(|(cell, _, own)| (cell.id, of_trials(&own, POINTS_MAX)))
         .collect()
 }
 
@@ -135,16 +140,16 @@ pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
     let own = measured(record).filter(|(cell, ..)| cell.program().is_none());
     let tested = own.filter_map(|(cell, _, trials)| {
         let trials = alike(&trials);
-        let profile = of_trials(&trials);
-        (profile.points.len() >= INTERVALS_MIN).then_some((cell, trials, profile))
+        let length = trials.iter().map(|own| own.len()).min()?;
+        (length >= INTERVALS_MIN).then_some((cell, trials))
     });
-    let tested: Vec<(&Cell, Vec<&[Interval]>, Profile)> = tested.collect();
-    let shifts = tested.iter().filter_map(|(cell, trials, profile)| {
+    let tested: Vec<(&Cell, Vec<&[Interval]>)> = tested.collect();
+    let shifts = tested.iter().filter_map(|(cell, trials)| {
         let find = match trials.len() {
             1 => level_changes,
             _ => lasting_shifts,
         };
-        let shift = shift(cell.id, profile, tested.len(), find)?;
+        let shift = shift(cell.id, trials, tested.len(), find)?;
         // A missed rate shows the storage's own throughput; catching up does not.
         if !is_free(cell) && shift.factor() > 1.0 {
             return None;
@@ -170,12 +175,11 @@ pub fn in_warm_ups(record: &RunRecord) -> Vec<TrialShift> {
     let courses = courses(record);
     let warm_up = |cell: i64| {
         let own = courses.get(first.get(&cell)?)?;
-        let profile = of_trials(&[*own]);
-        (profile.points.len() >= INTERVALS_MIN).then_some((cell, profile))
+        (own.len() >= INTERVALS_MIN).then_some((cell, *own))
     };
-    let tested: Vec<(i64, Profile)> = writing.filter_map(|cell| warm_up(cell.id)).collect();
-    let shifts = tested.iter().filter_map(|(cell, profile)| {
-        let shift = shift(*cell, profile, tested.len(), lasting_shifts);
+    let tested: Vec<(i64, &[Interval])> = writing.filter_map(|cell| warm_up(cell.id)).collect();
+    let shifts = tested.iter().filter_map(|(cell, own)| {
+        let shift = shift(*cell, &[*own], tested.len(), lasting_shifts);
         shift.filter(|shift| stays(record, shift))
     });
     shifts.collect()
@@ -210,11 +214,11 @@ fn alike<'a>(trials: &[&'a [Interval]]) -> Vec<&'a [Interval]> {
     alike.copied().collect()
 }
 
-/// The profile of trials whose intervals are equally long.
-fn of_trials(alike: &[&[Interval]]) -> Profile {
+/// The profile of trials whose intervals are equally long, with at most `most` points.
+fn of_trials(alike: &[&[Interval]], most: usize) -> Profile {
     let shortest = alike.iter().map(|intervals| intervals.len()).min();
     let shortest = shortest.unwrap_or(0);
-    let size = group_size(shortest, POINTS_MAX);
+    let size = group_size(shortest, most);
     // Bytes of each trial so far: all, and those written.
     let mut moved = vec![0.0; alike.len()];
     let mut written = vec![0.0; alike.len()];
@@ -266,26 +270,35 @@ pub(super) fn rates(intervals: &[Interval], size: usize) -> Vec<f64> {
 /// Finds the places in a series at which its level changes.
 type FindChanges = fn(&[f64], &Lasting) -> Option<Vec<usize>>;
 
-/// The greatest of the changes that `find` finds in a profile, corrected for `series` profiles that are
+/// The greatest of the changes that `find` finds in the profile of these trials, corrected for `series` profiles that are
 /// searched.
-fn shift(cell: i64, profile: &Profile, series: usize, find: FindChanges) -> Option<TrialShift> {
-    let (points, rates) = (&profile.points, profile.rates());
-    let values = logarithms(&rates)?;
+fn shift(cell: i64, own: &[&[Interval]], series: usize, find: FindChanges) -> Option<TrialShift> {
+    let values = logarithms(&of_trials(own, POINTS_MAX).rates())?;
     let changes = find(&values, &lasting(values.len(), series))?;
+    let profile = of_trials(own, usize::MAX);
+    let (points, rates) = (&profile.points, profile.rates());
     let of = match points.last()?.written_bytes > 0.0 {
         true => Access::Writes,
         false => Access::Reads,
     };
-    let ends = [&[0], &changes[..], &[points.len()]].concat();
+    let size = group_size(points.len(), POINTS_MAX);
+    let ends = [&[0], &changes[..], &[values.len()]].concat();
+    let mut ends: Vec<usize> = ends.iter().map(|end| end * size).collect();
+    for change in 1..ends.len() - 1 {
+        ends[change] = in_intervals(&rates, &ends[change - 1..=change + 1], size)?;
+    }
     let levels = ends.windows(2).map(|at| {
         let point = points[at[0]];
+        let own: Vec<&[Interval]> = own.iter().map(|trial| &trial[at[0]..at[1]]).collect();
+        // A short level has small groups, so that an interval with the change in it does not decide.
+        let groups = (at[1] - at[0]).div_ceil(size).max(GROUPS_MIN);
         Some(TrialLevel {
             from_ns: point.start_ns,
             from_bytes: match of {
                 Access::Writes => point.written_bytes,
                 Access::Reads => point.moved_bytes,
             },
-            throughput_mb_s: median(&rates[at[0]..at[1]])?,
+            throughput_mb_s: median(&of_trials(&own, groups).rates())?,
         })
     });
     let levels: Vec<TrialLevel> = levels.collect::<Option<_>>()?;
@@ -298,17 +311,30 @@ fn shift(cell: i64, profile: &Profile, series: usize, find: FindChanges) -> Opti
     let [before, after] = [greatest[0], greatest[1]];
     Some(TrialShift {
         cell,
-        trials: profile.trials,
+        trials: own.len(),
         after_ns: after.from_ns,
         moved_bytes: after.from_bytes,
         of,
         before_mb_s: before.throughput_mb_s,
         after_mb_s: after.throughput_mb_s,
-        levels: match profile.trials {
+        levels: match own.len() {
             1 => levels,
             _ => Vec::new(),
         },
     })
+}
+
+/// The interval at which the values change the most, near the middle one of three places that were found in groups of `size`
+/// intervals: that with the least scatter about the mean before and the mean after.
+fn in_intervals(values: &[f64], places: &[usize], size: usize) -> Option<usize> {
+    let (place, reach) = (places[1], (BETWEEN + BESIDE) * size);
+    let from = place.saturating_sub(reach).max(places[0]);
+    let to = (place + reach).min(places[2]);
+    let scatter = |at: usize| spread_within(&[&values[from..at], &values[at..to]]);
+    let moved = BETWEEN * (size - 1);
+    let near = place.saturating_sub(moved).max(from + 1)..(place + moved + 1).min(to);
+    let near = near.filter_map(|at| Some((at, scatter(at)?)));
+    near.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
 }
 
 /// The logarithms of some throughputs. That of zero is undefined; a hundredth of the median serves as well.

@@ -455,18 +455,23 @@ fn found_with_it(sigma: f64, seed: u64) -> Outcome {
     outcome(is_found(factor) && is_found(1.0 / factor))
 }
 
-/// Levels of 1 to 50 % of a trial, at its beginning and at its end.
+/// Levels of 1 to 50 % of a trial, at its beginning and at its end, with the interval in which they begin.
 #[test]
 fn short_level_of_a_soak_is_found() {
-    for after in [0.01, 0.02, 0.05, 0.2, 0.5, 0.8, 0.96, 0.98, 0.99] {
+    // Not all of them lie between the groups of three intervals that are searched.
+    for after in [0.01, 0.022, 0.053, 0.2, 0.503, 0.8, 0.963, 0.98, 0.99] {
         for ratio in [0.2, 5.0] {
-            let make = |seed| soak_for("time=20s", 0.1, (after, ratio, 0.0), seed);
+            let make = |seed| soak_for("time=60s", 0.1, (after, ratio, 0.0), seed);
+            let first = 100.0 / (after + ratio * (1.0 - after));
+            let is_near = |value: f64| value.ln().abs() < 1.2_f64.ln();
             let judge = |claims: Vec<Claim>| {
                 let mut found = claims
                     .iter()
                     .filter_map(|claim| level_change(claim, |_| true));
                 found.next().map_or(Outcome::NotClaimed, |change| {
-                    outcome((change.factor() / ratio).ln().abs() < 1.2_f64.ln())
+                    let late_ns = change.since.ns as f64 - after * 60e9;
+                    let is_first = is_near(change.before_mb_s / first);
+                    outcome(is_near(change.factor() / ratio) && is_first && late_ns.abs() <= 1e8)
                 })
             };
             let name = format!("{ratio} times after {:.0} % of a soak", 100.0 * after);
