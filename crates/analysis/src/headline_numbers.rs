@@ -117,8 +117,11 @@ impl HeadlineCell<'_> {
     fn ends_mb_s(&self) -> Option<(f64, f64)> {
         let gradual = self.gradual;
         let gradual = gradual.map(|found| (found.first_mb_s, found.last_mb_s));
-        let ends = |shift: &TrialShift| (shift.first_mb_s(), shift.last().throughput_mb_s);
-        self.shift.map(ends).or(gradual)
+        let ends = |shift: &TrialShift| {
+            let (first, last) = (shift.levels.first()?, shift.levels.last()?);
+            Some((first.throughput_mb_s, last.throughput_mb_s))
+        };
+        self.shift.and_then(ends).or(gradual)
     }
 
     /// Requests in flight.

@@ -71,21 +71,6 @@ impl TrialShift {
         self.after_mb_s / self.before_mb_s
     }
 
-    /// Throughput at the beginning of a trial, MB/s.
-    pub fn first_mb_s(&self) -> f64 {
-        let first = self.levels.first();
-        first.map_or(self.before_mb_s, |level| level.throughput_mb_s)
-    }
-
-    /// The level at the end of a trial.
-    pub fn last(&self) -> TrialLevel {
-        self.levels.last().copied().unwrap_or(TrialLevel {
-            from_ns: self.after_ns,
-            from_bytes: self.moved_bytes,
-            throughput_mb_s: self.after_mb_s,
-        })
-    }
-
     /// Whether a trial moves at least half as far, on the logarithms, in the same direction.
     fn is_in(&self, trial: &[Interval]) -> bool {
         let change = trial.partition_point(|interval| interval.start_ns < self.after_ns);

@@ -260,36 +260,45 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The median of a cell: `58.9 MB/s`; of an only trial that is not constant the throughput at its beginning and at its end, since the
-/// trial as a whole has neither.
+/// The median of a cell: `58.9 MB/s`; of an only trial that is not constant both levels, both ends or the range: `21.0 MB/s to 105
+/// MB/s over time`.
 fn level(analysis: &Analysis, cell: &CellAnalysis) -> String {
     let response = analysis.response;
     let is_rate = response == Response::Throughput && analysis.response_group.is_none();
     let (timeline, id) = (&analysis.timeline, cell.cell.id);
+    let format = |value| response.format(value);
+    let over_time = |low, high| format!("{} to {} over time", format(low), format(high));
     if let Some(shift) = timeline.of_only_trial(id).filter(|_| is_rate) {
-        return levels(shift);
+        let all = shift.levels.iter().map(|level| level.throughput_mb_s);
+        return match shift.levels.len() {
+            2 => levels(shift),
+            _ => over_time(
+                all.clone().fold(f64::INFINITY, f64::min),
+                all.fold(0.0, f64::max),
+            ),
+        };
     }
     match timeline.gradual.get(&id).filter(|_| is_rate) {
-        None => response.format(cell.response.map_or(0.0, |response| response.median)),
-        Some(found) => format!(
+        None => format(cell.response.map_or(0.0, |response| response.median)),
+        Some(found) if found.has_direction => format!(
             "{} in the first tenth of the trial, {} in the last",
-            response.format(found.first_mb_s),
-            response.format(found.last_mb_s)
+            format(found.first_mb_s),
+            format(found.last_mb_s)
         ),
+        Some(found) => over_time(found.lowest_mb_s, found.highest_mb_s),
     }
 }
 
-/// The first and the last level of an only trial: `1800 MB/s, after 71.0 s (118 GiB written) 100 MB/s`.
+/// Both levels of an only trial: `1800 MB/s, after 71.0 s (118 GiB written) 100 MB/s`.
 fn levels(shift: &TrialShift) -> String {
     let format = |value| Response::Throughput.format(value);
-    let last = shift.last();
     format!(
         "{}, after {} ({} {}) {}",
-        format(shift.first_mb_s()),
-        format_ns(last.from_ns as f64),
-        format_bytes(last.from_bytes),
+        format(shift.before_mb_s),
+        format_ns(shift.after_ns as f64),
+        format_bytes(shift.moved_bytes),
         done(shift.of),
-        format(last.throughput_mb_s),
+        format(shift.after_mb_s),
     )
 }
 

@@ -64,13 +64,13 @@ fn every_level_is_reported_with_its_beginning() {
     ];
     insta::assert_snapshot!(told.join("\n\n"), @"
     Within a trial throughput rose 5.00× with 1 MiB: 210 MB/s, then 1050 MB/s from 17.0 s (6.45 GiB written) on. All levels: 1048 MB/s; 210 MB/s from 4.00 s (3.90 GiB written) on; 1050 MB/s from 17.0 s (6.45 GiB written) on. Shorter or longer trials would give other results.
-    write-size on /data: throughput 1048 MB/s, after 17.0 s (6.45 GiB written) 1050 MB/s (1 MiB), from the device; fewer trials than the 6 that an interval needs
+    write-size on /data: throughput 210 MB/s to 1050 MB/s over time (1 MiB), from the device; fewer trials than the 6 that an interval needs
 
     Within a trial throughput fell 2.75× with 1 MiB: 330 MB/s, then 120 MB/s from 11.0 s (5.66 GiB written) on. All levels: 818 MB/s; 330 MB/s from 5.00 s (3.81 GiB written) on; 120 MB/s from 11.0 s (5.66 GiB written) on. Shorter or longer trials would give other results.
-    write-size on /data: throughput 818 MB/s, after 11.0 s (5.66 GiB written) 120 MB/s (1 MiB), from the device; fewer trials than the 6 that an interval needs
+    write-size on /data: throughput 120 MB/s to 818 MB/s over time (1 MiB), from the device; fewer trials than the 6 that an interval needs
 
     Within a trial throughput rose 4.03× with 1 MiB: 249 MB/s, then 1005 MB/s from 4.00 s (2.32 GiB written) on. All levels: 999 MB/s; 249 MB/s from 2.00 s (1.86 GiB written) on; 1005 MB/s from 4.00 s (2.32 GiB written) on; and 7 more. Shorter or longer trials would give other results.
-    write-size on /data: throughput 999 MB/s, after 18.0 s (11.2 GiB written) 250 MB/s (1 MiB), from the device; fewer trials than the 6 that an interval needs
+    write-size on /data: throughput 249 MB/s to 1005 MB/s over time (1 MiB), from the device; fewer trials than the 6 that an interval needs
     ");
 }
 
@@ -103,7 +103,7 @@ fn decline_without_a_step_is_reported() {
     write-size on /data: throughput 408 MB/s, after 1.60 s (622 MiB written) 84.7 MB/s (1 MiB), from the device; fewer trials than the 6 that an interval needs
 
     Within a trial throughput varied with 1 MiB. Lowest tenth: 522 MB/s. Highest tenth: 722 MB/s. Shorter or longer trials would give other results.
-    write-size on /data: throughput 717 MB/s in the first tenth of the trial, 722 MB/s in the last (1 MiB), from the device; fewer trials than the 6 that an interval needs
+    write-size on /data: throughput 522 MB/s to 722 MB/s over time (1 MiB), from the device; fewer trials than the 6 that an interval needs
     ");
     assert_eq!(names(&soak(190, decline)), ["gradual-change"]);
 }
