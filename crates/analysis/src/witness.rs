@@ -18,14 +18,74 @@ pub use stacked::own_below;
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use iolab_record::{Claimed, ToolClaim, Witnessed};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::region_state::Medium;
 use iolab_workload::response::mb_s;
-use iolab_workload::witness::{DiskTraffic, NoStorage, Observed, Subject, UncountedWay};
+use iolab_workload::witness::{Course, DiskTraffic, NoStorage, Observed, Subject, UncountedWay};
+
+/// An observation with its verdicts, as a file keeps it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Witnessed {
+    /// The observation.
+    #[serde(flatten)]
+    pub observed: Observed,
+    /// Source of the bytes that were read; `None` if there were next to none.
+    pub reads: Option<ServedVerdict>,
+    /// Destination of the bytes that were written; `None` if there were next to none.
+    pub writes: Option<ServedVerdict>,
+    /// The program's own claim, if it wrote a report that iolab reads.
+    pub claim: Option<ToolClaim>,
+}
+
+impl Witnessed {
+    /// The observation that a file keeps; `None` where it cannot be one.
+    pub fn of(content: &str) -> Option<Self> {
+        let read: Option<Self> = serde_json::from_str(content).ok();
+        read.filter(Self::is_possible)
+    }
+
+    fn is_possible(&self) -> bool {
+        let Course { devices, moments } = &self.observed.course;
+        let has_all = moments.iter().all(|one| one.devices.len() == devices.len());
+        let verdicts = [&self.reads, &self.writes].into_iter().flatten();
+        let mut shares = verdicts.filter_map(|verdict| verdict.device_fraction);
+        let claims = self
+            .claim
+            .iter()
+            .flat_map(|claim| [claim.reads, claim.writes]);
+        let mut rates = claims.flatten().filter_map(|claimed| claimed.mb_s);
+        has_all
+            && moments.len() <= Course::MOMENTS_MAX
+            && shares.all(|share| (0.0..=1.0).contains(&share))
+            && rates.all(|mb_s| mb_s >= 0.0)
+    }
+}
+
+/// A program's claim about itself in a report that iolab reads.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ToolClaim {
+    /// The tool.
+    pub tool: String,
+    /// The claim about reads; `None` if it made none.
+    pub reads: Option<Claimed>,
+    /// The claim about writes; `None` if it made none.
+    pub writes: Option<Claimed>,
+}
+
+/// A program's claim about its own transfers in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Claimed {
+    /// Bytes over all its jobs or tests.
+    pub bytes: u64,
+    /// Throughput, MB/s; `None` if several jobs or tests have one each.
+    #[serde(rename = "throughput_mb_s")]
+    pub mb_s: Option<f64>,
+    /// Time that the throughput is based on, ns.
+    pub elapsed_ns: Option<u64>,
+}
 
 /// Bytes below which a program counts as having read or written nothing: loaders and messages move this much.
 pub const NOTEWORTHY: u64 = 256 << 10;
@@ -83,7 +143,7 @@ impl Bounds {
     /// The most that devices can have carried in the time of a claim, MB/s: no more than over all of the
     /// program's time.
     pub fn mb_s_most_of(self, claimed: Claimed) -> Option<f64> {
-        let (_, elapsed_ns) = claimed.rate.filter(|(_, elapsed_ns)| *elapsed_ns > 0)?;
+        let elapsed_ns = claimed.elapsed_ns.filter(|elapsed_ns| *elapsed_ns > 0)?;
         Some(mb_s(self.within(claimed.bytes).most, elapsed_ns))
     }
 
@@ -232,7 +292,6 @@ impl Evidence {
             reads,
             writes,
             claim,
-            ..
         } = witnessed;
         let reading = Reading::of(&observed);
         let (asked, reads) = match reading.reads_by_report(claim.as_ref()) {

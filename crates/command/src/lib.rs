@@ -15,8 +15,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args};
 use iolab_plan::experiment::Experiment;
+use iolab_record::Observation;
 use iolab_report::document::Document;
 use iolab_report::export::ExportFormat;
+use iolab_report::observation::{FiledObservation, ObservedBy};
 use iolab_report::report::SequenceFigure;
 use iolab_workload::{Error, Kind, Result};
 
@@ -36,6 +38,8 @@ pub struct Lists {
     pub formats: Vec<ExportFormat>,
     /// Figures of several runs of one experiment, for pages.
     pub sequence_figures: Vec<SequenceFigure>,
+    /// Commands that keep what they saw in files without trials.
+    pub observations: Vec<ObservedBy>,
 }
 
 impl Lists {
@@ -46,6 +50,7 @@ impl Lists {
         self.definitions.extend(others.definitions);
         self.formats.extend(others.formats);
         self.sequence_figures.extend(others.sequence_figures);
+        self.observations.extend(others.observations);
         self
     }
 
@@ -54,6 +59,28 @@ impl Lists {
         let extension = definition.extension()?.to_str()?;
         let mut all = self.definitions.iter();
         all.find(|format| format.extensions.contains(&extension))
+    }
+
+    /// The observation that a file keeps.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](Kind::Usage): this program lacks the command, or the command cannot have kept it.
+    pub fn seen(&self, kept: Observation, path: &Path) -> Result<FiledObservation> {
+        let command = &kept.command;
+        let mut all = self.observations.iter();
+        let Some(by) = all.find(|by| by.command == command) else {
+            let place = path.display();
+            let what =
+                format!("{place} holds what 'iolab {command}' saw, which this program lacks");
+            return Err(Error::usage(what).hint("build it with all of its instruments"));
+        };
+        let seen = (by.read)(&kept.content);
+        let wrong = || iolab_runfile::invalid(path, format!("what 'iolab {command}' saw"));
+        Ok(FiledObservation {
+            path: path.to_owned(),
+            seen: seen.ok_or_else(wrong)?,
+            kept,
+        })
     }
 }
 
@@ -223,4 +250,27 @@ pub fn tell(error: &Error) {
         text += &format!("\n  {remedy}");
     }
     output::told(&text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn observation_of_unknown_command_is_refused_by_name() {
+        let kept = Observation {
+            command: "look".to_owned(),
+            ..Observation::default()
+        };
+        let error = Lists::default()
+            .seen(kept, Path::new("o.iolab"))
+            .unwrap_err();
+        assert_eq!(
+            (error.kind(), error.message()),
+            (
+                Kind::Usage,
+                "o.iolab holds what 'iolab look' saw, which this program lacks"
+            )
+        );
+    }
 }

@@ -32,9 +32,8 @@ use iolab_workload::service_level::{Need, ServiceLevels};
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting, Value};
 pub use iolab_workload::system_settings::Cpus;
 pub use iolab_workload::trial::Arrivals;
-use iolab_workload::witness::Observed;
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use environment::{Environment, KEYS};
 pub use sample::{
@@ -49,7 +48,7 @@ pub use tables::{DriveLog, FurtherTarget, GroupRow, PreparationStep, Rank};
 pub use targets::{UNKNOWN_TARGET, tell_targets_apart};
 
 /// The schema version that this build writes, and the only one that it reads.
-pub const SCHEMA_VERSION: i64 = 10;
+pub const SCHEMA_VERSION: i64 = 11;
 
 /// Table `run`: one row.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -124,7 +123,7 @@ pub struct Cell {
 }
 
 /// The verdict about the origin of a sample's bytes.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ServedVerdict {
     /// The origin.
     pub served_by: ServedBy,
@@ -467,50 +466,19 @@ impl Question {
     }
 }
 
-/// An observation with its verdicts: the record of `iolab witness` about a program, a process or devices. It is a file of its own
-/// kind, without an experiment and without trials.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Witnessed {
+/// What a command saw, in a file of its own: without an experiment and without trials.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Observation {
+    /// Name of the command.
+    pub command: String,
     /// Version of iolab.
     pub tool_version: String,
     /// Start, RFC 3339, UTC.
     pub started_utc: String,
-    /// The observation.
-    pub observed: Observed,
-    /// Source of the bytes that were read; `None` if there were next to none.
-    pub reads: Option<ServedVerdict>,
-    /// Destination of the bytes that were written; `None` if there were next to none.
-    pub writes: Option<ServedVerdict>,
-    /// The program's own claim, if it wrote a report that iolab reads.
-    pub claim: Option<ToolClaim>,
+    /// What the command saw: a JSON object of its own.
+    pub content: String,
     /// The machine and the devices.
     pub environment: Environment,
-}
-
-/// A program's claim about itself in a report that iolab reads.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
-pub struct ToolClaim {
-    /// The tool.
-    pub tool: String,
-    /// The claim about reads; `None` if it made none.
-    pub reads: Option<Claimed>,
-    /// The claim about writes; `None` if it made none.
-    pub writes: Option<Claimed>,
-}
-
-/// A program's claim about its own transfers in one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
-pub struct Claimed {
-    /// Bytes over all its jobs or tests.
-    pub bytes: u64,
-    /// Throughput, MB/s, with the time that it is based on, ns; `None` if several jobs or tests have one each.
-    #[serde(rename = "throughput_mb_s", serialize_with = "mb_s")]
-    #[schemars(with = "Option<f64>")]
-    pub rate: Option<(f64, u64)>,
-}
-
-fn mb_s<S: Serializer>(rate: &Option<(f64, u64)>, to: S) -> Result<S::Ok, S::Error> {
-    rate.map(|(mb_s, _)| mb_s).serialize(to)
 }
 
 #[cfg(test)]

@@ -7,14 +7,12 @@ mod sample;
 
 use std::sync::LazyLock;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::column::{Access, Column, Null, Table};
 use super::{ClockDomain, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind};
 use crate::column::COUNT_MAX;
-use crate::{
-    Interval, LatencyOf, Operation, PartId, PerOperation, RequestTime, ServedBy, Witnessed,
-};
+use crate::{Interval, LatencyOf, Observation, Operation, PartId, PerOperation, RequestTime};
 use iolab_workload::response::Response;
 use iolab_workload::{Error, launchers, table};
 
@@ -304,57 +302,32 @@ pub static EVENT: LazyLock<Table<Event>> = LazyLock::new(|| Table {
     constraints: &["FOREIGN KEY (cell_id) REFERENCES cell (id)"],
 });
 
-/// The columns of a verdict, NULL together if next to no bytes were transferred.
-macro_rules! verdict {
-    ($prefix:literal, $field:ident) => {
-        table! {
-            word!(concat!($prefix, "_served_by"), Witnessed, $field?.served_by, ServedBy)
-                .doc("where the bytes came from or went to, as in table `sample`; NULL where there were none of note");
-            real!(concat!($prefix, "_device_fraction"), Witnessed, $field?.device_fraction?).doc("share of them that the device carried, 0 to 1").within(0.0, 1.0);
-            text!(concat!($prefix, "_reason"), Witnessed, $field?.reason).doc("why, in words");
-        }
-    };
-}
-
-/// Columns for a tool's claim about one direction.
-macro_rules! claimed {
-    ($prefix:literal, $field:ident) => {{
-        const RATE: &str = "throughput that it says, and the time that this rests on; NULL where several jobs have one each";
-        table! {
-            number!(concat!("claim_", $prefix, "_bytes"), Witnessed, claim?.$field?.bytes).doc("bytes that it says it moved in this direction");
-            real!(concat!("claim_", $prefix, "_mb_s"), Witnessed, claim?.$field?.rate?.0).doc(RATE).within(0.0, f64::MAX);
-            number!(concat!("claim_", $prefix, "_ns"), Witnessed, claim?.$field?.rate?.1).doc(RATE);
-        }
-    }};
-}
-
-/// Table `witness`.
-pub static WITNESS: LazyLock<Table<Witnessed>> = LazyLock::new(|| {
-    let mut columns = Vec::from(table! {
-        Column::of("id", Access::number(|_: &Witnessed| Some(1), |_, _| ())).key().doc("1");
-        text!("tool_version", Witnessed, tool_version).doc("version of iolab");
-        text!("started_utc", Witnessed, started_utc).doc("when the observation began");
-        Column::of("observed", Access::Text(|row: &Witnessed| Some(json!(row.observed).to_string().into()), put_observed))
-            .doc("subject, accounts, files, devices and course: a JSON object, whose fields `iolab schema witness` explains");
-        text!("claim_tool", Witnessed, claim?.tool).doc("the tool whose report says what it did; NULL without one");
-    });
-    columns.extend(verdict!("reads", reads));
-    columns.extend(verdict!("writes", writes));
-    columns.extend(claimed!("read", reads));
-    columns.extend(claimed!("write", writes));
-    Table {
-        name: "witness",
-        doc: "one row in a file of `iolab witness`, which has no experiment",
-        columns,
-        constraints: &["CHECK (id = 1)"],
-    }
+/// Table `observation`.
+pub static OBSERVATION: LazyLock<Table<Observation>> = LazyLock::new(|| Table {
+    name: "observation",
+    doc: "one row in a file without an experiment: what a command saw",
+    columns: Vec::from(table! {
+        Column::of("id", Access::number(|_: &Observation| Some(1), |_, _| ())).key().doc("1");
+        Column::of("command", Access::Text(|row: &Observation| Some(row.command.as_str().into()), put_command))
+            .doc("the command that saw it");
+        text!("tool_version", Observation, tool_version).doc("version of iolab");
+        text!("started_utc", Observation, started_utc).doc("when the observation began");
+        Column::of("content", Access::Text(|row: &Observation| Some(row.content.as_str().into()), put_content))
+            .doc("what it saw: a JSON object, whose fields `iolab schema COMMAND` explains");
+    }),
+    constraints: &["CHECK (id = 1)"],
 });
 
-/// Reads an observation, whose numbers are within the bounds of columns.
-fn put_observed(row: &mut Witnessed, text: &str) -> bool {
-    let read = serde_json::from_str(text).ok().filter(is_within);
-    let observed = read.and_then(|read| serde_json::from_value(read).ok());
-    observed.map(|observed| row.observed = observed).is_some()
+fn put_command(row: &mut Observation, text: &str) -> bool {
+    let is_name = text.bytes().all(|one| matches!(one, b'a'..=b'z' | b'-'));
+    text.clone_into(&mut row.command);
+    is_name
+}
+
+/// Reads JSON whose numbers are within the bounds of columns.
+fn put_content(row: &mut Observation, text: &str) -> bool {
+    text.clone_into(&mut row.content);
+    serde_json::from_str(text).is_ok_and(|value| is_within(&value))
 }
 
 fn is_within(value: &Value) -> bool {

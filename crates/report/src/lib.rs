@@ -29,6 +29,7 @@ pub mod layout;
 pub mod live;
 pub mod markdown;
 mod notation;
+pub mod observation;
 pub mod overview;
 pub mod prometheus;
 pub mod ratio;

@@ -11,13 +11,12 @@ pub(crate) mod summary;
 
 use crate::block;
 use crate::notation::clean;
+use crate::observation::FiledObservation;
 use crate::overview::Input;
 use iolab_analysis::runs::FiledRun;
 use iolab_figure::{Figure, Options};
 use iolab_workload::Result;
 use section::Medium;
-
-pub use blocks::ProgramInput;
 
 /// A figure of several runs of one experiment, which are given in the order of time. An instrument adds such
 /// figures to pages.
@@ -44,7 +43,7 @@ pub struct StudyReport<'a> {
     /// The runs, in the order of time; there may be none.
     pub inputs: &'a [Input],
     /// The observations.
-    pub programs: &'a [ProgramInput],
+    pub programs: &'a [FiledObservation],
     /// Figures of several runs of one experiment.
     pub sequence_figures: &'a [SequenceFigure],
 }

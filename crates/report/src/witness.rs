@@ -3,34 +3,56 @@
 mod evidence;
 pub(crate) mod sentences;
 
-pub use sentences::json;
-
+use std::io::{self, Write};
 use std::time::Duration;
 
 use crate::findings::sentences::finding;
 use crate::notation::clean;
+use crate::observation::{ObservedBy, Seen};
 use iolab_analysis::claim::Claim;
-use iolab_analysis::witness::{Evidence, OtherCommand, device_load, io_of};
+use iolab_analysis::witness::{Evidence, OtherCommand, Witnessed, device_load, io_of};
+use iolab_figure::{Figure, Options};
+use iolab_workload::Result;
 use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::units::format_duration;
 use iolab_workload::units::{counted, format_bytes, format_ns, significant};
 use iolab_workload::witness::{GroupLimits, Observed, ObservedEnd, ProcessTotals, Subject};
 
-use crate::block::{Block, Look, in_text};
 use iolab_workload::escape_control::shell_word;
 
 /// Most files, and most names of other processes, that are listed.
 const LISTED_MAX: usize = 5;
 
-/// The evidence as text in lines of at most `width` characters.
-pub fn text(evidence: &Evidence, width: u16) -> String {
-    let rows = rows(evidence).into_iter();
-    let rows = rows.map(|(name, value)| (name.to_owned(), value));
-    let all = [
-        Block::Paragraph(Look::Result, headline(evidence)),
-        Block::Facts(rows.collect()),
-    ];
-    in_text(&all, width)
+/// The row of the list of observations.
+pub const OBSERVED_BY: ObservedBy = ObservedBy {
+    command: "witness",
+    read: |content| Some(Box::new(Evidence::of(Witnessed::of(content)?))),
+};
+
+impl Seen for Evidence {
+    fn name(&self) -> String {
+        sentences::subject(self).unwrap_or_else(|| self.devices.join(", "))
+    }
+
+    fn headline(&self) -> String {
+        headline(self)
+    }
+
+    fn rows(&self) -> Vec<(&'static str, String)> {
+        rows(self)
+    }
+
+    fn command(&self) -> String {
+        command(&self.observed)
+    }
+
+    fn figure(&self, options: &Options) -> Result<Figure> {
+        iolab_figure::witness(self, options)
+    }
+
+    fn json(&self, to: &mut dyn Write) -> io::Result<()> {
+        sentences::json(self, to)
+    }
 }
 
 /// The result of the evidence, one sentence per claim; the first sentence begins with the name of the program.

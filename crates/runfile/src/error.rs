@@ -69,11 +69,11 @@ pub(super) fn not_a_run_file(path: &Path) -> Error {
         .hint("give a file that 'iolab run' or 'iolab study' made (NAME.iolab)")
 }
 
-/// The error for a file of `iolab witness` if trials are needed.
-pub(super) fn no_trials(path: &Path) -> Error {
+/// The error for a file of what a command saw if trials are needed.
+pub(super) fn no_trials(path: &Path, command: &str) -> Error {
     let place = path.display();
     Error::usage(format!(
-        "{place} holds what 'iolab witness' saw, and no trials"
+        "{place} holds what 'iolab {command}' saw, and no trials"
     ))
     .hint("iolab table, report, plot and show read it")
 }
@@ -88,7 +88,7 @@ pub(super) fn damaged(path: &Path, what: impl std::fmt::Display) -> Error {
 }
 
 /// The error for an invalid value in a file that SQLite can read.
-pub(super) fn invalid(path: &Path, what: impl std::fmt::Display) -> Error {
+pub fn invalid(path: &Path, what: impl std::fmt::Display) -> Error {
     Error::usage(format!(
         "{} holds a value that iolab cannot read: {what}",
         path.display()

@@ -13,8 +13,8 @@ use iolab_record::column::{Access, Column, Null, Table};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, Fact,
-    GROUP_SAMPLE, GroupRow, LATENCY, LATENCY_OVER_TIME, LevelRow, PART, PREPARATION, QUESTION,
-    QUESTION_LEVEL, QuestionRow, RANK, RUN, SAMPLE, SERIES, TARGET, WITNESS,
+    GROUP_SAMPLE, GroupRow, LATENCY, LATENCY_OVER_TIME, LevelRow, OBSERVATION, PART, PREPARATION,
+    QUESTION, QUESTION_LEVEL, QuestionRow, RANK, RUN, SAMPLE, SERIES, TARGET,
 };
 use iolab_record::{Cell, ExperimentRecord, Question, Run, SCHEMA_VERSION};
 use iolab_workload::Result;
@@ -149,7 +149,7 @@ static TABLES: LazyLock<[(&str, String); 20]> = LazyLock::new(|| {
         create(&DRIVE_LOG, " WITHOUT ROWID"),
         create(&PREPARATION, ""),
         create(&EVENT, ""),
-        create(&WITNESS, ""),
+        create(&OBSERVATION, ""),
     ]
 });
 

@@ -12,6 +12,7 @@ mod layout;
 mod location;
 mod logged;
 pub mod number_list;
+mod observation;
 mod opening;
 mod over_time;
 mod read;
@@ -19,7 +20,6 @@ mod rows;
 mod system;
 #[cfg(test)]
 pub(crate) mod tests;
-mod witness;
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -44,9 +44,11 @@ use iolab_workload::{Error, Result, histogram};
 use rusqlite::{Connection, OpenFlags, Params, params};
 
 pub use create::{FileName, Folder, NewFile, unmade_folder};
+pub use error::invalid;
 use error::{damaged, fault, file_fault, no_trials, not_merged, too_large, while_writing};
 use layout::{laid_out, write_cells};
 pub use location::check_place;
+pub use observation::create_observation;
 use opening::{check_identity, check_regular};
 pub use over_time::{
     AllSeries, Latencies, LatenciesOverTime, TrialCourse, read_latency, read_latency_over_time,
@@ -55,7 +57,6 @@ pub use over_time::{
 pub use read::{Content, read, read_content};
 use rows::Tables;
 use system::{SIDE_FILES, beside, check_side_files, has_wal};
-pub use witness::create_witness;
 
 /// A run file open for writing. Dropping it keeps everything written so far.
 #[derive(Debug)]
@@ -123,11 +124,13 @@ impl RunFile {
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
         let opened = Self::open_to_write(path)?;
         opening::check_ours(&opened.connection, path)?;
-        let Content::Run(record) = read::content(&opened.connection, path)? else {
-            return Err(no_trials(path));
-        };
-        opened.enter_wal()?;
-        Ok((opened, *record))
+        match read::content(&opened.connection, path)? {
+            Content::Run(record) => {
+                opened.enter_wal()?;
+                Ok((opened, *record))
+            }
+            Content::Observation(found) => Err(no_trials(path, &found.command)),
+        }
     }
 
     fn open_to_write(path: &Path) -> Result<Self> {

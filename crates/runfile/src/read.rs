@@ -7,15 +7,15 @@ use rusqlite::Connection;
 use super::error::{damaged, no_trials, too_large};
 use super::opening::read_checked;
 use super::rows::Tables;
-use super::{over_time, witness};
+use super::{observation, over_time};
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, Fact,
     GROUP_SAMPLE, GroupRow, LevelRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, QuestionRow,
     RANK, RUN, SAMPLE, TARGET,
 };
 use iolab_record::{
-    Asked, Cell, DriveLog, ExperimentRecord, Fit, Question, QuestionKind, RunRecord, Sample,
-    Witnessed,
+    Asked, Cell, DriveLog, ExperimentRecord, Fit, Observation, Question, QuestionKind, RunRecord,
+    Sample,
 };
 use iolab_workload::Result;
 use iolab_workload::group::{GroupSpec, check_group_name};
@@ -35,8 +35,8 @@ const TEXTS_MAX: usize = 100;
 pub enum Content {
     /// An experiment with its trials.
     Run(Box<RunRecord>),
-    /// An observation of a program or of devices.
-    Witness(Box<Witnessed>),
+    /// What a command saw, without trials.
+    Observation(Box<Observation>),
 }
 
 /// Reads a run file without latencies. The file is not changed; it may be incomplete, because it is being written or its process
@@ -53,19 +53,19 @@ pub fn read_content(path: &Path) -> Result<Content> {
 ///
 /// # Errors
 ///
-/// As [`read_content`]; also if the file holds an observation of `iolab witness`.
+/// As [`read_content`]; also if the file holds an observation.
 pub fn read(path: &Path) -> Result<RunRecord> {
     match read_content(path)? {
         Content::Run(record) => Ok(*record),
-        Content::Witness(_) => Err(no_trials(path)),
+        Content::Observation(found) => Err(no_trials(path, &found.command)),
     }
 }
 
 /// Reads all tables except the latencies.
 pub(super) fn content(connection: &Connection, path: &Path) -> Result<Content> {
     let tables = Tables::new(connection, path);
-    if let Some(witnessed) = witness::read(&tables)? {
-        return Ok(Content::Witness(Box::new(witnessed)));
+    if let Some(observation) = observation::read(&tables)? {
+        return Ok(Content::Observation(Box::new(observation)));
     }
     record(&tables).map(|record| Content::Run(Box::new(record)))
 }

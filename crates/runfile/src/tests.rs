@@ -2,11 +2,11 @@ mod damage;
 mod logged;
 mod malicious_files;
 mod many_trials;
+mod observation;
 mod over_time;
 mod round_trip;
 mod rows;
 mod stored;
-mod witness;
 
 use std::os::unix::fs::PermissionsExt;
 

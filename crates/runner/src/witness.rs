@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::peers::PeerList;
-use iolab_analysis::witness::{Asked, Bounds, Reading, Transfer, Unknown};
-use iolab_host::witness::{Milestone, Witness};
-use iolab_record::{
-    Claimed, OperationSummary, PerOperation, ServedBy, ServedVerdict, ToolClaim, Witnessed,
+use iolab_analysis::witness::{
+    Asked, Bounds, Claimed, Reading, ToolClaim, Transfer, Unknown, Witnessed,
 };
+use iolab_host::witness::{Milestone, Witness};
+use iolab_record::{Observation, OperationSummary, PerOperation, ServedBy, ServedVerdict};
 use iolab_workload::counters::{Bottom, Counters, NfsIo, ProcessIo};
 use iolab_workload::region_state::{Medium, Region};
+use iolab_workload::response::mb_s;
 use iolab_workload::units::{format_bytes, format_percent};
 use iolab_workload::witness::{Observed, ObservedFile, UncountedWay};
 use iolab_workload::{Result, usage_errors};
@@ -32,15 +33,21 @@ const HOLES_LEAST: f64 = 0.05;
 ///
 /// # Errors
 /// As [`Witness::observe`].
-pub fn observe(witness: &Witness<'_>, tell: &mut dyn FnMut(Milestone)) -> Result<Witnessed> {
+pub fn observe(
+    witness: &Witness<'_>,
+    tell: &mut dyn FnMut(Milestone),
+) -> Result<(Witnessed, Observation)> {
     let started_utc = now_utc();
     let observed = witness.observe(tell)?;
     let devices: Vec<&str> = observed.devices.iter().map(|one| &*one.name).collect();
-    Ok(Witnessed {
+    let kept = Observation {
+        command: "witness".to_owned(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_utc,
         environment: environment::of_devices(&devices),
-        ..judged(observed)
-    })
+        ..Observation::default()
+    };
+    Ok((judged(observed), kept))
 }
 
 /// The report file of a program, by its arguments, if it is one of these tools.
@@ -70,16 +77,18 @@ pub fn claim(report: &Path, peers: PeerList, since: SystemTime) -> Result<ToolCl
             .map(|job| (of(&job.operations), job.elapsed_ns))
             .filter(|(bytes, _)| *bytes > 0)
             .collect();
-        let rate = match entries[..] {
-            [(bytes, elapsed_ns)] if elapsed_ns > 0 => {
-                Some((bytes as f64 * 1e3 / elapsed_ns as f64, elapsed_ns))
-            }
+        let elapsed_ns = match entries[..] {
+            [(_, elapsed_ns)] => Some(elapsed_ns).filter(|elapsed_ns| *elapsed_ns > 0),
             _ => None,
         };
         let bytes = entries
             .iter()
             .fold(0, |sum: u64, (bytes, _)| sum.saturating_add(*bytes));
-        (bytes > 0).then_some(Claimed { bytes, rate })
+        (bytes > 0).then_some(Claimed {
+            bytes,
+            mb_s: elapsed_ns.map(|elapsed_ns| mb_s(bytes, elapsed_ns)),
+            elapsed_ns,
+        })
     };
     Ok(ToolClaim {
         tool: tool.to_string(),
@@ -96,7 +105,6 @@ fn judged(observed: Observed) -> Witnessed {
     let case = Case::of(&observed);
     let (reads, writes) = (case.reads(), case.writes());
     Witnessed {
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         reads,
         writes,
         observed,

@@ -394,9 +394,9 @@ impl Evidence {
                     let most = carried.within(claimed.bytes).most;
                     let all = [claimed.bytes, most]
                         .map(|bytes| Point::main(Quantity::Bytes, bytes as f64));
-                    let rate = claimed.rate.filter(|_| direction.carried.is_some());
+                    let rate = claimed.mb_s.filter(|_| direction.carried.is_some());
                     let rate = rate.zip(carried.mb_s_most_of(claimed));
-                    let rates = rate.map(|((rate, _), most)| {
+                    let rates = rate.map(|(rate, most)| {
                         let of = |standing, rate| Point::new(standing, MB_S, rate);
                         [of(Standing::Rate, rate), of(Standing::RateAtMost, most)]
                     });

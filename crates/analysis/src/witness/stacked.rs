@@ -335,7 +335,7 @@ mod tests {
                 (device.is_read, device.is_written) = used;
             }
             observed.devices[0].traffic = Some(stat(0, carried, 0));
-            Evidence::of(iolab_record::Witnessed {
+            Evidence::of(super::super::Witnessed {
                 observed,
                 ..Default::default()
             })

@@ -11,6 +11,7 @@ use super::*;
 mod code;
 mod folios;
 mod others;
+mod stored;
 mod unseen;
 
 const MIB: u64 = 1 << 20;
@@ -427,7 +428,8 @@ fn discarded_pages_may_have_been_dirty_before() {
 fn claim_is_compared_with_upper_bound_of_devices() {
     let claimed = Claimed {
         bytes: 64 * MIB,
-        rate: Some((5712.0, 11_750_000)),
+        mb_s: Some(5712.0),
+        elapsed_ns: Some(11_750_000),
     };
     let carried = Bounds {
         least: 0,
@@ -441,7 +443,7 @@ fn claim_is_compared_with_upper_bound_of_devices() {
     assert!(!more.is_exceeded_by(claimed));
     assert_eq!(more.within(claimed.bytes).most, 64 * MIB);
     let several = Claimed {
-        rate: None,
+        elapsed_ns: None,
         ..claimed
     };
     assert_eq!(carried.mb_s_most_of(several), None);

@@ -9,8 +9,8 @@ use iolab_record::column::{Access, Column, Table};
 use iolab_record::environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE,
-    LATENCY, LATENCY_OVER_TIME, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE,
-    SERIES, TARGET, WITNESS,
+    LATENCY, LATENCY_OVER_TIME, OBSERVATION, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK,
+    RUN, SAMPLE, SERIES, TARGET,
 };
 use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
 
@@ -177,7 +177,7 @@ fn tables(text: &mut String) {
     table(text, &DRIVE_LOG);
     table(text, &PREPARATION);
     table(text, &EVENT);
-    table(text, &WITNESS);
+    table(text, &OBSERVATION);
 }
 
 /// Tables whose columns are in exports.

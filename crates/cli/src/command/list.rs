@@ -22,7 +22,6 @@ use iolab_plan::experiment::{BUILTIN, Experiment, design_names};
 use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_report::layout::{self, paragraph, wrapped};
-use iolab_report::witness;
 use iolab_runfile::number_list::is_database;
 use iolab_runfile::{Content, model_definition};
 use iolab_workload::escape_control::escape_control;
@@ -131,7 +130,7 @@ pub(crate) fn show(options: &Show, lists: &Lists) -> Outcome {
     let mut formats = lists.definitions.iter();
     let text = match (formats.find(|format| format.name == options.format), file) {
         (None, Some(file)) => file.to_toml()?,
-        (None, None) => toml(&options.name)?,
+        (None, None) => toml(&options.name, lists)?,
         (Some(format), file) => {
             let given = file.map(|file| Ok(file.experiment));
             let experiment = given.unwrap_or_else(|| experiment(&options.name))?;
@@ -150,7 +149,7 @@ pub(crate) fn show(options: &Show, lists: &Lists) -> Outcome {
 }
 
 /// The TOML: for built-in definitions with their comments, for a file or a run with everything resolved.
-fn toml(name: &str) -> Result<String> {
+fn toml(name: &str, lists: &Lists) -> Result<String> {
     let builtin = BUILTIN.iter().chain(BUILTIN_SUITES);
     let mut builtin = builtin.chain(BUILTIN_REQUIREMENTS);
     if let Some((_, text)) = builtin.find(|(known, _)| *known == name) {
@@ -160,8 +159,8 @@ fn toml(name: &str) -> Result<String> {
         let file = escape_control(name);
         let record = match iolab_runfile::read_content(Path::new(name))? {
             Content::Run(record) => record,
-            Content::Witness(witnessed) => {
-                let command = witness::command(&witnessed.observed);
+            Content::Observation(kept) => {
+                let command = lists.seen(*kept, Path::new(name))?.seen.command();
                 return Ok(format!(
                     "# What {file} holds was seen by this command.\n{}\n",
                     escape_control(&command)

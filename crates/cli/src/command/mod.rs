@@ -25,6 +25,7 @@ pub(crate) fn lists() -> Lists {
         commands: commands(),
         documents: DOCUMENTS.to_vec(),
         formats: FORMATS.to_vec(),
+        observations: vec![iolab_report::witness::OBSERVED_BY],
         ..Lists::default()
     }
 }
@@ -54,12 +55,12 @@ fn commands() -> Vec<Command> {
         Command::new(
             "table",
             "Show the tables and findings of run files",
-            |options, _| report::table(options),
+            report::table,
         ),
         Command::new(
             "plot",
             "Draw run files as a figure: SVG, PDF or PNG",
-            |options, _| plot::plot(options),
+            plot::plot,
         ),
         Command::new(
             "export",

@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::slo::level_values;
 use iolab_analysis::trial_values::{CellLatencies, of_cells};
-use iolab_analysis::witness::Evidence;
 use iolab_figure::{Figure, FigureKind, FigureRun, Options, default_kind, draw_as_asked};
-use iolab_record::{Asked, RunRecord, SampleLatencyOverTime, SampleSeries, Witnessed};
+use iolab_record::{Asked, RunRecord, SampleLatencyOverTime, SampleSeries};
+use iolab_report::observation::FiledObservation;
 use iolab_runfile::Content;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Plot;
+use iolab_command::Lists;
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, Replaceable, is_stdout};
 use iolab_command::run_files::analysed;
@@ -31,7 +32,7 @@ pub(crate) enum Format {
 }
 
 /// Draws the figure and writes it to a new file, or SVG to stdout.
-pub(crate) fn plot(options: &Plot) -> Outcome {
+pub(crate) fn plot(options: &Plot, lists: &Lists) -> Outcome {
     let format = format(&options.output)?;
     // Before the work is done: a name that is taken would waste it.
     if !is_stdout(&options.output) {
@@ -41,7 +42,7 @@ pub(crate) fn plot(options: &Plot) -> Outcome {
             return Err(output::exists_without_force(&options.output, Replaceable::Figure).into());
         }
     }
-    let figure = figure(options)?;
+    let figure = figure(options, lists)?;
     write(options, &bytes(&figure, format)?)
 }
 
@@ -80,16 +81,16 @@ struct Details {
     over_time: Vec<SampleLatencyOverTime>,
 }
 
-fn figure(options: &Plot) -> Result<Figure> {
+fn figure(options: &Plot, lists: &Lists) -> Result<Figure> {
     let mut named: Vec<(String, AnalysedRun)> = Vec::new();
     for path in &options.files {
         let record = match iolab_runfile::read_content(path)? {
             Content::Run(record) => *record,
-            Content::Witness(witnessed) if options.files.len() == 1 => {
-                return course(options, *witnessed);
+            Content::Observation(kept) if options.files.len() == 1 => {
+                return course(options, &lists.seen(*kept, path)?);
             }
             // Among several files it is refused, with the reason.
-            Content::Witness(_) => iolab_runfile::read(path)?,
+            Content::Observation(_) => iolab_runfile::read(path)?,
         };
         // The group applies to the whole figure; the figure names the quantity.
         let group = options.y.as_ref().filter(|metric| metric.group.is_some());
@@ -146,15 +147,14 @@ fn figure(options: &Plot) -> Result<Figure> {
 }
 
 /// The only figure of an observation: its traffic over time.
-fn course(options: &Plot, witnessed: Witnessed) -> Result<Figure> {
+fn course(options: &Plot, own: &FiledObservation) -> Result<Figure> {
     match options.kind {
-        None | Some(FigureKind::Course) => {
-            iolab_figure::witness(&Evidence::of(witnessed), &wanted(options))
-        }
-        Some(_) => Err(
-            Error::usage("a file of 'iolab witness' has one figure, its course")
-                .hint("leave --kind out"),
-        ),
+        None | Some(FigureKind::Course) => own.seen.figure(&wanted(options)),
+        Some(_) => Err(Error::usage(format!(
+            "a file of 'iolab {}' has one figure, its course",
+            own.kept.command
+        ))
+        .hint("leave --kind out")),
     }
 }
 

@@ -11,7 +11,6 @@ use crate::command::input;
 use crate::target_names::{give, rename};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::RunName;
-use iolab_analysis::witness::Evidence;
 use iolab_command::Lists;
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, note};
@@ -20,9 +19,10 @@ use iolab_command::run_files::{analysed, answers, files_of, without_copies};
 use iolab_record::targets::target_paths;
 use iolab_record::{RunRecord, tell_targets_apart};
 use iolab_report::findings::interpretation::Together;
+use iolab_report::observation::FiledObservation;
 use iolab_report::overview::Input;
-use iolab_report::report::{Bundle, ProgramInput, StudyReport};
-use iolab_report::{document, export, table as tables, witness};
+use iolab_report::report::{Bundle, StudyReport};
+use iolab_report::{document, export, table as tables};
 use iolab_runfile::{Content, unmade_folder};
 use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
@@ -46,7 +46,7 @@ pub(crate) fn report(options: &Options, lists: &Lists) -> Outcome {
         Some(ReportFormat::Html),
         REPORT_FORMATS,
     )?;
-    let (inputs, programs) = read(&files, &options.names)?;
+    let (inputs, programs) = read(&files, &options.names, lists)?;
     let (folder, path) = place(options.output.as_deref(), format);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let report = StudyReport {
@@ -104,15 +104,15 @@ fn place(named: Option<&Path>, format: ReportFormat) -> (Option<&Path>, PathBuf)
 type Records<'a> = Vec<(&'a Path, RunRecord)>;
 
 /// The runs in files, without copies, and the observations of programs.
-fn content(files: &[PathBuf]) -> Result<(Records<'_>, Vec<ProgramInput>)> {
+fn content<'a>(
+    files: &'a [PathBuf],
+    lists: &Lists,
+) -> Result<(Records<'a>, Vec<FiledObservation>)> {
     let (mut records, mut programs) = (Vec::new(), Vec::new());
     for path in files {
         match iolab_runfile::read_content(path)? {
             Content::Run(record) => records.push((path.as_path(), *record)),
-            Content::Witness(witnessed) => programs.push(ProgramInput {
-                path: path.clone(),
-                witnessed: *witnessed,
-            }),
+            Content::Observation(kept) => programs.push(lists.seen(*kept, path)?),
         }
     }
     Ok((without_copies(records), programs))
@@ -120,8 +120,12 @@ fn content(files: &[PathBuf]) -> Result<(Records<'_>, Vec<ProgramInput>)> {
 
 /// Reads files as the input of a report, runs and observations of programs, and gives the targets of runs the requested
 /// names.
-fn read(files: &[PathBuf], names: &[String]) -> Result<(Vec<Input>, Vec<ProgramInput>)> {
-    let (mut records, programs) = content(files)?;
+fn read(
+    files: &[PathBuf],
+    names: &[String],
+    lists: &Lists,
+) -> Result<(Vec<Input>, Vec<FiledObservation>)> {
+    let (mut records, programs) = content(files, lists)?;
     let targets: Vec<Vec<PathBuf>> = records
         .iter()
         .map(|(_, record)| target_paths(record))
@@ -167,7 +171,7 @@ fn write(bundle: &Bundle, path: &Path) -> Outcome {
 }
 
 /// Writes the tables to stdout or to a new file.
-pub(crate) fn table(options: &Table) -> Outcome {
+pub(crate) fn table(options: &Table, lists: &Lists) -> Outcome {
     let format = format_of(
         options.output.as_deref(),
         options.format,
@@ -181,9 +185,7 @@ pub(crate) fn table(options: &Table) -> Outcome {
         ],
     )?;
     let paths = files_of(&options.files)?;
-    let (mut records, programs) = content(&paths)?;
-    let programs = programs.into_iter();
-    let observations: Vec<Evidence> = programs.map(|own| Evidence::of(own.witnessed)).collect();
+    let (mut records, observations) = content(&paths, lists)?;
     tell_targets_apart(records.iter_mut().map(|(_, record)| record));
     let mut runs: Vec<(RunName, AnalysedRun)> = Vec::new();
     let mut files: Vec<&Path> = Vec::new();
@@ -224,8 +226,8 @@ pub(crate) fn table(options: &Table) -> Outcome {
                 writeln!(to)?;
             }
             output::sentences(&together.across, output::style(), &mut to)?;
-            for evidence in &observations {
-                writeln!(to, "{}", witness::text(evidence, output::style().width))?;
+            for own in &observations {
+                writeln!(to, "{}", own.seen.text(output::style().width))?;
             }
         }
     }
@@ -235,23 +237,24 @@ pub(crate) fn table(options: &Table) -> Outcome {
 /// Prints the observation of one program as data.
 fn of_observation(
     runs: &[(RunName, AnalysedRun)],
-    observations: &[Evidence],
+    observations: &[FiledObservation],
     format: TableFormat,
     options: &Table,
 ) -> Outcome {
+    let file = format!("a file of 'iolab {}'", observations[0].kept.command);
     match (runs, observations, format) {
-        ([], [evidence], TableFormat::Json) => {
+        ([], [only], TableFormat::Json) => {
             let mut to = output::open(options.output.as_deref())?;
-            witness::json(evidence, &mut to)?;
+            only.seen.json(&mut to)?;
             Ok(to.flush()?)
         }
-        (_, _, TableFormat::Json) => Err(Error::usage(
-            "a file of 'iolab witness' has a JSON document of its own",
-        )
+        (_, _, TableFormat::Json) => Err(Error::usage(format!(
+            "{file} has a JSON document of its own"
+        ))
         .hint("give one such file alone: iolab table FILE --format json")
         .into()),
         _ => Err(
-            Error::usage("a file of 'iolab witness' is shown as text or JSON only")
+            Error::usage(format!("{file} is shown as text or JSON only"))
                 .hint("iolab report FILE writes HTML, Markdown or LaTeX")
                 .into(),
         ),

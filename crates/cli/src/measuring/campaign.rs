@@ -286,7 +286,7 @@ pub(crate) fn unfinished(folder: &Path) -> Result<Vec<(PathBuf, TargetKind)>> {
             Ok(Content::Run(record)) if record.run.status != RunStatus::Done => {
                 open.push((path, record.run.target_kind));
             }
-            Ok(Content::Run(_) | Content::Witness(_)) => {}
+            Ok(Content::Run(_) | Content::Observation(_)) => {}
             Err(error) => note(format_args!("note: left out: {error}")),
         }
     }

@@ -4,18 +4,19 @@ use std::io::Write;
 use std::path::Path;
 use std::time::SystemTime;
 
-use iolab_analysis::witness::Evidence;
+use iolab_analysis::witness::{Evidence, Witnessed};
 use iolab_figure::Options;
 use iolab_host::program::Program;
 use iolab_host::witness::{Milestone, Witness, WitnessOf, end_by};
-use iolab_record::Witnessed;
-use iolab_report::witness as report;
+use iolab_record::Observation;
+use iolab_report::observation::Seen;
 use iolab_runfile::{Folder, NewFile};
 use iolab_runner::witness::{claim, observe, report_of};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::counted;
 use iolab_workload::witness::ObservedEnd;
+use serde_json::json;
 
 use super::{PEERS, arguments};
 use crate::command::plot;
@@ -72,11 +73,12 @@ pub(crate) fn witness(options: &arguments::Witness) -> Outcome {
         trace: options.trace,
     };
     let began = SystemTime::now();
-    let mut witnessed = observe(&witness, &mut |milestone| tell(milestone, options))?;
+    let (mut witnessed, mut kept) = observe(&witness, &mut |milestone| tell(milestone, options))?;
     add_claim(&mut witnessed, options, began);
-    let evidence = Evidence::of(witnessed.clone());
+    kept.content = json!(witnessed).to_string();
+    let evidence = Evidence::of(witnessed);
     match output {
-        Some(output) => output.write(&witnessed, &evidence)?,
+        Some(output) => output.write(&kept, &evidence)?,
         None => output::told(text(&evidence).trim_end()),
     }
     match evidence.observed.end {
@@ -92,7 +94,7 @@ pub(crate) fn witness(options: &arguments::Witness) -> Outcome {
 
 /// The text on the terminal.
 fn text(evidence: &Evidence) -> String {
-    report::text(evidence, output::style().width)
+    evidence.text(output::style().width)
 }
 
 /// A file for the evidence. It is prepared before the program runs, so that an unusable name is reported before the run.
@@ -118,18 +120,18 @@ impl<'a> Output<'a> {
     }
 
     /// Writes the file. Evidence that is not in the file, or not in readable form, goes to the terminal.
-    fn write(self, witnessed: &Witnessed, evidence: &Evidence) -> Outcome {
+    fn write(self, kept: &Observation, evidence: &Evidence) -> Outcome {
         let (format, to) = match self {
             Self::RunFile(path, folder) => {
                 output::told(text(evidence).trim_end());
-                iolab_runfile::create_witness(folder.place(NewFile::At(path)), witnessed)?;
+                iolab_runfile::create_observation(folder.place(NewFile::At(path)), kept)?;
                 return Ok(());
             }
             Self::Open(format, to) => (format, to),
         };
         let written = fill(format, to, evidence);
         match (format, &written) {
-            (Format::Json | Format::Text, Ok(())) => note(report::headline(evidence)),
+            (Format::Json | Format::Text, Ok(())) => note(evidence.headline()),
             // The program does not run again for evidence that no file could take.
             _ => output::told(text(evidence).trim_end()),
         }
@@ -139,10 +141,10 @@ impl<'a> Output<'a> {
 
 fn fill(format: Format, mut to: Box<dyn Write>, evidence: &Evidence) -> Outcome {
     match format {
-        Format::Json => report::json(evidence, &mut to)?,
+        Format::Json => evidence.json(&mut to)?,
         Format::Text | Format::RunFile => write!(to, "{}", text(evidence))?,
         Format::Figure(format) => {
-            let figure = iolab_figure::witness(evidence, &Options::default())?;
+            let figure = evidence.figure(&Options::default())?;
             to.write_all(&plot::bytes(&figure, format)?)?;
         }
     }

@@ -1,6 +1,6 @@
 //! The blocks of a report, in their order, with those about observations of programs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::experiment::experiments;
 use super::section::{self, Medium};
@@ -10,9 +10,9 @@ use super::{StudyReport, behind, clean, file_name, id};
 use crate::answer::Answers;
 use crate::block::{Block, Item, List, Look, Picture, Table};
 use crate::notation::on_page;
-use crate::{doubt, fact, witness};
-use iolab_analysis::witness::Evidence;
-use iolab_record::Witnessed;
+use crate::observation::FiledObservation;
+use crate::{doubt, fact};
+use iolab_record::Observation;
 use iolab_workload::Result;
 use iolab_workload::units::counted;
 
@@ -157,20 +157,11 @@ impl<'a> Study<'a> {
     }
 }
 
-/// A file of `iolab witness` that was read.
-#[derive(Debug, Clone)]
-pub struct ProgramInput {
-    /// Path of the file.
-    pub path: PathBuf,
-    /// Content of the file.
-    pub witnessed: Witnessed,
-}
-
 /// The blocks about observations.
 ///
 /// # Errors
 /// When a figure cannot be drawn.
-fn blocks_of_programs(inputs: &[ProgramInput], medium: Medium) -> Result<Vec<Block>> {
+fn blocks_of_programs(inputs: &[FiledObservation], medium: Medium) -> Result<Vec<Block>> {
     let parts = (1..)
         .zip(inputs)
         .map(|(number, input)| part(number, input, medium));
@@ -178,16 +169,15 @@ fn blocks_of_programs(inputs: &[ProgramInput], medium: Medium) -> Result<Vec<Blo
     Ok(parts.into_iter().flatten().collect())
 }
 
-fn part(number: usize, input: &ProgramInput, medium: Medium) -> Result<Vec<Block>> {
-    let ProgramInput { path, witnessed } = input;
-    let evidence = Evidence::of(witnessed.clone());
-    let (id, name) = (format!("p{number}"), clean(&name_of_program(&evidence)));
-    let figure = iolab_figure::witness(&evidence, &medium.options(&id))?;
-    let rows = witness::rows(&evidence).into_iter();
-    let facts = witnessed.environment.iter();
+fn part(number: usize, input: &FiledObservation, medium: Medium) -> Result<Vec<Block>> {
+    let FiledObservation { path, kept, seen } = input;
+    let (id, name) = (format!("p{number}"), clean(&seen.name()));
+    let figure = seen.figure(&medium.options(&id))?;
+    let rows = seen.rows().into_iter();
+    let facts = kept.environment.iter();
     Ok(vec![
         Block::heading(2, &id, &name),
-        Block::text(witness::headline(&evidence)),
+        Block::text(seen.headline()),
         Block::Figure(Picture {
             name: format!("{id}-{}", file_name(&name)),
             class: "series",
@@ -197,8 +187,8 @@ fn part(number: usize, input: &ProgramInput, medium: Medium) -> Result<Vec<Block
             rows.map(|(label, value)| (label.to_owned(), clean(&on_page(&value))))
                 .collect(),
         ),
-        Block::Paragraph(Look::Caption, origin(witnessed, path)),
-        Block::commands(clean(&witness::command(&evidence.observed))),
+        Block::Paragraph(Look::Caption, origin(kept, path)),
+        Block::commands(clean(&seen.command())),
         Block::folded(3, "", format!("Environment of {name}")),
         Block::Facts(
             facts
@@ -209,27 +199,18 @@ fn part(number: usize, input: &ProgramInput, medium: Medium) -> Result<Vec<Block
 }
 
 /// Title of a report of observations alone.
-fn title_of_programs(inputs: &[ProgramInput]) -> String {
+fn title_of_programs(inputs: &[FiledObservation]) -> String {
     match inputs {
-        [only] => {
-            let evidence = Evidence::of(only.witnessed.clone());
-            format!("Evidence for {}", clean(&name_of_program(&evidence)))
-        }
+        [only] => format!("Evidence for {}", clean(&only.seen.name())),
         all => format!("Evidence for {}", counted(all.len(), "program")),
     }
 }
 
-/// Subject of the observation, in a few words.
-fn name_of_program(evidence: &Evidence) -> String {
-    let subject = witness::sentences::subject(evidence);
-    subject.unwrap_or_else(|| evidence.devices.join(", "))
-}
-
-fn origin(witnessed: &Witnessed, path: &Path) -> String {
+fn origin(kept: &Observation, path: &Path) -> String {
     format!(
         "Observed from {} by iolab {}. File: {}.",
-        moment(&witnessed.started_utc),
-        clean(&witnessed.tool_version),
+        moment(&kept.started_utc),
+        clean(&kept.tool_version),
         clean(&path.to_string_lossy())
     )
 }

@@ -66,7 +66,7 @@ pub(crate) struct WitnessDocument<'a> {
 ///
 /// # Errors
 /// Errors of `to`.
-pub fn json(evidence: &Evidence, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn json(evidence: &Evidence, to: &mut dyn Write) -> io::Result<()> {
     let document = WitnessDocument {
         schema: SCHEMA,
         iolab_version: IOLAB_VERSION,

@@ -1,11 +1,13 @@
 //! The first line of the evidence for a program.
 
-use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, Flushes, OtherUse};
-use iolab_record::Witnessed;
+use iolab_analysis::witness::{
+    Asked, Bounds, Claimed, Direction, Evidence, Flushes, OtherUse, ToolClaim, Witnessed,
+};
+use iolab_record::Observation;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_record::{Claimed, ToolClaim};
 use iolab_record::{ServedBy, ServedVerdict};
-use iolab_report::report::{ProgramInput, StudyReport};
+use iolab_report::observation::{FiledObservation, Seen};
+use iolab_report::report::StudyReport;
 use iolab_report::witness::{command, headline};
 use iolab_workload::counters::{DeviceStat, DeviceWaits, NfsIo, ProcessIo};
 use iolab_workload::region_state::Medium;
@@ -155,11 +157,12 @@ fn bytes_from_file_server_are_listed_with_cache() {
 
 #[test]
 fn impossible_claim_is_in_the_first_line() {
-    let claimed = |rate| ToolClaim {
+    let claimed = |rate: Option<(f64, u64)>| ToolClaim {
         tool: "fio".to_owned(),
         reads: Some(Claimed {
             bytes: 64 * MIB,
-            rate,
+            mb_s: rate.map(|(mb_s, _)| mb_s),
+            elapsed_ns: rate.map(|(_, elapsed_ns)| elapsed_ns),
         }),
         writes: None,
     };
@@ -168,7 +171,7 @@ fn impossible_claim_is_in_the_first_line() {
         reads.carried = Some(Bounds::exact(carried));
         let mut evidence = evidence(reads, nothing());
         evidence.claim = Some(claim);
-        let text = iolab_report::witness::text(&evidence, 200);
+        let text = evidence.text(200);
         let rows = text.lines().filter(|line| line.starts_with("claim"));
         let rows: Vec<&str> = rows.collect();
         format!("{}\n{}", headline(&evidence), rows.join("\n"))
@@ -240,7 +243,7 @@ fn of_disk(traffic: DeviceStat, waits: Option<DeviceWaits>, others: OtherProcess
         observed,
         ..evidence(nothing(), nothing())
     };
-    iolab_report::witness::text(&evidence, 200)
+    evidence.text(200)
 }
 
 #[test]
@@ -288,7 +291,7 @@ fn devices_are_shown_with_their_users() {
 }
 
 /// A file that an attacker made: names with markup and control characters.
-pub(crate) fn kept() -> ProgramInput {
+pub(crate) fn kept() -> FiledObservation {
     let of = |start_ns, read_bytes| Moment {
         start_ns,
         length_ns: 100_000_000,
@@ -303,11 +306,15 @@ pub(crate) fn kept() -> ProgramInput {
     };
     let mut environment = Environment::default();
     environment.put(&KEYS.cpu_model, "a <b>CPU</b>".to_owned());
-    ProgramInput {
+    FiledObservation {
         path: "e.iolab".into(),
-        witnessed: Witnessed {
+        kept: Observation {
             tool_version: "1".to_owned(),
             started_utc: "2026-01-02T03:04:05Z".to_owned(),
+            environment,
+            ..Observation::default()
+        },
+        seen: Box::new(Evidence::of(Witnessed {
             observed: Observed {
                 subject: Subject::Program(vec!["<script>x\u{1b}[2J".to_owned(), "it's".to_owned()]),
                 others: OtherProcesses {
@@ -326,9 +333,8 @@ pub(crate) fn kept() -> ProgramInput {
                 },
                 ..Observed::default()
             },
-            environment,
             ..Witnessed::default()
-        },
+        })),
     }
 }
 

@@ -5,7 +5,7 @@ use super::*;
 use iolab_record::SCHEMA_VERSION;
 use iolab_record::column::{Access, Column, Table};
 use iolab_record::tables::{
-    CELL, CELL_GROUP, ENVIRONMENT, EXPERIMENT, QUESTION, QUESTION_LEVEL, RUN, SERIES, WITNESS,
+    CELL, CELL_GROUP, ENVIRONMENT, EXPERIMENT, OBSERVATION, QUESTION, QUESTION_LEVEL, RUN, SERIES,
 };
 
 #[test]
@@ -53,8 +53,8 @@ fn other_files_are_refused_by_kind() {
     FOLDER/text is not a run file of iolab
     FOLDER/long text is not a run file of iolab
     FOLDER/other is not a run file of iolab
-    FOLDER/newer was written by a newer iolab (schema 11, this one knows 10)
-    FOLDER/older was written by an older iolab (schema 9, this one knows 10)
+    FOLDER/newer was written by a newer iolab (schema 12, this one knows 11)
+    FOLDER/older was written by an older iolab (schema 10, this one knows 11)
     ");
 }
 
@@ -160,9 +160,9 @@ fn every_column_refuses_what_it_cannot_hold() {
         iolab_record::Asked::Cells,
         &levels,
     ));
-    let (run, observed) = (bench.path("run.iolab"), bench.path("witness.iolab"));
+    let (run, observed) = (bench.path("run.iolab"), bench.path("observed.iolab"));
     write(&run, &record);
-    create_witness(&observed, &witness::full()).unwrap();
+    create_observation(&observed, &observation::full()).unwrap();
     let of_run = [
         mistakes(&RUN),
         mistakes(&TARGET),
@@ -181,7 +181,7 @@ fn every_column_refuses_what_it_cannot_hold() {
         mistakes(&EVENT),
     ];
     let nowhere = Path::new("in memory");
-    for (whole, mistakes) in [(run, of_run.concat()), (observed, mistakes(&WITNESS))] {
+    for (whole, mistakes) in [(run, of_run.concat()), (observed, mistakes(&OBSERVATION))] {
         read_content(&whole).unwrap();
         let content = std::fs::read(whole).unwrap();
         for sql in mistakes {
