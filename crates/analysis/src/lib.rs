@@ -18,6 +18,7 @@
 pub mod analysed_run;
 pub mod analysis;
 pub mod bends;
+pub mod carried_below;
 pub mod claim;
 pub mod compare;
 pub mod consent;

@@ -12,14 +12,14 @@ mod stacked;
 mod written;
 
 pub use claims::{device_load, io_of};
-pub use counted::{OtherCommand, Transfer, p99_of};
-pub use stacked::own_below;
+pub use counted::{OtherCommand, p99_of};
 
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::carried_below::Transfer;
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::region_state::Medium;
@@ -91,9 +91,6 @@ pub struct Claimed {
 pub const NOTEWORTHY: u64 = 256 << 10;
 /// Share of a whole that two numbers may differ by and still count as one.
 const CLOSE: f64 = 0.01;
-/// Bytes that file systems may move of their own. Up to this, traffic is not attributed to others, and a
-/// program's account may exceed its writes.
-pub const OWN_DATA: u64 = 256 << 10;
 
 /// A number of bytes of which only bounds are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]

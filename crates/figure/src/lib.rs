@@ -190,6 +190,20 @@ impl FigureKind {
     }
 }
 
+/// Pixels per inch of a PNG: what journals ask for.
+const DPI: f64 = 300.0;
+
+/// File format of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileFormat {
+    /// Vectors for pages.
+    Svg,
+    /// Pixels.
+    Png,
+    /// Vectors for paper.
+    Pdf,
+}
+
 /// A figure that can be written in several formats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
@@ -362,6 +376,18 @@ impl Figure {
     /// Of kind [`Failed`](iolab_workload::Kind::Failed) when it cannot be made.
     pub fn pdf(&self) -> Result<Vec<u8>> {
         pdf::pdf(&self.scene, self.title())
+    }
+
+    /// The figure as the content of a file.
+    ///
+    /// # Errors
+    /// Errors of [`Figure::png`] and [`Figure::pdf`].
+    pub fn bytes(&self, format: FileFormat) -> Result<Vec<u8>> {
+        match format {
+            FileFormat::Svg => Ok(self.svg().into_bytes()),
+            FileFormat::Png => self.png(DPI),
+            FileFormat::Pdf => self.pdf(),
+        }
     }
 
     /// A description of its content.

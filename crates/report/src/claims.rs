@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::findings::{self, Finding, FindingKind, sentences};
 use crate::notation::{clean, in_text};
@@ -12,51 +12,67 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{self, Claim, OfRuns, Role};
 use iolab_analysis::runs::RunName;
-use iolab_analysis::witness;
 
 /// A claim of a run as data: a statement about cells, with its numbers and the sentence that iolab prints for
 /// it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Claim")]
-pub(crate) struct ClaimData {
+pub struct ClaimData {
     /// Kind of the claim.
     #[schemars(schema_with = "kinds")]
-    pub(crate) kind: &'static str,
+    pub kind: &'static str,
     /// Purpose of its sentence.
-    pub(crate) purpose: FindingKind,
+    pub purpose: FindingKind,
     /// Whether the claim answers a question, changes a decision, or explains another claim.
-    pub(crate) role: Role,
+    pub role: Role,
     /// Whether the sentence is one of the most important ones (at most five) of its run, or of several runs
     /// together.
-    pub(crate) headline: bool,
-    /// Runs that the claim is about, as `run` of the cells names them; empty for `iolab witness`.
-    pub(crate) runs: Vec<String>,
+    pub headline: bool,
+    /// Runs that the claim is about, as `run` of the cells names them; empty for an observation.
+    pub runs: Vec<String>,
     /// Sentence that iolab prints. Levels that are equivalent to one level may share a sentence, and so may
     /// claims that show nothing.
-    pub(crate) sentence: String,
+    pub sentence: String,
     /// Estimator and intervals of the claim, in words.
-    pub(crate) basis: String,
-    /// Quantity that the experiment of its first run asks about; `null` for `iolab witness`.
-    pub(crate) quantity: Option<QuantityData>,
+    pub basis: String,
+    /// Quantity that the experiment of its first run asks about; `null` for an observation.
+    pub quantity: Option<QuantityData>,
+    /// Numbers and doubts of the claim.
     #[serde(flatten)]
-    pub(crate) evidence: Claim,
+    pub evidence: Claim,
 }
 
 fn kinds(_: &mut SchemaGenerator) -> Schema {
-    let rows = claim::kind::rows().into_iter();
+    json_schema!({"type": "string", "oneOf": one_of(claim::kind::rows())})
+}
+
+/// Schemas of these kinds of claims, from the name and the meaning of each.
+fn one_of(rows: Vec<(&'static str, &'static str)>) -> Value {
     let mut meanings = BTreeMap::<_, String>::new();
-    for (name, meaning) in rows.chain(witness::kinds::rows()) {
+    for (name, meaning) in rows {
         meanings.entry(name).or_default().push_str(meaning);
     }
     let kinds = meanings.iter();
     let kinds = kinds.map(|(name, meaning)| json!({"const": name, "description": meaning.trim()}));
-    json_schema!({"type": "string", "oneOf": kinds.collect::<Vec<_>>()})
+    kinds.collect()
+}
+
+/// Schema of a list of claims of these kinds, which are all of its document.
+pub fn schema_of(
+    rows: Vec<(&'static str, &'static str)>,
+    generator: &mut SchemaGenerator,
+) -> Schema {
+    let list = generator.subschema_for::<Vec<ClaimData>>();
+    if let Some(claim) = generator.definitions_mut().get_mut("Claim") {
+        claim["properties"]["kind"]["oneOf"] = one_of(rows);
+    }
+    list
 }
 
 /// The measured quantity.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Quantity")]
-pub(crate) struct QuantityData {
+pub struct QuantityData {
     /// `throughput`, `IOPS`, `median latency`, `elapsed time`, or another one of `--metric`.
     name: String,
     /// Unit of its values: `MB/s`, `IOPS`, `ns`.
@@ -68,7 +84,7 @@ pub(crate) struct QuantityData {
 }
 
 /// A run with the name of its file.
-pub(crate) type NamedRun = (RunName, AnalysedRun);
+pub type NamedRun = (RunName, AnalysedRun);
 
 /// All claims of some runs in the order in which they are shown: first of each run, then of several runs
 /// together.
@@ -96,7 +112,7 @@ fn in_order(claims: &[Claim], runs: &[NamedRun]) -> Vec<ClaimData> {
 }
 
 /// A claim about some of these runs as data; whether it is a headline.
-pub(crate) fn of(claim: &Claim, runs: &[NamedRun], headline: bool) -> ClaimData {
+pub fn of(claim: &Claim, runs: &[NamedRun], headline: bool) -> ClaimData {
     let about = || claim.runs().into_iter().filter_map(|run| runs.get(run));
     let finding = sentences::finding(claim, &analyses(runs));
     ClaimData {

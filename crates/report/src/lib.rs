@@ -12,7 +12,7 @@ pub mod answer;
 pub mod block;
 pub mod causes;
 pub mod chart;
-mod claims;
+pub mod claims;
 pub mod compare;
 pub mod comparison_table;
 pub mod data_column;

@@ -31,7 +31,7 @@
 //! - If they carried as much, a file of a loop device may still have hidden the source. The verdict is `unknown` if the
 //!   file is not read and written with direct I/O, and others may have used the disks.
 
-use iolab_analysis::witness::{Transfer, own_below};
+use iolab_analysis::carried_below::{Transfer, own_below};
 use iolab_workload::counters::Counters;
 use iolab_workload::region_state::Medium;
 use iolab_workload::units::{format_percent, format_percent_of_whole};

@@ -84,6 +84,14 @@ pub fn find(all: PeerList, tool: Tool) -> Result<&'static Peer> {
     })
 }
 
+/// The report file of a program, by its arguments, if it is one of these tools.
+pub fn report_of(words: &[OsString], peers: PeerList) -> Option<PathBuf> {
+    let (program, arguments) = words.split_first()?;
+    let name = Path::new(program).file_name()?;
+    let peer = peers.iter().find(|peer| name == peer.tool.name())?;
+    (peer.report_in)(arguments)
+}
+
 /// Time of a cell's trial in addition to its I/O, for plans; negligible for iolab itself.
 pub fn overhead(all: PeerList) -> impl Fn(&CellSpec) -> Duration {
     move |cell| {

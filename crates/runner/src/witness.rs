@@ -1,14 +1,12 @@
 //! Turns the observation of a program into evidence, by the rules that judge a trial of iolab's own engine.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::peers::PeerList;
-use iolab_analysis::witness::{
-    Asked, Bounds, Claimed, Reading, ToolClaim, Transfer, Unknown, Witnessed,
-};
+use iolab_analysis::carried_below::Transfer;
+use iolab_analysis::witness::{Asked, Bounds, Claimed, Reading, ToolClaim, Unknown, Witnessed};
 use iolab_host::witness::{Milestone, Witness};
 use iolab_record::{Observation, OperationSummary, PerOperation, ServedBy, ServedVerdict};
 use iolab_workload::counters::{Bottom, Counters, NfsIo, ProcessIo};
@@ -48,14 +46,6 @@ pub fn observe(
         ..Observation::default()
     };
     Ok((judged(observed), kept))
-}
-
-/// The report file of a program, by its arguments, if it is one of these tools.
-pub fn report_of(words: &[OsString], peers: PeerList) -> Option<PathBuf> {
-    let (program, arguments) = words.split_first()?;
-    let name = Path::new(program).file_name()?;
-    let peer = peers.iter().find(|peer| name == peer.tool.name())?;
-    (peer.report_in)(arguments)
 }
 
 /// The claim of a program's report that was written since a moment.

@@ -99,8 +99,7 @@ fn take_over(text: &str, _spec: &TrialSpec, outcome: &mut Outcome) -> Result<()>
 
 #[cfg(test)]
 mod tests {
-    use iolab_runner::peers::PeerList;
-    use iolab_runner::witness::report_of;
+    use iolab_runner::peers::{PeerList, report_of};
 
     use super::*;
 

@@ -1,8 +1,7 @@
 //! The claims that an observation supports.
 
-use super::{
-    Asked, Bounds, Evidence, NOTEWORTHY, OtherCommand, OtherUse, Reading, Transfer, Unknown, kinds,
-};
+use super::{Asked, Bounds, Evidence, NOTEWORTHY, OtherCommand, OtherUse, Reading, Unknown, kinds};
+use crate::carried_below::Transfer;
 use crate::claim::kind::Kind;
 use crate::claim::{Claim, Point, Quantity, Standing};
 use iolab_record::{ServedBy, ServedVerdict};

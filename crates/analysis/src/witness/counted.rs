@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Asked, Bounds, CLOSE, NOTEWORTHY, OWN_DATA, OtherUse, Reading};
+use super::{Asked, Bounds, CLOSE, NOTEWORTHY, OtherUse, Reading};
 use crate::analysis::TAIL_REQUESTS_MIN;
+use crate::carried_below::{OWN_DATA, Transfer};
 use crate::disturbance::JOURNAL_PER_SYNC;
-use iolab_workload::counters::DeviceStat;
-use iolab_workload::named;
 use iolab_workload::region_state::Medium;
 use iolab_workload::witness::{
     DiskTraffic, GroupHolds, NoStorage, ObservedFile, OtherProcess, OtherProcesses, Times,
@@ -210,26 +209,6 @@ impl Reading<'_> {
 /// Difference of two numbers of bytes that file systems may make, or up to which they count as one.
 fn slack(whole: u64) -> u64 {
     OWN_DATA.max((CLOSE * whole as f64) as u64)
-}
-
-named! {
-    /// Direction of a transfer.
-    pub enum Transfer: "transfer" {
-        /// From storage to the program.
-        Read = "read",
-        /// From the program to storage.
-        Write = "write",
-    }
-}
-
-impl Transfer {
-    /// Bytes that a device carried in this direction.
-    pub(super) fn of(self, stat: &DeviceStat) -> u64 {
-        match self {
-            Self::Read => stat.read_bytes,
-            Self::Write => stat.write_bytes,
-        }
-    }
 }
 
 /// I/O of unobserved processes that share one name.

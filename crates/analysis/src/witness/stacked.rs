@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::witness::{InFlight, ObservedDevice};
 
-use super::{Evidence, Flushes, OWN_DATA, Reading, Transfer};
-use crate::disturbance::JOURNAL_PER_SYNC;
+use super::{Evidence, Flushes, Reading};
+use crate::carried_below::{Transfer, own_below, slack_below};
 
 impl Reading<'_> {
     /// Sum of the traffic that each device in question counted, of all processes.
@@ -166,25 +166,6 @@ impl Evidence {
             false => used,
         }
     }
-}
-
-/// Bytes that the disks below a device carried for it, if only their traffic is known. `None` if they carried
-/// more than the device: the excess was for others, and so may be the rest.
-pub fn own_below(through: DeviceStat, below: DeviceStat, transfer: Transfer) -> Option<u64> {
-    let flushes = match transfer {
-        Transfer::Read => 0,
-        Transfer::Write => through.flush_ios,
-    };
-    let (through, below) = (transfer.of(&through), transfer.of(&below));
-    let most = through.saturating_add(slack_below(through, flushes));
-    (below <= most).then_some(below)
-}
-
-/// Bytes that the disks below a device may carry for it beyond its own: read-ahead, and the journal of the file
-/// system below.
-fn slack_below(through: u64, flushes: u64) -> u64 {
-    let journal = flushes.saturating_mul(JOURNAL_PER_SYNC);
-    OWN_DATA.max(through / 10).saturating_add(journal)
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use iolab_workload::region_state::Medium;
 use iolab_workload::region_state::Residency;
 use iolab_workload::witness::{NoStorage, Subject};
 
-use super::{Asked, Bounds, NOTEWORTHY, OWN_DATA, Reading, Transfer, Unknown, unknown};
+use super::{Asked, Bounds, NOTEWORTHY, Reading, Unknown, unknown};
+use crate::carried_below::{OWN_DATA, Transfer};
 use crate::disturbance::PAGE;
 
 /// Most pages of a folio of the page cache.

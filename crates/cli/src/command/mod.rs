@@ -3,7 +3,7 @@
 mod compare;
 mod export;
 mod list;
-pub(crate) mod plot;
+mod plot;
 mod report;
 
 use std::io::Write;

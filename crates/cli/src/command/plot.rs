@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::slo::level_values;
 use iolab_analysis::trial_values::{CellLatencies, of_cells};
-use iolab_figure::{Figure, FigureKind, FigureRun, Options, default_kind, draw_as_asked};
+use iolab_figure::{
+    Figure, FigureKind, FigureRun, FileFormat, Options, default_kind, draw_as_asked,
+};
 use iolab_record::{Asked, RunRecord, SampleLatencyOverTime, SampleSeries};
 use iolab_report::observation::FiledObservation;
 use iolab_runfile::Content;
@@ -19,17 +21,6 @@ use iolab_command::Lists;
 use iolab_command::failure::Outcome;
 use iolab_command::output::{self, Replaceable, is_stdout};
 use iolab_command::run_files::analysed;
-
-/// Pixels per inch of a PNG: what journals ask for.
-const DPI: f64 = 300.0;
-
-/// File format of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    Svg,
-    Png,
-    Pdf,
-}
 
 /// Draws the figure and writes it to a new file, or SVG to stdout.
 pub(crate) fn plot(options: &Plot, lists: &Lists) -> Outcome {
@@ -43,28 +34,19 @@ pub(crate) fn plot(options: &Plot, lists: &Lists) -> Outcome {
         }
     }
     let figure = figure(options, lists)?;
-    write(options, &bytes(&figure, format)?)
-}
-
-/// A figure as the content of a file.
-pub(crate) fn bytes(figure: &Figure, format: Format) -> Result<Vec<u8>> {
-    match format {
-        Format::Svg => Ok(figure.svg().into_bytes()),
-        Format::Png => figure.png(DPI),
-        Format::Pdf => figure.pdf(),
-    }
+    write(options, &figure.bytes(format)?)
 }
 
 /// The format that the name of a file asks for.
-fn format(path: &Path) -> Result<Format> {
+fn format(path: &Path) -> Result<FileFormat> {
     if is_stdout(path) {
-        return Ok(Format::Svg);
+        return Ok(FileFormat::Svg);
     }
     let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
-        "svg" => Ok(Format::Svg),
-        "png" => Ok(Format::Png),
-        "pdf" => Ok(Format::Pdf),
+        "svg" => Ok(FileFormat::Svg),
+        "png" => Ok(FileFormat::Png),
+        "pdf" => Ok(FileFormat::Pdf),
         _ => Err(Error::usage(format!(
             "the name {} does not end in a known format",
             path.display()

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use iolab_analysis::witness::{Evidence, Witnessed};
-use iolab_figure::Options;
+use iolab_figure::{FileFormat, Options};
 use iolab_host::program::Program;
 use iolab_host::witness::{Milestone, Witness, WitnessOf, end_by};
 use iolab_record::Observation;
 use iolab_report::observation::Seen;
 use iolab_runfile::{Folder, NewFile};
-use iolab_runner::witness::{claim, observe, report_of};
+use iolab_runner::peers::report_of;
+use iolab_runner::witness::{claim, observe};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::counted;
@@ -19,7 +20,6 @@ use iolab_workload::witness::ObservedEnd;
 use serde_json::json;
 
 use super::{PEERS, arguments};
-use crate::command::plot;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, note};
 use iolab_command::output_format::{Extensions, format_of};
@@ -28,7 +28,7 @@ use iolab_command::output_format::{Extensions, format_of};
 enum Format {
     Text,
     Json,
-    Figure(plot::Format),
+    Figure(FileFormat),
     RunFile,
 }
 
@@ -36,9 +36,9 @@ const FORMATS: &Extensions<Format> = &[
     (Format::Json, &["json"]),
     (Format::Text, &["txt"]),
     (Format::RunFile, &["iolab"]),
-    (Format::Figure(plot::Format::Svg), &["svg"]),
-    (Format::Figure(plot::Format::Png), &["png"]),
-    (Format::Figure(plot::Format::Pdf), &["pdf"]),
+    (Format::Figure(FileFormat::Svg), &["svg"]),
+    (Format::Figure(FileFormat::Png), &["png"]),
+    (Format::Figure(FileFormat::Pdf), &["pdf"]),
 ];
 
 /// Observes the requested subject and writes the evidence; ends with the program's exit code.
@@ -145,7 +145,7 @@ fn fill(format: Format, mut to: Box<dyn Write>, evidence: &Evidence) -> Outcome 
         Format::Text | Format::RunFile => write!(to, "{}", text(evidence))?,
         Format::Figure(format) => {
             let figure = evidence.figure(&Options::default())?;
-            to.write_all(&plot::bytes(&figure, format)?)?;
+            to.write_all(&figure.bytes(format)?)?;
         }
     }
     Ok(to.flush()?)

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
 use super::short;
@@ -13,7 +13,7 @@ use crate::findings::sentences::finding;
 use crate::notation::clean;
 use crate::rows::json_object;
 use iolab_analysis::claim::{Claim, Role};
-use iolab_analysis::witness::Evidence;
+use iolab_analysis::witness::{Evidence, kinds};
 use iolab_figure::labels::capital;
 use iolab_workload::witness::Subject;
 
@@ -57,9 +57,14 @@ pub(crate) struct WitnessDocument<'a> {
     /// The result of the evidence, in one sentence.
     text: String,
     /// Claims in the order in which they are printed: the parts of `text`, each with its numbers.
+    #[schemars(schema_with = "claims_schema")]
     claims: Vec<ClaimData>,
     #[serde(flatten)]
     evidence: &'a Evidence,
+}
+
+fn claims_schema(generator: &mut SchemaGenerator) -> Schema {
+    claims::schema_of(kinds::rows(), generator)
 }
 
 /// Writes one object.

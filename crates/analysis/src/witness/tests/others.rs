@@ -1,6 +1,7 @@
 //! Tests of the traffic that is attributed to other processes.
 
 use super::*;
+use crate::carried_below::OWN_DATA;
 
 /// Bytes that others wrote, MiB.
 fn written(observed: &Observed) -> (u64, u64) {
