@@ -115,7 +115,7 @@ pub enum Payload {
 
 impl Claim {
     /// A claim about these cells.
-    pub(crate) fn new(kind: &'static Kind, cells: Vec<CellId>) -> Self {
+    pub fn new(kind: &'static Kind, cells: Vec<CellId>) -> Self {
         Self {
             kind,
             role: kind.role,
@@ -146,7 +146,8 @@ impl Claim {
         Self { role, ..self }
     }
 
-    pub(crate) fn with_points(self, points: impl IntoIterator<Item = Point>) -> Self {
+    /// The claim with these points.
+    pub fn with_points(self, points: impl IntoIterator<Item = Point>) -> Self {
         Self {
             points: points.into_iter().collect(),
             ..self
@@ -510,7 +511,7 @@ pub enum Standing {
 
 impl Point {
     /// A number without an interval.
-    pub(crate) fn new(standing: Standing, quantity: Quantity, value: f64) -> Self {
+    pub fn new(standing: Standing, quantity: Quantity, value: f64) -> Self {
         Self {
             standing,
             cell: None,
@@ -527,17 +528,17 @@ impl Point {
     }
 
     /// A number that the claim states first.
-    pub(crate) fn main(quantity: Quantity, value: f64) -> Self {
+    pub fn main(quantity: Quantity, value: f64) -> Self {
         Self::new(Standing::Main, quantity, value)
     }
 
     /// A number of things.
-    pub(crate) fn count(standing: Standing, one: &'static str, value: usize) -> Self {
+    pub fn count(standing: Standing, one: &'static str, value: usize) -> Self {
         Self::new(standing, Quantity::Count(one), value as f64)
     }
 
     /// The value as a part of a whole, or compared with a limit.
-    pub(crate) fn of(self, whole: f64) -> Self {
+    pub fn of(self, whole: f64) -> Self {
         Self {
             of: Some(whole),
             ..self

@@ -13,9 +13,9 @@ use iolab_record::{Cell, DriveLog, Residency, RunRecord, Sample, ServedBy};
 /// Share of other traffic, or of bytes beyond those requested, that gets a flag.
 pub(crate) const BEYOND_OURS: f64 = 0.05;
 /// Most bytes that a file system's journal writes per durable write.
-pub(crate) const JOURNAL_PER_SYNC: u64 = 64 << 10;
+pub const JOURNAL_PER_SYNC: u64 = 64 << 10;
 /// Bytes of a page.
-pub(crate) const PAGE: u64 = 4096;
+pub const PAGE: u64 = 4096;
 /// Most bytes that the disks below a device carry for each of its bytes, where layers mirror, copy or cache.
 const CARRIED_BELOW: u64 = 8;
 /// Above this number of device I/Os per request, requests are reported as split.

@@ -37,4 +37,3 @@ pub mod snapshot;
 pub mod timeline;
 pub mod trial_values;
 pub mod trust;
-pub mod witness;

@@ -28,6 +28,10 @@ pub fn lists() -> Lists {
         iolab_serve::lists(),
         #[cfg(all(feature = "measure", feature = "time"))]
         iolab_time::lists(measuring::campaign::PROGRAM),
+        #[cfg(feature = "witness")]
+        iolab_witness::lists(),
+        #[cfg(all(feature = "witness", feature = "measure"))]
+        iolab_witness::measuring(measuring::PEERS),
     ];
     all.into_iter().fold(Lists::default(), Lists::with)
 }

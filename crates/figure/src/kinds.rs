@@ -8,7 +8,6 @@ pub(super) mod latency;
 pub(super) mod order;
 pub(super) mod response;
 pub(super) mod stages;
-pub(super) mod witness;
 
 use std::borrow::Cow;
 

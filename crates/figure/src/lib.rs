@@ -35,11 +35,10 @@ use iolab_analysis::claim::remainders;
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::slo::LevelValues;
 use iolab_analysis::trial_values::CellLatencies;
-use iolab_analysis::witness::Evidence;
 use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries};
 use iolab_workload::Result;
 
-pub use kinds::axis::of_quantity as axis_of_quantity;
+pub use kinds::axis::{of_quantity as axis_of_quantity, times as axis_of_times};
 pub use options::{Center, Options, parse_length};
 pub use scale::{Scale, least_and_most, spans_decades};
 pub use svg::{escaped, style};
@@ -281,15 +280,6 @@ pub fn comparison(comparison: &Comparison, options: &Options) -> Result<Figure> 
         _ => kinds::compare::ratio(comparison, options),
     }?;
     Figure::of(model, options)
-}
-
-/// Draws the course of an observation of a program or of devices.
-///
-/// # Errors
-/// Errors of the layout; of kind [`Usage`](iolab_workload::Kind::Usage) for an option that it does not use.
-pub fn witness(evidence: &Evidence, options: &Options) -> Result<Figure> {
-    options.check(None)?;
-    Figure::of(kinds::witness::model(evidence, options), options)
 }
 
 /// The kind of figure for the data: the course inside the trials of soaks, or a ratio for two programs and for

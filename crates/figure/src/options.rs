@@ -226,7 +226,7 @@ impl Options {
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the option and what suits.
-    pub(crate) fn check(&self, kind: Option<FigureKind>) -> Result<()> {
+    pub fn check(&self, kind: Option<FigureKind>) -> Result<()> {
         let mut choices = CHOICES.iter().filter(|(_, is_asked)| is_asked(self));
         let ignored = choices.find(|(flag, _)| kind.is_none_or(|kind| !kind.uses(flag)));
         let Some((flag, _)) = ignored else {

@@ -35,10 +35,11 @@ use iolab_storage::procfs::{ControlGroup, CpuTicks, Hierarchy};
 use iolab_storage::{Stack, sysfs};
 use iolab_workload::counters::{Counters, DeviceStat, Pressure, ProcessIo, ResourceUse};
 
-pub(crate) use device::{read_device, read_waits, thermometer};
+pub(crate) use device::thermometer;
+pub use device::{read_device, read_waits};
 pub use extents::{FileRange, compressed_bytes, extents};
 pub use memory::residency;
-pub(crate) use nfs::NfsMounts;
+pub use nfs::NfsMounts;
 
 /// Reads all counters now, summed over the devices of these stacks. Slow, machine-wide sources are read first.
 pub fn snapshot(stacks: &[Stack]) -> Counters {
@@ -127,35 +128,38 @@ fn io_of(path: &str) -> Option<ProcessIo> {
 
 /// An I/O account, and the part of `write_bytes` that will never be written because the file was truncated or
 /// removed.
-pub(crate) type Account = (ProcessIo, u64);
+pub type Account = (ProcessIo, u64);
 
-pub(crate) fn since_account(now: Account, before: Account) -> Account {
+/// The difference of two accounts.
+pub fn since_account(now: Account, before: Account) -> Account {
     (now.0.since(before.0), now.1.saturating_sub(before.1))
 }
 
-pub(crate) fn plus(a: Account, b: Account) -> Account {
+/// The sum of two accounts.
+pub fn plus(a: Account, b: Account) -> Account {
     (a.0.plus(b.0), a.1.saturating_add(b.1))
 }
 
 /// I/O account of another process, opened while it runs. After the end of the process only root may open it,
 /// but any user can read an open one until the end is collected.
 #[derive(Debug)]
-pub(crate) struct OpenAccount(File);
+pub struct OpenAccount(File);
 
 impl OpenAccount {
-    pub(crate) fn of(process: u32) -> Option<Self> {
+    /// I/O account of all threads of a process.
+    pub fn of(process: u32) -> Option<Self> {
         File::open(format!("/proc/{process}/io")).ok().map(Self)
     }
 
     /// I/O account of one thread of a process.
-    pub(crate) fn of_task(process: u32, task: u32) -> Option<Self> {
+    pub fn of_task(process: u32, task: u32) -> Option<Self> {
         File::open(format!("/proc/{process}/task/{task}/io"))
             .ok()
             .map(Self)
     }
 
     /// The account now.
-    pub(crate) fn read(&self) -> Option<Account> {
+    pub fn read(&self) -> Option<Account> {
         let mut text = [0; 512];
         let length = self.0.read_at(&mut text, 0).ok()?;
         parse_account(std::str::from_utf8(text.get(..length)?).ok()?)
@@ -163,13 +167,13 @@ impl OpenAccount {
 }
 
 /// I/O account of another process now.
-pub(crate) fn account_of(process: u32) -> Option<Account> {
+pub fn account_of(process: u32) -> Option<Account> {
     OpenAccount::of(process)?.read()
 }
 
 /// I/O accounts of all collected children of this process, their collected children included: the process's
 /// account less its threads. No thread may have ended.
-pub(crate) fn account_of_collected() -> Option<Account> {
+pub fn account_of_collected() -> Option<Account> {
     let mut threads = read_dir("/proc/self/task").ok()?;
     let threads = threads.try_fold(Account::default(), |sum, thread| {
         Some(plus(sum, account(&thread.ok()?.path().join("io"))?))
@@ -178,7 +182,7 @@ pub(crate) fn account_of_collected() -> Option<Account> {
 }
 
 /// Bytes counted as written that never will be, because a thread of this process released their file last.
-pub(crate) fn cancelled_by_this_process() -> u64 {
+pub fn cancelled_by_this_process() -> u64 {
     let threads = sysfs::paths_in("/proc/self/task").into_iter();
     let accounts = threads.filter_map(|thread| account(&thread.join("io")));
     accounts.map(|(_, cancelled)| cancelled).sum()
@@ -220,7 +224,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
 /// (Documentation/scheduler/sched-stats.rst of Linux). A kernel without such statistics prints only zeros. The
 /// third number counts the runs, so it is not 0 for a thread that has run. The first number, its CPU time,
 /// stays 0 until a new thread's first tick.
-pub(crate) fn parse_run_delay_ns(text: &str) -> Option<u64> {
+pub fn parse_run_delay_ns(text: &str) -> Option<u64> {
     let mut fields = text.split_whitespace().map(|field| field.parse().ok());
     let (_, waited, runs): (u64, u64, u64) = (fields.next()??, fields.next()??, fields.next()??);
     (runs > 0).then_some(waited)
@@ -238,7 +242,7 @@ fn usage_of(whose: libc::c_int) -> ResourceUse {
 
 /// Collects the end of a child: its status, its resource use with the children that it waited for, and the most memory that
 /// one of them had resident, bytes.
-pub(crate) fn reap(process: libc::pid_t) -> std::io::Result<(ExitStatus, ResourceUse, u64)> {
+pub fn reap(process: libc::pid_t) -> std::io::Result<(ExitStatus, ResourceUse, u64)> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     loop {

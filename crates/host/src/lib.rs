@@ -20,7 +20,6 @@ pub mod processor;
 pub mod program;
 pub mod system_control;
 pub mod tracing;
-pub mod witness;
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +30,7 @@ use iolab_storage::sysfs::text_of;
 ///
 /// # Errors
 /// The file cannot be read.
-fn lossy_text_of(path: impl AsRef<Path>) -> std::io::Result<String> {
+pub fn lossy_text_of(path: impl AsRef<Path>) -> std::io::Result<String> {
     let bytes = fs::read(path)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -7,13 +7,11 @@
 //!
 //! The analysis consists of pure functions. `tracing/device_requests.rs` turns events into requests of a
 //! device, `tracing/join.rs` joins these with the requests of a trial, `tracing/syncs.rs` with its syncs.
-//! `tracing/program.rs` finds the requests of an observed program.
 
 mod decoder;
 mod device_requests;
 mod event;
 pub mod join;
-pub mod program;
 pub mod syncs;
 
 use std::fs::File;
@@ -36,7 +34,7 @@ use event::{BEGAN_SOURCE, BLOCK_SOURCES, SYNC_CALL_SOURCES, SYNC_SOURCES, THREAD
 use iolab_storage::procfs::{has_first_pid_namespace, page_size};
 use iolab_workload::{Error, Result};
 
-pub use device_requests::{DiskRequest, disk_requests};
+pub use device_requests::{DeviceRequest, DiskRequest, SECTOR, disk_requests, of_events};
 pub use event::{
     DiskNumber, Edge, Event, Step, ThreadMoment, TraceEventKind, TracedPlaces, TracedThreads,
     Transfer, kernel_number,

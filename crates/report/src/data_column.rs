@@ -325,13 +325,13 @@ pub(crate) fn quantiles<'a, R: 'a>(
 }
 
 /// Version of the schemas: it rises where a name vanishes or changes its meaning, not where one is added.
-pub(crate) const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 1;
 
 /// Description of the level columns of a row.
 const LEVEL: &str = "level of a factor of the experiment, as it is written: `4KiB`";
 
 /// Version of iolab.
-pub(crate) const IOLAB_VERSION: &str = env!("CARGO_PKG_VERSION");
+pub const IOLAB_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A run with its answer.
 pub type Exported<'a> = (RunName, &'a RunRecord, Option<&'a RunAnswer>);

@@ -20,7 +20,6 @@ use crate::findings::digest::{Digest, Told};
 use crate::fitness::data::FitDocument;
 use crate::notation::clean;
 use crate::rows::json_object;
-use crate::witness::sentences::WitnessDocument;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Comparison, with_peers};
 use iolab_analysis::runs::RunName;
@@ -139,12 +138,11 @@ pub struct Document {
 }
 
 /// The documents of the core.
-pub const DOCUMENTS: [Document; 5] = [
+pub const DOCUMENTS: [Document; 4] = [
     Document::of::<TableDocument<'_>>("table", "iolab table --format json"),
     Document::of::<SamplesDocument>("export", "iolab export --format json"),
     Document::of::<CompareDocument<Comparison>>("compare", "iolab compare --format json"),
     Document::of::<FitDocument<'_>>("fit", "iolab fit --format json"),
-    Document::of::<WitnessDocument<'_>>("witness", "iolab witness -o FILE.json -- COMMAND"),
 ];
 
 impl Document {

@@ -38,4 +38,3 @@ pub mod rows;
 pub mod run_text;
 pub mod slo;
 pub mod table;
-pub mod witness;

@@ -429,7 +429,7 @@ fn share(part: u64, whole: u64) -> f64 {
 }
 
 /// The verdict that leaves it open, for this reason.
-pub(crate) fn unknown(reason: impl Into<String>) -> ServedVerdict {
+pub fn unknown(reason: impl Into<String>) -> ServedVerdict {
     verdict(ServedBy::Unknown, None, &reason.into())
 }
 

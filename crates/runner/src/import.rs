@@ -31,7 +31,7 @@ const TEXT_MAX: u64 = 64 << 20;
 ///
 /// # Errors
 /// As [`Results::read`], but for jobs that iolab cannot express.
-pub(crate) fn transferred(path: &Path, peers: PeerList) -> Result<(Tool, Vec<Sample>)> {
+pub fn transferred(path: &Path, peers: PeerList) -> Result<(Tool, Vec<Sample>)> {
     let text = text_of(path)?;
     let transferred = peer_of(&text, peers).and_then(|peer| {
         let samples = (peer.transferred)(&text)?;

@@ -4,8 +4,7 @@
 //! Files to begin with: `campaign.rs` the way from targets and experiments to runs, `session.rs` a run in progress,
 //! `strategy.rs` its next step, `stopping_rule.rs` the stopping rule.
 //! `executor.rs` is the trait in front of the engine, `system_under_test.rs` the measured system (target, programs or
-//! model), `simulated.rs` models. `evidence.rs` turns counters into `served_by`, `witness.rs` does so for an observed
-//! program, `ranks.rs` runs several processes, `peers.rs` starts other tools.
+//! model), `simulated.rs` models. `evidence.rs` turns counters into `served_by`, `ranks.rs` runs several processes, `peers.rs` starts other tools.
 
 pub mod builtin_reader;
 pub mod campaign;
@@ -30,7 +29,6 @@ mod system_under_test;
 mod targets;
 #[cfg(test)]
 mod tests;
-pub mod witness;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -45,6 +43,7 @@ use iolab_workload::{Error, Result, usage_errors};
 pub use executor::{DriveObserver, Executor, NewObserver};
 pub use fit::{adapt_to_system, fit_all};
 pub use hung_storage::{EndProcess, Watch};
+pub use import::transferred;
 pub use prepared_run::{OwnTrials, PreparedRun, run_list};
 pub use programs::{Programs, RunPrograms};
 pub use sample::describe_failure;
@@ -369,6 +368,7 @@ fn experiment_record(experiment: &Experiment) -> Result<ExperimentRecord> {
     })
 }
 
-fn now_utc() -> String {
+/// The time now, RFC 3339, UTC.
+pub fn now_utc() -> String {
     humantime::format_rfc3339_nanos(SystemTime::now()).to_string()
 }

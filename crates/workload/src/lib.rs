@@ -26,7 +26,6 @@ pub mod system_settings;
 pub mod trial;
 pub mod trial_description;
 pub mod units;
-pub mod witness;
 
 pub use error::{Error, Kind, Result};
 pub use iolab_latency as histogram;

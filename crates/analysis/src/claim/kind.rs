@@ -1,4 +1,4 @@
-//! Kinds of claims, one row each; those about an observed program are in `witness/kinds.rs`.
+//! Kinds of claims, one row each.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -59,7 +59,8 @@ pub struct Kind {
 }
 
 impl Kind {
-    pub(crate) const fn new(name: &'static str, role: Role, basis: &'static str) -> Self {
+    /// A kind that says nothing yet.
+    pub const fn new(name: &'static str, role: Role, basis: &'static str) -> Self {
         Self {
             name,
             role,
@@ -73,17 +74,19 @@ impl Kind {
     }
 
     /// The kind itself: several of one name are an array, which has this function too.
-    pub(crate) const fn first(&self) -> Option<&Self> {
+    pub const fn first(&self) -> Option<&Self> {
         Some(self)
     }
 
-    pub(crate) const fn doubt(mut self, unsettled: Option<DoubtKind>) -> Self {
+    /// The kind as one that weakens the numbers of its cells, with the doubt that it casts on their level.
+    pub const fn doubt(mut self, unsettled: Option<DoubtKind>) -> Self {
         self.is_doubt = true;
         self.unsettled = unsettled;
         self
     }
 
-    pub(crate) const fn says(mut self, head: &'static str, labels: Labels) -> Self {
+    /// The kind with its first sentence and its labels.
+    pub const fn says(mut self, head: &'static str, labels: Labels) -> Self {
         self.head = head;
         self.labels = labels;
         self
@@ -96,6 +99,7 @@ impl Kind {
 }
 
 /// Kinds, and the function `rows` with the name and the meaning of each.
+#[macro_export]
 macro_rules! kinds {
     ($($(#[doc = $meaning:literal])+ $vis:vis $item:ident $row:ident: $kinds:ty = $kind:expr;)+) => {
         $($(#[doc = $meaning])+ $vis $item $row: $kinds = $kind;)+
@@ -106,7 +110,7 @@ macro_rules! kinds {
         }
     };
 }
-pub(crate) use kinds;
+pub use kinds;
 
 const IN_BLOCKS: &str = "ratios within the blocks that both cells share (of medians where they share none), with simultaneous 95 % intervals";
 const BLOCKS: &str = "the extreme trials of all cells in one block, by the permutations of their trials, and a gap to the other blocks";

@@ -25,7 +25,6 @@ pub(crate) fn lists() -> Lists {
         commands: commands(),
         documents: DOCUMENTS.to_vec(),
         formats: FORMATS.to_vec(),
-        observations: vec![iolab_report::witness::OBSERVED_BY],
         ..Lists::default()
     }
 }

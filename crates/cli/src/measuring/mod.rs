@@ -13,7 +13,6 @@ mod run;
 mod study;
 mod study_causes;
 mod why;
-mod witness;
 
 use iolab_command::{Command, Lists};
 use iolab_runner::NewObserver;
@@ -102,11 +101,6 @@ fn commands() -> Vec<Command> {
             "import",
             "Convert results of fio or IOzone to a run file",
             |options, _| run::import(options),
-        ),
-        Command::new(
-            "witness",
-            "Run any program, and show where its bytes came from and went to",
-            |options, _| witness::witness(options),
         ),
     ]
 }

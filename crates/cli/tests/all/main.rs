@@ -17,6 +17,9 @@ mod replay;
 #[cfg(all(feature = "measure", feature = "time"))]
 #[path = "../../../../instruments/time/tests/command.rs"]
 mod time;
+#[cfg(all(feature = "measure", feature = "witness"))]
+#[path = "../../../../instruments/witness/tests/command.rs"]
+mod witness;
 
 mod answers;
 mod commands;
@@ -42,4 +45,3 @@ mod run_file;
 mod schemas;
 mod terminal;
 mod truth_table;
-mod witness;

@@ -172,7 +172,7 @@ pub(super) fn counts(label: &str, most: f64) -> Axis {
 }
 
 /// An axis of times from zero to `most` ns.
-pub(super) fn times(name: &str, most: f64) -> Axis {
+pub fn times(name: &str, most: f64) -> Axis {
     let (factor, unit) = labels::time_unit(most);
     let scale = Scale::linear([0.0, most].into_iter(), true);
     Axis::new(format!("{name} ({unit})"), scale, Ticks::TimeIn { factor })

@@ -84,7 +84,7 @@ fn sum(disks: BTreeSet<(u32, u32)>) -> Option<Counted> {
 /// Counters of a device; `None` where it has none, or they are switched off. An NVMe namespace with several
 /// paths may leave the counting to its paths. Then its partitions do not count either, and the paths' sum
 /// covers the whole namespace.
-pub(crate) fn read_device(sys: &Path, (major, minor): (u32, u32)) -> Option<DeviceStat> {
+pub fn read_device(sys: &Path, (major, minor): (u32, u32)) -> Option<DeviceStat> {
     let folder = sys.join(format!("dev/block/{major}:{minor}"));
     let is_partition = folder.join("partition").exists();
     let disk = match is_partition {
@@ -114,7 +114,7 @@ fn read_stat(folder: &Path, disk: &Path) -> Option<DeviceStat> {
 }
 
 /// Request times of a device; `None` where it has no counters of its own.
-pub(crate) fn read_waits(sys: &Path, (major, minor): (u32, u32)) -> Option<DeviceWaits> {
+pub fn read_waits(sys: &Path, (major, minor): (u32, u32)) -> Option<DeviceWaits> {
     let folder = sys.join(format!("dev/block/{major}:{minor}"));
     let text = std::fs::read_to_string(folder.join("stat")).ok()?;
     let counts = !is_silent(&parse_device(&text)?);

@@ -18,24 +18,24 @@ pub(super) fn read(stacks: &[Stack]) -> Option<NfsIo> {
 }
 
 /// Counters of all NFS mounts at one moment.
-pub(crate) struct NfsMounts(Option<Vec<u8>>);
+pub struct NfsMounts(Option<Vec<u8>>);
 
 impl NfsMounts {
     /// Reads the counters now.
-    pub(crate) fn read() -> Self {
+    pub fn read() -> Self {
         Self(std::fs::read("/proc/self/mountstats").ok())
     }
 
     /// Traffic of the targets' mounts since an earlier moment; `None` where no target lies on NFS, or a count
     /// is unknown. A mount made in between counts from zero.
-    pub(crate) fn since(&self, earlier: &Self, stacks: &[Stack]) -> Option<NfsIo> {
+    pub fn since(&self, earlier: &Self, stacks: &[Stack]) -> Option<NfsIo> {
         let sections = self.sections()?;
         differences(&own(&sections, stacks)?, &earlier.sections()?)
     }
 
     /// Traffic of all NFS mounts since an earlier moment, a file system once per mount; `None` without any
     /// mount.
-    pub(crate) fn all_since(&self, earlier: &Self) -> Option<NfsIo> {
+    pub fn all_since(&self, earlier: &Self) -> Option<NfsIo> {
         let sections = self.sections()?;
         let counted: Vec<&Section<'_>> = sections.iter().filter(|one| one.io.is_some()).collect();
         differences(&counted, &earlier.sections()?)

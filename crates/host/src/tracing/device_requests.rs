@@ -6,32 +6,33 @@ use super::event::{Event, Step, TraceEventKind, Transfer};
 use super::syncs::Span;
 
 /// Size of a sector, as the block layer counts, bytes.
-pub(super) const SECTOR: u64 = 512;
+pub const SECTOR: u64 = 512;
 
 /// Sectors that a device completed as one request, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DeviceRequest {
+pub struct DeviceRequest {
     /// Kernel's number of the device.
-    pub(super) disk: u32,
+    pub disk: u32,
     /// First sector.
-    pub(super) first: u64,
+    pub first: u64,
     /// End of the sectors, exclusive.
-    pub(super) end: u64,
-    pub(super) transfer: Transfer,
+    pub end: u64,
+    /// Direction of the data.
+    pub transfer: Transfer,
     /// Whether the data is metadata of a file system.
-    pub(super) metadata: bool,
+    pub metadata: bool,
     /// Number of the device's request that included these sectors, in completion order.
-    pub(super) number: usize,
+    pub number: usize,
     /// Start of the request, stamp. Sectors that joined a request later have that request's start.
-    pub(super) start: u64,
+    pub start: u64,
     /// Whether the sectors joined an existing request.
-    pub(super) merged: bool,
+    pub merged: bool,
     /// Last time that the request was issued to the device.
-    pub(super) issue: u64,
+    pub issue: u64,
     /// Completion by the device.
-    pub(super) complete: u64,
+    pub complete: u64,
     /// Thread that submitted the request. Sectors that joined a request later have that request's thread.
-    pub(super) thread: u32,
+    pub thread: u32,
 }
 
 /// A request that a disk completed.
@@ -90,9 +91,9 @@ struct OnTheWay {
 
 /// Activity of devices.
 #[derive(Debug, Default)]
-pub(super) struct Activity {
+pub struct Activity {
     /// Sectors seen from start to completion, in completion order.
-    pub(super) parts: Vec<DeviceRequest>,
+    pub parts: Vec<DeviceRequest>,
     /// Number of device requests that carried the parts.
     pub(super) requests: usize,
     /// Completed requests whose start was not seen.
@@ -103,7 +104,7 @@ pub(super) struct Activity {
 }
 
 /// Activity of devices by events in time order.
-pub(super) fn of_events(events: &[Event]) -> Activity {
+pub fn of_events(events: &[Event]) -> Activity {
     let mut on_the_way = OnTheWay::default();
     let mut seen = Activity::default();
     // A queue completes flushes in the order in which they were issued.

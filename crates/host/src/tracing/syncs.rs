@@ -47,11 +47,13 @@ pub(super) struct Background {
 
 /// A sync as its file system sees it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Call {
-    pub(super) begin: u64,
+pub struct Call {
+    /// Its beginning, stamp.
+    pub begin: u64,
     /// End by the file system's event, or by the traced call of the thread that contains it.
-    pub(super) end: Option<u64>,
-    pub(super) thread: u32,
+    pub end: Option<u64>,
+    /// The thread that calls.
+    pub thread: u32,
 }
 
 /// Result of joining the syncs of a trial with events.
@@ -93,7 +95,7 @@ impl JoinedSyncs {
     }
 
     /// Number of syncs within which a flush was completed.
-    pub(super) fn flushed(&self) -> u64 {
+    pub fn flushed(&self) -> u64 {
         let flushed = self.flushes.iter().filter(|flushes| !flushes.is_empty());
         flushed.count() as u64
     }
@@ -286,7 +288,7 @@ fn calls_of(syncs: &[TracedSync], events: &[Event]) -> Vec<Option<Call>> {
 type FileKey = (u32, u64);
 
 /// Calls for each file by beginning, none of them assigned.
-pub(super) fn calls(events: &[Event]) -> BTreeMap<FileKey, Vec<(Call, bool)>> {
+pub fn calls(events: &[Event]) -> BTreeMap<FileKey, Vec<(Call, bool)>> {
     let mut files: BTreeMap<FileKey, Vec<(Call, bool)>> = BTreeMap::new();
     // Index of the call that a thread is in.
     let mut open: BTreeMap<(u32, u64, u32), usize> = BTreeMap::new();

@@ -16,4 +16,3 @@ mod screen;
 mod slo;
 mod snapshots;
 mod timed;
-mod witness;

@@ -1,0 +1,100 @@
+//! The sentences of an observation, one for each claim, and its claims as data for other programs.
+
+use std::io::{self, Write};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+
+use super::short;
+use crate::evidence::{Evidence, kinds};
+use crate::observed::Subject;
+use iolab_analysis::claim::{Claim, Role};
+use iolab_figure::labels::capital;
+use iolab_report::claims::{self, ClaimData};
+use iolab_report::data_column::{IOLAB_VERSION, SCHEMA};
+use iolab_report::findings::FindingKind;
+use iolab_report::findings::sentences::finding;
+use iolab_report::rows::json_object;
+use iolab_workload::escape_control::escape_control;
+
+/// Subject of the clauses; `None` for devices, whose clauses name them.
+pub(crate) fn subject(evidence: &Evidence) -> Option<String> {
+    match &evidence.observed.subject {
+        Subject::Devices => None,
+        Subject::Program(command) => Some(short(command)),
+        Subject::Process { pid, command } => Some(format!("{} (PID {pid})", short(command))),
+    }
+}
+
+/// A claim as a sentence after the name of its subject.
+pub(super) fn sentence(claim: &Claim, evidence: &Evidence) -> String {
+    let clause = finding(claim, &[]).text;
+    match subject(evidence) {
+        Some(subject) => format!("{subject}: {clause}"),
+        None => clause,
+    }
+}
+
+/// A claim as a sentence that follows others about the same subject.
+pub(super) fn further(claim: &Claim) -> String {
+    let clause = finding(claim, &[]).text;
+    let is_name = ["{device}", "{tool}"]
+        .iter()
+        .any(|name| claim.kind.head.starts_with(name));
+    match is_name {
+        true => clause,
+        false => capital(&clause),
+    }
+}
+
+/// JSON document of `iolab witness`.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct WitnessDocument<'a> {
+    /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
+    schema: u32,
+    /// Version of iolab that wrote this.
+    iolab_version: &'static str,
+    /// The result of the evidence, in one sentence.
+    text: String,
+    /// Claims in the order in which they are printed: the parts of `text`, each with its numbers.
+    #[schemars(schema_with = "claims_schema")]
+    claims: Vec<ClaimData>,
+    #[serde(flatten)]
+    evidence: &'a Evidence,
+}
+
+fn claims_schema(generator: &mut SchemaGenerator) -> Schema {
+    claims::schema_of(kinds::rows(), generator)
+}
+
+/// Writes one object.
+///
+/// # Errors
+/// Errors of `to`.
+pub(super) fn json(evidence: &Evidence, to: &mut dyn Write) -> io::Result<()> {
+    let document = WitnessDocument {
+        schema: SCHEMA,
+        iolab_version: IOLAB_VERSION,
+        text: super::headline(evidence),
+        claims: of(evidence),
+        evidence,
+    };
+    json_object(&document, to)
+}
+
+/// All claims of the evidence, in the order in which they are printed.
+fn of(evidence: &Evidence) -> Vec<ClaimData> {
+    let data = |claim: &Claim| {
+        // The first line contains all claims.
+        let own = claims::of(claim, &[], true);
+        ClaimData {
+            purpose: match claim.role() {
+                Role::Nothing => FindingKind::Limit,
+                _ => own.purpose,
+            },
+            sentence: escape_control(&sentence(claim, evidence)).into_owned(),
+            ..own
+        }
+    };
+    evidence.claims().iter().map(data).collect()
+}
