@@ -1,6 +1,6 @@
 //! What commands saw, from files without trials: an instrument knows the command and says what it saw.
 
-use std::fmt::{self, Debug};
+use std::fmt::Debug;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use iolab_workload::Result;
 use crate::block::{Block, Look, in_text};
 
 /// What a command saw, as reports, tables and figures show it.
-pub trait Seen {
+pub trait Seen: Debug {
     /// Subject, in a few words.
     fn name(&self) -> String;
     /// The result in one line.
@@ -53,6 +53,7 @@ pub struct ObservedBy {
 }
 
 /// An observation with its file.
+#[derive(Debug)]
 pub struct FiledObservation {
     /// Path of the file.
     pub path: PathBuf,
@@ -60,10 +61,4 @@ pub struct FiledObservation {
     pub kept: Observation,
     /// The same as its instrument shows it.
     pub seen: Box<dyn Seen>,
-}
-
-impl Debug for FiledObservation {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kept.fmt(to)
-    }
 }

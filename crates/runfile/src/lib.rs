@@ -45,7 +45,7 @@ use rusqlite::{Connection, OpenFlags, Params, params};
 
 pub use create::{FileName, Folder, NewFile, unmade_folder};
 pub use error::invalid;
-use error::{damaged, fault, file_fault, no_trials, not_merged, too_large, while_writing};
+use error::{damaged, fault, file_fault, not_merged, too_large, while_writing};
 use layout::{laid_out, write_cells};
 pub use location::check_place;
 pub use observation::create_observation;
@@ -124,13 +124,9 @@ impl RunFile {
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
         let opened = Self::open_to_write(path)?;
         opening::check_ours(&opened.connection, path)?;
-        match read::content(&opened.connection, path)? {
-            Content::Run(record) => {
-                opened.enter_wal()?;
-                Ok((opened, *record))
-            }
-            Content::Observation(found) => Err(no_trials(path, &found.command)),
-        }
+        let record = read::content(&opened.connection, path)?.run(path)?;
+        opened.enter_wal()?;
+        Ok((opened, record))
     }
 
     fn open_to_write(path: &Path) -> Result<Self> {

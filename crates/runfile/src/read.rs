@@ -39,6 +39,16 @@ pub enum Content {
     Observation(Box<Observation>),
 }
 
+impl Content {
+    /// The run in a file; the error names what the file holds instead.
+    pub(super) fn run(self, path: &Path) -> Result<RunRecord> {
+        match self {
+            Self::Run(record) => Ok(*record),
+            Self::Observation(found) => Err(no_trials(path, &found.command)),
+        }
+    }
+}
+
 /// Reads a run file without latencies. The file is not changed; it may be incomplete, because it is being written or its process
 /// was killed.
 ///
@@ -55,10 +65,7 @@ pub fn read_content(path: &Path) -> Result<Content> {
 ///
 /// As [`read_content`]; also if the file holds an observation.
 pub fn read(path: &Path) -> Result<RunRecord> {
-    match read_content(path)? {
-        Content::Run(record) => Ok(*record),
-        Content::Observation(found) => Err(no_trials(path, &found.command)),
-    }
+    read_content(path)?.run(path)
 }
 
 /// Reads all tables except the latencies.

@@ -73,7 +73,7 @@ pub struct Facts<'a> {
     /// Whether the page cache was bypassed.
     pub direct: bool,
     /// Whether a program made the requests, whose ways of opening files are seen now and then only.
-    pub is_witnessed: bool,
+    pub is_program: bool,
     /// Bytes read, as counted by the engine.
     pub read_bytes: u64,
     /// Bytes written, as counted by the engine.
@@ -358,7 +358,7 @@ fn classify(facts: &Facts<'_>, share: f64) -> ServedVerdict {
             format!(
                 "only {carried}{}; possible cause: {}a file system that ignores O_DIRECT in part",
                 within(facts),
-                match facts.is_witnessed {
+                match facts.is_program {
                     true => "a file that was opened without O_DIRECT between two looks, or ",
                     false => "",
                 }

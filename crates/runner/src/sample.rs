@@ -71,7 +71,7 @@ fn verdict(spec: &TrialSpec, sample: &Sample, medium: Medium, region_bytes: u64)
         does_io: spec.backend != Backend::Null,
         medium,
         direct: spec.cache == CacheState::Direct,
-        is_witnessed: false,
+        is_program: false,
         read_bytes: sample.operations.read.bytes,
         write_bytes: sample.operations.write.bytes,
         counters: &sample.counters,

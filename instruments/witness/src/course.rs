@@ -5,10 +5,10 @@ use crate::observed::Moment;
 use iolab_analysis::analysis::Response;
 use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::{Result, table};
+use iolab_workload::table;
 
 use iolab_figure::model::{Arrangement, FigureModel, Look, Mark, Panel, Series, marks};
-use iolab_figure::{Figure, Options, Scale, axis_of_quantity, axis_of_times};
+use iolab_figure::{Options, Scale, axis_of_quantity, axis_of_times};
 
 /// One quantity over time, per second: the label of its axis, its value in the account of the program and in the counters of a
 /// device, and a factor from units per ns to the unit of the axis.
@@ -25,17 +25,8 @@ const QUANTITIES: [Quantity; 3] = table! {
     ("Requests in flight", None, |did| did.queue_ms.unwrap_or(0) as f64, 1e6);
 };
 
-/// Draws the course of an observation of a program or of devices.
-///
-/// # Errors
-/// Errors of the layout; of kind [`Usage`](iolab_workload::Kind::Usage) for an option that it does not use.
-pub(crate) fn figure(evidence: &Evidence, options: &Options) -> Result<Figure> {
-    options.check(None)?;
-    Figure::of(model(evidence, options), options)
-}
-
 /// Makes the model: a panel for reads, writes and the queue, as far as there were any.
-fn model(evidence: &Evidence, options: &Options) -> FigureModel {
+pub(crate) fn model(evidence: &Evidence, options: &Options) -> FigureModel {
     let observed = &evidence.observed;
     let moments = &observed.course.moments;
     let end = moments

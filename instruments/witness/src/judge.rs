@@ -6,9 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::evidence::{Asked, Bounds, Claimed, Reading, ToolClaim, Unknown, Witnessed};
 use crate::observed::{Observed, ObservedFile, UncountedWay};
-use crate::watch::{Milestone, Witness};
 use iolab_analysis::carried_below::Transfer;
-use iolab_record::{Observation, OperationSummary, PerOperation, ServedBy, ServedVerdict};
+use iolab_record::{OperationSummary, PerOperation, ServedBy, ServedVerdict};
 use iolab_runner::peers::PeerList;
 use iolab_workload::counters::{Bottom, Counters, NfsIo, ProcessIo};
 use iolab_workload::region_state::{Medium, Region};
@@ -16,9 +15,8 @@ use iolab_workload::response::mb_s;
 use iolab_workload::units::{format_bytes, format_percent};
 use iolab_workload::{Result, usage_errors};
 
-use crate::NAME;
 use iolab_runner::evidence::{Facts, judge, unknown};
-use iolab_runner::{environment, now_utc, transferred};
+use iolab_runner::transferred;
 
 /// Least size of a file for which its pages in the page cache matter, bytes.
 const FILE_LEAST: u64 = 256 << 10;
@@ -26,27 +24,6 @@ const FILE_LEAST: u64 = 256 << 10;
 const SHARE_LEAST: f64 = 0.01;
 /// Share of a file without data from which on direct reads of it may be reads of nothing.
 const HOLES_LEAST: f64 = 0.05;
-
-/// Observes, and judges the observation; for `tell` see [`Witness::observe`].
-///
-/// # Errors
-/// As [`Witness::observe`].
-pub(crate) fn observe(
-    witness: &Witness<'_>,
-    tell: &mut dyn FnMut(Milestone),
-) -> Result<(Witnessed, Observation)> {
-    let started_utc = now_utc();
-    let observed = witness.observe(tell)?;
-    let devices: Vec<&str> = observed.devices.iter().map(|one| &*one.name).collect();
-    let kept = Observation {
-        command: NAME.to_owned(),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_utc,
-        environment: environment::of_devices(&devices),
-        ..Observation::default()
-    };
-    Ok((judged(observed), kept))
-}
 
 /// The claim of a program's report that was written since a moment.
 ///
@@ -91,7 +68,7 @@ pub(crate) fn claim(report: &Path, peers: PeerList, since: SystemTime) -> Result
 const CLOCK_STEP: Duration = Duration::from_millis(20);
 
 /// An observation with the verdicts on it.
-fn judged(observed: Observed) -> Witnessed {
+pub(crate) fn judged(observed: Observed) -> Witnessed {
     let case = Case::of(&observed);
     let (reads, writes) = (case.reads(), case.writes());
     Witnessed {
@@ -165,7 +142,7 @@ impl<'a> Case<'a> {
             does_io: true,
             medium: self.reading.medium(transfer),
             direct: open.is_direct(),
-            is_witnessed: true,
+            is_program: true,
             read_bytes,
             write_bytes,
             counters: &counters,

@@ -10,6 +10,8 @@ pub mod evidence;
 #[cfg(feature = "measure")]
 mod judge;
 pub mod observed;
+#[cfg(feature = "measure")]
+mod options;
 pub mod text;
 #[cfg(feature = "measure")]
 mod watch;

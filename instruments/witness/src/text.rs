@@ -13,11 +13,13 @@ use iolab_analysis::claim::Claim;
 use iolab_figure::{Figure, Options};
 use iolab_report::findings::sentences::finding;
 use iolab_report::observation::Seen;
+use iolab_report::rows::json_object;
 use iolab_workload::Result;
 use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::format_duration;
 use iolab_workload::units::{counted, format_bytes, format_ns, significant};
+use sentences::WitnessDocument;
 
 use iolab_workload::escape_control::shell_word;
 
@@ -29,110 +31,99 @@ impl Seen for Evidence {
         sentences::subject(self).unwrap_or_else(|| self.devices.join(", "))
     }
 
+    /// One sentence per claim; the first sentence begins with the name of the program.
     fn headline(&self) -> String {
-        headline(self)
+        let claims = self.claims();
+        let text = |(place, claim): (usize, &Claim)| match place {
+            0 => sentences::sentence(claim, self),
+            _ => sentences::further(claim),
+        };
+        let sentences: Vec<String> = claims.iter().enumerate().map(text).collect();
+        let line = sentences.join(" ");
+        escape_control(&line).into_owned()
     }
 
     fn rows(&self) -> Vec<(&'static str, String)> {
-        rows(self)
+        let observed = &self.observed;
+        let mut rows = subject(self);
+        let io = observed.processes.io.iter();
+        rows.extend(io.flat_map(|io| calls(io, &observed.processes)));
+        let (read, written) = (&self.reads.verdict, &self.writes.verdict);
+        let verdicts = match read == written {
+            true => vec![("read, written", read)],
+            false => vec![("read from", read), ("written to", written)],
+        };
+        rows.extend(verdicts.into_iter().filter_map(|(label, verdict)| {
+            let verdict = verdict.as_ref()?;
+            Some((label, format!("{}: {}", verdict.served_by, verdict.reason)))
+        }));
+        for device in &observed.devices {
+            let traffic = device.traffic.map(traffic);
+            let traffic = traffic.unwrap_or_else(|| "its traffic is not counted".to_owned());
+            rows.push(("device", format!("{}: {traffic}", device.name)));
+            let stat = device.traffic;
+            let has_io = stat.is_some_and(|stat| stat.read_ios > 0 || stat.write_ios > 0);
+            if has_io && observed.subject != Subject::Devices {
+                let load = device_load(device, observed.observed_ns);
+                rows.push(("load", finding(&load, &[]).text));
+            }
+        }
+        let reported = self.reported().map(|(_, claim)| finding(&claim, &[]).text);
+        let labelled = |label, texts: Vec<String>| texts.into_iter().map(move |text| (label, text));
+        rows.extend(labelled("claim", reported.collect()));
+        rows.extend(traced::rows(self));
+        rows.extend(file_servers(observed).map(|told| ("network", told)));
+        let known = |name: &str| observed.devices.iter().any(|device| device.name == name);
+        let disks = observed.disks.iter().filter(|disk| !known(&disk.name));
+        rows.extend(
+            disks.map(|disk| ("disk", format!("{}: {}", disk.name, traffic(disk.traffic)))),
+        );
+        rows.extend(largest_files(observed).map(|file| ("file", file)));
+        rows.extend(labelled("other", other_processes(observed)));
+        rows.extend(limits(&observed.limits).map(|limits| ("limits", limits)));
+        rows.push(("CPU", cpu(self)));
+        rows
     }
 
     fn command(&self) -> String {
-        command(&self.observed)
+        let observed = &self.observed;
+        let mut words = vec!["iolab witness".to_owned()];
+        if let Some(target) = &observed.target {
+            words.extend([
+                "--on".to_owned(),
+                shell_word(&target.path.to_string_lossy()),
+            ]);
+        }
+        match &observed.subject {
+            Subject::Program(command) => {
+                words.push("--".to_owned());
+                words.extend(command.iter().map(|word| shell_word(word)));
+            }
+            Subject::Process { pid, .. } => words.push(format!("-p {pid}")),
+            Subject::Devices => {
+                let names = observed.devices.iter().map(|one| shell_word(&one.name));
+                words.extend(names.map(|name| format!("--device {name}")));
+                let time = Duration::from_millis(observed.observed_ns.div_ceil(1_000_000));
+                words.push(format!("--for {}", format_duration(time)));
+            }
+        }
+        words.join(" ")
     }
 
     fn figure(&self, options: &Options) -> Result<Figure> {
-        course::figure(self, options)
+        options.check(None)?;
+        Figure::of(course::model(self, options), options)
     }
 
     fn json(&self, to: &mut dyn Write) -> io::Result<()> {
-        sentences::json(self, to)
+        json_object(&WitnessDocument::of(self), to)
     }
-}
-
-/// The result of the evidence, one sentence per claim; the first sentence begins with the name of the program.
-pub fn headline(evidence: &Evidence) -> String {
-    let claims = evidence.claims();
-    let text = |(place, claim): (usize, &Claim)| match place {
-        0 => sentences::sentence(claim, evidence),
-        _ => sentences::further(claim),
-    };
-    let sentences: Vec<String> = claims.iter().enumerate().map(text).collect();
-    let line = sentences.join(" ");
-    escape_control(&line).into_owned()
-}
-
-/// The command that repeats the observation.
-pub fn command(observed: &Observed) -> String {
-    let mut words = vec!["iolab witness".to_owned()];
-    if let Some(target) = &observed.target {
-        words.extend([
-            "--on".to_owned(),
-            shell_word(&target.path.to_string_lossy()),
-        ]);
-    }
-    match &observed.subject {
-        Subject::Program(command) => {
-            words.push("--".to_owned());
-            words.extend(command.iter().map(|word| shell_word(word)));
-        }
-        Subject::Process { pid, .. } => words.push(format!("-p {pid}")),
-        Subject::Devices => {
-            let names = observed.devices.iter().map(|one| shell_word(&one.name));
-            words.extend(names.map(|name| format!("--device {name}")));
-            let time = Duration::from_millis(observed.observed_ns.div_ceil(1_000_000));
-            words.push(format!("--for {}", format_duration(time)));
-        }
-    }
-    words.join(" ")
 }
 
 /// The name of a program without its folder.
 pub(crate) fn short(command: &[String]) -> String {
     let name = command.first().map_or("the program", String::as_str);
     name.rsplit('/').next().unwrap_or(name).to_owned()
-}
-
-pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
-    let observed = &evidence.observed;
-    let mut rows = subject(evidence);
-    let io = observed.processes.io.iter();
-    rows.extend(io.flat_map(|io| calls(io, &observed.processes)));
-    let (read, written) = (&evidence.reads.verdict, &evidence.writes.verdict);
-    let verdicts = match read == written {
-        true => vec![("read, written", read)],
-        false => vec![("read from", read), ("written to", written)],
-    };
-    rows.extend(verdicts.into_iter().filter_map(|(label, verdict)| {
-        let verdict = verdict.as_ref()?;
-        Some((label, format!("{}: {}", verdict.served_by, verdict.reason)))
-    }));
-    for device in &observed.devices {
-        let traffic = device.traffic.map(traffic);
-        let traffic = traffic.unwrap_or_else(|| "its traffic is not counted".to_owned());
-        rows.push(("device", format!("{}: {traffic}", device.name)));
-        let stat = device.traffic;
-        let has_io = stat.is_some_and(|stat| stat.read_ios > 0 || stat.write_ios > 0);
-        if has_io && observed.subject != Subject::Devices {
-            let load = device_load(device, observed.observed_ns);
-            rows.push(("load", finding(&load, &[]).text));
-        }
-    }
-    let reported = evidence
-        .reported()
-        .map(|(_, claim)| finding(&claim, &[]).text);
-    let labelled = |label, texts: Vec<String>| texts.into_iter().map(move |text| (label, text));
-    rows.extend(labelled("claim", reported.collect()));
-    rows.extend(traced::rows(evidence));
-    rows.extend(file_servers(observed).map(|told| ("network", told)));
-    let known = |name: &str| observed.devices.iter().any(|device| device.name == name);
-    let disks = observed.disks.iter().filter(|disk| !known(&disk.name));
-    rows.extend(disks.map(|disk| ("disk", format!("{}: {}", disk.name, traffic(disk.traffic)))));
-    rows.extend(largest_files(observed).map(|file| ("file", file)));
-    rows.extend(labelled("other", other_processes(observed)));
-    rows.extend(limits(&observed.limits).map(|limits| ("limits", limits)));
-    rows.push(("CPU", cpu(evidence)));
-    rows
 }
 
 /// Rows on the observed program and how it ended.

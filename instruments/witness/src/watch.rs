@@ -24,9 +24,11 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::observed::{Observed, ObservedEnd, ProcessTotals, Subject};
+use crate::options::Options;
+use iolab_command::output::note;
 use iolab_storage::Stack;
 use iolab_storage::procfs::numbers_in;
 use iolab_workload::{Error, Result};
@@ -50,7 +52,7 @@ pub(crate) use process_tree::end_by;
 type Number = (u32, u32);
 
 /// Subject of an observation.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum WitnessOf<'a> {
     /// A program, started by the observation.
     Program {
@@ -63,31 +65,6 @@ pub(crate) enum WitnessOf<'a> {
     Process(u32),
     /// Block devices, by kernel name or path.
     Devices(&'a [PathBuf]),
-}
-
-/// An observation to make.
-#[derive(Debug, Clone)]
-pub(crate) struct Witness<'a> {
-    /// Subject of the observation.
-    pub(crate) of: WitnessOf<'a>,
-    /// File, device or directory that the program works on; it need not exist.
-    pub(crate) target: Option<&'a Path>,
-    /// Time limit of the observation of a process or device, which it did not start.
-    pub(crate) time: Option<Duration>,
-    /// Whether the kernel's trace events of a program or process are recorded.
-    pub(crate) trace: bool,
-}
-
-/// Progress report to the caller during the observation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Milestone {
-    /// The starting values have been read: activity of a process or device counts from now on. A program is
-    /// started next.
-    Began,
-    /// The program has ended, and this number of the processes that it started have not.
-    Outlived(usize),
-    /// The trace cannot be read.
-    TraceLost,
 }
 
 /// Means of observation, whatever the subject.
@@ -146,84 +123,89 @@ struct Followed {
     descriptors: Descriptors,
 }
 
-impl Witness<'_> {
-    /// Starts the program and observes it until all processes that it started have ended; or joins the process
-    /// until it ends; or watches the devices. A signal or the time limit ends the last two. `tell` is called at
-    /// each milestone. If processes outlive the program, a signal ends the observation, and they go on.
-    ///
-    /// This can be called once in a process: its signal handlers stay.
-    ///
-    /// # Errors
-    /// The program cannot be started, or its end cannot be awaited; of kind
-    /// [`Usage`](iolab_workload::Kind::Usage) when there is no such process or device.
-    pub(crate) fn observe(&self, tell: &mut dyn FnMut(Milestone)) -> Result<Observed> {
-        let cannot = |error: std::io::Error| {
-            Error::failed(format!("cannot observe processes: {error}"))
-                .hint("that needs Linux 3.4 or newer, and room for two more open files")
-        };
-        let watched = match self.of {
-            WitnessOf::Devices(names) => devices(names)?,
-            WitnessOf::Program { .. } | WitnessOf::Process(_) => Vec::new(),
-        };
-        let has_program = matches!(self.of, WitnessOf::Program { .. });
-        let signals = Signals::watch(has_program).map_err(cannot)?;
-        if has_program {
-            rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-                .map_err(|errno| cannot(errno.into()))?;
-        }
-        // Preparing to trace takes a while, and the use of devices by others in that time must not count.
-        let tracer = self.trace.then(ProgramTracer::begin).transpose()?;
-        let exits = Exits::watch();
-        let (before, joined) = Before::read(self, watched)?;
-        let group = match self.of {
-            WitnessOf::Program { .. } => WitnessGroup::of_next(),
-            WitnessOf::Process(process) => WitnessGroup::of(process),
-            WitnessOf::Devices(_) => None,
-        };
-        let began = Instant::now();
-        let mut watch = Watch {
-            signals,
-            exits,
-            group,
-            tracer,
-            pace: Pace::new(began),
-            recorder: before.recorder(began),
-            began,
-            end: self.time.and_then(|time| began.checked_add(time)),
-            is_ended: false,
-        };
-        let followed = self.follow(joined, &mut watch, tell)?;
-        Ok(before.finish(watch, followed, tell))
+/// Starts the program and observes it until all processes that it started have ended; or joins the process
+/// until it ends; or watches the devices. A signal or the time limit ends the last two. If processes outlive the program, a signal ends the observation, and they go on.
+///
+/// This can be called once in a process: its signal handlers stay.
+///
+/// # Errors
+/// The program cannot be started, or its end cannot be awaited; of kind
+/// [`Usage`](iolab_workload::Kind::Usage) when there is no such process or device.
+pub(crate) fn observe(of: WitnessOf<'_>, options: &Options) -> Result<Observed> {
+    let cannot = |error: std::io::Error| {
+        Error::failed(format!("cannot observe processes: {error}"))
+            .hint("that needs Linux 3.4 or newer, and room for two more open files")
+    };
+    let watched = match of {
+        WitnessOf::Devices(names) => devices(names)?,
+        WitnessOf::Program { .. } | WitnessOf::Process(_) => Vec::new(),
+    };
+    let has_program = matches!(of, WitnessOf::Program { .. });
+    let signals = Signals::watch(has_program).map_err(cannot)?;
+    if has_program {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(|errno| cannot(errno.into()))?;
     }
+    // Preparing to trace takes a while, and the use of devices by others in that time must not count.
+    let tracer = options.trace.then(ProgramTracer::begin).transpose()?;
+    let exits = Exits::watch();
+    let (before, joined) = Before::read(of, options.on.as_deref(), watched)?;
+    let group = match of {
+        WitnessOf::Program { .. } => WitnessGroup::of_next(),
+        WitnessOf::Process(process) => WitnessGroup::of(process),
+        WitnessOf::Devices(_) => None,
+    };
+    let began = Instant::now();
+    let mut watch = Watch {
+        signals,
+        exits,
+        group,
+        tracer,
+        pace: Pace::new(began),
+        recorder: before.recorder(began),
+        began,
+        end: options.time.and_then(|time| began.checked_add(time)),
+        is_ended: false,
+    };
+    let followed = follow(of, options, joined, &mut watch)?;
+    Ok(before.finish(watch, followed))
+}
 
-    /// Follows the subject, a process that was joined if there is one, to its end.
-    fn follow(
-        &self,
-        joined: Option<RunningProcess>,
-        watch: &mut Watch,
-        tell: &mut dyn FnMut(Milestone),
-    ) -> Result<Followed> {
-        if let (Some(tracer), Some(running)) = (&mut watch.tracer, &joined) {
-            tracer.join(running.process);
-        }
-        tell(Milestone::Began);
-        if let Some(running) = joined {
-            return running.follow(watch);
-        }
-        let WitnessOf::Program { file, words } = self.of else {
-            return alone(watch);
-        };
-        let collected = account_of_collected();
-        let child = match start(file, words, watch.group.as_ref()) {
-            Ok(child) => child,
-            // The program may be unable to begin in the group.
-            Err(_) => {
-                watch.group = None;
-                start(file, words, None)?
-            }
-        };
-        Tree::new(Pid::from_child(&child), words, collected).follow(watch, tell)
+/// Follows the subject, a process that was joined if there is one, to its end.
+fn follow(
+    of: WitnessOf<'_>,
+    options: &Options,
+    joined: Option<RunningProcess>,
+    watch: &mut Watch,
+) -> Result<Followed> {
+    if let (Some(tracer), Some(running)) = (&mut watch.tracer, &joined) {
+        tracer.join(running.process);
     }
+    match of {
+        // The program's own output shows it.
+        WitnessOf::Program { .. } => {}
+        _ if options.time.is_some() => {}
+        WitnessOf::Process(_) => {
+            note("note: observing it until it ends; Ctrl-C ends the observation")
+        }
+        WitnessOf::Devices(_) => note("note: observing until Ctrl-C"),
+    }
+    if let Some(running) = joined {
+        return running.follow(watch);
+    }
+    let WitnessOf::Program { file, words } = of else {
+        return alone(watch);
+    };
+    let collected = account_of_collected();
+    let child = match start(file, words, watch.group.as_ref()) {
+        Ok(child) => child,
+        // The program may be unable to begin in the group.
+        Err(_) => {
+            watch.group = None;
+            start(file, words, None)?
+        }
+    };
+    Tree::new(Pid::from_child(&child), words, collected).follow(watch)
 }
 
 /// Starts a program, and returns once the child has executed it.

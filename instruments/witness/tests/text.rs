@@ -12,7 +12,6 @@ use iolab_witness::observed::{
     Course, Moment, Observed, ObservedDevice, ObservedFile, OtherProcess, OtherProcesses, Subject,
     SyncTimes, Times, TracedProgram, TracedSyncs,
 };
-use iolab_witness::text::{command, headline};
 use iolab_workload::counters::{DeviceStat, DeviceWaits, NfsIo, ProcessIo};
 use iolab_workload::region_state::Medium;
 
@@ -65,12 +64,12 @@ fn evidence(reads: Direction, writes: Direction) -> Evidence {
 fn first_line_states_the_conclusion() {
     let mixed = direction(1024 * MIB, ServedBy::Mixed, Some(0.12));
     let written = direction(64 * MIB, ServedBy::Device, Some(1.0));
-    insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, and the rest from the page cache. 100 % of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes, of all processes. Nothing else used vda.");
+    insta::assert_snapshot!(evidence(mixed.clone(), written).headline(), @"fio: 12 % of the 1 GiB that it read came from vda, and the rest from the page cache. 100 % of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes, of all processes. Nothing else used vda.");
     let hot = direction(64 * MIB, ServedBy::PageCache, Some(0.0));
-    insta::assert_snapshot!(headline(&evidence(hot, nothing())), @"fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.");
+    insta::assert_snapshot!(evidence(hot, nothing()).headline(), @"fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.");
     let unknown = direction(64 * MIB, ServedBy::Unknown, None);
-    insta::assert_snapshot!(headline(&evidence(unknown, nothing())), @"fio: where the 64 MiB that it read came from is unknown: REASON. Storage carried for it: 64 MiB. Nothing else used vda.");
-    insta::assert_snapshot!(headline(&evidence(nothing(), nothing())), @"fio: storage carried less than 256 KiB for it.");
+    insta::assert_snapshot!(evidence(unknown, nothing()).headline(), @"fio: where the 64 MiB that it read came from is unknown: REASON. Storage carried for it: 64 MiB. Nothing else used vda.");
+    insta::assert_snapshot!(evidence(nothing(), nothing()).headline(), @"fio: storage carried less than 256 KiB for it.");
     let late = Evidence {
         owed: Some(60 * MIB),
         others: OtherUse::Some {
@@ -85,7 +84,7 @@ fn first_line_states_the_conclusion() {
             direction(64 * MIB, ServedBy::Mixed, Some(0.0625)),
         )
     };
-    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it sent to storage had reached vda at its end. Had still to be written back: 60 MiB. vda completed 240 cache flushes, of all processes. Others may have used vda. Written, by them or the file system: up to 3 MiB.");
+    insta::assert_snapshot!(late.headline(), @"fio: 6.2 % of the 64 MiB that it sent to storage had reached vda at its end. Had still to be written back: 60 MiB. vda completed 240 cache flushes, of all processes. Others may have used vda. Written, by them or the file system: up to 3 MiB.");
     // A loop device carried all bytes, and left most of them in the page cache of its file.
     let mut in_file = evidence(
         nothing(),
@@ -96,12 +95,12 @@ fn first_line_states_the_conclusion() {
         in_file: true,
         ..ObservedDevice::default()
     }];
-    insta::assert_snapshot!(headline(&in_file), @"fio: 6.2 % of the 64 MiB that it sent to storage had reached the disks below loop0 at its end. vda completed 240 cache flushes, of all processes. Nothing else used vda.");
+    insta::assert_snapshot!(in_file.headline(), @"fio: 6.2 % of the 64 MiB that it sent to storage had reached the disks below loop0 at its end. vda completed 240 cache flushes, of all processes. Nothing else used vda.");
     let shared = Evidence {
         others: OtherUse::Little { most: 36 << 10 },
         ..evidence(nothing(), direction(64 * MIB, ServedBy::Device, Some(1.0)))
     };
-    insta::assert_snapshot!(headline(&shared), @"fio: 100 % of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes, of all processes. Others read and wrote at most 36 KiB in all on vda.");
+    insta::assert_snapshot!(shared.headline(), @"fio: 100 % of the 64 MiB that it sent to storage reached vda. vda completed 240 cache flushes, of all processes. Others read and wrote at most 36 KiB in all on vda.");
 }
 
 #[test]
@@ -109,7 +108,7 @@ fn reads_from_several_disks_bound_bytes_of_one() {
     let of = |served_by, share, carried| {
         let mut reads = direction(64 * MIB, served_by, Some(share));
         reads.carried = Some(carried);
-        headline(&evidence(reads, nothing()))
+        evidence(reads, nothing()).headline()
     };
     let between = |least: u64, most: u64| Bounds {
         least: least * MIB,
@@ -149,7 +148,7 @@ fn bytes_from_file_server_are_listed_with_cache() {
             is_written: true,
             ..ObservedFile::default()
         }];
-        headline(&evidence)
+        evidence.headline()
     };
     insta::assert_snapshot!(of(true), @"fio: 24 MiB of the 64 MiB that it read came over the network from a file server, and the rest from the page cache.");
     insta::assert_snapshot!(of(false), @"fio: 48 MiB of the 64 MiB that it wrote had gone over the network to a file server at its end.");
@@ -174,7 +173,7 @@ fn impossible_claim_is_in_the_first_line() {
         let text = evidence.text(200);
         let rows = text.lines().filter(|line| line.starts_with("claim"));
         let rows: Vec<&str> = rows.collect();
-        format!("{}\n{}", headline(&evidence), rows.join("\n"))
+        format!("{}\n{}", evidence.headline(), rows.join("\n"))
     };
     let rate = Some((5712.0, 11_750_000));
     insta::assert_snapshot!(of(MIB, claimed(rate)), @"
@@ -213,7 +212,7 @@ fn traced_syncs_are_shown_with_their_flushes() {
             lost,
             until_ns,
         });
-        let line = headline(&written);
+        let line = written.headline();
         let (_, syncs) = line.split_once(". ").unwrap();
         syncs.replace(" Nothing else used vda.", "")
     };
@@ -373,7 +372,11 @@ fn command_that_observes_the_same_is_pasteable() {
             }],
             ..Observed::default()
         };
-        command(&observed)
+        Evidence::of(Witnessed {
+            observed,
+            ..Witnessed::default()
+        })
+        .command()
     };
     let words = ["sh", "-c", "a $b"].map(str::to_owned).to_vec();
     insta::assert_snapshot!(of(Subject::Program(words)), @"iolab witness -- sh -c 'a $b'");

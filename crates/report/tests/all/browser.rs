@@ -220,6 +220,7 @@ axe.run().then(({ violations }) => {
 </script>";
 
 /// What a made-up command saw.
+#[derive(Debug)]
 struct Look;
 
 impl Seen for Look {

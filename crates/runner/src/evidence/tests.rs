@@ -29,7 +29,7 @@ fn buffered<'a>(counters: &'a Counters, region: &'a Region) -> Facts<'a> {
         does_io: true,
         medium: Medium::Storage,
         direct: false,
-        is_witnessed: false,
+        is_program: false,
         read_bytes: MB,
         write_bytes: 0,
         counters,
@@ -396,7 +396,7 @@ proptest! {
         };
         let facts = Facts {
             does_io, medium, direct, read_bytes, write_bytes, counters: &counters, region_bytes,
-            is_witnessed: false,
+            is_program: false,
             kept_in_files: 0, is_named: true, region: &region,
         };
         let verdict = judge(&facts);

@@ -1,7 +1,5 @@
 //! The sentences of an observation, one for each claim, and its claims as data for other programs.
 
-use std::io::{self, Write};
-
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
@@ -14,7 +12,7 @@ use iolab_report::claims::{self, ClaimData};
 use iolab_report::data_column::{IOLAB_VERSION, SCHEMA};
 use iolab_report::findings::FindingKind;
 use iolab_report::findings::sentences::finding;
-use iolab_report::rows::json_object;
+use iolab_report::observation::Seen;
 use iolab_workload::escape_control::escape_control;
 
 /// Subject of the clauses; `None` for devices, whose clauses name them.
@@ -67,19 +65,17 @@ fn claims_schema(generator: &mut SchemaGenerator) -> Schema {
     claims::schema_of(kinds::rows(), generator)
 }
 
-/// Writes one object.
-///
-/// # Errors
-/// Errors of `to`.
-pub(super) fn json(evidence: &Evidence, to: &mut dyn Write) -> io::Result<()> {
-    let document = WitnessDocument {
-        schema: SCHEMA,
-        iolab_version: IOLAB_VERSION,
-        text: super::headline(evidence),
-        claims: of(evidence),
-        evidence,
-    };
-    json_object(&document, to)
+impl<'a> WitnessDocument<'a> {
+    /// The document of this evidence.
+    pub(super) fn of(evidence: &'a Evidence) -> Self {
+        Self {
+            schema: SCHEMA,
+            iolab_version: IOLAB_VERSION,
+            text: evidence.headline(),
+            claims: of(evidence),
+            evidence,
+        }
+    }
 }
 
 /// All claims of the evidence, in the order in which they are printed.

@@ -16,11 +16,13 @@ use super::accounts::{descendants, ignores_children, major_faults, run_delay_ns}
 use super::descriptors::Descriptors;
 use super::exits::{Exits, family, total};
 use super::over_time::Recorder;
-use super::{Followed, Milestone, Watch, lost, nanoseconds, wait};
+use super::{Followed, Watch, lost, nanoseconds, wait};
 use crate::observed::{ObservedEnd, ProcessTotals, Subject};
+use iolab_command::output::note;
 use iolab_host::counters::{Account, account_of, account_of_collected, plus, reap, since_account};
 use iolab_workload::Result;
 use iolab_workload::counters::ProcessIo;
+use iolab_workload::units::counted;
 
 /// The program with all its descendants.
 pub(super) struct Tree {
@@ -56,11 +58,7 @@ impl Tree {
     }
 
     /// Follows the tree until all have ended, or a signal comes after the program's end.
-    pub(super) fn follow(
-        mut self,
-        watch: &mut Watch,
-        tell: &mut dyn FnMut(Milestone),
-    ) -> Result<Followed> {
+    pub(super) fn follow(mut self, watch: &mut Watch) -> Result<Followed> {
         let mut told = false;
         let mut living = true;
         while living {
@@ -72,7 +70,10 @@ impl Tree {
             let has_ended = self.ended_ns.is_some();
             if has_ended && living && !told {
                 told = true;
-                tell(Milestone::Outlived(descendants().len()));
+                note(format_args!(
+                    "note: the program has ended; still running: {} that it started, observed until the end (Ctrl-C ends that)",
+                    counted(descendants().len() as u64, "process")
+                ));
             }
             for one in came {
                 match has_ended {

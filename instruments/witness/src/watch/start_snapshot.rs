@@ -13,8 +13,9 @@ use super::over_time::{AllDevices, Recorder};
 use super::running_process::RunningProcess;
 use super::seen_file::{Target, file_at_end};
 use super::traced_program::{TracedFileSystem, of_program};
-use super::{Followed, Milestone, Number, Watch, Witness, WitnessOf};
+use super::{Followed, Number, Watch, WitnessOf};
 use crate::observed::{GroupLimits, Observed, ProcessTotals, Subject, TracedDisk, TracedProgram};
+use iolab_command::output::note;
 use iolab_host::cgroup::CgroupLimits;
 use iolab_host::clock::Clock;
 use iolab_host::counters::{self, NfsMounts, cancelled_by_this_process};
@@ -48,10 +49,11 @@ impl Before {
     /// # Errors
     /// There is no such process.
     pub(super) fn read(
-        of: &Witness<'_>,
+        of: WitnessOf<'_>,
+        target: Option<&Path>,
         watched: Vec<Stack>,
     ) -> Result<(Self, Option<RunningProcess>)> {
-        let target = of.target.map(Target::before);
+        let target = target.map(Target::before);
         let others = Others::read(&BTreeSet::new());
         let dirty_bytes = procfs::dirty_bytes();
         let of_target = target.iter().filter_map(|target| target.stack.as_ref());
@@ -61,7 +63,7 @@ impl Before {
         let counters = counters::snapshot(&stacks);
         let nfs = NfsMounts::read();
         // Process accounts come before device counters: I/O in between is not mistaken for another process's.
-        let joined = match of.of {
+        let joined = match of {
             WitnessOf::Process(process) => Some(RunningProcess::new(process)?),
             WitnessOf::Program { .. } | WitnessOf::Devices(_) => None,
         };
@@ -86,18 +88,13 @@ impl Before {
     }
 
     /// Reads everything again, and returns the differences.
-    pub(super) fn finish(
-        self,
-        mut watch: Watch,
-        followed: Followed,
-        tell: &mut dyn FnMut(Milestone),
-    ) -> Observed {
+    pub(super) fn finish(self, mut watch: Watch, followed: Followed) -> Observed {
         let now = AllDevices::read();
         let nfs_now = NfsMounts::read();
         let traced = watch.tracer.map(ProgramTracer::finish).transpose();
         // The other findings are valid without the trace.
         let traced = traced.unwrap_or_else(|_| {
-            tell(Milestone::TraceLost);
+            note("note: the kernel's trace events cannot be read; the evidence has none");
             None
         });
         let (trace, traced) = traced.unzip();

@@ -18,50 +18,52 @@ fn full() -> Witnessed {
         mb_s: Some(0.1),
         elapsed_ns: Some(9),
     };
-    let mut observed = Observed::default();
-    observed.subject = Subject::Process {
-        pid: 77,
-        command: vec!["a b".to_owned(), "\"".to_owned()],
-    };
-    observed.end = ObservedEnd::Signal(9);
-    observed.processes.io = Some(ProcessIo::default());
-    observed.processes.usage = Some(ResourceUse::default());
-    observed.ways.uncounted = [UncountedWay::Mmap].into();
-    observed.files = vec![ObservedFile {
-        path: "data".into(),
-        after: Some(Default::default()),
-        ..ObservedFile::default()
-    }];
-    observed.target = Some(ObservedTarget::default());
+    let mut trace = TracedProgram::default();
+    trace.syncs.times = Some(SyncTimes::default());
     let stat = DeviceStat {
         queue_ms: Some(5),
         ..DeviceStat::default()
     };
-    observed.devices = vec![
-        ObservedDevice::default(),
-        ObservedDevice {
-            traffic: Some(stat),
-            below: Some(stat),
-            ..ObservedDevice::default()
+    let mut observed = Observed {
+        subject: Subject::Process {
+            pid: 77,
+            command: vec!["a b".to_owned(), "\"".to_owned()],
         },
-    ];
-    observed.disks = vec![DiskTraffic {
-        of_group: Some(Default::default()),
-        traced: Some(Default::default()),
-        ..DiskTraffic::default()
-    }];
+        end: ObservedEnd::Signal(9),
+        files: vec![ObservedFile {
+            path: "data".into(),
+            after: Some(Default::default()),
+            ..ObservedFile::default()
+        }],
+        target: Some(ObservedTarget::default()),
+        devices: vec![
+            ObservedDevice::default(),
+            ObservedDevice {
+                traffic: Some(stat),
+                below: Some(stat),
+                ..ObservedDevice::default()
+            },
+        ],
+        disks: vec![DiskTraffic {
+            of_group: Some(Default::default()),
+            traced: Some(Default::default()),
+            ..DiskTraffic::default()
+        }],
+        trace: Some(trace),
+        course: Course {
+            devices: vec!["vdb".to_owned(), "vda".to_owned()],
+            moments: vec![Moment {
+                devices: vec![stat; 2],
+                ..Moment::default()
+            }],
+        },
+        ..Observed::default()
+    };
+    observed.processes.io = Some(ProcessIo::default());
+    observed.processes.usage = Some(ResourceUse::default());
+    observed.ways.uncounted = [UncountedWay::Mmap].into();
     observed.others.active = vec![OtherProcess::default()];
     observed.limits.io = [(Traffic::WriteBytes, 7)].into();
-    let mut trace = TracedProgram::default();
-    trace.syncs.times = Some(SyncTimes::default());
-    observed.trace = Some(trace);
-    observed.course = Course {
-        devices: vec!["vdb".to_owned(), "vda".to_owned()],
-        moments: vec![Moment {
-            devices: vec![stat; 2],
-            ..Moment::default()
-        }],
-    };
     Witnessed {
         observed,
         reads: Some(verdict.clone()),
