@@ -466,7 +466,7 @@ impl Question {
     }
 }
 
-/// What a command saw, in a file of its own: without an experiment and without trials.
+/// Observation of a command, in a file of its own: without an experiment and without trials.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Observation {
     /// Name of the command.
@@ -475,7 +475,7 @@ pub struct Observation {
     pub tool_version: String,
     /// Start, RFC 3339, UTC.
     pub started_utc: String,
-    /// What the command saw: a JSON object of its own.
+    /// A JSON object of the command's own: everything that it saw.
     pub content: String,
     /// The machine and the devices.
     pub environment: Environment,

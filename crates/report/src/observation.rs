@@ -1,4 +1,4 @@
-//! What commands saw, from files without trials: an instrument knows the command and says what it saw.
+//! Observations of commands, from files without trials: the instrument of the command puts them into words.
 
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use iolab_workload::Result;
 
 use crate::block::{Block, Look, in_text};
 
-/// What a command saw, as reports, tables and figures show it.
+/// An observation, as reports, tables and figures show it.
 pub trait Seen: Debug {
     /// Subject, in a few words.
     fn name(&self) -> String;
@@ -59,6 +59,6 @@ pub struct FiledObservation {
     pub path: PathBuf,
     /// Content of the file.
     pub kept: Observation,
-    /// The same as its instrument shows it.
+    /// The observation as its instrument shows it.
     pub seen: Box<dyn Seen>,
 }

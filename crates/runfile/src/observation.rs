@@ -1,4 +1,4 @@
-//! What a command saw in a file of its own: the tables of a run file, without an experiment.
+//! Observations of commands in files of their own: the tables of a run file, without an experiment.
 
 use std::path::PathBuf;
 

@@ -35,7 +35,7 @@ const TEXTS_MAX: usize = 100;
 pub enum Content {
     /// An experiment with its trials.
     Run(Box<RunRecord>),
-    /// What a command saw, without trials.
+    /// An observation of a command, without trials.
     Observation(Box<Observation>),
 }
 

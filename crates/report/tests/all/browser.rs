@@ -219,7 +219,7 @@ axe.run().then(({ violations }) => {
 });
 </script>";
 
-/// What a made-up command saw.
+/// The observation of a made-up command.
 #[derive(Debug)]
 struct Look;
 

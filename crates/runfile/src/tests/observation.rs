@@ -29,7 +29,7 @@ fn an_observation_is_read_as_it_was_written() {
 }
 
 #[test]
-fn a_file_of_an_observation_is_not_a_run() {
+fn file_of_observation_is_not_a_run() {
     let (_folder, path) = stored(&full());
     let told = "holds what 'iolab look' saw, and no trials";
     for error in [
