@@ -66,19 +66,18 @@ impl Lists {
     /// # Errors
     /// Of kind [`Usage`](Kind::Usage): this program lacks the command, or the command cannot have kept it.
     pub fn seen(&self, kept: Observation, path: &Path) -> Result<FiledObservation> {
-        let command = &kept.command;
         let mut all = self.observations.iter();
-        let Some(by) = all.find(|by| by.command == command) else {
+        let by = all.find(|by| by.command == kept.command);
+        let what = format!("what 'iolab {}' saw", kept.command);
+        let lacks = || {
             let place = path.display();
-            let what =
-                format!("{place} holds what 'iolab {command}' saw, which this program lacks");
-            return Err(Error::usage(what).hint("build it with all of its instruments"));
+            Error::usage(format!("{place} holds {what}, which this program lacks"))
+                .hint("build it with all of its instruments")
         };
-        let seen = (by.read)(&kept.content);
-        let wrong = || iolab_runfile::invalid(path, format!("what 'iolab {command}' saw"));
+        let seen = (by.ok_or_else(lacks)?.read)(&kept.content);
         Ok(FiledObservation {
             path: path.to_owned(),
-            seen: seen.ok_or_else(wrong)?,
+            seen: seen.ok_or_else(|| iolab_runfile::invalid(path, what))?,
             kept,
         })
     }

@@ -16,13 +16,9 @@ pub mod text;
 #[cfg(feature = "measure")]
 mod watch;
 
-#[cfg(feature = "measure")]
-use iolab_command::Command;
 use iolab_command::Lists;
 use iolab_report::document::Document;
 use iolab_report::observation::ObservedBy;
-#[cfg(feature = "measure")]
-use iolab_runner::peers::PeerList;
 
 use evidence::{Evidence, Witnessed};
 use text::sentences::WitnessDocument;
@@ -47,9 +43,9 @@ pub fn lists() -> Lists {
 
 /// The rows that measure; reports of these peers are compared with devices.
 #[cfg(feature = "measure")]
-pub fn measuring(peers: PeerList) -> Lists {
+pub fn measuring(peers: iolab_runner::peers::PeerList) -> Lists {
     Lists {
-        commands: vec![Command::new(
+        commands: vec![iolab_command::Command::new(
             NAME,
             "Run any program, and show where its bytes came from and went to",
             move |options, _| command::witness(options, peers),

@@ -19,7 +19,6 @@ use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::format_duration;
 use iolab_workload::units::{counted, format_bytes, format_ns, significant};
-use sentences::WitnessDocument;
 
 use iolab_workload::escape_control::shell_word;
 
@@ -116,7 +115,7 @@ impl Seen for Evidence {
     }
 
     fn json(&self, to: &mut dyn Write) -> io::Result<()> {
-        json_object(&WitnessDocument::of(self), to)
+        json_object(&sentences::document(self), to)
     }
 }
 

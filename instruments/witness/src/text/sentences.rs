@@ -65,21 +65,8 @@ fn claims_schema(generator: &mut SchemaGenerator) -> Schema {
     claims::schema_of(kinds::rows(), generator)
 }
 
-impl<'a> WitnessDocument<'a> {
-    /// The document of this evidence.
-    pub(super) fn of(evidence: &'a Evidence) -> Self {
-        Self {
-            schema: SCHEMA,
-            iolab_version: IOLAB_VERSION,
-            text: evidence.headline(),
-            claims: of(evidence),
-            evidence,
-        }
-    }
-}
-
-/// All claims of the evidence, in the order in which they are printed.
-fn of(evidence: &Evidence) -> Vec<ClaimData> {
+/// The document of this evidence.
+pub(super) fn document(evidence: &Evidence) -> WitnessDocument<'_> {
     let data = |claim: &Claim| {
         // The first line contains all claims.
         let own = claims::of(claim, &[], true);
@@ -92,5 +79,11 @@ fn of(evidence: &Evidence) -> Vec<ClaimData> {
             ..own
         }
     };
-    evidence.claims().iter().map(data).collect()
+    WitnessDocument {
+        schema: SCHEMA,
+        iolab_version: IOLAB_VERSION,
+        text: evidence.headline(),
+        claims: evidence.claims().iter().map(data).collect(),
+        evidence,
+    }
 }
