@@ -72,7 +72,7 @@ impl Lists {
         let lacks = || {
             let place = path.display();
             Error::usage(format!("{place} holds {what}, which this program lacks"))
-                .hint("build it with all of its instruments")
+                .hint("use an iolab that has this command")
         };
         let seen = (by.ok_or_else(lacks)?.read)(&kept.content);
         Ok(FiledObservation {

@@ -318,10 +318,13 @@ pub static OBSERVATION: LazyLock<Table<Observation>> = LazyLock::new(|| Table {
     constraints: &["CHECK (id = 1)"],
 });
 
+/// Most bytes in the name of a command.
+const COMMAND_MAX: usize = 32;
+
 fn put_command(row: &mut Observation, text: &str) -> bool {
     let is_name = text.bytes().all(|one| matches!(one, b'a'..=b'z' | b'-'));
     text.clone_into(&mut row.command);
-    is_name
+    is_name && (1..=COMMAND_MAX).contains(&text.len())
 }
 
 /// Reads JSON whose numbers are within the bounds of columns.

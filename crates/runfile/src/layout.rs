@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use rusqlite::Connection;
+use rusqlite::limits::Limit;
 
 use super::error::fault;
 use super::logged;
-use super::rows::Tables;
+use super::rows::{Tables, VALUE_MAX};
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
@@ -63,6 +64,9 @@ pub(super) fn with_tables(write: impl FnOnce(&Tables<'_>) -> Result<()>) -> Resu
     let nowhere = Path::new("the new run file");
     let wrong = |error| fault(nowhere, &error);
     let mut memory = Connection::open_in_memory().map_err(wrong)?;
+    // What exceeds it could not be read again.
+    let limited = memory.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_MAX);
+    limited.map_err(wrong)?;
     let identity = format!(
         "PRAGMA application_id = {}; PRAGMA user_version = {SCHEMA_VERSION}; BEGIN;",
         APPLICATION_ID

@@ -10,6 +10,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, Transaction};
 
 use super::error::{damaged, fault, file_fault, not_a_run_file, of_another_version, too_large};
+use super::rows::VALUE_MAX;
 use super::system::{check_side_files, folder_of, has_wal};
 use super::{layout, logged};
 use iolab_plan::read_user_file;
@@ -154,9 +155,6 @@ pub(super) fn check_length(path: &Path) -> Result<()> {
     ))
     .hint("keep run files at a shorter path; name one with -o"))
 }
-
-/// Longest value, bytes; a definition has less than 1 MiB, a histogram less than 400 KiB.
-const VALUE_MAX: i32 = 4 << 20;
 
 /// Restricts a connection to our statements, and to values of limited size.
 pub(crate) fn restrain(connection: &Connection) -> rusqlite::Result<()> {

@@ -25,6 +25,9 @@ const TEXT_MAX: u64 = 256 << 20;
 /// Most rows that are looked up to find columns that differ; in a file with more, every column is fetched.
 const DIFFERING_MAX: usize = 32;
 
+/// Longest value, bytes; a definition has less than 1 MiB, a histogram less than 400 KiB.
+pub(super) const VALUE_MAX: i32 = 4 << 20;
+
 /// The tables of an open file, and how much text was read of them.
 pub(super) struct Tables<'a> {
     pub(super) connection: &'a Connection,

@@ -8,7 +8,6 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::json_schema::assert_as_described;
-use crate::support::words::words;
 use crate::support::{Done, folder, iolab, run, signal};
 
 const SIZE: u64 = 8 << 20;
@@ -67,29 +66,6 @@ fn signal_is_passed_on_and_evidence_printed() {
     signal(&child, Signal::USR1);
     let done = Done::from(child.wait_with_output().unwrap()).expect(9);
     assert!(done.stderr.starts_with("sh: "), "{}", done.stderr);
-}
-
-#[test]
-fn what_a_program_reads_is_counted_and_judged() {
-    let folder = folder();
-    with_data(folder.path());
-    let line = words!("--on data -- dd if=data of=/dev/null bs=1M status=none");
-    let evidence = evidence(folder.path(), &line);
-    assert_eq!(evidence["end"]["code"], 0);
-    if !has_account(&evidence) {
-        return;
-    }
-    let read = number(&evidence, "/processes/rchar");
-    assert!((SIZE..SIZE + 65_536).contains(&read), "{read}");
-    // The file was written a moment ago, so that the page cache has most of it. Under pressure the kernel drops
-    // some of it. In memory there is no storage, and some file systems do not report any.
-    let served = evidence["reads"]["served_by"].as_str().unwrap();
-    let moved = number(&evidence, "/reads/moved_bytes");
-    match served {
-        "page-cache" => assert!(moved <= SIZE / 10, "{evidence:#}"),
-        "mixed" | "device" => assert!(moved >= SIZE / 100, "{evidence:#}"),
-        other => assert!(["not-storage", "unknown"].contains(&other), "{evidence:#}"),
-    }
 }
 
 #[test]

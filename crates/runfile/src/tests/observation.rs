@@ -28,28 +28,6 @@ fn an_observation_is_read_as_it_was_written() {
     assert_eq!(read, Content::Observation(Box::new(full())));
 }
 
-#[test]
-fn file_of_observation_is_not_a_run() {
-    let (_folder, path) = stored(&full());
-    let told = "holds what 'iolab look' saw, and no trials";
-    for error in [
-        read(&path).unwrap_err(),
-        RunFile::open_resume(&path).unwrap_err(),
-    ] {
-        assert_eq!(error.kind(), Kind::Usage);
-        assert!(error.message().ends_with(told), "{error}");
-    }
-    let before = std::fs::read(&path).unwrap();
-    assert_eq!(
-        create_observation(&path, &full()).unwrap_err().kind(),
-        Kind::Refused
-    );
-    assert_eq!(std::fs::read(&path).unwrap(), before);
-    let fixture = Fixture::new();
-    let run = fixture.finished("r.iolab");
-    assert!(matches!(read_content(&run).unwrap(), Content::Run(_)));
-}
-
 /// The file may come from a stranger.
 #[test]
 fn impossible_observations_are_refused() {

@@ -425,31 +425,6 @@ fn discarded_pages_may_have_been_dirty_before() {
 }
 
 #[test]
-fn claim_is_compared_with_upper_bound_of_devices() {
-    let claimed = Claimed {
-        bytes: 64 * MIB,
-        mb_s: Some(5712.0),
-        elapsed_ns: Some(11_750_000),
-    };
-    let carried = Bounds {
-        least: 0,
-        most: MIB,
-    };
-    assert!(carried.is_exceeded_by(claimed));
-    let mb_s = carried.mb_s_most_of(claimed).expect("a rate");
-    assert!((mb_s - 89.2).abs() < 0.1, "{mb_s}");
-    // The claim excludes bytes outside the workload, such as those for laying out files.
-    let more = Bounds::exact(256 * MIB);
-    assert!(!more.is_exceeded_by(claimed));
-    assert_eq!(more.within(claimed.bytes).most, 64 * MIB);
-    let several = Claimed {
-        elapsed_ns: None,
-        ..claimed
-    };
-    assert_eq!(carried.mb_s_most_of(several), None);
-}
-
-#[test]
 fn a_load_is_that_of_iostat() {
     let device = ObservedDevice {
         traffic: Some(DeviceStat {

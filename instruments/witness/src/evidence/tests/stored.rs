@@ -10,7 +10,7 @@ use super::*;
 fn full() -> Witnessed {
     let verdict = ServedVerdict {
         served_by: ServedBy::Mixed,
-        device_fraction: Some(0.5),
+        device_fraction: Some(0.992_593_362_152_110_1),
         reason: "a \"reason\"".to_owned(),
     };
     let claimed = Claimed {
