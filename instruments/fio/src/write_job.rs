@@ -10,7 +10,7 @@ use iolab_workload::Error;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::system_settings::Placement;
 use iolab_workload::trial::{
-    Arrivals, Backend, CacheState, FileLayout, Pattern, Rate, Sizes, SyncPolicy, TrialSpec,
+    Advice, Arrivals, Backend, CacheState, FileLayout, Pattern, Rate, Sizes, SyncPolicy, TrialSpec,
 };
 use iolab_workload::units::counted;
 
@@ -311,10 +311,12 @@ pub(crate) fn common(spec: &TrialSpec) -> Vec<String> {
         format!("--rw={}", order(spec)),
         format!("--iodepth={}", spec.depth),
         format!("--direct={}", u8::from(spec.cache == CacheState::Direct)),
-        // iolab gives no advice.
+        // iolab gives no advice, and fio knows these two.
         match spec.fadvise {
-            Some(advice) => format!("--fadvise_hint={advice}"),
-            None => "--fadvise_hint=0".to_owned(),
+            Some(advice @ (Advice::Sequential | Advice::Random)) => {
+                format!("--fadvise_hint={advice}")
+            }
+            _ => "--fadvise_hint=0".to_owned(),
         },
     ];
     words.extend(choices(spec).into_iter().map(str::to_owned));
