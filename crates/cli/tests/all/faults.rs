@@ -20,7 +20,7 @@ fn a_directory_that_stays_costs_no_result() {
         let (path, data) = (folder.path(), folder.path().join("data"));
         fs::create_dir(&data).expect("made");
         let run = words!(
-            "run read-size data model:sata-ssd -o out/ --bs 64k --set trials_min=8 --set trials_max=8 \
+            "run read-size data model:sata-ssd -o out/ --bs 64k --set trials_min=20 --set trials_max=20 \
              --size 4MiB --time 50ms --budget 60s"
         );
         let child = measuring(iolab(path, &run), &path.join(first), 7);
