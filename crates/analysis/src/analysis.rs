@@ -113,7 +113,7 @@ pub struct CellAnalysis {
     pub overwritten: Option<f64>,
     /// Step of the clock that timed its requests, ns; `None` if it is unknown, and for trials of another tool.
     pub clock_resolution_ns: Option<f64>,
-    /// Half-width of the median's interval over the median, of the response.
+    /// Distance of the response's median to the farther end of its interval, over the median.
     pub precision: Option<f64>,
     /// Reason why the cell has no trial, or none after some point; `None` for most cells.
     pub gap: Option<String>,

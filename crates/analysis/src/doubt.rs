@@ -59,7 +59,7 @@ pub struct Doubt {
     pub samples: BTreeSet<i64>,
 }
 
-/// Error of the time that a side owes, a share of it.
+/// Error of the time that a side owes, a share of it: the precision to which a run repeats its trials.
 const OWED_ERROR: f64 = 0.05;
 
 impl From<DoubtKind> for Doubt {
@@ -110,7 +110,7 @@ impl Doubt {
     fn explains(&self) -> f64 {
         if let (true, Some([base, new])) = (self.what.is_owed(), self.levels) {
             let (less, more) = (base.1.min(new.1), base.1.max(new.1));
-            return (1.0 + more * (1.0 + OWED_ERROR)) / (1.0 + less);
+            return (1.0 + more * (1.0 + OWED_ERROR)) / (1.0 + less * (1.0 - OWED_ERROR));
         }
         match self.extent {
             Some(share) if self.what.unit() == ExtentUnit::Share && share < 1.0 => {

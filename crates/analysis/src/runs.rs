@@ -199,9 +199,9 @@ pub fn judge(
             levels: cell.levels.clone(),
             base: side(&cell.base, cell.served[0]),
             new: side(&cell.new, cell.served[1]),
-            estimate: contrast.map(|contrast| Estimate {
-                bound: cell.against.bound(better != Better::Lower),
-                ..Estimate::of(contrast.difference.exp(), interval)
+            estimate: contrast.map(|contrast| {
+                let estimate = Estimate::of(contrast.difference.exp(), interval);
+                estimate.bounded(&cell.against, better != Better::Lower)
             }),
             verdict,
             doubts,

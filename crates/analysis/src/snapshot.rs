@@ -86,7 +86,7 @@ impl CellSnapshot {
         }
     }
 
-    /// Half-width of the median's interval over the median.
+    /// Distance of the median to the farther end of its interval, over the median.
     pub fn precision(&self) -> Option<f64> {
         self.response.as_ref().and_then(Summary::precision)
     }

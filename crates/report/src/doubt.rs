@@ -190,11 +190,7 @@ pub(crate) fn sentence(trust: &Trust) -> String {
         return precision(trust).unwrap_or_else(|| counted(trust.cells, "result"));
     };
     let what = match trust.finding {
-        Some(place) => format!(
-            "finding {} cannot be decided everywhere: {}",
-            place + 1,
-            doubt.words()
-        ),
+        Some(_) => format!("not every finding can be decided: {}", doubt.words()),
         None => format!("{}{}", doubt.words(), place(trust)),
     };
     match trust.level {

@@ -51,7 +51,7 @@ fn text_of(path: &Path) -> Result<String> {
 /// The tool whose report this is.
 fn peer_of(text: &str, peers: PeerList) -> Result<&'static Peer> {
     usage_errors! {
-        peers.is_empty() => "this program reads no reports of other tools", "build it with all of its instruments";
+        peers.is_empty() => "this program reads no reports of other tools", "use an iolab that has this command";
     }
     let peer = peers.iter().find(|peer| (peer.recognises)(text));
     peer.copied().ok_or_else(|| {

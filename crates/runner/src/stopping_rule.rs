@@ -370,7 +370,7 @@ mod tests {
         r.design.trials_max = 1000;
         assert_eq!(r.blocks_after(&between(1)), 100, "nothing is known yet");
         assert!(r.is_bound_only());
-        // Half of the interval of six values from 92 to 108 is 8 %: (8 / 5)^2 times as many are needed.
+        // The interval of six values from 92 to 108 reaches 8 % from the median: (8 / 5)^2 times as many are needed.
         for value in [92.0, 108.0, 100.0, 100.0, 100.0, 100.0] {
             block(&mut r, &[value], 1);
         }

@@ -254,7 +254,7 @@ doubts! {
     NoRateFails = "no-rate-fails", Lack, Either, "no rate is shown to fail";
     OneRunEach = "one-run-each", Lack, Either, "one run on each side does not show how much runs differ";
     FewRuns = "few-runs", Lack, Either, "too few runs for an interval";
-    AboveMedian = "interval-above-median", Lack, Either, "the interval is wider than twice its median";
+    AboveMedian = "interval-above-median", Lack, Either, "the interval reaches above twice its median";
     Imprecise = "imprecise", Lack, Either, "the precision goal was missed";
     FewTrials = "few-trials", Lack, Either, "fewer trials than the 6 that an interval needs",
         raised |seen| seen.has_few_trials();
@@ -396,19 +396,17 @@ impl Seen<'_> {
         record.environment.get_of(target, key)
     }
 
-    /// Whether it reaches a link that is slower than the best of its disk. A link of which more than all is used has another speed
+    /// Whether it reaches a link that is slower than the best of its disk, which is known then. A link of which more than all is used has another speed
     /// than the one that was read.
     fn is_limited_by_link(&self) -> bool {
         let is_limited = |of: Efficiency| {
             of.source == PeakSource::Link && (LINK_REACHED..=1.0).contains(&of.share)
         };
-        let best = || self.fact(&KEYS.device_link_best);
-        let is_slow = |best| self.fact(&KEYS.device_link) != Some(best);
         let cell = self.cell;
         cell.is_device()
             && !cell.is_paced()
             && cell.efficiency.is_some_and(is_limited)
-            && best().is_some_and(is_slow)
+            && self.fact(&KEYS.device_link_best).is_some()
     }
 
     /// Whether a budget of writes ends its plain writes to a device before they fill the region.

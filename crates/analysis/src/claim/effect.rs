@@ -349,20 +349,21 @@ pub(super) fn log_ratios_to_sum(parts: &[Trials<'_>], whole: Trials<'_>) -> BTre
     log_means(whole).into_iter().filter_map(of_block).collect()
 }
 
-/// The mean logarithm of the values of each block; blocks with a value that has no logarithm are left out.
+/// The mean logarithm of the values of each block; none where a value has no logarithm, because the other blocks would be a
+/// selection.
 pub(super) fn log_means((values, of): Trials<'_>) -> BTreeMap<u32, f64> {
     let logs = values.iter().map(|value| value.ln());
     let mut logs: Vec<(u32, f64)> = of.iter().copied().zip(logs).collect();
     logs.sort_by_key(|(block, _)| *block);
     let of_block = |own: &[(u32, f64)]| match own {
-        [(block, log)] => Some((*block, *log)),
+        [(block, log)] => log.is_finite().then_some((*block, *log)),
         own => {
             let logs: Vec<f64> = own.iter().map(|(_, log)| *log).collect();
             Some((own[0].0, mean(&logs)?))
         }
     };
-    let means = logs.chunk_by(|a, b| a.0 == b.0).filter_map(of_block);
-    means.filter(|(_, mean)| mean.is_finite()).collect()
+    let means = logs.chunk_by(|a, b| a.0 == b.0).map(of_block);
+    means.collect::<Option<_>>().unwrap_or_default()
 }
 
 /// Conclusion from an interval of a ratio alone.

@@ -205,6 +205,7 @@ const IN_LAYERS: Kind = Kind::new("time-by-layer", Role::Explanation, LAYERS);
 const SLOWEST: Labels = &[(Standing::Slowest, "In the slowest 1 % of the requests")];
 const STEADY: Kind = Kind::new("steady-rounds", Role::Detail, ROUNDS);
 const NOT_JUDGED: Kind = Kind::new("rounds-not-judged", Role::Unsteady, ROUNDS);
+const APART: Kind = Kind::new("block-apart", Role::Change, BLOCKS);
 const AGAIN: Kind = Kind::new("phenomenon", Role::Answer, SIGNED_RANKS);
 const GONE: Kind = AGAIN.says("Not reproduced: {phenomenon}; here {here}{part}", &[]);
 const OPEN: Kind = AGAIN.says(
@@ -333,7 +334,7 @@ pub static DURABLE_WRITES: Kind = FEW_AT_DEVICE.advises(
     "Each write waits until it is durable; file systems and devices do that one write at a time.",
 );
 /// Requests that waited before the device for an unknown reason.
-pub static WAITED: Kind = FEW_AT_DEVICE.advises("The requests waited before they reached the device; 'iolab run why-serialised' isolates the cause.");
+pub static WAITED: Kind = FEW_AT_DEVICE.advises("The requests waited before they reached the device; with several threads, 'iolab run why-serialised' isolates the cause.");
 /// Cost of page faults in untouched buffers.
 pub static FAULT_COST: Kind = Kind::new("cost-of-page-faults", Role::Explanation, PAGE_FAULTS).says(
     "Page faults: untouched buffers have {factor} throughput than zeroed ones{at}, {1} against {0}",
@@ -553,11 +554,11 @@ pub static ROUNDS_NOT_JUDGED: [Kind; 3] = [
     NOT_JUDGED.says("Cannot tell whether it is steady after {0}{of_writes}: a tracked cell lacks values of {quantity}", &[]),
     NOT_JUDGED.says("The run did not end by its rounds: {0} complete, no window was chosen, and the numbers are from all trials", &[]),
 ];
-/// Block in which all cells ran apart from all other blocks.
-pub static BLOCK_APART: Kind = Kind::new("block-apart", Role::Change, BLOCKS).says(
-    "In block {0}, {quantity} of all {1} was {2} of that in the other blocks",
-    &[],
-);
+/// Block in which the response of all cells was lower, or higher, than in all other blocks.
+pub static BLOCK_APART: [Kind; 2] = [
+    APART.says("In block {0}, {quantity} of {1} was {2} lower than in the others", &[]),
+    APART.says("In block {0}, {quantity} of {1} was {2} higher than in the others", &[]),
+];
 /// Limit of requests that more requests in flight do not raise.
 pub static REQUEST_LIMIT: Kind = Kind::new("request-limit", Role::Limit, AT_LIMIT).says(
     "Limited at {0} from {1} to {2}{at}: more than {3} in flight give no more",

@@ -41,9 +41,12 @@ pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Claim> {
         sizes
     };
     let pairs = groups.values();
-    let pairs: usize = pairs
-        .map(|cells| cells.len() + 2 * sizes(cells).len())
-        .sum();
+    // Of depths for each size, and of each two sizes for IOPS and for throughput.
+    let compared = |cells: &Vec<&CellAnalysis>| {
+        let sizes = sizes(cells).len();
+        cells.len() + sizes * (sizes - 1)
+    };
+    let pairs: usize = pairs.map(compared).sum();
     let confidence = confidence(pairs);
     let found = groups.iter().flat_map(|(held, cells)| {
         let sizes = sizes(cells).into_iter();

@@ -4,6 +4,7 @@ use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{CellId, Difference, Effect, Estimate, MARGIN};
 use super::kind::Role;
 use super::{Claim, Payload, Standing, kind};
+use crate::doubt::RatioBound;
 use crate::trial_values::distinct;
 
 /// Most claims at the beginning of a page.
@@ -43,9 +44,7 @@ impl Claim {
         let effects = self.comparison().into_iter().flat_map(Comparison::shown);
         let worse = self.of(Standing::Worse).filter_map(|point| point.ratio);
         let ratios = effects.map(|effect| effect.estimate).chain(worse);
-        let sizes = ratios
-            .chain(self.ratio)
-            .map(|ratio| ratio.size() - ratio.owed.ln());
+        let sizes = ratios.chain(self.ratio).map(|ratio| ratio.lasting_size());
         sizes.fold(0.0, f64::max)
     }
 
@@ -116,8 +115,8 @@ impl Comparison {
         } else if self.shown().next().is_some() {
             Role::Effect
         } else if self.of(Difference::Equivalent).next().is_some() {
-            // That the factor asked about makes no difference is an answer.
-            match self.leads {
+            // That the factor asked about never makes a difference is an answer.
+            match self.leads && self.of(Difference::Equivalent).count() == self.effects.len() {
                 true => Role::Answer,
                 false => Role::Equivalence,
             }
@@ -135,6 +134,16 @@ impl Effect {
 }
 
 impl Estimate {
+    /// The size without what owed time explains of it.
+    fn lasting_size(&self) -> f64 {
+        match (self.bound, self.ratio > 1.0) {
+            (Some(RatioBound::AtMost), true) | (Some(RatioBound::AtLeast), false) => {
+                self.size() - self.owed.ln()
+            }
+            _ => self.size(),
+        }
+    }
+
     /// As [`Effect::size`].
     fn size(&self) -> f64 {
         let Some((low, high)) = self.interval else {

@@ -138,25 +138,30 @@ pub(super) fn block_apart(analysis: &Analysis, run: usize) -> Option<Claim> {
         });
         median(&relative.collect::<Vec<_>>())
     };
+    let apart = |block: u32, sign: f64| {
+        let others = shared.iter().filter(|other| **other != block);
+        let others: Vec<f64> = others.map(|other| level(*other)).collect::<Option<_>>()?;
+        let own = level(block)?;
+        let ends = |sign: f64| others.iter().map(|one| sign * one).fold(f64::MIN, f64::max);
+        let range = ends(1.0) + ends(-1.0);
+        let is_apart = sign * own - ends(sign) > range.max(MARGIN.ln_1p());
+        let size = sign * (own - median(&others)?);
+        (is_extreme(block, sign) && is_apart).then_some((block, sign, size.exp()))
+    };
     let both = shared
         .iter()
         .flat_map(|block| [(*block, 1.0), (*block, -1.0)]);
-    let (block, sign) = both.into_iter().find(|one| is_extreme(one.0, one.1))?;
-    let others = shared.iter().filter(|other| **other != block);
-    let others: Vec<f64> = others.map(|other| level(*other)).collect::<Option<_>>()?;
-    let own = level(block)?;
-    let ends = |sign: f64| others.iter().map(|one| sign * one).fold(f64::MIN, f64::max);
-    let range = ends(1.0) + ends(-1.0);
-    if sign * own - ends(sign) <= range.max(MARGIN.ln_1p()) {
-        return None;
-    }
+    let (block, sign, times) = both
+        .into_iter()
+        .find_map(|(block, sign)| apart(block, sign))?;
     let points = [
-        Point::count(Standing::Main, "block", block as usize).of(shared.len() as f64),
+        Point::count(Standing::Main, "block", block as usize).of(f64::from(*shared.last()?)),
         Point::count(Standing::Main, "cell", cells.len()),
-        Point::main(Quantity::Share, (own - median(&others)?).exp()),
+        Point::main(Quantity::Times, times),
     ];
     let ids = cells.iter().map(|(cell, _)| id(run, cell));
-    Some(Claim::new(&kind::BLOCK_APART, ids.collect()).with_points(points))
+    let kind = &kind::BLOCK_APART[usize::from(sign > 0.0)];
+    Some(Claim::new(kind, ids.collect()).with_points(points))
 }
 
 /// The steady states of the cells that write: one claim for each state. Reads are left out, since they hardly change the state of

@@ -6,7 +6,7 @@ use iolab_workload::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Direction, Doubt, DoubtClass, DoubtKind};
+use super::{Direction, Doubt, DoubtClass, DoubtKind, OWED_ERROR};
 use crate::analysis::{CLOCK_SHOWS, CellAnalysis};
 use crate::disturbance::CellDisturbance;
 
@@ -234,13 +234,16 @@ fn owed(base: &CellAnalysis, new: &CellAnalysis) -> impl Iterator<Item = Doubt> 
     };
     let pairs = of(base).into_iter().zip(of(new));
     pairs.filter_map(|((what, base, of_base), (_, new, of_new))| {
-        let side = match base > new {
-            true => ComparedSide::Base,
-            false => ComparedSide::New,
+        let is_more = |one: f64, than: f64| one > than * (1.0 + OWED_ERROR);
+        let side = match (is_more(base, new), is_more(new, base)) {
+            (true, _) => Some(ComparedSide::Base),
+            (_, true) => Some(ComparedSide::New),
+            _ => None,
         };
         let doubt = || Doubt {
+            side,
             levels: Some([base, new].map(|owed| (owed, owed))),
-            ..Doubt::of(what, base.max(new)).on(side)
+            ..Doubt::of(what, base.max(new))
         };
         (base != new && (of_base || of_new)).then(doubt)
     })

@@ -157,7 +157,7 @@ fn trials_without_requests_do_not_upset_it() {
 /// Changes to the only cell, which is quiet at 60 MB/s and 68 µs a request, and its flags.
 type Row = (&'static str, fn(&mut RunRecord), &'static [DoubtKind]);
 
-const ROWS: [Row; 20] = [
+const ROWS: [Row; 19] = [
     ("nothing", |_| (), &[]),
     (
         "a trial fails",
@@ -249,11 +249,6 @@ const ROWS: [Row; 20] = [
     (
         "20 % of a link below the disk's best",
         |r| link(r, "6.0 Gbps", "300"),
-        &[],
-    ),
-    (
-        "80 % of the disk's best link",
-        |r| link(r, "3.0 Gbps", "75"),
         &[],
     ),
     (

@@ -123,7 +123,7 @@ keys! {
     device_minimum_io_bytes: Bytes = "smallest I/O size that the disk takes without extra work";
     device_optimal_io_bytes: Bytes = "I/O size that the disk prefers";
     device_link: Text = "speed and width of the link now: `16.0 GT/s x4`";
-    device_link_best: Text = "the best that the disk can do";
+    device_link_best: Text = "the best that the disk can do, if it is known and above `device_link`";
     device_limit_read_bps: Whole = "bytes per second that its control groups let iolab read from the device";
     device_limit_write_bps: Whole = "bytes per second that they let it write";
     device_limit_read_iops: Whole = "reads per second that they allow";

@@ -53,15 +53,6 @@ fn bound(cell: &CellComparison) -> Option<RatioBound> {
     cell.estimate?.bound
 }
 
-/// How many of `n` ratios are bounds: ` (a bound)`, ` (in 2 a bound)`.
-fn bounds(bounds: usize, n: usize) -> String {
-    match bounds {
-        0 => String::new(),
-        all if all == n => " (a bound)".to_owned(),
-        some => format!(" (in {some} a bound)"),
-    }
-}
-
 /// The answer for all cells: how many differ, with the largest difference; how many do not; how many have no
 /// conclusion, with the reason. For several runs also all cells together, if they differ.
 pub(crate) fn answer(comparison: &Comparison) -> String {
@@ -106,12 +97,11 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
         };
         let is_bound = bound(most).is_some();
         let most_of = if n == 1 || is_bound { "" } else { "the most " };
-        let bounds = bounds(own.iter().filter_map(|cell| bound(cell)).count(), n);
         parts.push(match (all, verdict, times) {
             (_, CellVerdict::Identical, _) => what,
             (2.., CellVerdict::NoChange, _) if n == all => format!("{what} in any of {all} cells"),
             (2.., CellVerdict::NoChange, _) => format!("{what} in {count}"),
-            (1, _, Some(times)) => format!("{what}, {times}{bounds}"),
+            (1, _, Some(times)) => format!("{what}, {times}"),
             (1, ..) => what,
             (_, CellVerdict::Equivalent, _) | (.., None) => format!("{count} {what}"),
             (.., Some(times)) => {
@@ -122,7 +112,7 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
                     _ => level_in_words(&CellSpec::default(), factor, level),
                 });
                 let with = words.collect::<Vec<_>>().join(", ");
-                format!("{count} {what}, {most_of}{times} with {with}{bounds}")
+                format!("{count} {what}, {most_of}{times} with {with}")
             }
         });
     }

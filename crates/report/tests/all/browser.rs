@@ -1,15 +1,11 @@
 //! The page in a real browser, and the article in a real LaTeX, where they are installed.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_figure::model::FigureModel;
-use iolab_figure::{Figure, Options};
-use iolab_record::{Observation, RunRecord};
-use iolab_report::observation::{FiledObservation, Seen};
+use iolab_record::RunRecord;
 use iolab_report::overview::Input;
 use iolab_report::report::StudyReport;
 use needs::Need;
@@ -219,36 +215,6 @@ axe.run().then(({ violations }) => {
 });
 </script>";
 
-/// The observation of a made-up command.
-#[derive(Debug)]
-struct Look;
-
-impl Seen for Look {
-    fn name(&self) -> String {
-        "sh".to_owned()
-    }
-
-    fn headline(&self) -> String {
-        "sh: nothing.".to_owned()
-    }
-
-    fn rows(&self) -> Vec<(&'static str, String)> {
-        vec![("end", "exit code 0 after 1 s".to_owned())]
-    }
-
-    fn command(&self) -> String {
-        "iolab look -- sh".to_owned()
-    }
-
-    fn figure(&self, options: &Options) -> iolab_workload::Result<Figure> {
-        Figure::of(FigureModel::of(Vec::new()), options)
-    }
-
-    fn json(&self, _: &mut dyn Write) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn axe_finds_nothing_wrong_in_light_and_dark() {
     let Some(browser) = needs::tool(Need::Browser) else {
@@ -261,17 +227,8 @@ fn axe_finds_nothing_wrong_in_light_and_dark() {
     let mut study = crate::overview::study();
     study.extend(inputs());
     let studies = [study, pages::two_disks(), pages::soak(), pages::stages()];
-    let observed = [FiledObservation {
-        path: "o.iolab".into(),
-        kept: Observation::default(),
-        seen: Box::new(Look),
-    }];
-    let reports = studies.iter().map(|study| StudyReport::new(study));
-    let reports = reports.chain([StudyReport {
-        programs: &observed,
-        ..StudyReport::new(&[])
-    }]);
-    let all: Vec<String> = reports.map(|report| report.html().unwrap()).collect();
+    let pages = studies.iter().map(|study| StudyReport::new(study).html());
+    let all: Vec<String> = pages.map(Result::unwrap).collect();
     for (page, is_dark) in all.iter().flat_map(|page| [(page, false), (page, true)]) {
         let audit = format!("<script>{axe}</script>{AUDIT}</body>");
         let (start, end) = page.rsplit_once("</body>").unwrap();

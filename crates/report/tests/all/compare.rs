@@ -98,20 +98,6 @@ fn of_texts_more_values_are_advised() {
     insta::assert_snapshot!(advice[0], @"With this spread, 138 more values on each side would settle 1 cell with a chance of 80 %.");
 }
 
-#[test]
-fn json_and_csv_have_the_same_numbers() {
-    let comparison = compared(&base(), &new());
-    let mut json = Vec::new();
-    compare::json(&comparison, &mut json).unwrap();
-    let whole: serde_json::Value = serde_json::from_slice(&json).unwrap();
-    let cells = whole["cells"].as_array().unwrap();
-    assert_eq!(cells.len(), 4);
-    assert_eq!(cells[0]["verdict"], "slower");
-    let exact = comparison.cells[0].p(HypothesisTest::Welch).unwrap();
-    assert_eq!(cells[0]["tests"][0]["p"].as_f64(), Some(exact));
-    assert_eq!(cells[0]["base"]["values"].as_array().unwrap().len(), 8);
-}
-
 /// Runs of one experiment on a target at about this throughput, one after the other.
 fn runs_at(mb_s: f64, target: &str, seed: u64) -> Vec<AnalysedRun> {
     let scenario = Scenario {

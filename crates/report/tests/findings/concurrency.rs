@@ -95,7 +95,7 @@ fn device_distinguishes_limit_from_lock() {
     let analysis = analyse(&lock);
     assert_eq!(flagged(&analysis, DoubtKind::Serialised), [0]);
     let text = &named("serialised", &analysis)[0].text;
-    insta::assert_snapshot!(text, @"Only 0.899 of 8 requests were at the device with 8 threads. The requests waited before they reached the device; 'iolab run why-serialised' isolates the cause.");
+    insta::assert_snapshot!(text, @"Only 0.899 of 8 requests were at the device with 8 threads. The requests waited before they reached the device; with several threads, 'iolab run why-serialised' isolates the cause.");
 
     let mut limited = lock.clone();
     let sample = &limited.samples[1];
