@@ -1,9 +1,8 @@
 //! iolab-workload: the settings of a trial and its results, the settings of experiments, the offsets and data of requests, sizes
 //! and durations as users write them, and the error type. Plain data: no I/O, no clock.
 //!
-//! Files to begin with: `settings.rs` the table of settings, `trial.rs` the settings of a trial and invalid combinations,
-//! `group.rs` its groups, `pattern.rs` the offsets of requests, `outcome.rs` results, `response.rs` quantities, `units.rs` how
-//! sizes and durations are read and written, `names.rs` enums with one name per value.
+//! Files to begin with: `settings.rs` the table of settings, `trial.rs` the settings of a trial, `group.rs` its groups.
+//! `pattern.rs` the offsets of requests, `outcome.rs` results, `response.rs` quantities, `units.rs` how sizes are written.
 
 pub mod command_template;
 pub mod counters;

@@ -541,7 +541,7 @@ fn with_slow_block(noise: Noise, factor: f64) -> impl Fn(u64) -> (RunRecord, u32
 }
 
 #[test]
-fn a_block_apart_is_claimed_where_there_is_one() {
+fn a_block_apart_is_claimed() {
     for (name, noise) in shapes() {
         for factor in [1.0_f64, 0.2, 5.0] {
             let of = |(record, block): (RunRecord, u32)| {

@@ -1,4 +1,4 @@
-//! What a job file means to iolab, option by option, and where iolab differs from fio.
+//! Meaning of each option of a job file for iolab, and where iolab differs from fio.
 
 use std::collections::BTreeMap;
 
