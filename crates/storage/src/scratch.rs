@@ -93,7 +93,10 @@ impl ScratchDir {
             return Ok(None);
         };
         if entries(&made.dir).is_none_or(|names| !names.is_empty()) {
-            return Err(made.is_anothers());
+            return match stands_for(&made.parent, &made.name, &made.stat) {
+                true => Err(made.is_anothers()),
+                false => Ok(None),
+            };
         }
         let lock = match create_in(&made.dir, LOCK) {
             Err(Errno::NOENT) => return Ok(None),
