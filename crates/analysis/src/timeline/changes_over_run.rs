@@ -25,7 +25,7 @@ struct Trial<'a> {
 /// of time.
 ///
 /// The value of a trial is the logarithm of its throughput relative to the usual one of its cell, so that all
-/// cells form one series. Warm-ups are left out, but what they wrote counts as written. If trials are too few or
+/// cells form one series. Warm-ups are a block of it: what only they show spans too few blocks for a level. If trials are too few or
 /// too long to show levels, the course inside them is searched.
 pub fn over_run(record: &RunRecord, is_disturbed: IsDisturbed<'_>) -> Vec<RunShift> {
     let both = [Access::Writes, Access::Reads].into_iter();
@@ -67,8 +67,8 @@ fn shifts(record: &RunRecord, access: Access, is_disturbed: IsDisturbed<'_>) -> 
 
 fn trials(record: &RunRecord, access: Access) -> Vec<Trial<'_>> {
     let own = access.cells(record);
-    let measured = record.samples.iter().filter(|s| s.is_measured());
-    let mut trials: Vec<Trial<'_>> = measured
+    let complete = record.samples.iter().filter(|sample| sample.ok);
+    let mut trials: Vec<Trial<'_>> = complete
         .filter(|s| own.contains(&s.cell) && s.bytes() > 0)
         .map(|s| Trial {
             sample: s,
