@@ -117,17 +117,25 @@ fn median(cell: &CellAnalysis) -> f64 {
     cell.response.map_or(f64::NAN, |summary| summary.median)
 }
 
-/// The claim about these cells, of which the one at `best` has the best median: that one first, then the others by their distance
-/// from it.
+/// The claim about these cells, of which the one at `top` has the best median. The best one is the simplest of those that tie with it:
+/// that one first, then the others by their distance from it.
 fn ranking(
     claim: Claim,
     cells: &[&CellAnalysis],
-    best: usize,
+    top: usize,
     of: (&Analysis, usize),
     family: usize,
 ) -> Claim {
-    let points = candidates(cells, best, of, family).into_iter().enumerate();
-    let mut points: Vec<(usize, Point)> = points.collect();
+    let mut points = candidates(cells, top, of, family);
+    let is_near = |place: &usize| points[*place].standing == Standing::Near;
+    let is_tie = |place: &usize| points[*place].ratio.is_some_and(|ratio| ratio.is_of_tie());
+    let tied = (0..cells.len()).filter(|place| is_near(place) && is_tie(place));
+    let simplest = tied.chain([top]).min_by_key(|place| effort(cells[*place]));
+    let best = simplest.unwrap_or(top);
+    if best != top {
+        points = candidates(cells, best, of, family);
+    }
+    let mut points: Vec<(usize, Point)> = points.into_iter().enumerate().collect();
     points.sort_by_key(|(place, _)| place.abs_diff(best));
     let mut points: Vec<Point> = points.into_iter().map(|(_, point)| point).collect();
     let in_each = points.iter();
@@ -148,7 +156,7 @@ fn ranking(
     claim
 }
 
-/// Comparison of each cell with the one at `best`, which has the best median. Intervals are simultaneous over
+/// Comparison of each cell with the one at `best`, to which none is shown to be superior. Intervals are simultaneous over
 /// all pairs of the family.
 fn candidates(
     cells: &[&CellAnalysis],
@@ -180,7 +188,7 @@ fn candidates(
             is_lower && doubts.is_empty()
         })
     };
-    // Any cell that is not worse than the one with the best median may be the best.
+    // Any cell that is not worse than this one may be the best.
     let open: Vec<usize> = (0..cells.len()).filter(|i| !is_worse(*i)).collect();
     let is_near = |i: usize| {
         let mut others = open.iter().filter(|j| **j != i);
@@ -281,21 +289,25 @@ fn access(run: &Analysis, cell: &CellAnalysis) -> Option<Access> {
 fn choice(access: Access, candidates: &[Candidate<'_>]) -> Option<Claim> {
     let median = |(_, cell): &Candidate<'_>| cell.median(Response::Throughput).unwrap_or(0.0);
     let effort = |(_, cell): &Candidate<'_>| effort(cell);
-    let best = candidates.iter().max_by(|a, b| {
+    let top = candidates.iter().max_by(|a, b| {
         let by_worth = median(a).total_cmp(&median(b));
         by_worth.then_with(|| effort(b).cmp(&effort(a)))
     })?;
     let confidence = confidence(pairs(candidates.len()));
-    let is_near = |one: &&Candidate<'_>| {
+    let near = |best: &Candidate<'_>, one: &Candidate<'_>| {
         let estimate = match one.0 == best.0 {
             true => within_run(best.1, one.1, confidence),
             false => across_runs(best.1, one.1, confidence),
         };
         let against = SideDoubts::of_cells(best.1, one.1, Response::Throughput);
-        estimate.is_some_and(|estimate| is_no_worse(&estimate, &against, true))
+        estimate.filter(|estimate| is_no_worse(estimate, &against, true))
     };
+    let ties = |one: &&Candidate<'_>| near(top, one).is_some_and(|estimate| estimate.is_of_tie());
+    let tied = candidates.iter().filter(ties).chain([top]);
+    let best = tied.min_by_key(|one| effort(one))?;
     let simpler = candidates.iter().filter(|one| effort(one) < effort(best));
-    let simplest = simpler.filter(is_near).min_by_key(|one| effort(one));
+    let simplest = simpler.filter(|one| near(best, one).is_some());
+    let simplest = simplest.min_by_key(|one| effort(one));
     let point = |standing, one: &Candidate<'_>| Point {
         cell: Some(id(one.0, one.1)),
         ..Point::new(standing, Quantity::Of(Response::Throughput), median(one))

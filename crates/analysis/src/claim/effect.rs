@@ -258,6 +258,12 @@ impl Estimate {
         }
     }
 
+    /// Whether neither side is shown to be higher, however close the two are.
+    pub(super) fn is_of_tie(&self) -> bool {
+        self.interval
+            .is_some_and(|(low, high)| (low..=high).contains(&1.0))
+    }
+
     /// Conclusion from its interval alone, without doubts.
     pub(crate) fn shows(&self, margin: f64) -> Difference {
         self.interval

@@ -355,7 +355,7 @@ pub static EFFECT: Kind = Kind::new("effect", Role::Effect, IN_BLOCKS);
 pub static ASKED_EFFECT: Kind = Kind::new("effect", Role::Answer, IN_BLOCKS);
 /// Best I/O size of a curve: shown, not shown, or not known from so few trials.
 pub static BEST_SIZE: [Kind; 3] = [
-    SIZE.says("{most} {quantity}{at}: {0}", RANKED),
+    SIZE.says("Best {quantity}{at}: {0}", RANKED),
     SIZE.says(
         "No I/O size is shown to give a {worse} {quantity} than another{at}",
         UNRANKED,
@@ -379,7 +379,7 @@ pub static FASTEST_WAY: [Kind; 3] = [
 ];
 /// Best setting for an access, of all runs.
 pub static BEST_SETTING: Kind = Kind::new("choice", Role::Detail, OF_ACCESS).says(
-    "Highest throughput of {accesses_on}: {0}",
+    "Best throughput of {accesses_on}: {0}",
     &[
         (Standing::MedianOf, "Median of"),
         (
@@ -567,6 +567,9 @@ pub static REQUEST_LIMIT: Kind = Kind::new("request-limit", Role::Limit, AT_LIMI
 /// Limit of bytes that more requests in flight do not raise.
 pub static THROUGHPUT_LIMIT: Kind =
     Kind::new("throughput-limit", Role::Limit, AT_LIMIT).says(REQUEST_LIMIT.head, &[]);
+/// Limit of requests of one size that more requests in flight do not raise.
+pub static FLIGHT_LIMIT: Kind = Kind::new("flight-limit", Role::Limit, AT_LIMIT)
+    .says("Limited at {0}{at}: more than {3} in flight give no more", &[]);
 /// Phenomenon of another run that is there again: explained, or in part.
 pub static REPRODUCED: [Kind; 2] = [
     AGAIN.says("Reproduced: {phenomenon}; here {here}", &[]),

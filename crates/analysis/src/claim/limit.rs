@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::effect::{Difference, Estimate, MARGIN, confidence, judge, of_trials, within_run};
 use super::series::id;
-use super::{Claim, Point, Quantity, Standing, kind};
+use super::{Claim, Kind, Point, Quantity, Standing, kind};
 use crate::analysis::{Analysis, CellAnalysis, DoubtKind};
 use crate::bends;
 use crate::curve::{Curve, held};
@@ -26,6 +26,18 @@ const DEEPER_MIN: u64 = 2;
 /// The cell with the most requests in flight, of a size at which more requests in flight do not raise IOPS, and the fewest in flight
 /// that give as many.
 type Saturated<'a> = (&'a CellAnalysis, u64);
+
+/// A kind of limits, its quantity, and the least ratio of the largest size at it to the smallest one.
+type LimitKind = (&'static Kind, Response, u64);
+
+/// The limits that sizes tell apart.
+const OF_SIZES: [LimitKind; 2] = [
+    (&kind::REQUEST_LIMIT, Response::Iops, SPAN_MIN),
+    (&kind::THROUGHPUT_LIMIT, Response::Throughput, SPAN_MIN),
+];
+
+/// The limit of a single size, which may be of requests or of bytes.
+const OF_ONE_SIZE: LimitKind = (&kind::FLIGHT_LIMIT, Response::Iops, 1);
 
 /// The limits of a run, in the order of its cells. Intervals are simultaneous over all comparisons.
 pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Claim> {
@@ -49,11 +61,16 @@ pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Claim> {
     let pairs: usize = pairs.map(compared).sum();
     let confidence = confidence(pairs);
     let found = groups.iter().flat_map(|(held, cells)| {
-        let sizes = sizes(cells).into_iter();
-        let saturated = sizes.filter_map(|size| saturated(cells, size, confidence));
-        let saturated: Vec<Saturated<'_>> = saturated.collect();
-        let both = [Response::Iops, Response::Throughput].into_iter();
-        both.filter_map(move |of| limit(&saturated, of, (held, run), confidence))
+        let sizes = sizes(cells);
+        let of_size = |size: &u64| saturated(cells, *size, confidence);
+        let saturated: Vec<Saturated<'_>> = sizes.iter().filter_map(of_size).collect();
+        let kinds: &[LimitKind] = if sizes.len() == 1 {
+            &[OF_ONE_SIZE]
+        } else {
+            &OF_SIZES
+        };
+        let kinds = kinds.iter();
+        kinds.filter_map(move |kind| limit(&saturated, kind, (held, run), confidence))
     });
     found.collect()
 }
@@ -102,7 +119,7 @@ fn is_alike(base: &CellAnalysis, other: &CellAnalysis, of: Response, confidence:
 /// The limit over the longest run of sizes whose IOPS, or throughput, equal the first size's.
 fn limit(
     saturated: &[Saturated<'_>],
-    of: Response,
+    &(kind, of, span_min): &LimitKind,
     (held, run): (&[(String, String)], usize),
     confidence: f64,
 ) -> Option<Claim> {
@@ -117,12 +134,7 @@ fn limit(
     let cells = || longest.iter().map(|(cell, _)| *cell);
     let (first, last) = (cells().next()?, cells().next_back()?);
     let fewest = longest.iter().map(|(_, fewest)| *fewest).max()?;
-    let (kind, bytes): (_, fn(u64) -> f64) = match of {
-        Response::Iops => (&kind::REQUEST_LIMIT, |_| 1.0),
-        _ => (&kind::THROUGHPUT_LIMIT, |size| size as f64 / 1e6),
-    };
-    let value = |cell: &CellAnalysis| Some(cell.median(Response::Iops)? * bytes(size(cell)));
-    let values: Vec<f64> = cells().filter_map(value).collect();
+    let values: Vec<f64> = cells().filter_map(|cell| cell.median(of)).collect();
     let bytes = |cell| Point::main(Quantity::Bytes, size(cell) as f64);
     let points = [
         Point::main(Quantity::Of(of), median(&values)?),
@@ -131,7 +143,7 @@ fn limit(
         Point::count(Standing::Main, "request", fewest as usize),
     ];
     let cells = cells().map(|cell| id(run, cell));
-    (size(first) * SPAN_MIN <= size(last)).then(|| Claim {
+    (size(first) * span_min <= size(last)).then(|| Claim {
         held: held.to_vec(),
         ..Claim::new(kind, cells.collect()).with_points(points)
     })

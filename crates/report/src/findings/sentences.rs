@@ -22,8 +22,8 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial_description::{levels_in_words, requests_in_words};
 use iolab_workload::units::{
-    counted, digits, exact_size, format_bytes, format_ns, format_percent, format_percent_of_whole,
-    possessive, significant,
+    between, counted, digits, exact_size, format_bytes, format_ns, format_percent,
+    format_percent_of_whole, possessive, significant,
 };
 
 pub(crate) use causes::{cause_in_short, causes_in_lines, grouped, obstacle};
@@ -277,8 +277,6 @@ fn named(name: &str, claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) 
         }
         "latency" => of_group(run, run.timed.subject("latency")),
         "quantity" => first.map_or_else(String::new, |id| quantity(runs, id)),
-        "most" if more_is_better(claim) => "Highest".to_owned(),
-        "most" => "Lowest".to_owned(),
         "worse" if more_is_better(claim) => "lower".to_owned(),
         "worse" => "higher".to_owned(),
         "time" => run.timed.subject("Median response time"),
@@ -441,12 +439,11 @@ fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
     }
 }
 
-/// A number between two bounds: `4.00 GiB`, `up to 1.50 GiB`, `1 GiB to 2 GiB`.
+/// A number between two bounds: `4.00 GiB`, `up to 1.50 GiB`, `1 to 2 GiB`.
 fn bounds((least, most): (f64, f64), text: fn(f64) -> String) -> String {
     match [least, most].map(text) {
-        [least, most] if least == most => most,
-        [least, most] if least == text(0.0) => format!("up to {most}"),
-        [least, most] => format!("{least} to {most}"),
+        [least, most] if least == text(0.0) && least != most => format!("up to {most}"),
+        [least, most] => between(&least, &most),
     }
 }
 

@@ -94,7 +94,7 @@ fn near_sizes_and_candidates_for_best_are_distinguished() {
     add_cell(&mut sizes, &["bs=16MiB"], &scattered);
     add_cell(&mut sizes, &["bs=64MiB"], &[500.0; 8]);
     let best = &named("best-size", &analyse(&sizes))[0].text;
-    insta::assert_snapshot!(best, @"Highest throughput: 500 MB/s with 64 MiB. Within 5 % of it: 1 MiB. Not shown to differ: 16 MiB. Worse: 1.67× lower with 64 KiB.");
+    insta::assert_snapshot!(best, @"Best throughput: 500 MB/s with 64 MiB. Within 5 % of it: 1 MiB. Not shown to differ: 16 MiB. Worse: 1.67× lower with 64 KiB.");
 }
 
 /// One slow trial of the best size hides in nine blocks what each of them shows. The text names the blocks that
@@ -117,8 +117,8 @@ fn lower_sizes_state_the_blocks_that_show_it() {
     let told = told.map(|run| named("best-size", &run)[0].text.clone());
     insta::assert_snapshot!(told.join("\n"), @"
     No I/O size is shown to give a lower throughput than another. Worse in each block: 128 KiB; 64 KiB; 32 KiB; and 4 more. Measured for an interval: 9 of 11 blocks.
-    Highest throughput: 550 MB/s with 1 MiB. Worse in each block: 128 KiB; 64 KiB; 32 KiB; and 3 more. Measured for an interval: 9 of 11 blocks. Worse: 11.0× lower with 2 KiB.
-    Highest throughput: 550 MB/s with 1 MiB. Worse: 1.19× lower with 128 KiB; 1.19× lower with 64 KiB; 1.20× lower with 32 KiB; and 4 more.
+    Best throughput: 550 MB/s with 1 MiB. Worse in each block: 128 KiB; 64 KiB; 32 KiB; and 3 more. Measured for an interval: 9 of 11 blocks. Worse: 11.0× lower with 2 KiB.
+    Best throughput: 550 MB/s with 1 MiB. Worse: 1.19× lower with 128 KiB; 1.19× lower with 64 KiB; 1.20× lower with 32 KiB; and 4 more.
     ");
 }
 

@@ -287,10 +287,10 @@ fn headlines_of_several_targets_name_theirs() {
             all.collect::<Vec<_>>().join("\n")
         })
     };
-    insta::assert_snapshot!(texts(vec![seq("/a"), on("/b", rand.clone())]), @"false Highest throughput: 1010 MB/s with 16 MiB. Within 5 % of it: 1 MiB. Worse: 2.52× lower with 64 KiB; 25.2× lower with 4 KiB.");
+    insta::assert_snapshot!(texts(vec![seq("/a"), on("/b", rand.clone())]), @"false Best throughput: 1010 MB/s with 16 MiB. Within 5 % of it: 1 MiB. Worse: 2.52× lower with 64 KiB; 25.2× lower with 4 KiB.");
     insta::assert_snapshot!(texts(vec![seq("/a"), seq("/b"), on("/b", rand)]), @"
     true No difference in throughput is shown between /b and /a. Equivalent within 5 %: 4 KiB; and 3 more.
     true /b: No difference in throughput is shown between random reads and sequential reads. Equivalent within 5 %: 4 KiB; and 3 more.
-    false Highest throughput: 1010 MB/s with 16 MiB. Within 5 % of it: 1 MiB. Worse: 2.52× lower with 64 KiB; 25.2× lower with 4 KiB.
+    false Best throughput: 1010 MB/s with 16 MiB. Within 5 % of it: 1 MiB. Worse: 2.52× lower with 64 KiB; 25.2× lower with 4 KiB.
     ");
 }
