@@ -8,7 +8,7 @@ use iolab_analysis::doubt::{ComparedSide, Doubt, DoubtClass, DoubtKind, Doubts, 
 use iolab_analysis::io_limit::ReachedLimit;
 use iolab_analysis::trust::{Trust, TrustLevel};
 use iolab_figure::labels::capital;
-use iolab_workload::units::{counted, digits, format_ns, format_percent, significant};
+use iolab_workload::units::{between, counted, digits, format_ns, format_percent, significant};
 
 use crate::ratio::in_cells;
 
@@ -27,11 +27,7 @@ fn range(what: DoubtKind, (least, most): (f64, f64)) -> String {
         ExtentUnit::Ns => format_ns(value),
     };
     let (least, most) = (text(least), text(most));
-    let text = match (least.split_once(' '), most.split_once(' ')) {
-        _ if least == most => most,
-        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {most}"),
-        _ => format!("{least} to {most}"),
-    };
+    let text = between(&least, &most);
     match what.whole() {
         "" => text,
         whole => format!("{text} of {whole}"),

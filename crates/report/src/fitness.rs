@@ -14,7 +14,8 @@ use iolab_workload::names::all_of;
 use iolab_workload::service_level::{Bound, LevelQuantity, Need, ServiceLevel};
 use iolab_workload::trial_description::requests_of_cell;
 use iolab_workload::units::{
-    counted, format_bytes, format_duration, format_ns, format_percent, rough_duration, significant,
+    between, counted, format_bytes, format_duration, format_ns, format_percent, rough_duration,
+    significant,
 };
 use std::time::Duration;
 
@@ -458,7 +459,7 @@ pub fn amount(level: &ServiceLevel, value: f64) -> String {
 pub fn interval(judged: &Judged) -> String {
     let level = &judged.level;
     match (judged.low, judged.high) {
-        (Some(low), Some(high)) => format!("{} to {}", amount(level, low), amount(level, high)),
+        (Some(low), Some(high)) => between(&amount(level, low), &amount(level, high)),
         (Some(low), None) => format!("{} or more", amount(level, low)),
         (None, _) => none(),
     }

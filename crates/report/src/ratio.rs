@@ -17,7 +17,7 @@ const AMOUNTS: Directions = ("higher", "lower");
 const TIMES: Directions = ("slower", "faster");
 
 /// Factor of two values that are alike in the digits shown.
-const NO_DIFFERENCE: &str = "no difference";
+const AS_HIGH: &str = "1.00×";
 
 /// A ratio with the interval that decides, if it has one.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +68,7 @@ impl RatioShown {
     }
 
     /// `27.5× higher`, `34.5× lower within blocks`, or `at most 1.20× higher` for a bound: the larger number first.
-    /// `no difference` if the number would be 1.00, unless the interval shows one.
+    /// `1.00×` without a direction, unless the interval shows one.
     pub(crate) fn factor(self) -> String {
         let words = self.words;
         let holds_one = |(low, high): (f64, f64)| low <= 1.0 && high >= 1.0;
@@ -79,7 +79,7 @@ impl RatioShown {
         };
         match self.bound() {
             None if !is_one(self.ratio) => one_way(self.ratio, words) + estimator,
-            None if self.interval.is_none_or(holds_one) => NO_DIFFERENCE.to_owned(),
+            None if self.interval.is_none_or(holds_one) => AS_HIGH.to_owned(),
             None if self.ratio < 1.0 => format!("less than 1.01× {}{estimator}", words.1),
             None => format!("less than 1.01× {}{estimator}", words.0),
             Some((bound, ratio)) => {
@@ -94,10 +94,10 @@ impl RatioShown {
         }
     }
 
-    /// `27.5× higher than`, or `as high as` where the factor shows no difference.
+    /// `27.5× higher than`, or `as high as` where the digits of the factor show none.
     pub(crate) fn than(self) -> String {
         match self.factor() {
-            none if none == NO_DIFFERENCE => "as high as".to_owned(),
+            none if none == AS_HIGH => "as high as".to_owned(),
             factor => format!("{factor} than"),
         }
     }
@@ -297,9 +297,9 @@ mod tests {
         11.2× higher
         100× lower
         34.2× higher
-        no difference (1.05× lower to 1.10× higher)
+        1.00× (1.05× lower to 1.10× higher)
         less than 1.01× lower
-        no difference
+        1.00×
         1.20× slower (1.00× to 1.50× slower)
         ");
     }

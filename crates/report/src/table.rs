@@ -17,7 +17,7 @@ use iolab_workload::response::Unasked;
 use iolab_workload::settings::{CellSpec, DESCRIBING, SETTINGS, Tool, Value};
 use iolab_workload::stages::CarriedBy;
 use iolab_workload::trial::{Rate, TrialSpec};
-use iolab_workload::units::{counted, digits, format_ns, format_percent, significant};
+use iolab_workload::units::{between, counted, digits, format_ns, format_percent, significant};
 use iolab_workload::{table, trial_description};
 
 /// Heading of the column of flags.
@@ -438,11 +438,8 @@ pub fn bare(response: Response, value: f64) -> String {
 }
 
 pub(crate) fn range(response: Response, interval: &Interval) -> String {
-    format!(
-        "{} to {}",
-        bare(response, interval.low),
-        bare(response, interval.high)
-    )
+    let ends = [interval.low, interval.high].map(|end| bare(response, end));
+    between(&ends[0], &ends[1])
 }
 
 /// Settings named above a table if they do not vary.

@@ -25,7 +25,7 @@ named! {
 /// The quantity that a level limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LevelQuantity {
-    /// This quantile of the times, between 0 and 1.
+    /// This quantile of the times, at least 0.5 and below 1.
     Quantile(f64),
     /// The mean time.
     Mean,
@@ -131,18 +131,18 @@ impl ServiceLevel {
     /// Fewest requests of a trial for a value: with fewer, the quantile would be the longest time.
     pub fn requests_min(&self) -> f64 {
         match self.quantity {
-            LevelQuantity::Quantile(q) => (1.0 / q.min(1.0 - q)).round(),
+            LevelQuantity::Quantile(q) => (1.0 / (1.0 - q)).round(),
             LevelQuantity::Mean => MEAN_REQUESTS_MIN,
             LevelQuantity::Max | LevelQuantity::Iops | LevelQuantity::Throughput => 1.0,
         }
     }
 
     /// Enough requests for a judgement. For a quantile `q` of independent times, `n` such that both ends of its 95 % interval
-    /// exist: `q^n` and `(1 - q)^n` at most 2.5 % (David and Nagaraja, Order Statistics, 3rd ed. (2003), 7.1). For a maximum: if
+    /// exist: `q^n` at most 2.5 % (David and Nagaraja, Order Statistics, 3rd ed. (2003), 7.1). For a maximum: if
     /// none took longer then, at 95 %, fewer than 1 % of all do.
     pub fn requests_enough(&self) -> f64 {
         match self.quantity {
-            LevelQuantity::Quantile(q) => (0.025_f64.ln() / q.max(1.0 - q).ln()).ceil(),
+            LevelQuantity::Quantile(q) => (0.025_f64.ln() / q.ln()).ceil(),
             LevelQuantity::Mean => MEAN_REQUESTS,
             LevelQuantity::Max => REQUESTS_OF_MAX as f64,
             LevelQuantity::Iops | LevelQuantity::Throughput => 1.0,
@@ -259,7 +259,8 @@ fn quantity(name: &str) -> Option<LevelQuantity> {
             let q = percent / 100.0;
             // A quantile that cannot be written exactly would make an unreadable run file.
             let step = (q * QUANTILE_STEPS).round();
-            (step > 0.0 && step < QUANTILE_STEPS).then_some(LevelQuantity::Quantile(q))?
+            // Below the median it is most likely a mistyped one: p9 for p99.
+            (percent >= 50.0 && step < QUANTILE_STEPS).then_some(LevelQuantity::Quantile(q))?
         }
     })
 }

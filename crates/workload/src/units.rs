@@ -341,6 +341,15 @@ pub fn format_bytes(bytes: f64) -> String {
     }
 }
 
+/// Formats the values between two written ends: `36 to 40 %`, `980 µs to 1.1 ms`, `40 %` where both are written alike.
+pub fn between(low: &str, high: &str) -> String {
+    match (low.split_once(' '), high.split_once(' ')) {
+        _ if low == high => high.to_owned(),
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
 /// Formats a share as a percentage: `3.2 %`, `45 %`.
 pub fn format_percent(share: f64) -> String {
     let percent = share * 100.0;

@@ -13,7 +13,7 @@ use iolab_report::ratio::{in_time_than, range_in_time};
 use iolab_report::{doubt, layout};
 use iolab_stats::{Interval, median, summary};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::units::{digits, format_bytes, format_ns};
+use iolab_workload::units::{between, digits, format_bytes, format_ns};
 use serde::Serialize;
 
 use crate::commands::StartUp;
@@ -51,9 +51,8 @@ impl StartUp {
     pub(crate) fn in_words(&self, shell: &str) -> String {
         let range = self.interval.map_or_else(String::new, |interval| {
             format!(
-                " ({} to {})",
-                format_ns(interval.low),
-                format_ns(interval.high)
+                " ({})",
+                between(&format_ns(interval.low), &format_ns(interval.high))
             )
         });
         let time = format_ns(self.elapsed_ns);
@@ -192,7 +191,7 @@ impl Timed {
         let between = |own: &TimedRuns| {
             let interval = own
                 .interval
-                .map(|own| format!("{} to {}", format_ns(own.low), format_ns(own.high)));
+                .map(|own| between(&format_ns(own.low), &format_ns(own.high)));
             interval.unwrap_or_else(none)
         };
         let median_of = |own: &TimedRuns, value: &dyn Fn(&Sample) -> u64| {

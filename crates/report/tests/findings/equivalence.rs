@@ -108,10 +108,10 @@ fn three_programs_are_compared_with_the_first() {
         .collect();
     assert_eq!(names, [("a", "b"), ("a", "c")]);
     insta::assert_snapshot!(text(&all_findings(&analyse(&record))), @"
-    b against a: equivalent within 5.0 % (equivalence test, p <= 0.05). As measured: no difference at 1000000 B (1.00 ms against 1.00 ms).
-    b against a: equivalent within 1.0 % (equivalence test, p <= 0.05). As measured: no difference at 1000000 B (1.00 ms against 1.00 ms).
-    c against a: equivalent within 5.0 % (equivalence test, p <= 0.05). As measured: no difference at 1000000 B (1.00 ms against 1.00 ms).
-    c against a: equivalent within 1.0 % (equivalence test, p <= 0.05). As measured: no difference at 1000000 B (1.00 ms against 1.00 ms).
+    b against a: equivalent within 5.0 % (equivalence test, p <= 0.05). As measured: 1.00× at 1000000 B (1.00 ms against 1.00 ms).
+    b against a: equivalent within 1.0 % (equivalence test, p <= 0.05). As measured: 1.00× at 1000000 B (1.00 ms against 1.00 ms).
+    c against a: equivalent within 5.0 % (equivalence test, p <= 0.05). As measured: 1.00× at 1000000 B (1.00 ms against 1.00 ms).
+    c against a: equivalent within 1.0 % (equivalence test, p <= 0.05). As measured: 1.00× at 1000000 B (1.00 ms against 1.00 ms).
     b against a. No difference found: at 1000000 B (1.00 ms against 1.00 ms).
     c against a. No difference found: at 1000000 B (1.00 ms against 1.00 ms).
     ");
