@@ -10,7 +10,8 @@ use std::error::Error;
 use std::io::Write;
 
 use iolab_diskmodel::definition::Definition;
-use iolab_diskmodel::{Model, Ns, Op, Request, ServedFrom, build, serve};
+use iolab_diskmodel::{build, serve};
+use iolab_workload::virtual_disk::{Model, Ns, Op, Request, ServedFrom};
 
 /// A request with the service time of the drive and of the model, ns.
 pub(crate) struct Replayed<'a> {

@@ -10,12 +10,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use iolab_diskmodel::{Completion as Done, Model, Request as Ask};
 use iolab_host::clock::Clock;
 use iolab_workload::group::GroupTrial;
 use iolab_workload::outcome::{Effective, Ended, GroupOutcome, Outcome};
 use iolab_workload::trial::{Rate, TrialSpec};
 use iolab_workload::units::exact_size;
+use iolab_workload::virtual_disk::{Completion as Done, Model, Request as Ask};
 use iolab_workload::{Error, Result};
 
 use crate::buffer::{Buffers, Slot};

@@ -14,7 +14,6 @@ use super::executor::Executor;
 use super::fit::{cut_region, fit_groups};
 use crate::evidence::Origin;
 use iolab_diskmodel::definition::{self, Definition};
-use iolab_diskmodel::{Model, Request};
 use iolab_engine::{simulation, trial};
 use iolab_plan::cells::{PlannedCell, cells};
 use iolab_plan::experiment::Experiment;
@@ -25,6 +24,7 @@ use iolab_workload::outcome::{Ended, Outcome};
 use iolab_workload::settings::{CellSpec, Consumer, SETTINGS, Setting, Topic};
 use iolab_workload::trial::{Allocate, Backend, Batch, FileLayout, TrialSpec};
 use iolab_workload::units::exact_size;
+use iolab_workload::virtual_disk::{Model, Request};
 use iolab_workload::{Error, Result, usage_errors};
 
 /// The budget of a built-in suite on a model, if the user names none, in virtual time: at least forty minutes. They take seconds, and a

@@ -11,7 +11,7 @@ use std::fs;
 use std::process::Command;
 
 use iolab_diskmodel::definition::{self, Definition};
-use iolab_diskmodel::{Request, build, serve};
+use iolab_diskmodel::{build, serve};
 use iolab_truth::binary::binary;
 use iolab_truth::iolab::measure;
 use iolab_truth::reference_tools::{Figures, fio_figures, iozone_mb_s};
@@ -19,6 +19,7 @@ use iolab_truth::served::ServedModel;
 use iolab_truth::system::{Made, failed, warn};
 use iolab_truth::workload::Workload;
 use iolab_truth::{Scene, Unmade};
+use iolab_workload::virtual_disk::Request;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::process::Signal;

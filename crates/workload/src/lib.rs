@@ -25,6 +25,7 @@ pub mod system_settings;
 pub mod trial;
 pub mod trial_description;
 pub mod units;
+pub mod virtual_disk;
 
 pub use error::{Error, Kind, Result};
 pub use iolab_latency as histogram;

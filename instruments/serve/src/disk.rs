@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use fuser::{Errno, FileHandle, FopenFlags, ReplyData, ReplyEmpty, ReplyWrite};
 
 use crate::one_file::ServedFile;
-use iolab_diskmodel::{Completion, Model, Ns, Request as Asked, Request, ServedFrom};
+use iolab_workload::virtual_disk::{Completion, Model, Ns, Request as Asked, Request, ServedFrom};
 
 /// The only file.
 pub(crate) const FILE: &str = "disk";

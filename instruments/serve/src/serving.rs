@@ -17,8 +17,8 @@ use std::time::Instant;
 
 use crate::disk::{Answer, Content, Disk, Due, FILE, Playback, Shared, Speed, Timer, Wake};
 use crate::one_file::{MountFolder, Mounted, OneFile};
-use iolab_diskmodel::{Model, Ns, Op};
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_workload::virtual_disk::{Model, Ns, Op};
 use iolab_workload::{Error, Result};
 
 /// Reads that measure the way through the kernel, and their bytes.

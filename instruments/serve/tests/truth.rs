@@ -4,12 +4,13 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use iolab_diskmodel::definition::{self, Definition};
-use iolab_diskmodel::{Request, build, serve};
+use iolab_diskmodel::{build, serve};
 use iolab_truth::iolab::measure;
 use iolab_truth::served::{ServedModel, is_mounted, mounts};
 use iolab_truth::system::unless_missing;
 use iolab_truth::workload::Workload;
 use iolab_truth::{Made, Scene};
+use iolab_workload::virtual_disk::Request;
 use needs::Need;
 use rustix::process::Signal;
 use serde_json::Value;

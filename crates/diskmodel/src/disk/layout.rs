@@ -7,8 +7,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::super::{MILLISECOND, Ns, from_ms};
+use super::super::{MILLISECOND, from_ms};
 use crate::definition::parts::{Geometry, Mechanics, Seek, Sparing, Zone};
+use iolab_workload::virtual_disk::Ns;
 
 /// The position of a sector on the disk.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use super::super::Ns;
 use super::layout::{Arm, Head, Layout, first_true};
+use iolab_workload::virtual_disk::Ns;
 
 /// The head over consecutive blocks of one track.
 #[derive(Clone, Copy, Debug)]

@@ -14,7 +14,8 @@ mod segments;
 mod transfer;
 
 use crate::definition::parts::{Buffer, Bus, DiskDefinition, Overhead, Policy, WriteBack};
-use crate::{Completion, Done, Model, Ns, Op, Request, ServedFrom, earlier, from_ms};
+use crate::{Done, earlier, from_ms};
+use iolab_workload::virtual_disk::{Completion, Model, Ns, Op, Request, ServedFrom};
 use layout::Timetable;
 use media_stream::{Arrival, Stream, Writing};
 use segments::{Segments, WriteCache};

@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::super::Ns;
 use super::Job;
 use crate::definition::parts::Buffer;
+use iolab_workload::virtual_disk::Ns;
 
 /// One run of blocks in the buffer.
 #[derive(Clone, Debug)]

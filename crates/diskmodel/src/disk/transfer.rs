@@ -2,11 +2,12 @@
 
 use crate::definition::parts::{ReadAhead, WriteBack};
 
-use super::super::{Ns, ServedFrom, from_ms};
+use super::super::from_ms;
 use super::layout::Head;
 use super::media_stream::{Arrival, Stream};
 use super::segments::Match;
 use super::{Behind, Drive, Job};
+use iolab_workload::virtual_disk::{Ns, ServedFrom};
 
 impl Drive {
     /// Advances the segment that read-ahead fills to `now`; removes read-ahead that has ended.

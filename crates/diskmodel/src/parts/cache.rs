@@ -5,9 +5,10 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::super::{BlockMap, Completion, Done, Ns, Op, Request, ServedFrom, earlier};
+use super::super::{BlockMap, Done, earlier};
 use super::{Inner, Numbered, Part};
 use crate::definition::parts::{CacheDefinition, WriteBackDefinition};
+use iolab_workload::virtual_disk::{Completion, Ns, Op, Request, ServedFrom};
 
 /// A cache for a model, with least-recently-used replacement.
 pub(crate) struct Cache {

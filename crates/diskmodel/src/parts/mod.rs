@@ -13,7 +13,8 @@ use std::collections::hash_map::Entry;
 use rand_core::Rng;
 
 use crate::definition::parts::LatencyDefinition;
-use crate::{BlockMap, Completion, Done, Model, Ns, Op, Request, ServedFrom, earlier};
+use crate::{BlockMap, Done, earlier};
+use iolab_workload::virtual_disk::{Completion, Model, Ns, Op, Request, ServedFrom};
 
 pub(crate) use cache::{Cache, WriteBack};
 pub(crate) use timing::{Noise, RateLimit, Stall};

@@ -19,9 +19,10 @@ use std::collections::VecDeque;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::super::{Ns, Op, Request, earlier, from_ms};
+use super::super::{earlier, from_ms};
 use super::{Inner, Part, unit};
 use crate::definition::parts::{LimitDefinition, NoiseDefinition, Rate, StallDefinition};
+use iolab_workload::virtual_disk::{Ns, Op, Request};
 
 /// Parts of a factor: factors are whole numbers of them. Times are then whole numbers, too, and do not depend
 /// on how a machine rounds.

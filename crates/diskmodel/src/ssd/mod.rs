@@ -12,7 +12,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::definition::{SLOT, Slc, SsdDefinition};
-use crate::{BlockMap, Completion, Done, Model, Ns, Op, Request, ServedFrom};
+use crate::{BlockMap, Done};
+use iolab_workload::virtual_disk::{Completion, Model, Ns, Op, Request, ServedFrom};
 
 pub use ftl::{Collected, Ftl, SlotPosition};
 

@@ -3,7 +3,8 @@
 use iolab_diskmodel::definition::parts::{DiskDefinition, Policy, Seek, WriteBack};
 use iolab_diskmodel::definition::{self, Definition, PartDefinition};
 use iolab_diskmodel::disk::{Arm, Drive, Head};
-use iolab_diskmodel::{Completion, Model, Request, build, serve};
+use iolab_diskmodel::{build, serve};
+use iolab_workload::virtual_disk::{Completion, Model, Request};
 
 use super::rate;
 

@@ -1,6 +1,7 @@
 //! Models of measured drives compared with the measurements.
 
-use iolab_diskmodel::{ServedFrom, build, definition};
+use iolab_diskmodel::{build, definition};
+use iolab_workload::virtual_disk::ServedFrom;
 
 #[path = "../../examples/service_times.rs"]
 mod service_times;

@@ -2,7 +2,8 @@
 
 use iolab_diskmodel::definition::{PartDefinition, SsdDefinition};
 use iolab_diskmodel::ssd::Ssd;
-use iolab_diskmodel::{Model, Request, ServedFrom, build, definition, serve};
+use iolab_diskmodel::{build, definition, serve};
+use iolab_workload::virtual_disk::{Model, Request, ServedFrom};
 use proptest::prelude::*;
 use rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;

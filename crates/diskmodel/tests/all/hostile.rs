@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use iolab_diskmodel::definition::{self, Definition};
-use iolab_diskmodel::{Completion, Model, Request};
+use iolab_workload::virtual_disk::{Completion, Model, Request};
 
 /// The replacements of a number.
 const HOSTILE: [&str; 24] = [

@@ -8,7 +8,7 @@ mod layout;
 mod models;
 mod parts;
 
-use iolab_diskmodel::{Model, Request};
+use iolab_workload::virtual_disk::{Model, Request};
 
 /// MB/s of sequential requests of `bytes`, `depth` at a time, `count` in all, from `offset` on.
 fn rate(

@@ -1,7 +1,8 @@
 //! Properties of every model: each request completes once, in the order of time, and the same calls give the same results.
 
+use iolab_diskmodel::build;
 use iolab_diskmodel::definition::{self, Definition};
-use iolab_diskmodel::{Completion, Model, Ns, Op, Request, ServedFrom, build};
+use iolab_workload::virtual_disk::{Completion, Model, Ns, Op, Request, ServedFrom};
 use proptest::prelude::*;
 
 use super::hostile::PARTS;

@@ -1,7 +1,8 @@
 //! Plain parts: times computed by hand.
 
 use iolab_diskmodel::definition::{self, Definition};
-use iolab_diskmodel::{Completion, Model, Request, ServedFrom, serve};
+use iolab_diskmodel::serve;
+use iolab_workload::virtual_disk::{Completion, Model, Request, ServedFrom};
 
 const US: u64 = 1000;
 

@@ -9,10 +9,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::list::{Issue, ListedRequest};
 use crate::trial;
-use iolab_diskmodel::{Completion, Op, Request, ServedFrom};
 use iolab_storage::{Need, Target};
 use iolab_workload::histogram::over_time::{BUCKETS, bucket};
 use iolab_workload::trial::SyncPolicy;
+use iolab_workload::virtual_disk::{Completion, Op, Request, ServedFrom};
 use needs::settings;
 
 const US: u64 = 1_000;

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use iolab_diskmodel::build;
 use iolab_diskmodel::definition::{self, Definition};
-use iolab_diskmodel::{Completion, Ns, Op, Request, build};
 use iolab_serve::{Due, Playback, Speed};
+use iolab_workload::virtual_disk::{Completion, Ns, Op, Request};
 use proptest::prelude::*;
 
 const MEMORY: u64 = 1 << 20;

@@ -1,7 +1,7 @@
 //! Whether the answers came in time.
 
-use iolab_diskmodel::Op;
 use iolab_serve::ServeStatistics;
+use iolab_workload::virtual_disk::Op;
 
 const US: u64 = 1000;
 
