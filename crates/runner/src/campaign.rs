@@ -27,9 +27,10 @@ use crate::peers::PeerList;
 
 use crate::preflight::NewPreflight;
 use crate::ranks::{AssumedRanks, Ranks};
+use crate::virtual_target::{OpenedVirtual, SchemeList, scheme_of};
 use crate::{
-    Disk, EndProcess, GivenTargets, NewObserver, Programs, RunPrograms, StopFlags, SystemUnderTest,
-    Targets, Watch, adapt, fit_all, settle_targets,
+    EndProcess, GivenTargets, NewObserver, Programs, RunPrograms, StopFlags, SystemUnderTest,
+    Targets, Watch, fit_all, settle_targets,
 };
 pub use workspace::{AskedPeaks, Opened, Workspace};
 
@@ -58,6 +59,8 @@ pub struct Program {
     pub peers: PeerList,
     /// Observers of the drives.
     pub observers: &'static [NewObserver],
+    /// Schemes of targets in virtual time.
+    pub schemes: SchemeList,
     /// Ends the process if storage does not answer.
     pub end: EndProcess,
 }
@@ -65,7 +68,8 @@ pub struct Program {
 impl Program {
     /// Watches over targets of these names, before any of them is looked up; `None` for models.
     pub fn watch(self, named: &[PathBuf]) -> Option<Watch> {
-        let real = named.iter().filter(|named| !Disk::is_named(named));
+        let real = named.iter();
+        let real = real.filter(|named| scheme_of(self.schemes, named).is_none());
         let real: Vec<PathBuf> = real.cloned().collect();
         (!real.is_empty()).then(|| Watch::over_preparation(&real, self.end))
     }
@@ -202,8 +206,8 @@ impl Terms {
 
 /// The targets of plans. Nothing is opened yet.
 pub struct Site {
-    /// The modelled disk, instead of targets.
-    pub model: Option<Disk>,
+    /// The target in virtual time, instead of others.
+    pub model: Option<OpenedVirtual>,
     /// The targets, the run's own first.
     pub targets: Vec<PathBuf>,
     /// The user's names for the targets, or for the model.
@@ -228,9 +232,11 @@ pub fn sites(given: &GivenTargets, watch: Option<Watch>, terms: Terms) -> Vec<Si
         .iter()
         .filter_map(|target| target.metadata().ok());
     let files = files.filter(|m| m.is_file()).map(|m| m.len());
-    let room = files.chain(given.models.iter().map(Disk::bytes)).min();
+    let room = files
+        .chain(given.models.iter().map(|disk| disk.bytes()))
+        .min();
     all.extend(given.models.iter().map(|disk| {
-        let disk = disk.clone().beside(room.unwrap_or(u64::MAX));
+        let disk = disk.beside(room.unwrap_or(u64::MAX));
         let name = PathBuf::from(disk.name());
         Site::of(vec![name], Some(disk), None, terms.clone())
     }));
@@ -259,7 +265,7 @@ impl Site {
     /// The site of these targets, or of the model with that name.
     pub fn of(
         targets: Vec<PathBuf>,
-        model: Option<Disk>,
+        model: Option<OpenedVirtual>,
         watch: Option<Watch>,
         terms: Terms,
     ) -> Self {
@@ -294,7 +300,7 @@ impl Site {
         is_chosen: &dyn Fn(&str) -> bool,
     ) -> Result<(Plan, Option<String>)> {
         let left_out = match &self.model {
-            Some(_) => adapt(&mut experiment, is_chosen)?,
+            Some(disk) => disk.adapt(&mut experiment, is_chosen)?,
             None => None,
         };
         let small = experiment.leave_out_small_sizes(self.block(), is_chosen)?;
@@ -345,12 +351,16 @@ impl Site {
         let Some(disk) = &self.model else {
             return Ok(());
         };
-        if self.terms.region.is_exact() {
-            let mut cells = plans.iter().map(Plan::cells);
-            cells.try_for_each(|cells| disk.check_size(cells))?;
+        for plan in plans.iter().filter(|_| self.terms.region.is_exact()) {
+            let trials = plan.cells().iter().map(|cell| &cell.spec.trial);
+            let ends = trials.map(|trial| trial.offset.saturating_add(trial.region));
+            let (end, bytes) = (ends.max().unwrap_or(0), disk.bytes());
+            usage_errors! {
+                end > bytes => format!("the region ends at byte {end}, beyond the {bytes} bytes of {}", disk.name()), "choose a smaller region with --size";
+            }
         }
         let mut cells = plans.iter().flat_map(Plan::cells);
-        cells.try_for_each(|cell| disk.check_cell(cell))
+        cells.try_for_each(|cell| disk.fit(&mut cell.clone()))
     }
 
     /// Refuses plans that change settings of the kernel, or start real-time threads, unless the user allows it: an
@@ -548,7 +558,7 @@ impl Site {
         // Before a scratch file exists: from then on a signal must not leave it.
         let stop = self.terms.flags(self.terms.ranks.is_none())?;
         let place = match (&self.model, plans) {
-            (Some(disk), _) => SystemUnderTest::Model(Box::new(disk.clone())),
+            (Some(disk), _) => SystemUnderTest::Model(Rc::clone(disk)),
             (None, [plan]) if runs_programs(plans) => {
                 let programs = Programs::open(plan, &self.targets, &self.terms.programs);
                 // A signal from the terminal ends the compiler too, which is not a failure of the compiler.

@@ -199,7 +199,7 @@ pub(super) fn fit(cell: &mut PlannedCell, targets: &[(&Path, &Target)]) -> Resul
 }
 
 /// Fits each group of a cell, also idle ones, so that all have the same settings; their completions are collected as they come.
-pub(super) fn fit_groups(
+pub fn fit_groups(
     cell: &mut CellSpec,
     own: impl Fn(Option<&TargetName>, &mut TrialSpec) -> Result<()>,
 ) -> Result<()> {
@@ -222,7 +222,7 @@ pub(super) fn fit_groups(
 }
 
 /// Truncates a region to the part within this many bytes.
-pub(super) fn cut_region(spec: &mut TrialSpec, bytes: u64) {
+pub fn cut_region(spec: &mut TrialSpec, bytes: u64) {
     let room = bytes.saturating_sub(spec.offset);
     if spec.region > room {
         spec.region = room - room % REGION_UNIT.min(room.max(1));

@@ -4,7 +4,7 @@
 //! Files to begin with: `campaign.rs` the way from targets and experiments to runs, `session.rs` a run in progress,
 //! `strategy.rs` its next step, `stopping_rule.rs` the stopping rule.
 //! `executor.rs` is the trait in front of the engine, `system_under_test.rs` the measured system (target, programs or
-//! model), `simulated.rs` models. `evidence.rs` turns counters into `served_by`, `ranks.rs` runs several processes, `peers.rs` starts other tools.
+//! model), `virtual_target.rs` the trait of models. `evidence.rs` turns counters into `served_by`, `ranks.rs` runs several processes, `peers.rs` starts other tools.
 
 pub mod builtin_reader;
 pub mod campaign;
@@ -29,6 +29,7 @@ mod system_under_test;
 mod targets;
 #[cfg(test)]
 mod tests;
+mod virtual_target;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -41,15 +42,18 @@ use iolab_host::system_control::SystemControl;
 use iolab_workload::{Error, Result, usage_errors};
 
 pub use executor::{DriveObserver, Executor, NewObserver};
-pub use fit::{adapt_to_system, fit_all};
+pub use fit::{adapt_to_system, cut_region, fit_all, fit_groups};
 pub use hung_storage::{EndProcess, Watch};
 pub use import::transferred;
-pub use prepared_run::{OwnTrials, PreparedRun, run_list};
+pub use prepared_run::{OwnTrials, PreparedRun, run_list, run_virtual_list};
 pub use programs::{Programs, RunPrograms};
 pub use sample::describe_failure;
-pub use simulated::{Disk, adapt, budget_on_model};
+pub use simulated::MODELS;
 pub use system_under_test::SystemUnderTest;
-pub use targets::{GivenTargets, Targets, join_targets, need, needs, settle_targets};
+pub use targets::{Targets, join_targets, need, needs, settle_targets};
+pub use virtual_target::{
+    GivenTargets, OpenedVirtual, Scheme, SchemeList, VirtualTarget, open_virtual,
+};
 
 use crate::peers::{PeerList, Peers};
 use crate::ranks::Ranks;

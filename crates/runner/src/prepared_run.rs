@@ -17,12 +17,12 @@ use super::session::Session;
 use super::{
     Executor, Finished, NewObserver, Observer, Setup, StopFlags, experiment_record, fit, now_utc,
 };
-use crate::Disk;
 use crate::evidence::computed;
 use crate::preflight::Remark;
 use crate::sample::verdict_alone;
+use crate::virtual_target::VirtualTarget;
 use iolab_engine::list::RequestList;
-use iolab_engine::{simulation, trial};
+use iolab_engine::trial;
 use iolab_host::clock::Clock;
 use iolab_plan::cells::{FittedPlan, OneProcess, Plan, PlannedCell};
 use iolab_plan::experiment::Experiment;
@@ -261,21 +261,18 @@ pub fn run_list(
     whole(outcome).map(|outcome| (outcome, verdict))
 }
 
-impl Disk {
-    /// Carries a trial out on a new disk, in virtual time.
-    ///
-    /// # Errors
-    /// As [`simulation::run_list`]; also the user's interrupt.
-    pub fn run_list(
-        &self,
-        spec: &TrialSpec,
-        list: &mut dyn RequestList,
-        stop: &AtomicBool,
-    ) -> Result<(Outcome, ServedVerdict)> {
-        let mut disk = self.build(spec.seed)?;
-        let (outcome, _) = simulation::run_list(spec, list, &mut *disk, 0, stop)?;
-        whole(outcome).map(|outcome| (outcome, computed()))
-    }
+/// As [`run_list`], on a new disk in virtual time.
+///
+/// # Errors
+/// As [`VirtualTarget::run_list`]; also the user's interrupt.
+pub fn run_virtual_list(
+    spec: &TrialSpec,
+    list: &mut dyn RequestList,
+    target: &dyn VirtualTarget,
+    stop: &AtomicBool,
+) -> Result<(Outcome, ServedVerdict)> {
+    let outcome = target.run_list(spec, list, stop)?;
+    whole(outcome).map(|outcome| (outcome, computed()))
 }
 
 /// The outcome of a trial that came to its end.

@@ -6,14 +6,16 @@
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::executor::Executor;
 use super::fit::{cut_region, fit_groups};
 use crate::evidence::Origin;
+use crate::virtual_target::{OpenedVirtual, Scheme, VirtualTarget};
 use iolab_diskmodel::definition::{self, Definition};
+use iolab_engine::list::RequestList;
 use iolab_engine::{simulation, trial};
 use iolab_plan::cells::{PlannedCell, cells};
 use iolab_plan::experiment::Experiment;
@@ -27,14 +29,8 @@ use iolab_workload::units::exact_size;
 use iolab_workload::virtual_disk::{Model, Request};
 use iolab_workload::{Error, Result, usage_errors};
 
-/// The budget of a built-in suite on a model, if the user names none, in virtual time: at least forty minutes. They take seconds, and a
-/// hard disk needs that long for an interval in every cell of a suite made for two minutes of a real disk.
-pub fn budget_on_model(suite: Duration) -> Duration {
-    suite.max(Duration::from_secs(40 * 60))
-}
-
 /// The engine in virtual time.
-pub(super) struct Simulated<'a> {
+struct Simulated<'a> {
     disk: &'a Disk,
     model: Box<dyn Model>,
     now_ns: u64,
@@ -42,20 +38,7 @@ pub(super) struct Simulated<'a> {
     next_seed: Option<u64>,
 }
 
-impl<'a> Simulated<'a> {
-    /// A new disk without written data; with `afresh`, another one for each trial.
-    ///
-    /// # Errors
-    /// Of kind usage: a definition that makes no model.
-    pub(super) fn new(disk: &'a Disk, seed: u64, afresh: bool) -> Result<Self> {
-        Ok(Self {
-            disk,
-            model: disk.build(seed)?,
-            now_ns: 0,
-            next_seed: afresh.then(|| seed.wrapping_add(1)),
-        })
-    }
-
+impl Simulated<'_> {
     fn trial(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
         let (disk, now) = (&mut *self.model, self.now_ns);
         let (outcome, end) = match cell.has_groups() {
@@ -171,14 +154,8 @@ fn cannot(trial: &TrialSpec) -> Vec<(&'static str, bool, &'static str)> {
     ]
 }
 
-/// Leaves out the levels of an experiment that have no meaning on a model, and returns them in words. `asked` says whether
-/// the user has chosen the levels of a setting.
-///
-/// # Errors
-///
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting none of whose values has a meaning, or one that the user asked
-/// for.
-pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
+/// As [`VirtualTarget::adapt`].
+fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
     let mut left_out: Vec<(&str, Vec<String>)> = Vec::new();
     // That it runs a program is the first reason.
     let (programs, others): (Vec<_>, Vec<_>) = SETTINGS
@@ -288,11 +265,11 @@ fn parted(
 const PREFIX: &str = "model:";
 
 /// The name of a model's clock.
-pub(crate) const VIRTUAL: &str = "virtual (of the model)";
+const VIRTUAL: &str = "virtual (of the model)";
 
 /// A definition of a disk, and the facts that iolab needs of it before it runs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Disk {
+#[derive(Debug, Clone)]
+struct Disk {
     name: String,
     text: String,
     definition: Definition,
@@ -301,40 +278,23 @@ pub struct Disk {
     room: u64,
 }
 
+/// The scheme of models: the rest of a name is of the catalogue, or the path of a TOML file.
+pub const MODELS: Scheme = Scheme {
+    prefix: PREFIX,
+    open: |name, measured| Ok(Rc::new(Disk::open(name, measured)?)),
+};
+
 impl Disk {
-    /// The model that a target names; `None` without `model:`.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such model, or a fault in its definition.
-    pub fn of_target(target: &Path) -> Result<Option<Self>> {
-        name_of(target).map(Self::find).transpose()
-    }
-
-    /// Whether a target names a model.
-    pub fn is_named(target: &Path) -> bool {
-        name_of(target).is_some()
-    }
-
-    /// The model of a target that a run file names, with the digest that the run has.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such model, or another definition than the run measured.
-    pub fn of_measured(target: &Path, digest: Option<&str>) -> Result<Option<Self>> {
-        let read = |name| Self::defined(name, measured_definition(name, digest)?);
-        name_of(target).map(read).transpose()
-    }
-
     /// The model of this name in the catalogue, or in the TOML file at this path.
     ///
     /// # Errors
-    ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such model, with similar names; or a fault in the file, with line
-    /// and column.
-    pub fn find(name: &str) -> Result<Self> {
-        Self::defined(name, model_definition(name)?)
-    }
-
-    fn defined(name: &str, (text, definition): (String, Definition)) -> Result<Self> {
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such model, with similar names; a fault in the file, with line and column; or
+    /// another definition than the run with this environment measured.
+    fn open(name: &str, measured: Option<&Environment>) -> Result<Self> {
+        let (text, definition) = match measured {
+            Some(run) => measured_definition(name, run.get(&KEYS.model_digest).as_deref())?,
+            None => model_definition(name)?,
+        };
         let model =
             iolab_diskmodel::build(&definition, 0).map_err(|why| wrong_definition(why, name))?;
         Ok(Self {
@@ -346,99 +306,10 @@ impl Disk {
         })
     }
 
-    /// The disk, measured in at most `bytes` bytes: the capacity of the disks with which it is compared.
-    #[must_use]
-    pub fn beside(mut self, bytes: u64) -> Self {
-        self.room = self.room.min(bytes);
-        self
-    }
-
-    /// Size of the measured part of the disk, bytes.
-    pub fn room(&self) -> u64 {
-        self.room
-    }
-
-    /// The model as a target: `model:NAME`.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The definition of the disk.
-    pub fn definition(&self) -> &Definition {
-        &self.definition
-    }
-
-    /// Bytes that requests can address.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Bytes that offsets and sizes have to be multiples of.
-    pub fn block(&self) -> u64 {
-        self.definition.block()
-    }
-
     /// A new disk of this definition.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a part of the definition that makes no model.
-    pub fn build(&self, seed: u64) -> Result<Box<dyn Model>> {
+    fn build(&self, seed: u64) -> Result<Box<dyn Model>> {
         iolab_diskmodel::build(&self.definition, seed)
             .map_err(|why| Error::usage(why).within(&self.name))
-    }
-
-    /// Refuses a size that the user named and that is more than there is.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the size that there is.
-    pub fn check_size(&self, cells: &[PlannedCell]) -> Result<()> {
-        let ends = cells.iter().map(|cell| &cell.spec.trial);
-        let wanted = ends
-            .map(|spec| spec.offset.saturating_add(spec.region))
-            .max();
-        match wanted.filter(|wanted| *wanted > self.bytes) {
-            None => Ok(()),
-            Some(wanted) => Err(Error::usage(format!(
-                "the region ends at byte {wanted}, beyond the {} bytes of {}",
-                self.bytes, self.name
-            ))
-            .hint("choose a smaller region with --size")),
-        }
-    }
-
-    /// Checks a cell as a run would that measures it.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not fit, with one that would.
-    pub fn check_cell(&self, cell: &PlannedCell) -> Result<()> {
-        self.fit(&mut cell.clone())
-    }
-
-    /// Cuts a cell's region to the measured bytes, and checks the cell.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not fit, with one that would.
-    pub(crate) fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
-        if cell.spec.has_groups() {
-            return fit_groups(&mut cell.spec, |target, spec| {
-                if let Some(target) = target {
-                    return Err(
-                        Error::usage(format!("a group on {target} in a run on a model"))
-                            .hint("a model is measured alone: leave the target of the group out"),
-                    );
-                }
-                cut_region(spec, self.room);
-                self.check(spec)
-            });
-        }
-        cut_region(&mut cell.spec.trial, self.room);
-        if cell.spec.batch_auto {
-            // A strategy changes CPU time, of which a model takes none.
-            cell.spec.trial.batch = Batch::One;
-            cell.spec.batch_auto = false;
-        }
-        cell.spec.check()?;
-        self.check(&cell.spec.trial)
     }
 
     /// Checks the settings of one group of workers.
@@ -470,20 +341,70 @@ impl Disk {
         }
         Ok(())
     }
+}
 
-    /// The digest of its definition, as runs keep it: another one is another disk.
-    pub fn digest(&self) -> String {
-        digest(self.text.bytes())
+impl VirtualTarget for Disk {
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    /// The facts that its results depend on.
-    pub(crate) fn environment(&self) -> Environment {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+
+    fn beside(&self, bytes: u64) -> OpenedVirtual {
+        Rc::new(Self {
+            room: self.room.min(bytes),
+            ..self.clone()
+        })
+    }
+
+    fn block(&self) -> u64 {
+        self.definition.block()
+    }
+
+    fn adapt(
+        &self,
+        experiment: &mut Experiment,
+        asked: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<String>> {
+        adapt(experiment, asked)
+    }
+
+    fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
+        if cell.spec.has_groups() {
+            return fit_groups(&mut cell.spec, |target, spec| {
+                if let Some(target) = target {
+                    return Err(
+                        Error::usage(format!("a group on {target} in a run on a model"))
+                            .hint("a model is measured alone: leave the target of the group out"),
+                    );
+                }
+                cut_region(spec, self.room);
+                self.check(spec)
+            });
+        }
+        cut_region(&mut cell.spec.trial, self.room);
+        if cell.spec.batch_auto {
+            // A strategy changes CPU time, of which a model takes none.
+            cell.spec.trial.batch = Batch::One;
+            cell.spec.batch_auto = false;
+        }
+        cell.spec.check()?;
+        self.check(&cell.spec.trial)
+    }
+
+    fn environment(&self) -> Environment {
         let mut environment = Environment::default();
         let version = env!("CARGO_PKG_VERSION").to_owned();
         environment.put(&KEYS.iolab_version, version);
         environment.put(&KEYS.clock_source, VIRTUAL.to_owned());
         environment.put(&KEYS.model_title, self.definition.title.clone());
-        environment.put(&KEYS.model_digest, self.digest());
+        environment.put(&KEYS.model_digest, digest(self.text.bytes()));
         let is_builtin = |name| definition::ENTRIES.iter().any(|entry| entry.name == name);
         let own = self
             .name
@@ -502,9 +423,23 @@ impl Disk {
         );
         environment
     }
-}
 
-/// The name or path of the model that a target names; `None` without `model:`.
-fn name_of(target: &Path) -> Option<&str> {
-    target.to_str().and_then(|text| text.strip_prefix(PREFIX))
+    fn executor(&self, seed: u64, afresh: bool) -> Result<Box<dyn Executor + '_>> {
+        Ok(Box::new(Simulated {
+            disk: self,
+            model: self.build(seed)?,
+            now_ns: 0,
+            next_seed: afresh.then(|| seed.wrapping_add(1)),
+        }))
+    }
+
+    fn run_list(
+        &self,
+        spec: &TrialSpec,
+        list: &mut dyn RequestList,
+        stop: &AtomicBool,
+    ) -> Result<Outcome> {
+        let mut disk = self.build(spec.seed)?;
+        Ok(simulation::run_list(spec, list, &mut *disk, 0, stop)?.0)
+    }
 }

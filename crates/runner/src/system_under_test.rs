@@ -1,4 +1,4 @@
-//! The measured system: files and devices, programs, or a modelled disk.
+//! The measured system: files and devices, programs, or a target in virtual time.
 //!
 //! Whether a run resumes on the same targets: a name may denote another file or disk by then.
 
@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use super::executor::{Engine, Executor};
 use super::hung_storage::{EndProcess, Watch};
-use super::simulated::{Disk, Simulated, VIRTUAL};
 use super::targets::{Targets, devices_of, further, kind_of};
+use super::virtual_target::OpenedVirtual;
 use super::{Programs, Setup, fit};
 use crate::environment;
 use crate::peers::Peers;
@@ -39,7 +39,7 @@ pub enum SystemUnderTest {
     /// Programs, on files made for them.
     Programs(Box<Programs>),
     /// A disk that is computed.
-    Model(Box<Disk>),
+    Model(OpenedVirtual),
 }
 
 impl SystemUnderTest {
@@ -133,11 +133,14 @@ impl SystemUnderTest {
     pub(super) fn timing(&self, clock: &Clock, cells: &[PlannedCell]) -> Run {
         let times = cells.iter().any(|cell| cell.spec.trial.latency);
         match self {
-            SystemUnderTest::Model(_) => Run {
+            SystemUnderTest::Model(disk) => Run {
                 clock_domain: ClockDomain::Virtual,
                 clock_cost_ns: Some(0.0),
                 clock_resolution_ns: None,
-                clock_source: VIRTUAL.to_owned(),
+                clock_source: disk
+                    .environment()
+                    .get(&KEYS.clock_source)
+                    .unwrap_or_default(),
                 floor_ns: Some(0.0),
                 ..Run::default()
             },
@@ -231,11 +234,7 @@ impl SystemUnderTest {
     ) -> Result<Box<dyn Executor + 'a>> {
         let programs = match self {
             SystemUnderTest::Model(disk) => {
-                return Ok(Box::new(Simulated::new(
-                    disk,
-                    seed,
-                    experiment.starts_afresh(),
-                )?));
+                return disk.executor(seed, experiment.starts_afresh());
             }
             SystemUnderTest::Targets(_) => None,
             SystemUnderTest::Programs(programs) => Some(&**programs),

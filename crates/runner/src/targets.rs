@@ -8,7 +8,6 @@ mod tests;
 use std::path::{Component, Path, PathBuf, absolute};
 use std::sync::atomic::AtomicBool;
 
-use super::Disk;
 use crate::ranks::Ranks;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Experiment, GroupSetting, new_group_name};
@@ -107,7 +106,7 @@ impl Targets {
 }
 
 /// Refuses two names of the same: trials on one would be trials on the other.
-fn check_distinct<T>(
+pub(crate) fn check_distinct<T>(
     all: &[T],
     named: impl Fn(&T) -> &Path,
     is_same: impl Fn(&T, &T) -> bool,
@@ -121,48 +120,6 @@ fn check_distinct<T>(
         }
     }
     Ok(())
-}
-
-/// Targets of a command: files and devices, which share the blocks of a run, and modelled disks, each in runs of its own.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct GivenTargets {
-    /// Directories, files and devices, as they are given.
-    pub real: Vec<PathBuf>,
-    /// Models.
-    pub models: Vec<Disk>,
-}
-
-impl GivenTargets {
-    /// Tells models from the others, in the order in which they are given.
-    ///
-    /// # Errors
-    /// Of kind usage: a target that is given twice, under whatever name; as [`Disk::of_target`].
-    pub fn of(given: &[PathBuf]) -> Result<Self> {
-        let mut all = Self::default();
-        for path in given {
-            match Disk::of_target(path)? {
-                Some(disk) => all.models.push(disk),
-                None => all.real.push(path.clone()),
-            }
-        }
-        check_distinct(
-            &all.models,
-            |disk| Path::new(disk.name()),
-            |one, other| one.name() == other.name(),
-        )?;
-        let place = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| full(path));
-        check_distinct(
-            &all.real,
-            |path| path.as_path(),
-            |one, other| place(one) == place(other),
-        )?;
-        Ok(all)
-    }
-
-    /// How many these are.
-    pub fn count(&self) -> usize {
-        self.real.len() + self.models.len()
-    }
 }
 
 /// Needs of plans for each of these targets, if they are carried out one after the other; see [`self::need`].
@@ -192,7 +149,7 @@ pub fn needs(
 
 /// The path from the root on, by which a run knows a target, however it is written: `disk/`, `./disk` and `x/../disk` are
 /// one. `..` is resolved if it leads to the same place, which it does not after a symbolic link.
-pub(super) fn full(path: &Path) -> PathBuf {
+pub(crate) fn full(path: &Path) -> PathBuf {
     let from_root = absolute(path).unwrap_or_else(|_| path.to_owned());
     // Separators at the end and in a row are not part of the path.
     let plain: PathBuf = from_root.components().collect();

@@ -24,7 +24,7 @@ use iolab_report::layout::{WIDTH_MIN, paragraph};
 use iolab_report::rows::json_object;
 use iolab_runner::campaign::Program;
 use iolab_runner::preflight::{Finding, Preflight, Remark, Severity, Topic};
-use iolab_runner::{Disk, environment};
+use iolab_runner::{environment, open_virtual};
 use iolab_storage::Target;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::CellSpec;
@@ -124,7 +124,7 @@ struct Arguments {
 
 /// Examines the target and writes the findings to stdout. Succeeds also if something must be fixed.
 fn doctor(options: &Arguments, program: Program) -> Outcome {
-    if let Some(disk) = Disk::of_target(&options.target)? {
+    if let Some(disk) = open_virtual(program.schemes, &options.target, None)? {
         let refused = Error::usage(format!(
             "{} is a model: doctor examines real storage",
             disk.name()

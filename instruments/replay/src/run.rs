@@ -16,7 +16,10 @@ use iolab_host::clock::Clock;
 use iolab_host::tracing;
 use iolab_record::ServedVerdict;
 use iolab_runner::campaign::Program;
-use iolab_runner::{Disk, GivenTargets, StopFlags, SystemUnderTest, Targets, run_list};
+use iolab_runner::{
+    GivenTargets, OpenedVirtual, StopFlags, SystemUnderTest, Targets, VirtualTarget, run_list,
+    run_virtual_list,
+};
 use iolab_storage::{Consent, ExtraFiles, Need, Size, Target};
 use iolab_workload::outcome::{Outcome, Tally};
 use iolab_workload::pattern::derive;
@@ -48,7 +51,7 @@ const SCRATCH_MAX: u64 = 1 << 30;
 /// Something that a trace is replayed on.
 enum Place<'a> {
     Target(String, &'a Target),
-    Model(&'a Disk),
+    Model(&'a dyn VirtualTarget),
 }
 
 impl Place<'_> {
@@ -122,7 +125,7 @@ fn carry_out(
     done: &mut Vec<Trial>,
 ) -> Result<()> {
     check(survey, terms)?;
-    let given = GivenTargets::of(&terms.targets)?;
+    let given = GivenTargets::of(&terms.targets, program.schemes)?;
     if terms.peer.is_some() {
         check_peer(survey, terms, &given)?;
     }
@@ -142,7 +145,7 @@ fn carry_out(
         program,
     };
     if given.real.is_empty() {
-        return campaign.trials((None, &given.models), done);
+        return campaign.trials(None, &given.models, done);
     }
     if let Some(watch) = &watch {
         watch.opens(&given.real);
@@ -158,7 +161,7 @@ fn carry_out(
         watch.has_opened(&system, system.fill_bytes());
     }
     let replayed = fill(&system, terms.seed, &stop, program)
-        .and_then(|()| campaign.trials((Some(&system), given.models.as_slice()), done));
+        .and_then(|()| campaign.trials(Some(&system), &given.models, done));
     drop(watch);
     let removed = {
         let _watch = system.watch_removal(&[], program.end);
@@ -251,13 +254,16 @@ impl Campaign<'_> {
     /// All trials, block by block.
     fn trials(
         &self,
-        (system, models): (Option<&SystemUnderTest>, &[Disk]),
+        system: Option<&SystemUnderTest>,
+        models: &[OpenedVirtual],
         done: &mut Vec<Trial>,
     ) -> Result<()> {
         let (terms, stop) = (self.terms, self.stop);
         let real = system.into_iter().flat_map(SystemUnderTest::targets);
         let real = real.map(|(named, target)| Place::Target(named.display().to_string(), target));
-        let places: Vec<Place<'_>> = real.chain(models.iter().map(Place::Model)).collect();
+        let places: Vec<Place<'_>> = real
+            .chain(models.iter().map(|disk| Place::Model(&**disk)))
+            .collect();
         let programs: Vec<Option<&Fio>> = [None]
             .into_iter()
             .chain(self.fio.as_ref().map(Some))
@@ -339,7 +345,7 @@ impl Campaign<'_> {
         let of_iolab = |meter: Option<Meter>| -> Result<Trial> {
             let mut list = list(meter)?;
             let ran = match cell.place {
-                Place::Model(disk) => disk.run_list(&spec, &mut list, &stop.now),
+                Place::Model(disk) => run_virtual_list(&spec, &mut list, *disk, &stop.now),
                 Place::Target(_, target) => {
                     let shared = Mutex::new(list);
                     let ran = run_list(&spec, &shared, target, &self.clock, &stop.now);

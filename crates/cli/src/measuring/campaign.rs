@@ -24,7 +24,7 @@ use iolab_workload::{Error, Kind, Result};
 use super::arguments::Changes;
 use super::experiment_options::Asked;
 use super::progress::{Display, filling};
-use super::{OBSERVERS, PEERS, PREFLIGHTS, dry_run, launcher};
+use super::{OBSERVERS, PEERS, PREFLIGHTS, SCHEMES, dry_run, launcher};
 use crate::target_names::give;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, note, note_once};
@@ -41,6 +41,7 @@ pub(crate) const PROGRAM: Program = Program {
     preflights: PREFLIGHTS,
     peers: PEERS,
     observers: OBSERVERS,
+    schemes: SCHEMES,
     end: end_at_once,
 };
 

@@ -12,7 +12,7 @@ use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
 use iolab_plan::standard::Medium;
 use iolab_report::forecast::{self, By};
 use iolab_report::layout::wrapped;
-use iolab_runner::Disk;
+use iolab_runner::VirtualTarget;
 use iolab_runner::campaign::{Made, Site, Writes};
 use iolab_runner::peers::{gap_anywhere, gaps, overhead, waiting};
 use iolab_runner::ranks::handshake::is_own;
@@ -64,7 +64,7 @@ pub(crate) fn print_all<'a>(
 pub(crate) fn print(site: &Site, plans: &[Plan], part: &Part<'_>) -> Outcome {
     let (needs, remarks) = site.foresee(plans)?;
     let needs = &needs[..];
-    let (targets, model) = (&site.targets[..], site.model.as_ref());
+    let (targets, model) = (&site.targets[..], site.model.as_deref());
     let Part {
         made: (made, spent),
         follows,
@@ -113,11 +113,11 @@ pub(crate) fn print(site: &Site, plans: &[Plan], part: &Part<'_>) -> Outcome {
         }
         None => By::Requests,
     };
-    let medium = medium(targets, model);
+    let medium = medium(targets, model.is_some());
     let has_namespace = targets.iter().any(|path| is_nvme_namespace(path));
     let standards = plans
         .iter()
-        .filter_map(|plan| forecast::standard(plan, medium, model.map(Disk::bytes)));
+        .filter_map(|plan| forecast::standard(plan, medium, model.map(VirtualTarget::bytes)));
     lines.extend(standards);
     lines.extend(forecast::write_out(&forecasts).map(str::to_owned));
     lines.extend(written(
@@ -146,8 +146,8 @@ pub(crate) fn print(site: &Site, plans: &[Plan], part: &Part<'_>) -> Outcome {
 }
 
 /// Kind of the targets; `None` if they do not exist or differ.
-fn medium(targets: &[PathBuf], model: Option<&Disk>) -> Option<Medium> {
-    if model.is_some() {
+fn medium(targets: &[PathBuf], is_virtual: bool) -> Option<Medium> {
+    if is_virtual {
         return Some(Medium::Model);
     }
     let media = targets.iter().map(|path| {

@@ -11,7 +11,7 @@ use iolab_plan::experiment::{BUDGET_MAX, Change, Experiment};
 use iolab_plan::forecast::ASSUMED_RATE;
 use iolab_plan::precondition::Emptying;
 use iolab_runner::peers::adapt;
-use iolab_runner::{Disk, RunPrograms};
+use iolab_runner::{RunPrograms, VirtualTarget};
 use iolab_storage::Consent;
 use iolab_workload::command_template::Template;
 use iolab_workload::settings::Tool;
@@ -142,7 +142,7 @@ impl Asked {
         experiment: &mut Experiment,
         is_builtin: bool,
         targets: &[PathBuf],
-        model: Option<&Disk>,
+        model: Option<&dyn VirtualTarget>,
     ) -> Result<Vec<String>> {
         let mut notes = Vec::new();
         if is_builtin && let Some(depth) = self.depth_without_backend(experiment)? {
@@ -174,7 +174,7 @@ impl Asked {
                 .iter()
                 .filter_map(|target| std::fs::metadata(target).ok());
             let least = files.filter(|m| m.is_file()).map(|m| m.len()).min();
-            let most = model.map(Disk::room).or(least);
+            let most = model.map(VirtualTarget::room).or(least);
             let room = most.map_or(region, |bytes| region.min(bytes));
             notes.extend(experiment.leave_out_sizes_above(room)?);
         }
@@ -243,7 +243,7 @@ fn share_of(size: &str) -> Result<Option<f64>> {
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a directory, which has no size; a target that cannot be read.
-fn whole(targets: &[PathBuf], model: Option<&Disk>) -> Result<u64> {
+fn whole(targets: &[PathBuf], model: Option<&dyn VirtualTarget>) -> Result<u64> {
     if let Some(disk) = model {
         return Ok(disk.room());
     }

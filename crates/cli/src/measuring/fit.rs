@@ -15,7 +15,7 @@ use iolab_report::forecast;
 use iolab_runfile::Folder;
 use iolab_runner::campaign::{Made, Site, Terms, Workspace};
 use iolab_runner::peers::overhead;
-use iolab_runner::{Disk, PreparedRun};
+use iolab_runner::{PreparedRun, VirtualTarget, open_virtual};
 use iolab_workload::Result;
 use iolab_workload::escape_control::shell_words;
 use iolab_workload::trial_description::requests_in_words;
@@ -44,7 +44,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     }
     let targets = vec![options.target.clone()];
     let watch = PROGRAM.watch(&targets);
-    let model = Disk::of_target(&options.target)?;
+    let model = open_virtual(PROGRAM.schemes, &options.target, None)?;
     let terms = Terms {
         consent: options.consent.consent(),
         ..Terms::strict(PROGRAM)
@@ -60,7 +60,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         );
     }
     if let Some(disk) = &site.model {
-        limits.extend(use_blocks(&mut requirement, disk)?);
+        limits.extend(use_blocks(&mut requirement, &**disk)?);
     }
     if site.model.is_none() && Requirement::is_builtin(&options.requirement) {
         for workload in &mut requirement.workloads {
@@ -212,7 +212,7 @@ fn leave(begun: VecDeque<(String, PreparedRun<'_>)>, failure: Failure) -> Failur
 }
 
 /// Adapts requests to the blocks of a model, which has no files; returns a note about it.
-fn use_blocks(requirement: &mut Requirement, disk: &Disk) -> Result<Option<String>> {
+fn use_blocks(requirement: &mut Requirement, disk: &dyn VirtualTarget) -> Result<Option<String>> {
     let grown = requirement.use_bare_disk(disk.block())?;
     let text = || format!("A model takes whole blocks: {}.", grown.join("; "));
     Ok((!grown.is_empty()).then(text))

@@ -15,9 +15,9 @@ mod study_causes;
 mod why;
 
 use iolab_command::{Command, Lists};
-use iolab_runner::NewObserver;
 use iolab_runner::peers::PeerList;
 use iolab_runner::preflight::NewPreflight;
+use iolab_runner::{MODELS, NewObserver, SchemeList};
 
 use arguments::{Fit, Resume, Run, Study, Why};
 
@@ -40,6 +40,9 @@ const OBSERVERS: &[NewObserver] = &[
     #[cfg(feature = "device-log")]
     iolab_device_log::observer,
 ];
+
+/// Schemes of targets in virtual time.
+const SCHEMES: SchemeList = &[MODELS];
 
 /// The lists of what measures.
 pub(crate) fn lists() -> Lists {

@@ -50,7 +50,7 @@ pub(crate) fn run(options: &Run, lists: &Lists, ranks: Option<Rc<Ranks>>) -> Out
         foresees_ranks: options.changes.dry_run,
         ..options.changes.terms(&changes, ranks)
     };
-    let targets = GivenTargets::of(&given)?;
+    let targets = GivenTargets::of(&given, PROGRAM.schemes)?;
     if options.together && !targets.models.is_empty() {
         return Err(Error::usage("--together with a model")
             .hint("a model is measured alone: leave the option out")
@@ -142,7 +142,7 @@ fn plan(
     }
     let is_builtin = Experiment::is_builtin(&options.experiment);
     let model = site.model.clone();
-    let changed = changes.apply(&mut experiment, is_builtin, given, model.as_ref())?;
+    let changed = changes.apply(&mut experiment, is_builtin, given, model.as_deref())?;
     changed.into_iter().for_each(say);
     // With --together the given targets belong to the groups.
     let common: &[PathBuf] = if options.together { &[] } else { given };

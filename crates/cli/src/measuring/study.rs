@@ -36,6 +36,9 @@ use iolab_command::run_files::read_run;
 
 /// Upper bound of the names of reports in a folder.
 const NAMES_MAX: u32 = 10_000;
+/// Least budget of a built-in suite in virtual time, if the user names none. It takes seconds, and a hard disk needs that long for an
+/// interval in every cell of a suite made for two minutes of a real disk.
+const VIRTUAL_BUDGET_MIN: Duration = Duration::from_secs(40 * 60);
 /// Runs all experiments of the suite and prints their findings.
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
@@ -56,7 +59,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
         false => &options.targets,
     };
     let watch = PROGRAM.watch(named);
-    let given = GivenTargets::of(named)?;
+    let given = GivenTargets::of(named, PROGRAM.schemes)?;
     let mut sites = sites(&given, &options.names, watch, terms)?;
     let suite = Suite::find(&options.suite)?;
     let draws = suite.picture;
@@ -299,7 +302,7 @@ fn plan(suite: Suite, is_builtin: bool, asked: &Asked, site: &mut Site) -> Resul
     let budget = asked
         .budget()
         .unwrap_or_else(|| match (&model, is_builtin) {
-            (Some(_), true) => iolab_runner::budget_on_model(suite.budget),
+            (Some(_), true) => suite.budget.max(VIRTUAL_BUDGET_MIN),
             (Some(_), false) => suite.budget,
             (None, _) => budget_of_targets(suite.budget, given.len()).0,
         });
@@ -318,7 +321,7 @@ fn plan(suite: Suite, is_builtin: bool, asked: &Asked, site: &mut Site) -> Resul
         let share = experiment.design.budget.mul_f64(of_suite);
         // Nobody reads more digits.
         let share = Duration::from_millis((share.as_millis() as u64).max(1));
-        let changed = asked.apply(&mut experiment, is_builtin, &given, model.as_ref())?;
+        let changed = asked.apply(&mut experiment, is_builtin, &given, model.as_deref())?;
         experiment.design.budget = share;
         site.settle(&mut experiment, &given)?;
         let factors = experiment.factors.len();

@@ -26,10 +26,10 @@ use iolab_report::causes::{self, unpaired as in_words};
 use iolab_report::layout::paragraph;
 use iolab_report::overview::Input;
 use iolab_runner::campaign::{Permission, Region, Site, Terms};
-use iolab_runner::{Disk, StopFlags};
+use iolab_runner::{StopFlags, open_virtual};
 use iolab_workload::escape_control::{escape_control, shell_word};
 use iolab_workload::response::Response;
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, usage_errors};
 
 use super::arguments::Why;
 use super::campaign::{PROGRAM, concluded, measure};
@@ -421,12 +421,15 @@ impl Explanation<'_> {
     ) -> Result<Site> {
         let record = self.run.record();
         let targets = target_paths(record);
-        let measured = record.environment.get(&KEYS.model_digest);
         let model = match &targets[..] {
-            [target] => Disk::of_measured(target, measured.as_deref())?,
+            [target] => open_virtual(PROGRAM.schemes, target, Some(&record.environment))?,
             _ => None,
         };
-        check_model(record, model.as_ref())?;
+        let was_model = self.is_model() || record.environment.get(&KEYS.model_digest).is_some();
+        usage_errors! {
+            was_model && model.is_none() => format!("{} is not the disk that the run measured: its definition has changed", record.run.target),
+                "measure again, and ask about that run";
+        }
         self.check_writes(record)?;
         let region = match &model {
             Some(_) => Region::Cut,
@@ -443,19 +446,6 @@ impl Explanation<'_> {
             ..Terms::strict(PROGRAM)
         };
         Ok(Site::of(targets, model, watch, terms))
-    }
-}
-
-/// Refuses a disk that is not the one that was measured.
-fn check_model(record: &RunRecord, model: Option<&Disk>) -> Result<()> {
-    let measured = record.environment.get(&KEYS.model_digest);
-    match measured == model.map(Disk::digest) {
-        true => Ok(()),
-        false => Err(Error::usage(format!(
-            "{} is not the disk that the run measured: its definition has changed",
-            record.run.target
-        ))
-        .hint("measure again, and ask about that run")),
     }
 }
 

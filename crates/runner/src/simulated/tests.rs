@@ -2,12 +2,12 @@
 
 mod causes;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use super::*;
 use crate::tests::{experiment, run_in};
-use crate::{SystemUnderTest, fit};
+use crate::{SystemUnderTest, fit, open_virtual};
 use iolab_analysis::analysis::{Response, analyse};
 use iolab_diskmodel::definition;
 use iolab_plan::cells::{OneProcess, Plan};
@@ -24,11 +24,11 @@ const SERIAL: &str = "title = \"One at a time\"\nsource = [\"made up\"]\n[model.
 pub(super) fn measure(model: &str, mut experiment: Experiment, seed: u64) -> RunRecord {
     let folder = tempfile::tempdir().expect("a folder");
     adapt(&mut experiment, &|_| false).expect("has a meaning");
-    let target = PathBuf::from(format!("model:{model}"));
-    let disk = Disk::of_target(&target).expect("a definition");
+    let target = format!("model:{model}");
+    let disk = open_virtual(&[MODELS], Path::new(&target), None).expect("a definition");
     let disk = disk.expect("a model");
     let plan = Plan::of_new_run(experiment, &OneProcess).expect("cells");
-    let place = SystemUnderTest::Model(Box::new(disk));
+    let place = SystemUnderTest::Model(disk);
     let plan = fit::fit_to(plan, &place).expect("fits");
     run_in(folder.path(), place, plan, seed, &[])
 }
@@ -195,10 +195,10 @@ fn an_inquirys_trials_find_nothing_of_earlier_ones() {
     let asked = cell("bytes=256k");
     let mut remembered = 0;
     for entry in definition::ENTRIES {
-        let disk = Disk::find(entry.name).expect("built in");
+        let disk = Disk::open(entry.name, None).expect("built in");
         // Bytes and time of a trial that begins at a moment after another one.
         let after = |before: &CellSpec, begin: Option<Duration>, afresh: bool| {
-            let mut simulated = Simulated::new(&disk, 1, afresh).expect("a model");
+            let mut simulated = disk.executor(1, afresh).expect("a model");
             simulated.run(before, &stop).expect("a trial");
             let ended = simulated.now();
             if let Some(begin) = begin {
@@ -251,7 +251,7 @@ fn credits_return_in_idle_time_within_the_budget() {
 
 #[test]
 fn only_the_prefix_makes_a_model() {
-    let of = |name: &str| Disk::of_target(Path::new(name));
+    let of = |name: &str| open_virtual(&[MODELS], Path::new(name), None);
     assert!(of("./model:hp-97560").unwrap().is_none());
     let disk = of("model:hp-97560").unwrap().expect("a model");
     assert_eq!((disk.name(), disk.block()), ("model:hp-97560", 512));
