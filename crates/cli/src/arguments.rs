@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args, Command, Subcommand, ValueEnum};
+use clap::{Args, Command, ValueEnum};
 use iolab_command::Lists;
-use iolab_command::output_format::TextOrJson;
 use iolab_figure::{Center, FigureKind, parse_length};
 use iolab_report::layout::paragraph;
 use iolab_workload::response::Metric;
@@ -333,28 +332,6 @@ pub(crate) enum CompareFormat {
     Json,
     /// A Markdown table
     Markdown,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Model {
-    #[command(subcommand)]
-    pub(crate) action: ModelAction,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ModelAction {
-    /// List the built-in models, each with the sources of its values
-    List {
-        /// Output format
-        #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
-        format: TextOrJson,
-    },
-    /// Print the definition (TOML) of a model, to copy and change
-    Show {
-        /// Name from 'iolab model list', or a TOML file
-        #[arg(value_name = "DEFINITION")]
-        definition: String,
-    },
 }
 
 const PLOT_HELP_END: &str = "\

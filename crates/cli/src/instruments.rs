@@ -20,12 +20,14 @@ pub fn lists() -> Lists {
         iolab_gate::lists(),
         #[cfg(feature = "limits")]
         iolab_limits::lists(),
+        #[cfg(feature = "models")]
+        iolab_models::lists(),
+        #[cfg(all(feature = "models", feature = "measure"))]
+        iolab_models::measuring(),
         #[cfg(feature = "replay")]
         iolab_replay::lists(),
         #[cfg(all(feature = "replay", feature = "measure"))]
         iolab_replay::measuring(measuring::campaign::PROGRAM),
-        #[cfg(all(feature = "measure", feature = "serve"))]
-        iolab_serve::lists(),
         #[cfg(all(feature = "measure", feature = "time"))]
         iolab_time::lists(measuring::campaign::PROGRAM),
         #[cfg(feature = "witness")]

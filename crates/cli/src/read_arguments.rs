@@ -344,7 +344,7 @@ mod tests {
         let has_all = cfg!(all(
             feature = "measure",
             feature = "doctor",
-            feature = "serve",
+            feature = "models",
             feature = "witness"
         ));
         assert_eq!(found.is_none(), has_all);

@@ -3,7 +3,7 @@
 //! During the run the file is in WAL mode, and only this crate can read it (`logged.rs`). When the run ends for any reason, everything is
 //! moved to the one plain file. A killed process leaves `FILE-wal` next to it; both together are complete and readable.
 //!
-//! Files to begin with: `lib.rs` the open run file and the definitions of modelled disks, `create.rs` atomic creation, `opening.rs`
+//! Files to begin with: `lib.rs` the open run file, `create.rs` atomic creation, `opening.rs`
 //! protection against foreign files, `read.rs`, `number_list.rs` text files with one number per line.
 
 mod create;
@@ -24,10 +24,6 @@ pub(crate) mod tests;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
-use iolab_diskmodel::definition;
-use iolab_diskmodel::definition::Definition;
-use iolab_plan::read_user_file;
-use iolab_plan::read_user_file::of_text;
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CLIENT_SAMPLE, DRIVE_LOG, EVENT, GROUP_SAMPLE, LATENCY, LatencyRow, PART, PREPARATION, RANK,
@@ -35,10 +31,9 @@ use iolab_record::tables::{
 };
 use iolab_record::{
     Cell, DriveLog, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId,
-    PreparationStep, Run, RunRecord, RunStatus, Sample, digest,
+    PreparationStep, Run, RunRecord, RunStatus, Sample,
 };
 use iolab_workload::histogram::LatencyHistogram;
-use iolab_workload::names::unknown;
 use iolab_workload::trial::Batch;
 use iolab_workload::{Error, Result, histogram};
 use rusqlite::{Connection, OpenFlags, Params, params};
@@ -482,82 +477,4 @@ pub fn settle(path: &Path) -> Result<()> {
 /// The log next to a run file, without which the file lacks trials; `None` if the file is complete.
 pub fn log_beside(path: &Path) -> Option<PathBuf> {
     has_wal(path).then(|| beside(path, "-wal"))
-}
-
-/// The definition of a name in the catalogue, or of a TOML file: its text, comments included, and the parsed form.
-///
-/// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): no such name, with similar ones; or a fault in the file, with line and
-/// column.
-pub fn model_definition(name: &str) -> Result<(String, Definition)> {
-    parsed(name, text_of(name)?)
-}
-
-/// The definition with a name from a run file and the digest that the run measured. A name in a run file may be any file:
-/// its text is compared before it is parsed, since parse errors quote it.
-///
-/// # Errors
-/// As [`model_definition`]; also a definition with another digest.
-pub fn measured_definition(name: &str, measured: Option<&str>) -> Result<(String, Definition)> {
-    let text = text_of(name)?;
-    match measured == Some(digest(text.bytes()).as_str()) {
-        true => parsed(name, text),
-        false => Err(other_disk(name)),
-    }
-}
-
-fn other_disk(name: &str) -> Error {
-    Error::usage(format!(
-        "model:{name} is not the disk that the run measured: its definition has changed"
-    ))
-    .hint("measure again, and ask about that run")
-}
-
-fn parsed(name: &str, text: String) -> Result<(String, Definition)> {
-    let definition = Definition::parse(&text)
-        .map_err(|why| of_text(Path::new(name), wrong_definition(why, name)))?;
-    Ok((text, definition))
-}
-
-/// The error for a definition of an impossible disk.
-pub fn wrong_definition(why: String, name: &str) -> Error {
-    Error::usage(why.trim_end().to_owned())
-        .within(name)
-        .hint("see a definition with: iolab model show hp-97560")
-}
-
-/// Largest definition of a model, bytes.
-const DEFINITION_MAX: u64 = 1 << 20;
-
-fn text_of(name: &str) -> Result<String> {
-    if let Some(entry) = definition::ENTRIES.iter().find(|entry| entry.name == name) {
-        return Ok(entry.text.to_owned());
-    }
-    let path = Path::new(name);
-    if path.exists() || path.extension().is_some_and(|end| end == "toml") {
-        let hint = "check the path; 'iolab model list' shows the built-in models";
-        return read_user_file::text(path, DEFINITION_MAX, hint);
-    }
-    let known: Vec<&str> = definition::ENTRIES.iter().map(|entry| entry.name).collect();
-    Err(unknown("model", name, &known))
-}
-
-#[cfg(test)]
-mod definition_tests {
-    use super::*;
-
-    #[test]
-    fn names_in_run_files_quote_no_file() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("secret");
-        std::fs::write(&path, "root:x:0:0:root\n").expect("a file");
-        let name = path.to_str().expect("UTF-8");
-        for measured in [None, Some("1234")] {
-            let error = measured_definition(name, measured).unwrap_err();
-            assert_eq!(error, other_disk(name));
-        }
-        let text = definition::ENTRIES[0].text;
-        let measured = digest(text.bytes());
-        assert!(measured_definition(definition::ENTRIES[0].name, Some(&measured)).is_ok());
-    }
 }

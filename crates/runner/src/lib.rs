@@ -22,7 +22,6 @@ pub mod ranks;
 mod record;
 mod sample;
 mod session;
-mod simulated;
 mod stopping_rule;
 mod strategy;
 mod system_under_test;
@@ -48,7 +47,6 @@ pub use import::transferred;
 pub use prepared_run::{OwnTrials, PreparedRun, run_list, run_virtual_list};
 pub use programs::{Programs, RunPrograms};
 pub use sample::describe_failure;
-pub use simulated::MODELS;
 pub use system_under_test::SystemUnderTest;
 pub use targets::{Targets, join_targets, need, needs, settle_targets};
 pub use virtual_target::{

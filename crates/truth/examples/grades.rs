@@ -10,8 +10,8 @@
 use std::fs;
 use std::process::Command;
 
-use iolab_diskmodel::definition::{self, Definition};
-use iolab_diskmodel::{build, serve};
+use iolab_models::definition::{self, Definition};
+use iolab_models::{build, serve};
 use iolab_truth::binary::binary;
 use iolab_truth::iolab::measure;
 use iolab_truth::reference_tools::{Figures, fio_figures, iozone_mb_s};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use fuser::{BackgroundSession, MountOption, Session};
-use iolab_serve::one_file::OneFile;
+use iolab_models::serve::one_file::OneFile;
 use needs::Need;
 
 use crate::cleanup::Cleanup;

@@ -3,27 +3,21 @@
 //! `iolab show`: the definition of an experiment, suite or requirement, the definition of a run, or its cells in the format of
 //! another tool.
 //!
-//! `iolab model`: the models that come with iolab and their definitions.
-//!
 //! `iolab completions`: completions of commands and options for shells.
 
 use std::io::Write;
 use std::path::Path;
 
-use serde_json::{Value, json};
-
-use crate::arguments::{Completions, List, Model, ModelAction, Show, program};
+use crate::arguments::{Completions, List, Show, program};
 use iolab_command::failure::Outcome;
 use iolab_command::output::{note, open, style};
-use iolab_command::output_format::TextOrJson;
 use iolab_command::{DefinitionFormat, Lists};
-use iolab_diskmodel::definition::{self, Definition};
 use iolab_plan::experiment::{BUILTIN, Experiment, design_names};
 use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
-use iolab_report::layout::{self, paragraph, wrapped};
+use iolab_report::layout::{paragraph, wrapped};
+use iolab_runfile::Content;
 use iolab_runfile::number_list::is_database;
-use iolab_runfile::{Content, model_definition};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::names::unknown;
 use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
@@ -213,57 +207,6 @@ fn is_run_file(name: &str) -> Result<bool> {
         true => is_database(path),
         false => Ok(is_named_so),
     }
-}
-
-/// Writes the requested output to stdout.
-pub(crate) fn model(options: &Model) -> Outcome {
-    let text = match &options.action {
-        ModelAction::List { format } => list_models(*format)?,
-        // As it was written, comments included, once it is known to be a definition.
-        ModelAction::Show { definition } => model_definition(definition)?.0,
-    };
-    let mut to = open(None)?;
-    write!(to, "{text}")?;
-    Ok(to.flush()?)
-}
-
-fn list_models(format: TextOrJson) -> Result<String> {
-    let all = definition::ENTRIES
-        .iter()
-        .map(|entry| Ok((entry.name, model_definition(entry.name)?.1)))
-        .collect::<Result<Vec<_>>>()?;
-    Ok(match format {
-        TextOrJson::Text => list_text(&all, style().width),
-        TextOrJson::Json => list_json(&all),
-    })
-}
-
-/// Names, titles and sources, for a terminal of `width` columns.
-fn list_text(models: &[(&str, Definition)], width: u16) -> String {
-    let longest = models.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let width = width.max(layout::WIDTH_MIN);
-    let mut text = String::new();
-    for (name, definition) in models {
-        text.push_str(&format!(
-            "{name:longest$}  {}\n",
-            escape_control(&definition.title)
-        ));
-        for source in &definition.source {
-            text.push_str(&paragraph(&escape_control(source), "    - ", width));
-        }
-    }
-    text
-}
-
-/// An array with one object per model.
-fn list_json(models: &[(&str, Definition)]) -> String {
-    let all: Vec<Value> = models
-        .iter()
-        .map(|(name, definition)| {
-            json!({ "name": name, "title": definition.title, "source": definition.source })
-        })
-        .collect();
-    format!("{:#}\n", Value::Array(all))
 }
 
 /// Writes the completions of a shell to stdout.

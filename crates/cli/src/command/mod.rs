@@ -66,9 +66,6 @@ fn commands() -> Vec<Command> {
             "Write every sample, interval or latency bucket, for other programs",
             export::export,
         ),
-        Command::new("model", "List disk models, or print one", |options, _| {
-            list::model(options)
-        }),
         Command::new(
             "schema",
             "Print the JSON Schema of what a command prints as JSON",

@@ -17,7 +17,7 @@ mod why;
 use iolab_command::{Command, Lists};
 use iolab_runner::peers::PeerList;
 use iolab_runner::preflight::NewPreflight;
-use iolab_runner::{MODELS, NewObserver, SchemeList};
+use iolab_runner::{NewObserver, SchemeList};
 
 use arguments::{Fit, Resume, Run, Study, Why};
 
@@ -42,7 +42,10 @@ const OBSERVERS: &[NewObserver] = &[
 ];
 
 /// Schemes of targets in virtual time.
-const SCHEMES: SchemeList = &[MODELS];
+const SCHEMES: SchemeList = &[
+    #[cfg(feature = "models")]
+    iolab_models::MODELS,
+];
 
 /// The lists of what measures.
 pub(crate) fn lists() -> Lists {

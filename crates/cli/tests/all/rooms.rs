@@ -9,7 +9,7 @@ use crate::support::{files_below, reached, rooms, root};
 /// Rooms that read run files, and must not depend on I/O.
 const READERS: [&str; 3] = ["analysis", "figure", "report"];
 /// Rooms that do I/O or start programs.
-const DOERS: [&str; 6] = ["doctor", "engine", "host", "runner", "serve", "storage"];
+const DOERS: [&str; 5] = ["doctor", "engine", "host", "runner", "storage"];
 
 /// The rooms that each room depends on, except dependencies of its tests.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
@@ -70,10 +70,7 @@ fn the_rooms_are_as_they_are_drawn() {
     let drawn = drawn();
     // It runs the program, takes models from the same source and answers FUSE by the same file system; the program needs all others.
     let truth = declared.remove("truth").expect("the room of known truths");
-    assert_eq!(
-        truth,
-        BTreeSet::from(["diskmodel", "serve"].map(str::to_owned))
-    );
+    assert_eq!(truth, BTreeSet::from(["models".to_owned()]));
     let all = declared.keys().filter(|room| *room != "cli").cloned();
     let all: BTreeSet<String> = all.collect();
     let cli = declared

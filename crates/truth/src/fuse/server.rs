@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fuser::{Errno, FileHandle, FopenFlags, ReplyData, ReplyEmpty, ReplyWrite};
-use iolab_serve::one_file::ServedFile;
+use iolab_models::serve::one_file::ServedFile;
 
 use super::{Answers, Credits, RequestContext, Shared};
 

@@ -14,7 +14,7 @@ use fuser::{
     ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, Session,
     TimeOrNow, WriteFlags,
 };
-use iolab_serve::one_file::{self, BLOCK};
+use iolab_models::serve::one_file::{self, BLOCK};
 use needs::Need;
 
 use super::{HANDS, UNMOUNT};

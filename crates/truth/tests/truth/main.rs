@@ -17,7 +17,7 @@ mod limits;
 mod oldest;
 mod ranks;
 mod rows;
-#[path = "../../../../instruments/serve/tests/truth.rs"]
+#[path = "../../../../instruments/models/tests/truth.rs"]
 mod serve;
 mod settings;
 mod silence;
