@@ -19,6 +19,7 @@ const TRUTH: [(&str, f64); 7] = [
 ];
 
 #[test]
+#[cfg_attr(not(feature = "models"), ignore = "it measures a model")]
 fn limits_of_a_model_are_its_own() {
     let folder = folder();
     let folder = folder.path();

@@ -306,6 +306,7 @@ fn each_session_prints_what_it_printed() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "models"), ignore = "it measures a model")]
 fn each_computed_session_prints_what_it_printed() {
     check_sessions("computed");
 }

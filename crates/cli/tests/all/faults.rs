@@ -10,6 +10,7 @@ use crate::support::{Done, entries, error_of, exported, folder, iolab, measuring
 
 /// Files of others in the scratch directory are left, and named after the results, also of further targets.
 #[test]
+#[cfg_attr(not(feature = "models"), ignore = "it measures a model")]
 fn a_directory_that_stays_costs_no_result() {
     let (first, both) = (
         "out/read-size.iolab",

@@ -237,6 +237,7 @@ fn new_file_named_as_target_is_not_overwritten() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "models"), ignore = "it measures a model")]
 fn a_signal_after_the_last_trial_is_heard() {
     let folder = folder();
     let sizes: Vec<String> = (1..=100).map(|n| (4096 * n).to_string()).collect();
@@ -258,6 +259,7 @@ fn a_signal_after_the_last_trial_is_heard() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "models"), ignore = "it measures a model")]
 fn folder_with_an_interrupted_model_stays_open() {
     let folder = folder();
     let path = folder.path();

@@ -38,6 +38,7 @@ fn spoil(path: &Path, columns: &[(String, String)]) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "models"), ignore = "it measures a model")]
 fn texts_of_run_file_do_not_control_terminal() {
     let folder = folder();
     let place = folder.path();
@@ -108,6 +109,7 @@ fn escaped() -> String {
 }
 
 #[test]
+#[cfg_attr(not(feature = "models"), ignore = "some of the inputs are models")]
 fn texts_of_other_inputs_do_not_control_terminal() {
     let folder = folder();
     let place = folder.path();
