@@ -136,7 +136,6 @@ impl SystemUnderTest {
             SystemUnderTest::Model(disk) => Run {
                 clock_domain: ClockDomain::Virtual,
                 clock_cost_ns: Some(0.0),
-                clock_resolution_ns: None,
                 clock_source: disk
                     .environment()
                     .get(&KEYS.clock_source)

@@ -150,11 +150,6 @@ impl GivenTargets {
         )?;
         Ok(all)
     }
-
-    /// How many these are.
-    pub fn count(&self) -> usize {
-        self.real.len() + self.models.len()
-    }
 }
 
 #[cfg(test)]

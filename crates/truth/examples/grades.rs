@@ -347,8 +347,7 @@ fn bounded() -> Vec<String> {
 fn quantiles() -> Vec<String> {
     const REGION: u64 = 1 << 30;
     let name = "hp-97560";
-    let entry = definition::ENTRIES.iter().find(|entry| entry.name == name);
-    let text = entry.expect("in the catalogue").text;
+    let text = definition::built_in(name).expect("in the catalogue");
     let disk = || {
         Definition::parse(text)
             .and_then(|definition| build(&definition, 1))
@@ -415,10 +414,8 @@ fn changes() -> Vec<String> {
     );
     let written = size(slc.between("- After ", " written"));
     // 12 GB, and 0.128 bytes for each of the 1 TB that the host has not written (models/qlc-slc-cached.toml).
-    let entry = definition::ENTRIES
-        .iter()
-        .find(|entry| entry.name == "qlc-slc-cached");
-    let disk = Definition::parse(entry.expect("in the catalogue").text)
+    let text = definition::built_in("qlc-slc-cached").expect("in the catalogue");
+    let disk = Definition::parse(text)
         .and_then(|definition| build(&definition, 1))
         .expect("a model");
     let holds = 12e9 + 0.128 * (disk.capacity() - (2 << 30)) as f64;

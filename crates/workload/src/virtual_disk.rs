@@ -1,30 +1,21 @@
 //! Disks in virtual time, as the engine sees them: requests, completions, and the trait of a disk that is computed.
 
+use crate::names::named;
+
 /// A point in virtual time, or a length of it, in nanoseconds.
 pub type Ns = u64;
 
-/// The operation of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Op {
-    /// Data from the model to the host.
-    Read,
-    /// Data from the host to the model.
-    Write,
-    /// Completes when everything written before is on the medium. Has no range.
-    Flush,
-    /// Discards the data of the range.
-    Trim,
-}
-
-impl Op {
-    /// Name of the operation in files and tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Flush => "flush",
-            Self::Trim => "trim",
-        }
+named! {
+    /// The operation of a request.
+    pub enum Op: "operation" {
+        /// Data from the model to the host.
+        Read = "read",
+        /// Data from the host to the model.
+        Write = "write",
+        /// Completes when everything written before is on the medium. Has no range.
+        Flush = "flush",
+        /// Discards the data of the range.
+        Trim = "trim",
     }
 }
 
@@ -74,34 +65,22 @@ impl Request {
     }
 }
 
-/// How a model served a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ServedFrom {
-    /// Served from a buffer.
-    Hit,
-    /// Partly from a buffer, or the medium was already delivering it.
-    Partial,
-    /// Served from the medium.
-    Miss,
-    /// A write that completed when its data was in a buffer.
-    Buffered,
-    /// A flush or a trim.
-    Control,
-    /// The range is outside the model; nothing was done.
-    Refused,
-}
-
-impl ServedFrom {
-    /// Name of the way of serving in files and tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Hit => "hit",
-            Self::Partial => "partial",
-            Self::Miss => "miss",
-            Self::Buffered => "buffered",
-            Self::Control => "control",
-            Self::Refused => "refused",
-        }
+named! {
+    /// How a model served a request.
+    #[derive(PartialOrd, Ord)]
+    pub enum ServedFrom: "way of serving" {
+        /// Served from a buffer.
+        Hit = "hit",
+        /// Partly from a buffer, or the medium was already delivering it.
+        Partial = "partial",
+        /// Served from the medium.
+        Miss = "miss",
+        /// A write that completed when its data was in a buffer.
+        Buffered = "buffered",
+        /// A flush or a trim.
+        Control = "control",
+        /// The range is outside the model; nothing was done.
+        Refused = "refused",
     }
 }
 
@@ -138,14 +117,4 @@ pub trait Model: Send {
 
     /// Advances time up to and including `until`, and appends completions to `out` in order.
     fn advance(&mut self, until: Ns, out: &mut Vec<Completion>);
-
-    /// Advances time until all requests have completed; returns the time of the last event.
-    fn drain(&mut self, out: &mut Vec<Completion>) -> Option<Ns> {
-        let mut last = None;
-        while let Some(at) = self.next_event() {
-            self.advance(at, out);
-            last = Some(at);
-        }
-        last
-    }
 }

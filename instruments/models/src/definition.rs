@@ -38,49 +38,29 @@ impl Definition {
         Ok(definition)
     }
 
-    /// The definition as text.
-    ///
-    /// # Errors
-    ///
-    /// A value that TOML cannot express (an integer above 2^63).
-    pub fn to_toml(&self) -> Result<String, String> {
-        toml::to_string(self).map_err(|error| error.to_string())
-    }
-
     /// Bytes of the smallest unit that the model addresses.
     pub fn block(&self) -> u64 {
         self.model.block()
     }
 }
 
-/// A built-in model: its name and its definition as text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CatalogueEntry {
-    /// The name that users write.
-    pub name: &'static str,
-    /// The definition.
-    pub text: &'static str,
-}
-
 macro_rules! entries {
     ($($name:literal),* $(,)?) => {
-        &[$(CatalogueEntry { name: $name, text: include_str!(concat!("../models/", $name, ".toml")) }),*]
+        &[$(($name, include_str!(concat!("../models/", $name, ".toml")))),*]
     };
 }
 
-/// All built-in models, by kind and name.
-pub const ENTRIES: &[CatalogueEntry] = entries![
+/// All built-in models, by kind: the name that users write, and the definition as text.
+pub const ENTRIES: &[(&str, &str)] = entries![
     "atlas10k", "cheetah4lp", "cheetah9lp", "dec-rz26", "hp-97560", "hp-c2247a", "hp-c2490a",
     "hp-c3323a", "sata-7200", "sata-ssd", "nvme-970pro", "mqsim-default", "qlc-slc-cached",
     "cloud-volume",
 ];
 
-/// The definition of a name; `None` for a name that is not in the catalogue, an error for an invalid definition.
-pub fn find(name: &str) -> Option<Result<Definition, String>> {
-    ENTRIES
-        .iter()
-        .find(|entry| entry.name == name)
-        .map(|entry| Definition::parse(entry.text))
+/// The definition of a built-in model as text; `None` for a name that is not in the catalogue.
+pub fn built_in(name: &str) -> Option<&'static str> {
+    let mut entries = ENTRIES.iter();
+    entries.find_map(|(own, text)| (*own == name).then_some(*text))
 }
 
 /// A solid-state disk.

@@ -26,7 +26,7 @@ use iolab_workload::units::{exact_size, format_bytes, format_ns, parse_size, sig
 use iolab_workload::{Error, Result};
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::model_definition;
+use crate::catalogue::{parsed, text_of};
 use disk::Wake;
 pub use disk::{Content, Due, PAGE, Playback, Speed};
 use one_file::MountFolder;
@@ -89,7 +89,7 @@ fn speed(text: &str) -> std::result::Result<Speed, String> {
 pub(crate) fn serve(options: &Arguments) -> Outcome {
     let name = options.model.strip_prefix("model:");
     let name = name.unwrap_or(&options.model);
-    let (_, definition) = model_definition(name)?;
+    let definition = parsed(name, &text_of(name)?)?;
     let disk =
         crate::build(&definition, options.seed).map_err(|why| Error::usage(why).within(name))?;
     // Before anything is mounted: from then on a signal must not leave the mount.
@@ -146,7 +146,7 @@ fn wait(wakes: &mut UnixStream, memory: u64) -> Result<()> {
     let mut byte = [0];
     loop {
         wakes.read_exact(&mut byte).map_err(cannot_wait)?;
-        if Wake::from_byte(byte[0]) != Some(Wake::Full) {
+        if byte[0] != Wake::Full as u8 {
             return Ok(());
         }
         note(format_args!(

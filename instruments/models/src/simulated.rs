@@ -10,8 +10,8 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::catalogue::{measured_definition, model_definition, wrong_definition};
-use crate::definition::{self, Definition};
+use crate::catalogue::{parsed, text_of, wrong_definition};
+use crate::definition::{Definition, built_in};
 use iolab_engine::list::RequestList;
 use iolab_engine::{simulation, trial};
 use iolab_plan::cells::{PlannedCell, cells};
@@ -37,19 +37,6 @@ struct Simulated<'a> {
 }
 
 impl Simulated<'_> {
-    fn trial(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
-        let (disk, now) = (&mut *self.model, self.now_ns);
-        let (outcome, end) = match cell.has_groups() {
-            true => simulation::run_groups(&cell.group_trials(), disk, now, stop)?,
-            false => simulation::run(&cell.trial, disk, now, stop)?,
-        };
-        self.now_ns = end;
-        match outcome.ended {
-            Ended::Interrupted => Err(Error::interrupted()),
-            _ => Ok(outcome),
-        }
-    }
-
     /// Makes durable what earlier trials have written, as the engine does before a trial that writes, and after one that leaves writes in a
     /// cache.
     fn flush(&mut self) {
@@ -67,7 +54,15 @@ impl Executor for Simulated<'_> {
         if cell.trial.writes() {
             self.flush();
         }
-        let mut outcome = self.trial(cell, stop)?;
+        let (disk, now) = (&mut *self.model, self.now_ns);
+        let (mut outcome, end) = match cell.has_groups() {
+            true => simulation::run_groups(&cell.group_trials(), disk, now, stop)?,
+            false => simulation::run(&cell.trial, disk, now, stop)?,
+        };
+        self.now_ns = end;
+        if outcome.ended == Ended::Interrupted {
+            return Err(Error::interrupted());
+        }
         if leaves_writes(cell, &outcome) {
             let began = self.now_ns;
             self.flush();
@@ -289,10 +284,15 @@ impl Disk {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such model, with similar names; a fault in the file, with line and column; or
     /// another definition than the run with this environment measured.
     fn open(name: &str, measured: Option<&Environment>) -> Result<Self> {
-        let (text, definition) = match measured {
-            Some(run) => measured_definition(name, run.get(&KEYS.model_digest).as_deref())?,
-            None => model_definition(name)?,
-        };
+        let text = text_of(name)?;
+        let own = digest(text.bytes());
+        let is_other = |run: &Environment| run.get(&KEYS.model_digest).as_ref() != Some(&own);
+        // A name in a run file may be any file: its text is compared before it is parsed, since parse errors quote it.
+        usage_errors! {
+            measured.is_some_and(is_other) => format!("{PREFIX}{name} is not the disk that the run measured: its definition has changed"),
+                "measure again, and ask about that run";
+        }
+        let definition = parsed(name, &text)?;
         let model = crate::build(&definition, 0).map_err(|why| wrong_definition(why, name))?;
         Ok(Self {
             bytes: model.capacity(),
@@ -401,12 +401,8 @@ impl VirtualTarget for Disk {
         environment.put(&KEYS.clock_source, VIRTUAL.to_owned());
         environment.put(&KEYS.model_title, self.definition.title.clone());
         environment.put(&KEYS.model_digest, digest(self.text.bytes()));
-        let is_builtin = |name| definition::ENTRIES.iter().any(|entry| entry.name == name);
-        let own = self
-            .name
-            .strip_prefix(PREFIX)
-            .filter(|name| !is_builtin(*name));
-        environment.put(&KEYS.model_definition, own.map(|_| self.text.clone()));
+        let is_own = self.name.strip_prefix(PREFIX).and_then(built_in).is_none();
+        environment.put(&KEYS.model_definition, is_own.then(|| self.text.clone()));
         environment.put(&KEYS.model_block_bytes, self.block());
         let write_cache = match self.definition.model.has_write_cache() {
             true => "write back",

@@ -149,10 +149,7 @@ fn one_request_at_a_time_is_served() {
 #[test]
 fn a_disk_takes_the_time_of_its_model() {
     let _alone = alone();
-    let entry = definition::ENTRIES
-        .iter()
-        .find(|entry| entry.name == "hp-97560");
-    let text = entry.expect("in the catalogue").text;
+    let text = definition::built_in("hp-97560").expect("in the catalogue");
     let Some((scene, model)) = served(text, &["--ledger", "ledger.csv"]) else {
         return;
     };

@@ -15,7 +15,7 @@ use iolab_report::forecast;
 use iolab_runfile::Folder;
 use iolab_runner::campaign::{Made, Site, Terms, Workspace};
 use iolab_runner::peers::overhead;
-use iolab_runner::{PreparedRun, VirtualTarget, open_virtual};
+use iolab_runner::{PreparedRun, open_virtual};
 use iolab_workload::Result;
 use iolab_workload::escape_control::shell_words;
 use iolab_workload::trial_description::requests_in_words;
@@ -60,7 +60,9 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         );
     }
     if let Some(disk) = &site.model {
-        limits.extend(use_blocks(&mut requirement, &**disk)?);
+        let grown = requirement.use_bare_disk(disk.block())?;
+        let note = || format!("A model takes whole blocks: {}.", grown.join("; "));
+        limits.extend((!grown.is_empty()).then(note));
     }
     if site.model.is_none() && Requirement::is_builtin(&options.requirement) {
         for workload in &mut requirement.workloads {
@@ -209,13 +211,6 @@ fn leave(begun: VecDeque<(String, PreparedRun<'_>)>, failure: Failure) -> Failur
             Ok(()) => failure,
             Err(error) => failure.also(error.message()),
         })
-}
-
-/// Adapts requests to the blocks of a model, which has no files; returns a note about it.
-fn use_blocks(requirement: &mut Requirement, disk: &dyn VirtualTarget) -> Result<Option<String>> {
-    let grown = requirement.use_bare_disk(disk.block())?;
-    let text = || format!("A model takes whole blocks: {}.", grown.join("; "));
-    Ok((!grown.is_empty()).then(text))
 }
 
 /// Descriptions of the work of each workload, and of its writes unless the target is a model (`is_virtual`).

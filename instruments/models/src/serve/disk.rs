@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use fuser::{Errno, FileHandle, FopenFlags, ReplyData, ReplyEmpty, ReplyWrite};
 
 use crate::serve::one_file::ServedFile;
-use iolab_workload::virtual_disk::{Completion, Model, Ns, Request as Asked, Request, ServedFrom};
+use iolab_workload::virtual_disk::{Completion, Model, Ns, Request, ServedFrom};
 
 /// The only file.
 pub(crate) const FILE: &str = "disk";
@@ -128,7 +128,7 @@ impl ServedFile for Disk {
             return answer.give();
         }
         let timer = &self.shared.timer;
-        timer.arrive(stamp, Asked::read(offset, len), answer);
+        timer.arrive(stamp, Request::read(offset, len), answer);
     }
 
     fn write(&self, _: FileHandle, offset: u64, data: &[u8], reply: ReplyWrite) {
@@ -146,12 +146,12 @@ impl ServedFile for Disk {
         }
         let answer = Answer::Write(reply, len as u32);
         let timer = &self.shared.timer;
-        timer.arrive(stamp, Asked::write(offset, len), answer);
+        timer.arrive(stamp, Request::write(offset, len), answer);
     }
 
     fn fsync(&self, reply: ReplyEmpty) {
         let timer = &self.shared.timer;
-        timer.arrive(timer.now(), Asked::flush(), Answer::Done(reply));
+        timer.arrive(timer.now(), Request::flush(), Answer::Done(reply));
     }
 
     /// A TRIM punches a hole. The file has all its blocks already, so that plain allocation has nothing to do.
@@ -169,7 +169,7 @@ impl ServedFile for Disk {
                     content.discard(offset, len);
                 }
                 let timer = &self.shared.timer;
-                timer.arrive(stamp, Asked::trim(offset, len), Answer::Done(reply));
+                timer.arrive(stamp, Request::trim(offset, len), Answer::Done(reply));
             }
             _ => reply.error(Errno::EOPNOTSUPP),
         }
@@ -182,7 +182,7 @@ impl ServedFile for Disk {
 
 /// Reason to wake the serving process: one byte through a socket, so that the process can wait for it and for
 /// signals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Wake {
     /// Data was written for which there was no memory, for the first time.
     Full = b'f' as isize,
@@ -191,12 +191,6 @@ pub(crate) enum Wake {
 }
 
 impl Wake {
-    /// The event that a byte stands for; `None` for a byte that is not one of ours.
-    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
-        let all = [Wake::Full, Wake::Unmounted];
-        all.into_iter().find(|wake| *wake as u8 == byte)
-    }
-
     pub(crate) fn ring(self, mut bell: &UnixStream) {
         // A closed receiver means that the process is already ending.
         let _ = bell.write_all(&[self as u8]);
@@ -304,8 +298,8 @@ fn pieces(offset: u64, len: u64) -> impl Iterator<Item = (u64, usize, usize)> {
 }
 
 /// A request whose answer is due. Real times, in ns since the start.
-#[derive(Debug)]
-pub struct Due<T> {
+#[derive(Debug, Clone, Copy)]
+pub struct Due {
     /// When it arrived.
     pub arrived: Ns,
     /// The request itself.
@@ -314,22 +308,6 @@ pub struct Due<T> {
     pub due: Ns,
     /// How the model served it.
     pub served: ServedFrom,
-    /// The reply.
-    pub answer: T,
-}
-
-impl<T> Due<T> {
-    /// The request without its reply, and the reply.
-    pub(crate) fn split(self) -> (Due<()>, T) {
-        let due = Due {
-            arrived: self.arrived,
-            request: self.request,
-            due: self.due,
-            served: self.served,
-            answer: (),
-        };
-        (due, self.answer)
-    }
 }
 
 /// A model with the requests that it has.
@@ -343,7 +321,7 @@ pub struct Playback<T> {
     waiting: HashMap<u64, (Ns, Request, T)>,
     most: usize,
     finished: Vec<Completion>,
-    due: VecDeque<Due<T>>,
+    due: VecDeque<(Due, T)>,
 }
 
 impl<T> Playback<T> {
@@ -375,14 +353,14 @@ impl<T> Playback<T> {
 
     /// The next time at which [`Self::take`] has something to do; `None` while the model has no request.
     pub fn next(&self) -> Option<Ns> {
-        let due = self.due.front().map(|due| due.due);
+        let due = self.due.front().map(|(due, _)| due.due);
         due.or_else(|| Some(self.speed.to_real(self.model.next_event()?)))
     }
 
-    /// Takes the first request whose answer is due at `now`.
-    pub fn take(&mut self, now: Ns) -> Option<Due<T>> {
+    /// Takes the first request whose answer is due at `now`, and its answer.
+    pub fn take(&mut self, now: Ns) -> Option<(Due, T)> {
         self.advance(now);
-        self.due.pop_front_if(|due| due.due <= now)
+        self.due.pop_front_if(|(due, _)| due.due <= now)
     }
 
     /// Most requests that the model had at a time.
@@ -403,14 +381,14 @@ impl<T> Playback<T> {
             let Some((arrived, request, answer)) = self.waiting.remove(&completion.tag) else {
                 continue;
             };
-            self.due.push_back(Due {
+            let due = Due {
                 arrived,
                 request,
                 // An arrival is rounded down to virtual time.
                 due: self.speed.to_real(completion.finished).max(arrived),
                 served: completion.served,
-                answer,
-            });
+            };
+            self.due.push_back((due, answer));
         }
     }
 }
@@ -503,7 +481,7 @@ impl<T> Timer<T> {
     }
 
     /// Hands over each request at the time it is due, until [`Self::stop`]; returns the most requests at a time.
-    pub(crate) fn run(&self, mut give: impl FnMut(Due<T>)) -> usize {
+    pub(crate) fn run(&self, mut give: impl FnMut((Due, T))) -> usize {
         // The kernel may delay the end of a wait by this much, 50 us by default. If it refuses a smaller value,
         // the lateness shows it.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));

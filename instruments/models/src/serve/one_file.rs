@@ -16,6 +16,7 @@ use fuser::{
 };
 use rustix::mount::{UnmountFlags, unmount};
 
+use iolab_host::program::Program;
 use iolab_storage::file_systems;
 use iolab_workload::{Error, Result};
 
@@ -437,9 +438,6 @@ fn remove(path: &Path) -> io::Result<()> {
 
 /// The program that mounts and unmounts for ordinary users.
 fn helper() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    ["fusermount3", "fusermount"].into_iter().find_map(|name| {
-        let mut folders = std::env::split_paths(&path);
-        folders.find_map(|folder| Some(folder.join(name)).filter(|program| program.is_file()))
-    })
+    let mut names = ["fusermount3", "fusermount"].into_iter();
+    names.find_map(|name| Program::find(Path::new(name)).ok())
 }

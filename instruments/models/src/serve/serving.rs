@@ -167,8 +167,7 @@ impl Drop for Guard {
 /// Answers requests until the timer is stopped.
 fn serve(timer: &Timer<Answer>, ledger: Option<RequestLog>) -> Served {
     let mut tally = ServeStatistics::default();
-    let most = timer.run(|one: Due<Answer>| {
-        let (one, answer) = one.split();
+    let most = timer.run(|(one, answer)| {
         answer.give();
         // The kernel has the answer only now.
         let done = timer.now();
@@ -256,15 +255,15 @@ impl Punctuality {
 #[derive(Debug, Clone)]
 pub struct ServeStatistics {
     all: OpTally,
-    kinds: [(Op, OpTally); 4],
+    kinds: Vec<(Op, OpTally)>,
 }
 
 impl Default for ServeStatistics {
     fn default() -> Self {
-        let kind = |op| (op, OpTally::new());
+        let kind = |op: &Op| (*op, OpTally::new());
         Self {
             all: OpTally::new(),
-            kinds: [Op::Read, Op::Write, Op::Flush, Op::Trim].map(kind),
+            kinds: Op::ALL.iter().map(kind).collect(),
         }
     }
 }
@@ -306,7 +305,7 @@ impl ServeStatistics {
 /// The writer and the way to it.
 #[derive(Debug)]
 pub(crate) struct RequestLog {
-    to: Sender<(Due<()>, Ns)>,
+    to: Sender<(Due, Ns)>,
     writer: JoinHandle<io::Result<()>>,
 }
 
@@ -321,7 +320,7 @@ impl RequestLog {
     }
 
     /// Adds a request that was answered at `done`.
-    pub(crate) fn add(&self, request: Due<()>, done: Ns) {
+    pub(crate) fn add(&self, request: Due, done: Ns) {
         // A failed writer reports its error at the end.
         let _ = self.to.send((request, done));
     }
@@ -334,7 +333,7 @@ impl RequestLog {
     }
 }
 
-fn write(file: File, entries: &Receiver<(Due<()>, Ns)>) -> io::Result<()> {
+fn write(file: File, entries: &Receiver<(Due, Ns)>) -> io::Result<()> {
     let mut to = BufWriter::new(file);
     writeln!(to, "arrival_ns,op,offset,bytes,due_ns,done_ns,served")?;
     for (entry, done) in entries {

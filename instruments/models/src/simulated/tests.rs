@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use super::*;
+use crate::definition::ENTRIES;
 use iolab_analysis::analysis::{Response, analyse};
 use iolab_host::clock::Clock;
 use iolab_plan::cells::{OneProcess, Plan};
@@ -226,8 +227,8 @@ fn an_inquirys_trials_find_nothing_of_earlier_ones() {
     let much = cell("read_percent=0 bs=1M bytes=64M");
     let asked = cell("bytes=256k");
     let mut remembered = 0;
-    for entry in definition::ENTRIES {
-        let disk = Disk::open(entry.name, None).expect("built in");
+    for (name, _) in ENTRIES {
+        let disk = Disk::open(name, None).expect("built in");
         // Bytes and time of a trial that begins at a moment after another one.
         let after = |before: &CellSpec, begin: Option<Duration>, afresh: bool| {
             let mut simulated = disk.executor(1, afresh).expect("a model");
@@ -245,7 +246,7 @@ fn an_inquirys_trials_find_nothing_of_earlier_ones() {
             ((bytes, elapsed), (other.1, other.2))
         };
         let (one, other) = of(true);
-        assert_eq!(one, other, "{}", entry.name);
+        assert_eq!(one, other, "{name}");
         let (one, other) = of(false);
         remembered += usize::from(one != other);
     }
@@ -290,4 +291,24 @@ fn only_the_prefix_makes_a_model() {
     let error = of("model:hp-97561").unwrap_err();
     let hint = error.remedy().unwrap_or_default();
     insta::assert_snapshot!(hint, @"did you mean hp-97560?");
+}
+
+#[test]
+fn names_in_run_files_quote_no_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("secret");
+    std::fs::write(&path, "root:x:0:0:root\n").expect("a file");
+    let name = path.to_str().expect("UTF-8");
+    let measured = |name: &str, digest: Option<String>| {
+        let mut run = Environment::default();
+        run.put(&KEYS.model_digest, digest);
+        Disk::open(name, Some(&run))
+    };
+    for digest in [None, Some("1234".to_owned())] {
+        let error = measured(name, digest).unwrap_err();
+        let other = "is not the disk that the run measured: its definition has changed";
+        assert_eq!(error.message(), format!("model:{name} {other}"));
+    }
+    let (name, text) = ENTRIES[0];
+    assert!(measured(name, Some(digest(text.bytes()))).is_ok());
 }

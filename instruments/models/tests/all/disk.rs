@@ -1,12 +1,11 @@
 //! Hard disks: times computed by hand, buffers, queues.
 
+use crate::{built_in, drain, rate};
 use iolab_models::definition::parts::{DiskDefinition, Policy, Seek, WriteBack};
-use iolab_models::definition::{self, Definition, PartDefinition};
+use iolab_models::definition::{Definition, PartDefinition};
 use iolab_models::disk::{Arm, Drive, Head};
 use iolab_models::{build, serve};
 use iolab_workload::virtual_disk::{Completion, Model, Request};
-
-use super::rate;
 
 const MS: u64 = 1_000_000;
 
@@ -63,7 +62,7 @@ fn write_cache_accepts_writes_up_to_its_limit() {
         drive.submit(0, tag, &write(first, 1));
     }
     drive.submit(0, 4, &Request::flush());
-    drive.drain(&mut out);
+    drain(&mut drive, &mut out);
     let at: Vec<(u64, u64)> = out.iter().map(|one| (one.tag, one.finished / MS)).collect();
     // Two writes are accepted at once, the others when sectors 3 and 5 have been written. The flush covers the
     // writes accepted before it.
@@ -76,7 +75,7 @@ fn batch(disk: &DiskDefinition, requests: &[Request]) -> Vec<Completion> {
         drive.submit(0, tag as u64, request);
     }
     let mut out = Vec::new();
-    drive.drain(&mut out);
+    drain(&mut drive, &mut out);
     out
 }
 
@@ -126,7 +125,7 @@ fn lees_seek_curve_passes_through_three_points() {
 
 #[test]
 fn sata_disk_reaches_its_data_sheet_values() {
-    let definition = definition::find("sata-7200").unwrap().unwrap();
+    let definition = built_in("sata-7200");
     let mut model = build(&definition, 1).unwrap();
     let bytes = model.capacity();
     assert_eq!(bytes / 1_000_000_000, 4000);
@@ -153,7 +152,7 @@ fn sata_disk_reaches_its_data_sheet_values() {
 
 /// MB/s of sequential requests of `bytes`, `depth` at a time.
 fn sequential(name: &str, write: bool, bytes: u64, depth: u64, count: u64) -> f64 {
-    let definition = definition::find(name).unwrap().unwrap();
+    let definition = built_in(name);
     let mut model = build(&definition, 1).unwrap();
     rate(&mut *model, write, bytes, depth, count, 0, 0).0
 }

@@ -1,11 +1,12 @@
 //! Models of measured drives compared with the measurements.
 
-use iolab_models::{build, definition};
+use iolab_models::build;
 use iolab_workload::virtual_disk::ServedFrom;
 
 #[path = "../../examples/service_times.rs"]
 mod service_times;
 
+use crate::built_in;
 use service_times::{Replayed, replay};
 
 /// Name in the catalogue, name of the whole trace, published rms in us, and the rms that this model reaches, in ms.
@@ -20,7 +21,7 @@ const DRIVES: [(&str, &str, u32, f64); 7] = [
 ];
 
 fn replayed<'a>(name: &str, trace: &'a str) -> Vec<Replayed<'a>> {
-    let definition = definition::find(name).unwrap().unwrap();
+    let definition = built_in(name);
     let model = build(&definition, 0).unwrap();
     let replayed = replay(model, definition.block(), trace);
     replayed.map(|one| one.expect("a request")).collect()

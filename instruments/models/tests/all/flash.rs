@@ -1,17 +1,16 @@
 //! Solid-state disks: write amplification against theory, TRIM, caches, rates.
 
+use crate::{built_in, rate};
 use iolab_models::definition::{PartDefinition, SsdDefinition};
 use iolab_models::ssd::Ssd;
-use iolab_models::{build, definition, serve};
+use iolab_models::{build, serve};
 use iolab_workload::virtual_disk::{Model, Request, ServedFrom};
 use proptest::prelude::*;
 use rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::rate;
-
 fn ssd_of(name: &str) -> SsdDefinition {
-    match definition::find(name).unwrap().unwrap().model {
+    match built_in(name).model {
         PartDefinition::Ssd(ssd) => *ssd,
         _ => unreachable!(),
     }
@@ -147,7 +146,7 @@ proptest! {
 
 #[test]
 fn requests_to_970_pro_take_published_times() {
-    let definition = definition::find("nvme-970pro").unwrap().unwrap();
+    let definition = built_in("nvme-970pro");
     let mut model = build(&definition, 0).unwrap();
     // Firmware 21.5 us, lower page 29.76 us, 4 KiB over a channel of 800 MB/s and a link of 3,360 MB/s.
     let completion = serve(&mut *model, 0, &Request::read(0, 4096));
@@ -171,7 +170,7 @@ fn requests_to_970_pro_take_published_times() {
 
 #[test]
 fn sata_ssd_reaches_its_data_sheet_values() {
-    let definition = definition::find("sata-ssd").unwrap().unwrap();
+    let definition = built_in("sata-ssd");
     let build = || build(&definition, 0).unwrap();
     let reads = rate(&mut *build(), false, 1 << 20, 8, 500, 0, 0).0;
     let writes = rate(&mut *build(), true, 1 << 20, 8, 500, 0, 0).0;
@@ -196,7 +195,7 @@ fn sata_ssd_reaches_its_data_sheet_values() {
 
 #[test]
 fn writes_pass_reads_that_wait_for_flash() {
-    let definition = definition::find("sata-ssd").unwrap().unwrap();
+    let definition = built_in("sata-ssd");
     let build = || build(&definition, 0).unwrap();
     let alone = serve(&mut *build(), 0, &Request::write(1 << 20, 4096)).finished;
     let mut model = build();

@@ -10,7 +10,20 @@ mod parts;
 #[cfg(feature = "measure")]
 mod serve;
 
-use iolab_workload::virtual_disk::{Model, Request};
+use iolab_models::definition::{self, Definition};
+use iolab_workload::virtual_disk::{Completion, Model, Request};
+
+/// A built-in definition.
+fn built_in(name: &str) -> Definition {
+    Definition::parse(definition::built_in(name).unwrap()).unwrap()
+}
+
+/// Advances time until all requests have completed.
+fn drain(model: &mut dyn Model, out: &mut Vec<Completion>) {
+    while let Some(at) = model.next_event() {
+        model.advance(at, out);
+    }
+}
 
 /// MB/s of sequential requests of `bytes`, `depth` at a time, `count` in all, from `offset` on.
 fn rate(

@@ -1,6 +1,7 @@
 //! Plain parts: times computed by hand.
 
-use iolab_models::definition::{self, Definition};
+use crate::{built_in, drain};
+use iolab_models::definition::Definition;
 use iolab_models::serve;
 use iolab_workload::virtual_disk::{Completion, Model, Request, ServedFrom};
 
@@ -30,7 +31,7 @@ fn batch(model: &mut dyn Model, requests: &[Request]) -> Vec<u64> {
         model.submit(0, tag as u64, request);
     }
     let mut out: Vec<Completion> = Vec::new();
-    model.drain(&mut out);
+    drain(model, &mut out);
     assert!(out.iter().map(|one| one.tag).eq(0..requests.len() as u64));
     out.iter().map(|one| one.finished / US).collect()
 }
@@ -131,7 +132,7 @@ fn a_cache_serves_what_was_used_last() {
 /// before lends it bytes.
 #[test]
 fn no_request_outruns_its_admitted_bytes() {
-    let volume = definition::find("cloud-volume").unwrap().unwrap();
+    let volume = built_in("cloud-volume");
     let mut volume = iolab_models::build(&volume, 0).unwrap();
     for bs in [1 << 20, 64 << 20] {
         let begun = 1_000_000_000_000 * u64::from(bs > 1 << 20);
@@ -147,8 +148,10 @@ fn no_request_outruns_its_admitted_bytes() {
 #[test]
 fn burst_credits_last_their_computed_time() {
     // 5.4 million credits at 3,000 a second, with 300 a second coming in: 2,000 s. Here a tenth.
-    let volume = definition::find("cloud-volume").unwrap().unwrap();
-    let text = volume.to_toml().unwrap().replace("5400000", "540000");
+    let volume = built_in("cloud-volume");
+    let text = toml::to_string(&volume)
+        .unwrap()
+        .replace("5400000", "540000");
     let mut volume = iolab_models::build(&Definition::parse(&text).unwrap(), 0).unwrap();
     let reads = closed_loop(&mut *volume, 8, 605_000);
     let is_slow = |pair: &[Completion]| pair[1].finished > pair[0].finished + 2_000_000;

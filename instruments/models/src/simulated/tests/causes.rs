@@ -64,7 +64,7 @@ fn definition(world: &World, folder: &Path) -> PathBuf {
             inner: world.model.clone(),
         })),
     };
-    let text = definition.to_toml().expect("TOML");
+    let text = toml::to_string(&definition).expect("TOML");
     std::fs::write(&path, text).expect("written");
     path
 }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::{built_in, drain};
 use iolab_models::build;
-use iolab_models::definition::{self, Definition};
+use iolab_models::definition::Definition;
 use iolab_models::serve::{Due, Playback, Speed};
 use iolab_workload::virtual_disk::{Completion, Ns, Op, Request};
 use proptest::prelude::*;
@@ -30,8 +31,8 @@ fn models() -> Vec<Definition> {
         Definition::parse(&format!("title = \"t\"\nsource = []\n[model.{serial}\n")).unwrap(),
         model("limit]\nrequests = { sustained = 2000, burst = 9000, credits = 5 }"),
         model("cache]\nbytes = 65536\nline = 4096\nhit_us = 3"),
-        definition::find("hp-97560").unwrap().unwrap(),
-        definition::find("sata-7200").unwrap().unwrap(),
+        built_in("hp-97560"),
+        built_in("sata-7200"),
     ]
 }
 
@@ -52,13 +53,13 @@ fn carried(
     speed: Speed,
     step: Ns,
     requests: &[(Ns, Request)],
-) -> Vec<(Ns, Due<usize>)> {
+) -> Vec<(Ns, Due, usize)> {
     let mut playback = Playback::new(build(definition, 1).unwrap(), speed);
     let mut taken = Vec::new();
     let mut now = 0;
     let mut take = |playback: &mut Playback<usize>, at: Ns| {
-        while let Some(due) = playback.take(at) {
-            taken.push((at, due));
+        while let Some((due, answer)) = playback.take(at) {
+            taken.push((at, due, answer));
         }
     };
     for (n, (gap, request)) in requests.iter().enumerate() {
@@ -89,20 +90,20 @@ proptest! {
     ) {
         let speed = Speed::new(speed).unwrap();
         let taken = carried(&models()[which], speed, step, &requests);
-        let mut seen: Vec<usize> = taken.iter().map(|(_, due)| due.answer).collect();
+        let mut seen: Vec<usize> = taken.iter().map(|one| one.2).collect();
         seen.sort_unstable();
         prop_assert_eq!(seen, (0..requests.len()).collect::<Vec<_>>());
         let mut now = 0;
         for (n, (gap, request)) in requests.iter().enumerate() {
             now += gap;
-            let (at, due) = taken.iter().find(|(_, due)| due.answer == n).unwrap();
+            let (at, due, _) = taken.iter().find(|one| one.2 == n).unwrap();
             prop_assert_eq!(due.request, *request);
             prop_assert_eq!(due.arrived, now);
             prop_assert!(due.due >= due.arrived && *at >= due.due);
         }
         // A caller that looks at each time that `next` returns is never late.
         if step == 0 {
-            for (at, due) in &taken {
+            for (at, due, _) in &taken {
                 prop_assert_eq!(*at, due.due);
             }
         }
@@ -112,7 +113,7 @@ proptest! {
     fn completions_in_real_time_equal_the_model(requests in requests(), which in 0..6usize) {
         let definition = &models()[which];
         let taken = carried(definition, Speed::REAL, 0, &requests);
-        let due: HashMap<usize, Ns> = taken.iter().map(|(_, due)| (due.answer, due.due)).collect();
+        let due: HashMap<usize, Ns> = taken.iter().map(|(_, due, answer)| (*answer, due.due)).collect();
         let mut model = build(definition, 1).unwrap();
         let mut out: Vec<Completion> = Vec::new();
         let mut now = 0;
@@ -121,7 +122,7 @@ proptest! {
             model.advance(now, &mut out);
             model.submit(now, n as u64, request);
         }
-        model.drain(&mut out);
+        drain(&mut *model, &mut out);
         prop_assert_eq!(out.len(), requests.len());
         for completion in out {
             prop_assert_eq!(due[&(completion.tag as usize)], completion.finished);
@@ -144,7 +145,7 @@ fn a_dilated_request_takes_as_much_longer() {
         let taken = carried(&fixed(), Speed::new(factor).unwrap(), 0, &requests);
         let mut times: Vec<(Op, Ns)> = taken
             .iter()
-            .map(|(_, due)| (due.request.op, due.due - due.arrived))
+            .map(|(_, due, _)| (due.request.op, due.due - due.arrived))
             .collect();
         times.sort_by_key(|(_, time)| *time);
         times

@@ -6,6 +6,7 @@ use crate::definition::parts::{
     CacheDefinition, LatencyDefinition, LimitDefinition, NoiseDefinition, PartDefinition, Rate,
     ServerDefinition, SplitDefinition, StallDefinition, WriteBackDefinition,
 };
+use crate::definition::{Definition, built_in};
 use iolab_analysis::claim::{Fall, PhenomenonKind, Tail};
 
 /// A model with planted causes, and the measurement on it.
@@ -164,8 +165,8 @@ fn split(inner: PartDefinition) -> PartDefinition {
 /// The hard disk of the catalogue with each access taking 2 ms, whatever its place; with a buffer of `segments` segments of
 /// at most 1 MiB.
 fn even_disk(segments: u32) -> PartDefinition {
-    let (_, definition) = crate::catalogue::model_definition("sata-7200").expect("built in");
-    let mut model = definition.model;
+    let text = built_in("sata-7200").expect("built in");
+    let mut model = Definition::parse(text).expect("valid").model;
     if let PartDefinition::Disk(disk) = &mut model {
         disk.mechanics.constant_access_ms = Some(2.0);
         disk.buffer.segments = segments;
