@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_analysis::trial_values::distinct;
-use iolab_record::{Sample, TargetKind};
+use iolab_record::{Sample, ServedBy, TargetKind};
 use iolab_stats::{Summary, summary};
 use iolab_workload::{Error, Result};
 
+use super::model::{FigureModel, Mark, Panel, Row};
 use super::options::Options;
 use super::{FigureRun, RUN, labels};
 
@@ -31,13 +32,19 @@ pub(super) struct CellValues<'a> {
     pub(super) is_bound: bool,
 }
 
-/// All cells with a value.
-#[derive(Debug, Clone)]
+/// All cells with a value, and the role of each factor in the figure.
+#[derive(Debug)]
 pub(super) struct Data<'a> {
     pub(super) quantity: Response,
     /// The factors that vary, including the run if there are several.
     pub(super) factors: Vec<&'a str>,
     pub(super) rows: Vec<CellValues<'a>>,
+    /// The factor along the x axis, as an index; `None` when nothing varies.
+    pub(super) x: Option<usize>,
+    /// The factor with a line for each level.
+    pub(super) series: Option<usize>,
+    /// The factors with a panel for each combination of levels.
+    facets: Vec<usize>,
 }
 
 /// The measured trials of a run: successful ones other than warm-ups, as in the analysis.
@@ -46,93 +53,76 @@ pub(super) fn measured<'a>(run: &FigureRun<'a>) -> impl Iterator<Item = &'a Samp
     samples.filter(|sample| sample.is_measured())
 }
 
-/// The values of a quantity in the measured trials of each cell, in the order of time. Values of a service level
-/// if the run shows one.
-pub(super) struct Values(BTreeMap<i64, Vec<f64>>);
-
-impl Values {
-    /// The values of a run.
-    pub(super) fn of(run: &FigureRun<'_>, quantity: Response) -> Self {
-        if let Some(level) = run.level {
-            return Self(level.by_cell.clone());
-        }
-        let mut all: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-        let timed = run.analysis().timed;
-        let cells = run.analysis().cells.iter();
-        let with = cells.filter(|cell| cell.of[quantity].is_some());
-        // Some trials alone would give the quantiles of the fast ones.
-        let with: BTreeSet<i64> = with.map(|cell| cell.cell.id).collect();
-        for sample in measured(run).filter(|sample| with.contains(&sample.cell)) {
-            if let Some(value) = sample.value(quantity, timed) {
-                all.entry(sample.cell).or_default().push(value);
-            }
-        }
-        Self(all)
+/// The values of a quantity in the measured trials of each cell, in the order of time, without cells that have none. Values of a
+/// service level if the run shows one.
+pub(super) fn values(run: &FigureRun<'_>, quantity: Response) -> BTreeMap<i64, Vec<f64>> {
+    if let Some(level) = run.level {
+        return level.by_cell.clone();
     }
-
-    /// The values of a cell; empty for none.
-    pub(super) fn of_cell(&self, cell: i64) -> &[f64] {
-        self.0.get(&cell).map_or(&[], Vec::as_slice)
+    let mut all: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
+    let timed = run.analysis().timed;
+    let cells = run.analysis().cells.iter();
+    let with = cells.filter(|cell| cell.of[quantity].is_some());
+    // Some trials alone would give the quantiles of the fast ones.
+    let with: BTreeSet<i64> = with.map(|cell| cell.cell.id).collect();
+    for sample in measured(run).filter(|sample| with.contains(&sample.cell)) {
+        if let Some(value) = sample.value(quantity, timed) {
+            all.entry(sample.cell).or_default().push(value);
+        }
     }
+    all
 }
 
 impl<'a> Data<'a> {
-    /// The cells of all runs.
+    /// The cells of all runs; no factor has a role yet.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage) when no cell has a value.
     pub(super) fn new(runs: &'a [FigureRun<'a>], quantity: Response) -> Result<Self> {
-        let factors = runs.iter().flat_map(|run| &run.analysis().factors);
-        let mut factors = distinct(factors.map(String::as_str));
-        if runs.len() > 1 {
-            factors.push(RUN);
+        let mut rows = Vec::new();
+        for (place, run) in runs.iter().enumerate() {
+            let mut all = values(run, quantity);
+            rows.extend(run.analysis().cells.iter().filter_map(|cell| {
+                let values = all.remove(&cell.cell.id)?;
+                Some(CellValues {
+                    run: place,
+                    cell,
+                    levels: Vec::new(),
+                    summary: summary(&values)?,
+                    values,
+                    is_bound: run
+                        .level
+                        .is_some_and(|own| own.bounds.contains(&cell.cell.id)),
+                })
+            }));
         }
-        let rows: Vec<CellValues<'a>> = runs
-            .iter()
-            .enumerate()
-            .flat_map(|(place, run)| rows(place, run, &factors, quantity))
-            .collect();
         if rows.is_empty() {
             return Err(no_values(runs, quantity));
         }
-        let mut data = Self {
+        let level = |row: &CellValues<'a>, factor: &str| match factor {
+            RUN => runs[row.run].name,
+            _ => {
+                let own = &runs[row.run].analysis().factors;
+                let found = own.iter().position(|name| name == factor);
+                found.map_or("", |i| {
+                    row.cell.cell.levels.get(i).map_or("", String::as_str)
+                })
+            }
+        };
+        let factors = runs.iter().flat_map(|run| &run.analysis().factors);
+        let mut factors = distinct(factors.map(String::as_str).chain([RUN]));
+        factors.retain(|factor| distinct(rows.iter().map(|row| level(row, factor))).len() > 1);
+        for row in &mut rows {
+            row.levels = factors.iter().map(|factor| level(row, factor)).collect();
+        }
+        Ok(Self {
             quantity,
             factors,
             rows,
-        };
-        data.drop_constant();
-        Ok(data)
-    }
-
-    /// The data with the values of another quantity, without cells that have none. Factors and their indices
-    /// stay the same.
-    pub(super) fn of_quantity(&self, runs: &[FigureRun<'_>], quantity: Response) -> Self {
-        let all: Vec<Values> = runs.iter().map(|run| Values::of(run, quantity)).collect();
-        let with = |row: &CellValues<'a>| {
-            let values = all[row.run].of_cell(row.cell.cell.id);
-            Some(CellValues {
-                summary: summary(values)?,
-                values: values.to_vec(),
-                ..row.clone()
-            })
-        };
-        Self {
-            quantity,
-            factors: self.factors.clone(),
-            rows: self.rows.iter().filter_map(with).collect(),
-        }
-    }
-
-    /// Removes the factors that have a single level.
-    fn drop_constant(&mut self) {
-        let factors = 0..self.factors.len();
-        let varies: Vec<bool> = factors.map(|i| self.levels(i).len() > 1).collect();
-        let keep = |all: &mut Vec<&'a str>| {
-            let mut varies = varies.iter();
-            all.retain(|_| varies.next() == Some(&true));
-        };
-        keep(&mut self.factors);
-        self.rows.iter_mut().for_each(|row| keep(&mut row.levels));
+            x: None,
+            series: None,
+            facets: Vec::new(),
+        })
     }
 
     /// The levels of a factor, in order.
@@ -151,36 +141,111 @@ impl<'a> Data<'a> {
             )
         })
     }
-}
 
-fn rows<'a>(
-    place: usize,
-    run: &'a FigureRun<'a>,
-    factors: &[&str],
-    quantity: Response,
-) -> Vec<CellValues<'a>> {
-    let own = &run.analysis().factors;
-    let level = |cell: &'a CellAnalysis, factor: &str| match factor {
-        RUN => run.name,
-        _ => {
-            let found = own.iter().position(|name| name == factor);
-            found.map_or("", |i| cell.cell.levels.get(i).map_or("", String::as_str))
+    /// Assigns the factors as requested. Otherwise x is the numeric factor with the most levels, the series are
+    /// the remaining factor with the most levels, and the rest are panels. Tools, targets and runs are series.
+    /// Workloads are panels if another factor can be the series. No factor is along x unless `with_x`.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when a requested factor does not exist, or has too many
+    /// levels.
+    pub(super) fn with_roles(mut self, options: &Options, with_x: bool) -> Result<Self> {
+        let asked = |name: &Option<String>| name.as_deref().map(|n| self.find(n)).transpose();
+        let x = if with_x { asked(&options.x)? } else { None };
+        let facet = asked(&options.facet)?;
+        let no_series = options.series.as_deref() == Some("none");
+        let series = match no_series {
+            true => None,
+            false => asked(&options.series)?,
+        };
+        let mut left: Vec<usize> = (0..self.factors.len())
+            .filter(|i| ![x, series, facet].contains(&Some(*i)))
+            .collect();
+        self.x = x.or_else(|| {
+            let free = |i: &usize| left.contains(i);
+            let best = iolab_analysis::curve::axis_of_workloads(&self.factors)
+                .filter(free)
+                .or_else(|| left.iter().copied().max_by_key(|i| x_worth(&self, *i)));
+            best.filter(|_| with_x)
+        });
+        left.retain(|i| Some(*i) != self.x);
+        self.series = series.or_else(|| {
+            let fits = |i: &usize| !no_series && self.levels(*i).len() <= SERIES_MAX;
+            let candidates = left.iter().copied().filter(fits);
+            // The first of equals, where max_by_key alone gives the last.
+            candidates.rev().max_by_key(|i| series_worth(&self, *i))
+        });
+        left.retain(|i| Some(*i) != self.series);
+        self.facets = facet.into_iter().chain(left).collect();
+        let lines = self.series.map_or(1, |i| self.levels(i).len());
+        if lines > SERIES_MAX {
+            return Err(
+                Error::usage(format!("{lines} lines are too many to distinguish"))
+                    .hint("choose another factor with --series"),
+            );
         }
-    };
-    let all = Values::of(run, quantity);
-    let row = |cell: &'a CellAnalysis| {
-        let id = cell.cell.id;
-        let values = all.of_cell(id);
-        Some(CellValues {
-            run: place,
-            cell,
-            levels: factors.iter().map(|factor| level(cell, factor)).collect(),
-            summary: summary(values)?,
-            values: values.to_vec(),
-            is_bound: run.level.is_some_and(|level| level.bounds.contains(&id)),
-        })
-    };
-    run.analysis().cells.iter().filter_map(row).collect()
+        let panels = distinct(self.rows.iter().map(|row| self.panel_of(row))).len();
+        if panels > PANELS_MAX {
+            return Err(
+                Error::usage(format!("{panels} panels are too many for a figure"))
+                    .hint("choose the factors with --x, --series and --facet"),
+            );
+        }
+        Ok(self)
+    }
+
+    /// The levels that decide the panel of a cell.
+    fn panel_of(&self, row: &CellValues<'a>) -> Vec<&'a str> {
+        self.facets.iter().map(|i| row.levels[*i]).collect()
+    }
+
+    /// The level of a cell along x; empty if nothing varies.
+    pub(super) fn x_of(&self, row: &CellValues<'a>) -> &'a str {
+        self.x.map_or("", |i| row.levels[i])
+    }
+
+    /// Place and title of the panel of a cell.
+    pub(super) fn panel(&self, of: &CellValues<'a>) -> (usize, String) {
+        let own = self.panel_of(of);
+        let mut all = distinct(self.rows.iter().map(|row| self.panel_of(row))).into_iter();
+        let facets = self.facets.iter().map(|factor| self.factors[*factor]);
+        (
+            all.position(|panel| panel == own).unwrap_or(0),
+            labels::levels(facets.zip(own)),
+        )
+    }
+
+    /// Marks of a cell, in the panel and the series of its levels.
+    pub(super) fn row(&self, of: &CellValues<'a>, marks: Vec<Mark>) -> Row {
+        let series = self.series.map(|factor| {
+            let mut levels = self.levels(factor).into_iter();
+            let (name, level) = (self.factors[factor], of.levels[factor]);
+            let place = levels.position(|own| own == level);
+            (place.unwrap_or(0), labels::level(name, level))
+        });
+        Row {
+            panel: self.panel(of),
+            series: series.unwrap_or_default(),
+            marks,
+        }
+    }
+
+    /// The figure of these panels, with the words that follow from the data.
+    pub(super) fn figure(&self, panels: Vec<Panel>) -> FigureModel {
+        FigureModel {
+            // Most levels explain themselves.
+            legend: match self.series.map(|factor| self.factors[factor]) {
+                Some(
+                    factor @ ("bs" | "region" | "buffer_init" | "cache" | "content" | "pattern"),
+                ) => labels::noun(factor),
+                _ => String::new(),
+            },
+            unit: self.quantity.unit().to_owned(),
+            hollow: hollow(self.rows.iter().map(|row| row.cell)),
+            ..FigureModel::of(panels)
+        }
+    }
 }
 
 fn no_values(runs: &[FigureRun<'_>], quantity: Response) -> Error {
@@ -200,93 +265,6 @@ pub(super) fn nothing_measured(runs: &[FigureRun<'_>]) -> Error {
         true => "measure again: the state of a model is not kept",
         false => "finish the run with 'iolab resume FILE', or measure again",
     })
-}
-
-/// The role of each factor, as an index in [`Data::factors`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Parts {
-    /// The x axis; `None` when nothing varies.
-    pub(super) x: Option<usize>,
-    /// The factor with a line for each level.
-    pub(super) series: Option<usize>,
-    /// The factors with a panel for each combination of levels.
-    pub(super) facets: Vec<usize>,
-}
-
-impl Parts {
-    /// Assigns the factors as requested. Otherwise x is the numeric factor with the most levels, the series are
-    /// the remaining factor with the most levels, and the rest are panels. Tools, targets and runs are series.
-    /// Workloads are panels if another factor can be the series. No factor is along x unless `with_x`.
-    ///
-    /// # Errors
-    ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when a requested factor does not exist, or has too many
-    /// levels.
-    pub(super) fn of(data: &Data<'_>, options: &Options, with_x: bool) -> Result<Self> {
-        let asked = |name: &Option<String>| name.as_deref().map(|n| data.find(n)).transpose();
-        let x = if with_x { asked(&options.x)? } else { None };
-        let facet = asked(&options.facet)?;
-        let no_series = options.series.as_deref() == Some("none");
-        let series = match no_series {
-            true => None,
-            false => asked(&options.series)?,
-        };
-        let mut left: Vec<usize> = (0..data.factors.len())
-            .filter(|i| ![x, series, facet].contains(&Some(*i)))
-            .collect();
-        let x = x.or_else(|| {
-            let free = |i: &usize| left.contains(i);
-            let best = iolab_analysis::curve::axis_of_workloads(&data.factors)
-                .filter(free)
-                .or_else(|| left.iter().copied().max_by_key(|i| x_worth(data, *i)));
-            let best = best.filter(|_| with_x)?;
-            left.retain(|i| *i != best);
-            Some(best)
-        });
-        let series = series.or_else(|| {
-            let fits = |i: &usize| !no_series && data.levels(*i).len() <= SERIES_MAX;
-            let candidates = left.iter().copied().filter(fits);
-            // The first of equals, where max_by_key alone gives the last.
-            let best = candidates.rev().max_by_key(|i| series_worth(data, *i))?;
-            left.retain(|i| *i != best);
-            Some(best)
-        });
-        let parts = Self {
-            x,
-            series,
-            facets: facet.into_iter().chain(left).collect(),
-        };
-        parts.check(data)?;
-        Ok(parts)
-    }
-
-    fn check(&self, data: &Data<'_>) -> Result<()> {
-        let lines = self.series.map_or(1, |i| data.levels(i).len());
-        if lines > SERIES_MAX {
-            return Err(
-                Error::usage(format!("{lines} lines are too many to distinguish"))
-                    .hint("choose another factor with --series"),
-            );
-        }
-        let panels = self.panels(data).len();
-        if panels > PANELS_MAX {
-            return Err(
-                Error::usage(format!("{panels} panels are too many for a figure"))
-                    .hint("choose the factors with --x, --series and --facet"),
-            );
-        }
-        Ok(())
-    }
-
-    /// The combinations of the facets' levels that occur, in their order.
-    pub(super) fn panels<'a>(&self, data: &Data<'a>) -> Vec<Vec<&'a str>> {
-        distinct(data.rows.iter().map(|row| self.panel(row)))
-    }
-
-    /// The panel that a row belongs to.
-    pub(super) fn panel<'a>(&self, row: &CellValues<'a>) -> Vec<&'a str> {
-        self.facets.iter().map(|i| row.levels[*i]).collect()
-    }
 }
 
 /// Suitability of a factor as series: tools, targets and runs should share axes, workloads not; otherwise factors with more levels are
@@ -321,5 +299,21 @@ pub(super) fn verdict(cell: &CellAnalysis) -> String {
             None => labels::served(served),
         },
         None => "unknown".to_owned(),
+    }
+}
+
+/// The meaning of a hollow mark; empty where all cells were served by the device.
+pub(super) fn hollow<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
+    let cells: Vec<&CellAnalysis> = cells.filter(|cell| !cell.is_target()).collect();
+    // Some of the bytes, or some of the trials of a cell, may have been the device's.
+    let is_part = cells.iter().any(|cell| {
+        let served = cell.served.as_ref();
+        served.is_some_and(|all| all.unanimous().is_none_or(|only| only == ServedBy::Mixed))
+    });
+    let verdicts = distinct(cells.into_iter().map(verdict));
+    match verdicts.as_slice() {
+        [] => String::new(),
+        [only] if !is_part => format!("not served by the device: {only}"),
+        _ => "not, or not only, served by the device".to_owned(),
     }
 }

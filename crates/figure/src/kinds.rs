@@ -11,15 +11,14 @@ pub(super) mod stages;
 
 use std::borrow::Cow;
 
-use super::data::{CellValues, Data, Parts, Values, verdict};
-use super::model::{Along, Axis, Look, Mark, Origin, Panel, ReferenceLine, Series, all_marks};
+use super::data::{CellValues, values, verdict};
+use super::model::{Mark, ReferenceLine, Row, marks_of};
 use super::options::Options;
 use super::{FigureKind, FigureRun, labels};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{CellAnalysis, Response, SteadyAnalysis};
 use iolab_analysis::compare::{Comparison, Criteria, HypothesisTest, RunSide, SideName};
 use iolab_analysis::trial_values::distinct;
-use iolab_record::ServedBy;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::response::Metric;
 use iolab_workload::units::counted;
@@ -87,95 +86,36 @@ pub(super) fn quantity(runs: &[FigureRun<'_>], options: &Options) -> Response {
     options.y.or_else(response).unwrap_or(Response::Throughput)
 }
 
-/// A panel for each combination of levels of the facets, filled with its rows; still without axes.
-fn facets<'a>(
-    data: &Data<'a>,
-    parts: &Parts,
-    mut fill: impl FnMut(&mut Panel, Vec<&CellValues<'a>>),
-) -> Vec<Panel> {
-    let panels = parts.panels(data).into_iter().map(|key| {
-        let rows = data.rows.iter().filter(|row| parts.panel(row) == key);
-        let mut panel = without_axes();
-        let facets = parts.facets.iter().map(|factor| data.factors[*factor]);
-        panel.title = labels::levels(facets.zip(key.iter().copied()));
-        fill(&mut panel, rows.collect());
-        panel
-    });
-    panels.collect()
-}
-
-fn without_axes() -> Panel {
-    Panel::new(axis::counts("", 0.0), axis::counts("", 0.0))
-}
-
 /// The highest x of all marks; at least 0.
-fn most_x(panels: &[Panel]) -> f64 {
-    all_marks(panels).map(|mark| mark.x).fold(0.0, f64::max)
+fn most_x(rows: &[Row]) -> f64 {
+    marks_of(rows).map(|mark| mark.x).fold(0.0, f64::max)
 }
 
-/// The values of all marks.
-fn values(panels: &[Panel]) -> Vec<f64> {
-    all_marks(panels).map(|mark| mark.y).collect()
-}
-
-/// Gives the panels these axes.
-fn set_axes(panels: &mut [Panel], x: &Axis, y: &Axis) {
-    for panel in panels {
-        (panel.x, panel.y) = (x.clone(), y.clone());
-    }
-}
-
-/// Place and name of the series of a row.
-fn series_of(data: &Data<'_>, parts: &Parts, row: &CellValues<'_>) -> (usize, String) {
-    parts.series.map_or((0, String::new()), |factor| {
-        let level = row.levels[factor];
-        let place = data.levels(factor).iter().position(|own| *own == level);
-        (
-            place.unwrap_or(0),
-            labels::level(data.factors[factor], level),
-        )
-    })
-}
-
-/// A panel for each run, under its name where there are several.
+/// Refuses more runs than have room for a panel each.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) for too many runs.
-fn panels_of_runs<'a>(
-    runs: &[FigureRun<'a>],
-    series: impl Fn(&FigureRun<'a>) -> Option<Vec<Series>>,
-) -> Result<Vec<Panel>> {
+fn check_number(runs: &[FigureRun<'_>]) -> Result<()> {
     const RUNS_MAX: usize = 12;
-    if runs.len() > RUNS_MAX {
-        return Err(
+    match runs.len() > RUNS_MAX {
+        true => Err(
             Error::usage(format!("{} runs are too many for a figure", runs.len()))
                 .hint("name fewer run files"),
-        );
-    }
-    let panels = runs.iter().filter_map(|run| {
-        let mut panel = without_axes();
-        if runs.len() > 1 {
-            panel.title = escape_control(run.name).into_owned();
-        }
-        panel.series = series(run)?;
-        Some(panel)
-    });
-    Ok(panels.collect())
-}
-
-/// Origin of a mark of a cell, whose words end with the origin of its bytes.
-fn origin(cell: &CellAnalysis, n: Option<usize>, x: impl Into<String>, text: &str) -> Origin {
-    let verdict = verdict(cell);
-    Origin {
-        cell: Some(cell.cell.id),
-        n,
-        x: x.into(),
-        text: format!("{text}; {verdict}"),
-        verdict,
+        ),
+        false => Ok(()),
     }
 }
 
-/// A mark of a cell.
+/// Place and title of the panel of a run, which has a name where there are several.
+fn panel_of_run(runs: &[FigureRun<'_>], place: usize) -> (usize, String) {
+    let name = match runs.len() {
+        1 => "",
+        _ => runs[place].name,
+    };
+    (place, escape_control(name).into_owned())
+}
+
+/// A mark of a cell, whose words end with the origin of its bytes.
 fn mark(
     cell: &CellAnalysis,
     n: Option<usize>,
@@ -183,61 +123,27 @@ fn mark(
     written_x: impl Into<String>,
     text: &str,
 ) -> Mark {
+    let verdict = verdict(cell);
     Mark {
         x,
         y,
         hollow: !cell.is_target(),
-        origin: origin(cell, n, written_x, text),
+        cell: Some(cell.cell.id),
+        n,
+        written_x: written_x.into(),
+        text: format!("{text}; {verdict}"),
+        verdict,
         ..Mark::default()
-    }
-}
-
-/// Adds a mark to the series of this place, which it makes if there is none.
-fn add_mark(all: &mut Vec<Series>, (place, name): (usize, String), look: Look, mark: Mark) {
-    match all.iter_mut().find(|series| series.place == place) {
-        Some(series) => series.points.push(mark),
-        None => all.push(Series::of_points(name, place, look, vec![mark])),
-    }
-}
-
-/// The heading of a legend: the factor, unless its levels are self-explanatory.
-fn legend(data: &Data<'_>, series: Option<usize>) -> String {
-    match series.map(|factor| data.factors[factor]) {
-        Some(factor @ ("bs" | "region" | "buffer_init" | "cache" | "content" | "pattern")) => {
-            labels::noun(factor)
-        }
-        _ => String::new(),
-    }
-}
-
-/// The meaning of a hollow mark; empty where all cells were served by the device.
-fn hollow<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
-    let cells: Vec<&CellAnalysis> = cells.filter(|cell| !cell.is_target()).collect();
-    // Some of the bytes, or some of the trials of a cell, may have been the device's.
-    let is_part = cells.iter().any(|cell| {
-        let served = cell.served.as_ref();
-        served.is_some_and(|all| all.unanimous().is_none_or(|only| only == ServedBy::Mixed))
-    });
-    let verdicts = distinct(cells.into_iter().map(verdict));
-    match verdicts.as_slice() {
-        [] => String::new(),
-        [only] if !is_part => format!("not served by the device: {only}"),
-        _ => "not, or not only, served by the device".to_owned(),
     }
 }
 
 /// The name of a cell: `64 KiB, 4 threads`.
 fn cell_name(row: &CellValues<'_>) -> String {
-    let levels: Vec<&str> = row
-        .levels
-        .iter()
-        .copied()
-        .filter(|level| !level.is_empty())
-        .collect();
-    if levels.is_empty() {
-        "all trials".to_owned()
-    } else {
-        levels.join(", ")
+    let levels = row.levels.iter().copied();
+    let levels: Vec<&str> = levels.filter(|level| !level.is_empty()).collect();
+    match levels.is_empty() {
+        true => "all trials".to_owned(),
+        false => levels.join(", "),
     }
 }
 
@@ -316,9 +222,9 @@ pub(super) fn disturbed(runs: &[FigureRun<'_>]) -> Option<String> {
 /// A horizontal reference line.
 fn line_across(at: f64, label: &str) -> ReferenceLine {
     ReferenceLine {
-        along: Along::X,
         at,
         label: escape_control(label).into_owned(),
+        bend: None,
     }
 }
 
@@ -336,10 +242,10 @@ pub(crate) fn left_out(
     let mut names = Vec::new();
     let shown = runs.iter().enumerate();
     for (place, run) in shown.filter(|(_, run)| run.level.is_none()) {
-        let values = Values::of(run, quantity);
+        let values = values(run, quantity);
         let is_drawn = |cell: &CellAnalysis| match kind.needs_latencies() {
             true => latency::together(runs, place, cell.cell.id).is_some(),
-            false => !values.of_cell(cell.cell.id).is_empty(),
+            false => values.contains_key(&cell.cell.id),
         };
         let cells = run.analysis().cells.iter().filter(|cell| cell.n > 0);
         let without = cells.filter(|cell| !is_drawn(cell));

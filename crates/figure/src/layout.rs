@@ -38,6 +38,29 @@ impl Sizes {
     }
 }
 
+/// Positions of a panel's values.
+struct Places<'a> {
+    frame: Frame,
+    panel: &'a Panel,
+}
+
+impl Places<'_> {
+    fn x(&self, value: f64) -> Option<f64> {
+        let share = self.panel.x.scale.share(value)?;
+        Some(self.frame.left + share * self.frame.width())
+    }
+
+    /// A value beyond the axis is drawn at its end.
+    fn y(&self, value: f64) -> Option<f64> {
+        let share = self.panel.y.scale.share(value)?;
+        Some(self.frame.bottom - share.clamp(-0.02, 1.02) * self.frame.height())
+    }
+
+    fn at(&self, x: f64, y: f64) -> Option<(f64, f64)> {
+        Some((self.x(x)?, self.y(y)?))
+    }
+}
+
 /// The items drawn so far.
 #[derive(Debug)]
 struct Canvas {
@@ -358,22 +381,23 @@ impl<'a> Grid<'a> {
         let facets = model.arrangement == Arrangement::Facets;
         let is_last = i + self.columns >= model.panels.len();
         let is_left = i.is_multiple_of(self.columns);
+        let places = Places { frame, panel };
         canvas.open("panel");
         axes::draw(
             canvas,
-            frame,
-            (&panel.x, &self.x_ticks[i], is_last),
-            (&panel.y, &self.y_ticks[i], is_left || !facets),
+            &places,
+            (&self.x_ticks[i], is_last),
+            (&self.y_ticks[i], is_left || !facets),
         );
         if !panel.title.is_empty() {
             let size = canvas.sizes.tick;
             let title = text::fitted_name(&panel.title, size, frame.width());
             canvas.write(Text::at((frame.left, frame.top - size * 0.5), size, title));
         }
-        legend::draw_reference_lines(canvas, frame, panel, i < self.columns);
-        marks::draw(canvas, frame, panel);
+        legend::draw_uprights(canvas, &places, i < self.columns);
+        marks::draw(canvas, &places);
         if self.names > 0.0 {
-            legend::draw_direct(canvas, frame, panel);
+            legend::draw_direct(canvas, &places);
         }
         canvas.close();
     }

@@ -32,7 +32,6 @@ mod text;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::claim::remainders;
-use iolab_analysis::compare::Comparison;
 use iolab_analysis::slo::LevelValues;
 use iolab_analysis::trial_values::CellLatencies;
 use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries};
@@ -266,19 +265,6 @@ fn finished(
             text.push_str(&format!("{end} {added}."));
         }
     }
-    Figure::of(model, options)
-}
-
-/// Draws a comparison: [`FigureKind::PValues`] on request, otherwise [`FigureKind::Ratio`].
-///
-/// # Errors
-///
-/// Of kind [`Usage`](iolab_workload::Kind::Usage) when no cell has a ratio or a p value.
-pub fn comparison(comparison: &Comparison, options: &Options) -> Result<Figure> {
-    let model = match options.kind {
-        Some(FigureKind::PValues) => kinds::compare::p_values(comparison, options),
-        _ => kinds::compare::ratio(comparison, options),
-    }?;
     Figure::of(model, options)
 }
 

@@ -1,5 +1,7 @@
 //! A figure as plain data: panels, axes, series of points, reference lines. It knows values, not places.
 
+use std::collections::BTreeMap;
+
 use super::scale::Scale;
 
 /// Labels of the ticks of an axis.
@@ -46,21 +48,6 @@ impl Axis {
     }
 }
 
-/// Origin of a mark, shown when a pointer is over it.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Origin {
-    /// Number of the cell in its run file.
-    pub cell: Option<i64>,
-    /// Measured trials.
-    pub n: Option<usize>,
-    /// Origin of the bytes, or verdict of a comparison.
-    pub verdict: String,
-    /// Value on the x axis in words.
-    pub x: String,
-    /// The whole mark in words.
-    pub text: String,
-}
-
 /// One mark of a series.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Mark {
@@ -78,8 +65,16 @@ pub struct Mark {
     pub trials: Vec<f64>,
     /// Whether it is a lower bound.
     pub is_bound: bool,
-    /// Run and cell that it comes from.
-    pub origin: Origin,
+    /// Number of the cell in its run file.
+    pub cell: Option<i64>,
+    /// Measured trials.
+    pub n: Option<usize>,
+    /// Origin of the bytes, or verdict of a comparison.
+    pub verdict: String,
+    /// Value on the x axis in words.
+    pub written_x: String,
+    /// The whole mark in words, shown when a pointer is over it.
+    pub text: String,
 }
 
 impl Mark {
@@ -91,9 +86,8 @@ impl Mark {
     }
 }
 
-/// Look of the points of a series.
+/// Look of the points of all series of a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the variant says what its two numbers are")]
 pub enum Look {
     /// A line with a marker at each point.
     Line,
@@ -101,10 +95,10 @@ pub enum Look {
     Curve,
     /// Markers alone.
     Dots,
-    /// Markers alone, number `place` of the `of` side by side.
-    Beside { place: usize, of: usize },
-    /// Bars from zero, number `place` of the `of` side by side.
-    Bars { place: usize, of: usize },
+    /// Markers alone, of so many series side by side.
+    Beside(usize),
+    /// Bars from zero, of so many series side by side.
+    Bars(usize),
 }
 
 /// Points that belong together.
@@ -114,56 +108,19 @@ pub struct Series {
     pub name: String,
     /// Place in the order of all series of the figure: decides colour, dash and marker.
     pub place: usize,
-    /// Look of the points.
-    pub look: Look,
     /// Marks in the order of x.
     pub points: Vec<Mark>,
-    /// Places at which the curve bends.
-    pub bends: Vec<Bend>,
 }
 
-impl Series {
-    /// A series without bends.
-    pub fn of_points(name: String, place: usize, look: Look, points: Vec<Mark>) -> Self {
-        Self {
-            name,
-            place,
-            look,
-            points,
-            bends: Vec::new(),
-        }
-    }
-}
-
-/// A bend of a curve.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Bend {
-    /// Place along x.
-    pub x: f64,
-    /// Value.
-    pub y: f64,
-    /// Label of the mark: `bend at 34.2 KiB`.
-    pub name: String,
-}
-
-/// Direction of a reference line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Along {
-    /// Across the panel at a value of y.
-    X,
-    /// Up the panel at a value of x.
-    Y,
-}
-
-/// A line that data is held against.
-#[derive(Debug, Clone, PartialEq)]
+/// A line that data is held against, or at which a curve bends.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReferenceLine {
-    /// Direction of the line.
-    pub along: Along,
-    /// Position of the line on the other axis.
+    /// Position of the line on the axis that it crosses.
     pub at: f64,
     /// Text of the line; empty for none.
     pub label: String,
+    /// Place of the series that bends there, and its value at the bend.
+    pub bend: Option<(usize, f64)>,
 }
 
 /// A frame with its axes and what is drawn in it.
@@ -175,42 +132,90 @@ pub struct Panel {
     pub x: Axis,
     /// Vertical axis, at the side.
     pub y: Axis,
+    /// Look of all points.
+    pub look: Look,
     /// Series of the panel.
     pub series: Vec<Series>,
-    /// Reference lines for the data.
+    /// Lines across the panel at values of y.
     pub lines: Vec<ReferenceLine>,
+    /// Lines up the panel at values of x.
+    pub uprights: Vec<ReferenceLine>,
     /// Lower and upper edge of a band that data is held against: a margin.
     pub band: Option<(f64, f64)>,
-    /// Whether the points of its lines stand at values of x that were measured, and not at levels that they share.
-    pub free_x: bool,
     /// Height in proportion to the other rows.
     pub weight: f64,
 }
 
 impl Panel {
     /// A panel with nothing in it yet.
-    pub fn new(x: Axis, y: Axis) -> Self {
+    pub fn new(x: Axis, y: Axis, look: Look) -> Self {
         Self {
             title: String::new(),
             x,
             y,
+            look,
             series: Vec::new(),
             lines: Vec::new(),
+            uprights: Vec::new(),
             band: None,
-            free_x: false,
             weight: 1.0,
         }
     }
 }
 
-/// The marks of all series.
-pub fn marks<'a>(series: impl IntoIterator<Item = &'a Series>) -> impl Iterator<Item = &'a Mark> {
-    series.into_iter().flat_map(|series| &series.points)
+/// Marks with the panel and the series that they belong to, each with its place and its name.
+#[derive(Debug, Default)]
+pub struct Row {
+    /// Place and title of the panel.
+    pub panel: (usize, String),
+    /// Place and name of the series.
+    pub series: (usize, String),
+    /// The marks in the order of x; none for a panel that has to be there without them.
+    pub marks: Vec<Mark>,
+}
+
+/// The panels of these rows in the order of their places, each as `like` is but for its title and its series.
+pub fn panels(rows: impl IntoIterator<Item = Row>, like: &Panel) -> Vec<Panel> {
+    let mut panels: BTreeMap<usize, Panel> = BTreeMap::new();
+    for row in rows {
+        let (title, (place, name)) = (row.panel.1, row.series);
+        let panel = panels.entry(row.panel.0).or_insert_with(|| Panel {
+            title,
+            ..like.clone()
+        });
+        let mut series = panel.series.iter_mut();
+        // A further curve of a series, such as that of another trial, begins anew.
+        match series.find(|own| own.place == place && like.look != Look::Curve) {
+            Some(series) => series.points.extend(row.marks),
+            None if row.marks.is_empty() => {}
+            None => panel.series.push(Series {
+                name,
+                place,
+                points: row.marks,
+            }),
+        }
+    }
+    let mut panels: Vec<Panel> = panels.into_values().collect();
+    for panel in &mut panels {
+        panel.series.sort_by_key(|series| series.place);
+    }
+    panels
+}
+
+/// The marks of all rows.
+pub fn marks_of(rows: &[Row]) -> impl Iterator<Item = &Mark> + Clone {
+    rows.iter().flat_map(|row| &row.marks)
+}
+
+/// The values that marks reach.
+pub fn reach(rows: &[Row]) -> Vec<f64> {
+    marks_of(rows).flat_map(Mark::reach).collect()
 }
 
 /// The marks of all panels.
 pub fn all_marks(panels: &[Panel]) -> impl Iterator<Item = &Mark> {
-    marks(panels.iter().flat_map(|panel| &panel.series))
+    let series = panels.iter().flat_map(|panel| &panel.series);
+    series.flat_map(|series| &series.points)
 }
 
 /// Arrangement of several panels.

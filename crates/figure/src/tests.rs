@@ -228,11 +228,8 @@ fn bends_that_are_not_placed_are_not_marked() {
         let found = Bends::of(&analyse(record)).iter().count();
         let figure = figure_of(std::slice::from_ref(record), &Options::default());
         let panels = figure.expect("a figure").model.panels;
-        let marked = panels.iter().flat_map(|panel| &panel.series);
-        (
-            found,
-            marked.map(|series| series.bends.len()).sum::<usize>(),
-        )
+        let lines = panels.iter().flat_map(|panel| &panel.uprights);
+        (found, lines.filter(|line| line.bend.is_some()).count())
     };
     let knee = curve(|size| (size / 32.0).min(1024.0));
     assert_eq!(found_and_marked(&knee), (1, 1));

@@ -3,9 +3,7 @@
 use std::io::{self, Write};
 
 use iolab_analysis::trial_values::distinct;
-use iolab_figure::model::{
-    Along, Axis, FigureModel, Look, Mark, Origin, Panel, ReferenceLine as Reference, Series, Ticks,
-};
+use iolab_figure::model::{Axis, FigureModel, Look, Mark, Panel, ReferenceLine, Series, Ticks};
 use iolab_figure::{Figure, Options, Scale, axis_of_quantity, labels};
 use iolab_report::block::{Block, Item, Picture, Table};
 use iolab_report::compare::{day, factor};
@@ -384,18 +382,17 @@ pub(crate) fn figure(line: &ExperimentLine, options: &Options) -> Result<Figure>
             ticks: Ticks::Number,
         };
     }
-    let mut panel = Panel::new(dates(line), y);
-    panel.free_x = true;
-    let held_against = |along, at| Reference {
-        along,
+    let held_against = |at| ReferenceLine {
         at,
-        label: String::new(),
+        ..ReferenceLine::default()
     };
     let shifts = line.shifted_at().into_iter();
-    let shifts = shifts.map(|at| held_against(Along::Y, at as f64 + 0.5));
-    let level = relative.then(|| held_against(Along::X, 1.0));
-    panel.lines.extend(level.into_iter().chain(shifts));
-    panel.series = series;
+    let panel = Panel {
+        series,
+        lines: relative.then(|| held_against(1.0)).into_iter().collect(),
+        uprights: shifts.map(|at| held_against(at as f64 + 0.5)).collect(),
+        ..Panel::new(dates(line), y, Look::Line)
+    };
     let shifts = match line.shifted_at().len() {
         0 => String::new(),
         _ => " Upright lines: shifts of a level.".to_owned(),
@@ -444,19 +441,15 @@ fn series(
                 .interval
                 .filter(|_| !relative)
                 .map(|(low, high)| (low / centre, high / centre)),
-            origin: Origin {
-                cell: None,
-                n: Some(point.trials),
-                verdict: String::new(),
-                x: escape_control(start).into_owned(),
-                text: match trajectory.levels.is_empty() && relative {
-                    true => format!("{}, {name}: x{:.3}", escape_control(start), point.median),
-                    false => format!(
-                        "{}, {name}: {}",
-                        escape_control(start),
-                        line.response.format(point.median)
-                    ),
-                },
+            n: Some(point.trials),
+            written_x: escape_control(start).into_owned(),
+            text: match trajectory.levels.is_empty() && relative {
+                true => format!("{}, {name}: x{:.3}", escape_control(start), point.median),
+                false => format!(
+                    "{}, {name}: {}",
+                    escape_control(start),
+                    line.response.format(point.median)
+                ),
             },
             ..Mark::default()
         })
@@ -467,13 +460,10 @@ fn series(
         .enumerate()
         .filter_map(point)
         .collect();
-    (!points.is_empty()).then(|| {
-        Series::of_points(
-            if relative { name } else { String::new() },
-            place,
-            Look::Line,
-            points,
-        )
+    (!points.is_empty()).then(|| Series {
+        name: if relative { name } else { String::new() },
+        place,
+        points,
     })
 }
 

@@ -7,7 +7,7 @@ use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::table;
 
-use iolab_figure::model::{Arrangement, FigureModel, Look, Mark, Panel, Series, marks};
+use iolab_figure::model::{Arrangement, FigureModel, Look, Mark, Panel, Series};
 use iolab_figure::{Options, Scale, axis_of_quantity, axis_of_times};
 
 /// One quantity over time, per second: the label of its axis, its value in the account of the program and in the counters of a
@@ -54,7 +54,8 @@ pub(crate) fn model(evidence: &Evidence, options: &Options) -> FigureModel {
             line(name, n + 1, moments, factor, &value)
         });
         let series: Vec<Series> = of_program.into_iter().chain(devices).collect();
-        let values: Vec<f64> = marks(&series).map(|one| one.y).collect();
+        let marks = series.iter().flat_map(|one| &one.points);
+        let values: Vec<f64> = marks.map(|mark| mark.y).collect();
         let is_used = values.iter().any(|value| *value > 0.0);
         if !(is_used || is_last_resort) {
             continue;
@@ -62,10 +63,10 @@ pub(crate) fn model(evidence: &Evidence, options: &Options) -> FigureModel {
         let mut y = axis_of_quantity(Response::Throughput, &values, true, options);
         y.label = label.to_owned();
         y.scale = Scale::linear(values.into_iter().chain([0.0, 1.0]), true);
-        let mut panel = Panel::new(x.clone(), y);
-        panel.series = series;
-        panel.free_x = true;
-        panels.push(panel);
+        panels.push(Panel {
+            series,
+            ..Panel::new(x.clone(), y, Look::Curve)
+        });
     }
     let note = match program.is_some() {
         true if calls => {
@@ -106,5 +107,9 @@ fn line(
             ..Mark::default()
         }))
     });
-    Series::of_points(name, place, Look::Curve, steps.flatten().collect())
+    Series {
+        name,
+        place,
+        points: steps.flatten().collect(),
+    }
 }

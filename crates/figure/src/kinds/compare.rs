@@ -1,7 +1,7 @@
 //! Two sides: both with their ratio below, or the p values of their difference.
 
 use iolab_analysis::analysis::Response;
-use iolab_analysis::compare::{CellComparison, Comparison, Side};
+use iolab_analysis::compare::{CellComparison, Comparison, HypothesisTest, Side};
 use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS};
 use iolab_analysis::trial_values::distinct;
 use iolab_workload::units::{format_p, significant};
@@ -9,11 +9,11 @@ use iolab_workload::{Error, Result};
 
 use super::super::labels;
 use super::super::model::{
-    Arrangement, Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks, all_marks, marks,
+    self, Arrangement, Axis, FigureModel, Look, Mark, Panel, Row, Ticks, all_marks, reach,
 };
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::axis::{self, FactorAxis};
+use super::axis;
 use super::line_across;
 
 /// Level of the tests.
@@ -27,95 +27,62 @@ const RATIO_LABEL_MAX: usize = 20;
 /// Most lines of ratios.
 const LINES_MAX: usize = 12;
 
-/// A cell of a comparison: its place and level along x, and its levels of the other factors.
-struct Row<'a> {
+/// A cell of a comparison: its place and level along x, and place and name of its line.
+struct Cell<'a> {
     x: f64,
     level: &'a str,
-    others: Vec<&'a str>,
+    line: (usize, String),
     cell: &'a CellComparison,
 }
 
-/// The cells of a comparison, in ascending x, and what distinguishes cells at one position.
-struct Cells<'a> {
-    comparison: &'a Comparison,
-    along: FactorAxis<'a>,
-    rows: Vec<Row<'a>>,
-    /// The combinations of the other factors' levels in order, each with its name.
-    lines: Vec<(Vec<&'a str>, String)>,
-}
-
-impl<'a> Cells<'a> {
-    fn new(comparison: &'a Comparison, options: &Options) -> Result<Self> {
-        let factors = &comparison.factors;
-        let level = |cell: &'a CellComparison, i: usize| {
-            let level = cell.levels.get(i);
-            level.map_or("", String::as_str)
-        };
-        let levels = |i: usize| distinct(comparison.cells.iter().map(|cell| level(cell, i)));
-        let worth = |i: &usize| {
-            let numeric = labels::number_kind(&factors[*i]).is_some();
-            (numeric, levels(*i).len())
-        };
-        let x = match &options.x {
-            Some(name) => Some(factors.iter().position(|f| f == name).ok_or_else(|| {
-                Error::usage(format!("the sides do not share a factor {name:?}"))
-                    .hint(format!("they share: {}", factors.join(", ")))
-            })?),
-            None => (0..factors.len()).rev().max_by_key(worth),
-        };
-        let along = axis::along(x.map(|i| (&*factors[i], levels(i))), options);
-        let rest: Vec<usize> = (0..factors.len()).filter(|i| Some(*i) != x).collect();
-        let row = |cell| {
-            let own = x.map_or("", |i| level(cell, i));
-            Row {
-                x: along.place(own),
-                level: own,
-                others: rest.iter().map(|i| level(cell, *i)).collect(),
-                cell,
-            }
-        };
-        let mut rows: Vec<Row<'_>> = comparison.cells.iter().map(row).collect();
-        let others = distinct(rows.iter().map(|row| row.others.clone()));
-        rows.sort_by(|a, b| a.x.total_cmp(&b.x));
-        if others.len() > LINES_MAX {
-            return Err(Error::usage(format!("{} lines are too many", others.len()))
-                .hint("choose the factor with the most levels with --x"));
+/// The axis that all figures of a comparison share, and its cells in ascending x: a line for each combination of the levels of the
+/// other factors.
+fn cells<'a>(comparison: &'a Comparison, options: &Options) -> Result<(Axis, Look, Vec<Cell<'a>>)> {
+    let factors = &comparison.factors;
+    let level = |cell: &'a CellComparison, i: usize| cell.levels.get(i).map_or("", String::as_str);
+    let levels = |i: usize| distinct(comparison.cells.iter().map(|cell| level(cell, i)));
+    let worth = |i: &usize| {
+        (
+            labels::number_kind(&factors[*i]).is_some(),
+            levels(*i).len(),
+        )
+    };
+    let x = match &options.x {
+        Some(name) => Some(factors.iter().position(|f| f == name).ok_or_else(|| {
+            Error::usage(format!("the sides do not share a factor {name:?}"))
+                .hint(format!("they share: {}", factors.join(", ")))
+        })?),
+        None => (0..factors.len()).rev().max_by_key(worth),
+    };
+    let along = axis::along(x.map(|i| (&*factors[i], levels(i))), options);
+    let rest: Vec<usize> = (0..factors.len()).filter(|i| Some(*i) != x).collect();
+    let others = |cell| rest.iter().map(|i| level(cell, *i)).collect::<Vec<_>>();
+    let lines = distinct(comparison.cells.iter().map(others));
+    if lines.len() > LINES_MAX {
+        return Err(Error::usage(format!("{} lines are too many", lines.len()))
+            .hint("choose the factor with the most levels with --x"));
+    }
+    let cell = |cell| {
+        let (level, own) = (x.map_or("", |i| level(cell, i)), others(cell));
+        let names = rest.iter().map(|i| &*factors[*i]);
+        let place = lines.iter().position(|line| *line == own);
+        Cell {
+            x: along.place(level),
+            level,
+            line: (place.unwrap_or(0), labels::levels(names.zip(own))),
+            cell,
         }
-        let named = |others: Vec<&'a str>| {
-            let levels = rest.iter().zip(&others);
-            let name = labels::levels(levels.map(|(i, level)| (&*factors[*i], *level)));
-            (others, name)
-        };
-        Ok(Self {
-            comparison,
-            lines: others.into_iter().map(named).collect(),
-            along,
-            rows,
-        })
-    }
-
-    /// The marks of one line.
-    fn series(
-        &self,
-        (place, name): (usize, String),
-        others: &[&str],
-        mark: impl Fn(&Row<'a>) -> Option<Mark>,
-    ) -> Series {
-        let look = match self.along.is_names {
-            true => Look::Dots,
-            false => Look::Line,
-        };
-        let rows = self.rows.iter().filter(|row| row.others == others);
-        Series::of_points(name, place, look, rows.filter_map(mark).collect())
-    }
-
-    fn description(&self, what: &str) -> String {
-        let comparison = self.comparison;
-        format!("{what} of {} over {}", comparison.new, comparison.base)
-    }
+    };
+    let mut cells: Vec<Cell<'_>> = comparison.cells.iter().map(cell).collect();
+    cells.sort_by(|a, b| a.x.total_cmp(&b.x));
+    let look = match along.is_names {
+        true => Look::Dots,
+        false => Look::Line,
+    };
+    Ok((along.axis, look, cells))
 }
 
-impl Row<'_> {
+impl Cell<'_> {
     fn mark(&self, y: f64, n: Option<usize>, what: &str) -> Mark {
         let place = match self.cell.levels.is_empty() {
             true => "all trials".to_owned(),
@@ -125,15 +92,55 @@ impl Row<'_> {
         Mark {
             x: self.x,
             y,
-            origin: Origin {
-                cell: None,
-                n,
-                x: self.level.to_owned(),
-                text: format!("{place}: {what}; {verdict}"),
-                verdict,
-            },
+            n,
+            written_x: self.level.to_owned(),
+            text: format!("{place}: {what}; {verdict}"),
+            verdict,
             ..Mark::default()
         }
+    }
+
+    /// The values of a side of that name.
+    fn side(&self, side: &Side, place: usize, name: &str, quantity: Response) -> Option<Row> {
+        let y = side.centre?;
+        let told = format!("{name}, {}", quantity.format(y));
+        let mark = Mark {
+            interval: side.interval,
+            ..self.mark(y, Some(side.values.len()), &told)
+        };
+        Some(row((0, String::new()), (place, name.to_owned()), mark))
+    }
+
+    /// The ratio of both sides.
+    fn ratio(&self) -> Option<Mark> {
+        let ratio = self.cell.estimate?;
+        // Where one side did not hold its rate, the place of the mark is a bound.
+        let (y, is) = match ratio.bound {
+            Some(bound) => {
+                let end = bound.of(ratio.ratio, ratio.interval);
+                (end, format!("{} ", labels::bound(bound)))
+            }
+            None => (ratio.ratio, String::new()),
+        };
+        let interval = ratio.interval.filter(|_| ratio.bound.is_none());
+        let between = interval.map_or_else(String::new, |(low, high)| {
+            format!(", {} to {}", significant(low), significant(high))
+        });
+        let n = self.cell.base.values.len().min(self.cell.new.values.len());
+        let told = format!("ratio {is}{}{between}", significant(y));
+        Some(Mark {
+            interval,
+            hollow: ratio.bound.is_some(),
+            ..self.mark(y, Some(n), &told)
+        })
+    }
+}
+
+fn row(panel: (usize, String), series: (usize, String), mark: Mark) -> Row {
+    Row {
+        panel,
+        series,
+        marks: vec![mark],
     }
 }
 
@@ -143,136 +150,82 @@ impl Row<'_> {
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) when no cell has a ratio.
 pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Result<FigureModel> {
-    let cells = Cells::new(comparison, options)?;
-    let ratios = ratio_panel(&cells, options)?;
-    let mut panels = Vec::new();
-    let quantity = comparison.response;
-    if let (1, Some(quantity)) = (cells.lines.len(), quantity) {
-        panels.push(sides_panel(&cells, quantity, options));
-    }
-    panels.push(ratios);
-    let intervals = if all_marks(&panels).all(|point| point.interval.is_none()) {
-        ", too few trials for an interval".to_owned()
-    } else if comparison.intervals > 1 {
-        format!(
-            "; bars: 95 % interval, of the ratios simultaneous over {} cells",
-            comparison.intervals
-        )
-    } else {
-        "; bars: 95 % interval".to_owned()
-    };
-    let margins = if is_programs(comparison) {
-        String::new()
-    } else {
-        format!(
-            "; shaded: within {}",
-            labels::share(comparison.terms.margin)
-        )
-    };
-    let is_bound = |cell: &CellComparison| cell.estimate.is_some_and(|ratio| ratio.bound.is_some());
-    let hollow = match comparison.cells.iter().any(is_bound) {
-        true => "a bound, since one side did not hold its rate".to_owned(),
-        false => String::new(),
-    };
-    Ok(FigureModel {
-        hollow,
-        description: cells.description("Ratio"),
-        unit: quantity.map_or("", Response::unit).to_owned(),
-        arrangement: Arrangement::Stack,
-        note: format!("Medians{intervals}{margins}."),
-        ..FigureModel::of(panels)
-    })
-}
-
-/// Whether the sides are two programs, for which the margins of the linkage study are drawn.
-fn is_programs(comparison: &Comparison) -> bool {
-    comparison.response == Some(Response::Elapsed)
-}
-
-fn sides_panel(cells: &Cells<'_>, quantity: Response, options: &Options) -> Panel {
-    let comparison = cells.comparison;
-    let side = |place: usize, name: &str, of: fn(&CellComparison) -> &Side| {
-        cells.series((place, name.to_owned()), &cells.lines[0].0, |row| {
-            let side = of(row.cell);
-            let y = side.centre?;
-            let told = format!("{name}, {}", quantity.format(y));
-            Some(Mark {
-                interval: side.interval,
-                ..row.mark(y, Some(side.values.len()), &told)
-            })
-        })
-    };
-    let series = vec![
-        side(0, &comparison.base.name, |cell| &cell.base),
-        side(1, &comparison.new.name, |cell| &cell.new),
-    ];
-    let values: Vec<f64> = marks(&series).flat_map(Mark::reach).collect();
-    let y = axis::of_quantity(quantity, &values, true, options);
-    let mut panel = Panel::new(cells.along.axis.clone(), y);
-    panel.series = series;
-    panel
-}
-
-fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
-    let comparison = cells.comparison;
-    let single = cells.lines.len() == 1;
-    let lines = cells.lines.iter().enumerate().map(|(i, (others, name))| {
+    let (x, look, cells) = cells(comparison, options)?;
+    let single = cells.iter().all(|cell| cell.line.0 == 0);
+    let ratios = cells.iter().filter_map(|cell| {
         // The ratio has a third colour besides the two sides.
         let line = match single {
             true => (2, String::new()),
-            false => (i, name.clone()),
+            false => cell.line.clone(),
         };
-        cells.series(line, others, |row| {
-            let cell = row.cell;
-            let ratio = cell.estimate?;
-            // Where one side did not hold its rate, the place of the mark is a bound.
-            let bound = ratio.bound.map(|bound| {
-                let end = bound.of(ratio.ratio, ratio.interval);
-                (end, format!("{} ", labels::bound(bound)))
-            });
-            let (y, is) = bound.unwrap_or((ratio.ratio, String::new()));
-            let interval = ratio.interval.filter(|_| ratio.bound.is_none());
-            let between = interval.map_or_else(String::new, |(low, high)| {
-                format!(", {} to {}", significant(low), significant(high))
-            });
-            let n = cell.base.values.len().min(cell.new.values.len());
-            let told = format!("ratio {is}{}{between}", significant(y));
-            Some(Mark {
-                interval,
-                hollow: ratio.bound.is_some(),
-                ..row.mark(y, Some(n), &told)
-            })
-        })
+        Some(row((0, String::new()), line, cell.ratio()?))
     });
-    let series: Vec<Series> = lines.filter(|line| !line.points.is_empty()).collect();
-    if series.is_empty() {
+    let ratios: Vec<Row> = ratios.collect();
+    if ratios.is_empty() {
         return Err(Error::usage("no cell has a ratio")
             .hint("a ratio needs positive values on both sides; try --kind response"));
     }
     let margin = comparison.terms.margin;
-    let held = [1.0, 1.0 + margin, 1.0 / (1.0 + margin)];
-    let values: Vec<f64> = marks(&series).flat_map(Mark::reach).chain(held).collect();
-    let far = values
-        .iter()
-        .any(|v| *v > RATIO_LINEAR_MAX || *v < 1.0 / RATIO_LINEAR_MAX);
-    let scale = Scale::either(options.log_y.unwrap_or(far), &values);
+    let mut values = reach(&ratios);
+    values.extend([1.0, 1.0 + margin, 1.0 / (1.0 + margin)]);
+    let is_far = |v: &f64| *v > RATIO_LINEAR_MAX || *v < 1.0 / RATIO_LINEAR_MAX;
+    let is_log = options.log_y.unwrap_or_else(|| values.iter().any(is_far));
     let sides = format!("{} / {}", comparison.new, comparison.base);
     let label = match sides.chars().count() <= RATIO_LABEL_MAX {
         true => sides,
         false => "Ratio, new / base".to_owned(),
     };
-    let y = Axis::new(label, scale, Ticks::Number);
-    let mut panel = Panel::new(cells.along.axis.clone(), y);
-    panel.weight = if single { 0.7 } else { 1.0 };
-    panel.lines.push(line_across(1.0, ""));
-    if is_programs(comparison) {
-        let line = |margin: &f64| line_across(1.0 + margin, &labels::share(*margin));
-        panel.lines.extend(MARGINS.iter().map(line));
-    } else {
-        panel.band = Some((1.0 / (1.0 + margin), 1.0 + margin));
+    let y = Axis::new(label, Scale::either(is_log, &values), Ticks::Number);
+    // The margins of the linkage study are drawn for two programs.
+    let is_programs = comparison.response == Some(Response::Elapsed);
+    let mut lines = vec![line_across(1.0, "")];
+    let line = |margin: &f64| line_across(1.0 + margin, &labels::share(*margin));
+    lines.extend(MARGINS.iter().filter(|_| is_programs).map(line));
+    let below = Panel {
+        lines,
+        band: (!is_programs).then_some((1.0 / (1.0 + margin), 1.0 + margin)),
+        weight: if single { 0.7 } else { 1.0 },
+        ..Panel::new(x.clone(), y, look)
+    };
+    let mut panels = Vec::new();
+    if let (true, Some(quantity)) = (single, comparison.response) {
+        let (base, new) = (&comparison.base.name, &comparison.new.name);
+        let base = cells
+            .iter()
+            .filter_map(|one| one.side(&one.cell.base, 0, base, quantity));
+        let new = cells
+            .iter()
+            .filter_map(|one| one.side(&one.cell.new, 1, new, quantity));
+        let rows: Vec<Row> = base.chain(new).collect();
+        let y = axis::of_quantity(quantity, &reach(&rows), true, options);
+        panels = model::panels(rows, &Panel::new(x, y, look));
     }
-    panel.series = series;
-    Ok(panel)
+    panels.extend(model::panels(ratios, &below));
+    let intervals = match comparison.intervals {
+        _ if all_marks(&panels).all(|point| point.interval.is_none()) => {
+            ", too few trials for an interval".to_owned()
+        }
+        0 | 1 => "; bars: 95 % interval".to_owned(),
+        all => {
+            format!("; bars: 95 % interval, of the ratios simultaneous over {all} cells")
+        }
+    };
+    let margins = match is_programs {
+        true => String::new(),
+        false => format!("; shaded: within {}", labels::share(margin)),
+    };
+    let is_bound = |cell: &CellComparison| cell.estimate.is_some_and(|ratio| ratio.bound.is_some());
+    Ok(FigureModel {
+        hollow: match comparison.cells.iter().any(is_bound) {
+            true => "a bound, since one side did not hold its rate".to_owned(),
+            false => String::new(),
+        },
+        description: format!("Ratio of {} over {}", comparison.new, comparison.base),
+        unit: comparison.response.map_or("", Response::unit).to_owned(),
+        arrangement: Arrangement::Stack,
+        note: format!("Medians{intervals}{margins}."),
+        ..FigureModel::of(panels)
+    })
 }
 
 /// The p values of each test in panels of its own, for the first trials of both sides and for all of them.
@@ -283,53 +236,57 @@ pub(in super::super) fn p_values(
     comparison: &Comparison,
     options: &Options,
 ) -> Result<FigureModel> {
-    let cells = Cells::new(comparison, options)?;
-    let x = &cells.along.axis;
+    let (x, look, cells) = cells(comparison, options)?;
+    let mut rows = Vec::new();
+    for (place, test) in comparison.terms.tests.iter().copied().enumerate() {
+        let panel = |cell: &Cell<'_>| match &cell.line {
+            (line, name) if name.is_empty() => (place * LINES_MAX + line, format!("{test}'s test")),
+            (line, name) => (place * LINES_MAX + line, format!("{test}'s test, {name}")),
+        };
+        let first = FIRST_TRIALS.map(Some).into_iter().chain([None]);
+        let has_some = |first: &Option<usize>| {
+            cells
+                .iter()
+                .any(|cell| p(cell.cell, test, *first).is_some())
+        };
+        for (at, first) in first.filter(has_some).enumerate() {
+            let name = first.map_or("all trials".to_owned(), |n| format!("first {n} trials"));
+            rows.extend(cells.iter().filter_map(|cell| {
+                let p = p(cell.cell, test, first)?;
+                let told = format!("{test}'s test, {name}, p {}", format_p(p));
+                let mark = cell.mark(p.max(P_MIN), None, &told);
+                Some(row(panel(cell), (at, name.clone()), mark))
+            }));
+        }
+    }
+    if rows.is_empty() {
+        return Err(Error::usage("no cell has a p value")
+            .hint("a test needs two trials on each side at least"));
+    }
     let scale = Scale::Log {
         low: P_MIN * 0.8,
         high: 1.25,
     };
-    let y = Axis::new("p", scale, Ticks::Number);
-    let mut panels = Vec::new();
-    let tests = comparison.terms.tests.iter().copied();
-    for (test, (others, name)) in tests.flat_map(|test| cells.lines.iter().map(move |o| (test, o)))
-    {
-        let mut panel = Panel::new(x.clone(), y.clone());
-        panel.title = match name.as_str() {
-            "" => format!("{test}'s test"),
-            name => format!("{test}'s test, {name}"),
-        };
-        panel.lines.push(line_across(ALPHA, "0.05"));
-        let mut add = |name: String, of: &dyn Fn(&CellComparison) -> Option<f64>| {
-            let line = (panel.series.len(), name.clone());
-            let line = cells.series(line, others, |row| {
-                let p = of(row.cell)?;
-                let told = format!("{test}'s test, {name}, p {}", format_p(p));
-                Some(row.mark(p.max(P_MIN), None, &told))
-            });
-            if !line.points.is_empty() {
-                panel.series.push(line);
-            }
-        };
-        for n in FIRST_TRIALS {
-            add(format!("first {n} trials"), &|cell| {
-                test.p(cell.base.values.get(..n)?, cell.new.values.get(..n)?)
-            });
-        }
-        add("all trials".to_owned(), &|cell| cell.p(test));
-        if !panel.series.is_empty() {
-            panels.push(panel);
-        }
-    }
-    if panels.is_empty() {
-        return Err(Error::usage("no cell has a p value")
-            .hint("a test needs two trials on each side at least"));
-    }
+    let like = Panel {
+        lines: vec![line_across(ALPHA, "0.05")],
+        ..Panel::new(x, Axis::new("p", scale, Ticks::Number), look)
+    };
     Ok(FigureModel {
-        description: cells.description("p values of the difference"),
+        description: format!(
+            "p values of the difference of {} over {}",
+            comparison.new, comparison.base
+        ),
         note: format!(
             "Not adjusted for the number of cells; smaller values are drawn at {P_MIN}. A small p shows that there is a difference, not that it matters."
         ),
-        ..FigureModel::of(panels)
+        ..FigureModel::of(model::panels(rows, &like))
     })
+}
+
+/// The p value of a test for the first trials of both sides, or for all.
+fn p(cell: &CellComparison, test: HypothesisTest, first: Option<usize>) -> Option<f64> {
+    match first {
+        Some(n) => test.p(cell.base.values.get(..n)?, cell.new.values.get(..n)?),
+        None => cell.p(test),
+    }
 }

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use super::super::FigureRun;
-use super::super::data::{Data, Parts, measured};
+use super::super::data::{Data, measured};
 use super::super::model::{
-    Arrangement, Axis, FigureModel, Look, Mark, Panel, Series, Ticks, all_marks, marks,
+    self, Arrangement, Axis, FigureModel, Look, Mark, Panel, Row, Ticks, reach,
 };
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::axis;
+use super::{axis, most_x};
 use iolab_analysis::analysis::Response;
 use iolab_record::{Interval, SampleSeries, ShownLatency};
 use iolab_workload::escape_control::escape_control;
@@ -48,50 +48,50 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             "measure with --soak TIME, or with --set latency_over_time=true; --kind course shows throughput",
         ));
     }
-    let data = Data::new(runs, Response::Throughput)?;
-    let parts = Parts::of(&data, options, false)?;
+    let data = Data::new(runs, Response::Throughput)?.with_roles(options, false)?;
     let trials: usize = runs.iter().map(|run| run.series.len()).sum();
     let most = (POINTS_MAX / trials.max(1)).clamp(INTERVALS_MIN, INTERVALS_MAX);
     let trials_of: Vec<_> = runs.iter().map(by_cell).collect();
-    let mut warmth = Vec::new();
-    let mut without = 0;
-    let mut panels = super::facets(&data, &parts, |panel, rows| {
-        for row in rows {
-            let (place, name) = super::series_of(&data, &parts, row);
-            let curve = |points: Vec<(f64, f64)>| {
-                let marks = points.into_iter().map(|(x, y)| Mark {
-                    x,
-                    y,
-                    hollow: !row.cell.is_target(),
-                    ..Mark::default()
-                });
-                Series::of_points(name.clone(), place, Look::Curve, marks.collect())
+    let (mut rows, mut warmth, mut without) = (Vec::new(), Vec::new(), 0);
+    for cell in &data.rows {
+        let curve = |points: Vec<(f64, f64)>| {
+            let marks = points.into_iter().map(|(x, y)| Mark {
+                x,
+                y,
+                ..Mark::default()
+            });
+            data.row(cell, marks.collect())
+        };
+        // The panel is there even without a curve.
+        rows.push(curve(Vec::new()));
+        let own = trials_of[cell.run].get(&cell.cell.cell.id);
+        for trial in own.into_iter().flatten() {
+            let points = match shows_latency {
+                true => latencies(runs, cell.run, trial.sample, (quantity, most)),
+                false => {
+                    // Neighbours are taken together until they have enough requests.
+                    let folded = trial.series.of_requests(REQUESTS_MIN, most);
+                    in_the_middle(&folded, |interval| Some(interval.throughput_mb_s()))
+                }
             };
-            let own = trials_of[row.run].get(&row.cell.cell.id);
-            for trial in own.into_iter().flatten() {
-                let points = match shows_latency {
-                    true => latencies(runs, row.run, trial.sample, (quantity, most)),
-                    false => {
-                        // Neighbours are taken together until they have enough requests.
-                        let folded = trial.series.of_requests(REQUESTS_MIN, most);
-                        in_the_middle(&folded, |interval| Some(interval.throughput_mb_s()))
-                    }
-                };
-                let readings = in_the_middle(&trial.series.clone().folded(most), |interval| {
-                    Some(interval.drive_millidegrees? as f64 / 1e3)
+            let readings = in_the_middle(&trial.series.clone().folded(most), |interval| {
+                Some(interval.drive_millidegrees? as f64 / 1e3)
+            });
+            if readings.len() >= INTERVALS_MIN {
+                warmth.push(Row {
+                    // Of all facets together, below them.
+                    panel: (usize::MAX, String::new()),
+                    ..curve(readings)
                 });
-                if readings.len() >= INTERVALS_MIN {
-                    warmth.push(curve(readings));
-                }
-                if points.len() >= INTERVALS_MIN {
-                    panel.series.push(curve(points));
-                } else {
-                    without += 1;
-                }
+            }
+            match points.len() >= INTERVALS_MIN {
+                true => rows.push(curve(points)),
+                false => without += 1,
             }
         }
-    });
-    if all_marks(&panels).next().is_none() {
+    }
+    let values = reach(&rows);
+    if values.is_empty() {
         return Err(Error::usage(match shows_latency {
             true => "too few requests per interval for this quantile",
             false => "no trial has enough requests to show a course over its time",
@@ -101,28 +101,32 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             false => "measure with a longer --time, or see the order of the trials: --kind order",
         }));
     }
-    let x = axis::times("Time in the trial", super::most_x(&panels));
-    let values = super::values(&panels);
+    let x = axis::times("Time in the trial", most_x(&rows));
     let mut y = axis::of_quantity(quantity, &values, true, options);
     if values.contains(&0.0) && options.log_y.is_none() {
         // A stall is what such a figure is made to show, and zero has no place on a log axis.
         y.scale = Scale::linear(values.iter().copied(), true);
     }
-    super::set_axes(&mut panels, &x, &y);
+    let mut panels = model::panels(rows, &Panel::new(x.clone(), y, Look::Curve));
     let arrangement = match warmth.is_empty() {
         true => Arrangement::Facets,
-        false => {
-            panels.push(of_temperature(x, warmth));
-            Arrangement::Stack
-        }
+        false => Arrangement::Stack,
     };
+    // At least a degree, so that rounding by a sensor does not look like a course.
+    let degrees = reach(&warmth)
+        .into_iter()
+        .flat_map(|one| [one - 0.5, one + 0.5]);
+    let scale = Scale::linear(degrees, false);
+    let y = Axis::new("Drive temperature (°C)", scale, Ticks::Number);
+    panels.extend(model::panels(warmth, &Panel::new(x, y, Look::Curve)));
     Ok(FigureModel {
         description: format!("{} inside the trials", super::subject(runs, quantity)),
         arrangement,
-        legend: super::legend(&data, parts.series),
         unit: quantity.unit().to_owned(),
+        // A curve has no marks.
+        hollow: String::new(),
         note: note(runs, shows_latency, without),
-        ..FigureModel::of(panels)
+        ..data.figure(panels)
     })
 }
 
@@ -140,17 +144,6 @@ fn note(runs: &[FigureRun<'_>], shows_latency: bool, without: usize) -> String {
         text.push_str(&format!(" Not drawn: {trials} with too few requests."));
     }
     text
-}
-
-/// The temperature of the drive, where it was read in these trials.
-fn of_temperature(x: Axis, curves: Vec<Series>) -> Panel {
-    // At least a degree, so that rounding by a sensor does not look like a course.
-    let degrees = marks(&curves).flat_map(|point| [point.y - 0.5, point.y + 0.5]);
-    let scale = Scale::linear(degrees, false);
-    let y = Axis::new("Drive temperature (°C)", scale, Ticks::Number);
-    let mut panel = Panel::new(x, y);
-    panel.series = curves;
-    panel
 }
 
 /// The values of intervals, each in the middle of its interval.

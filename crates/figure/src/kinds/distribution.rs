@@ -1,8 +1,8 @@
 //! The cumulative distribution of the trials of each cell.
 
 use super::super::FigureRun;
-use super::super::data::{CellValues, Data, Parts};
-use super::super::model::{Axis, FigureModel, Look, Mark, Series, Ticks, all_marks};
+use super::super::data::{CellValues, Data};
+use super::super::model::{Axis, FigureModel, Look, Mark, Panel, Row, Ticks, marks_of, panels};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::axis;
@@ -14,17 +14,10 @@ use iolab_workload::Result;
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): no trial has a value, or more cells than can be distinguished.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = super::quantity(runs, options);
-    let data = Data::new(runs, quantity)?;
-    let parts = Parts::of(&data, options, false)?;
-    let mut panels = super::facets(&data, &parts, |panel, rows| {
-        let lines = rows.iter().map(|row| {
-            let (place, name) = super::series_of(&data, &parts, row);
-            Series::of_points(name, place, Look::Curve, steps(row, &data))
-        });
-        panel.series = lines.collect();
-        panel.free_x = true;
-    });
-    let values: Vec<f64> = all_marks(&panels).map(|mark| mark.x).collect();
+    let data = Data::new(runs, quantity)?.with_roles(options, false)?;
+    let rows = data.rows.iter().map(|row| data.row(row, steps(row, &data)));
+    let rows: Vec<Row> = rows.collect();
+    let values: Vec<f64> = marks_of(&rows).map(|mark| mark.x).collect();
     let noun = super::measured(runs, quantity);
     let x = axis::named((quantity, &noun), &values, false, options.log_x);
     let scale = Scale::Linear {
@@ -32,17 +25,14 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         high: 100.0,
     };
     let y = Axis::new("Trials up to that value (%)", scale, Ticks::Number);
-    super::set_axes(&mut panels, &x, &y);
     Ok(FigureModel {
         description: format!(
             "{}, cumulative distribution of the trials",
             super::subject(runs, quantity)
         ),
-        legend: super::legend(&data, parts.series),
         unit: "%".to_owned(),
-        hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
         note: "A step for each trial; markers: medians.".to_owned(),
-        ..FigureModel::of(panels)
+        ..data.figure(panels(rows, &Panel::new(x, y, Look::Curve)))
     })
 }
 

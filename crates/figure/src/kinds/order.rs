@@ -1,15 +1,12 @@
 //! Trials in the order of time, and rounds on the way to a steady state.
 
-use std::collections::HashMap;
-
-use super::super::data::{Values, measured, nothing_measured};
-use super::super::model::{FigureModel, Look, Series, all_marks};
+use super::super::data::{hollow, measured, nothing_measured, values, verdict};
+use super::super::model::{self, FigureModel, Look, Mark, Panel, Row, reach};
 use super::super::options::Options;
 use super::super::{FigureRun, labels};
-use super::axis;
-use crate::data::verdict;
-use crate::model::{Mark, Origin};
+use super::{axis, most_x};
 use iolab_analysis::analysis::{Response, SteadyAnalysis, Tracked, TrackedOf};
+use iolab_record::Sample;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::cell_label;
 use iolab_workload::units::{format_percent, significant};
@@ -25,14 +22,15 @@ const CELLS_MAX: usize = 12;
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) when there is no trial.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = super::quantity(runs, options);
-    let of_run = |run: &FigureRun<'_>| Some(series(run, quantity, options.y.is_none()));
-    let mut panels = super::panels_of_runs(runs, of_run)?;
-    if all_marks(&panels).next().is_none() {
+    super::check_number(runs)?;
+    let trials = |place| trials(runs, place, quantity, options.y.is_none());
+    let rows: Vec<Row> = (0..runs.len()).flat_map(trials).collect();
+    let values = reach(&rows);
+    if values.is_empty() {
         return Err(nothing_measured(runs));
     }
     let relative = runs.iter().any(|run| run.analysis().cells.len() > 1);
     let noun = super::measured(runs, quantity);
-    let values = super::values(&panels);
     let y = if relative {
         let label = format!("{} / median of its cell", labels::capital(&noun));
         axis::of_ratio(label, &values, &values, options)
@@ -47,11 +45,13 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             options.log_y,
         )
     };
-    let x = axis::counts("Trial, in the order of time", super::most_x(&panels));
-    super::set_axes(&mut panels, &x, &y);
-    for panel in panels.iter_mut().filter(|_| relative) {
-        panel.lines.push(super::line_across(1.0, ""));
-    }
+    let x = axis::counts("Trial, in the order of time", most_x(&rows));
+    let lines = relative.then(|| super::line_across(1.0, ""));
+    let like = Panel {
+        lines: lines.into_iter().collect(),
+        ..Panel::new(x, y, Look::Dots)
+    };
+    let panels = model::panels(rows, &like);
     let cells = runs.iter().flat_map(|run| &run.analysis().cells);
     let coloured = panels.iter().all(|panel| panel.series.len() > 1);
     Ok(FigureModel {
@@ -59,12 +59,11 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             "{}, every trial in the order of time",
             super::subject(runs, quantity)
         ),
-        unit: if relative {
-            String::new()
-        } else {
-            quantity.unit().to_owned()
+        unit: match relative {
+            true => String::new(),
+            false => quantity.unit().to_owned(),
         },
-        hollow: super::hollow(cells.filter(|cell| cell.n > 0)),
+        hollow: hollow(cells.filter(|cell| cell.n > 0)),
         note: match (relative, coloured) {
             (true, false) => "Each trial over the median of its cell.".to_owned(),
             (true, true) => {
@@ -77,46 +76,45 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
 }
 
 /// The trials of a run: a series per cell if there are few, otherwise one for all.
-fn series(run: &FigureRun<'_>, quantity: Response, is_response: bool) -> Vec<Series> {
+fn trials(runs: &[FigureRun<'_>], place: usize, quantity: Response, is_response: bool) -> Vec<Row> {
+    let run = &runs[place];
+    let panel = super::panel_of_run(runs, place);
     let cells = &run.analysis().cells;
     let relative = cells.len() > 1;
-    let apart = cells.len() <= CELLS_MAX;
-    let all = Values::of(run, quantity);
-    let medians: Vec<Option<f64>> = cells
-        .iter()
-        .map(|cell| match (relative, is_response) {
-            (false, _) => Some(1.0),
-            (true, true) => cell.response.map(|r| r.median),
-            (true, false) => iolab_stats::median(all.of_cell(cell.cell.id)),
-        })
-        .collect();
-    let places = cells.iter().zip(0..).map(|(cell, at)| (cell.cell.id, at));
-    let places: HashMap<i64, usize> = places.collect();
-    let mut series: Vec<Series> = Vec::new();
-    for (i, sample) in measured(run).enumerate() {
-        let Some(at) = places.get(&sample.cell).copied() else {
-            continue;
-        };
-        let (Some(value), Some(median)) =
-            (sample.value(quantity, run.analysis().timed), medians[at])
-        else {
-            continue;
-        };
+    let apart = relative && cells.len() <= CELLS_MAX;
+    let all = values(run, quantity);
+    let medians = cells.iter().map(|cell| match (relative, is_response) {
+        (false, _) => Some(1.0),
+        (true, true) => cell.response.map(|r| r.median),
+        (true, false) => iolab_stats::median(all.get(&cell.cell.id)?),
+    });
+    let medians: Vec<Option<f64>> = medians.collect();
+    let numbered = (1..).zip(measured(run));
+    let row = |(number, sample): (usize, &Sample)| {
+        let at = cells.iter().position(|cell| cell.cell.id == sample.cell)?;
+        let value = sample.value(quantity, run.analysis().timed)?;
         let name = cell_label(&run.analysis().factors, &cells[at].cell.levels);
-        let name = escape_control(&name);
-        let place = if apart { at } else { 0 };
-        let number = (i + 1).to_string();
+        let name = escape_control(&name).into_owned();
         let text = format!("trial {number}, {name}: {}", quantity.format(value));
-        let point = ((i + 1) as f64, value / median);
-        let point = super::mark(&cells[at], None, point, number, &text);
-        let name = match relative && apart {
-            true => name.into_owned(),
-            false => String::new(),
-        };
-        super::add_mark(&mut series, (place, name), Look::Dots, point);
-    }
-    series.sort_by_key(|series| series.place);
-    series
+        let point = (number as f64, value / medians[at]?);
+        let mark = super::mark(&cells[at], None, point, number.to_string(), &text);
+        Some(Row {
+            panel: panel.clone(),
+            series: match apart {
+                true => (at, name),
+                false => (0, String::new()),
+            },
+            marks: vec![mark],
+        })
+    };
+    let empty = Row {
+        panel: panel.clone(),
+        ..Row::default()
+    };
+    [empty]
+        .into_iter()
+        .chain(numbered.filter_map(row))
+        .collect()
 }
 
 /// Most lines: each has a colour of its own.
@@ -127,37 +125,40 @@ const TRACKED_MAX: usize = 12;
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) where no run has rounds, or several runs are too many.
 pub(crate) fn model_of_rounds(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
-    let steady = || runs.iter().filter_map(|run| run.analysis().steady.as_ref());
-    let of_run = |run: &FigureRun<'_>| {
-        let steady = run.analysis().steady.as_ref()?;
-        let tracked = shown(steady).into_iter().enumerate();
-        let own = tracked.filter_map(|(place, one)| series_of_rounds(run, steady, one, place));
-        Some(own.collect())
+    super::check_number(runs)?;
+    let of_run = |place: usize| {
+        let steady = runs[place].analysis().steady.as_ref()?;
+        Some((steady, rounds(runs, place, steady)))
     };
-    let mut panels = super::panels_of_runs(runs, of_run)?;
-    let values = super::values(&panels);
+    let all: Vec<(&SteadyAnalysis, Vec<Row>)> = (0..runs.len()).filter_map(of_run).collect();
+    let values: Vec<f64> = all.iter().flat_map(|(_, rows)| reach(rows)).collect();
     if values.is_empty() {
         return Err(Error::usage("there are no rounds to draw").hint(
             "repeat rounds until they are steady: --precondition steady:round=cells, or iolab run pts-iops",
         ));
     }
-    let limits = steady().flat_map(|steady| {
+    let limits = all.iter().flat_map(|(steady, _)| {
         let half = steady.asked.range / 2.0;
         [1.0 - half, 1.0 + half]
     });
     let shown: Vec<f64> = values.iter().copied().chain(limits).collect();
     let label = "Value / mean of the last window".to_owned();
     let y = axis::of_ratio(label, &values, &shown, options);
-    let x = axis::counts("Round", super::most_x(&panels));
-    super::set_axes(&mut panels, &x, &y);
-    for (panel, steady) in panels.iter_mut().zip(steady()) {
+    let most = all.iter().map(|(_, rows)| most_x(rows)).fold(0.0, f64::max);
+    let x = axis::counts("Round", most);
+    let mut panels = Vec::new();
+    for (steady, rows) in all {
         let half = steady.asked.range / 2.0;
         let text = format_percent(half);
-        panel.lines = vec![
-            super::line_across(1.0, ""),
-            super::line_across(1.0 + half, &format!("+{text}")),
-            super::line_across(1.0 - half, &format!("-{text}")),
-        ];
+        let like = Panel {
+            lines: vec![
+                super::line_across(1.0, ""),
+                super::line_across(1.0 + half, &format!("+{text}")),
+                super::line_across(1.0 - half, &format!("-{text}")),
+            ],
+            ..Panel::new(x.clone(), y.clone(), Look::Line)
+        };
+        panels.extend(model::panels(rows, &like));
     }
     Ok(FigureModel {
         description: match runs {
@@ -202,50 +203,54 @@ fn note(runs: &[FigureRun<'_>]) -> String {
     format!("Tracked cells over the mean of their last window; lines: {lines}.{hidden}")
 }
 
-/// The line of a tracked series; `None` without a value.
-fn series_of_rounds(
-    run: &FigureRun<'_>,
-    steady: &SteadyAnalysis,
-    tracked: &Tracked,
-    place: usize,
-) -> Option<Series> {
-    let mean = tracked.window_mean(&steady.asked)?;
-    let analysis = run.analysis();
-    let (cell, name) = match &tracked.of {
-        TrackedOf::Cell(id) => (
-            analysis.cell(*id),
-            cell_label(&analysis.factors, analysis.levels_of(*id)),
-        ),
-        TrackedOf::Target(target) => (
-            None,
-            target.clone().unwrap_or_else(|| "random writes".to_owned()),
-        ),
-    };
-    let name = escape_control(&name).into_owned();
-    let point = |(round, value): (usize, &f64)| Mark {
-        x: round as f64,
-        y: value / mean,
-        hollow: cell.is_some_and(|cell| !cell.is_target()),
-        origin: Origin {
-            cell: cell.map(|cell| cell.cell.id),
-            n: None,
-            verdict: cell.map(verdict).unwrap_or_default(),
-            x: round.to_string(),
-            text: format!(
-                "round {round}, {name}: {} times the mean",
-                significant(value / mean)
+/// The values of the series that are shown of a run, each over its mean.
+fn rounds(runs: &[FigureRun<'_>], place: usize, steady: &SteadyAnalysis) -> Vec<Row> {
+    let (panel, analysis) = (super::panel_of_run(runs, place), runs[place].analysis());
+    let mut rows = vec![Row {
+        panel: panel.clone(),
+        ..Row::default()
+    }];
+    for (place, tracked) in shown(steady).into_iter().enumerate() {
+        let Some(mean) = tracked.window_mean(&steady.asked) else {
+            continue;
+        };
+        let (cell, name) = match &tracked.of {
+            TrackedOf::Cell(id) => (
+                analysis.cell(*id),
+                cell_label(&analysis.factors, analysis.levels_of(*id)),
             ),
-        },
-        ..Mark::default()
-    };
-    let points: Vec<Mark> = (1..).zip(&tracked.values).map(point).collect();
-    Some(Series::of_points(
-        match steady.tracked.len() {
-            1 => String::new(),
-            _ => name.clone(),
-        },
-        place,
-        Look::Line,
-        points,
-    ))
+            TrackedOf::Target(target) => (
+                None,
+                target.clone().unwrap_or_else(|| "random writes".to_owned()),
+            ),
+        };
+        let name = escape_control(&name).into_owned();
+        let point = |(round, value): (usize, &f64)| {
+            let times = value / mean;
+            let text = format!(
+                "round {round}, {name}: {} times the mean",
+                significant(times)
+            );
+            Mark {
+                x: round as f64,
+                y: times,
+                hollow: cell.is_some_and(|cell| !cell.is_target()),
+                cell: cell.map(|cell| cell.cell.id),
+                verdict: cell.map(verdict).unwrap_or_default(),
+                written_x: round.to_string(),
+                text,
+                ..Mark::default()
+            }
+        };
+        let marks = (1..).zip(&tracked.values).map(point).collect();
+        rows.push(Row {
+            panel: panel.clone(),
+            series: match steady.tracked.len() {
+                1 => (place, String::new()),
+                _ => (place, name),
+            },
+            marks,
+        });
+    }
+    rows
 }

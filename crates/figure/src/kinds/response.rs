@@ -1,17 +1,17 @@
 //! The response against a factor, with the lines that it is held against.
 
-use super::super::data::{CellValues, Data, Parts};
-use super::super::model::{FigureModel, Look, Mark, ReferenceLine, Series, all_marks};
+use super::super::data::{CellValues, Data};
+use super::super::model::{
+    FigureModel, Look, Mark, Panel, ReferenceLine, Row, Series, all_marks, panels, reach,
+};
 use super::super::options::{Center, Options};
 use super::super::{FigureRun, labels};
 use super::axis;
-use crate::model::{Along, Bend};
 use iolab_analysis::analysis::{Analysis, Response};
-use iolab_analysis::bends::{Bend as CurveBend, Bends, bendable};
+use iolab_analysis::bends::{Bend, Bends, bendable};
 use iolab_analysis::curve::Curve;
 use iolab_analysis::io_limit::MachineThreshold;
 use iolab_analysis::slo::LevelValues;
-use iolab_stats::Summary;
 use iolab_workload::Result;
 use iolab_workload::trial::CacheState;
 use iolab_workload::units::{counted, format_bytes};
@@ -29,65 +29,65 @@ const HEADROOM: f64 = 1.12;
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): nothing to draw, or factors that do not suit.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = super::quantity(runs, options);
-    let data = Data::new(runs, quantity)?;
-    let parts = Parts::of(&data, options, true)?;
-    let factor = parts.x.map(|x| (data.factors[x], data.levels(x)));
-    let along = axis::along(factor, options);
+    let data = Data::new(runs, quantity)?.with_roles(options, true)?;
+    let along = axis::along(data.x.map(|x| (data.factors[x], data.levels(x))), options);
+    let mut cells: Vec<&CellValues<'_>> = data.rows.iter().collect();
+    let x = |row: &CellValues<'_>| along.place(data.x_of(row));
+    cells.sort_by(|a, b| x(a).total_cmp(&x(b)));
+    let point = |row: &CellValues<'_>| Mark {
+        quartiles: row.summary.quartiles().filter(|_| !along.is_names),
+        ..point(x(row), row, data.x_of(row), quantity, options)
+    };
+    let rows = cells.iter().map(|row| data.row(row, vec![point(row)]));
+    let rows: Vec<Row> = rows.collect();
     let lines = bounds(options);
-    let mut panels = super::facets(&data, &parts, |panel, mut rows| {
-        panel.lines.clone_from(&lines);
-        panel.lines.extend(ceilings(&rows, quantity));
-        let x = |row: &CellValues<'_>| along.place(level_of(row, &parts));
-        rows.sort_by(|a, b| x(a).total_cmp(&x(b)));
-        for row in rows {
-            let mut mark = point(x(row), row, level_of(row, &parts), quantity, options);
-            mark.quartiles = row.summary.quartiles().filter(|_| !along.is_names);
-            let series = super::series_of(&data, &parts, row);
-            super::add_mark(&mut panel.series, series, Look::Line, mark);
-        }
-        panel.series.sort_by_key(|series| series.place);
-    });
-    let ceilings = ceilings(&data.rows.iter().collect::<Vec<_>>(), quantity);
-    let values: Vec<f64> = all_marks(&panels)
-        .flat_map(Mark::reach)
+    let values: Vec<f64> = reach(&rows)
+        .into_iter()
         .chain(lines.iter().map(|line| line.at))
-        .chain(ceilings.iter().map(|line| line.at * HEADROOM))
+        .chain(
+            ceilings(&cells, quantity)
+                .iter()
+                .map(|line| line.at * HEADROOM),
+        )
         .collect();
-    let level = runs.first().and_then(|run| run.level);
     let noun = super::measured(runs, quantity);
     let y = axis::named((quantity, &noun), &values, true, options.log_y);
-    super::set_axes(&mut panels, &along.axis, &y);
-    let of = parts.series.map_or(1, |i| data.levels(i).len());
+    let of = data.series.map_or(1, |i| data.levels(i).len());
+    let look = match (along.is_names, y.scale.is_log()) {
+        (false, _) => Look::Line,
+        (true, true) => Look::Beside(of),
+        (true, false) => Look::Bars(of),
+    };
+    let mut panels = panels(
+        rows,
+        &Panel {
+            lines,
+            ..Panel::new(along.axis.clone(), y, look)
+        },
+    );
+    for (place, panel) in panels.iter_mut().enumerate() {
+        let own = cells.iter().filter(|row| data.panel(row).0 == place);
+        let own: Vec<&CellValues<'_>> = own.copied().collect();
+        panel.lines.extend(ceilings(&own, quantity));
+    }
     let few = panels.iter().all(|panel| panel.series.len() <= BANDS_MAX);
     for series in panels.iter_mut().flat_map(|panel| &mut panel.series) {
-        let place = series.place;
-        series.look = match (along.is_names, y.scale.is_log()) {
-            (false, _) => Look::Line,
-            (true, true) => Look::Beside { place, of },
-            (true, false) => Look::Bars { place, of },
-        };
         // A band goes from one cell to the next, through all of them.
         let has_all = series.points.iter().all(|mark| mark.quartiles.is_some());
         if !few || !has_all || options.center != Center::Median {
-            series
-                .points
-                .iter_mut()
-                .for_each(|mark| mark.quartiles = None);
+            let points = series.points.iter_mut();
+            points.for_each(|mark| mark.quartiles = None);
         }
     }
-    let mut model = FigureModel {
-        description: description(runs, &data, &parts, options.center),
-        legend: super::legend(&data, parts.series),
-        unit: quantity.unit().to_owned(),
-        hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
-        ..FigureModel::of(panels)
-    };
-    thresholds_and_bends(&mut model, runs, &data, &parts);
-    model.note = note(&model, &data, options);
-    if let Some(level) = level {
-        model.note.push_str(&of_few_requests(level));
+    if let ([run], Some("bs")) = (runs, data.x.map(|x| data.factors[x])) {
+        uprights(&mut panels, run.analysis(), &data);
     }
-    Ok(model)
+    let level = runs.first().and_then(|run| run.level);
+    Ok(FigureModel {
+        description: description(runs, &data, options.center),
+        note: note(&panels, &data, options) + &level.map_or_else(String::new, of_few_requests),
+        ..data.figure(panels)
+    })
 }
 
 /// A note where the trials of a search have too few requests; empty otherwise.
@@ -112,22 +112,12 @@ fn of_few_requests(level: &LevelValues) -> String {
     text
 }
 
-/// The level of a row along x; empty if nothing varies.
-fn level_of<'a>(row: &CellValues<'a>, parts: &Parts) -> &'a str {
-    parts.x.map_or("", |i| row.levels[i])
-}
-
 /// A line at the bound of each service level.
 pub(super) fn bounds(options: &Options) -> Vec<ReferenceLine> {
     let levels = options.levels.iter();
     levels
         .map(|level| super::line_across(level.limit(), &level.to_string()))
         .collect()
-}
-
-/// The ends of the error bar.
-pub(super) fn interval(summary: &Summary) -> Option<(f64, f64)> {
-    summary.median_interval.map(|ends| (ends.low, ends.high))
 }
 
 /// A value in words, with "at least" if it is a lower bound.
@@ -157,15 +147,14 @@ fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, options:
 }
 
 /// A description of the marks, below the figure.
-fn note(model: &FigureModel, data: &Data<'_>, options: &Options) -> String {
+fn note(panels: &[Panel], data: &Data<'_>, options: &Options) -> String {
     let counts = data.rows.iter().map(|row| row.summary.n);
     let (least, most) = counts.fold((usize::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));
-    let n = if least == most {
-        format!("{most}")
-    } else {
-        format!("{least} to {most}")
+    let n = match least == most {
+        true => format!("{most}"),
+        false => format!("{least} to {most}"),
     };
-    let marks = || all_marks(&model.panels);
+    let marks = || all_marks(panels);
     let (center, bar) = options.center.words();
     let bars = match marks().all(|point| point.interval.is_none()) {
         true => ", too few for an interval".to_owned(),
@@ -185,12 +174,12 @@ fn note(model: &FigureModel, data: &Data<'_>, options: &Options) -> String {
     format!("{center} of n = {n} trials{bars}{band}{trials}.{bounds}")
 }
 
-fn description(runs: &[FigureRun<'_>], data: &Data<'_>, parts: &Parts, center: Center) -> String {
+fn description(runs: &[FigureRun<'_>], data: &Data<'_>, center: Center) -> String {
     let mut text = super::subject(runs, data.quantity);
-    if let Some(x) = parts.x {
+    if let Some(x) = data.x {
         text.push_str(&format!(" against {}", labels::noun(data.factors[x])));
     }
-    if let Some(series) = parts.series {
+    if let Some(series) = data.series {
         // Another run need not have this factor.
         let levels = data.levels(series).into_iter();
         let levels = levels.filter(|level| !level.is_empty()).count();
@@ -221,10 +210,18 @@ fn description(runs: &[FigureRun<'_>], data: &Data<'_>, parts: &Parts, center: C
 const CURVES_MAX: usize = 3;
 
 /// A line for each ceiling that limits one of these cells in this quantity.
-pub(super) fn ceilings(rows: &[&CellValues<'_>], quantity: Response) -> Vec<ReferenceLine> {
+fn ceilings(rows: &[&CellValues<'_>], quantity: Response) -> Vec<ReferenceLine> {
     let mut lines: Vec<ReferenceLine> = Vec::new();
     for row in rows {
-        let Some(at) = ceiling(row, quantity) else {
+        let limited = |is_iops| match is_iops {
+            true => Response::Iops,
+            false => Response::Throughput,
+        };
+        let Some(efficiency) = row
+            .cell
+            .efficiency
+            .filter(|e| limited(e.is_iops) == quantity)
+        else {
             continue;
         };
         let trial = row.cell.cell.trial();
@@ -233,6 +230,7 @@ pub(super) fn ceilings(rows: &[&CellValues<'_>], quantity: Response) -> Vec<Refe
             (false, true) => "writes",
             _ => "mixed",
         };
+        let at = efficiency.ceiling;
         match lines.iter_mut().find(|line| line.at == at) {
             // A ceiling of several directions is labelled without one.
             Some(line) if !line.label.ends_with(what) => line.label = "ceiling".to_owned(),
@@ -243,111 +241,79 @@ pub(super) fn ceilings(rows: &[&CellValues<'_>], quantity: Response) -> Vec<Refe
     lines
 }
 
-/// The ceiling of a cell, if it is in the quantity drawn.
-pub(super) fn ceiling(row: &CellValues<'_>, quantity: Response) -> Option<f64> {
-    let is_iops = match quantity {
-        Response::Throughput => false,
-        Response::Iops => true,
-        _ => return None,
-    };
-    let efficiency = row.cell.efficiency.filter(|e| e.is_iops == is_iops)?;
-    Some(efficiency.ceiling)
-}
-
-/// Adds the bends of the curves of one run, and thresholds: all of them where memory was read instead of a device, otherwise
+/// Adds the bends of the curves of a run, and thresholds: all of them where memory was read instead of a device, otherwise
 /// those that coincide with a bend.
-fn thresholds_and_bends(
-    model: &mut FigureModel,
-    runs: &[FigureRun<'_>],
-    data: &Data<'_>,
-    parts: &Parts,
-) {
-    let over_sizes = parts.x.is_some_and(|x| data.factors[x] == "bs");
-    let ([run], true) = (runs, over_sizes) else {
-        return;
-    };
+fn uprights(panels: &mut [Panel], analysis: &Analysis, data: &Data<'_>) {
     let mut suspects: Vec<MachineThreshold> = Vec::new();
-    let curves: usize = model.panels.iter().map(|panel| panel.series.len()).sum();
-    if curves <= CURVES_MAX && data.quantity == run.analysis().response {
-        suspects = add_bends(model, run.analysis());
-    }
-    let trials = data.rows.iter().flat_map(|row| row.cell.cell.spec.trials());
-    let from_memory = trials
-        .into_iter()
-        .all(|trial| trial.cache == CacheState::Hot);
-    for threshold in &run.analysis().machine_thresholds {
-        if from_memory || suspects.contains(threshold) {
-            for panel in &mut model.panels {
-                panel.lines.push(ReferenceLine {
-                    along: Along::Y,
-                    at: threshold.bytes as f64,
-                    label: short(threshold.name).to_owned(),
-                });
+    let curves: usize = panels.iter().map(|panel| panel.series.len()).sum();
+    if curves <= CURVES_MAX && data.quantity == analysis.response {
+        let bends = Bends::of(analysis);
+        for curve in bendable(analysis) {
+            let first = curve.points.first().map(|point| point.cell.cell.id);
+            for panel in &mut *panels {
+                let mut series = panel.series.iter();
+                let has = |own: &&Series| own.points.iter().any(|mark| mark.cell == first);
+                let Some(series) = series.find(has) else {
+                    continue;
+                };
+                for bend in bends.placed_on(&curve) {
+                    panel.uprights.push(ReferenceLine {
+                        at: bend.size,
+                        label: bend_name(&curve, bend),
+                        bend: Some((series.place, height(series, bend.size))),
+                    });
+                    suspects.extend(&bend.thresholds);
+                }
             }
         }
     }
-}
-
-/// Adds the bends to their series; returns the thresholds that they coincide with.
-fn add_bends(model: &mut FigureModel, analysis: &Analysis) -> Vec<MachineThreshold> {
-    let bends = Bends::of(analysis);
-    let mut suspects = Vec::new();
-    for curve in bendable(analysis) {
-        let Some(first) = curve.points.first().map(|point| point.cell.cell.id) else {
-            continue;
-        };
-        let belongs =
-            |series: &&mut Series| series.points.iter().any(|p| p.origin.cell == Some(first));
-        let mut all = model.panels.iter_mut().flat_map(|panel| &mut panel.series);
-        let Some(series) = all.find(belongs) else {
-            continue;
-        };
-        for bend in bends.placed_on(&curve) {
-            series.bends.push(Bend {
-                x: bend.size,
-                y: height(series, bend.size),
-                name: bend_name(&curve, bend),
+    let trials = data.rows.iter().flat_map(|row| row.cell.cell.spec.trials());
+    let mut trials = trials.into_iter();
+    let from_memory = trials.all(|trial| trial.cache == CacheState::Hot);
+    let thresholds = analysis.machine_thresholds.iter();
+    for threshold in thresholds.filter(|own| from_memory || suspects.contains(own)) {
+        for panel in &mut *panels {
+            panel.uprights.push(ReferenceLine {
+                at: threshold.bytes as f64,
+                label: short(threshold.name).to_owned(),
+                bend: None,
             });
-            suspects.extend(&bend.thresholds);
         }
     }
-    suspects
 }
 
 /// A bend with the measured sizes around its interval: no size between these is known.
-fn bend_name(curve: &Curve<'_>, bend: &CurveBend) -> String {
+fn bend_name(curve: &Curve<'_>, bend: &Bend) -> String {
     let ends = bend
         .interval
         .map_or((bend.size, bend.size), |own| (own.low, own.high));
     let mut sizes = curve.points.iter().map(|point| point.size as f64);
-    let ends_at = |size: &f64| *size <= ends.0;
-    let low = sizes.clone().rfind(ends_at).or(sizes.clone().next());
+    let low = sizes
+        .clone()
+        .rfind(|size| *size <= ends.0)
+        .or(sizes.clone().next());
     let high = sizes
         .clone()
         .find(|size| *size >= ends.1)
         .or(sizes.next_back());
-    match low.zip(high) {
-        Some((low, high)) if low < high => {
+    match (low.unwrap_or(bend.size), high.unwrap_or(bend.size)) {
+        (low, high) if low < high => {
             format!("bend {} to {}", format_bytes(low), format_bytes(high))
         }
-        _ => format!("bend {}", format_bytes(low.unwrap_or(bend.size))),
+        (low, _) => format!("bend {}", format_bytes(low)),
     }
 }
 
 /// Height of the line between its points at x, on logarithmic axes.
 fn height(series: &Series, x: f64) -> f64 {
-    let around = series
-        .points
-        .windows(2)
-        .find(|pair| pair[0].x <= x && x <= pair[1].x);
-    let Some([a, b]) = around else {
+    let mut pairs = series.points.windows(2);
+    let Some([a, b]) = pairs.find(|pair| pair[0].x <= x && x <= pair[1].x) else {
         return series.points.last().map_or(0.0, |point| point.y);
     };
     let share = (x / a.x).ln() / (b.x / a.x).ln();
-    if share.is_finite() {
-        a.y + (b.y - a.y) * share
-    } else {
-        a.y
+    match share.is_finite() {
+        true => a.y + (b.y - a.y) * share,
+        false => a.y,
     }
 }
 

@@ -1,11 +1,11 @@
 //! Shares of a whole: the time of traced requests by layer, and what remains of a difference without each suspect.
 
 use super::super::FigureRun;
-use super::super::model::{Arrangement, Axis, FigureModel, Look, Panel, Series, Ticks};
+use super::super::data::hollow;
+use super::super::model::{self, Arrangement, Axis, FigureModel, Look, Mark, Panel, Row, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::axis::{self, FactorAxis};
-use crate::model::{Mark, Origin};
+use super::axis;
 use iolab_analysis::analysis::{CellAnalysis, CellStages, Response, StageNumbers, Timed};
 use iolab_analysis::claim::{Remainder, remainders};
 use iolab_workload::escape_control::escape_control;
@@ -42,12 +42,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _options: &Options) -> Res
         return Err(Error::usage("no cell has requests that were split by layer").hint(hint));
     }
     let names = cells.iter().map(|cell| cell.name.as_str()).collect();
-    let along = axis::names(
-        names,
-        |name| escape_control(name).into_owned(),
-        String::new(),
-        true,
-    );
+    let written = |name: &str| escape_control(name).into_owned();
+    let x = axis::names(names, written, String::new(), true).axis;
     let time = |timed: Timed, of: &str| {
         let sums = cells.iter().filter_map(|cell| cell.stages.mean_ns(timed));
         let sums: Vec<f64> = sums.collect();
@@ -55,27 +51,30 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _options: &Options) -> Res
     };
     let whole = Scale::linear([100.0].into_iter(), true);
     let share = Axis::new("Share (%)", whole, Ticks::Number);
-    let panel = |title: &str, y: Axis, timed, is_slowest| {
-        let mut panel = Panel::new(along.axis.clone(), y);
-        panel.title = title.to_owned();
-        panel.series = series(&cells, &along, timed, is_slowest);
-        panel
+    let mut panels = Vec::new();
+    let mut panel = |title: &str, y: Axis, timed, is_slowest| {
+        let like = Panel::new(x.clone(), y, Look::Bars(1));
+        let panel = (0, title.to_owned());
+        let rows = cells.iter().enumerate();
+        let rows = rows.flat_map(|cell| parts(cell, &panel, timed, is_slowest));
+        let mut made = model::panels(rows, &like);
+        // Each bar covers all but the own part of the one before.
+        made.iter_mut().for_each(|panel| panel.series.reverse());
+        panels.append(&mut made);
     };
     let of_request = time(Timed::Requests, "Mean time of a request");
-    let mut panels = vec![
-        panel("all requests", of_request, Timed::Requests, false),
-        panel("slowest 1 %", share, Timed::Requests, true),
-    ];
+    panel("all requests", of_request, Timed::Requests, false);
+    panel("slowest 1 %", share, Timed::Requests, true);
     if cells.iter().any(|cell| cell.stages.least(Timed::Syncs) > 0) {
         let of_sync = time(Timed::Syncs, "Mean time of a sync");
-        panels.push(panel("syncs", of_sync, Timed::Syncs, false));
+        panel("syncs", of_sync, Timed::Syncs, false);
     }
     Ok(FigureModel {
         description: format!("{}: mean time of requests by layer", super::experiments(runs)),
         arrangement: Arrangement::Stack,
         legend: "stage".to_owned(),
         unit: Response::Latency.unit().to_owned(),
-        hollow: super::hollow(cells.iter().map(|cell| cell.cell)),
+        hollow: hollow(cells.iter().map(|cell| cell.cell)),
         note: "Bars: median over the trials of the mean time; their parts: mean over the trials of the share of each layer, in the order in which a request passes the layers.".to_owned(),
         ..FigureModel::of(panels)
     })
@@ -96,58 +95,52 @@ fn traced<'a>(run: &FigureRun<'a>, several: bool) -> Vec<TracedCell<'a>> {
     cells.collect()
 }
 
-/// A bar for each stage, up to the stages before it, in ns or % of the time of the slowest: the last stage comes first, so that
-/// each bar covers all but the own part of the one before.
-fn series(
-    cells: &[TracedCell<'_>],
-    along: &FactorAxis<'_>,
+/// A bar for each stage of a cell, up to the stages before it, in ns or % of the time of the slowest.
+fn parts(
+    (at, of): (usize, &TracedCell<'_>),
+    panel: &(usize, String),
     timed: Timed,
     is_slowest: bool,
-) -> Vec<Series> {
+) -> Vec<Row> {
     let shares: [fn(&StageNumbers) -> Option<f64>; 2] = match is_slowest {
         false => [StageNumbers::mean_share, StageNumbers::share],
         true => [StageNumbers::mean_tail_share, StageNumbers::tail_share],
+    };
+    let whole = match is_slowest {
+        false => of.stages.mean_ns(timed).unwrap_or(0.0),
+        true => 100.0,
     };
     // Each stage has a name of its own in the legend.
     let before = match timed {
         Timed::Requests => 0,
         Timed::Syncs => Timed::Requests.parts().len(),
     };
+    let mut top = 0.0;
     let stages = timed.parts().iter().zip(before..);
-    let mut all: Vec<Series> = stages
-        .map(|(stage, place)| {
-            let look = Look::Bars { place: 0, of: 1 };
-            Series::of_points(stage.name().to_owned(), place, look, Vec::new())
-        })
-        .collect();
-    for cell in cells {
-        let whole = match is_slowest {
-            false => cell.stages.mean_ns(timed).unwrap_or(0.0),
-            true => 100.0,
+    let parts = stages.map(|(stage, place)| {
+        let numbers = of.stages.stages[*stage].as_ref();
+        let shares = shares.map(|share| numbers.and_then(share).unwrap_or(0.0));
+        let own = whole * shares[0];
+        top += own;
+        let time = match is_slowest {
+            false => format!("{}, ", format_ns(own)),
+            true => String::new(),
         };
-        let mut top = 0.0;
-        for (series, stage) in all.iter_mut().zip(timed.parts()) {
-            let numbers = cell.stages.stages[*stage].as_ref();
-            let shares = shares.map(|share| numbers.and_then(share).unwrap_or(0.0));
-            let own = whole * shares[0];
-            top += own;
-            let time = match is_slowest {
-                false => format!("{}, ", format_ns(own)),
-                true => String::new(),
-            };
-            let [mean, median] = shares.map(format_percent);
-            let median = match mean == median {
-                true => String::new(),
-                false => format!(" (median share {median})"),
-            };
-            let text = format!("{}: {stage} {time}{mean}{median}", cell.name);
-            let (at, n) = ((along.place(&cell.name), top), Some(cell.stages.known));
-            let mark = super::mark(cell.cell, n, at, &*cell.name, &text);
-            series.points.push(mark);
+        let [mean, median] = shares.map(format_percent);
+        let median = match mean == median {
+            true => String::new(),
+            false => format!(" (median share {median})"),
+        };
+        let text = format!("{}: {stage} {time}{mean}{median}", of.name);
+        let known = Some(of.stages.known);
+        let mark = super::mark(of.cell, known, (at as f64, top), &*of.name, &text);
+        Row {
+            panel: panel.clone(),
+            series: (place, stage.name().to_owned()),
+            marks: vec![mark],
         }
-    }
-    all.reverse();
-    all
+    });
+    parts.collect()
 }
 
 /// Makes the model: a bar for the difference as it is, without each suspect, and without all.
@@ -167,16 +160,19 @@ pub(crate) fn model_of_why(runs: &[FigureRun<'_>], _: &Options) -> Result<Figure
             .hint("make one that does: iolab why FILE; or choose another figure with --kind"));
     }
     let marks: Vec<Mark> = bars.iter().enumerate().map(mark_of_remainder).collect();
-    let names = marks.iter().map(|mark| (mark.x, mark.origin.x.clone()));
+    let names = marks.iter().map(|mark| (mark.x, mark.written_x.clone()));
     let width = axis::steps((1.0 + LABEL) * bars.len() as f64);
     let x = Axis::new("Without", width, Ticks::Named(names.collect()));
     let scale = Scale::linear(marks.iter().flat_map(Mark::reach).chain([100.0]), true);
     let y = Axis::new("Remaining difference (%)", scale, Ticks::Number);
-    let mut panel = Panel::new(x, y);
-    panel.lines.push(super::line_across(50.0, "cause"));
-    let look = Look::Bars { place: 0, of: 1 };
-    let series = Series::of_points(String::new(), 0, look, marks);
-    panel.series.push(series);
+    let row = Row {
+        marks,
+        ..Row::default()
+    };
+    let like = Panel {
+        lines: vec![super::line_across(50.0, "cause")],
+        ..Panel::new(x, y, Look::Bars(1))
+    };
     let phenomenon = run
         .analysis()
         .inquiry
@@ -189,7 +185,7 @@ pub(crate) fn model_of_why(runs: &[FigureRun<'_>], _: &Options) -> Result<Figure
             reversed(&bars),
             suspects(&bars)
         ),
-        ..FigureModel::of(vec![panel])
+        ..FigureModel::of(model::panels([row], &like))
     })
 }
 
@@ -202,11 +198,8 @@ fn percent(share: f64) -> f64 {
 
 /// The bars of a reversed difference, which have no height.
 fn reversed(bars: &[Remainder]) -> String {
-    let names = bars
-        .iter()
-        .filter(|bar| bar.is_reversed)
-        .map(name_of_remainder);
-    let names: Vec<String> = names.collect();
+    let reversed = bars.iter().filter(|bar| bar.is_reversed);
+    let names: Vec<String> = reversed.map(name_of_remainder).collect();
     match names.is_empty() {
         true => String::new(),
         false => format!(
@@ -219,12 +212,11 @@ fn reversed(bars: &[Remainder]) -> String {
 /// Explains the names of the suspects, in the words of findings.
 fn suspects(bars: &[Remainder]) -> String {
     let named = bars.iter().filter(|bar| !bar.what().is_empty());
-    let named: Vec<String> = named
-        .map(|bar| format!("{}: {}", name_of_remainder(bar), bar.what()))
-        .collect();
-    match named.as_slice() {
-        [] => String::new(),
-        named => format!(" {}.", escape_control(&named.join("; "))),
+    let named = named.map(|bar| format!("{}: {}", name_of_remainder(bar), bar.what()));
+    let named: Vec<String> = named.collect();
+    match named.is_empty() {
+        true => String::new(),
+        false => format!(" {}.", escape_control(&named.join("; "))),
     }
 }
 
@@ -253,11 +245,8 @@ fn mark_of_remainder((place, bar): (usize, &Remainder)) -> Mark {
         x: place as f64,
         y: percent(bar.left.share),
         interval: interval.map(|(low, high)| (percent(low), percent(high))),
-        origin: Origin {
-            text: format!("without {what}: {left}"),
-            x: name,
-            ..Origin::default()
-        },
+        text: format!("without {what}: {left}"),
+        written_x: name,
         ..Mark::default()
     }
 }

@@ -2,9 +2,9 @@
 
 use super::super::model::{Axis, Ticks};
 use super::super::scale::{self, Scale};
-use super::super::scene::{Anchor, Frame, Text};
+use super::super::scene::{Anchor, Text};
 use super::super::{labels, text};
-use super::Canvas;
+use super::{Canvas, Places};
 
 /// Length of a tick, points.
 pub(super) const TICK: f64 = 2.5;
@@ -85,7 +85,12 @@ pub(super) fn horizontal(axis: &Axis, length: f64, size: f64) -> AxisTicks {
         let (low, high) = axis.scale.ends();
         let room = length / (high - low).max(1.0);
         let every = (size * text::LINE_HEIGHT / room).ceil().max(1.0) as usize;
-        ticks = shortened(ticks, size, every);
+        let some = ticks.into_iter().step_by(every);
+        let shortened = some.map(|tick| Tick {
+            label: text::fitted_name(&tick.label, size, size * NAME_MAX),
+            ..tick
+        });
+        ticks = shortened.collect();
     }
     AxisTicks {
         ticks,
@@ -94,43 +99,13 @@ pub(super) fn horizontal(axis: &Axis, length: f64, size: f64) -> AxisTicks {
     }
 }
 
-/// One of `every` names, none longer than a rotated one.
-fn shortened(names: Vec<Tick>, size: f64, every: usize) -> Vec<Tick> {
-    let shortened = names.into_iter().step_by(every).map(|tick| Tick {
-        label: text::fitted_name(&tick.label, size, size * NAME_MAX),
-        ..tick
-    });
-    shortened.collect()
-}
-
 /// Ticks along a vertical axis of `length` points.
 pub(super) fn vertical(axis: &Axis, length: f64, size: f64) -> AxisTicks {
-    let least = match axis.ticks {
-        Ticks::Named(_) => size * text::LINE_HEIGHT,
-        _ => size * 2.0,
-    };
-    let fits = |ticks: &[Tick]| {
-        let places: Vec<f64> = ticks
-            .iter()
-            .map(|tick| axis.scale.share(tick.at).unwrap_or(0.0) * length)
-            .collect();
-        places
-            .windows(2)
-            .all(|pair| (pair[1] - pair[0]).abs() >= least)
-    };
-    let Ticks::Named(names) = &axis.ticks else {
-        return choose(axis, fits);
-    };
-    let ticks = labelled(axis, names.iter().map(|(at, _)| *at).collect());
-    let every = (1..ticks.len()).find(|every| {
-        let some: Vec<Tick> = ticks.iter().cloned().step_by(*every).collect();
-        fits(&some)
-    });
-    let every = every.unwrap_or(ticks.len().max(1));
-    AxisTicks {
-        ticks: shortened(ticks, size, every),
-        ..AxisTicks::default()
-    }
+    let place = |tick: &Tick| axis.scale.share(tick.at).unwrap_or(0.0) * length;
+    choose(axis, |ticks| {
+        let mut pairs = ticks.windows(2);
+        pairs.all(|pair| (place(&pair[1]) - place(&pair[0])).abs() >= size * 2.0)
+    })
 }
 
 /// The densest set of values whose labels fit.
@@ -261,36 +236,33 @@ fn labelled(axis: &Axis, values: Vec<f64>) -> Vec<Tick> {
 /// Draws the grid, the axis lines and the ticks of a panel, with labels on request.
 pub(super) fn draw(
     canvas: &mut Canvas,
-    frame: Frame,
-    (x, x_ticks, x_labels): (&Axis, &AxisTicks, bool),
-    (y, y_ticks, y_labels): (&Axis, &AxisTicks, bool),
+    places: &Places<'_>,
+    (x_ticks, x_labels): (&AxisTicks, bool),
+    (y_ticks, y_labels): (&AxisTicks, bool),
 ) {
-    let across = |value: f64| x.scale.share(value).map(|s| frame.left + s * frame.width());
-    let up = |value: f64| {
-        let share = y.scale.share(value);
-        share.map(|s| frame.bottom - s * frame.height())
-    };
-    let named = |axis: &Axis| matches!(axis.ticks, Ticks::Named(_));
+    let Places { frame, panel } = places;
     let to_left = |y: f64, length: f64| [(frame.left - length, y), (frame.left, y)];
     let down = |x: f64, length: f64| [(x, frame.bottom), (x, frame.bottom + length)];
+    let across = x_ticks.ticks.iter();
+    let across = across.filter_map(|tick| Some((places.x(tick.at)?, &*tick.label)));
+    let up = y_ticks.ticks.iter();
+    let up = up.filter_map(|tick| Some((places.y(tick.at)?, &*tick.label)));
     canvas.open("axes");
-    for place in y_ticks.ticks.iter().filter_map(|tick| up(tick.at)) {
-        if !named(y) {
-            canvas.grid(&[(frame.left, place), (frame.right, place)]);
+    for (y, _) in up.clone() {
+        canvas.grid(&[(frame.left, y), (frame.right, y)]);
+        canvas.ink(&to_left(y, TICK), AXIS_WIDTH);
+    }
+    for (x, _) in across.clone() {
+        if !matches!(panel.x.ticks, Ticks::Named(_)) {
+            canvas.grid(&[(x, frame.top), (x, frame.bottom)]);
         }
-        canvas.ink(&to_left(place, TICK), AXIS_WIDTH);
+        canvas.ink(&down(x, TICK), AXIS_WIDTH);
     }
-    for place in x_ticks.ticks.iter().filter_map(|tick| across(tick.at)) {
-        if !named(x) {
-            canvas.grid(&[(place, frame.top), (place, frame.bottom)]);
-        }
-        canvas.ink(&down(place, TICK), AXIS_WIDTH);
+    for y in y_ticks.minor.iter().filter_map(|value| places.y(*value)) {
+        canvas.ink(&to_left(y, TICK_MINOR), 0.4);
     }
-    for place in y_ticks.minor.iter().filter_map(|value| up(*value)) {
-        canvas.ink(&to_left(place, TICK_MINOR), 0.4);
-    }
-    for place in x_ticks.minor.iter().filter_map(|value| across(*value)) {
-        canvas.ink(&down(place, TICK_MINOR), 0.4);
+    for x in x_ticks.minor.iter().filter_map(|value| places.x(*value)) {
+        canvas.ink(&down(x, TICK_MINOR), 0.4);
     }
     let corner = [
         (frame.left, frame.top),
@@ -300,28 +272,23 @@ pub(super) fn draw(
     canvas.ink(&corner, AXIS_WIDTH);
     let size = canvas.sizes.tick;
     let cap = size * text::CAP_HEIGHT;
-    for tick in y_ticks.ticks.iter().filter(|_| y_labels) {
-        if let Some(place) = up(tick.at) {
-            let at = (frame.left - TICK - GAP, place + cap / 2.0);
-            canvas.write(Text {
-                anchor: Anchor::End,
-                ..Text::at(at, size, &*tick.label)
-            });
-        }
+    for (y, label) in up.filter(|_| y_labels) {
+        canvas.write(Text {
+            anchor: Anchor::End,
+            ..Text::at((frame.left - TICK - GAP, y + cap / 2.0), size, label)
+        });
     }
     let top = frame.bottom + below(size);
-    for tick in x_ticks.ticks.iter().filter(|_| x_labels) {
-        if let Some(place) = across(tick.at) {
-            let (at, anchor) = match x_ticks.upwards {
-                true => ((place + cap / 2.0, top), Anchor::End),
-                false => ((place, top + cap), Anchor::Middle),
-            };
-            canvas.write(Text {
-                anchor,
-                upwards: x_ticks.upwards,
-                ..Text::at(at, size, &*tick.label)
-            });
-        }
+    for (x, label) in across.filter(|_| x_labels) {
+        let (at, anchor) = match x_ticks.upwards {
+            true => ((x + cap / 2.0, top), Anchor::End),
+            false => ((x, top + cap), Anchor::Middle),
+        };
+        canvas.write(Text {
+            anchor,
+            upwards: x_ticks.upwards,
+            ..Text::at(at, size, label)
+        });
     }
     canvas.close();
 }

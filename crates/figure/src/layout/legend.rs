@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::model::{Arrangement, FigureModel, Look, Panel, Series};
+use super::super::model::{Arrangement, FigureModel, Look, Panel, ReferenceLine, Series};
 use super::super::scene::{Frame, Paint, Shape, Text};
 use super::super::text;
-use super::{Canvas, MARGIN, Sizes, marks};
-use crate::model::Along;
+use super::{Canvas, MARGIN, Places, Sizes, marks};
 use crate::scene;
 
 /// Most lines labelled at their ends.
@@ -24,6 +23,9 @@ const SAMPLE: f64 = 2.2;
 /// Space between two entries, points per point of text.
 const ENTRY_GAP: f64 = 1.3;
 
+/// Height of a line of the legend, points per point of text.
+const LEGEND_LINE: f64 = 1.35;
+
 /// Most lines of a single name.
 const LINES_MAX: usize = 4;
 
@@ -32,7 +34,6 @@ pub(super) fn with_direct_names<'a>(model: &'a FigureModel, canvas: &Canvas) -> 
     let [panel] = model.panels.as_slice() else {
         return None;
     };
-    let is_line = |series: &Series| matches!(series.look, Look::Line | Look::Curve);
     let mut series = panel.series.iter();
     // All lines end near the right edge.
     let ends_right = |series: &Series| {
@@ -40,7 +41,8 @@ pub(super) fn with_direct_names<'a>(model: &'a FigureModel, canvas: &Canvas) -> 
         let share = end.and_then(|point| panel.x.scale.share(point.x));
         share.is_some_and(|share| share > 0.9)
     };
-    let suits = series.all(|own| !own.name.is_empty() && is_line(own) && ends_right(own))
+    let suits = series.all(|own| !own.name.is_empty() && ends_right(own))
+        && matches!(panel.look, Look::Line | Look::Curve)
         && (2..=DIRECT_MAX).contains(&panel.series.len())
         && direct_width(panel, canvas.sizes) <= canvas.width * DIRECT_SHARE;
     suits.then_some(panel)
@@ -60,191 +62,163 @@ fn sample_width(size: f64) -> f64 {
 
 /// Writes the names at the ends of the lines, each with dash and marker, since colours cannot be distinguished
 /// in grey.
-pub(super) fn draw_direct(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
-    let size = canvas.sizes.tick;
+pub(super) fn draw_direct(canvas: &mut Canvas, places: &Places<'_>) {
+    let (size, frame) = (canvas.sizes.tick, places.frame);
     let half = size * text::CAP_HEIGHT / 2.0;
-    let wanted: Vec<f64> = panel
-        .series
-        .iter()
-        .map(|series| {
-            let end = series.points.last().and_then(|p| panel.y.scale.share(p.y));
-            frame.bottom - end.unwrap_or(0.0) * frame.height()
-        })
-        .collect();
-    let places = spread(
-        &wanted,
+    let ends = places.panel.series.iter().map(|series| {
+        let end = series.points.last().and_then(|point| places.y(point.y));
+        end.unwrap_or(frame.bottom)
+    });
+    let heights = spread(
+        &ends.collect::<Vec<f64>>(),
         size * text::LINE_HEIGHT,
         frame.top + half,
         frame.bottom - half,
     );
-    for (series, place) in panel.series.iter().zip(places) {
+    for (series, height) in places.panel.series.iter().zip(heights) {
         let left = frame.right + DIRECT_GAP;
-        entry(canvas, &series.name, series.place);
-        sample(canvas, series, (left, left + size * SAMPLE), place);
-        let at = (left + sample_width(size), place + half);
-        canvas.write(Text {
-            paint: Paint::Series,
-            ..Text::at(at, size, &*series.name)
-        });
-        canvas.close();
+        let entry = Entry {
+            text: series.name.clone(),
+            sample: Some((places.panel.look, Some(series.place))),
+        };
+        let at = (left, height + half);
+        let name = [series.name.clone()];
+        let text = left + sample_width(size);
+        entry.draw(canvas, at, &name, (text, Paint::Series));
     }
-}
-
-fn entry(canvas: &mut Canvas, name: &str, series: usize) {
-    canvas.group(
-        "legend",
-        Some(series),
-        vec![("series", name.to_owned())],
-        "",
-    );
 }
 
 /// One entry of the legend.
-enum LegendEntry<'a> {
-    Heading(&'a str),
-    Series(&'a Series),
-    /// The meaning of a hollow mark, and whether the marks are bars.
-    Hollow(&'a str, bool),
-}
-
-impl LegendEntry<'_> {
-    fn text(&self) -> String {
-        match self {
-            LegendEntry::Heading(text) => format!("{text}:"),
-            LegendEntry::Series(series) => series.name.clone(),
-            LegendEntry::Hollow(text, _) => (*text).to_owned(),
-        }
-    }
+struct Entry {
+    text: String,
+    /// Look of the marks, and place of the series; `None` for what a hollow mark means. A heading has no sample.
+    sample: Option<(Look, Option<usize>)>,
 }
 
 /// Draws the legend from `top` on; returns its end. Omits names that are at the lines.
 pub(super) fn draw(model: &FigureModel, direct: bool, canvas: &mut Canvas, top: f64) -> f64 {
-    let mut entries: Vec<LegendEntry<'_>> = Vec::new();
-    let all = || model.panels.iter().flat_map(|panel| &panel.series);
-    let mut series: BTreeMap<usize, &Series> = BTreeMap::new();
-    for one in all() {
-        series.entry(one.place).or_insert(one);
+    let mut entries: Vec<Entry> = Vec::new();
+    let look = model.panels.first().map_or(Look::Line, |panel| panel.look);
+    let mut series: BTreeMap<usize, &str> = BTreeMap::new();
+    for one in model.panels.iter().flat_map(|panel| &panel.series) {
+        series.entry(one.place).or_insert(&one.name);
     }
     let needed = series.len() > 1 || model.arrangement == Arrangement::Stack;
-    if !direct && needed && series.values().any(|series| !series.name.is_empty()) {
+    series.retain(|_, name| !name.is_empty());
+    if !direct && needed && !series.is_empty() {
         if !model.legend.is_empty() {
-            entries.push(LegendEntry::Heading(&model.legend));
+            entries.push(Entry {
+                text: format!("{}:", model.legend),
+                sample: None,
+            });
         }
-        let named = series
-            .into_values()
-            .filter(|series| !series.name.is_empty());
-        entries.extend(named.map(LegendEntry::Series));
+        entries.extend(series.into_iter().map(|(place, name)| Entry {
+            text: name.to_owned(),
+            sample: Some((look, Some(place))),
+        }));
     }
     if !model.hollow.is_empty() {
-        let bars = all().any(|series| matches!(series.look, Look::Bars { .. }));
-        entries.push(LegendEntry::Hollow(&model.hollow, bars));
+        let look = match look {
+            Look::Bars(_) => look,
+            _ => Look::Dots,
+        };
+        entries.push(Entry {
+            text: model.hollow.clone(),
+            sample: Some((look, None)),
+        });
     }
     if entries.is_empty() {
         return top;
     }
     let size = canvas.sizes.tick;
-    let line = size * 1.35;
+    let line = size * LEGEND_LINE;
     let room = canvas.width - 2.0 * MARGIN;
     let (mut x, mut y) = (MARGIN, top + line);
     for entry in &entries {
-        let sample = match entry {
-            LegendEntry::Heading(_) => 0.0,
-            _ => size * (SAMPLE + 0.5),
+        let (sample, paint) = match entry.sample {
+            Some(_) => (size * (SAMPLE + 0.5), Paint::Ink),
+            None => (0.0, Paint::Muted),
         };
-        let (name, room) = (entry.text(), room - sample);
-        let mut lines = text::wrapped(&name, size, room);
+        let (name, room) = (&entry.text, room - sample);
+        let mut lines = text::wrapped(name, size, room);
         if lines.len() > LINES_MAX {
             // Such as a path.
-            lines = vec![text::fitted_name(&name, size, room)];
+            lines = vec![text::fitted_name(name, size, room)];
         }
         let widths = lines.iter().map(|line| text::width(line, size));
         let width = sample + widths.fold(0.0, f64::max);
         if x > MARGIN && x + width > canvas.width - MARGIN {
             (x, y) = (MARGIN, y + line);
         }
-        draw_entry(canvas, entry, &lines, (x, y), line);
+        entry.draw(canvas, (x, y), &lines, (x + sample, paint));
         x += width + size * ENTRY_GAP;
         y += line * lines.len().saturating_sub(1) as f64;
     }
     y + size * 0.6
 }
 
-/// Draws an entry from the baseline of its first line on.
-fn draw_entry(
-    canvas: &mut Canvas,
-    of: &LegendEntry<'_>,
-    lines: &[String],
-    (x, baseline): (f64, f64),
-    line: f64,
-) {
-    let size = canvas.sizes.tick;
-    let middle = baseline - size * text::CAP_HEIGHT / 2.0;
-    let end = x + size * SAMPLE;
-    let write = |canvas: &mut Canvas, left: f64, paint: Paint| {
+impl Entry {
+    /// Draws it from the baseline of its first line on, the lines of its text from `left` on.
+    fn draw(
+        &self,
+        canvas: &mut Canvas,
+        (x, baseline): (f64, f64),
+        lines: &[String],
+        (left, paint): (f64, Paint),
+    ) {
+        let size = canvas.sizes.tick;
+        if let Some((look, series)) = self.sample {
+            let data = series.map(|_| ("series", self.text.clone()));
+            canvas.group("legend", series, data.into_iter().collect(), "");
+            let middle = baseline - size * text::CAP_HEIGHT / 2.0;
+            sample(canvas, look, series, (x, x + size * SAMPLE), middle);
+        }
         for (number, text) in lines.iter().enumerate() {
-            let at = (left, baseline + line * number as f64);
+            let at = (left, baseline + size * LEGEND_LINE * number as f64);
             canvas.write(Text {
                 paint,
                 ..Text::at(at, size, text.as_str())
             });
         }
-    };
-    match of {
-        LegendEntry::Heading(_) => {
-            write(canvas, x, Paint::Muted);
-            return;
-        }
-        LegendEntry::Hollow(_, bars) => {
-            canvas.open("legend");
-            let centre = f64::midpoint(x, end);
-            if *bars {
-                box_sample(canvas, centre, middle, None);
-            } else {
-                let at = (centre, middle);
-                canvas.shape(Shape::marker(at, marks::RADIUS, scene::CIRCLE, true));
-            }
-        }
-        LegendEntry::Series(series) => {
-            entry(canvas, &series.name, series.place);
-            sample(canvas, series, (x, end), middle);
+        if self.sample.is_some() {
+            canvas.close();
         }
     }
-    write(canvas, end + size * 0.5, Paint::Ink);
-    canvas.close();
 }
 
-fn sample(canvas: &mut Canvas, series: &Series, (from, to): (f64, f64), y: f64) {
-    let centre = f64::midpoint(from, to);
-    if let Look::Bars { .. } = series.look {
-        box_sample(canvas, centre, y, Some(series.place));
+/// A mark as the series has it; a hollow one for none.
+fn sample(canvas: &mut Canvas, look: Look, series: Option<usize>, (from, to): (f64, f64), y: f64) {
+    let (centre, place) = (f64::midpoint(from, to), series.unwrap_or(0));
+    if let Look::Bars(_) = look {
+        let size = canvas.sizes.tick;
+        let frame = Frame {
+            left: centre - size * 0.6,
+            top: y - size * 0.4,
+            right: centre + size * 0.6,
+            bottom: y + size * 0.4,
+        };
+        marks::filled(canvas, frame, place, series.is_none());
         return;
     }
-    if matches!(series.look, Look::Line | Look::Curve) {
-        let dash = scene::dash(series.place);
+    if matches!(look, Look::Line | Look::Curve) {
+        let ends = [(from, y), (to, y)];
         canvas.dashed(
             "",
-            &[(from, y), (to, y)],
+            &ends,
             marks::LINE_WIDTH,
-            dash,
+            scene::dash(place),
             Paint::Series,
         );
     }
-    if series.look != Look::Curve {
-        let marker = scene::marker(series.place);
-        canvas.shape(Shape::marker((centre, y), marks::RADIUS, marker, false));
+    if look != Look::Curve {
+        let marker = scene::marker(place);
+        canvas.shape(Shape::marker(
+            (centre, y),
+            marks::RADIUS,
+            marker,
+            series.is_none(),
+        ));
     }
-}
-
-/// A small bar of a series; a hollow one for none.
-fn box_sample(canvas: &mut Canvas, x: f64, y: f64, series: Option<usize>) {
-    let size = canvas.sizes.tick;
-    let frame = Frame {
-        left: x - size * 0.6,
-        top: y - size * 0.4,
-        right: x + size * 0.6,
-        bottom: y + size * 0.4,
-    };
-    marks::filled(canvas, frame, series.unwrap_or(0), series.is_none());
 }
 
 /// The positions of labels wanted at `wanted`, at least `gap` apart and within `low` to `high`, moved as little as possible; in
@@ -290,37 +264,15 @@ const LEADER: f64 = 5.0;
 /// Most names: more would stand closer than a line of text on the narrowest panel.
 const NAMES_MAX: usize = 16;
 
-/// A line with its name.
-struct Upright<'a> {
-    x: f64,
-    name: &'a str,
-    /// Series that it belongs to, and where its curve bends.
-    bend: Option<(usize, f64)>,
-}
-
-fn uprights(panel: &Panel) -> Vec<Upright<'_>> {
-    let lines = panel.lines.iter().filter(|line| line.along == Along::Y);
-    let lines = lines.map(|line| Upright {
-        x: line.at,
-        name: &line.label,
-        bend: None,
-    });
-    let bends = panel.series.iter().flat_map(|series| {
-        series.bends.iter().map(|bend| Upright {
-            x: bend.x,
-            name: &bend.name,
-            bend: Some((series.place, bend.y)),
-        })
-    });
-    let mut all: Vec<Upright<'_>> = lines
-        .chain(bends)
-        .filter(|u| panel.x.scale.holds(u.x))
-        .collect();
-    all.sort_by(|a, b| a.x.total_cmp(&b.x));
+/// The lines up a panel within its axis, in ascending x.
+fn uprights(panel: &Panel) -> Vec<&ReferenceLine> {
+    let all = panel.uprights.iter();
+    let mut all: Vec<&ReferenceLine> = all.filter(|own| panel.x.scale.holds(own.at)).collect();
+    all.sort_by(|a, b| a.at.total_cmp(&b.at));
     all
 }
 
-fn is_named(size: f64, uprights: &[Upright<'_>], width: f64) -> bool {
+fn is_named(size: f64, uprights: &[&ReferenceLine], width: f64) -> bool {
     let room = width >= uprights.len() as f64 * size * text::LINE_HEIGHT;
     room && uprights.len() <= NAMES_MAX
 }
@@ -332,45 +284,36 @@ pub(super) fn height(sizes: Sizes, panel: &Panel, width: f64) -> f64 {
     if uprights.is_empty() || !is_named(size, &uprights, width) {
         return 0.0;
     }
-    let name = |u: &Upright<'_>| text::width(u.name, size).min(size * NAME_MAX);
-    uprights.iter().map(name).fold(0.0, f64::max) + LEADER + 2.0
+    let names = uprights.iter().map(|own| text::width(&own.label, size));
+    names.fold(0.0, f64::max).min(size * NAME_MAX) + LEADER + 2.0
 }
 
-/// Draws the lines, and their names where the panel has room above.
-pub(super) fn draw_reference_lines(canvas: &mut Canvas, frame: Frame, panel: &Panel, named: bool) {
-    let uprights = uprights(panel);
-    if uprights.is_empty() {
-        return;
-    }
-    let size = canvas.sizes.small;
-    let across = |x: f64| frame.left + panel.x.scale.share(x).unwrap_or(0.0) * frame.width();
-    let up = |y: f64| frame.bottom - panel.y.scale.share(y).unwrap_or(0.0) * frame.height();
+/// Draws the lines up a panel, and their names where the panel has room above.
+pub(super) fn draw_uprights(canvas: &mut Canvas, places: &Places<'_>, named: bool) {
+    let uprights = uprights(places.panel);
+    let (size, frame) = (canvas.sizes.small, places.frame);
     let named = named && is_named(size, &uprights, frame.width());
-    let wanted: Vec<f64> = uprights.iter().map(|u| across(u.x)).collect();
+    let across = uprights.iter().filter_map(|own| places.x(own.at));
+    let across: Vec<f64> = across.collect();
     let half = size * text::LINE_HEIGHT / 2.0;
-    let places = spread(&wanted, 2.0 * half, frame.left + half, frame.right - half);
-    for ((upright, x), place) in uprights.iter().zip(&wanted).zip(places) {
+    let names = spread(&across, 2.0 * half, frame.left + half, frame.right - half);
+    for ((upright, x), name) in uprights.iter().zip(&across).zip(names) {
         let (class, series, paint, end) = match upright.bend {
-            Some((series, y)) => ("bend", Some(series), Paint::Series, up(y)),
-            None => ("threshold", None, Paint::Muted, frame.bottom),
+            Some((series, y)) => ("bend", Some(series), Paint::Series, places.y(y)),
+            None => ("threshold", None, Paint::Muted, None),
         };
-        canvas.group(class, series, Vec::new(), upright.name);
+        let end = end.unwrap_or(frame.bottom);
+        canvas.group(class, series, Vec::new(), &upright.label);
         canvas.dashed("", &[(*x, frame.top), (*x, end)], 0.5, "1.5 1.5", paint);
         if named {
-            canvas.line(
-                "",
-                &[(*x, frame.top), (place, frame.top - LEADER)],
-                0.5,
-                paint,
-            );
-            let at = (
-                place + size * text::CAP_HEIGHT / 2.0,
-                frame.top - LEADER - 1.0,
-            );
+            let top = frame.top - LEADER;
+            canvas.line("", &[(*x, frame.top), (name, top)], 0.5, paint);
+            let at = (name + size * text::CAP_HEIGHT / 2.0, top - 1.0);
+            let label = text::fitted(&upright.label, size, size * NAME_MAX);
             canvas.write(Text {
                 upwards: true,
                 paint,
-                ..Text::at(at, size, text::fitted(upright.name, size, size * NAME_MAX))
+                ..Text::at(at, size, label)
             });
         }
         canvas.close();

@@ -1,9 +1,9 @@
 //! The data of a panel: bands, lines, points with intervals, bars, and reference lines.
 
-use super::super::model::{Along, Look, Mark, Panel, Series};
+use super::super::model::{Look, Mark, Series, Ticks};
 use super::super::scene::{Anchor, Frame, Item, Paint, Shape, Text, polygon, polyline};
 use super::super::text;
-use super::Canvas;
+use super::{Canvas, Places};
 use crate::scene;
 
 /// Width of the lines of series, points.
@@ -34,31 +34,14 @@ const HEAD: f64 = 1.8;
 /// Width over which single trials are spread around their point, points.
 const TRIALS_WIDTH: f64 = 4.0;
 
-/// Positions of a panel's values.
-struct MarkPositions<'a> {
-    frame: Frame,
-    panel: &'a Panel,
-}
-
-impl MarkPositions<'_> {
-    fn x(&self, value: f64) -> Option<f64> {
-        let share = self.panel.x.scale.share(value)?;
-        Some(self.frame.left + share * self.frame.width())
-    }
-
-    /// A value beyond the axis is drawn at its end.
-    fn y(&self, value: f64) -> Option<f64> {
-        let share = self.panel.y.scale.share(value)?;
-        Some(self.frame.bottom - share.clamp(-0.02, 1.02) * self.frame.height())
-    }
-
+impl Places<'_> {
     /// The x position of a series' mark, shifted where marks would overlap.
     fn across(&self, series: &Series, x: f64) -> Option<f64> {
         let centre = self.x(x)?;
-        let aside = |place: usize, of: usize| place as f64 - (of as f64 - 1.0) / 2.0;
-        Some(match series.look {
-            Look::Bars { place, of } | Look::Beside { place, of } => {
-                centre + aside(place, of) * bar_width(self, of)
+        Some(match self.panel.look {
+            Look::Bars(of) | Look::Beside(of) => {
+                let aside = (series.place % of) as f64 - (of as f64 - 1.0) / 2.0;
+                centre + aside * bar_width(self, of)
             }
             Look::Line => centre + self.aside(series) * ASIDE,
             Look::Curve | Look::Dots => centre,
@@ -74,13 +57,13 @@ impl MarkPositions<'_> {
             .iter()
             .flat_map(|s| &s.points)
             .all(|p| p.interval.is_none());
-        if tight || bare || all.len() > ASIDE_LINES_MAX || self.panel.free_x {
+        // Places that were measured, and not levels that all lines share.
+        let is_measured = self.panel.x.ticks == Ticks::Number;
+        if tight || bare || all.len() > ASIDE_LINES_MAX || is_measured {
             return 0.0;
         }
-        let place = all
-            .iter()
-            .position(|s| s.place == series.place)
-            .unwrap_or(0);
+        let mut places = all.iter().map(|own| own.place);
+        let place = places.position(|own| own == series.place).unwrap_or(0);
         place as f64 - (all.len() as f64 - 1.0) / 2.0
     }
 
@@ -88,15 +71,11 @@ impl MarkPositions<'_> {
     fn of(&self, series: &Series, x: f64, y: f64) -> Option<(f64, f64)> {
         Some((self.across(series, x)?, self.y(y)?))
     }
-
-    fn at(&self, x: f64, y: f64) -> Option<(f64, f64)> {
-        Some((self.x(x)?, self.y(y)?))
-    }
 }
 
 /// Draws the marks of all series.
-pub(super) fn draw(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
-    let places = MarkPositions { frame, panel };
+pub(super) fn draw(canvas: &mut Canvas, places: &Places<'_>) {
+    let Places { frame, panel } = *places;
     let band = panel
         .band
         .and_then(|(low, high)| Some((places.y(high)?, places.y(low)?)));
@@ -111,10 +90,10 @@ pub(super) fn draw(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
             ..Shape::filled("shade", shaded.outline(), Paint::Muted)
         });
     }
-    lines(canvas, &places);
+    lines(canvas, places);
     let crowded = panel.series.iter().map(|s| s.points.len()).sum::<usize>() > MARKS_MAX;
     for series in &panel.series {
-        draw_series(canvas, &places, series, crowded);
+        draw_series(canvas, places, series, crowded);
     }
 }
 
@@ -132,14 +111,13 @@ fn along(frame: Frame) -> Vec<(f64, Anchor)> {
 
 /// Reference lines with labels above or below, where they overlap the curves least. A line that has others close
 /// on both sides is named next to the nearest label.
-fn lines(canvas: &mut Canvas, places: &MarkPositions<'_>) {
+fn lines(canvas: &mut Canvas, places: &Places<'_>) {
     let size = canvas.sizes.small;
     let frame = places.frame;
     let drawn = traced(places);
     let mut named: Vec<(f64, Text)> = Vec::new();
-    let all = places.panel.lines.iter();
-    let all = all.filter(|line| line.along == Along::X);
-    let across: Vec<f64> = all.clone().filter_map(|line| places.y(line.at)).collect();
+    let all = &places.panel.lines;
+    let across: Vec<f64> = all.iter().filter_map(|line| places.y(line.at)).collect();
     for line in all {
         let Some(y) = places.y(line.at) else {
             continue;
@@ -202,7 +180,7 @@ fn lines(canvas: &mut Canvas, places: &MarkPositions<'_>) {
 }
 
 /// Points along everything drawn, closer together than the width of a letter.
-fn traced(places: &MarkPositions<'_>) -> Vec<(f64, f64)> {
+fn traced(places: &Places<'_>) -> Vec<(f64, f64)> {
     const STEPS: u32 = 24;
     let mut all = Vec::new();
     for series in &places.panel.series {
@@ -228,7 +206,7 @@ fn traced(places: &MarkPositions<'_>) -> Vec<(f64, f64)> {
     all
 }
 
-fn draw_series(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series, crowded: bool) {
+fn draw_series(canvas: &mut Canvas, places: &Places<'_>, series: &Series, crowded: bool) {
     let name = vec![("series", series.name.clone())];
     canvas.group("series", Some(series.place), name, "");
     let points = series.points.iter();
@@ -258,15 +236,16 @@ fn draw_series(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series,
     let centres = points.clone();
     let centres = centres.filter_map(|p| places.of(series, p.x, p.y));
     let centres: Vec<(f64, f64)> = centres.collect();
-    if matches!(series.look, Look::Line | Look::Curve) {
+    let look = places.panel.look;
+    if matches!(look, Look::Line | Look::Curve) {
         let dash = scene::dash(series.place);
         canvas.dashed("line", &centres, LINE_WIDTH, dash, Paint::Series);
     }
-    if crowded && matches!(series.look, Look::Line | Look::Dots) {
+    if crowded && matches!(look, Look::Line | Look::Dots) {
         canvas.shape(Shape::dots(&centres, RADIUS_MIN * 2.0));
     } else {
         for point in points.clone() {
-            if series.look != Look::Curve || !point.origin.text.is_empty() {
+            if look != Look::Curve || !point.text.is_empty() {
                 draw_mark(canvas, places, series, point);
             }
         }
@@ -285,32 +264,31 @@ fn draw_series(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series,
 }
 
 /// Smaller markers where points are closer than two of them.
-fn radius(places: &MarkPositions<'_>, series: &Series) -> f64 {
+fn radius(places: &Places<'_>, series: &Series) -> f64 {
     let count = series.points.len().max(1) as f64;
     (places.frame.width() / count * 0.32).clamp(RADIUS_MIN, RADIUS)
 }
 
 /// A marker or a bar, with its interval and its description.
-fn draw_mark(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series, point: &Mark) {
+fn draw_mark(canvas: &mut Canvas, places: &Places<'_>, series: &Series, point: &Mark) {
     let Some((x, y)) = places.of(series, point.x, point.y) else {
         return;
     };
-    let origin = &point.origin;
     let (low, high) = point.interval.unzip();
-    let verdict = Some(&origin.verdict).filter(|verdict| !verdict.is_empty());
+    let verdict = Some(&point.verdict).filter(|verdict| !verdict.is_empty());
     let data = [
-        ("cell", origin.cell.map(|cell| cell.to_string())),
-        ("x", Some(origin.x.clone())),
+        ("cell", point.cell.map(|cell| cell.to_string())),
+        ("x", Some(point.written_x.clone())),
         ("value", Some(point.y.to_string())),
         ("lo", low.map(|v| v.to_string())),
         ("hi", high.map(|v| v.to_string())),
-        ("n", origin.n.map(|n| n.to_string())),
+        ("n", point.n.map(|n| n.to_string())),
         ("verdict", verdict.cloned()),
     ];
     let known = data
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)));
-    canvas.group("mark", None, known.collect(), &origin.text);
+    canvas.group("mark", None, known.collect(), &point.text);
     let bottom = places.frame.bottom;
     let interval = point.interval.and_then(|(low, high)| {
         // Clip to the axis an end without a place, such as zero on a log axis.
@@ -321,7 +299,7 @@ fn draw_mark(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series, p
             canvas.line("interval", &ends, INTERVAL_WIDTH, paint);
         }
     };
-    if let Look::Bars { of, .. } = series.look {
+    if let Look::Bars(of) = places.panel.look {
         let half = bar_width(places, of) * 0.46;
         let zero = places.y(0.0).unwrap_or(bottom);
         let bar = Frame {
@@ -333,7 +311,7 @@ fn draw_mark(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series, p
         filled(canvas, bar, series.place, point.hollow);
         draw_interval(canvas, Paint::Ink);
     } else {
-        let radius = match series.look {
+        let radius = match places.panel.look {
             Look::Curve => RADIUS,
             _ => radius(places, series),
         };
@@ -344,7 +322,7 @@ fn draw_mark(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series, p
     canvas.close();
 }
 
-fn bar_width(places: &MarkPositions<'_>, of: usize) -> f64 {
+fn bar_width(places: &Places<'_>, of: usize) -> f64 {
     let (low, high) = places.panel.x.scale.ends();
     let step = places.frame.width() / (high - low);
     (step * BARS_SHARE / of as f64).min(BAR_WIDTH_MAX)
