@@ -12,7 +12,7 @@ use iolab_workload::group::split_group;
 use iolab_workload::service_level::{LevelQuantity, Requests, ServiceLevel};
 use iolab_workload::settings::ValueKind;
 use iolab_workload::trial::Rate;
-use iolab_workload::units::{format_percent, significant};
+use iolab_workload::units::{format_bytes, format_percent};
 
 pub(super) use iolab_analysis::curve::{level_value as position, number_kind};
 
@@ -136,18 +136,9 @@ fn spaced(level: &str) -> String {
 
 /// A size at a tick: `512`, `4K`, `1M`.
 pub(super) fn size(bytes: f64) -> String {
-    const UNITS: [&str; 6] = ["", "K", "M", "G", "T", "P"];
-    let mut value = bytes;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if value.fract() == 0.0 {
-        format!("{value}{}", UNITS[unit])
-    } else {
-        format!("{}{}", significant(value), UNITS[unit])
-    }
+    format_bytes(bytes)
+        .replace("iB", "")
+        .replace([' ', 'B'], "")
 }
 
 /// A time at a tick with its unit: `500 ns`, `10 µs`.

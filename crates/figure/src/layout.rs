@@ -28,20 +28,13 @@ struct Sizes {
     small: f64,
 }
 
-impl Sizes {
-    fn new(tick: f64) -> Self {
-        Self {
-            tick,
-            label: tick * 8.0 / 7.0,
-            small: tick * 6.2 / 7.0,
-        }
-    }
-}
-
-/// Positions of a panel's values.
+/// A panel with its place and its ticks.
+#[derive(Debug)]
 struct Places<'a> {
     frame: Frame,
     panel: &'a Panel,
+    x_ticks: AxisTicks,
+    y_ticks: AxisTicks,
 }
 
 impl Places<'_> {
@@ -63,18 +56,31 @@ impl Places<'_> {
 
 /// The items drawn so far.
 #[derive(Debug)]
-struct Canvas {
+pub(super) struct Canvas {
     width: f64,
     sizes: Sizes,
-    items: Vec<Item>,
+    pub(super) items: Vec<Item>,
 }
 
 impl Canvas {
-    fn write(&mut self, text: Text) {
+    /// An empty one of this width, with labels at ticks of the size `tick`, points.
+    pub(super) fn new(width: f64, tick: f64) -> Self {
+        Self {
+            width,
+            sizes: Sizes {
+                tick,
+                label: tick * 8.0 / 7.0,
+                small: tick * 6.2 / 7.0,
+            },
+            items: Vec::new(),
+        }
+    }
+
+    pub(super) fn write(&mut self, text: Text) {
         self.items.push(Item::Text(text));
     }
 
-    fn shape(&mut self, shape: Shape) {
+    pub(super) fn shape(&mut self, shape: Shape) {
         self.items.push(Item::Shape(shape));
     }
 
@@ -87,7 +93,13 @@ impl Canvas {
         self.line("", points, 0.5, Paint::Grid);
     }
 
-    fn line(&mut self, class: &'static str, points: &[(f64, f64)], width: f64, paint: Paint) {
+    pub(super) fn line(
+        &mut self,
+        class: &'static str,
+        points: &[(f64, f64)],
+        width: f64,
+        paint: Paint,
+    ) {
         self.dashed(class, points, width, "", paint);
     }
 
@@ -108,7 +120,7 @@ impl Canvas {
         self.group(class, None, Vec::new(), "");
     }
 
-    fn group(
+    pub(super) fn group(
         &mut self,
         class: &'static str,
         series: Option<usize>,
@@ -123,7 +135,7 @@ impl Canvas {
         });
     }
 
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.items.push(Item::Close);
     }
 }
@@ -134,21 +146,14 @@ impl Canvas {
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) when the requested size is too small for it.
 pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
-    let mut canvas = Canvas {
-        width: options.width_pt,
-        sizes: Sizes::new(options.text_pt),
-        items: Vec::new(),
-    };
+    let mut canvas = Canvas::new(options.width_pt, options.text_pt);
     let sizes = canvas.sizes;
     let room = options.width_pt - 2.0 * MARGIN;
     let mut top = MARGIN;
     for line in text::wrapped(&model.title, sizes.label, room) {
         top += sizes.label * text::LINE_HEIGHT;
-        canvas.write(Text::at(
-            (MARGIN, top - sizes.label * 0.25),
-            sizes.label,
-            line,
-        ));
+        let at = (MARGIN, top - sizes.label * 0.25);
+        canvas.write(Text::at(at, sizes.label, line));
     }
     let direct = legend::with_direct_names(model, &canvas);
     top = legend::draw(model, direct.is_some(), &mut canvas, top);
@@ -164,11 +169,8 @@ pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
         (top, height.map(|height| height - top - below - MARGIN)),
         direct.map_or(0.0, |panel| legend::direct_width(panel, sizes)),
     );
-    let heights = grid.frames.iter().map(Frame::height);
-    if heights
-        .chain([grid.panel_width()])
-        .any(|length| length < PANEL_HEIGHT_MIN)
-    {
+    let mut frames = grid.placed.iter().map(|places| places.frame);
+    if frames.any(|frame| frame.height().min(frame.width()) < PANEL_HEIGHT_MIN) {
         return Err(Error::usage(format!(
             "there is no room for the figure on {:.0}pt by {}",
             options.width_pt,
@@ -179,10 +181,8 @@ pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
     let mut bottom = grid.draw(&mut canvas);
     for line in notes {
         bottom += sizes.small * text::LINE_HEIGHT;
-        canvas.write(Text {
-            paint: Paint::Muted,
-            ..Text::at((MARGIN, bottom), sizes.small, line)
-        });
+        let text = Text::at((MARGIN, bottom), sizes.small, line);
+        canvas.write(text.painted(Paint::Muted));
     }
     let height = options.height_pt.unwrap_or(bottom + MARGIN + 1.0);
     Ok(Scene::new((options.width_pt, height), canvas.items))
@@ -203,6 +203,9 @@ const COLUMN_GAP: f64 = 9.0;
 /// Space between labels of neighbouring columns, points per point of text.
 const LABEL_GAP: f64 = 0.5;
 
+/// Smallest size of the label of an axis, as a share of the usual one.
+const LABEL_MIN: f64 = 0.75;
+
 /// Space between two rows, points.
 const ROW_GAP: f64 = 7.0;
 
@@ -221,22 +224,16 @@ struct Grid<'a> {
     /// Width of the names at the ends of lines, right of the panel; 0 without.
     names: f64,
     columns: usize,
-    margins: Margins,
-    frames: Vec<Frame>,
-    x_ticks: Vec<AxisTicks>,
-    y_ticks: Vec<AxisTicks>,
-    bottom: f64,
-}
-
-/// Space around each panel.
-#[derive(Debug)]
-struct Margins {
+    /// Space left of all panels.
     left: f64,
+    /// Space right of all panels.
     right: f64,
-    /// Below the last row.
+    /// Space below the last row.
     below: f64,
-    /// Between two columns.
+    /// Space between two columns.
     gap: f64,
+    placed: Vec<Places<'a>>,
+    bottom: f64,
 }
 
 impl<'a> Grid<'a> {
@@ -257,15 +254,11 @@ impl<'a> Grid<'a> {
                 Arrangement::Facets => panels.div_ceil(panels.div_ceil(most)),
             },
             // Starts with the smallest margins and only increases them, so that the iteration converges.
-            margins: Margins {
-                left: MARGIN + sizes.label * 1.45,
-                right: MARGIN + names,
-                below: axes::below(sizes.tick) + sizes.label * 1.5 + 2.0,
-                gap: COLUMN_GAP,
-            },
-            frames: Vec::new(),
-            x_ticks: Vec::new(),
-            y_ticks: Vec::new(),
+            left: MARGIN + sizes.label * 1.45,
+            right: MARGIN + names,
+            below: axes::below(sizes.tick) + sizes.label * 1.5 + 2.0,
+            gap: COLUMN_GAP,
+            placed: Vec::new(),
             bottom: 0.0,
         };
         for _ in 0..ROUNDS {
@@ -276,53 +269,46 @@ impl<'a> Grid<'a> {
         grid
     }
 
-    /// Width of the panels.
-    fn panel_width(&self) -> f64 {
-        self.frames.first().map_or(f64::INFINITY, Frame::width)
-    }
-
     /// Computes the frame and the ticks of every panel.
     fn arrange(&mut self) {
-        let (size, margins) = (self.sizes.tick, &self.margins);
-        let gaps = (self.columns - 1) as f64 * margins.gap;
-        let inner = self.width - margins.left - margins.right - gaps;
-        let width = inner / self.columns as f64;
-        let rows = || self.model.panels.chunks(self.columns);
-        let heads: Vec<f64> = rows()
-            .enumerate()
-            .map(|(row, panels)| self.head(panels, width, row == 0))
-            .collect();
-        let weights: f64 = rows().map(|row| row[0].weight).sum();
+        let (model, columns, size) = (self.model, self.columns, self.sizes.tick);
+        let gaps = (columns - 1) as f64 * self.gap;
+        let width = (self.width - self.left - self.right - gaps) / columns as f64;
+        let rows = || model.panels.chunks(columns);
+        let heads = rows().enumerate();
+        let heads = heads.map(|(row, panels)| self.head(panels, width, row == 0));
+        let heads: Vec<f64> = heads.collect();
         let unit = match self.room.1 {
             Some(height) => {
                 let gaps = heads.len().saturating_sub(1) as f64 * ROW_GAP;
-                (height - heads.iter().sum::<f64>() - gaps - margins.below) / weights
+                let weights: f64 = rows().map(|row| row[0].weight).sum();
+                (height - heads.iter().sum::<f64>() - gaps - self.below) / weights
             }
-            None if self.columns > 1 => width * ASPECT_FACET,
+            None if columns > 1 => width * ASPECT_FACET,
             None => width * ASPECT,
         };
-        let mut frames = Vec::new();
+        self.placed.clear();
         let mut top = self.room.0;
         for (panels, head) in rows().zip(heads) {
             top += head;
             let bottom = top + panels[0].weight * unit;
-            for column in 0..panels.len() {
-                let left = margins.left + column as f64 * (width + margins.gap);
-                frames.push(Frame {
-                    left,
-                    top,
-                    right: left + width,
-                    bottom,
+            for (column, panel) in panels.iter().enumerate() {
+                let left = self.left + column as f64 * (width + self.gap);
+                self.placed.push(Places {
+                    frame: Frame {
+                        left,
+                        top,
+                        right: left + width,
+                        bottom,
+                    },
+                    panel,
+                    x_ticks: axes::horizontal(&panel.x, width, size),
+                    y_ticks: axes::vertical(&panel.y, bottom - top, size),
                 });
             }
             top = bottom + ROW_GAP;
         }
-        self.bottom = top - ROW_GAP + margins.below;
-        self.frames = frames;
-        let panels = || self.model.panels.iter().zip(&self.frames);
-        let across = panels().map(|(panel, frame)| axes::horizontal(&panel.x, frame.width(), size));
-        let up = panels().map(|(panel, frame)| axes::vertical(&panel.y, frame.height(), size));
-        (self.x_ticks, self.y_ticks) = (across.collect(), up.collect());
+        self.bottom = top - ROW_GAP + self.below;
     }
 
     /// Height of the items above a row of panels.
@@ -339,108 +325,82 @@ impl<'a> Grid<'a> {
     /// Increases the margins to what the ticks chosen need.
     fn widen_margins(&mut self) {
         let Sizes { tick, label, .. } = self.sizes;
-        let widest = |ticks: &[AxisTicks]| {
-            let widths = ticks.iter().map(|chosen| chosen.width(tick));
-            widths.fold(0.0, f64::max)
-        };
-        let labels = match self.x_ticks.iter().any(|chosen| chosen.upwards) {
-            true => widest(&self.x_ticks),
-            false => tick * text::CAP_HEIGHT,
-        };
-        let width = self.panel_width();
-        let overhangs = self.model.panels.iter().zip(&self.x_ticks);
-        let (before_first, overhang) = overhangs
-            .map(|(panel, chosen)| chosen.overhangs(panel.x.scale, width, tick))
-            .fold((0.0f64, 0.0f64), |most, own| {
-                (most.0.max(own.0), most.1.max(own.1))
-            });
-        let gap = before_first + overhang + tick * LABEL_GAP;
-        let left = MARGIN + label * 1.45 + widest(&self.y_ticks) + axes::GAP + axes::TICK;
-        let below = axes::below(tick) + labels + label * 1.5 + 2.0;
-        let right = MARGIN + self.names.max(overhang);
-        let before = &self.margins;
-        self.margins = Margins {
-            left: left.max(before.left),
-            right: right.max(before.right),
-            below: below.max(before.below),
-            gap: gap.max(before.gap),
-        };
+        let mut widest = (0.0f64, tick * text::CAP_HEIGHT);
+        let mut overhang = (0.0f64, 0.0f64);
+        for places in &self.placed {
+            let (x, y) = (&places.x_ticks, &places.y_ticks);
+            widest.0 = widest.0.max(y.width(tick));
+            if x.upwards {
+                widest.1 = widest.1.max(x.width(tick));
+            }
+            let own = x.overhangs(places.panel.x.scale, places.frame.width(), tick);
+            overhang = (overhang.0.max(own.0), overhang.1.max(own.1));
+        }
+        let left = MARGIN + label * 1.45 + widest.0 + axes::GAP + axes::TICK;
+        let below = axes::below(tick) + widest.1 + label * 1.5 + 2.0;
+        self.left = self.left.max(left);
+        self.right = self.right.max(MARGIN + self.names.max(overhang.1));
+        self.below = self.below.max(below);
+        self.gap = self.gap.max(overhang.0 + overhang.1 + tick * LABEL_GAP);
     }
 
     /// Draws all panels; returns their lower edge, including labels.
     fn draw(&self, canvas: &mut Canvas) -> f64 {
-        for (i, panel) in self.model.panels.iter().enumerate() {
-            self.panel(i, panel, canvas);
+        let stacked = self.model.arrangement == Arrangement::Stack;
+        for (i, places) in self.placed.iter().enumerate() {
+            let is_last = i + self.columns >= self.placed.len();
+            let is_left = i.is_multiple_of(self.columns);
+            canvas.open("panel");
+            axes::draw(canvas, places, is_last, is_left || stacked);
+            let Places { frame, panel, .. } = places;
+            if !panel.title.is_empty() {
+                let size = canvas.sizes.tick;
+                let title = text::fitted_name(&panel.title, size, frame.width());
+                canvas.write(Text::at((frame.left, frame.top - size * 0.5), size, title));
+            }
+            legend::draw_uprights(canvas, places, i < self.columns);
+            marks::draw(canvas, places);
+            if self.names > 0.0 {
+                legend::draw_direct(canvas, places);
+            }
+            canvas.close();
         }
         self.axis_labels(canvas);
         self.bottom
     }
 
-    fn panel(&self, i: usize, panel: &Panel, canvas: &mut Canvas) {
-        let (frame, model) = (self.frames[i], self.model);
-        let facets = model.arrangement == Arrangement::Facets;
-        let is_last = i + self.columns >= model.panels.len();
-        let is_left = i.is_multiple_of(self.columns);
-        let places = Places { frame, panel };
-        canvas.open("panel");
-        axes::draw(
-            canvas,
-            &places,
-            (&self.x_ticks[i], is_last),
-            (&self.y_ticks[i], is_left || !facets),
-        );
-        if !panel.title.is_empty() {
-            let size = canvas.sizes.tick;
-            let title = text::fitted_name(&panel.title, size, frame.width());
-            canvas.write(Text::at((frame.left, frame.top - size * 0.5), size, title));
-        }
-        legend::draw_uprights(canvas, &places, i < self.columns);
-        marks::draw(canvas, &places);
-        if self.names > 0.0 {
-            legend::draw_direct(canvas, &places);
-        }
-        canvas.close();
-    }
-
     /// The labels of the axes: once for facets, for each panel of a stack.
     fn axis_labels(&self, canvas: &mut Canvas) {
-        let model = self.model;
-        let (Some(first), Some(panel)) = (self.frames.first(), model.panels.last()) else {
+        let (Some(first), Some(end)) = (self.placed.first(), self.placed.last()) else {
             return;
         };
         let sizes = canvas.sizes;
-        let right = self.frames.iter().map(|f| f.right).fold(0.0, f64::max);
-        let last = self.frames.iter().map(|f| f.bottom).fold(0.0, f64::max);
-        let baseline = last + self.margins.below - sizes.label * 0.3;
+        let frames = || self.placed.iter().map(|places| places.frame);
+        let right = frames().map(|frame| frame.right).fold(0.0, f64::max);
+        let last = end.frame.bottom;
+        let baseline = last + self.below - sizes.label * 0.3;
         // The label may extend below the vertical axis.
         let (least, most) = (MARGIN + sizes.label * 1.4, canvas.width - MARGIN);
-        let label = text::fitted(&panel.x.label, sizes.label, most - least);
+        let label = text::fitted(&end.panel.x.label, sizes.label, most - least);
         let half = text::width(&label, sizes.label) / 2.0;
-        let centre = f64::midpoint(first.left, right);
+        let centre = f64::midpoint(first.frame.left, right);
         let centre = centre.min(most - half).max(least + half);
         canvas.write(Text {
             anchor: Anchor::Middle,
             ..Text::at((centre, baseline), sizes.label, label)
         });
-        let spans: Vec<(f64, f64, &str)> = match model.arrangement {
-            Arrangement::Facets => vec![(first.top, last, &panel.y.label)],
-            Arrangement::Stack => {
-                let panels = model.panels.iter().zip(&self.frames);
-                panels
-                    .map(|(p, f)| (f.top, f.bottom, &*p.y.label))
-                    .collect()
-            }
+        let (labelled, facets_end) = match self.model.arrangement {
+            Arrangement::Facets => (&self.placed[..1], Some(last)),
+            Arrangement::Stack => (&self.placed[..], None),
         };
-        for (top, bottom, label) in spans {
+        for Places { frame, panel, .. } in labelled {
+            let bottom = facets_end.unwrap_or(frame.bottom);
             // A label longer than its axis extends downwards where no axis follows.
-            let below = if bottom >= last {
-                self.margins.below
-            } else {
-                ROW_GAP
-            };
-            let (label, size) = text::fitted_label(label, sizes.label, bottom - top + below);
+            let below = if bottom >= last { self.below } else { ROW_GAP };
+            let room = bottom - frame.top + below;
+            let (label, size) = text::fitted_label(&panel.y.label, sizes.label, LABEL_MIN, room);
             let half = text::width(&label, size) / 2.0;
-            let centre = f64::midpoint(top, bottom).max(top + half);
+            let centre = f64::midpoint(frame.top, bottom).max(frame.top + half);
             let x = MARGIN + sizes.label * text::CAP_HEIGHT;
             canvas.write(Text {
                 anchor: Anchor::Middle,

@@ -3,10 +3,9 @@
 use iolab_analysis::trial_values::distinct;
 use iolab_workload::Result;
 
-use super::scene::{
-    Frame, Hatch, Item, OUTLINE, Paint, Scene, Shape, Text, lines as hatching, polyline,
-};
-use super::text::{fitted, fitted_name, width, wrapped};
+use super::layout::Canvas;
+use super::scene::{Frame, OUTLINE, Paint, Scene, Shape, Text};
+use super::text::{fitted, fitted_label, fitted_name, width, wrapped};
 
 /// Width and height, pixels.
 const SIZE: (f64, f64) = (1200.0, 630.0);
@@ -32,6 +31,8 @@ const GUTTER: f64 = 36.0;
 const SIZES: [f64; 3] = [38.0, 19.0, 17.0];
 /// Space between a value and its unit, pixels.
 const BEFORE_UNIT: f64 = 8.0;
+/// Width of a line, pixels.
+const LINE: f64 = 2.0;
 /// Height of a bar, pixels.
 const BAR: f64 = 10.0;
 /// Smallest size of a text that does not fit, as a share of its own size.
@@ -90,7 +91,7 @@ pub fn png(numbers: &[PreviewNumber], words: &PreviewText) -> Result<Vec<u8>> {
 }
 
 fn scene(numbers: &[PreviewNumber], words: &PreviewText) -> Scene {
-    let mut items = Vec::new();
+    let mut canvas = Canvas::new(SIZE.0, 0.0);
     let room = SIZE.0 - 2.0 * MARGIN;
     let rows = rows(numbers);
     let shown = || rows.iter().flatten().copied();
@@ -110,19 +111,23 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText) -> Scene {
         (&words.subject, 108.0, 19.0, Paint::Muted),
         (&source, 610.0, 16.0, Paint::Muted),
     ] {
-        let (size, text) = shrunk(text, size, room);
-        items.push(text_at((MARGIN, y), size, paint, text));
+        write(&mut canvas, (MARGIN, y), text, (size, room), paint);
     }
-    let trust = lines(&words.trust, TRUST, room);
-    for (number, text) in trust.into_iter().enumerate() {
+    let mut trust = wrapped(&words.trust, TRUST, room);
+    if trust.len() > 2 {
+        trust = vec![trust.remove(0), trust.join(" ")];
+    }
+    for (number, text) in trust.iter().enumerate() {
         let y = TRUST_AT + TRUST * 1.35 * number as f64;
-        items.push(text_at((MARGIN, y), TRUST, Paint::Ink, text));
+        let text = fitted(text, TRUST, room);
+        canvas.write(Text::at((MARGIN, y), TRUST, text));
     }
     let columns = distinct(shown().map(|number| number.column.as_str()));
     let column = (room - NAMES) / columns.len().max(1) as f64;
-    for (i, name) in columns.iter().enumerate() {
-        let at = (MARGIN + NAMES + column * i as f64, ROWS.0 - 14.0);
-        items.push(text_at(at, 19.0, Paint::Muted, (*name).to_owned()));
+    let left = |place: usize| MARGIN + NAMES + column * place as f64;
+    for (place, name) in columns.iter().enumerate() {
+        let at = (left(place), ROWS.0 - 14.0);
+        canvas.write(Text::at(at, 19.0, *name).painted(Paint::Muted));
     }
     let height = (ROWS.1 - ROWS.0) / rows.len().max(1) as f64;
     let [value, unit, _] = SIZES;
@@ -132,52 +137,36 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText) -> Scene {
     let scale = (height / ROW).min(((column - GUTTER) / widest).clamp(1.0, SCALE_MAX));
     for (place, row) in rows.iter().enumerate() {
         let top = ROWS.0 + height * place as f64;
-        items.push(line([(MARGIN, top), (MARGIN + room, top)], Paint::Grid));
+        let ends = [(MARGIN, top), (MARGIN + room, top)];
+        canvas.line("", &ends, LINE, Paint::Grid);
         let middle = top + height / 2.0;
-        if let Some(first) = row.first() {
-            items.extend(name_of(first, middle, scale));
-        }
+        write_name(&mut canvas, row[0], middle, scale);
         for number in row {
             let at = columns.iter().position(|name| *name == number.column);
-            let at = at.unwrap_or(0);
-            let x = MARGIN + NAMES + column * at as f64;
             let longest = shown().filter(|other| other.unit == number.unit);
             let longest = longest.map(reach).fold(0.0, f64::max);
-            let room = column - GUTTER;
-            items.extend(drawn(number, (x, middle), (room, longest), scale));
+            let at = (left(at.unwrap_or(0)), middle);
+            draw(&mut canvas, number, at, (column - GUTTER, longest), scale);
         }
     }
-    Scene::new(SIZE, items)
+    Scene::new(SIZE, canvas.items)
 }
 
-/// The name of a row, with the text below it.
-fn name_of(first: &PreviewNumber, middle: f64, scale: f64) -> [Item; 2] {
+/// Writes a text in a size in which it fits, no smaller than [`SHRUNK_MIN`] of the given one; what does not fit then is cut.
+fn write(canvas: &mut Canvas, at: (f64, f64), text: &str, (size, room): (f64, f64), paint: Paint) {
+    let (text, size) = fitted_label(text, size, SHRUNK_MIN, room);
+    canvas.write(Text::at(at, size, text).painted(paint));
+}
+
+/// Writes the name of a row, with the text below it.
+fn write_name(canvas: &mut Canvas, first: &PreviewNumber, middle: f64, scale: f64) {
     let room = NAMES - BEFORE_VALUES;
-    let (size, row) = shrunk(&first.row, 28.0 * scale, room);
-    let (note_size, _) = shrunk(&first.row_note, 18.0 * scale, room);
-    let note = fitted_name(&first.row_note, note_size, room);
-    let (above, below) = (middle - 2.0 * scale, middle + 24.0 * scale);
-    [
-        text_at((MARGIN, above), size, Paint::Ink, row),
-        text_at((MARGIN, below), note_size, Paint::Muted, note),
-    ]
-}
-
-/// The text in at most two lines; what does not fit then is cut.
-fn lines(text: &str, size: f64, room: f64) -> Vec<String> {
-    let mut lines = wrapped(text, size, room);
-    if lines.len() > 2 {
-        let rest = lines.split_off(1).join(" ");
-        lines.push(fitted(&rest, size, room));
-    }
-    lines
-}
-
-/// The text in a size in which it fits, no smaller than [`SHRUNK_MIN`] of the given one; what does not fit then is cut.
-fn shrunk(text: &str, size: f64, room: f64) -> (f64, String) {
-    let share = (room / width(text, size)).clamp(SHRUNK_MIN, 1.0);
-    let size = size * share;
-    (size, fitted(text, size, room))
+    let at = (MARGIN, middle - 2.0 * scale);
+    write(canvas, at, &first.row, (28.0 * scale, room), Paint::Ink);
+    let (_, size) = fitted_label(&first.row_note, 18.0 * scale, SHRUNK_MIN, room);
+    let note = fitted_name(&first.row_note, size, room);
+    let at = (MARGIN, middle + 24.0 * scale);
+    canvas.write(Text::at(at, size, note).painted(Paint::Muted));
 }
 
 /// The end of a bar or of its interval, whichever is greater, in the unit of the bar.
@@ -186,20 +175,24 @@ fn reach(number: &PreviewNumber) -> f64 {
     end.max(number.amount)
 }
 
-/// The value with its unit, what stands below it, and its bar with its interval; the `longest` one fills the room.
-fn drawn(
+/// Draws the value with its unit, what stands below it, and its bar with its interval; the `longest` one fills the room.
+fn draw(
+    canvas: &mut Canvas,
     number: &PreviewNumber,
     (x, middle): (f64, f64),
     (room, longest): (f64, f64),
     scale: f64,
-) -> Vec<Item> {
+) {
     let end = |value: f64| match longest > 0.0 {
         true => x + room * (value / longest).clamp(0.0, 1.0),
         false => x,
     };
-    let sizes = SIZES.map(|size| size * scale);
-    let unit_x = x + width(&number.value, sizes[0]) + BEFORE_UNIT * scale;
-    let (note_size, note) = shrunk(&number.note, sizes[2], room);
+    let [value, unit, note] = SIZES.map(|size| size * scale);
+    let unit_x = x + width(&number.value, value) + BEFORE_UNIT * scale;
+    canvas.write(Text::at((x, middle), value, &*number.value));
+    canvas.write(Text::at((unit_x, middle), unit, number.unit).painted(Paint::Muted));
+    let at = (x, middle + 24.0 * scale);
+    write(canvas, at, &number.note, (note, room), Paint::Muted);
     let top = middle + 32.0 * scale;
     let bar = Frame {
         left: x,
@@ -207,65 +200,37 @@ fn drawn(
         right: end(number.amount).max(x + 2.0),
         bottom: top + BAR * scale,
     };
-    let mut items = vec![
-        text_at((x, middle), sizes[0], Paint::Ink, number.value.clone()),
-        text_at((unit_x, middle), sizes[1], Paint::Muted, number.unit),
-        text_at((x, middle + 24.0 * scale), note_size, Paint::Muted, note),
-        Item::Open {
-            class: "series",
-            series: Some(number.target),
-            data: Vec::new(),
-            words: String::new(),
-        },
-    ];
+    canvas.group("series", Some(number.target), Vec::new(), "");
     if number.is_doubtful {
         let paper = Shape::filled("", bar.outline(), Paint::Paper);
-        let hatching = hatching(bar, Hatch::Rising, HATCH);
-        let hatching = hatching.iter().flat_map(|line| polyline(line)).collect();
-        items.extend([
-            Item::Shape(paper.outlined(OUTLINE, Paint::Series)),
-            Item::Shape(Shape::drawn("hatch", hatching, 1.5, Paint::Series)),
-        ]);
+        canvas.shape(paper.outlined(OUTLINE, Paint::Series));
+        canvas.shape(Shape::hatch(bar, [true, false], HATCH, 1.5, Paint::Series));
     } else {
-        let bar = Shape::filled("", bar.outline(), Paint::Series);
-        items.push(Item::Shape(bar));
+        canvas.shape(Shape::filled("", bar.outline(), Paint::Series));
     }
-    items.push(Item::Close);
+    canvas.close();
     if let Some((low, high)) = number.interval {
         // An interval across the middle of a bar, with its ends.
         let middle = f64::midpoint(bar.top, bar.bottom);
-        let upright = |x: f64| line([(x, bar.top - 1.0), (x, bar.bottom + 1.0)], Paint::Ink);
+        let upright = |x: f64| [(x, bar.top - 1.0), (x, bar.bottom + 1.0)];
         let (low, high) = (end(low), end(high));
-        items.extend([
-            line([(low, middle), (high, middle)], Paint::Ink),
-            upright(low),
-            upright(high),
-        ]);
+        for ends in [[(low, middle), (high, middle)], upright(low), upright(high)] {
+            canvas.line("", &ends, LINE, Paint::Ink);
+        }
     }
-    items
-}
-
-fn line(ends: [(f64, f64); 2], paint: Paint) -> Item {
-    Item::Shape(Shape::drawn("", polyline(&ends), 2.0, paint))
 }
 
 /// The rows that are shown, each with its numbers.
 fn rows(numbers: &[PreviewNumber]) -> Vec<Vec<&PreviewNumber>> {
-    let key = |number: &&PreviewNumber| (number.row.clone(), number.row_note.clone());
-    let keys = distinct(numbers.iter().map(|number| key(&number)));
+    let key = |number: &PreviewNumber| (number.row.clone(), number.row_note.clone());
+    let keys = distinct(numbers.iter().map(key));
     let row = |own| numbers.iter().filter(|number| key(number) == own).collect();
     keys.into_iter().take(ROWS_MAX).map(row).collect()
 }
 
-fn text_at(at: (f64, f64), size: f64, paint: Paint, text: impl Into<String>) -> Item {
-    Item::Text(Text {
-        paint,
-        ..Text::at(at, size, text)
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::scene::Item;
     use super::*;
 
     fn number(row: &str, column: &str, is_doubtful: bool) -> PreviewNumber {

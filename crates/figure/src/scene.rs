@@ -66,6 +66,11 @@ impl Text {
         }
     }
 
+    /// The text in another colour.
+    pub(super) fn painted(self, paint: Paint) -> Self {
+        Self { paint, ..self }
+    }
+
     /// Length of the text in points, by the metrics of the font.
     pub(super) fn length(&self) -> f64 {
         text::width(&self.text, self.size)
@@ -183,6 +188,13 @@ impl Shape {
         });
         shape.opacity = DOTS_OPACITY;
         shape
+    }
+
+    /// Lines within a rectangle, `apart` points from each other along its edges.
+    pub(super) fn hatch(frame: Frame, hatch: Hatch, apart: f64, width: f64, paint: Paint) -> Self {
+        let lines = lines(frame, hatch, apart).into_iter();
+        let outline = lines.flat_map(|line| polyline(&line)).collect();
+        Self::drawn("hatch", outline, width, paint)
     }
 
     /// The marker of a point.
@@ -355,24 +367,14 @@ fn circle((x, y): (f64, f64), radius: f64) -> Vec<Segment> {
     outline
 }
 
-/// Direction of the lines in a filled rectangle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hatch {
-    /// No lines.
-    Plain,
-    /// Upwards to the right.
-    Rising,
-    /// Downwards to the right.
-    Falling,
-    /// Lines in both directions.
-    Crossed,
-}
+/// Lines in a filled rectangle: whether there are some upwards, and some downwards, to the right.
+pub(crate) type Hatch = [bool; 2];
 
 /// The ends of the lines within a rectangle, `apart` points from each other along its edges.
-pub(crate) fn lines(frame: Frame, hatch: Hatch, apart: f64) -> Vec<[(f64, f64); 2]> {
+fn lines(frame: Frame, [rising, falling]: Hatch, apart: f64) -> Vec<[(f64, f64); 2]> {
     // Lines along which the sum of both coordinates, or their difference, is constant.
     let mut lines = Vec::new();
-    if matches!(hatch, Hatch::Rising | Hatch::Crossed) {
+    if rising {
         let sums = multiples(frame.left + frame.top, frame.right + frame.bottom, apart);
         lines.extend(sums.map(|sum| {
             let left = frame.left.max(sum - frame.bottom);
@@ -380,7 +382,7 @@ pub(crate) fn lines(frame: Frame, hatch: Hatch, apart: f64) -> Vec<[(f64, f64); 
             [(left, sum - left), (right, sum - right)]
         }));
     }
-    if matches!(hatch, Hatch::Falling | Hatch::Crossed) {
+    if falling {
         let differences = multiples(frame.left - frame.bottom, frame.right - frame.top, apart);
         lines.extend(differences.map(|difference| {
             let left = frame.left.max(difference + frame.top);
@@ -478,8 +480,6 @@ const MARKERS: [Marker; 7] = {
     ]
 };
 
-const HATCHES: [Hatch; 4] = [Hatch::Plain, Hatch::Rising, Hatch::Falling, Hatch::Crossed];
-
 /// Index of the colour of a series.
 pub(crate) fn colour(place: usize) -> usize {
     place % SERIES.len()
@@ -494,7 +494,7 @@ pub(crate) fn dash(place: usize) -> &'static str {
 /// Hatching of the bars of a series. Consecutive series differ, and so do series of the same or of a similar
 /// colour.
 pub(crate) fn hatch(place: usize) -> Hatch {
-    HATCHES[place % HATCHES.len()]
+    [place & 1 != 0, place & 2 != 0]
 }
 
 /// Marker of a series: shifted by one in each round through the colours, so that points without a line differ.
@@ -547,10 +547,10 @@ mod tests {
             within && edge.iter().any(|distance| distance.abs() < 1e-9)
         };
         for (hatch, slopes, count) in [
-            (Hatch::Plain, &[][..], 0),
-            (Hatch::Rising, &[-1.0], 19),
-            (Hatch::Falling, &[1.0], 19),
-            (Hatch::Crossed, &[-1.0, 1.0], 38),
+            ([false, false], &[][..], 0),
+            ([true, false], &[-1.0], 19),
+            ([false, true], &[1.0], 19),
+            ([true, true], &[-1.0, 1.0], 38),
         ] {
             let lines = lines(frame, hatch, 4.0);
             assert_eq!(lines.len(), count, "{hatch:?}");

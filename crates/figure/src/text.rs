@@ -19,9 +19,6 @@ pub(super) const DESCENT: f64 = 0.2;
 /// Height of a line, relative to the font size: the distance that labels need.
 pub(super) const LINE_HEIGHT: f64 = 1.2;
 
-/// Smallest size of the label of an axis, as a share of the usual one.
-const SMALLEST_LABEL: f64 = 0.75;
-
 /// Width of a character missing in the font, in ems: SVG viewers use another font, PNG and PDF show a box.
 pub(super) const MISSING_WIDTH: f64 = 0.67;
 
@@ -100,11 +97,11 @@ fn first_fitting(
     fitting.unwrap_or_default()
 }
 
-/// The label of an axis, with the size at which it is written: smaller where it is wider than `room` points; where that is not
-/// enough, cut before its unit.
-pub(super) fn fitted_label(label: &str, size: f64, room: f64) -> (String, f64) {
+/// A label with the size at which it is written: smaller where it is wider than `room` points, at least `least` of `size`; where
+/// that is not enough, cut before its unit.
+pub(super) fn fitted_label(label: &str, size: f64, least: f64, room: f64) -> (String, f64) {
     let wanted = size * room / width(label, size).max(1.0);
-    let size = wanted.clamp(size * SMALLEST_LABEL, size);
+    let size = wanted.clamp(size * least, size);
     if width(label, size) <= room + 1e-9 {
         return (label.to_owned(), size);
     }
@@ -176,7 +173,7 @@ mod tests {
     fn labels_of_axes_keep_their_unit() {
         let label = "Throughput of reads (MB/s)";
         let full = width(label, 8.0);
-        let of = |share: f64| fitted_label(label, 8.0, full * share);
+        let of = |share: f64| fitted_label(label, 8.0, 0.75, full * share);
         assert_eq!(of(1.0), (label.to_owned(), 8.0));
         let (smaller, size) = of(0.8);
         assert_eq!(smaller, label);

@@ -123,14 +123,11 @@ fn choose(axis: &Axis, fits: impl Fn(&[Tick]) -> bool) -> AxisTicks {
             suits(&few).then_some(few)
         })
         .unwrap_or_default();
-    let minor = minor(axis, low, high)
-        .into_iter()
-        .filter(|value| {
-            !ticks
-                .iter()
-                .any(|tick| (tick.at / value - 1.0).abs() < 1e-9)
-        })
-        .collect();
+    let mut minor = minor(axis, low, high);
+    minor.retain(|value| {
+        let is_same = |tick: &Tick| (tick.at / value - 1.0).abs() < 1e-9;
+        !ticks.iter().any(is_same)
+    });
     AxisTicks {
         ticks,
         minor,
@@ -157,30 +154,25 @@ fn candidates(axis: &Axis, low: f64, high: f64) -> Vec<Vec<f64>> {
         (Ticks::Size, Scale::Log { .. }) => doublings(low, high),
         (Ticks::Size, Scale::Linear { .. }) => {
             let power = (high - low).max(1.0).log2().floor() as i32;
-            let step = |k: i32| 2f64.powi((power - k).max(0));
-            let multiples = |k| {
-                let step = step(k);
-                let first = (low / step).ceil() as i64;
-                let last = (high / step).floor() as i64;
-                (first..=last).take(64).map(|i| i as f64 * step).collect()
+            let multiples = |k: i32| {
+                let step = 2f64.powi((power - k).max(0));
+                let numbers = (low / step).ceil() as i64..=(high / step).floor() as i64;
+                numbers.map(|i| i as f64 * step).collect()
             };
             (-1..3).rev().map(multiples).collect()
         }
         (Ticks::Levels(levels), scale) => {
-            let every = |stride| levels.iter().copied().step_by(stride).collect();
-            let mut sets: Vec<Vec<f64>> = vec![every(1)];
-            if scale.is_log() {
-                sets.extend(doublings(low, high));
-            } else {
-                sets.extend(linear(1.0));
+            let mut sets = vec![levels.clone()];
+            match scale.is_log() {
+                true => sets.extend(doublings(low, high)),
+                false => sets.extend(linear(1.0)),
             }
             sets
         }
         (Ticks::Quantile, _) => {
             let mut decades = scale::decades(low, high, 1);
-            decades.push(2.0);
-            decades.sort_by(f64::total_cmp);
-            decades.retain(|odds| (low * 0.999..=high * 1.001).contains(odds));
+            // The median, after the least, which is 1.
+            decades.insert(1, 2.0);
             // Every second one, where all do not fit.
             let sparse = decades.iter().copied().step_by(2).collect();
             vec![decades, sparse]
@@ -222,25 +214,22 @@ fn labelled(axis: &Axis, values: Vec<f64>) -> Vec<Tick> {
             name.map_or_else(String::new, |(_, name)| name.clone())
         }
     };
-    let within = |value: &f64| axis.scale.holds(*value);
-    values
-        .into_iter()
-        .filter(within)
-        .map(|at| Tick {
-            at,
-            label: label(at),
-        })
-        .collect()
+    let within = values.into_iter().filter(|at| axis.scale.holds(*at));
+    let ticks = within.map(|at| Tick {
+        at,
+        label: label(at),
+    });
+    ticks.collect()
 }
 
 /// Draws the grid, the axis lines and the ticks of a panel, with labels on request.
-pub(super) fn draw(
-    canvas: &mut Canvas,
-    places: &Places<'_>,
-    (x_ticks, x_labels): (&AxisTicks, bool),
-    (y_ticks, y_labels): (&AxisTicks, bool),
-) {
-    let Places { frame, panel } = places;
+pub(super) fn draw(canvas: &mut Canvas, places: &Places<'_>, x_labels: bool, y_labels: bool) {
+    let Places {
+        frame,
+        panel,
+        x_ticks,
+        y_ticks,
+    } = places;
     let to_left = |y: f64, length: f64| [(frame.left - length, y), (frame.left, y)];
     let down = |x: f64, length: f64| [(x, frame.bottom), (x, frame.bottom + length)];
     let across = x_ticks.ticks.iter();

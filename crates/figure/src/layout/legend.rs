@@ -175,10 +175,7 @@ impl Entry {
         }
         for (number, text) in lines.iter().enumerate() {
             let at = (left, baseline + size * LEGEND_LINE * number as f64);
-            canvas.write(Text {
-                paint,
-                ..Text::at(at, size, text.as_str())
-            });
+            canvas.write(Text::at(at, size, text.as_str()).painted(paint));
         }
         if self.sample.is_some() {
             canvas.close();
@@ -312,8 +309,7 @@ pub(super) fn draw_uprights(canvas: &mut Canvas, places: &Places<'_>, named: boo
             let label = text::fitted(&upright.label, size, size * NAME_MAX);
             canvas.write(Text {
                 upwards: true,
-                paint,
-                ..Text::at(at, size, label)
+                ..Text::at(at, size, label).painted(paint)
             });
         }
         canvas.close();

@@ -1,10 +1,9 @@
 //! The data of a panel: bands, lines, points with intervals, bars, and reference lines.
 
 use super::super::model::{Look, Mark, Series, Ticks};
-use super::super::scene::{Anchor, Frame, Item, Paint, Shape, Text, polygon, polyline};
+use super::super::scene::{self, Anchor, Frame, Item, Paint, Shape, Text, polygon};
 use super::super::text;
 use super::{Canvas, Places};
-use crate::scene;
 
 /// Width of the lines of series, points.
 pub(super) const LINE_WIDTH: f64 = 1.1;
@@ -75,7 +74,7 @@ impl Places<'_> {
 
 /// Draws the marks of all series.
 pub(super) fn draw(canvas: &mut Canvas, places: &Places<'_>) {
-    let Places { frame, panel } = *places;
+    let Places { frame, panel, .. } = places;
     let band = panel
         .band
         .and_then(|(low, high)| Some((places.y(high)?, places.y(low)?)));
@@ -83,7 +82,7 @@ pub(super) fn draw(canvas: &mut Canvas, places: &Places<'_>) {
         let shaded = Frame {
             top,
             bottom,
-            ..frame
+            ..*frame
         };
         canvas.shape(Shape {
             opacity: 0.14,
@@ -135,8 +134,7 @@ fn lines(canvas: &mut Canvas, places: &Places<'_>) {
         let words = text::fitted(&line.label, size, frame.width() * 0.8);
         let label = |(x, anchor): (f64, Anchor), y: f64| Text {
             anchor,
-            paint: Paint::Muted,
-            ..Text::at((x, y), size, words.as_str())
+            ..Text::at((x, y), size, words.as_str()).painted(Paint::Muted)
         };
         let heights = [y - size * 0.3, y + size * 0.95];
         let free = |text: &Text| {
@@ -336,9 +334,8 @@ pub(super) fn filled(canvas: &mut Canvas, frame: Frame, series: usize, hollow: b
     };
     let bar = Shape::filled("point bar", frame.outline(), fill);
     canvas.shape(bar.outlined(scene::OUTLINE, Paint::Series));
-    let lines = scene::lines(frame, scene::hatch(series), HATCH_APART);
-    if !lines.is_empty() {
-        let outline = lines.iter().flat_map(|line| polyline(line)).collect();
-        canvas.shape(Shape::drawn("hatch", outline, HATCH_WIDTH, paint));
+    let lines = Shape::hatch(frame, scene::hatch(series), HATCH_APART, HATCH_WIDTH, paint);
+    if !lines.outline.is_empty() {
+        canvas.shape(lines);
     }
 }
