@@ -262,18 +262,8 @@ pub fn leave_out_common(names: &mut [String]) {
 
 /// The longest folder that all names lie in, below the root; `None` without one.
 fn common(names: &[String]) -> Option<&str> {
-    let mut all = names.iter().map(String::as_str);
-    let folder_of = |path: &str| path.rfind('/').map_or(0, |slash| slash + 1);
-    let first = all.next()?;
-    let mut common = &first[..folder_of(first)];
-    for part in all {
-        let shared = common.bytes().zip(part.bytes());
-        let shared = shared.take_while(|(one, other)| one == other).count();
-        // A slash is one byte, and ends a folder in both.
-        let end = common.as_bytes()[..shared]
-            .iter()
-            .rposition(|byte| *byte == b'/');
-        common = &common[..end.map_or(0, |slash| slash + 1)];
-    }
+    let first = names.first()?;
+    let mut folders = first.rmatch_indices('/').map(|(end, _)| &first[..=end]);
+    let common = folders.find(|folder| names.iter().all(|name| name.starts_with(*folder)))?;
     (common.len() > 1).then_some(common)
 }

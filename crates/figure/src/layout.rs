@@ -295,12 +295,7 @@ impl<'a> Grid<'a> {
             for (column, panel) in panels.iter().enumerate() {
                 let left = self.left + column as f64 * (width + self.gap);
                 self.placed.push(Places {
-                    frame: Frame {
-                        left,
-                        top,
-                        right: left + width,
-                        bottom,
-                    },
+                    frame: Frame::new((left, top), (left + width, bottom)),
                     panel,
                     x_ticks: axes::horizontal(&panel.x, width, size),
                     y_ticks: axes::vertical(&panel.y, bottom - top, size),

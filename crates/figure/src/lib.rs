@@ -336,15 +336,6 @@ impl Figure {
         svg::write(&self.scene, &self.id, self.title(), &self.model)
     }
 
-    /// The figure as PNG with this resolution, pixels per inch, which is stored in the file.
-    ///
-    /// # Errors
-    ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when it would have too many pixels for memory.
-    pub fn png(&self, dpi: f64) -> Result<Vec<u8>> {
-        png::png(&self.scene, dpi)
-    }
-
     /// The figure as PDF: one page of its physical size with lines as lines, text as text, and the font embedded.
     ///
     /// # Errors
@@ -357,11 +348,11 @@ impl Figure {
     /// The figure as the content of a file.
     ///
     /// # Errors
-    /// Errors of [`Figure::png`] and [`Figure::pdf`].
+    /// Errors of [`Figure::pdf`]; of kind [`Usage`](iolab_workload::Kind::Usage) when a PNG would have too many pixels for memory.
     pub fn bytes(&self, format: FileFormat) -> Result<Vec<u8>> {
         match format {
             FileFormat::Svg => Ok(self.svg().into_bytes()),
-            FileFormat::Png => self.png(DPI),
+            FileFormat::Png => png::png(&self.scene, DPI),
             FileFormat::Pdf => self.pdf(),
         }
     }

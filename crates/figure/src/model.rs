@@ -93,10 +93,8 @@ pub enum Look {
     Line,
     /// A line through many points, of which those that say something of themselves have a marker.
     Curve,
-    /// Markers alone.
-    Dots,
     /// Markers alone, of so many series side by side.
-    Beside(usize),
+    Dots(usize),
     /// Bars from zero, of so many series side by side.
     Bars(usize),
 }

@@ -194,12 +194,8 @@ fn draw(
     let at = (x, middle + 24.0 * scale);
     write(canvas, at, &number.note, (note, room), Paint::Muted);
     let top = middle + 32.0 * scale;
-    let bar = Frame {
-        left: x,
-        top,
-        right: end(number.amount).max(x + 2.0),
-        bottom: top + BAR * scale,
-    };
+    let right = end(number.amount).max(x + 2.0);
+    let bar = Frame::new((x, top), (right, top + BAR * scale));
     canvas.group("series", Some(number.target), Vec::new(), "");
     if number.is_doubtful {
         let paper = Shape::filled("", bar.outline(), Paint::Paper);
@@ -231,6 +227,7 @@ fn rows(numbers: &[PreviewNumber]) -> Vec<Vec<&PreviewNumber>> {
 #[cfg(test)]
 mod tests {
     use super::super::scene::Item;
+    use super::super::tests::texts;
     use super::*;
 
     fn number(row: &str, column: &str, is_doubtful: bool) -> PreviewNumber {
@@ -265,7 +262,7 @@ mod tests {
             let numbers = rows.iter().take(count);
             let numbers = numbers.flat_map(|row| ["read", "write"].map(|c| number(row, c, true)));
             let scene = of(&numbers.collect::<Vec<_>>());
-            let frames: Vec<Frame> = scene.texts().map(Text::frame).collect();
+            let frames: Vec<Frame> = texts(&scene).map(Text::frame).collect();
             for frame in &frames {
                 assert!(frame.left >= 0.0 && frame.right <= SIZE.0, "{frame:?}");
                 assert!(frame.top >= 0.0 && frame.bottom <= SIZE.1, "{frame:?}");
@@ -285,7 +282,7 @@ mod tests {
                 ..number("RND 4 KiB", column, false)
             });
             let scene = of(&numbers.collect::<Vec<_>>());
-            let shown = scene.texts().find(|text| text.text == value);
+            let shown = texts(&scene).find(|text| text.text == value);
             shown.expect("the value").size
         };
         assert_eq!(size("502", &["read", "write"]), SIZES[0] * SCALE_MAX);
@@ -309,7 +306,7 @@ mod tests {
             source: "iolab".to_owned(),
         };
         let scene = scene(&numbers, &words);
-        let shown: Vec<&Text> = scene.texts().collect();
+        let shown: Vec<&Text> = texts(&scene).collect();
         let notes = shown.iter().filter(|text| text.text.starts_with("/mnt"));
         let notes: Vec<&str> = notes.map(|text| text.text.as_str()).collect();
         assert!(
@@ -333,7 +330,7 @@ mod tests {
             let is_hatch =
                 |item: &Item| matches!(item, Item::Shape(shape) if shape.class == "hatch");
             assert_eq!(scene.items.iter().any(is_hatch), is_doubtful);
-            let legend = scene.texts().any(|text| text.text.contains("Hatched"));
+            let legend = texts(&scene).any(|text| text.text.contains("Hatched"));
             assert_eq!(legend, is_doubtful);
         }
     }

@@ -83,12 +83,9 @@ impl Scale {
             (low, high) = (if from_zero { low } else { low - room }, high + room);
         }
         let room = (high - low) * 0.05;
+        let below = if from_zero && low == 0.0 { 0.0 } else { room };
         Scale::Linear {
-            low: if from_zero && low == 0.0 {
-                0.0
-            } else {
-                low - room
-            },
+            low: low - below,
             high: high + room,
         }
     }
@@ -103,7 +100,7 @@ impl Scale {
 
     /// A log scale for the positive values, with some space on both sides.
     pub(super) fn log(values: impl Iterator<Item = f64>) -> Self {
-        let (low, high) = ends(values, |v| v.is_finite() && v > 0.0).unwrap_or((1.0, 10.0));
+        let (low, high) = ends(values, |v| v.is_finite() && *v > 0.0).unwrap_or((1.0, 10.0));
         let room = (high / low).powf(0.05).max(1.15);
         Scale::Log {
             low: low / room,
@@ -112,13 +109,10 @@ impl Scale {
     }
 }
 
-fn ends(values: impl Iterator<Item = f64>, fits: impl Fn(f64) -> bool) -> Option<(f64, f64)> {
-    values
-        .filter(|value| fits(*value))
-        .fold(None, |ends, value| match ends {
-            None => Some((value, value)),
-            Some((low, high)) => Some((value.min(low), value.max(high))),
-        })
+fn ends(values: impl Iterator<Item = f64>, fits: impl Fn(&f64) -> bool) -> Option<(f64, f64)> {
+    let fitting: Vec<f64> = values.filter(fits).collect();
+    let all = || fitting.iter().copied();
+    all().reduce(f64::min).zip(all().reduce(f64::max))
 }
 
 /// Values that divide a linear axis into at most `most` parts, in steps of 1, 2 or 5 times a power of ten.

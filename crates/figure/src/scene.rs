@@ -93,15 +93,9 @@ impl Text {
     pub(super) fn frame(&self) -> Frame {
         let ((x, y), length) = (self.start(), self.length());
         let (up, down) = (self.size * text::CAP_HEIGHT, self.size * text::DESCENT);
-        let (left, top, right, bottom) = match self.upwards {
-            true => (x - up, y - length, x + down, y),
-            false => (x, y - up, x + length, y + down),
-        };
-        Frame {
-            left,
-            top,
-            right,
-            bottom,
+        match self.upwards {
+            true => Frame::new((x - up, y - length), (x + down, y)),
+            false => Frame::new((x, y - up), (x + length, y + down)),
         }
     }
 }
@@ -197,10 +191,10 @@ impl Shape {
         Self::drawn("hatch", outline, width, paint)
     }
 
-    /// The marker of a point.
-    pub(super) fn marker((x, y): (f64, f64), radius: f64, marker: Marker, hollow: bool) -> Self {
+    /// The marker of a point of a series.
+    pub(super) fn marker((x, y): (f64, f64), radius: f64, series: usize, hollow: bool) -> Self {
         let place = |(dx, dy): &(f64, f64)| (x + dx * radius, y + dy * radius);
-        let outline = match marker {
+        let outline = match marker(series) {
             CIRCLE => circle((x, y), radius),
             corners => polygon(&corners.iter().map(place).collect::<Vec<_>>()),
         };
@@ -243,12 +237,7 @@ pub(super) struct Scene {
 impl Scene {
     /// A scene of items on paper.
     pub(super) fn new((width, height): (f64, f64), mut items: Vec<Item>) -> Self {
-        let paper = Frame {
-            left: 0.0,
-            top: 0.0,
-            right: width,
-            bottom: height,
-        };
+        let paper = Frame::new((0.0, 0.0), (width, height));
         items.insert(
             0,
             Item::Shape(Shape::filled("", paper.outline(), Paint::Paper)),
@@ -275,15 +264,6 @@ impl Scene {
             None
         })
     }
-
-    /// All text of it.
-    #[cfg(test)]
-    pub(super) fn texts(&self) -> impl Iterator<Item = &Text> {
-        self.items.iter().filter_map(|item| match item {
-            Item::Text(text) => Some(text),
-            _ => None,
-        })
-    }
 }
 
 /// A rectangle: left, top, right, bottom.
@@ -296,6 +276,16 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
+    /// A rectangle from its upper left to its lower right corner.
+    pub(crate) fn new((left, top): (f64, f64), (right, bottom): (f64, f64)) -> Self {
+        Self {
+            left,
+            top,
+            right,
+            bottom,
+        }
+    }
+
     pub(crate) fn width(&self) -> f64 {
         self.right - self.left
     }
@@ -312,6 +302,11 @@ impl Frame {
             (self.right, self.bottom),
             (self.left, self.bottom),
         ])
+    }
+
+    /// Whether a point is within it.
+    pub(crate) fn holds(&self, (x, y): (f64, f64)) -> bool {
+        (self.left..=self.right).contains(&x) && (self.top..=self.bottom).contains(&y)
     }
 
     /// Whether two frames overlap by more than their edges.
@@ -436,10 +431,10 @@ const DASHES: [&str; 4] = ["", "4 1.6", "1.2 1.6", "6 1.6 1.2 1.6"];
 
 /// Shape of a point: its corners around its centre, in units of its radius. Each encloses an area, so that it can be hollow. The
 /// areas are about equal, so that no series looks more important than another.
-pub(crate) type Marker = &'static [(f64, f64)];
+type Marker = &'static [(f64, f64)];
 
 /// The shape without corners.
-pub(crate) const CIRCLE: Marker = &[];
+const CIRCLE: Marker = &[];
 
 const MARKERS: [Marker; 7] = {
     const SQUARE: [(f64, f64); 4] = [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)];
@@ -498,7 +493,7 @@ pub(crate) fn hatch(place: usize) -> Hatch {
 }
 
 /// Marker of a series: shifted by one in each round through the colours, so that points without a line differ.
-pub(crate) fn marker(place: usize) -> Marker {
+fn marker(place: usize) -> Marker {
     MARKERS[(place + place / SERIES.len()) % MARKERS.len()]
 }
 
@@ -535,12 +530,7 @@ mod tests {
 
     #[test]
     fn lines_begin_and_end_at_the_edges() {
-        let frame = Frame {
-            left: 10.0,
-            top: 3.0,
-            right: 31.0,
-            bottom: 60.0,
-        };
+        let frame = Frame::new((10.0, 3.0), (31.0, 60.0));
         let on_edge = |(x, y): (f64, f64)| {
             let within = (10.0..=31.0).contains(&x) && (3.0..=60.0).contains(&y);
             let edge = [x - 10.0, x - 31.0, y - 3.0, y - 60.0];

@@ -75,14 +75,9 @@ pub(super) fn write(scene: &Scene, id: &str, title: &str, model: &FigureModel) -
 
 /// Replaces characters other than letters, digits and dashes, for ids.
 fn identifier(text: &str) -> String {
-    let kept: String = text
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
-    if kept.is_empty() {
-        "figure".to_owned()
-    } else {
-        kept
+    match text {
+        "" => "figure".to_owned(),
+        text => text.replace(|c: char| !c.is_ascii_alphanumeric(), "-"),
     }
 }
 
@@ -120,15 +115,12 @@ fn open(
     data: &[(&'static str, String)],
     words: &str,
 ) {
-    let _ = match series {
-        Some(place) => {
-            let colour = scene::colour(place);
-            write!(
-                out,
-                "<g class=\"{class} c{colour}\" color=\"{}\"",
-                scene::SERIES[colour]
-            )
-        }
+    let _ = match series.map(scene::colour) {
+        Some(colour) => write!(
+            out,
+            "<g class=\"{class} c{colour}\" color=\"{}\"",
+            scene::SERIES[colour]
+        ),
         None => write!(out, "<g class=\"{class}\""),
     };
     for (name, value) in data {
@@ -148,10 +140,9 @@ fn text_to(out: &mut String, text: &Text) {
         Anchor::End => " text-anchor=\"end\"",
     };
     let (x, y) = (number(text.x), number(text.y));
-    let turn = if text.upwards {
-        format!(" transform=\"rotate(-90 {x} {y})\"")
-    } else {
-        String::new()
+    let turn = match text.upwards {
+        true => format!(" transform=\"rotate(-90 {x} {y})\""),
+        false => String::new(),
     };
     // The length keeps the text in its space where a viewer uses a wider font.
     let _ = writeln!(
@@ -178,15 +169,11 @@ fn class(paint: Paint) -> &'static str {
 }
 
 fn classes(names: &[&str]) -> String {
-    let names: Vec<&str> = names
-        .iter()
-        .copied()
-        .filter(|name| !name.is_empty())
-        .collect();
-    if names.is_empty() {
-        String::new()
-    } else {
-        format!(" class=\"{}\"", names.join(" "))
+    let mut names = names.to_vec();
+    names.retain(|name| !name.is_empty());
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(" class=\"{}\"", names.join(" ")),
     }
 }
 

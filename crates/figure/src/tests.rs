@@ -13,7 +13,7 @@ use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::stages::PerStage;
 use iolab_workload::units::format_size;
 
-use super::scene::Text;
+use super::scene::{Item, Text};
 use super::*;
 use made_up::{
     Made, figure_of, gallery, kind, loaded, policies, programs, sizes, sizes_by_threads, traced,
@@ -48,11 +48,19 @@ fn of_any_machine(svg: &str) -> String {
     pieces.join("\"")
 }
 
+/// All text of a scene.
+pub(super) fn texts(scene: &Scene) -> impl Iterator<Item = &Text> {
+    scene.items.iter().filter_map(|item| match item {
+        Item::Text(text) => Some(text),
+        _ => None,
+    })
+}
+
 /// Fails where a text leaves the paper or meets another one.
 #[track_caller]
 fn assert_tidy(figure: &Figure, what: &str) {
     let scene = &figure.scene;
-    let texts: Vec<&Text> = scene.texts().collect();
+    let texts: Vec<&Text> = texts(scene).collect();
     assert!(texts.len() > 4, "{what}: hardly any text");
     for (i, text) in texts.iter().enumerate() {
         let frame = text.frame();
@@ -273,7 +281,7 @@ fn the_size_on_paper_is_true() {
     let text = String::from_utf8_lossy(&pdf);
     let page = text.split("/MediaBox").nth(1).expect("a page");
     assert!(page.trim_start().starts_with("[0 0 241"), "{}", &page[..60]);
-    let png = figure.png(300.0).unwrap();
+    let png = figure.bytes(FileFormat::Png).unwrap();
     let decoder = ::png::Decoder::new(std::io::Cursor::new(png));
     let reader = decoder.read_info().unwrap();
     assert_eq!(reader.info().width, 1004);

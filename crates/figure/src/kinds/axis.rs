@@ -36,18 +36,44 @@ impl FactorAxis<'_> {
 
 /// The axis along a factor with these levels; without one, an axis with a single position.
 pub(super) fn along<'a>(factor: Option<(&str, Vec<&'a str>)>, options: &Options) -> FactorAxis<'a> {
-    let Some((name, levels)) = factor else {
-        return names(vec![""], |_| String::new(), String::new(), true);
+    let (name, mut levels) = factor.unwrap_or(("", vec![""]));
+    let position = |level: &str| labels::position(name, level);
+    let places: Option<Vec<f64>> = levels.iter().map(|level| position(level)).collect();
+    let Some(mut places) = places else {
+        let label = labels::capital(&labels::noun(name));
+        let written = |level: &str| escape_control(level).into_owned();
+        return names(levels, written, label, true);
     };
-    let places = levels.iter().map(|level| labels::position(name, level));
-    match places.collect() {
-        Some(places) => numbers(name, levels, places, options),
-        None => names(
-            levels,
-            |level| escape_control(level).into_owned(),
-            labels::capital(&labels::noun(name)),
-            true,
-        ),
+    let least = places.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = places.iter().copied().fold(0.0, f64::max);
+    let kind = labels::number_kind(name);
+    let suits_log = kind == Some(ValueKind::Size) || most >= LOG_COUNTS * least;
+    if least <= 0.0 && suits_log && options.log_x != Some(false) && most > 0.0 {
+        // Zero has no position on a log axis: all levels are one step apart, in ascending order.
+        let place = |level: &str| position(level).unwrap_or(0.0);
+        levels.sort_by(|a, b| place(a).total_cmp(&place(b)));
+        let written = |level: &str| match kind {
+            Some(ValueKind::Size) => labels::size(place(level)),
+            _ => level.to_owned(),
+        };
+        return names(levels, written, labels::axis(name), false);
+    }
+    let is_log = least > 0.0 && options.log_x.unwrap_or(suits_log);
+    let scale = Scale::either(is_log, &places);
+    let all = levels.into_iter().zip(places.iter().copied()).collect();
+    let ticks = match kind {
+        Some(ValueKind::Size) => Ticks::Size,
+        Some(ValueKind::Time) => Ticks::Time,
+        _ => {
+            places.sort_by(f64::total_cmp);
+            places.dedup();
+            Ticks::Levels(places)
+        }
+    };
+    FactorAxis {
+        axis: Axis::new(labels::axis(name), scale, ticks),
+        places: all,
+        is_names: false,
     }
 }
 
@@ -61,61 +87,12 @@ pub(super) fn names<'a>(
     let places: Vec<(&str, f64)> = levels.into_iter().zip((0..).map(f64::from)).collect();
     let mut texts: Vec<String> = places.iter().map(|(level, _)| written(level)).collect();
     labels::leave_out_common(&mut texts);
-    let ticks = places
-        .iter()
-        .zip(texts)
-        .map(|((_, place), text)| (*place, text));
+    let ticks = places.iter().map(|(_, place)| *place).zip(texts);
+    let ticks = Ticks::Named(ticks.collect());
     FactorAxis {
-        axis: Axis::new(
-            label,
-            steps(places.len() as f64),
-            Ticks::Named(ticks.collect()),
-        ),
+        axis: Axis::new(label, steps(places.len() as f64), ticks),
         places: places.into_iter().collect(),
         is_names,
-    }
-}
-
-/// Numbers one step apart, in ascending order; sizes are written as at ticks.
-fn in_steps<'a>(name: &str, levels: Vec<&'a str>, places: Vec<f64>) -> FactorAxis<'a> {
-    let mut all: Vec<(f64, &str)> = places.into_iter().zip(levels).collect();
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let written = |level: &str| match (labels::number_kind(name), labels::position(name, level)) {
-        (Some(ValueKind::Size), Some(bytes)) => labels::size(bytes),
-        _ => level.to_owned(),
-    };
-    let levels = all.into_iter().map(|(_, level)| level).collect();
-    names(levels, written, labels::axis(name), false)
-}
-
-fn numbers<'a>(
-    name: &str,
-    levels: Vec<&'a str>,
-    places: Vec<f64>,
-    options: &Options,
-) -> FactorAxis<'a> {
-    let least = places.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = places.iter().copied().fold(0.0, f64::max);
-    let kind = labels::number_kind(name);
-    let suits_log = kind == Some(ValueKind::Size) || most >= LOG_COUNTS * least;
-    let is_log = least > 0.0 && options.log_x.unwrap_or(suits_log);
-    if least <= 0.0 && suits_log && options.log_x != Some(false) && most > 0.0 {
-        // Zero has no position on a log axis: all levels are one step apart.
-        return in_steps(name, levels, places);
-    }
-    let mut sorted: Vec<f64> = places.clone();
-    sorted.sort_by(f64::total_cmp);
-    sorted.dedup();
-    let scale = Scale::either(is_log, &places);
-    let ticks = match kind {
-        Some(ValueKind::Size) => Ticks::Size,
-        Some(ValueKind::Time) => Ticks::Time,
-        _ => Ticks::Levels(sorted),
-    };
-    FactorAxis {
-        axis: Axis::new(labels::axis(name), scale, ticks),
-        places: levels.into_iter().zip(places).collect(),
-        is_names: false,
     }
 }
 
@@ -134,10 +111,9 @@ pub(super) fn named(
 ) -> Axis {
     let positive = values.iter().any(|value| *value > 0.0);
     let is_log = positive && log.unwrap_or_else(|| spans_decades(values, quantity));
-    let scale = if is_log {
-        Scale::log(values.iter().copied())
-    } else {
-        Scale::linear(values.iter().copied(), from_zero)
+    let scale = match is_log {
+        true => Scale::log(values.iter().copied()),
+        false => Scale::linear(values.iter().copied(), from_zero),
     };
     let noun = labels::capital(noun);
     let (label, ticks) = match quantity {

@@ -76,7 +76,7 @@ fn cells<'a>(comparison: &'a Comparison, options: &Options) -> Result<(Axis, Loo
     let mut cells: Vec<Cell<'_>> = comparison.cells.iter().map(cell).collect();
     cells.sort_by(|a, b| a.x.total_cmp(&b.x));
     let look = match along.is_names {
-        true => Look::Dots,
+        true => Look::Dots(1),
         false => Look::Line,
     };
     Ok((along.axis, look, cells))

@@ -11,9 +11,10 @@ use super::super::options::Options;
 use super::super::scale::Scale;
 use super::{axis, most_x};
 use iolab_analysis::analysis::Response;
-use iolab_record::{Interval, SampleSeries, ShownLatency};
+use iolab_analysis::trial_values::distinct;
+use iolab_record::{Interval, Sample, ShownLatency};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::histogram::over_time::LatencyOverTime;
+use iolab_workload::histogram::over_time::{IntervalLatency, LatencyOverTime};
 use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
@@ -51,7 +52,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let data = Data::new(runs, Response::Throughput)?.with_roles(options, false)?;
     let trials: usize = runs.iter().map(|run| run.series.len()).sum();
     let most = (POINTS_MAX / trials.max(1)).clamp(INTERVALS_MIN, INTERVALS_MAX);
-    let trials_of: Vec<_> = runs.iter().map(by_cell).collect();
+    let measured = |run| measured(run).map(|sample| (sample.id, sample)).collect();
+    let samples: Vec<HashMap<i64, &Sample>> = runs.iter().map(measured).collect();
     let (mut rows, mut warmth, mut without) = (Vec::new(), Vec::new(), 0);
     for cell in &data.rows {
         let curve = |points: Vec<(f64, f64)>| {
@@ -64,10 +66,13 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         };
         // The panel is there even without a curve.
         rows.push(curve(Vec::new()));
-        let own = trials_of[cell.run].get(&cell.cell.cell.id);
-        for trial in own.into_iter().flatten() {
+        for trial in runs[cell.run].series {
+            let sample = samples[cell.run].get(&trial.sample);
+            let Some(sample) = sample.filter(|own| own.cell == cell.cell.cell.id) else {
+                continue;
+            };
             let points = match shows_latency {
-                true => latencies(runs, cell.run, trial.sample, (quantity, most)),
+                true => latencies(runs, cell.run, sample, (quantity, most)),
                 false => {
                     // Neighbours are taken together until they have enough requests.
                     let folded = trial.series.of_requests(REQUESTS_MIN, most);
@@ -158,29 +163,14 @@ fn in_the_middle(
     series.intervals.iter().filter_map(value).collect()
 }
 
-/// The measured trials of each cell that have a course.
-fn by_cell<'a>(run: &FigureRun<'a>) -> HashMap<i64, Vec<&'a SampleSeries>> {
-    let cells: HashMap<i64, i64> = measured(run).map(|s| (s.id, s.cell)).collect();
-    let mut all: HashMap<i64, Vec<&'a SampleSeries>> = HashMap::new();
-    for series in run.series {
-        if let Some(cell) = cells.get(&series.sample) {
-            all.entry(*cell).or_default().push(series);
-        }
-    }
-    all
-}
-
 /// A quantile of the latency of each interval of a measured trial, in its middle, of the requests that all runs show; of the group
 /// asked about, or of all. Empty where the trial keeps none of them.
 fn latencies(
     runs: &[FigureRun<'_>],
     run: usize,
-    sample: i64,
+    sample: &Sample,
     (quantity, most): (Response, usize),
 ) -> Vec<(f64, f64)> {
-    let Some(sample) = measured(&runs[run]).find(|own| own.id == sample) else {
-        return Vec::new();
-    };
     let (shown, run) = (timed(runs).operation(sample), &runs[run]);
     let group = run.record().asked_group();
     let own = run.over_time.iter().filter(|one| {
@@ -188,9 +178,8 @@ fn latencies(
             && one.operation == shown
             && group.is_none_or(|group| one.group == group)
     });
-    let latency = own
-        .map(|one| one.latency.clone())
-        .reduce(LatencyOverTime::plus);
+    let own = own.map(|one| one.latency.clone());
+    let latency = own.reduce(LatencyOverTime::plus);
     latency.map_or_else(Vec::new, |latency| quantiles(latency, quantity, most))
 }
 
@@ -209,13 +198,8 @@ pub(super) fn timed(runs: &[FigureRun<'_>]) -> ShownLatency {
 /// `reads`, `reads of reader`.
 pub(super) fn requests_of(runs: &[FigureRun<'_>]) -> String {
     let timed = timed(runs);
-    let mut all: Vec<String> = runs
-        .iter()
-        .flat_map(measured)
-        .map(|sample| format!("{}s", timed.operation(sample)))
-        .collect();
-    all.sort();
-    all.dedup();
+    let samples = runs.iter().flat_map(measured);
+    let all = distinct(samples.map(|sample| format!("{}s", timed.operation(sample))));
     let operation = match all.as_slice() {
         [one] => one.as_str(),
         _ => "requests",
@@ -248,15 +232,12 @@ pub(super) fn quantiles(
         let half = latency.intervals.len().div_ceil(2);
         latency = latency.folded(half);
     }
-    let numbers = (0..latency.intervals.len()).map(|number| (number, &latency.intervals[number]));
-    let points = numbers.filter(|(_, one)| one.total() >= least);
-    points
-        .filter_map(|(number, one)| {
-            let (start, end) = latency.bounds_ns(number);
-            Some((
-                f64::midpoint(start as f64, end as f64),
-                one.quantile_ns(share)? as f64,
-            ))
-        })
-        .collect()
+    let numbered = latency.intervals.iter().enumerate();
+    let points = numbered.filter(|(_, one)| one.total() >= least);
+    let point = |(number, one): (usize, &IntervalLatency)| {
+        let (start, end) = latency.bounds_ns(number);
+        let middle = f64::midpoint(start as f64, end as f64);
+        Some((middle, one.quantile_ns(share)? as f64))
+    };
+    points.filter_map(point).collect()
 }

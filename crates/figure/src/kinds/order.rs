@@ -49,7 +49,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let lines = relative.then(|| super::line_across(1.0, ""));
     let like = Panel {
         lines: lines.into_iter().collect(),
-        ..Panel::new(x, y, Look::Dots)
+        ..Panel::new(x, y, Look::Dots(1))
     };
     let panels = model::panels(rows, &like);
     let cells = runs.iter().flat_map(|run| &run.analysis().cells);

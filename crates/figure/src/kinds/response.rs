@@ -7,7 +7,7 @@ use super::super::model::{
 use super::super::options::{Center, Options};
 use super::super::{FigureRun, labels};
 use super::axis;
-use iolab_analysis::analysis::{Analysis, Response};
+use iolab_analysis::analysis::{Analysis, Efficiency, Response};
 use iolab_analysis::bends::{Bend, Bends, bendable};
 use iolab_analysis::curve::Curve;
 use iolab_analysis::io_limit::MachineThreshold;
@@ -41,30 +41,23 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let rows = cells.iter().map(|row| data.row(row, vec![point(row)]));
     let rows: Vec<Row> = rows.collect();
     let lines = bounds(options);
-    let values: Vec<f64> = reach(&rows)
-        .into_iter()
-        .chain(lines.iter().map(|line| line.at))
-        .chain(
-            ceilings(&cells, quantity)
-                .iter()
-                .map(|line| line.at * HEADROOM),
-        )
-        .collect();
+    let mut values = reach(&rows);
+    values.extend(lines.iter().map(|line| line.at));
+    let limits = ceilings(&cells, quantity);
+    values.extend(limits.iter().map(|line| line.at * HEADROOM));
     let noun = super::measured(runs, quantity);
     let y = axis::named((quantity, &noun), &values, true, options.log_y);
     let of = data.series.map_or(1, |i| data.levels(i).len());
     let look = match (along.is_names, y.scale.is_log()) {
         (false, _) => Look::Line,
-        (true, true) => Look::Beside(of),
+        (true, true) => Look::Dots(of),
         (true, false) => Look::Bars(of),
     };
-    let mut panels = panels(
-        rows,
-        &Panel {
-            lines,
-            ..Panel::new(along.axis.clone(), y, look)
-        },
-    );
+    let like = Panel {
+        lines,
+        ..Panel::new(along.axis.clone(), y, look)
+    };
+    let mut panels = panels(rows, &like);
     for (place, panel) in panels.iter_mut().enumerate() {
         let own = cells.iter().filter(|row| data.panel(row).0 == place);
         let own: Vec<&CellValues<'_>> = own.copied().collect();
@@ -191,11 +184,8 @@ fn description(runs: &[FigureRun<'_>], data: &Data<'_>, center: Center) -> Strin
     let by_value = |a: &&CellValues<'_>, b: &&CellValues<'_>| {
         center.of(&a.summary).total_cmp(&center.of(&b.summary))
     };
-    let ends = data
-        .rows
-        .iter()
-        .min_by(by_value)
-        .zip(data.rows.iter().max_by(by_value));
+    let rows = || data.rows.iter();
+    let ends = rows().min_by(by_value).zip(rows().max_by(by_value));
     if let Some((least, most)) = ends {
         let end = |row: &CellValues<'_>| {
             let value = told(row, center.of(&row.summary), data.quantity);
@@ -212,16 +202,10 @@ const CURVES_MAX: usize = 3;
 /// A line for each ceiling that limits one of these cells in this quantity.
 fn ceilings(rows: &[&CellValues<'_>], quantity: Response) -> Vec<ReferenceLine> {
     let mut lines: Vec<ReferenceLine> = Vec::new();
+    let is_iops = [(Response::Iops, true), (Response::Throughput, false)];
     for row in rows {
-        let limited = |is_iops| match is_iops {
-            true => Response::Iops,
-            false => Response::Throughput,
-        };
-        let Some(efficiency) = row
-            .cell
-            .efficiency
-            .filter(|e| limited(e.is_iops) == quantity)
-        else {
+        let suits = |limit: &Efficiency| is_iops.contains(&(quantity, limit.is_iops));
+        let Some(limit) = row.cell.efficiency.filter(suits) else {
             continue;
         };
         let trial = row.cell.cell.trial();
@@ -230,7 +214,7 @@ fn ceilings(rows: &[&CellValues<'_>], quantity: Response) -> Vec<ReferenceLine> 
             (false, true) => "writes",
             _ => "mixed",
         };
-        let at = efficiency.ceiling;
+        let at = limit.ceiling;
         match lines.iter_mut().find(|line| line.at == at) {
             // A ceiling of several directions is labelled without one.
             Some(line) if !line.label.ends_with(what) => line.label = "ceiling".to_owned(),
@@ -260,7 +244,7 @@ fn uprights(panels: &mut [Panel], analysis: &Analysis, data: &Data<'_>) {
                     panel.uprights.push(ReferenceLine {
                         at: bend.size,
                         label: bend_name(&curve, bend),
-                        bend: Some((series.place, height(series, bend.size))),
+                        bend: Some((series.place, height(&series.points, bend.size))),
                     });
                     suspects.extend(&bend.thresholds);
                 }
@@ -284,36 +268,25 @@ fn uprights(panels: &mut [Panel], analysis: &Analysis, data: &Data<'_>) {
 
 /// A bend with the measured sizes around its interval: no size between these is known.
 fn bend_name(curve: &Curve<'_>, bend: &Bend) -> String {
-    let ends = bend
-        .interval
-        .map_or((bend.size, bend.size), |own| (own.low, own.high));
-    let mut sizes = curve.points.iter().map(|point| point.size as f64);
-    let low = sizes
-        .clone()
-        .rfind(|size| *size <= ends.0)
-        .or(sizes.clone().next());
-    let high = sizes
-        .clone()
-        .find(|size| *size >= ends.1)
-        .or(sizes.next_back());
-    match (low.unwrap_or(bend.size), high.unwrap_or(bend.size)) {
-        (low, high) if low < high => {
-            format!("bend {} to {}", format_bytes(low), format_bytes(high))
-        }
-        (low, _) => format!("bend {}", format_bytes(low)),
+    let interval = bend.interval.map(|own| (own.low, own.high));
+    let (low, high) = interval.unwrap_or((bend.size, bend.size));
+    let points = &curve.points;
+    let below = points.partition_point(|point| point.size as f64 <= low);
+    let above = points.partition_point(|point| (point.size as f64) < high);
+    let ends = [below.saturating_sub(1), above.min(points.len() - 1)];
+    let [low, high] = ends.map(|place| format_bytes(points[place].size as f64));
+    match low == high {
+        true => format!("bend {low}"),
+        false => format!("bend {low} to {high}"),
     }
 }
 
 /// Height of the line between its points at x, on logarithmic axes.
-fn height(series: &Series, x: f64) -> f64 {
-    let mut pairs = series.points.windows(2);
-    let Some([a, b]) = pairs.find(|pair| pair[0].x <= x && x <= pair[1].x) else {
-        return series.points.last().map_or(0.0, |point| point.y);
-    };
-    let share = (x / a.x).ln() / (b.x / a.x).ln();
-    match share.is_finite() {
-        true => a.y + (b.y - a.y) * share,
-        false => a.y,
+fn height(points: &[Mark], x: f64) -> f64 {
+    let after = points.partition_point(|point| point.x < x).max(1);
+    match (points.get(after - 1), points.get(after)) {
+        (Some(a), Some(b)) => a.y + (b.y - a.y) * ((x / a.x).ln() / (b.x / a.x).ln()),
+        _ => points.last().map_or(0.0, |point| point.y),
     }
 }
 

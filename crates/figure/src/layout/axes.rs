@@ -32,6 +32,15 @@ pub(super) struct Tick {
     pub(super) label: String,
 }
 
+impl Tick {
+    /// Both ends of its label along a horizontal axis of this length.
+    fn ends(&self, scale: Scale, length: f64, size: f64) -> (f64, f64) {
+        let half = text::width(&self.label, size) / 2.0;
+        let centre = scale.share(self.at).unwrap_or(0.0) * length;
+        (centre - half, centre + half)
+    }
+}
+
 /// The ticks of one axis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct AxisTicks {
@@ -54,22 +63,16 @@ impl AxisTicks {
         if self.upwards {
             return (0.0, 0.0);
         }
-        let reach = |(before, after): (f64, f64), tick: &Tick| {
-            let centre = scale.share(tick.at).unwrap_or(0.0) * length;
-            let half = text::width(&tick.label, size) / 2.0;
-            (before.max(half - centre), after.max(centre + half - length))
-        };
-        self.ticks.iter().fold((0.0, 0.0), reach)
+        let ends = self.ticks.iter().map(|tick| tick.ends(scale, length, size));
+        ends.fold((0.0, 0.0), |(before, after), (start, end)| {
+            (before.max(-start), after.max(end - length))
+        })
     }
 }
 
 /// Ticks along a horizontal axis of `length` points. Names that do not fit side by side are rotated: all of them, or as many as fit.
 pub(super) fn horizontal(axis: &Axis, length: f64, size: f64) -> AxisTicks {
-    let ends = |tick: &Tick| {
-        let half = text::width(&tick.label, size) / 2.0;
-        let centre = axis.scale.share(tick.at).unwrap_or(0.0) * length;
-        (centre - half, centre + half)
-    };
+    let ends = |tick: &Tick| tick.ends(axis.scale, length, size);
     let fits = |ticks: &[Tick]| {
         let ends = ticks.iter().map(ends);
         let mut pairs = ends.clone().zip(ends.skip(1));

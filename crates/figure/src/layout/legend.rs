@@ -6,7 +6,6 @@ use super::super::model::{Arrangement, FigureModel, Look, Panel, ReferenceLine, 
 use super::super::scene::{Frame, Paint, Shape, Text};
 use super::super::text;
 use super::{Canvas, MARGIN, Places, Sizes, marks};
-use crate::scene;
 
 /// Most lines labelled at their ends.
 const DIRECT_MAX: usize = 4;
@@ -75,25 +74,18 @@ pub(super) fn draw_direct(canvas: &mut Canvas, places: &Places<'_>) {
         frame.top + half,
         frame.bottom - half,
     );
+    let left = frame.right + DIRECT_GAP;
     for (series, height) in places.panel.series.iter().zip(heights) {
-        let left = frame.right + DIRECT_GAP;
-        let entry = Entry {
-            text: series.name.clone(),
-            sample: Some((places.panel.look, Some(series.place))),
-        };
-        let at = (left, height + half);
-        let name = [series.name.clone()];
-        let text = left + sample_width(size);
-        entry.draw(canvas, at, &name, (text, Paint::Series));
+        let sample = Some((places.panel.look, Some(series.place)));
+        let entry = (series.name.clone(), sample);
+        let text = (left + sample_width(size), Paint::Series);
+        draw_entry(canvas, &entry, (left, height + half), &[&series.name], text);
     }
 }
 
-/// One entry of the legend.
-struct Entry {
-    text: String,
-    /// Look of the marks, and place of the series; `None` for what a hollow mark means. A heading has no sample.
-    sample: Option<(Look, Option<usize>)>,
-}
+/// An entry of the legend: its text, and look and series of the sample before it. The sample of a hollow mark has no series, and a
+/// heading has no sample.
+type Entry = (String, Option<(Look, Option<usize>)>);
 
 /// Draws the legend from `top` on; returns its end. Omits names that are at the lines.
 pub(super) fn draw(model: &FigureModel, direct: bool, canvas: &mut Canvas, top: f64) -> f64 {
@@ -107,25 +99,17 @@ pub(super) fn draw(model: &FigureModel, direct: bool, canvas: &mut Canvas, top: 
     series.retain(|_, name| !name.is_empty());
     if !direct && needed && !series.is_empty() {
         if !model.legend.is_empty() {
-            entries.push(Entry {
-                text: format!("{}:", model.legend),
-                sample: None,
-            });
+            entries.push((format!("{}:", model.legend), None));
         }
-        entries.extend(series.into_iter().map(|(place, name)| Entry {
-            text: name.to_owned(),
-            sample: Some((look, Some(place))),
-        }));
+        let named = series.into_iter();
+        entries.extend(named.map(|(place, name)| (name.to_owned(), Some((look, Some(place))))));
     }
     if !model.hollow.is_empty() {
         let look = match look {
             Look::Bars(_) => look,
-            _ => Look::Dots,
+            _ => Look::Dots(1),
         };
-        entries.push(Entry {
-            text: model.hollow.clone(),
-            sample: Some((look, None)),
-        });
+        entries.push((model.hollow.clone(), Some((look, None))));
     }
     if entries.is_empty() {
         return top;
@@ -135,11 +119,12 @@ pub(super) fn draw(model: &FigureModel, direct: bool, canvas: &mut Canvas, top: 
     let room = canvas.width - 2.0 * MARGIN;
     let (mut x, mut y) = (MARGIN, top + line);
     for entry in &entries {
-        let (sample, paint) = match entry.sample {
+        let (name, sample) = entry;
+        let (sample, paint) = match sample {
             Some(_) => (size * (SAMPLE + 0.5), Paint::Ink),
             None => (0.0, Paint::Muted),
         };
-        let (name, room) = (&entry.text, room - sample);
+        let room = room - sample;
         let mut lines = text::wrapped(name, size, room);
         if lines.len() > LINES_MAX {
             // Such as a path.
@@ -150,36 +135,35 @@ pub(super) fn draw(model: &FigureModel, direct: bool, canvas: &mut Canvas, top: 
         if x > MARGIN && x + width > canvas.width - MARGIN {
             (x, y) = (MARGIN, y + line);
         }
-        entry.draw(canvas, (x, y), &lines, (x + sample, paint));
+        let texts: Vec<&str> = lines.iter().map(String::as_str).collect();
+        draw_entry(canvas, entry, (x, y), &texts, (x + sample, paint));
         x += width + size * ENTRY_GAP;
         y += line * lines.len().saturating_sub(1) as f64;
     }
     y + size * 0.6
 }
 
-impl Entry {
-    /// Draws it from the baseline of its first line on, the lines of its text from `left` on.
-    fn draw(
-        &self,
-        canvas: &mut Canvas,
-        (x, baseline): (f64, f64),
-        lines: &[String],
-        (left, paint): (f64, Paint),
-    ) {
-        let size = canvas.sizes.tick;
-        if let Some((look, series)) = self.sample {
-            let data = series.map(|_| ("series", self.text.clone()));
-            canvas.group("legend", series, data.into_iter().collect(), "");
-            let middle = baseline - size * text::CAP_HEIGHT / 2.0;
-            sample(canvas, look, series, (x, x + size * SAMPLE), middle);
-        }
-        for (number, text) in lines.iter().enumerate() {
-            let at = (left, baseline + size * LEGEND_LINE * number as f64);
-            canvas.write(Text::at(at, size, text.as_str()).painted(paint));
-        }
-        if self.sample.is_some() {
-            canvas.close();
-        }
+/// Draws an entry from the baseline of its first line on, the lines of its text from `left` on.
+fn draw_entry(
+    canvas: &mut Canvas,
+    (name, of): &Entry,
+    (x, baseline): (f64, f64),
+    lines: &[&str],
+    (left, paint): (f64, Paint),
+) {
+    let size = canvas.sizes.tick;
+    if let Some((look, series)) = of {
+        let data = series.map(|_| ("series", name.clone()));
+        canvas.group("legend", *series, data.into_iter().collect(), "");
+        let middle = baseline - size * text::CAP_HEIGHT / 2.0;
+        sample(canvas, *look, *series, (x, x + size * SAMPLE), middle);
+    }
+    for (number, text) in lines.iter().enumerate() {
+        let at = (left, baseline + size * LEGEND_LINE * number as f64);
+        canvas.write(Text::at(at, size, *text).painted(paint));
+    }
+    if of.is_some() {
+        canvas.close();
     }
 }
 
@@ -188,33 +172,17 @@ fn sample(canvas: &mut Canvas, look: Look, series: Option<usize>, (from, to): (f
     let (centre, place) = (f64::midpoint(from, to), series.unwrap_or(0));
     if let Look::Bars(_) = look {
         let size = canvas.sizes.tick;
-        let frame = Frame {
-            left: centre - size * 0.6,
-            top: y - size * 0.4,
-            right: centre + size * 0.6,
-            bottom: y + size * 0.4,
-        };
+        let (width, height) = (size * 0.6, size * 0.4);
+        let frame = Frame::new((centre - width, y - height), (centre + width, y + height));
         marks::filled(canvas, frame, place, series.is_none());
         return;
     }
     if matches!(look, Look::Line | Look::Curve) {
-        let ends = [(from, y), (to, y)];
-        canvas.dashed(
-            "",
-            &ends,
-            marks::LINE_WIDTH,
-            scene::dash(place),
-            Paint::Series,
-        );
+        marks::line(canvas, "", &[(from, y), (to, y)], place);
     }
     if look != Look::Curve {
-        let marker = scene::marker(place);
-        canvas.shape(Shape::marker(
-            (centre, y),
-            marks::RADIUS,
-            marker,
-            series.is_none(),
-        ));
+        let at = (centre, y);
+        canvas.shape(Shape::marker(at, marks::RADIUS, place, series.is_none()));
     }
 }
 

@@ -6,7 +6,7 @@ use super::super::text;
 use super::{Canvas, Places};
 
 /// Width of the lines of series, points.
-pub(super) const LINE_WIDTH: f64 = 1.1;
+const LINE_WIDTH: f64 = 1.1;
 /// Radius of the markers, points.
 pub(super) const RADIUS: f64 = 1.9;
 /// Smallest radius, where there are many points.
@@ -38,12 +38,12 @@ impl Places<'_> {
     fn across(&self, series: &Series, x: f64) -> Option<f64> {
         let centre = self.x(x)?;
         Some(match self.panel.look {
-            Look::Bars(of) | Look::Beside(of) => {
+            Look::Bars(of) | Look::Dots(of) => {
                 let aside = (series.place % of) as f64 - (of as f64 - 1.0) / 2.0;
                 centre + aside * bar_width(self, of)
             }
             Look::Line => centre + self.aside(series) * ASIDE,
-            Look::Curve | Look::Dots => centre,
+            Look::Curve => centre,
         })
     }
 
@@ -52,10 +52,8 @@ impl Places<'_> {
         let all = &self.panel.series;
         let most = all.iter().map(|s| s.points.len()).max().unwrap_or(1);
         let tight = self.frame.width() / most as f64 <= ASIDE_SPACE_MIN;
-        let bare = all
-            .iter()
-            .flat_map(|s| &s.points)
-            .all(|p| p.interval.is_none());
+        let mut points = all.iter().flat_map(|s| &s.points);
+        let bare = points.all(|p| p.interval.is_none());
         // Places that were measured, and not levels that all lines share.
         let is_measured = self.panel.x.ticks == Ticks::Number;
         if tight || bare || all.len() > ASIDE_LINES_MAX || is_measured {
@@ -75,15 +73,9 @@ impl Places<'_> {
 /// Draws the marks of all series.
 pub(super) fn draw(canvas: &mut Canvas, places: &Places<'_>) {
     let Places { frame, panel, .. } = places;
-    let band = panel
-        .band
-        .and_then(|(low, high)| Some((places.y(high)?, places.y(low)?)));
-    if let Some((top, bottom)) = band {
-        let shaded = Frame {
-            top,
-            bottom,
-            ..*frame
-        };
+    let edges = |(low, high)| Some((places.y(high)?, places.y(low)?));
+    if let Some((top, bottom)) = panel.band.and_then(edges) {
+        let shaded = Frame::new((frame.left, top), (frame.right, bottom));
         canvas.shape(Shape {
             opacity: 0.14,
             ..Shape::filled("shade", shaded.outline(), Paint::Muted)
@@ -111,66 +103,52 @@ fn along(frame: Frame) -> Vec<(f64, Anchor)> {
 /// Reference lines with labels above or below, where they overlap the curves least. A line that has others close
 /// on both sides is named next to the nearest label.
 fn lines(canvas: &mut Canvas, places: &Places<'_>) {
-    let size = canvas.sizes.small;
-    let frame = places.frame;
+    let (size, frame) = (canvas.sizes.small, places.frame);
+    let room = frame.width() * 0.8;
     let drawn = traced(places);
+    let lines = places.panel.lines.iter();
+    let lines = lines.filter_map(|line| Some((places.y(line.at)?, &line.label)));
+    let lines: Vec<(f64, &String)> = lines.collect();
     let mut named: Vec<(f64, Text)> = Vec::new();
-    let all = &places.panel.lines;
-    let across: Vec<f64> = all.iter().filter_map(|line| places.y(line.at)).collect();
-    for line in all {
-        let Some(y) = places.y(line.at) else {
-            continue;
-        };
-        canvas.dashed(
-            "reference",
-            &[(frame.left, y), (frame.right, y)],
-            0.7,
-            "4 2",
-            Paint::Muted,
-        );
-        if line.label.is_empty() {
+    for (y, label) in &lines {
+        let ends = [(frame.left, *y), (frame.right, *y)];
+        canvas.dashed("reference", &ends, 0.7, "4 2", Paint::Muted);
+        if label.is_empty() {
             continue;
         }
-        let words = text::fitted(&line.label, size, frame.width() * 0.8);
-        let label = |(x, anchor): (f64, Anchor), y: f64| Text {
-            anchor,
-            ..Text::at((x, y), size, words.as_str()).painted(Paint::Muted)
+        let words = text::fitted(label, size, room);
+        let texts = along(frame).into_iter().flat_map(|(x, anchor)| {
+            [y - size * 0.3, y + size * 0.95].map(|y| Text {
+                anchor,
+                ..Text::at((x, y), size, &*words).painted(Paint::Muted)
+            })
+        });
+        let inside = Frame {
+            top: frame.top - size * 0.4,
+            ..frame
         };
-        let heights = [y - size * 0.3, y + size * 0.95];
         let free = |text: &Text| {
-            let covers = text.frame();
-            covers.top >= frame.top - size * 0.4
-                && covers.bottom <= frame.bottom
-                && covers.left >= frame.left
-                && covers.right <= frame.right
-                && !named
-                    .iter()
-                    .any(|(_, other)| other.frame().overlaps(&covers))
-                && !across.iter().any(|y| covers.top < *y && *y < covers.bottom)
+            let own = text.frame();
+            inside.holds((own.left, own.top))
+                && inside.holds((own.right, own.bottom))
+                && !named.iter().any(|(_, other)| other.frame().overlaps(&own))
+                && !lines.iter().any(|(y, _)| own.top < *y && *y < own.bottom)
         };
         // Takes the position with the least overlap; the first of equals.
         let covered = |text: &Text| {
-            let covers = text.frame();
-            let inside = |at: &&(f64, f64)| {
-                (covers.left..=covers.right).contains(&at.0)
-                    && (covers.top..=covers.bottom).contains(&at.1)
-            };
-            drawn.iter().filter(inside).count()
+            let own = text.frame();
+            drawn.iter().filter(|at| own.holds(**at)).count()
         };
-        let texts = along(frame)
-            .into_iter()
-            .flat_map(|side| heights.map(|y| label(side, y)));
-        let found = texts.filter(free).min_by_key(covered);
-        let near = |a: &&mut (f64, Text), b: &&mut (f64, Text)| {
-            (a.0 - y).abs().total_cmp(&(b.0 - y).abs())
-        };
-        match (found, named.iter_mut().min_by(near)) {
-            (Some(text), _) => named.push((y, text)),
-            (None, Some((_, beside))) => {
-                let both = format!("{}, {}", beside.text, line.label);
-                beside.text = text::fitted(&both, size, frame.width() * 0.8);
-            }
-            (None, None) => {}
+        if let Some(text) = texts.filter(free).min_by_key(covered) {
+            named.push((*y, text));
+            continue;
+        }
+        let distance = |other: &(f64, Text)| (other.0 - y).abs();
+        let nearest = named
+            .iter_mut()
+            .min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        if let Some((_, beside)) = nearest {
+            beside.text = text::fitted(&format!("{}, {label}", beside.text), size, room);
         }
     }
     let texts = named.into_iter().map(|(_, text)| Item::Text(text));
@@ -191,14 +169,11 @@ fn traced(places: &Places<'_>) -> Vec<(f64, f64)> {
             Some((places.at(p.x, low)?, places.at(p.x, high)?))
         });
         for (from, to) in pairs.chain(intervals) {
-            let between = |step| {
+            all.extend((0..=STEPS).map(|step| {
                 let part = f64::from(step) / f64::from(STEPS);
-                (
-                    from.0 + (to.0 - from.0) * part,
-                    from.1 + (to.1 - from.1) * part,
-                )
-            };
-            all.extend((0..=STEPS).map(between));
+                let between = |from: f64, to: f64| from + (to - from) * part;
+                (between(from.0, to.0), between(from.1, to.1))
+            }));
         }
     }
     all
@@ -231,27 +206,21 @@ fn draw_series(canvas: &mut Canvas, places: &Places<'_>, series: &Series, crowde
     if !trials.is_empty() {
         canvas.shape(Shape::dots(&trials, 1.2));
     }
-    let centres = points.clone();
-    let centres = centres.filter_map(|p| places.of(series, p.x, p.y));
-    let centres: Vec<(f64, f64)> = centres.collect();
+    let place = |point: &Mark| places.of(series, point.x, point.y);
+    let centres: Vec<(f64, f64)> = points.clone().filter_map(place).collect();
     let look = places.panel.look;
     if matches!(look, Look::Line | Look::Curve) {
-        let dash = scene::dash(series.place);
-        canvas.dashed("line", &centres, LINE_WIDTH, dash, Paint::Series);
+        line(canvas, "line", &centres, series.place);
     }
-    if crowded && matches!(look, Look::Line | Look::Dots) {
+    if crowded && matches!(look, Look::Line | Look::Dots(_)) {
         canvas.shape(Shape::dots(&centres, RADIUS_MIN * 2.0));
     } else {
-        for point in points.clone() {
-            if look != Look::Curve || !point.text.is_empty() {
-                draw_mark(canvas, places, series, point);
-            }
+        let has_mark = |point: &&Mark| look != Look::Curve || !point.text.is_empty();
+        for point in points.clone().filter(has_mark) {
+            draw_mark(canvas, places, series, point);
         }
     }
-    for point in points.filter(|point| point.is_bound) {
-        let Some((x, y)) = places.of(series, point.x, point.y) else {
-            continue;
-        };
+    for (x, y) in points.filter(|point| point.is_bound).filter_map(place) {
         let top = y - ARROW;
         let head = [(x - HEAD, top + HEAD), (x, top), (x + HEAD, top + HEAD)];
         for points in [&[(x, y), (x, top)][..], &head] {
@@ -273,7 +242,7 @@ fn draw_mark(canvas: &mut Canvas, places: &Places<'_>, series: &Series, point: &
         return;
     };
     let (low, high) = point.interval.unzip();
-    let verdict = Some(&point.verdict).filter(|verdict| !verdict.is_empty());
+    let verdict = Some(point.verdict.clone()).filter(|verdict| !verdict.is_empty());
     let data = [
         ("cell", point.cell.map(|cell| cell.to_string())),
         ("x", Some(point.written_x.clone())),
@@ -281,31 +250,26 @@ fn draw_mark(canvas: &mut Canvas, places: &Places<'_>, series: &Series, point: &
         ("lo", low.map(|v| v.to_string())),
         ("hi", high.map(|v| v.to_string())),
         ("n", point.n.map(|n| n.to_string())),
-        ("verdict", verdict.cloned()),
+        ("verdict", verdict),
     ];
     let known = data
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)));
     canvas.group("mark", None, known.collect(), &point.text);
     let bottom = places.frame.bottom;
-    let interval = point.interval.and_then(|(low, high)| {
-        // Clip to the axis an end without a place, such as zero on a log axis.
-        Some([(x, places.y(low).unwrap_or(bottom)), (x, places.y(high)?)])
-    });
     let draw_interval = |canvas: &mut Canvas, paint: Paint| {
-        if let Some(ends) = interval {
+        let ends = point.interval.and_then(|(low, high)| {
+            // Clip to the axis an end without a place, such as zero on a log axis.
+            Some([(x, places.y(low).unwrap_or(bottom)), (x, places.y(high)?)])
+        });
+        if let Some(ends) = ends {
             canvas.line("interval", &ends, INTERVAL_WIDTH, paint);
         }
     };
     if let Look::Bars(of) = places.panel.look {
         let half = bar_width(places, of) * 0.46;
         let zero = places.y(0.0).unwrap_or(bottom);
-        let bar = Frame {
-            left: x - half,
-            top: y.min(zero),
-            right: x + half,
-            bottom: y.max(zero),
-        };
+        let bar = Frame::new((x - half, y.min(zero)), (x + half, y.max(zero)));
         filled(canvas, bar, series.place, point.hollow);
         draw_interval(canvas, Paint::Ink);
     } else {
@@ -314,8 +278,7 @@ fn draw_mark(canvas: &mut Canvas, places: &Places<'_>, series: &Series, point: &
             _ => radius(places, series),
         };
         draw_interval(canvas, Paint::Series);
-        let marker = scene::marker(series.place);
-        canvas.shape(Shape::marker((x, y), radius, marker, point.hollow));
+        canvas.shape(Shape::marker((x, y), radius, series.place, point.hollow));
     }
     canvas.close();
 }
@@ -324,6 +287,12 @@ fn bar_width(places: &Places<'_>, of: usize) -> f64 {
     let (low, high) = places.panel.x.scale.ends();
     let step = places.frame.width() / (high - low);
     (step * BARS_SHARE / of as f64).min(BAR_WIDTH_MAX)
+}
+
+/// A line of a series, in its colour and with its dashes.
+pub(super) fn line(canvas: &mut Canvas, class: &'static str, points: &[(f64, f64)], series: usize) {
+    let dash = scene::dash(series);
+    canvas.dashed(class, points, LINE_WIDTH, dash, Paint::Series);
 }
 
 /// A bar of a series, of its colour and with its hatching; hollow where the device did not serve it.
