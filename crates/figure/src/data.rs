@@ -1,7 +1,5 @@
 //! The cells of one or several runs as rows, and the role of each factor in a figure.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_analysis::trial_values::distinct;
 use iolab_record::{Sample, ServedBy, TargetKind};
@@ -53,24 +51,20 @@ pub(super) fn measured<'a>(run: &FigureRun<'a>) -> impl Iterator<Item = &'a Samp
     samples.filter(|sample| sample.is_measured())
 }
 
-/// The values of a quantity in the measured trials of each cell, in the order of time, without cells that have none. Values of a
-/// service level if the run shows one.
-pub(super) fn values(run: &FigureRun<'_>, quantity: Response) -> BTreeMap<i64, Vec<f64>> {
-    if let Some(level) = run.level {
-        return level.by_cell.clone();
-    }
-    let mut all: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-    let timed = run.analysis().timed;
-    let cells = run.analysis().cells.iter();
-    let with = cells.filter(|cell| cell.of[quantity].is_some());
-    // Some trials alone would give the quantiles of the fast ones.
-    let with: BTreeSet<i64> = with.map(|cell| cell.cell.id).collect();
-    for sample in measured(run).filter(|sample| with.contains(&sample.cell)) {
-        if let Some(value) = sample.value(quantity, timed) {
-            all.entry(sample.cell).or_default().push(value);
+/// The values of a quantity in the measured trials of a cell, in the order of time; those of a service level if the run shows one.
+fn values(run: &FigureRun<'_>, cell: &CellAnalysis, quantity: Response) -> Vec<f64> {
+    let (id, timed) = (cell.cell.id, run.analysis().timed);
+    match run.level {
+        Some(level) => level.by_cell.get(&id).cloned().unwrap_or_default(),
+        // Some trials alone would give the quantiles of the fast ones.
+        None if cell.of[quantity].is_none() => Vec::new(),
+        None => {
+            let samples = measured(run).filter(|sample| sample.cell == id);
+            samples
+                .filter_map(|sample| sample.value(quantity, timed))
+                .collect()
         }
     }
-    all
 }
 
 impl<'a> Data<'a> {
@@ -81,18 +75,16 @@ impl<'a> Data<'a> {
     pub(super) fn new(runs: &'a [FigureRun<'a>], quantity: Response) -> Result<Self> {
         let mut rows = Vec::new();
         for (place, run) in runs.iter().enumerate() {
-            let mut all = values(run, quantity);
             rows.extend(run.analysis().cells.iter().filter_map(|cell| {
-                let values = all.remove(&cell.cell.id)?;
+                let values = values(run, cell, quantity);
+                let bounds = run.level.map(|level| &level.bounds);
                 Some(CellValues {
                     run: place,
                     cell,
                     levels: Vec::new(),
                     summary: summary(&values)?,
                     values,
-                    is_bound: run
-                        .level
-                        .is_some_and(|own| own.bounds.contains(&cell.cell.id)),
+                    is_bound: bounds.is_some_and(|own| own.contains(&cell.cell.id)),
                 })
             }));
         }
@@ -102,11 +94,10 @@ impl<'a> Data<'a> {
         let level = |row: &CellValues<'a>, factor: &str| match factor {
             RUN => runs[row.run].name,
             _ => {
-                let own = &runs[row.run].analysis().factors;
-                let found = own.iter().position(|name| name == factor);
-                found.map_or("", |i| {
-                    row.cell.cell.levels.get(i).map_or("", String::as_str)
-                })
+                let own = runs[row.run].analysis().factors.iter();
+                let mut own = own.zip(&row.cell.cell.levels);
+                let found = own.find(|(name, _)| *name == factor);
+                found.map_or("", |(_, level)| level)
             }
         };
         let factors = runs.iter().flat_map(|run| &run.analysis().factors);

@@ -11,7 +11,7 @@ pub(super) mod stages;
 
 use std::borrow::Cow;
 
-use super::data::{CellValues, values, verdict};
+use super::data::{CellValues, verdict};
 use super::model::{Mark, ReferenceLine, Row, marks_of};
 use super::options::Options;
 use super::{FigureKind, FigureRun, labels};
@@ -242,10 +242,9 @@ pub(crate) fn left_out(
     let mut names = Vec::new();
     let shown = runs.iter().enumerate();
     for (place, run) in shown.filter(|(_, run)| run.level.is_none()) {
-        let values = values(run, quantity);
         let is_drawn = |cell: &CellAnalysis| match kind.needs_latencies() {
             true => latency::together(runs, place, cell.cell.id).is_some(),
-            false => values.contains_key(&cell.cell.id),
+            false => cell.of[quantity].is_some(),
         };
         let cells = run.analysis().cells.iter().filter(|cell| cell.n > 0);
         let without = cells.filter(|cell| !is_drawn(cell));

@@ -1,8 +1,6 @@
 //! Latency: its distribution over all requests of one operation, and against throughput as the load grows.
 
-use std::collections::BTreeMap;
-
-use super::super::data::{CellValues, Data, hollow, measured, values};
+use super::super::data::{CellValues, Data, hollow, measured};
 use super::super::model::{
     Axis, FigureModel, Look, Mark, Panel, Row, Ticks, marks_of, panels, reach,
 };
@@ -14,7 +12,6 @@ use super::{axis, course};
 use iolab_analysis::analysis::Response;
 use iolab_analysis::trial_values::distinct;
 use iolab_record::{LatencyOf, RequestTime};
-use iolab_stats::{median, summary};
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::units::format_ns;
 use iolab_workload::{Error, Result};
@@ -151,8 +148,6 @@ pub(crate) fn model_of_load(runs: &[FigureRun<'_>], options: &Options) -> Result
     };
     let data = data.with_roles(&along, true)?;
     let single = data.series.is_none() && options.y.is_none();
-    let rates = runs.iter().map(|run| values(run, Response::Iops));
-    let rates: Vec<BTreeMap<i64, Vec<f64>>> = rates.collect();
     // A search for a rate measures the rates in another order.
     let mut cells: Vec<&CellValues<'_>> = data.rows.iter().collect();
     let at = |row: &CellValues<'_>| position(&data, load, row.levels[load]);
@@ -161,12 +156,8 @@ pub(crate) fn model_of_load(runs: &[FigureRun<'_>], options: &Options) -> Result
     // The tail is a line of its own.
     let shown = [quantity, Response::P99];
     for (place, quantity) in shown.into_iter().take(1 + usize::from(single)).enumerate() {
-        let all = runs.iter().map(|run| values(run, quantity));
-        let all: Vec<BTreeMap<i64, Vec<f64>>> = all.collect();
         for row in &cells {
-            let cell = &row.cell.cell.id;
-            let iops = rates[row.run].get(cell).and_then(|own| median(own));
-            let summary = all[row.run].get(cell).and_then(|own| summary(own));
+            let (iops, summary) = (row.cell.median(Response::Iops), row.cell.of[quantity]);
             let mark = iops.zip(summary).map(|(iops, summary)| {
                 let level = labels::level(data.factors[load], row.levels[load]);
                 let (what, shown) = (labels::short(quantity), quantity.format(summary.median));

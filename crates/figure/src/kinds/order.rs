@@ -1,11 +1,11 @@
 //! Trials in the order of time, and rounds on the way to a steady state.
 
-use super::super::data::{hollow, measured, nothing_measured, values, verdict};
+use super::super::data::{hollow, measured, nothing_measured, verdict};
 use super::super::model::{self, FigureModel, Look, Mark, Panel, Row, reach};
 use super::super::options::Options;
 use super::super::{FigureRun, labels};
 use super::{axis, most_x};
-use iolab_analysis::analysis::{Response, SteadyAnalysis, Tracked, TrackedOf};
+use iolab_analysis::analysis::{CellAnalysis, Response, SteadyAnalysis, Tracked, TrackedOf};
 use iolab_record::Sample;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::cell_label;
@@ -82,13 +82,11 @@ fn trials(runs: &[FigureRun<'_>], place: usize, quantity: Response, is_response:
     let cells = &run.analysis().cells;
     let relative = cells.len() > 1;
     let apart = relative && cells.len() <= CELLS_MAX;
-    let all = values(run, quantity);
-    let medians = cells.iter().map(|cell| match (relative, is_response) {
+    let median = |cell: &CellAnalysis| match (relative, is_response) {
         (false, _) => Some(1.0),
-        (true, true) => cell.response.map(|r| r.median),
-        (true, false) => iolab_stats::median(all.get(&cell.cell.id)?),
-    });
-    let medians: Vec<Option<f64>> = medians.collect();
+        (true, true) => cell.response.map(|response| response.median),
+        (true, false) => cell.median(quantity),
+    };
     let numbered = (1..).zip(measured(run));
     let row = |(number, sample): (usize, &Sample)| {
         let at = cells.iter().position(|cell| cell.cell.id == sample.cell)?;
@@ -96,7 +94,7 @@ fn trials(runs: &[FigureRun<'_>], place: usize, quantity: Response, is_response:
         let name = cell_label(&run.analysis().factors, &cells[at].cell.levels);
         let name = escape_control(&name).into_owned();
         let text = format!("trial {number}, {name}: {}", quantity.format(value));
-        let point = (number as f64, value / medians[at]?);
+        let point = (number as f64, value / median(&cells[at])?);
         let mark = super::mark(&cells[at], None, point, number.to_string(), &text);
         Some(Row {
             panel: panel.clone(),
