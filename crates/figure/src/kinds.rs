@@ -11,7 +11,7 @@ pub(super) mod stages;
 
 use std::borrow::Cow;
 
-use super::data::{CellValues, verdict};
+use super::data::verdict;
 use super::model::{Mark, ReferenceLine, Row, marks_of};
 use super::options::Options;
 use super::{FigureKind, FigureRun, labels};
@@ -137,9 +137,9 @@ fn mark(
     }
 }
 
-/// The name of a cell: `64 KiB, 4 threads`.
-fn cell_name(row: &CellValues<'_>) -> String {
-    let levels = row.levels.iter().copied();
+/// The name of a cell with these levels: `64 KiB, 4 threads`.
+fn cell_name(levels: &[impl AsRef<str>]) -> String {
+    let levels = levels.iter().map(AsRef::as_ref);
     let levels: Vec<&str> = levels.filter(|level| !level.is_empty()).collect();
     match levels.is_empty() {
         true => "all trials".to_owned(),

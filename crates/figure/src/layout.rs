@@ -4,7 +4,7 @@ mod axes;
 mod legend;
 mod marks;
 
-use super::model::{Arrangement, FigureModel, Panel};
+use super::model::{FigureModel, Panel};
 use super::options::Options;
 use super::scene::{Anchor, Frame, Item, Paint, Scene, Shape, Stroke, Text, polyline};
 use super::text;
@@ -89,10 +89,6 @@ impl Canvas {
         self.line("", points, width, Paint::Ink);
     }
 
-    fn grid(&mut self, points: &[(f64, f64)]) {
-        self.line("", points, 0.5, Paint::Grid);
-    }
-
     pub(super) fn line(
         &mut self,
         class: &'static str,
@@ -114,10 +110,6 @@ impl Canvas {
         let mut shape = Shape::drawn(class, polyline(points), width, paint);
         shape.stroke = shape.stroke.map(|stroke| Stroke { dash, ..stroke });
         self.shape(shape);
-    }
-
-    fn open(&mut self, class: &'static str) {
-        self.group(class, None, Vec::new(), "");
     }
 
     pub(super) fn group(
@@ -248,10 +240,10 @@ impl<'a> Grid<'a> {
             width: canvas.width,
             room,
             names,
-            columns: match model.arrangement {
-                Arrangement::Stack => 1,
+            columns: match model.is_stack() {
+                true => 1,
                 // Uses no more columns than the number of rows requires.
-                Arrangement::Facets => panels.div_ceil(panels.div_ceil(most)),
+                false => panels.div_ceil(panels.div_ceil(most)),
             },
             // Starts with the smallest margins and only increases them, so that the iteration converges.
             left: MARGIN + sizes.label * 1.45,
@@ -341,11 +333,11 @@ impl<'a> Grid<'a> {
 
     /// Draws all panels; returns their lower edge, including labels.
     fn draw(&self, canvas: &mut Canvas) -> f64 {
-        let stacked = self.model.arrangement == Arrangement::Stack;
+        let stacked = self.model.is_stack();
         for (i, places) in self.placed.iter().enumerate() {
             let is_last = i + self.columns >= self.placed.len();
             let is_left = i.is_multiple_of(self.columns);
-            canvas.open("panel");
+            canvas.group("panel", None, Vec::new(), "");
             axes::draw(canvas, places, is_last, is_left || stacked);
             let Places { frame, panel, .. } = places;
             if !panel.title.is_empty() {
@@ -384,9 +376,9 @@ impl<'a> Grid<'a> {
             anchor: Anchor::Middle,
             ..Text::at((centre, baseline), sizes.label, label)
         });
-        let (labelled, facets_end) = match self.model.arrangement {
-            Arrangement::Facets => (&self.placed[..1], Some(last)),
-            Arrangement::Stack => (&self.placed[..], None),
+        let (labelled, facets_end) = match self.model.is_stack() {
+            false => (&self.placed[..1], Some(last)),
+            true => (&self.placed[..], None),
         };
         for Places { frame, panel, .. } in labelled {
             let bottom = facets_end.unwrap_or(frame.bottom);

@@ -216,16 +216,6 @@ pub fn all_marks(panels: &[Panel]) -> impl Iterator<Item = &Mark> {
     series.flat_map(|series| &series.points)
 }
 
-/// Arrangement of several panels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Arrangement {
-    /// Facets of one thing: the same axes, written at the edges only.
-    #[default]
-    Facets,
-    /// Panels one above the other, sharing the x axis.
-    Stack,
-}
-
 /// A whole figure.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FigureModel {
@@ -237,10 +227,8 @@ pub struct FigureModel {
     pub legend: String,
     /// Unit of the values, for whoever hovers over a mark.
     pub unit: String,
-    /// Panels in the order of reading.
+    /// Panels in the order of reading: side by side if all have the same axes, else one above the other.
     pub panels: Vec<Panel>,
-    /// Arrangement of the panels.
-    pub arrangement: Arrangement,
     /// Meaning of a hollow mark; empty if there is none.
     pub hollow: String,
     /// Written below all, small: what marks and intervals are.
@@ -248,6 +236,12 @@ pub struct FigureModel {
 }
 
 impl FigureModel {
+    /// Whether the panels share the x axis alone, and stand one above the other.
+    pub(super) fn is_stack(&self) -> bool {
+        let mut pairs = self.panels.windows(2);
+        pairs.any(|pair| pair[0].y.label != pair[1].y.label)
+    }
+
     /// Facets without words.
     pub fn of(panels: Vec<Panel>) -> Self {
         Self {

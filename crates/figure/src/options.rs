@@ -10,31 +10,6 @@ use super::FigureKind;
 /// Lowest and highest width and height, points.
 const LENGTH_RANGE: (f64, f64) = (100.0, 5000.0);
 
-impl Options {
-    /// Shows the service levels of a rate search. Unless another quantity is requested, shows the quantity of
-    /// the first level against the rate, and returns the level. The bound of each level with the same quantity
-    /// is a reference line.
-    pub fn show_levels(&mut self, levels: &ServiceLevels) -> Option<ServiceLevel> {
-        let first = levels.all().first().copied();
-        let shown = first.filter(|_| self.y.is_none() && self.kind.is_none());
-        if let Some(level) = &shown {
-            self.y = Some(response_of(level).unwrap_or(Response::Latency));
-            self.kind = Some(FigureKind::Response);
-            // Beyond the limit, times grow to the length of a trial: on a linear axis the level would be close to zero.
-            self.log_y = self.log_y.or(Some(level.is_of_time()));
-        }
-        let same = |level: &&ServiceLevel| match &shown {
-            Some(shown) => level.subject() == shown.subject(),
-            None => self.y.is_some() && self.y == response_of(level),
-        };
-        let lines = levels.all().iter().filter(same);
-        if self.kind.is_none_or(|kind| kind.uses(LEVELS)) {
-            self.levels.extend(lines);
-        }
-        shown
-    }
-}
-
 /// The response of a level; `None` where there is none, as for syncs and most quantiles.
 fn response_of(level: &ServiceLevel) -> Option<Response> {
     let of_time = match level.quantity {
@@ -222,6 +197,29 @@ pub(crate) const CHOICES: [Choice; 10] = [
 ];
 
 impl Options {
+    /// Shows the service levels of a rate search. Unless another quantity is requested, shows the quantity of
+    /// the first level against the rate, and returns the level. The bound of each level with the same quantity
+    /// is a reference line.
+    pub fn show_levels(&mut self, levels: &ServiceLevels) -> Option<ServiceLevel> {
+        let first = levels.all().first().copied();
+        let shown = first.filter(|_| self.y.is_none() && self.kind.is_none());
+        if let Some(level) = &shown {
+            self.y = Some(response_of(level).unwrap_or(Response::Latency));
+            self.kind = Some(FigureKind::Response);
+            // Beyond the limit, times grow to the length of a trial: on a linear axis the level would be close to zero.
+            self.log_y = self.log_y.or(Some(level.is_of_time()));
+        }
+        let same = |level: &&ServiceLevel| match &shown {
+            Some(shown) => level.subject() == shown.subject(),
+            None => self.y.is_some() && self.y == response_of(level),
+        };
+        let lines = levels.all().iter().filter(same);
+        if self.kind.is_none_or(|kind| kind.uses(LEVELS)) {
+            self.levels.extend(lines);
+        }
+        shown
+    }
+
     /// Refuses a choice that a figure of this kind would ignore; `None` for the figure of an observation.
     ///
     /// # Errors

@@ -32,7 +32,14 @@ const INFORMATION: usize = 10;
 /// # Errors
 /// Of kind [`Failed`](iolab_workload::Kind::Failed) when it cannot be made.
 pub(super) fn pdf(scene: &Scene, title: &str) -> Result<Vec<u8>> {
-    let mut page = Page::new(scene.height);
+    let mut page = Page {
+        height: scene.height,
+        // Round joins.
+        content: "1 j\n".to_owned(),
+        glyphs: GlyphRemapper::new(),
+        shown: vec![(text::MISSING_WIDTH, None)],
+        percents: Vec::new(),
+    };
     for (item, series) in scene.drawn() {
         match item {
             Item::Shape(shape) => page.shape(shape, series),
@@ -43,7 +50,11 @@ pub(super) fn pdf(scene: &Scene, title: &str) -> Result<Vec<u8>> {
     let font = subset(text::FONT, 0, &page.glyphs)
         .map_err(|error| Error::failed(format!("the PDF cannot be made: {error}")))?;
     let name = page.font_name();
-    let mut file = File::new();
+    let mut file = File {
+        // The bytes of the second line mark the file as binary for transfer programs (7.5.2).
+        bytes: b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n".to_vec(),
+        starts: Vec::new(),
+    };
     file.object(&format!("<</Type/Catalog/Pages {PAGES} 0 R>>"));
     file.object(&format!("<</Type/Pages/Kids[{PAGE} 0 R]/Count 1>>"));
     file.object(&format!(
@@ -99,17 +110,6 @@ struct Page {
 }
 
 impl Page {
-    fn new(height: f64) -> Self {
-        Self {
-            height,
-            // Round joins.
-            content: "1 j\n".to_owned(),
-            glyphs: GlyphRemapper::new(),
-            shown: vec![(text::MISSING_WIDTH, None)],
-            percents: Vec::new(),
-        }
-    }
-
     fn place(&self, (x, y): (f64, f64)) -> String {
         format!("{} {}", number(x), number(self.height - y))
     }
@@ -227,14 +227,6 @@ struct File {
 }
 
 impl File {
-    fn new() -> Self {
-        // The bytes of the second line mark the file as binary for transfer programs (7.5.2).
-        Self {
-            bytes: b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n".to_vec(),
-            starts: Vec::new(),
-        }
-    }
-
     fn begin(&mut self) {
         self.starts.push(self.bytes.len());
         let number = self.starts.len();

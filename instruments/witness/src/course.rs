@@ -7,7 +7,7 @@ use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::table;
 
-use iolab_figure::model::{Arrangement, FigureModel, Look, Mark, Panel, Series};
+use iolab_figure::model::{FigureModel, Look, Mark, Panel, Series};
 use iolab_figure::{Options, Scale, axis_of_quantity, axis_of_times};
 
 /// One quantity over time, per second: the label of its axis, its value in the account of the program and in the counters of a
@@ -77,7 +77,6 @@ pub(crate) fn model(evidence: &Evidence, options: &Options) -> FigureModel {
     };
     FigureModel {
         description: format!("{}: traffic over time", escape_control(&subject(evidence))),
-        arrangement: Arrangement::Stack,
         note: note.to_owned(),
         ..FigureModel::of(panels)
     }

@@ -9,7 +9,7 @@ use iolab_workload::{Error, Result};
 
 use super::super::labels;
 use super::super::model::{
-    self, Arrangement, Axis, FigureModel, Look, Mark, Panel, Row, Ticks, all_marks, reach,
+    self, Axis, FigureModel, Look, Mark, Panel, Row, Ticks, all_marks, reach,
 };
 use super::super::options::Options;
 use super::super::scale::Scale;
@@ -84,10 +84,7 @@ fn cells<'a>(comparison: &'a Comparison, options: &Options) -> Result<(Axis, Loo
 
 impl Cell<'_> {
     fn mark(&self, y: f64, n: Option<usize>, what: &str) -> Mark {
-        let place = match self.cell.levels.is_empty() {
-            true => "all trials".to_owned(),
-            false => self.cell.levels.join(", "),
-        };
+        let place = super::cell_name(&self.cell.levels);
         let verdict = self.cell.verdict.to_string();
         Mark {
             x: self.x,
@@ -222,7 +219,6 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
         },
         description: format!("Ratio of {} over {}", comparison.new, comparison.base),
         unit: comparison.response.map_or("", Response::unit).to_owned(),
-        arrangement: Arrangement::Stack,
         note: format!("Medians{intervals}{margins}."),
         ..FigureModel::of(panels)
     })

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 
 use super::super::FigureRun;
 use super::super::data::{Data, measured};
-use super::super::model::{
-    self, Arrangement, Axis, FigureModel, Look, Mark, Panel, Row, Ticks, reach,
-};
+use super::super::model::{self, Axis, FigureModel, Look, Mark, Panel, Row, Ticks, reach};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::{axis, most_x};
@@ -113,10 +111,6 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         y.scale = Scale::linear(values.iter().copied(), true);
     }
     let mut panels = model::panels(rows, &Panel::new(x.clone(), y, Look::Curve));
-    let arrangement = match warmth.is_empty() {
-        true => Arrangement::Facets,
-        false => Arrangement::Stack,
-    };
     // At least a degree, so that rounding by a sensor does not look like a course.
     let degrees = reach(&warmth)
         .into_iter()
@@ -126,7 +120,6 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     panels.extend(model::panels(warmth, &Panel::new(x, y, Look::Curve)));
     Ok(FigureModel {
         description: format!("{} inside the trials", super::subject(runs, quantity)),
-        arrangement,
         unit: quantity.unit().to_owned(),
         // A curve has no marks.
         hollow: String::new(),

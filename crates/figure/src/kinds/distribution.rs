@@ -50,7 +50,10 @@ fn steps(row: &CellValues<'_>, data: &Data<'_>) -> Vec<Mark> {
     });
     let (median, n) = (row.summary.median, row.summary.n);
     let written = data.quantity.format(median);
-    let text = format!("{}: median {written}; n = {n}", super::cell_name(row));
+    let text = format!(
+        "{}: median {written}; n = {n}",
+        super::cell_name(&row.levels)
+    );
     let median = super::mark(row.cell, Some(n), (median, 50.0), written, &text);
     let mut marks: Vec<Mark> = corners.chain([median]).collect();
     marks.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));

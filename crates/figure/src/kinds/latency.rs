@@ -150,8 +150,10 @@ pub(crate) fn model_of_load(runs: &[FigureRun<'_>], options: &Options) -> Result
     let single = data.series.is_none() && options.y.is_none();
     // A search for a rate measures the rates in another order.
     let mut cells: Vec<&CellValues<'_>> = data.rows.iter().collect();
-    let at = |row: &CellValues<'_>| position(&data, load, row.levels[load]);
-    cells.sort_by(|a, b| at(a).total_cmp(&at(b)));
+    let factor = data.factors[load];
+    let at = |row: &CellValues<'_>| labels::position(factor, row.levels[load]);
+    let place = |row: &CellValues<'_>| at(row).unwrap_or(f64::INFINITY);
+    cells.sort_by(|a, b| place(a).total_cmp(&place(b)));
     let mut rows: Vec<Row> = Vec::new();
     // The tail is a line of its own.
     let shown = [quantity, Response::P99];
@@ -159,7 +161,7 @@ pub(crate) fn model_of_load(runs: &[FigureRun<'_>], options: &Options) -> Result
         for row in &cells {
             let (iops, summary) = (row.cell.median(Response::Iops), row.cell.of[quantity]);
             let mark = iops.zip(summary).map(|(iops, summary)| {
-                let level = labels::level(data.factors[load], row.levels[load]);
+                let level = labels::level(factor, row.levels[load]);
                 let (what, shown) = (labels::short(quantity), quantity.format(summary.median));
                 let at = Response::Iops.format(iops);
                 let text = format!("{level}: {what} {shown} at {at}; n = {}", summary.n);
@@ -194,7 +196,7 @@ pub(crate) fn model_of_load(runs: &[FigureRun<'_>], options: &Options) -> Result
         ..Panel::new(x, y, Look::Line)
     };
     let panels = panels(rows, &like);
-    let noun = labels::noun(data.factors[load]);
+    let noun = labels::noun(factor);
     let mut subject = super::subject(runs, quantity);
     if single {
         let series = panels.iter().flat_map(|panel| &panel.series);
@@ -202,12 +204,14 @@ pub(crate) fn model_of_load(runs: &[FigureRun<'_>], options: &Options) -> Result
         let both = format!("latency ({})", quantiles.join(", "));
         subject = subject.replacen(&labels::of_response(quantity), &both, 1);
     }
+    let levels = distinct(cells.iter().map(|row| row.levels[load]));
+    let ends = match levels.as_slice() {
+        [first, .., last] => format!("{first} to {last}"),
+        _ => levels.concat(),
+    };
     Ok(FigureModel {
         description: format!("{subject} against throughput as {noun} grows"),
-        note: format!(
-            "Medians over the trials; bars: 95 % interval; {noun} from {}.",
-            ends(&data, load)
-        ),
+        note: format!("Medians over the trials; bars: 95 % interval; {noun} from {ends}."),
         ..data.figure(panels)
     })
 }
@@ -223,18 +227,4 @@ fn load(data: &Data<'_>, options: &Options) -> Result<usize> {
             "sweep rate, depth or threads: iolab run load-latency; or choose another figure with --kind",
         )
     })
-}
-
-/// Position of a level of the load.
-fn position(data: &Data<'_>, load: usize, level: &str) -> f64 {
-    labels::position(data.factors[load], level).unwrap_or(f64::INFINITY)
-}
-
-fn ends(data: &Data<'_>, load: usize) -> String {
-    let mut levels = data.levels(load);
-    levels.sort_by(|a, b| position(data, load, a).total_cmp(&position(data, load, b)));
-    match levels.as_slice() {
-        [first, .., last] => format!("{first} to {last}"),
-        _ => levels.concat(),
-    }
 }

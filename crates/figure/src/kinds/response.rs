@@ -127,7 +127,10 @@ fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, options:
     });
     let n = row.summary.n;
     let told = told(row, value, quantity);
-    let text = format!("{}: {told}{between}; n = {n}", super::cell_name(row));
+    let text = format!(
+        "{}: {told}{between}; n = {n}",
+        super::cell_name(&row.levels)
+    );
     Mark {
         interval,
         trials: match options.points {
@@ -189,7 +192,7 @@ fn description(runs: &[FigureRun<'_>], data: &Data<'_>, center: Center) -> Strin
     if let Some((least, most)) = ends {
         let end = |row: &CellValues<'_>| {
             let value = told(row, center.of(&row.summary), data.quantity);
-            format!("{value} ({})", super::cell_name(row))
+            format!("{value} ({})", super::cell_name(&row.levels))
         };
         text.push_str(&format!(". From {} to {}.", end(least), end(most)));
     }

@@ -2,7 +2,7 @@
 
 use super::super::FigureRun;
 use super::super::data::hollow;
-use super::super::model::{self, Arrangement, Axis, FigureModel, Look, Mark, Panel, Row, Ticks};
+use super::super::model::{self, Axis, FigureModel, Look, Mark, Panel, Row, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::axis;
@@ -71,7 +71,6 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _options: &Options) -> Res
     }
     Ok(FigureModel {
         description: format!("{}: mean time of requests by layer", super::experiments(runs)),
-        arrangement: Arrangement::Stack,
         legend: "stage".to_owned(),
         unit: Response::Latency.unit().to_owned(),
         hollow: hollow(cells.iter().map(|cell| cell.cell)),

@@ -2,7 +2,7 @@
 
 use super::super::model::{Axis, Ticks};
 use super::super::scale::{self, Scale};
-use super::super::scene::{Anchor, Text};
+use super::super::scene::{Anchor, Paint, Text};
 use super::super::{labels, text};
 use super::{Canvas, Places};
 
@@ -19,6 +19,8 @@ pub(super) fn below(size: f64) -> f64 {
 
 /// Width of the lines of axes and ticks.
 pub(super) const AXIS_WIDTH: f64 = 0.6;
+/// Width of the lines of the grid.
+const GRID_WIDTH: f64 = 0.5;
 /// Most labels of an axis.
 const LABELS_MAX: usize = 8;
 /// Longest name as an upright label, points per point of text.
@@ -239,14 +241,16 @@ pub(super) fn draw(canvas: &mut Canvas, places: &Places<'_>, x_labels: bool, y_l
     let across = across.filter_map(|tick| Some((places.x(tick.at)?, &*tick.label)));
     let up = y_ticks.ticks.iter();
     let up = up.filter_map(|tick| Some((places.y(tick.at)?, &*tick.label)));
-    canvas.open("axes");
+    canvas.group("axes", None, Vec::new(), "");
     for (y, _) in up.clone() {
-        canvas.grid(&[(frame.left, y), (frame.right, y)]);
+        let ends = [(frame.left, y), (frame.right, y)];
+        canvas.line("", &ends, GRID_WIDTH, Paint::Grid);
         canvas.ink(&to_left(y, TICK), AXIS_WIDTH);
     }
     for (x, _) in across.clone() {
         if !matches!(panel.x.ticks, Ticks::Named(_)) {
-            canvas.grid(&[(x, frame.top), (x, frame.bottom)]);
+            let ends = [(x, frame.top), (x, frame.bottom)];
+            canvas.line("", &ends, GRID_WIDTH, Paint::Grid);
         }
         canvas.ink(&down(x, TICK), AXIS_WIDTH);
     }

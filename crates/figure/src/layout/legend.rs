@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::model::{Arrangement, FigureModel, Look, Panel, ReferenceLine, Series};
+use super::super::model::{FigureModel, Look, Panel, ReferenceLine, Series};
 use super::super::scene::{Frame, Paint, Shape, Text};
 use super::super::text;
 use super::{Canvas, MARGIN, Places, Sizes, marks};
@@ -95,9 +95,8 @@ pub(super) fn draw(model: &FigureModel, direct: bool, canvas: &mut Canvas, top: 
     for one in model.panels.iter().flat_map(|panel| &panel.series) {
         series.entry(one.place).or_insert(&one.name);
     }
-    let needed = series.len() > 1 || model.arrangement == Arrangement::Stack;
     series.retain(|_, name| !name.is_empty());
-    if !direct && needed && !series.is_empty() {
+    if !direct && !series.is_empty() {
         if !model.legend.is_empty() {
             entries.push((format!("{}:", model.legend), None));
         }

@@ -34,17 +34,17 @@ const HEAD: f64 = 1.8;
 const TRIALS_WIDTH: f64 = 4.0;
 
 impl Places<'_> {
-    /// The x position of a series' mark, shifted where marks would overlap.
-    fn across(&self, series: &Series, x: f64) -> Option<f64> {
-        let centre = self.x(x)?;
-        Some(match self.panel.look {
+    /// The position of a value of a series, shifted where marks would overlap.
+    fn of(&self, series: &Series, x: f64, y: f64) -> Option<(f64, f64)> {
+        let aside = match self.panel.look {
             Look::Bars(of) | Look::Dots(of) => {
                 let aside = (series.place % of) as f64 - (of as f64 - 1.0) / 2.0;
-                centre + aside * bar_width(self, of)
+                aside * bar_width(self, of)
             }
-            Look::Line => centre + self.aside(series) * ASIDE,
-            Look::Curve => centre,
-        })
+            Look::Line => self.aside(series) * ASIDE,
+            Look::Curve => 0.0,
+        };
+        Some((self.x(x)? + aside, self.y(y)?))
     }
 
     /// Number of steps by which a line is shifted from the middle.
@@ -62,11 +62,6 @@ impl Places<'_> {
         let mut places = all.iter().map(|own| own.place);
         let place = places.position(|own| own == series.place).unwrap_or(0);
         place as f64 - (all.len() as f64 - 1.0) / 2.0
-    }
-
-    /// The position of a value of a series.
-    fn of(&self, series: &Series, x: f64, y: f64) -> Option<(f64, f64)> {
-        Some((self.across(series, x)?, self.y(y)?))
     }
 }
 
@@ -230,12 +225,6 @@ fn draw_series(canvas: &mut Canvas, places: &Places<'_>, series: &Series, crowde
     canvas.close();
 }
 
-/// Smaller markers where points are closer than two of them.
-fn radius(places: &Places<'_>, series: &Series) -> f64 {
-    let count = series.points.len().max(1) as f64;
-    (places.frame.width() / count * 0.32).clamp(RADIUS_MIN, RADIUS)
-}
-
 /// A marker or a bar, with its interval and its description.
 fn draw_mark(canvas: &mut Canvas, places: &Places<'_>, series: &Series, point: &Mark) {
     let Some((x, y)) = places.of(series, point.x, point.y) else {
@@ -275,7 +264,11 @@ fn draw_mark(canvas: &mut Canvas, places: &Places<'_>, series: &Series, point: &
     } else {
         let radius = match places.panel.look {
             Look::Curve => RADIUS,
-            _ => radius(places, series),
+            // Smaller where points are closer than two of them.
+            _ => {
+                let apart = places.frame.width() / series.points.len() as f64;
+                (apart * 0.32).clamp(RADIUS_MIN, RADIUS)
+            }
         };
         draw_interval(canvas, Paint::Series);
         canvas.shape(Shape::marker((x, y), radius, series.place, point.hollow));
