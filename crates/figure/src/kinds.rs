@@ -3,7 +3,6 @@
 pub(super) mod axis;
 pub(super) mod compare;
 pub(super) mod course;
-pub(super) mod distribution;
 pub(super) mod latency;
 pub(super) mod order;
 pub(super) mod response;

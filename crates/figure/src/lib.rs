@@ -22,7 +22,6 @@ mod options;
 mod pdf;
 mod png;
 pub mod preview_image;
-mod scale;
 mod scene;
 mod svg;
 #[cfg(test)]
@@ -38,8 +37,8 @@ use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries};
 use iolab_workload::Result;
 
 pub use kinds::axis::{of_quantity as axis_of_quantity, times as axis_of_times};
+pub use model::{Scale, least_and_most, spans_decades};
 pub use options::{Center, Options, parse_length};
-pub use scale::{Scale, least_and_most, spans_decades};
 pub use svg::{escaped, style};
 
 use model::FigureModel;
@@ -143,7 +142,7 @@ figure_kinds! {
         uses &["--x", "--y", LOG_X, "--by", "--margin"],
         model |runs, options| kinds::compare::p_values(&kinds::compared(runs, options)?, options);
     Distribution = "distribution", "the share of the trials up to each value: which levels overlap, and whether trials form groups",
-        uses &["--y", "--series", "--facet", LOG_X], model kinds::distribution::model, cells kinds::quantity;
+        uses &["--y", "--series", "--facet", LOG_X], model kinds::latency::model_of_trials, cells kinds::quantity;
     Order = "order", "every trial in the order of time",
         uses &["--y", LOG_Y], model kinds::order::model;
     Rounds = "rounds", "the tracked quantity over the rounds of a run until they are steady (pts-iops, --precondition steady)",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::scale::Scale;
+use iolab_analysis::analysis::Response;
 
 /// Labels of the ticks of an axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -247,6 +247,145 @@ impl FigureModel {
         Self {
             panels,
             ..Self::default()
+        }
+    }
+}
+
+/// Values with a higher ratio of their extremes are drawn on a log scale.
+const LINEAR_MAX_RATIO: f64 = 100.0;
+/// Largest ratio on a linear scale for times of whole trials, most of which are small if sizes double.
+const LINEAR_MAX_RATIO_ELAPSED: f64 = 10.0;
+
+/// Whether values are drawn on a log scale because of their range.
+pub fn spans_decades(values: &[f64], response: Response) -> bool {
+    let limit = match response {
+        Response::Elapsed => LINEAR_MAX_RATIO_ELAPSED,
+        _ => LINEAR_MAX_RATIO,
+    };
+    let (least, most) = least_and_most(values);
+    most > limit * least
+}
+
+/// The lowest positive value, and the highest.
+pub fn least_and_most(values: &[f64]) -> (f64, f64) {
+    let positive = values.iter().copied().filter(|v| *v > 0.0);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    (positive.fold(f64::INFINITY, f64::min), most)
+}
+
+/// The scale of an axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scale {
+    /// Linear.
+    Linear {
+        /// Low end.
+        low: f64,
+        /// High end.
+        high: f64,
+    },
+    /// Logarithmic.
+    Log {
+        /// Low end, above 0.
+        low: f64,
+        /// High end.
+        high: f64,
+    },
+}
+
+impl Scale {
+    /// Position of a value: 0 at the low end, 1 at the high end; `None` where it has none (zero on a log axis).
+    pub fn share(self, value: f64) -> Option<f64> {
+        let share = match self {
+            Scale::Linear { low, high } => (value - low) / (high - low),
+            Scale::Log { low, high } => (value / low).ln() / (high / low).ln(),
+        };
+        share.is_finite().then_some(share)
+    }
+
+    /// Ends of the scale.
+    pub(super) fn ends(self) -> (f64, f64) {
+        match self {
+            Scale::Linear { low, high } | Scale::Log { low, high } => (low, high),
+        }
+    }
+
+    /// Whether it is logarithmic.
+    pub(super) fn is_log(self) -> bool {
+        matches!(self, Scale::Log { .. })
+    }
+
+    /// Whether a value is within its range.
+    pub(super) fn holds(self, value: f64) -> bool {
+        self.share(value)
+            .is_some_and(|share| (-1e-9..=1.0 + 1e-9).contains(&share))
+    }
+
+    /// A linear scale for values, with some space above, from zero unless requested otherwise.
+    pub fn linear(values: impl Iterator<Item = f64>, from_zero: bool) -> Self {
+        let (mut low, mut high) = ends(values, |v| v.is_finite()).unwrap_or((0.0, 1.0));
+        if from_zero {
+            low = low.min(0.0);
+            high = high.max(0.0);
+        }
+        if low == high {
+            let room = if low == 0.0 { 1.0 } else { low.abs() * 0.1 };
+            (low, high) = (if from_zero { low } else { low - room }, high + room);
+        }
+        let room = (high - low) * 0.05;
+        let below = if from_zero && low == 0.0 { 0.0 } else { room };
+        Scale::Linear {
+            low: low - below,
+            high: high + room,
+        }
+    }
+
+    /// A log scale, or a linear one that need not begin at zero.
+    pub(super) fn either(is_log: bool, values: &[f64]) -> Self {
+        match is_log {
+            true => Self::log(values.iter().copied()),
+            false => Self::linear(values.iter().copied(), false),
+        }
+    }
+
+    /// A log scale for the positive values, with some space on both sides.
+    pub(super) fn log(values: impl Iterator<Item = f64>) -> Self {
+        let (low, high) = ends(values, |v| v.is_finite() && *v > 0.0).unwrap_or((1.0, 10.0));
+        let room = (high / low).powf(0.05).max(1.15);
+        Scale::Log {
+            low: low / room,
+            high: high * room,
+        }
+    }
+}
+
+fn ends(values: impl Iterator<Item = f64>, fits: impl Fn(&f64) -> bool) -> Option<(f64, f64)> {
+    let fitting: Vec<f64> = values.filter(fits).collect();
+    let all = || fitting.iter().copied();
+    all().reduce(f64::min).zip(all().reduce(f64::max))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn zero_has_no_place_on_a_log_axis() {
+        let log = Scale::log([1.0, 100.0].into_iter());
+        assert_eq!(log.share(0.0), None);
+        assert_eq!(log.share(-1.0), None);
+        assert!(log.holds(10.0) && !log.holds(1e4));
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_lies_on_its_axis(values in prop::collection::vec(-1e12f64..1e12, 0..20), zero: bool) {
+            let scale = Scale::linear(values.iter().copied(), zero);
+            let (low, high) = scale.ends();
+            prop_assert!(low < high);
+            for value in values {
+                prop_assert!(scale.holds(value));
+            }
         }
     }
 }

@@ -5,10 +5,8 @@ use std::collections::HashMap;
 use iolab_analysis::analysis::Response;
 
 use super::super::labels;
-use super::super::model::{Axis, Ticks};
+use super::super::model::{Axis, Scale, Ticks, spans_decades};
 use super::super::options::Options;
-use super::super::scale::Scale;
-use crate::scale::spans_decades;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::ValueKind;
 

@@ -9,10 +9,9 @@ use iolab_workload::{Error, Result};
 
 use super::super::labels;
 use super::super::model::{
-    self, Axis, FigureModel, Look, Mark, Panel, Row, Ticks, all_marks, reach,
+    self, Axis, FigureModel, Look, Mark, Panel, Row, Scale, Ticks, all_marks, reach,
 };
 use super::super::options::Options;
-use super::super::scale::Scale;
 use super::axis;
 use super::line_across;
 

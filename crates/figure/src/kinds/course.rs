@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use super::super::FigureRun;
 use super::super::data::{Data, measured};
-use super::super::model::{self, Axis, FigureModel, Look, Mark, Panel, Row, Ticks, reach};
+use super::super::model::{self, Axis, FigureModel, Look, Mark, Panel, Row, Scale, Ticks, reach};
 use super::super::options::Options;
-use super::super::scale::Scale;
 use super::{axis, most_x};
 use iolab_analysis::analysis::Response;
 use iolab_analysis::trial_values::distinct;

@@ -2,9 +2,8 @@
 
 use super::super::FigureRun;
 use super::super::data::hollow;
-use super::super::model::{self, Axis, FigureModel, Look, Mark, Panel, Row, Ticks};
+use super::super::model::{self, Axis, FigureModel, Look, Mark, Panel, Row, Scale, Ticks};
 use super::super::options::Options;
-use super::super::scale::Scale;
 use super::axis;
 use iolab_analysis::analysis::{CellAnalysis, CellStages, Response, StageNumbers, Timed};
 use iolab_analysis::claim::{Remainder, remainders};

@@ -1,7 +1,6 @@
 //! Ticks of an axis: the values whose labels fit, and their drawing.
 
-use super::super::model::{Axis, Ticks};
-use super::super::scale::{self, Scale};
+use super::super::model::{Axis, Scale, Ticks};
 use super::super::scene::{Anchor, Paint, Text};
 use super::super::{labels, text};
 use super::{Canvas, Places};
@@ -124,7 +123,7 @@ fn choose(axis: &Axis, fits: impl Fn(&[Tick]) -> bool) -> AxisTicks {
         .find(suits)
         .or_else(|| {
             // Fewer than two round values are within: uses the ends.
-            let few = labelled(axis, scale::round_steps(low, high, 2));
+            let few = labelled(axis, round_steps(low, high, 2));
             suits(&few).then_some(few)
         })
         .unwrap_or_default();
@@ -144,19 +143,24 @@ fn choose(axis: &Axis, fits: impl Fn(&[Tick]) -> bool) -> AxisTicks {
 fn candidates(axis: &Axis, low: f64, high: f64) -> Vec<Vec<f64>> {
     let linear = |unit: f64| {
         (1..LABELS_MAX).rev().map(move |most| {
-            let steps = scale::round_steps(low / unit, high / unit, most);
+            let steps = round_steps(low / unit, high / unit, most);
             steps.into_iter().map(|value| value * unit).collect()
         })
     };
     let log = || {
         let within = [&[1, 2, 3, 5, 7][..], &[1, 2, 5], &[1, 3]]
             .into_iter()
-            .map(|digits| scale::within_decades(low, high, digits));
-        let decades = (1..8).map(|stride| scale::decades(low, high, stride));
+            .map(|digits| within_decades(low, high, digits));
+        let decades = (1..8).map(|stride| decades(low, high, stride));
         within.chain(decades).chain(linear(1.0)).collect()
     };
+    let doubled = || {
+        [1, 2, 4, 8, 10, 20]
+            .map(|stride| doublings(low, high, stride))
+            .to_vec()
+    };
     match (&axis.ticks, axis.scale) {
-        (Ticks::Size, Scale::Log { .. }) => doublings(low, high),
+        (Ticks::Size, Scale::Log { .. }) => doubled(),
         (Ticks::Size, Scale::Linear { .. }) => {
             let power = (high - low).max(1.0).log2().floor() as i32;
             let multiples = |k: i32| {
@@ -169,13 +173,13 @@ fn candidates(axis: &Axis, low: f64, high: f64) -> Vec<Vec<f64>> {
         (Ticks::Levels(levels), scale) => {
             let mut sets = vec![levels.clone()];
             match scale.is_log() {
-                true => sets.extend(doublings(low, high)),
+                true => sets.extend(doubled()),
                 false => sets.extend(linear(1.0)),
             }
             sets
         }
         (Ticks::Quantile, _) => {
-            let mut decades = scale::decades(low, high, 1);
+            let mut decades = decades(low, high, 1);
             // The median, after the least, which is 1.
             decades.insert(1, 2.0);
             // Every second one, where all do not fit.
@@ -188,20 +192,13 @@ fn candidates(axis: &Axis, low: f64, high: f64) -> Vec<Vec<f64>> {
     }
 }
 
-fn doublings(low: f64, high: f64) -> Vec<Vec<f64>> {
-    [1, 2, 4, 8, 10, 20]
-        .into_iter()
-        .map(|stride| scale::doublings(low, high, stride))
-        .collect()
-}
-
 /// Values with a short tick.
 fn minor(axis: &Axis, low: f64, high: f64) -> Vec<f64> {
     let decades = (high / low).log10();
     match (&axis.ticks, axis.scale) {
-        (Ticks::Size, Scale::Log { .. }) => scale::doublings(low, high, 1),
+        (Ticks::Size, Scale::Log { .. }) => doublings(low, high, 1),
         (Ticks::Number | Ticks::Time, Scale::Log { .. }) if decades <= 4.0 => {
-            scale::within_decades(low, high, &[1, 2, 3, 4, 5, 6, 7, 8, 9])
+            within_decades(low, high, &[1, 2, 3, 4, 5, 6, 7, 8, 9])
         }
         _ => Vec::new(),
     }
@@ -287,4 +284,96 @@ pub(super) fn draw(canvas: &mut Canvas, places: &Places<'_>, x_labels: bool, y_l
         });
     }
     canvas.close();
+}
+
+/// Values that divide a linear axis into at most `most` parts, in steps of 1, 2 or 5 times a power of ten.
+fn round_steps(low: f64, high: f64, most: usize) -> Vec<f64> {
+    let least = (high - low) / most.max(1) as f64;
+    if !(least.is_finite() && least > 0.0) {
+        return Vec::new();
+    }
+    let power = 10f64.powf(least.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|factor| factor * power)
+        .find(|step| *step >= least * (1.0 - 1e-9))
+        .unwrap_or(10.0 * power);
+    let first = (low / step - 1e-9).ceil() as i64;
+    let last = (high / step + 1e-9).floor() as i64;
+    (first..=last).map(|i| clean(i as f64 * step)).collect()
+}
+
+/// Removes binary rounding from sums of decimal steps.
+fn clean(value: f64) -> f64 {
+    format!("{value:.12e}").parse().unwrap_or(value)
+}
+
+/// Powers of ten within an axis, every `stride`-th.
+fn decades(low: f64, high: f64, stride: i32) -> Vec<f64> {
+    powers(low.log10(), high.log10(), stride)
+        .map(|exponent| clean(10f64.powi(exponent)))
+        .collect()
+}
+
+/// Powers of two within an axis whose exponents are multiples of `stride`: with 4 they read 4K, 64K, 1M.
+fn doublings(low: f64, high: f64, stride: i32) -> Vec<f64> {
+    powers(low.log2(), high.log2(), stride)
+        .map(|exponent| 2f64.powi(exponent))
+        .collect()
+}
+
+fn powers(low: f64, high: f64, stride: i32) -> impl Iterator<Item = i32> {
+    let stride = stride.max(1);
+    let first = (low / f64::from(stride) - 1e-9).ceil() as i32;
+    let last = (high / f64::from(stride) + 1e-9).floor() as i32;
+    (first..=last).map(move |i| i * stride)
+}
+
+/// The first `digits` of each decade within an axis: with 1, 2, 5 they are 1, 2, 5, 10, 20, ...
+fn within_decades(low: f64, high: f64, digits: &[u8]) -> Vec<f64> {
+    let first = low.log10().floor() as i32;
+    let last = high.log10().ceil() as i32;
+    (first..=last)
+        .flat_map(|exponent| {
+            digits
+                .iter()
+                .map(move |digit| clean(f64::from(*digit) * 10f64.powi(exponent)))
+        })
+        .filter(|value| (low * (1.0 - 1e-9)..=high * (1.0 + 1e-9)).contains(value))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn steps_are_round() {
+        assert_eq!(round_steps(0.0, 10.0, 5), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        assert_eq!(round_steps(0.0, 0.3, 3), [0.0, 0.1, 0.2, 0.3]);
+        assert_eq!(round_steps(-1.0, 1.0, 2), [-1.0, 0.0, 1.0]);
+        assert!(round_steps(1.0, 1.0, 5).is_empty());
+    }
+
+    #[test]
+    fn powers_lie_within() {
+        assert_eq!(decades(0.5, 2000.0, 1), [1.0, 10.0, 100.0, 1000.0]);
+        assert_eq!(doublings(4096.0, 2e6, 4), [4096.0, 65536.0, 1_048_576.0]);
+        assert_eq!(
+            within_decades(1.5, 60.0, &[1, 2, 5]),
+            [2.0, 5.0, 10.0, 20.0, 50.0]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn ticks_are_few_and_within(low in -1e9f64..1e9, span in 1e-6f64..1e9, most in 1usize..20) {
+            let ticks = round_steps(low, low + span, most);
+            prop_assert!(ticks.len() <= most + 1);
+            for tick in ticks {
+                prop_assert!(tick >= low - span * 1e-3 && tick <= low + span * 1.001);
+            }
+        }
+    }
 }
