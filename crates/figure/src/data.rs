@@ -215,11 +215,7 @@ impl<'a> Data<'a> {
             let place = levels.position(|own| own == level);
             (place.unwrap_or(0), labels::level(name, level))
         });
-        Row {
-            panel: self.panel(of),
-            series: series.unwrap_or_default(),
-            marks,
-        }
+        Row::new(self.panel(of), series.unwrap_or_default(), marks)
     }
 
     /// The figure of these panels, with the words that follow from the data.

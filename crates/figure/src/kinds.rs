@@ -90,47 +90,45 @@ fn most_x(rows: &[Row]) -> f64 {
     marks_of(rows).map(|mark| mark.x).fold(0.0, f64::max)
 }
 
-/// Refuses more runs than have room for a panel each.
+/// Place and title of a panel for each run, which has a name where there are several.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage) for too many runs.
-fn check_number(runs: &[FigureRun<'_>]) -> Result<()> {
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) for more runs than have room.
+fn panels_of_runs(runs: &[FigureRun<'_>]) -> Result<Vec<(usize, String)>> {
     const RUNS_MAX: usize = 12;
-    match runs.len() > RUNS_MAX {
-        true => Err(
+    if runs.len() > RUNS_MAX {
+        return Err(
             Error::usage(format!("{} runs are too many for a figure", runs.len()))
                 .hint("name fewer run files"),
-        ),
-        false => Ok(()),
+        );
     }
+    let several = runs.len() > 1;
+    let name = |run: &FigureRun<'_>| escape_control(run.name).into_owned();
+    let named = runs
+        .iter()
+        .map(|run| if several { name(run) } else { String::new() });
+    Ok(named.enumerate().collect())
 }
 
-/// Place and title of the panel of a run, which has a name where there are several.
-fn panel_of_run(runs: &[FigureRun<'_>], place: usize) -> (usize, String) {
-    let name = match runs.len() {
-        1 => "",
-        _ => runs[place].name,
-    };
-    (place, escape_control(name).into_owned())
-}
-
-/// A mark of a cell, whose words end with the origin of its bytes.
-fn mark(
-    cell: &CellAnalysis,
+/// A mark, whose words end with the origin of the bytes of its cell if it has one.
+fn mark<'a>(
+    cell: impl Into<Option<&'a CellAnalysis>>,
     n: Option<usize>,
     (x, y): (f64, f64),
     written_x: impl Into<String>,
     text: &str,
 ) -> Mark {
-    let verdict = verdict(cell);
+    let cell = cell.into();
+    let verdict = cell.map(verdict).unwrap_or_default();
+    let origin = cell.map_or_else(String::new, |_| format!("; {verdict}"));
     Mark {
         x,
         y,
-        hollow: !cell.is_target(),
-        cell: Some(cell.cell.id),
+        hollow: cell.is_some_and(|cell| !cell.is_target()),
+        cell: cell.map(|cell| cell.cell.id),
         n,
         written_x: written_x.into(),
-        text: format!("{text}; {verdict}"),
+        text: format!("{text}{origin}"),
         verdict,
         ..Mark::default()
     }
@@ -148,9 +146,8 @@ fn cell_name(levels: &[impl AsRef<str>]) -> String {
 
 /// The subject of a figure: `read-size: throughput`.
 fn subject(runs: &[FigureRun<'_>], quantity: Response) -> String {
-    let group = runs
-        .first()
-        .and_then(|run| run.analysis().response_group.as_deref());
+    let first = runs.first().map(FigureRun::analysis);
+    let group = first.and_then(|analysis| analysis.response_group.as_deref());
     let group = group.map_or_else(String::new, |group| format!(" of {group}"));
     let quantity = measured(runs, quantity);
     format!("{}: {quantity}{group}", experiments(runs))

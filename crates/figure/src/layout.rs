@@ -84,27 +84,12 @@ impl Canvas {
         self.items.push(Item::Shape(shape));
     }
 
-    /// A line of an axis or a tick.
-    fn ink(&mut self, points: &[(f64, f64)], width: f64) {
-        self.line("", points, width, Paint::Ink);
-    }
-
+    /// A line of this width with these dashes; empty for a solid one.
     pub(super) fn line(
         &mut self,
         class: &'static str,
         points: &[(f64, f64)],
-        width: f64,
-        paint: Paint,
-    ) {
-        self.dashed(class, points, width, "", paint);
-    }
-
-    fn dashed(
-        &mut self,
-        class: &'static str,
-        points: &[(f64, f64)],
-        width: f64,
-        dash: &'static str,
+        (width, dash): (f64, &'static str),
         paint: Paint,
     ) {
         let mut shape = Shape::drawn(class, polyline(points), width, paint);

@@ -172,6 +172,17 @@ pub struct Row {
     pub marks: Vec<Mark>,
 }
 
+impl Row {
+    /// Marks of a series of a panel.
+    pub fn new(panel: (usize, String), series: (usize, String), marks: Vec<Mark>) -> Self {
+        Self {
+            panel,
+            series,
+            marks,
+        }
+    }
+}
+
 /// The panels of these rows in the order of their places, each as `like` is but for its title and its series.
 pub fn panels(rows: impl IntoIterator<Item = Row>, like: &Panel) -> Vec<Panel> {
     let mut panels: BTreeMap<usize, Panel> = BTreeMap::new();

@@ -66,6 +66,8 @@ pub(super) fn pdf(scene: &Scene, title: &str) -> Result<Vec<u8>> {
     ));
     file.stream("", page.content.as_bytes());
     // A font of glyphs that are named by their numbers (9.7).
+    let widths = page.shown.iter().map(|(width, _)| number(width * 1e3));
+    let widths: Vec<String> = widths.collect();
     file.object(&format!(
         "<</Type/Font/Subtype/Type0/BaseFont/{name}/Encoding/Identity-H/DescendantFonts[{GLYPHS} 0 R]\
          /ToUnicode {TO_UNICODE} 0 R>>"
@@ -74,7 +76,7 @@ pub(super) fn pdf(scene: &Scene, title: &str) -> Result<Vec<u8>> {
         "<</Type/Font/Subtype/CIDFontType2/BaseFont/{name}/CIDToGIDMap/Identity\
          /CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>\
          /FontDescriptor {DESCRIPTOR} 0 R/W[0[{}]]>>",
-        page.widths()
+        widths.join(" ")
     ));
     let [left, bottom, right, top] = text::bounds();
     file.object(&format!(
@@ -187,11 +189,6 @@ impl Page {
         let letter = |hex: char| char::from(b'A' + hex.to_digit(16).unwrap_or(0) as u8);
         let tag: String = digest(glyphs).chars().take(6).map(letter).collect();
         format!("{tag}+NotoSans-Regular")
-    }
-
-    fn widths(&self) -> String {
-        let widths = self.shown.iter().map(|(width, _)| number(width * 1e3));
-        widths.collect::<Vec<_>>().join(" ")
     }
 
     /// The character of each glyph, so that text can be searched and copied (9.10.3).

@@ -138,7 +138,7 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText) -> Scene {
     for (place, row) in rows.iter().enumerate() {
         let top = ROWS.0 + height * place as f64;
         let ends = [(MARGIN, top), (MARGIN + room, top)];
-        canvas.line("", &ends, LINE, Paint::Grid);
+        canvas.line("", &ends, (LINE, ""), Paint::Grid);
         let middle = top + height / 2.0;
         write_name(&mut canvas, row[0], middle, scale);
         for number in row {
@@ -211,7 +211,7 @@ fn draw(
         let upright = |x: f64| [(x, bar.top - 1.0), (x, bar.bottom + 1.0)];
         let (low, high) = (end(low), end(high));
         for ends in [[(low, middle), (high, middle)], upright(low), upright(high)] {
-            canvas.line("", &ends, LINE, Paint::Ink);
+            canvas.line("", &ends, (LINE, ""), Paint::Ink);
         }
     }
 }

@@ -22,10 +22,10 @@ impl Paint {
     /// The colour, written `#rrggbb`, within a series of this colour.
     pub(super) fn colour(self, series: &str) -> &str {
         match self {
-            Self::Ink => INK,
-            Self::Muted => MUTED,
-            Self::Grid => GRID,
-            Self::Paper => PAPER,
+            Self::Ink => INK[0],
+            Self::Muted => MUTED[0],
+            Self::Grid => GRID[0],
+            Self::Paper => PAPER[0],
             Self::Series => series,
         }
     }
@@ -258,7 +258,7 @@ impl Scene {
                 Item::Close => _ = series.pop(),
                 Item::Shape(_) | Item::Text(_) => {
                     let around = series.iter().rev().find_map(|series| *series);
-                    return Some((item, around.map_or(INK, |place| SERIES[colour(place)])));
+                    return Some((item, around.map_or(INK[0], |place| SERIES[colour(place)])));
                 }
             }
             None
@@ -405,26 +405,17 @@ pub(crate) const SERIES_DARK: [&str; 7] = [
     "#56b4e9", "#f0803c", "#2fbf96", "#d88fbf", "#e6b03c", "#8cc8ee", "#b8b8b8",
 ];
 
-/// Text and axes.
-pub(crate) const INK: &str = "#222222";
+/// Text and axes, on light and on dark paper.
+pub(crate) const INK: [&str; 2] = ["#222222", "#e6e6e6"];
 
-/// Secondary text and marks.
-pub(crate) const MUTED: &str = "#5f5f5f";
+/// Secondary text and marks, on light and on dark paper.
+pub(crate) const MUTED: [&str; 2] = ["#5f5f5f", "#a8a8a8"];
 
-/// Lines of the grid.
-pub(crate) const GRID: &str = "#e4e4e4";
+/// Lines of the grid, on light and on dark paper.
+pub(crate) const GRID: [&str; 2] = ["#e4e4e4", "#34373c"];
 
-/// The paper.
-pub(crate) const PAPER: &str = "#ffffff";
-
-/// Ink, muted ink, grid and paper on dark paper.
-pub(crate) const INK_DARK: &str = "#e6e6e6";
-
-pub(crate) const MUTED_DARK: &str = "#a8a8a8";
-
-pub(crate) const GRID_DARK: &str = "#34373c";
-
-pub(crate) const PAPER_DARK: &str = "#15171a";
+/// Light and dark paper.
+pub(crate) const PAPER: [&str; 2] = ["#ffffff", "#15171a"];
 
 /// Dashes of the lines, in points. Together with the markers they distinguish the first twelve series even in grey.
 const DASHES: [&str; 4] = ["", "4 1.6", "1.2 1.6", "6 1.6 1.2 1.6"];
@@ -554,12 +545,12 @@ mod tests {
 
     #[test]
     fn every_colour_stands_out_from_its_paper() {
-        let light = SERIES.iter().chain([&INK, &MUTED]);
-        let dark = SERIES_DARK.iter().chain([&INK_DARK, &MUTED_DARK]);
-        let on = |paper| move |colour| (colour, paper);
-        for (colour, paper) in light.map(on(PAPER)).chain(dark.map(on(PAPER_DARK))) {
-            let contrast = contrast(luminance(colour), luminance(paper));
-            assert!(contrast >= 4.5, "{colour} on {paper}: {contrast:.2}");
+        for (theme, series) in [SERIES, SERIES_DARK].into_iter().enumerate() {
+            for colour in series.into_iter().chain([INK[theme], MUTED[theme]]) {
+                let paper = PAPER[theme];
+                let contrast = contrast(luminance(colour), luminance(paper));
+                assert!(contrast >= 4.5, "{colour} on {paper}: {contrast:.2}");
+            }
         }
     }
 

@@ -5,30 +5,29 @@ use std::fmt::Write;
 
 use super::labels::decimal;
 use super::model::FigureModel;
-use super::scene::{
-    Anchor, GRID, GRID_DARK, INK, INK_DARK, Item, MUTED, MUTED_DARK, PAPER, PAPER_DARK, Paint,
-    Scene, Segment, Shape, Text,
-};
+use super::scene::{Anchor, GRID, INK, Item, MUTED, PAPER, Paint, Scene, Segment, Shape, Text};
 use super::{scene, text};
 use iolab_workload::escape_control::escape_control;
 
 /// Style sheet for pages with figures: the colours of all figures as custom properties, for light and dark. A page may override
 /// the properties afterwards.
 pub fn style() -> String {
-    let mut light =
-        format!("--fig-ink:{INK};--fig-muted:{MUTED};--fig-grid:{GRID};--fig-paper:{PAPER}");
-    let mut dark = format!(
-        "--fig-ink:{INK_DARK};--fig-muted:{MUTED_DARK};--fig-grid:{GRID_DARK};--fig-paper:{PAPER_DARK}"
-    );
-    let mut classes = String::new();
-    for (place, (day, night)) in scene::SERIES.iter().zip(scene::SERIES_DARK).enumerate() {
-        let _ = write!(light, ";--fig-c{place}:{day}");
-        let _ = write!(dark, ";--fig-c{place}:{night}");
-        let _ = writeln!(
-            classes,
-            ".iolab-figure .c{place}{{color:var(--fig-c{place})}}"
-        );
-    }
+    let theme = |dark: usize, series: [&str; 7]| {
+        let roles = [
+            ("ink", INK),
+            ("muted", MUTED),
+            ("grid", GRID),
+            ("paper", PAPER),
+        ];
+        let roles = roles.map(|(name, colours)| format!("--fig-{name}:{}", colours[dark]));
+        let series = series.iter().enumerate();
+        let series = series.map(|(place, colour)| format!("--fig-c{place}:{colour}"));
+        let all: Vec<String> = roles.into_iter().chain(series).collect();
+        all.join(";")
+    };
+    let (light, dark) = (theme(0, scene::SERIES), theme(1, scene::SERIES_DARK));
+    let class = |place| format!(".iolab-figure .c{place}{{color:var(--fig-c{place})}}\n");
+    let classes: String = (0..scene::SERIES.len()).map(class).collect();
     format!(
         ":root{{{light}}}\n@media (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{classes}\
          .iolab-figure text.ink{{fill:var(--fig-ink)}}\n\
@@ -63,7 +62,21 @@ pub(super) fn write(scene: &Scene, id: &str, title: &str, model: &FigureModel) -
                 series,
                 data,
                 words,
-            } => open(&mut out, class, *series, data, words),
+            } => {
+                let colour = series.map(scene::colour);
+                let series = colour.map_or_else(String::new, |colour| {
+                    format!(" c{colour}\" color=\"{}", scene::SERIES[colour])
+                });
+                let _ = write!(out, "<g class=\"{class}{series}\"");
+                for (name, value) in data {
+                    let _ = write!(out, " data-{name}=\"{}\"", escaped(value));
+                }
+                out.push('>');
+                if !words.is_empty() {
+                    let _ = write!(out, "<title>{}</title>", escaped(words));
+                }
+                out.push('\n');
+            }
             Item::Close => out.push_str("</g>\n"),
             Item::Shape(shape) => shape_to(&mut out, shape),
             Item::Text(text) => text_to(&mut out, text),
@@ -106,31 +119,6 @@ fn shape_to(out: &mut String, shape: &Shape) {
         let _ = write!(out, " opacity=\"{}\"", number(shape.opacity));
     }
     out.push_str("/>\n");
-}
-
-fn open(
-    out: &mut String,
-    class: &str,
-    series: Option<usize>,
-    data: &[(&'static str, String)],
-    words: &str,
-) {
-    let _ = match series.map(scene::colour) {
-        Some(colour) => write!(
-            out,
-            "<g class=\"{class} c{colour}\" color=\"{}\"",
-            scene::SERIES[colour]
-        ),
-        None => write!(out, "<g class=\"{class}\""),
-    };
-    for (name, value) in data {
-        let _ = write!(out, " data-{name}=\"{}\"", escaped(value));
-    }
-    out.push('>');
-    if !words.is_empty() {
-        let _ = write!(out, "<title>{}</title>", escaped(words));
-    }
-    out.push('\n');
 }
 
 fn text_to(out: &mut String, text: &Text) {

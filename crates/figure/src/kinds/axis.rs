@@ -129,10 +129,8 @@ pub(super) fn named(
 
 /// A scale for this many steps.
 pub(super) fn steps(count: f64) -> Scale {
-    Scale::Linear {
-        low: -0.5,
-        high: count - 0.5,
-    }
+    let (low, high) = (-0.5, count - 0.5);
+    Scale::Linear { low, high }
 }
 
 /// An axis of counts from zero: trials, rounds.

@@ -104,7 +104,8 @@ impl Cell<'_> {
             interval: side.interval,
             ..self.mark(y, Some(side.values.len()), &told)
         };
-        Some(row((0, String::new()), (place, name.to_owned()), mark))
+        let series = (place, name.to_owned());
+        Some(Row::new(Default::default(), series, vec![mark]))
     }
 
     /// The ratio of both sides.
@@ -132,14 +133,6 @@ impl Cell<'_> {
     }
 }
 
-fn row(panel: (usize, String), series: (usize, String), mark: Mark) -> Row {
-    Row {
-        panel,
-        series,
-        marks: vec![mark],
-    }
-}
-
 /// Both sides above, where only x distinguishes cells, and their ratio below.
 ///
 /// # Errors
@@ -154,7 +147,7 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
             true => (2, String::new()),
             false => cell.line.clone(),
         };
-        Some(row((0, String::new()), line, cell.ratio()?))
+        Some(Row::new(Default::default(), line, vec![cell.ratio()?]))
     });
     let ratios: Vec<Row> = ratios.collect();
     if ratios.is_empty() {
@@ -250,7 +243,7 @@ pub(in super::super) fn p_values(
                 let p = p(cell.cell, test, first)?;
                 let told = format!("{test}'s test, {name}, p {}", format_p(p));
                 let mark = cell.mark(p.max(P_MIN), None, &told);
-                Some(row(panel(cell), (at, name.clone()), mark))
+                Some(Row::new(panel(cell), (at, name.clone()), vec![mark]))
             }));
         }
     }
@@ -258,10 +251,8 @@ pub(in super::super) fn p_values(
         return Err(Error::usage("no cell has a p value")
             .hint("a test needs two trials on each side at least"));
     }
-    let scale = Scale::Log {
-        low: P_MIN * 0.8,
-        high: 1.25,
-    };
+    let (low, high) = (P_MIN * 0.8, 1.25);
+    let scale = Scale::Log { low, high };
     let like = Panel {
         lines: vec![line_across(ALPHA, "0.05")],
         ..Panel::new(x, Axis::new("p", scale, Ticks::Number), look)

@@ -44,11 +44,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let log = Some(options.log_y.unwrap_or(true));
     let ends: Vec<f64> = ends.collect();
     let y = axis::named((Response::Latency, "latency"), &ends, true, log);
-    let scale = Scale::Log {
-        low: 1.0,
-        high: (most as f64).max(10.0),
-    };
-    let x = Axis::new("Percentile", scale, Ticks::Quantile);
+    let (low, high) = (1.0, (most as f64).max(10.0));
+    let x = Axis::new("Percentile", Scale::Log { low, high }, Ticks::Quantile);
     let panels = panels(rows, &Panel::new(x, y, Look::Curve));
     let requests: u64 = all().map(LatencyHistogram::len).sum();
     let shown = course::requests_of(runs);
@@ -142,10 +139,8 @@ pub(crate) fn model_of_trials(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let values: Vec<f64> = marks_of(&rows).map(|mark| mark.x).collect();
     let noun = super::measured(runs, quantity);
     let x = axis::named((quantity, &noun), &values, false, options.log_x);
-    let scale = Scale::Linear {
-        low: 0.0,
-        high: 100.0,
-    };
+    let (low, high) = (0.0, 100.0);
+    let scale = Scale::Linear { low, high };
     let y = Axis::new("Trials up to that value (%)", scale, Ticks::Number);
     Ok(FigureModel {
         description: format!(

@@ -1,11 +1,13 @@
 //! Trials in the order of time, and rounds on the way to a steady state.
 
-use super::super::data::{hollow, measured, nothing_measured, verdict};
-use super::super::model::{self, FigureModel, Look, Mark, Panel, Row, reach};
+use super::super::data::{hollow, measured, nothing_measured};
+use super::super::model::{self, FigureModel, Look, Panel, ReferenceLine, Row, reach};
 use super::super::options::Options;
 use super::super::{FigureRun, labels};
 use super::{axis, most_x};
-use iolab_analysis::analysis::{CellAnalysis, Response, SteadyAnalysis, Tracked, TrackedOf};
+use iolab_analysis::analysis::{
+    Analysis, CellAnalysis, Response, SteadyAnalysis, Tracked, TrackedOf,
+};
 use iolab_record::Sample;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::cell_label;
@@ -22,9 +24,9 @@ const CELLS_MAX: usize = 12;
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) when there is no trial.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = super::quantity(runs, options);
-    super::check_number(runs)?;
-    let trials = |place| trials(runs, place, quantity, options.y.is_none());
-    let rows: Vec<Row> = (0..runs.len()).flat_map(trials).collect();
+    let named = runs.iter().zip(super::panels_of_runs(runs)?);
+    let rows = named.flat_map(|(run, panel)| trials(run, panel, quantity, options.y.is_none()));
+    let rows: Vec<Row> = rows.collect();
     let values = reach(&rows);
     if values.is_empty() {
         return Err(nothing_measured(runs));
@@ -76,9 +78,12 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
 }
 
 /// The trials of a run: a series per cell if there are few, otherwise one for all.
-fn trials(runs: &[FigureRun<'_>], place: usize, quantity: Response, is_response: bool) -> Vec<Row> {
-    let run = &runs[place];
-    let panel = super::panel_of_run(runs, place);
+fn trials(
+    run: &FigureRun<'_>,
+    panel: (usize, String),
+    quantity: Response,
+    is_response: bool,
+) -> Vec<Row> {
     let cells = &run.analysis().cells;
     let relative = cells.len() > 1;
     let apart = relative && cells.len() <= CELLS_MAX;
@@ -96,23 +101,16 @@ fn trials(runs: &[FigureRun<'_>], place: usize, quantity: Response, is_response:
         let text = format!("trial {number}, {name}: {}", quantity.format(value));
         let point = (number as f64, value / median(&cells[at])?);
         let mark = super::mark(&cells[at], None, point, number.to_string(), &text);
-        Some(Row {
-            panel: panel.clone(),
-            series: match apart {
-                true => (at, name),
-                false => (0, String::new()),
-            },
-            marks: vec![mark],
-        })
+        let series = match apart {
+            true => (at, name),
+            false => (0, String::new()),
+        };
+        Some(Row::new(panel.clone(), series, vec![mark]))
     };
-    let empty = Row {
-        panel: panel.clone(),
-        ..Row::default()
-    };
-    [empty]
-        .into_iter()
-        .chain(numbered.filter_map(row))
-        .collect()
+    // The panel is there even without a trial.
+    let mut rows = vec![Row::new(panel.clone(), Default::default(), Vec::new())];
+    rows.extend(numbered.filter_map(row));
+    rows
 }
 
 /// Most lines: each has a colour of its own.
@@ -123,37 +121,36 @@ const TRACKED_MAX: usize = 12;
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) where no run has rounds, or several runs are too many.
 pub(crate) fn model_of_rounds(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
-    super::check_number(runs)?;
-    let of_run = |place: usize| {
-        let steady = runs[place].analysis().steady.as_ref()?;
-        Some((steady, rounds(runs, place, steady)))
-    };
-    let all: Vec<(&SteadyAnalysis, Vec<Row>)> = (0..runs.len()).filter_map(of_run).collect();
+    let named = runs.iter().zip(super::panels_of_runs(runs)?);
+    let all = named.filter_map(|(run, panel)| {
+        let steady = run.analysis().steady.as_ref()?;
+        let half = steady.asked.range / 2.0;
+        let text = format_percent(half);
+        let lines = vec![
+            super::line_across(1.0, ""),
+            super::line_across(1.0 + half, &format!("+{text}")),
+            super::line_across(1.0 - half, &format!("-{text}")),
+        ];
+        Some((lines, rounds(run.analysis(), panel, steady)))
+    });
+    let all: Vec<(Vec<ReferenceLine>, Vec<Row>)> = all.collect();
     let values: Vec<f64> = all.iter().flat_map(|(_, rows)| reach(rows)).collect();
     if values.is_empty() {
         return Err(Error::usage("there are no rounds to draw").hint(
             "repeat rounds until they are steady: --precondition steady:round=cells, or iolab run pts-iops",
         ));
     }
-    let limits = all.iter().flat_map(|(steady, _)| {
-        let half = steady.asked.range / 2.0;
-        [1.0 - half, 1.0 + half]
-    });
+    let lines = all.iter().flat_map(|(lines, _)| lines);
+    let limits = lines.map(|line| line.at);
     let shown: Vec<f64> = values.iter().copied().chain(limits).collect();
     let label = "Value / mean of the last window".to_owned();
     let y = axis::of_ratio(label, &values, &shown, options);
     let most = all.iter().map(|(_, rows)| most_x(rows)).fold(0.0, f64::max);
     let x = axis::counts("Round", most);
     let mut panels = Vec::new();
-    for (steady, rows) in all {
-        let half = steady.asked.range / 2.0;
-        let text = format_percent(half);
+    for (lines, rows) in all {
         let like = Panel {
-            lines: vec![
-                super::line_across(1.0, ""),
-                super::line_across(1.0 + half, &format!("+{text}")),
-                super::line_across(1.0 - half, &format!("-{text}")),
-            ],
+            lines,
             ..Panel::new(x.clone(), y.clone(), Look::Line)
         };
         panels.extend(model::panels(rows, &like));
@@ -202,12 +199,8 @@ fn note(runs: &[FigureRun<'_>]) -> String {
 }
 
 /// The values of the series that are shown of a run, each over its mean.
-fn rounds(runs: &[FigureRun<'_>], place: usize, steady: &SteadyAnalysis) -> Vec<Row> {
-    let (panel, analysis) = (super::panel_of_run(runs, place), runs[place].analysis());
-    let mut rows = vec![Row {
-        panel: panel.clone(),
-        ..Row::default()
-    }];
+fn rounds(analysis: &Analysis, panel: (usize, String), steady: &SteadyAnalysis) -> Vec<Row> {
+    let mut rows = vec![Row::new(panel.clone(), Default::default(), Vec::new())];
     for (place, tracked) in shown(steady).into_iter().enumerate() {
         let Some(mean) = tracked.window_mean(&steady.asked) else {
             continue;
@@ -229,26 +222,14 @@ fn rounds(runs: &[FigureRun<'_>], place: usize, steady: &SteadyAnalysis) -> Vec<
                 "round {round}, {name}: {} times the mean",
                 significant(times)
             );
-            Mark {
-                x: round as f64,
-                y: times,
-                hollow: cell.is_some_and(|cell| !cell.is_target()),
-                cell: cell.map(|cell| cell.cell.id),
-                verdict: cell.map(verdict).unwrap_or_default(),
-                written_x: round.to_string(),
-                text,
-                ..Mark::default()
-            }
+            super::mark(cell, None, (round as f64, times), round.to_string(), &text)
         };
         let marks = (1..).zip(&tracked.values).map(point).collect();
-        rows.push(Row {
-            panel: panel.clone(),
-            series: match steady.tracked.len() {
-                1 => (place, String::new()),
-                _ => (place, name),
-            },
-            marks,
-        });
+        let series = match steady.tracked.len() {
+            1 => (place, String::new()),
+            _ => (place, name),
+        };
+        rows.push(Row::new(panel.clone(), series, marks));
     }
     rows
 }

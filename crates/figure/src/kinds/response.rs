@@ -23,6 +23,10 @@ const BANDS_MAX: usize = 3;
 /// curves.
 const HEADROOM: f64 = 1.12;
 
+/// The note of a figure with lower bounds.
+const ARROWS: &str =
+    " Arrows: at least; requests that were due and never issued count as long as their trial.";
+
 /// Makes the model.
 ///
 /// # Errors
@@ -161,12 +165,8 @@ fn note(panels: &[Panel], data: &Data<'_>, options: &Options) -> String {
         false => "",
     };
     let trials = if options.points { "; dots: trials" } else { "" };
-    let bounds = match data.rows.iter().any(|row| row.is_bound) {
-        true => {
-            " Arrows: at least; requests that were due and never issued count as long as their trial."
-        }
-        false => "",
-    };
+    let is_bound = data.rows.iter().any(|row| row.is_bound);
+    let bounds = if is_bound { ARROWS } else { "" };
     format!("{center} of n = {n} trials{bars}{band}{trials}.{bounds}")
 }
 

@@ -24,15 +24,11 @@ struct TracedCell<'a> {
 /// # Errors
 /// Of kind usage: no cell was traced.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], _options: &Options) -> Result<FigureModel> {
-    let cells: Vec<TracedCell<'_>> = runs
-        .iter()
-        .flat_map(|run| traced(run, runs.len() > 1))
-        .collect();
+    let cells = runs.iter().flat_map(|run| traced(run, runs.len() > 1));
+    let cells: Vec<TracedCell<'_>> = cells.collect();
     if cells.is_empty() {
-        let all = runs.iter().flat_map(|run| &run.analysis().cells);
-        let why = all
-            .filter_map(|cell| cell.stages.as_ref())
-            .find_map(|stages| stages.note.as_deref());
+        let mut all = runs.iter().flat_map(|run| &run.analysis().cells);
+        let why = all.find_map(|cell| cell.stages.as_ref()?.note.as_deref());
         // It comes from the run file.
         let hint = why.map_or_else(
             || "measure with --set trace=true, as root".to_owned(),
@@ -132,11 +128,8 @@ fn parts(
         let text = format!("{}: {stage} {time}{mean}{median}", of.name);
         let known = Some(of.stages.known);
         let mark = super::mark(of.cell, known, (at as f64, top), &*of.name, &text);
-        Row {
-            panel: panel.clone(),
-            series: (place, stage.name().to_owned()),
-            marks: vec![mark],
-        }
+        let series = (place, stage.name().to_owned());
+        Row::new(panel.clone(), series, vec![mark])
     });
     parts.collect()
 }
@@ -163,19 +156,13 @@ pub(crate) fn model_of_why(runs: &[FigureRun<'_>], _: &Options) -> Result<Figure
     let x = Axis::new("Without", width, Ticks::Named(names.collect()));
     let scale = Scale::linear(marks.iter().flat_map(Mark::reach).chain([100.0]), true);
     let y = Axis::new("Remaining difference (%)", scale, Ticks::Number);
-    let row = Row {
-        marks,
-        ..Row::default()
-    };
+    let row = Row::new(Default::default(), Default::default(), marks);
     let like = Panel {
         lines: vec![super::line_across(50.0, "cause")],
         ..Panel::new(x, y, Look::Bars(1))
     };
-    let phenomenon = run
-        .analysis()
-        .inquiry
-        .as_ref()
-        .map_or("", |one| &one.phenomenon);
+    let inquiry = run.analysis().inquiry.as_ref();
+    let phenomenon = inquiry.map_or("", |one| &one.phenomenon);
     Ok(FigureModel {
         description: format!("Remaining share without each suspect: {phenomenon}"),
         note: format!(

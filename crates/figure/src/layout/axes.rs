@@ -241,28 +241,28 @@ pub(super) fn draw(canvas: &mut Canvas, places: &Places<'_>, x_labels: bool, y_l
     canvas.group("axes", None, Vec::new(), "");
     for (y, _) in up.clone() {
         let ends = [(frame.left, y), (frame.right, y)];
-        canvas.line("", &ends, GRID_WIDTH, Paint::Grid);
-        canvas.ink(&to_left(y, TICK), AXIS_WIDTH);
+        canvas.line("", &ends, (GRID_WIDTH, ""), Paint::Grid);
+        canvas.line("", &to_left(y, TICK), (AXIS_WIDTH, ""), Paint::Ink);
     }
     for (x, _) in across.clone() {
         if !matches!(panel.x.ticks, Ticks::Named(_)) {
             let ends = [(x, frame.top), (x, frame.bottom)];
-            canvas.line("", &ends, GRID_WIDTH, Paint::Grid);
+            canvas.line("", &ends, (GRID_WIDTH, ""), Paint::Grid);
         }
-        canvas.ink(&down(x, TICK), AXIS_WIDTH);
+        canvas.line("", &down(x, TICK), (AXIS_WIDTH, ""), Paint::Ink);
     }
     for y in y_ticks.minor.iter().filter_map(|value| places.y(*value)) {
-        canvas.ink(&to_left(y, TICK_MINOR), 0.4);
+        canvas.line("", &to_left(y, TICK_MINOR), (0.4, ""), Paint::Ink);
     }
     for x in x_ticks.minor.iter().filter_map(|value| places.x(*value)) {
-        canvas.ink(&down(x, TICK_MINOR), 0.4);
+        canvas.line("", &down(x, TICK_MINOR), (0.4, ""), Paint::Ink);
     }
     let corner = [
         (frame.left, frame.top),
         (frame.left, frame.bottom),
         (frame.right, frame.bottom),
     ];
-    canvas.ink(&corner, AXIS_WIDTH);
+    canvas.line("", &corner, (AXIS_WIDTH, ""), Paint::Ink);
     let size = canvas.sizes.tick;
     let cap = size * text::CAP_HEIGHT;
     for (y, label) in up.filter(|_| y_labels) {

@@ -268,10 +268,10 @@ pub(super) fn draw_uprights(canvas: &mut Canvas, places: &Places<'_>, named: boo
         };
         let end = end.unwrap_or(frame.bottom);
         canvas.group(class, series, Vec::new(), &upright.label);
-        canvas.dashed("", &[(*x, frame.top), (*x, end)], 0.5, "1.5 1.5", paint);
+        canvas.line("", &[(*x, frame.top), (*x, end)], (0.5, "1.5 1.5"), paint);
         if named {
             let top = frame.top - LEADER;
-            canvas.line("", &[(*x, frame.top), (name, top)], 0.5, paint);
+            canvas.line("", &[(*x, frame.top), (name, top)], (0.5, ""), paint);
             let at = (name + size * text::CAP_HEIGHT / 2.0, top - 1.0);
             let label = text::fitted(&upright.label, size, size * NAME_MAX);
             canvas.write(Text {

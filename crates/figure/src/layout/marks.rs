@@ -107,7 +107,7 @@ fn lines(canvas: &mut Canvas, places: &Places<'_>) {
     let mut named: Vec<(f64, Text)> = Vec::new();
     for (y, label) in &lines {
         let ends = [(frame.left, *y), (frame.right, *y)];
-        canvas.dashed("reference", &ends, 0.7, "4 2", Paint::Muted);
+        canvas.line("reference", &ends, (0.7, "4 2"), Paint::Muted);
         if label.is_empty() {
             continue;
         }
@@ -210,8 +210,7 @@ fn draw_series(canvas: &mut Canvas, places: &Places<'_>, series: &Series, crowde
     if crowded && matches!(look, Look::Line | Look::Dots(_)) {
         canvas.shape(Shape::dots(&centres, RADIUS_MIN * 2.0));
     } else {
-        let has_mark = |point: &&Mark| look != Look::Curve || !point.text.is_empty();
-        for point in points.clone().filter(has_mark) {
+        for point in points.clone().filter(|point| !point.text.is_empty()) {
             draw_mark(canvas, places, series, point);
         }
     }
@@ -219,7 +218,7 @@ fn draw_series(canvas: &mut Canvas, places: &Places<'_>, series: &Series, crowde
         let top = y - ARROW;
         let head = [(x - HEAD, top + HEAD), (x, top), (x + HEAD, top + HEAD)];
         for points in [&[(x, y), (x, top)][..], &head] {
-            canvas.line("interval", points, INTERVAL_WIDTH, Paint::Series);
+            canvas.line("interval", points, (INTERVAL_WIDTH, ""), Paint::Series);
         }
     }
     canvas.close();
@@ -252,7 +251,7 @@ fn draw_mark(canvas: &mut Canvas, places: &Places<'_>, series: &Series, point: &
             Some([(x, places.y(low).unwrap_or(bottom)), (x, places.y(high)?)])
         });
         if let Some(ends) = ends {
-            canvas.line("interval", &ends, INTERVAL_WIDTH, paint);
+            canvas.line("interval", &ends, (INTERVAL_WIDTH, ""), paint);
         }
     };
     if let Look::Bars(of) = places.panel.look {
@@ -285,7 +284,7 @@ fn bar_width(places: &Places<'_>, of: usize) -> f64 {
 /// A line of a series, in its colour and with its dashes.
 pub(super) fn line(canvas: &mut Canvas, class: &'static str, points: &[(f64, f64)], series: usize) {
     let dash = scene::dash(series);
-    canvas.dashed(class, points, LINE_WIDTH, dash, Paint::Series);
+    canvas.line(class, points, (LINE_WIDTH, dash), Paint::Series);
 }
 
 /// A bar of a series, of its colour and with its hatching; hollow where the device did not serve it.
