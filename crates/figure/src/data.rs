@@ -51,7 +51,7 @@ pub(super) fn measured<'a>(run: &FigureRun<'a>) -> impl Iterator<Item = &'a Samp
     samples.filter(|sample| sample.is_measured())
 }
 
-/// The values of a quantity in the measured trials of a cell, in the order of time; those of a service level if the run shows one.
+/// The values of a quantity in the measured trials of a cell, in the order of time; or values of the service level that the run shows.
 fn values(run: &FigureRun<'_>, cell: &CellAnalysis, quantity: Response) -> Vec<f64> {
     let (id, timed) = (cell.cell.id, run.analysis().timed);
     match run.level {

@@ -93,9 +93,9 @@ pub enum Look {
     Line,
     /// A line through many points, of which those that say something of themselves have a marker.
     Curve,
-    /// Markers alone, of so many series side by side.
+    /// Markers alone, with this number of series side by side.
     Dots(usize),
-    /// Bars from zero, of so many series side by side.
+    /// Bars from zero, with this number of series side by side.
     Bars(usize),
 }
 
@@ -193,7 +193,7 @@ pub fn panels(rows: impl IntoIterator<Item = Row>, like: &Panel) -> Vec<Panel> {
             ..like.clone()
         });
         let mut series = panel.series.iter_mut();
-        // A further curve of a series, such as that of another trial, begins anew.
+        // A further curve of a series, such as another trial, begins anew.
         match series.find(|own| own.place == place && like.look != Look::Curve) {
             Some(series) => series.points.extend(row.marks),
             None if row.marks.is_empty() => {}

@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use iolab_analysis::trial_values::distinct;
-use iolab_figure::model::{Axis, FigureModel, Look, Mark, Panel, ReferenceLine, Series, Ticks};
+use iolab_figure::model::{
+    Axis, FigureModel, Look, Mark, Panel, ReferenceLine, Row, Ticks, marks_of, panels,
+};
 use iolab_figure::{Figure, Options, Scale, axis_of_quantity, labels};
 use iolab_report::block::{Block, Item, Picture, Table};
 use iolab_report::compare::{day, factor};
@@ -358,15 +360,10 @@ pub(crate) fn figure(line: &ExperimentLine, options: &Options) -> Result<Figure>
         Some(overall) if line.cells.len() > CELLS_MAX => vec![overall],
         _ => line.cells.iter().take(CELLS_MAX).collect(),
     };
-    let series: Vec<Series> = shown
-        .iter()
-        .enumerate()
-        .filter_map(|(place, trajectory)| series(line, trajectory, place, relative))
-        .collect();
-    let values: Vec<f64> = series
-        .iter()
-        .flat_map(|series| series.points.iter().map(|point| point.y))
-        .collect();
+    let shown = shown.iter().enumerate();
+    let rows = shown.filter_map(|(place, trajectory)| row(line, trajectory, place, relative));
+    let rows: Vec<Row> = rows.collect();
+    let values: Vec<f64> = marks_of(&rows).map(|mark| mark.y).collect();
     if values.is_empty() {
         return Err(Error::usage("no run of the line has a value")
             .hint("choose another quantity with --metric"));
@@ -387,8 +384,7 @@ pub(crate) fn figure(line: &ExperimentLine, options: &Options) -> Result<Figure>
         ..ReferenceLine::default()
     };
     let shifts = line.shifted_at().into_iter();
-    let panel = Panel {
-        series,
+    let like = Panel {
         lines: relative.then(|| held_against(1.0)).into_iter().collect(),
         uprights: shifts.map(|at| held_against(at as f64 + 0.5)).collect(),
         ..Panel::new(dates(line), y, Look::Line)
@@ -405,17 +401,17 @@ pub(crate) fn figure(line: &ExperimentLine, options: &Options) -> Result<Figure>
         ),
         unit: if relative { "" } else { line.response.unit() }.to_owned(),
         note: format!("Each mark is the median of one run.{shifts}"),
-        ..FigureModel::of(vec![panel])
+        ..FigureModel::of(panels(rows, &like))
     };
     Figure::of(model, options)
 }
 
-fn series(
+fn row(
     line: &ExperimentLine,
     trajectory: &Trajectory,
     place: usize,
     relative: bool,
-) -> Option<Series> {
+) -> Option<Row> {
     let medians: Vec<f64> = trajectory
         .points
         .iter()
@@ -460,11 +456,8 @@ fn series(
         .enumerate()
         .filter_map(point)
         .collect();
-    (!points.is_empty()).then(|| Series {
-        name: if relative { name } else { String::new() },
-        place,
-        points,
-    })
+    let name = if relative { name } else { String::new() };
+    (!points.is_empty()).then(|| Row::new((0, String::new()), (place, name), points))
 }
 
 /// An axis of the runs side by side, with the dates of some of them.

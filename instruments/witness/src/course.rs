@@ -7,7 +7,7 @@ use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::table;
 
-use iolab_figure::model::{FigureModel, Look, Mark, Panel, Series};
+use iolab_figure::model::{FigureModel, Look, Mark, Panel, Row, panels as panels_of, reach};
 use iolab_figure::{Options, Scale, axis_of_quantity, axis_of_times};
 
 /// One quantity over time, per second: the label of its axis, its value in the account of the program and in the counters of a
@@ -53,9 +53,8 @@ pub(crate) fn model(evidence: &Evidence, options: &Options) -> FigureModel {
             let name = escape_control(name).into_owned();
             line(name, n + 1, moments, factor, &value)
         });
-        let series: Vec<Series> = of_program.into_iter().chain(devices).collect();
-        let marks = series.iter().flat_map(|one| &one.points);
-        let values: Vec<f64> = marks.map(|mark| mark.y).collect();
+        let rows: Vec<Row> = of_program.into_iter().chain(devices).collect();
+        let values = reach(&rows);
         let is_used = values.iter().any(|value| *value > 0.0);
         if !(is_used || is_last_resort) {
             continue;
@@ -63,10 +62,8 @@ pub(crate) fn model(evidence: &Evidence, options: &Options) -> FigureModel {
         let mut y = axis_of_quantity(Response::Throughput, &values, true, options);
         y.label = label.to_owned();
         y.scale = Scale::linear(values.into_iter().chain([0.0, 1.0]), true);
-        panels.push(Panel {
-            series,
-            ..Panel::new(x.clone(), y, Look::Curve)
-        });
+        let like = Panel::new(x.clone(), y, Look::Curve);
+        panels.extend(panels_of(rows, &like));
     }
     let note = match program.is_some() {
         true if calls => {
@@ -96,7 +93,7 @@ fn line(
     moments: &[Moment],
     factor: f64,
     value: &dyn Fn(&Moment) -> Option<f64>,
-) -> Series {
+) -> Row {
     let steps = moments.iter().filter_map(|moment| {
         let y = value(moment)? * factor / moment.length_ns.max(1) as f64;
         let (start, end) = (moment.start_ns, moment.start_ns + moment.length_ns);
@@ -106,9 +103,6 @@ fn line(
             ..Mark::default()
         }))
     });
-    Series {
-        name,
-        place,
-        points: steps.flatten().collect(),
-    }
+    let marks = steps.flatten().collect();
+    Row::new((0, String::new()), (place, name), marks)
 }

@@ -81,7 +81,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             });
             if readings.len() >= INTERVALS_MIN {
                 warmth.push(Row {
-                    // Of all facets together, below them.
+                    // One panel of all facets together, below them.
                     panel: (usize::MAX, String::new()),
                     ..curve(readings)
                 });

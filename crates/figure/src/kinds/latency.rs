@@ -95,7 +95,7 @@ pub(super) fn together<'a>(
     histograms.find(|histogram| !histogram.is_empty())
 }
 
-/// The quantiles of a cell up to that of its slowest request.
+/// The quantiles of a cell up to its slowest request.
 fn curve(row: &CellValues<'_>, histogram: &LatencyHistogram, name: &str) -> Vec<Mark> {
     let requests = histogram.len() as f64;
     let last = 1.0 - 1.0 / requests;
