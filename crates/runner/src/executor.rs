@@ -26,7 +26,8 @@ use super::programs::Programs;
 use super::targets::{devices_of, number_of};
 use crate::evidence::Origin;
 use crate::hung_storage::{Allowance, Watch};
-use crate::ranks::{ANSWER, RankReport, Ranks};
+use crate::ranks::{RankReport, Ranks};
+use crate::timeouts::ANSWER;
 
 /// Interval at which a pause checks whether it is to end early.
 const LOOK: Duration = Duration::from_millis(50);

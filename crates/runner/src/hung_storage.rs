@@ -23,7 +23,7 @@ use iolab_workload::{Error, Result};
 use libc::c_long;
 
 use crate::SystemUnderTest;
-use crate::ranks::{ANSWER, Timeouts, moving};
+use crate::timeouts::{ANSWER, Timeouts, moving};
 
 /// Name of the watching thread; without one it would have the name of the thread that starts it.
 const NAME: &str = "storage-watch";

@@ -28,6 +28,7 @@ mod system_under_test;
 mod targets;
 #[cfg(test)]
 mod tests;
+pub mod timeouts;
 mod virtual_target;
 
 use std::path::{Path, PathBuf};

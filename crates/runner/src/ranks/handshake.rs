@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ANSWER, Member};
+use super::Member;
+use crate::timeouts::ANSWER;
 use iolab_cluster::link::LossReason;
 use iolab_cluster::trial::Halt;
 use iolab_record::tables::Rank;
@@ -221,7 +222,6 @@ pub fn alone(path: &Path) -> Result<PathBuf> {
 mod tests {
     use std::thread;
 
-    use super::super::ANSWER;
     use super::{Host, *};
     use crate::ranks::Ranks;
     use crate::ranks::root_targets::RemoteTarget;

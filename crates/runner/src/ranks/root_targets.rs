@@ -16,8 +16,8 @@ use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::{ANSWER, Member, handshake, unreadable};
-use crate::ranks::moving;
+use super::{Member, handshake, unreadable};
+use crate::timeouts::{ANSWER, moving};
 
 impl Member {
     /// Notes the targets, and which ranks share caches: the ranks of a host, unless each of them sees a target under its

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::ranks::Timeouts;
+use crate::timeouts::{ANSWER, Timeouts};
 use iolab_cluster::clock::{Activity, CumulativeBytes};
 use iolab_cluster::link::{Link, Team};
 use iolab_cluster::shared_counters::{self, Numbered, Shares, taking_part};
@@ -18,7 +18,7 @@ use iolab_workload::outcome::{FailedRank, Failure, Outcome};
 use iolab_workload::trial::{FileLayout, Others, TrialSpec};
 use iolab_workload::{Error, Result};
 
-use super::{ANSWER, Member, habits, root_targets};
+use super::{Member, habits, root_targets};
 
 /// A wait shorter than this is waited out on the CPU, ns: a sleep would end too late.
 const AWAKE_NS: i64 = 200_000;
