@@ -223,8 +223,8 @@ mod tests {
     use std::thread;
 
     use super::{Host, *};
-    use crate::ranks::Ranks;
-    use crate::ranks::root_targets::RemoteTarget;
+    use crate::ranks::this_rank::Ranks;
+    use crate::ranks::this_rank::root_targets::RemoteTarget;
     use iolab_cluster::link::{Link, LostRank};
     use iolab_host::clock::Clock;
     use iolab_synthetic::thread_network::threads;

@@ -1,0 +1,461 @@
+//! One run by several processes (ranks). The root has the others carry out their part of each trial, within time limits.
+//!
+//! Files to begin with: `this_rank.rs` the execution of orders, `root_targets.rs` the orders of the root and its targets,
+//! `handshake.rs` the greeting of the ranks, their hosts and their errors, `trial.rs` a rank's part in a trial.
+
+pub mod handshake;
+mod root_targets;
+mod trial;
+
+use std::cell::RefCell;
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_cluster::link::{FANOUT, Link, List, Team};
+use iolab_cluster::shared_counters::{Numbered, taking_part};
+use iolab_cluster::trial::TrialTimeouts;
+use iolab_cluster::{link, shared_counters};
+use iolab_host::clock::Clock;
+use iolab_plan::cells::{PlannedCell, Processes};
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::tables::Rank;
+use iolab_storage::{Need, Target, TargetKind};
+use iolab_workload::outcome::{Failure, Outcome};
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::{FileLayout, Others, Shift, TrialSpec};
+use iolab_workload::{Error, Result, launchers, usage_errors};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::timeouts::{ANSWER, moving};
+use handshake::{Host, is_own, unreadable};
+use root_targets::{Found, RemoteTarget, RootOrder, trial_of};
+pub use trial::RankReport;
+
+/// How long a rank waits for the next order: between two orders the root stores measurements.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// A failure in words, and what to do about it.
+pub type DescribeFailure = fn(&Failure) -> (String, String);
+
+/// This process as one rank of the run. Rank 0, the root, plans and keeps the run file.
+pub struct Ranks(RefCell<Member>);
+
+/// State of a rank.
+struct Member {
+    team: Team<dyn Link>,
+    clock: Clock,
+    words: DescribeFailure,
+    /// Hosts of all ranks, in their order, once the ranks have met.
+    hosts: Vec<Host>,
+    /// Number of the host of each rank.
+    places: Vec<usize>,
+    /// The targets, once they are opened.
+    targets: Vec<RemoteTarget>,
+    /// Number of the client of each rank: its host, or the rank itself if it has a target of its own.
+    clients: Vec<usize>,
+    /// Whether a target with a different path at each rank is one store all the same: ranks read the data of others.
+    one_store: bool,
+    /// Work of each rank in the last trial; known to the root.
+    report: RankReport,
+    /// The host of this rank.
+    host: Host,
+    /// Accounts of the kernel that each rank reads, by target.
+    accounts: Vec<Numbered>,
+    /// Whether a rank was lost.
+    lost: bool,
+    /// End of the advice to look at the host of a lost rank.
+    after_loss: String,
+    /// How to finish the run; the other ranks do not have it yet.
+    advice: Option<String>,
+    /// Notes of the other ranks about opening their targets; known to the root.
+    notes: Vec<String>,
+    ended: bool,
+}
+
+impl Ranks {
+    /// This rank; `clock` is the clock that `link` reads, `words` describes failures for other hosts.
+    pub fn new(link: Box<dyn Link>, clock: Clock, words: DescribeFailure) -> Self {
+        Self(RefCell::new(Member {
+            team: Team::new(link, FANOUT),
+            clock,
+            words,
+            hosts: Vec::new(),
+            places: Vec::new(),
+            targets: Vec::new(),
+            clients: Vec::new(),
+            one_store: false,
+            report: RankReport::default(),
+            host: Host::here(),
+            accounts: Vec::new(),
+            lost: false,
+            after_loss: "; then start anew".to_owned(),
+            advice: None,
+            notes: Vec::new(),
+            ended: false,
+        }))
+    }
+
+    /// Whether this is the root.
+    pub fn is_root(&self) -> bool {
+        self.0.borrow().team.is_root()
+    }
+
+    /// How many ranks there are.
+    pub fn count(&self) -> usize {
+        self.0.borrow_mut().team.link().size()
+    }
+
+    /// The clock that all times of the run are read from.
+    pub fn clock(&self) -> Clock {
+        self.0.borrow().clock.clone()
+    }
+
+    /// Finds out which hosts there are, and whether all ranks are the same program. To be called first, by every rank.
+    ///
+    /// # Errors
+    /// When a rank was built from another version, or does not answer.
+    pub fn greet(&self) -> Result<()> {
+        self.0.borrow_mut().greet(env!("CARGO_PKG_VERSION"))
+    }
+
+    /// The root: gives the workers of a cell their place among the workers of all participating ranks.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the cell asks for more ranks than there are.
+    pub fn span_cell(&self, cell: &mut PlannedCell) -> Result<()> {
+        let trial = &mut cell.spec.trial;
+        let part = taking_part(&self.0.borrow().places, trial.ranks, trial.hosts)?;
+        trial.span(part.len() as u32);
+        Ok(())
+    }
+
+    fn check(&self, cell: &CellSpec) -> Result<()> {
+        let trial = &cell.trial;
+        let several = self.count() > 1;
+        let one_process = concat!("start one process, without ", launchers!());
+        usage_errors! {
+            cell.runs_program() || cell.tool.is_peer() => "measuring another program is not possible with several ranks", one_process;
+            cell.has_groups() => "several groups of workers is not possible with several ranks", one_process;
+            several && trial.files.is_some() => "several files of each thread (files) is not possible with several ranks",
+                "set files=none: each thread of every process has one file";
+            several && trial.starts_fresh() && trial.layout != FileLayout::Private =>
+                "one new file for all workers (layout=shared with allocate) is not possible with several ranks",
+                "set layout=private, or allocate=none";
+        }
+        // Refuses impossible shifts before anything is opened.
+        shared_counters::parts(&self.0.borrow().places, trial.shift).map(drop)
+    }
+
+    /// Whether all ranks use the same file of a target of this name. If ranks read the data of others they do, whatever
+    /// path each of them sees it under.
+    pub fn share(&self, named: &Path) -> bool {
+        self.0.borrow().one_store || !is_own(named)
+    }
+
+    /// The path that this rank uses for a target of this name.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a name that cannot be sent to other ranks.
+    pub fn place(&self, named: &Path) -> Result<PathBuf> {
+        let member = &mut *self.0.borrow_mut();
+        handshake::place(named, member.team.link().rank(), &member.host.name)
+    }
+
+    /// The root: has the other ranks open the targets that it has opened, each by its name.
+    ///
+    /// # Errors
+    /// A failure that keeps a rank from it.
+    pub fn open<'a>(
+        &self,
+        targets: impl Iterator<Item = (&'a Path, &'a Target)>,
+        needs: &[Need],
+    ) -> Result<()> {
+        let mut places = Vec::new();
+        let mut demands = Vec::new();
+        let mut found = Found::default();
+        for ((named, target), need) in targets.zip(needs) {
+            demands.push(target.demands());
+            found.add(target);
+            usage_errors! {
+                need.write && target.kind() != TargetKind::Scratch && self.count() > 1 =>
+                    format!("several ranks write to scratch files only, and {} is another target", target.path().display()),
+                    "give a directory, or measure reads";
+            }
+            places.push(root_targets::of(named, target, need, self.share(named))?);
+        }
+        let member = &mut *self.0.borrow_mut();
+        member.know_targets(&places);
+        member.give(&RootOrder::Open(places))?;
+        // Its own scratch files are already there; leftovers of dead runs are not.
+        member.clean(&[])?;
+        let demands = demands.into_iter().collect::<Result<Vec<_>>>();
+        member.agree_on_space(demands.map(|demands| demands.concat()))?;
+        member.notes = member.know_found(found)?;
+        Ok(())
+    }
+
+    /// The root: notes of the other ranks about opening their targets, beyond its own.
+    pub fn notes(&self) -> Vec<String> {
+        self.0.borrow().notes.clone()
+    }
+
+    /// The root: fills all files, its own by `own`, which fills this many bytes.
+    ///
+    /// # Errors
+    /// What `own` fails with, or another rank.
+    pub fn fill(&self, seed: u64, bytes: u64, own: impl FnOnce() -> Result<()>) -> Result<()> {
+        // The files of the other ranks are at most as large as the root's.
+        let bytes = bytes.saturating_mul(self.count() as u64);
+        let order = RootOrder::Fill { seed, bytes };
+        self.0.borrow_mut().give(&order)?;
+        let filled = own();
+        let member = &mut *self.0.borrow_mut();
+        member.agree(moving(bytes, ANSWER), filled)
+    }
+
+    /// The root: trials are kept from now on; `advice` says how to finish the run should a rank be lost. The others have it before the
+    /// next trial.
+    pub fn keeps_trials(&self, advice: &str) {
+        let member = &mut *self.0.borrow_mut();
+        member.keeps_trials(advice);
+        member.advice = Some(advice.to_owned());
+    }
+
+    /// The root: announces that its next order comes later by this time.
+    ///
+    /// # Errors
+    /// When a rank is lost.
+    pub fn rest(&self, time: Duration) -> Result<()> {
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.0.borrow_mut().give(&RootOrder::Rest(time))
+    }
+
+    /// The root: carries a trial out with all ranks.
+    ///
+    /// # Errors
+    /// As [`iolab_engine::trial::run`], of any rank.
+    pub fn run(
+        &self,
+        trial: &TrialSpec,
+        number: usize,
+        target: &Target,
+        stop: &AtomicBool,
+    ) -> Result<Outcome> {
+        let trial = TrialSpec {
+            others: Others::default(),
+            ..trial.clone()
+        };
+        let member = &mut *self.0.borrow_mut();
+        if let Some(advice) = member.advice.take() {
+            member.give(&RootOrder::Keep(advice))?;
+        }
+        member.give(&RootOrder::trial(&trial, number)?)?;
+        let whole = member.trial(&trial, number, target, stop)?;
+        let (outcome, report) =
+            whole.ok_or_else(|| Error::failed("the root of the ranks has no result"))?;
+        member.report = report;
+        Ok(outcome)
+    }
+
+    /// The root: results of each rank in the last trial; empty for a single rank.
+    pub fn take_report(&self) -> RankReport {
+        mem::take(&mut self.0.borrow_mut().report)
+    }
+
+    /// The root: the ranks, as a run file keeps them; none if there is one.
+    pub fn rows(&self) -> Vec<Rank> {
+        handshake::rows(&self.0.borrow().hosts)
+    }
+
+    /// Facts about the ranks for the environment of the run.
+    pub fn environment(&self) -> Environment {
+        let member = self.0.borrow();
+        let mut environment = Environment::default();
+        environment.put(&KEYS.ranks, member.hosts.len() as u64);
+        environment.put(&KEYS.rank_hosts, handshake::count(&member.hosts) as u64);
+        environment
+    }
+
+    /// A rank other than the root: carries out the root's orders, until the run is over. All files that it made are removed
+    /// at the end.
+    ///
+    /// # Errors
+    /// When a rank is lost: the root, or another one.
+    pub fn follow(&self, stop: &AtomicBool) -> Result<()> {
+        self.0.borrow_mut().follow(stop)
+    }
+
+    /// The root: announces the end of the run, once. Files of others are removed before the root's, by which theirs are
+    /// recognised.
+    ///
+    /// # Errors
+    /// A failure that keeps a rank from removing its files, or the loss of a rank.
+    pub fn end(&self) -> Result<()> {
+        let member = &mut *self.0.borrow_mut();
+        if member.ended || member.lost || !member.team.is_root() {
+            return Ok(());
+        }
+        member.ended = true;
+        // All trials are kept.
+        member.after_loss = String::new();
+        member.give(&RootOrder::End)?;
+        let time = member.removal_time();
+        member.agree(time, Ok(()))
+    }
+
+    /// Whether a rank is lost: the others do not end by themselves then, and [`Ranks::abort`] has to end them.
+    pub fn has_lost(&self) -> bool {
+        self.0.borrow().lost
+    }
+
+    /// Ends all ranks at once with this exit code.
+    pub fn abort(&self, code: i32) {
+        self.0.borrow_mut().team.link().abort(code);
+    }
+
+    /// How long this rank waits for the root and for earlier ranks to report a failure and end the run.
+    pub fn timeout(&self) -> Duration {
+        self.0.borrow_mut().timeout()
+    }
+}
+
+impl Member {
+    fn keeps_trials(&mut self, advice: &str) {
+        self.after_loss = format!(". {advice}");
+    }
+
+    /// Hands an order of the root to every rank.
+    fn give(&mut self, order: &RootOrder) -> Result<()> {
+        let given = self.team.broadcast(&link::encode(order), ANSWER);
+        given.map(drop).map_err(|lost| self.error(lost))
+    }
+
+    /// Waits for all ranks; the error of the first one that has any.
+    fn agree(&mut self, timeout: Duration, ready: Result<()>) -> Result<()> {
+        let agreed = self.team.agree(habits(timeout), ready);
+        agreed.map_err(|halt| self.error(halt))
+    }
+
+    /// Combines the values of all ranks at the root; every rank gets the result.
+    fn pool<T, M>(&mut self, own: T, make: impl FnOnce(Vec<T>) -> M) -> Result<M>
+    where
+        T: Serialize + DeserializeOwned,
+        M: Serialize + DeserializeOwned,
+    {
+        let all = self.team.gather(List(vec![own]), ANSWER);
+        let all = all.map_err(|lost| self.error(lost))?;
+        let message = all.map_or_else(Vec::new, |all| link::encode(&make(all.0)));
+        // The root waits for others first.
+        let in_all = self.team.timeout_in_all(ANSWER);
+        let message = self.team.broadcast(&message, in_all);
+        let message = message.map_err(|lost| self.error(lost))?;
+        link::decode(&message).ok_or_else(unreadable)
+    }
+
+    fn follow(&mut self, stop: &AtomicBool) -> Result<()> {
+        let mut targets: Vec<Target> = Vec::new();
+        let mut rest = Duration::ZERO;
+        loop {
+            let timeout = IDLE.saturating_add(mem::take(&mut rest));
+            let message = self.team.broadcast(&[], timeout);
+            let message = message.map_err(|lost| self.error(lost))?;
+            // The root reports failures of a rank; a lost rank ends the run.
+            let done = match link::decode(&message) {
+                Some(RootOrder::Open(places)) => {
+                    self.know_targets(&places);
+                    let cleaned = self.clean(&places);
+                    if cleaned.is_err() {
+                        if self.lost {
+                            return cleaned;
+                        }
+                        continue;
+                    }
+                    let demands = self.open(&places).and_then(|opened| {
+                        targets = opened;
+                        let demands = targets.iter().map(Target::demands);
+                        Ok(demands.collect::<Result<Vec<_>>>()?.concat())
+                    });
+                    let agreed = self.agree_on_space(demands);
+                    let mut found = Found::default();
+                    targets.iter().for_each(|target| found.add(target));
+                    agreed.and_then(|()| self.know_found(found).map(drop))
+                }
+                Some(RootOrder::Fill { seed, bytes }) => {
+                    let filled = self.fill(&targets, seed, stop);
+                    self.agree(moving(bytes, ANSWER), filled)
+                }
+                Some(RootOrder::Trial {
+                    settings,
+                    seed,
+                    target: number,
+                }) => match (trial_of(&settings, seed), targets.get(number)) {
+                    (Ok(trial), Some(target)) => self.trial(&trial, number, target, stop).map(drop),
+                    _ => self.agree(ANSWER, Err(unreadable())),
+                },
+                Some(RootOrder::End) => {
+                    // All trials are kept.
+                    self.after_loss = String::new();
+                    let removed = targets.into_iter().map(Target::remove);
+                    let removed = removed.fold(Ok(()), Result::and);
+                    let time = self.removal_time();
+                    let done = self.agree(time, removed);
+                    return if self.lost { done } else { Ok(()) };
+                }
+                Some(RootOrder::Rest(time)) => {
+                    rest = Duration::from_nanos(time);
+                    Ok(())
+                }
+                Some(RootOrder::Keep(advice)) => {
+                    self.keeps_trials(&advice);
+                    Ok(())
+                }
+                None => self.agree(ANSWER, Err(unreadable())),
+            };
+            if self.lost {
+                return done;
+            }
+        }
+    }
+}
+
+impl Processes for Ranks {
+    /// The root: as [`Ranks::span_cell`], of all cells of a plan, each of which is checked.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): settings that only a single process can carry out.
+    fn span(&self, cells: &mut [PlannedCell]) -> Result<()> {
+        for cell in cells.iter() {
+            self.check(&cell.spec)?;
+        }
+        let is_shifted = |cell: &PlannedCell| cell.spec.trial.shift != Shift::None;
+        self.0.borrow_mut().one_store = cells.iter().any(is_shifted);
+        cells.iter_mut().try_for_each(|cell| self.span_cell(cell))
+    }
+}
+
+/// The ranks that a plan asks for, when they do not exist and nothing is carried out.
+#[derive(Debug, Clone, Copy)]
+pub struct AssumedRanks;
+
+impl Processes for AssumedRanks {
+    fn span(&self, cells: &mut [PlannedCell]) -> Result<()> {
+        for cell in cells {
+            let trial = &mut cell.spec.trial;
+            let shifted = if trial.shift == Shift::None { 1 } else { 2 };
+            let ranks = trial.ranks.or(trial.hosts).unwrap_or(shifted);
+            trial.span(ranks.max(trial.hosts.unwrap_or(1)));
+        }
+        Ok(())
+    }
+}
+
+fn habits(timeout: Duration) -> TrialTimeouts {
+    TrialTimeouts {
+        rounds: 8,
+        timeout: ANSWER,
+        trial: timeout,
+    }
+}
