@@ -17,7 +17,7 @@ use iolab_workload::counters::{
     Counters, DeviceStat, NfsIo, Pressure, ProcessIo, SharedAccounts, either,
 };
 use iolab_workload::operation::{Moved, PerOperation};
-use iolab_workload::outcome::{OperationSummary, Outcome};
+use iolab_workload::outcome::{ClientOutcome, Outcome};
 use iolab_workload::region_state::{Medium, Region, Residency};
 
 /// Parameters of clock comparison, and waiting times between ranks.
@@ -243,15 +243,17 @@ pub struct TrialContribution {
     /// Part of each rank.
     pub parts: Vec<RankPart>,
     /// Results and observations of each client whose first rank is included.
-    pub clients: Vec<Client>,
+    pub clients: Vec<ClientOutcome>,
 }
 
 impl TrialContribution {
     /// Client whose ranks are exactly these; the first of them is `rank`.
-    pub fn client(&self, rank: usize, medium: Medium, shared: SharedAccounts) -> Client {
+    pub fn client(&self, rank: usize, medium: Medium, shared: SharedAccounts) -> ClientOutcome {
         let outcome = &self.outcome;
-        Client {
-            rank: rank as u64,
+        ClientOutcome {
+            rank: rank as u32,
+            start_ns: 0,
+            elapsed_ns: 0,
             medium,
             region_bytes: self.region_bytes,
             operations: PerOperation::of(&outcome.operations),
@@ -361,26 +363,4 @@ fn residency(a: Residency, b: Residency, apart: bool) -> Residency {
         false if a.resident_bytes >= b.resident_bytes => a,
         false => b,
     }
-}
-
-/// Results and observations of a client's ranks in a trial. Latencies of all its ranks are merged before
-/// quantiles are taken; quantiles take less room than histograms on the way to the root.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Client {
-    /// First rank of the client.
-    pub rank: u64,
-    /// Medium that holds the bytes of the target.
-    pub medium: Medium,
-    /// Bytes of the target that its ranks observe.
-    pub region_bytes: u64,
-    /// Results by operation.
-    pub operations: PerOperation<OperationSummary>,
-    /// Number of failed requests.
-    pub errors: u64,
-    /// Counters of the client.
-    pub counters: Counters,
-    /// Accounts that other clients read too.
-    pub shared: SharedAccounts,
-    /// State of the bytes that its ranks observe.
-    pub region: Region,
 }

@@ -164,7 +164,7 @@ pub struct Terms {
     /// come from someone else.
     pub purges: Permission,
     /// The other processes of the run.
-    pub ranks: Option<Rc<Ranks>>,
+    pub ranks: Option<Rc<dyn Ranks>>,
     /// The bytes of a target that are used.
     pub region: Region,
     /// Whether plans are carried out with the cache state that they name, or refused.

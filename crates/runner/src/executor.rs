@@ -1,10 +1,10 @@
 //! Executors carry trials out: the engine, or a simulated one in tests of the runner.
 
 use std::collections::BTreeSet;
-use std::iter;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use std::{iter, slice};
 
 use crate::peers::Peers;
 use iolab_analysis::consent::NeededConsent;
@@ -126,7 +126,7 @@ pub(super) struct Engine<'a> {
     pub(super) programs: Option<&'a Programs>,
     pub(super) peers: Peers,
     pub(super) clock: &'a Clock,
-    pub(super) ranks: Option<&'a Ranks>,
+    pub(super) ranks: Option<&'a dyn Ranks>,
     pub(super) system: Option<&'a SystemControl>,
     pub(super) watch: Watch,
     /// The observers; none if other processes have targets too.
@@ -288,7 +288,7 @@ impl Executor for Engine<'_> {
 
     fn by_ranks(&mut self) -> RankReport {
         self.ranks
-            .map_or_else(RankReport::default, Ranks::take_report)
+            .map_or_else(RankReport::default, |ranks| ranks.take_report())
     }
 
     fn drives(&mut self) -> Vec<DriveLog> {
@@ -296,7 +296,7 @@ impl Executor for Engine<'_> {
     }
 
     fn processes(&self) -> usize {
-        self.ranks.map_or(1, Ranks::count)
+        self.ranks.map_or(1, |ranks| ranks.count())
     }
 
     fn gap(&self, cell: &CellSpec) -> Option<String> {
@@ -323,7 +323,7 @@ impl Executor for Engine<'_> {
 
     fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
         if let Some(ranks) = self.ranks {
-            ranks.span_cell(cell)?;
+            ranks.span(slice::from_mut(cell))?;
         }
         fit::fit(cell, &self.targets)
     }

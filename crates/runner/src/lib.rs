@@ -59,7 +59,7 @@ use crate::ranks::Ranks;
 pub use iolab_analysis::snapshot::{RepetitionGoal, RunSnapshot, WithinGoal};
 use iolab_plan::cells::{FittedPlan, PlannedCell, factor_names};
 use iolab_plan::experiment::Experiment;
-use iolab_record::environment::Environment;
+use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{Asked, EventKind, ExperimentRecord, Question, RunRecord, RunStatus};
 use iolab_runfile::RunFile;
 use iolab_workload::names::TargetName;
@@ -227,7 +227,7 @@ pub struct Setup {
     /// the user gave, and ceilings that were stated or measured ([`iolab_record::environment::Peaks::environment`]).
     pub known: Environment,
     /// The other processes of the run; `None` if this one is alone.
-    pub ranks: Option<Rc<Ranks>>,
+    pub ranks: Option<Rc<dyn Ranks>>,
     /// The right to change settings of the kernel; `None` if no cell asks for it.
     pub system: Option<SystemControl>,
     /// The peers of the program.
@@ -262,7 +262,9 @@ impl Setup {
         environment.extend(peers.environment());
         environment.extend(self.known.clone());
         if let Some(ranks) = &self.ranks {
-            environment.extend(ranks.environment());
+            let hosts = ranks.rows().into_iter().map(|rank| rank.host + 1).max();
+            environment.put(&KEYS.ranks, ranks.count() as u64);
+            environment.put(&KEYS.rank_hosts, u64::from(hosts.unwrap_or(1)));
         }
         environment
     }

@@ -12,7 +12,6 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::ranks::Ranks;
 use super::session::Session;
 use super::{
     Executor, Finished, NewObserver, Observer, Setup, StopFlags, experiment_record, fit, now_utc,
@@ -119,7 +118,7 @@ impl<'a> PreparedRun<'a> {
         let ranks = setup.ranks.as_deref();
         let unread = ranks.and_then(|_| unread_drives(&setup.place.targets(), setup.observers));
         let mut session = Session::new(self.plan, setup.peers, self.file, &self.begun, observer);
-        let of_ranks = ranks.map_or_else(Vec::new, Ranks::notes);
+        let of_ranks = ranks.map_or_else(Vec::new, |ranks| ranks.notes());
         for note in setup.place.notes().into_iter().chain(of_ranks) {
             // The user has seen this note when the target was opened.
             session.keep(EventKind::Note, None, &note)?;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use iolab_cluster::trial::Client;
 use iolab_record::{
     LatencyOf, Operation, PartId, PerOperation, RequestTime, Sample, ServedVerdict,
 };
@@ -10,7 +9,7 @@ use iolab_workload::counters::{SharedAccount, SharedAccounts};
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::outcome::{
-    Ended, FailedProgram, FailedRequest, Failure, GroupOutcome, Outcome, ProgramEnd,
+    ClientOutcome, Ended, FailedProgram, FailedRequest, Failure, GroupOutcome, Outcome, ProgramEnd,
 };
 use iolab_workload::region_state::{FaultKind, FaultyData, FoundInstead, Medium, Verified};
 use iolab_workload::settings::CellSpec;
@@ -83,17 +82,17 @@ fn verdict(spec: &TrialSpec, sample: &Sample, medium: Medium, region_bytes: u64)
 }
 
 /// Source of the bytes of all clients; `None` without any.
-pub(super) fn origin_of_clients(clients: &[(Client, Sample)]) -> Option<Origin> {
-    let media = clients.iter().map(|(client, _)| client.medium);
+pub(super) fn origin_of_clients(clients: &[ClientOutcome]) -> Option<Origin> {
+    let media = clients.iter().map(|client| client.medium);
     Medium::of_all(media).map(Origin::Medium)
 }
 
 /// Says of how many clients the verdict on all of them holds, if their targets lie on different media.
-pub(super) fn tell_mixed_media(whole: &mut Sample, clients: &[(Client, Sample)]) {
+pub(super) fn tell_mixed_media(whole: &mut Sample, clients: &[ClientOutcome]) {
     let Some(Origin::Medium(medium)) = origin_of_clients(clients) else {
         return;
     };
-    let own = clients.iter().filter(|(own, _)| own.medium == medium);
+    let own = clients.iter().filter(|own| own.medium == medium);
     let own = own.count();
     if own < clients.len() {
         let all = clients.len();
@@ -106,9 +105,19 @@ pub(super) fn tell_mixed_media(whole: &mut Sample, clients: &[(Client, Sample)])
 pub(super) fn of_clients(
     spec: &TrialSpec,
     whole: &Sample,
-    clients: Vec<(Client, Sample)>,
+    clients: Vec<ClientOutcome>,
 ) -> Vec<Sample> {
-    let of = |(client, mut sample): (Client, Sample)| {
+    let of = |client: ClientOutcome| {
+        let mut sample = Sample {
+            client: client.rank,
+            start_ns: client.start_ns,
+            elapsed_ns: client.elapsed_ns,
+            operations: client.operations,
+            errors: client.errors,
+            counters: client.counters,
+            region: client.region,
+            ..Sample::default()
+        };
         sample.verdict = verdict(spec, &sample, client.medium, client.region_bytes);
         store_once(&mut sample, &client.shared);
         sample.take_place_of(whole);

@@ -8,7 +8,6 @@ mod tests;
 use std::path::{Component, Path, PathBuf, absolute};
 use std::sync::atomic::AtomicBool;
 
-use crate::ranks::Ranks;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Experiment, GroupSetting, new_group_name};
 use iolab_record::FurtherTarget;
@@ -70,10 +69,10 @@ impl Targets {
             .map(|(named, target)| (named.as_path(), target))
     }
 
-    /// Has the other processes of a run fill their parts of the scratch files; see [`Target::divide`].
-    pub fn divide(&mut self, ranks: &Ranks) {
-        let shared = self.0.iter_mut().filter(|(named, _)| ranks.share(named));
-        shared.for_each(|(_, target)| target.divide(ranks.count() as u32));
+    /// Has each of `count` processes fill a part of the scratch files that they share; see [`Target::divide`].
+    pub fn divide(&mut self, count: u32, is_shared: &dyn Fn(&Path) -> bool) {
+        let shared = self.0.iter_mut().filter(|(named, _)| is_shared(named));
+        shared.for_each(|(_, target)| target.divide(count));
     }
 
     /// Bytes that [`Targets::fill`] writes.

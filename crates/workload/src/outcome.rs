@@ -6,14 +6,14 @@ use std::{fmt, mem};
 
 use serde::{Deserialize, Serialize};
 
-use crate::counters::{Counters, either};
+use crate::counters::{Counters, SharedAccounts, either};
 use crate::error::{Error, Result};
 use crate::histogram::over_time::LatencyOverTime;
 use crate::histogram::{LatencyHistogram, add_few, new_latency_histogram};
 use crate::names::named;
 use crate::operation::{Moved, PerOperation};
 pub use crate::region_state::Region;
-use crate::region_state::{FaultyData, Verified};
+use crate::region_state::{FaultyData, Medium, Verified};
 pub use crate::response::LatencySummary;
 use crate::series::Series;
 use crate::stages::Traced;
@@ -344,6 +344,32 @@ pub struct GroupOutcome {
     pub start_ns: u64,
     /// The result of its workers, with the counters that the kernel keeps per thread, and without a series.
     pub outcome: Outcome,
+}
+
+/// The result of one client of a trial by several processes (ranks). Latencies of all its ranks are merged before quantiles are
+/// taken; quantiles take less room than histograms on the way to the root.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClientOutcome {
+    /// First rank of the client.
+    pub rank: u32,
+    /// Start of its first worker, from the start of the trial, ns; known at the root.
+    pub start_ns: u64,
+    /// From the start of its first worker to the end of the last, ns; known at the root.
+    pub elapsed_ns: u64,
+    /// Medium that holds the bytes of the target.
+    pub medium: Medium,
+    /// Bytes of the target that its ranks observe.
+    pub region_bytes: u64,
+    /// Results by operation.
+    pub operations: PerOperation<OperationSummary>,
+    /// Number of failed requests.
+    pub errors: u64,
+    /// Counters of the client.
+    pub counters: Counters,
+    /// Accounts that other clients read too.
+    pub shared: SharedAccounts,
+    /// State of the bytes that its ranks observe.
+    pub region: Region,
 }
 
 impl Default for Outcome {

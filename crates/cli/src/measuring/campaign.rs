@@ -47,7 +47,7 @@ pub(crate) const PROGRAM: Program = Program {
 
 impl Changes {
     /// The terms of a new run with these changes.
-    pub(crate) fn terms(&self, asked: &Asked, ranks: Option<Rc<Ranks>>) -> Terms {
+    pub(crate) fn terms(&self, asked: &Asked, ranks: Option<Rc<dyn Ranks>>) -> Terms {
         Terms {
             consent: self.consent.consent(),
             system: Permission::of(self.system.change_system),

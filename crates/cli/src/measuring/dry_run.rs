@@ -15,7 +15,7 @@ use iolab_report::layout::wrapped;
 use iolab_runner::VirtualTarget;
 use iolab_runner::campaign::{Made, Site, Writes};
 use iolab_runner::peers::{gap_anywhere, gaps, overhead, waiting};
-use iolab_runner::ranks::handshake::is_own;
+use iolab_runner::ranks::is_own;
 use iolab_storage::{Need, Size, Target, device_under, is_nvme_namespace};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::trial::{Backend, CacheState};

@@ -24,7 +24,8 @@ use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::note;
 use iolab_command::signals::{catch_all, on_signals};
 use iolab_runner::StopFlags;
-use iolab_runner::ranks::{Ranks, handshake};
+use iolab_runner::ranks::this_rank::{ThisRank, handshake};
+use iolab_runner::ranks::{self, Ranks};
 use iolab_workload::{Error, Result};
 
 #[cfg(feature = "mpi")]
@@ -65,7 +66,7 @@ fn is_launched() -> bool {
 pub(crate) fn place(named: &Path) -> Result<PathBuf> {
     match cfg!(feature = "mpi") && is_launched() {
         true => handshake::of_one(named),
-        false => handshake::alone(named),
+        false => ranks::alone(named),
     }
 }
 
@@ -99,13 +100,16 @@ fn check_alone(refusal: impl FnOnce(&Launch) -> Error) -> Outcome {
 /// # Errors
 ///
 /// There are several, and they cannot work together; the failure of the run.
-pub(crate) fn together(is_plan: bool, work: impl FnOnce(Option<Rc<Ranks>>) -> Outcome) -> Outcome {
+pub(crate) fn together(
+    is_plan: bool,
+    work: impl FnOnce(Option<Rc<dyn Ranks>>) -> Outcome,
+) -> Outcome {
     let joined = if is_plan { None } else { join_ranks()? };
     let Some(ranks) = joined else {
         return work(None);
     };
     let code = code_of(match (ranks.greet(), ranks.is_root()) {
-        (Ok(()), true) => work(Some(Rc::clone(&ranks))),
+        (Ok(()), true) => work(Some(Rc::clone(&ranks) as Rc<dyn Ranks>)),
         (Ok(()), false) => follow(&ranks),
         (Err(error), true) => Err(error.into()),
         (Err(error), false) => give_way(&ranks, error),
@@ -115,13 +119,13 @@ pub(crate) fn together(is_plan: bool, work: impl FnOnce(Option<Rc<Ranks>>) -> Ou
 
 /// A build without MPI has no others to work with.
 #[cfg(not(feature = "mpi"))]
-fn join_ranks() -> Outcome<Option<Rc<Ranks>>> {
+fn join_ranks() -> Outcome<Option<Rc<ThisRank>>> {
     check_alone(Launch::without_mpi).map(|()| None)
 }
 
 /// This process as one rank of a launcher.
 #[cfg(feature = "mpi")]
-fn join_ranks() -> Outcome<Option<Rc<Ranks>>> {
+fn join_ranks() -> Outcome<Option<Rc<ThisRank>>> {
     use iolab_cluster::link::Link;
     use iolab_cluster::mpi::{Mpi, MpiTimeouts};
     use iolab_host::clock::Clock;
@@ -149,7 +153,7 @@ fn join_ranks() -> Outcome<Option<Rc<Ranks>>> {
             Some(launch) => Err(launch.unconnected().into()),
         };
     }
-    let ranks = Ranks::new(Box::new(link), clock, iolab_runner::describe_failure);
+    let ranks = ThisRank::new(Box::new(link), clock, iolab_runner::describe_failure);
     Ok(Some(Rc::new(ranks)))
 }
 
@@ -169,7 +173,7 @@ fn tell_late(wait: Wait) {
 }
 
 /// Carries out the orders of rank 0, which reports failures, unless it is rank 0 that is lost.
-fn follow(ranks: &Ranks) -> Outcome {
+fn follow(ranks: &ThisRank) -> Outcome {
     let stop = on_signals()?;
     match ranks.follow(&stop) {
         Ok(()) => Err(Failure::ToldElsewhere),
@@ -178,7 +182,7 @@ fn follow(ranks: &Ranks) -> Outcome {
 }
 
 /// Leaves the report of an error to rank 0, unless that is lost.
-fn give_way(ranks: &Ranks, error: Error) -> Outcome {
+fn give_way(ranks: &ThisRank, error: Error) -> Outcome {
     if !ranks.has_lost() {
         return Err(Failure::ToldElsewhere);
     }
@@ -189,7 +193,7 @@ fn give_way(ranks: &Ranks, error: Error) -> Outcome {
 
 /// Leaves the other ranks after the last message, to which `code` belongs; also reports errors of this step. Ends all ranks if
 /// one is lost.
-fn leave(ranks: &Ranks, code: u8) -> u8 {
+fn leave(ranks: &ThisRank, code: u8) -> u8 {
     let left = ranks.end().map_err(Failure::from);
     let code = match left {
         Ok(()) => code,

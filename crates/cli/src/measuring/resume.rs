@@ -25,7 +25,7 @@ use iolab_command::output::{Results, note};
 use iolab_command::run_files::{files_of_folder, show};
 
 /// Refuses to go on with another number of processes than the run began with.
-fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
+fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<dyn Ranks>>) -> Result<()> {
     let (before, now) = (
         record.ranks.len().max(1),
         ranks.map_or(1, |ranks| ranks.count()),
@@ -57,7 +57,7 @@ fn check_kind(kind: TargetKind) -> Result<()> {
 }
 
 /// Refuses runs that cannot be resumed, before any of them is measured.
-fn check(file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
+fn check(file: &Path, ranks: Option<&Rc<dyn Ranks>>) -> Result<()> {
     let record = iolab_runfile::read(file)?;
     if record.run.status == RunStatus::Done {
         return Ok(());
@@ -100,7 +100,7 @@ fn files_to_finish(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Failure>)> {
 }
 
 /// Finishes the runs one after the other. Runs that were measured together are answered together.
-pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
+pub(crate) fn resume(options: &Resume, ranks: Option<Rc<dyn Ranks>>) -> Outcome {
     // Others of a folder are finished all the same.
     let (files, refused) = files_to_finish(&options.files)?;
     if ranks.is_some() && files.len() > 1 {
@@ -229,7 +229,7 @@ fn made(record: &RunRecord) -> Made {
 }
 
 /// Prepares the target as the run had it and finishes the plan; returns the place of the run file then.
-fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<EndedRun> {
+fn finish(file: &Path, options: &Resume, ranks: Option<Rc<dyn Ranks>>) -> Outcome<EndedRun> {
     let record = iolab_runfile::read(file)?;
     if record.run.status == RunStatus::Done {
         iolab_runfile::settle(file)?;
@@ -257,7 +257,7 @@ fn begun(
     record: &RunRecord,
     file: &Path,
     options: &Resume,
-    ranks: Option<Rc<Ranks>>,
+    ranks: Option<Rc<dyn Ranks>>,
 ) -> Result<(Site, Plan)> {
     let source = file.display().to_string();
     let experiment = Experiment::from_toml(&record.experiment.toml, &source)?;

@@ -33,7 +33,7 @@ use iolab_command::run_files::{read_run, show};
 const FOLDER: &str = "iolab-results";
 
 /// Runs the experiment and prints its findings.
-pub(crate) fn run(options: &Run, lists: &Lists, ranks: Option<Rc<Ranks>>) -> Outcome {
+pub(crate) fn run(options: &Run, lists: &Lists, ranks: Option<Rc<dyn Ranks>>) -> Outcome {
     // The targets that the experiment names, or the current directory, if none is given.
     let nowhere = GivenTargets {
         real: vec![PathBuf::from(".")],

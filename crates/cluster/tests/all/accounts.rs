@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use iolab_cluster::link::Team;
 use iolab_cluster::shared_counters::{Accounts, Number, Numbered, Shares};
-use iolab_cluster::trial::{Client, TrialContribution};
+use iolab_cluster::trial::TrialContribution;
 use iolab_synthetic::thread_network::{ThreadLink, threads};
 use iolab_workload::counters::{
     Bottom, Counters, DeviceStat, NfsIo, Pressure, SharedAccount, SharedAccounts,
 };
-use iolab_workload::outcome::Outcome;
+use iolab_workload::outcome::{ClientOutcome, Outcome};
 use iolab_workload::region_state::Medium;
 use proptest::prelude::*;
 
@@ -130,9 +130,10 @@ fn disks(deed: &TrialContribution) -> Option<u64> {
     deed.outcome.counters.bottom.map(|own| own.stat.read_bytes)
 }
 
-fn client(deed: &TrialContribution, rank: u64) -> &Client {
+fn client(deed: &TrialContribution, rank: usize) -> &ClientOutcome {
     let mut all = deed.clients.iter();
-    all.find(|client| client.rank == rank).expect("a client")
+    all.find(|client| client.rank as usize == rank)
+        .expect("a client")
 }
 
 /// One kind of accounts of a rank.
@@ -184,7 +185,7 @@ proptest! {
                     clients: readers.len() as u64,
                 })
             };
-            let found = client(&whole, *rank as u64);
+            let found = client(&whole, *rank);
             prop_assert_eq!(found.counters, reading(*host, own));
             let [device, disks, nfs] = [DEVICES, DISKS, MOUNTS].map(shared);
             prop_assert_eq!(found.shared, SharedAccounts { device, disks, nfs });

@@ -178,12 +178,11 @@ impl Workspace {
     /// # Errors
     ///
     /// Why one of them cannot.
-    pub(super) fn share(&mut self, ranks: Rc<Ranks>, needs: &[Need]) -> Result<()> {
+    pub(super) fn share(&mut self, ranks: Rc<dyn Ranks>, needs: &[Need]) -> Result<()> {
         if let SystemUnderTest::Targets(targets) = &mut self.setup.place {
-            targets.divide(&ranks);
             // Each rank's own clock is the one that is compared.
             self.setup.clock = ranks.clock();
-            ranks.open(targets.iter(), needs)?;
+            ranks.open(targets, needs)?;
             for remark in ranks.notes() {
                 (self.program.note)(&remark);
             }
@@ -262,7 +261,7 @@ impl Workspace {
         let mut shown = (self.program.filling)("filling the scratch files", total);
         let mut own = || self.setup.place.fill(seed, ended, &mut shown);
         match &self.setup.ranks {
-            Some(ranks) => ranks.fill(seed, total, own)?,
+            Some(ranks) => ranks.fill(seed, total, &mut own)?,
             None => own()?,
         }
         let rate = total as f64 / 1e6 / began.elapsed().as_secs_f64().max(1e-9);

@@ -19,7 +19,6 @@ use iolab_cluster::trial::TrialTimeouts;
 use iolab_cluster::{link, shared_counters};
 use iolab_host::clock::Clock;
 use iolab_plan::cells::{PlannedCell, Processes};
-use iolab_record::environment::{Environment, KEYS};
 use iolab_record::tables::Rank;
 use iolab_storage::{Need, Target, TargetKind};
 use iolab_workload::outcome::{Failure, Outcome};
@@ -29,10 +28,11 @@ use iolab_workload::{Error, Result, launchers, usage_errors};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::{RankReport, Ranks, is_own};
+use crate::Targets;
 use crate::timeouts::{ANSWER, moving};
-use handshake::{Host, is_own, unreadable};
+use handshake::{Host, unreadable};
 use root_targets::{Found, RemoteTarget, RootOrder, trial_of};
-pub use trial::RankReport;
 
 /// How long a rank waits for the next order: between two orders the root stores measurements.
 const IDLE: Duration = Duration::from_secs(600);
@@ -41,7 +41,7 @@ const IDLE: Duration = Duration::from_secs(600);
 pub type DescribeFailure = fn(&Failure) -> (String, String);
 
 /// This process as one rank of the run. Rank 0, the root, plans and keeps the run file.
-pub struct Ranks(RefCell<Member>);
+pub struct ThisRank(RefCell<Member>);
 
 /// State of a rank.
 struct Member {
@@ -75,7 +75,7 @@ struct Member {
     ended: bool,
 }
 
-impl Ranks {
+impl ThisRank {
     /// This rank; `clock` is the clock that `link` reads, `words` describes failures for other hosts.
     pub fn new(link: Box<dyn Link>, clock: Clock, words: DescribeFailure) -> Self {
         Self(RefCell::new(Member {
@@ -103,33 +103,12 @@ impl Ranks {
         self.0.borrow().team.is_root()
     }
 
-    /// How many ranks there are.
-    pub fn count(&self) -> usize {
-        self.0.borrow_mut().team.link().size()
-    }
-
-    /// The clock that all times of the run are read from.
-    pub fn clock(&self) -> Clock {
-        self.0.borrow().clock.clone()
-    }
-
     /// Finds out which hosts there are, and whether all ranks are the same program. To be called first, by every rank.
     ///
     /// # Errors
     /// When a rank was built from another version, or does not answer.
     pub fn greet(&self) -> Result<()> {
         self.0.borrow_mut().greet(env!("CARGO_PKG_VERSION"))
-    }
-
-    /// The root: gives the workers of a cell their place among the workers of all participating ranks.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the cell asks for more ranks than there are.
-    pub fn span_cell(&self, cell: &mut PlannedCell) -> Result<()> {
-        let trial = &mut cell.spec.trial;
-        let part = taking_part(&self.0.borrow().places, trial.ranks, trial.hosts)?;
-        trial.span(part.len() as u32);
-        Ok(())
     }
 
     fn check(&self, cell: &CellSpec) -> Result<()> {
@@ -149,44 +128,69 @@ impl Ranks {
         shared_counters::parts(&self.0.borrow().places, trial.shift).map(drop)
     }
 
-    /// Whether all ranks use the same file of a target of this name. If ranks read the data of others they do, whatever
-    /// path each of them sees it under.
-    pub fn share(&self, named: &Path) -> bool {
-        self.0.borrow().one_store || !is_own(named)
-    }
-
-    /// The path that this rank uses for a target of this name.
+    /// A rank other than the root: carries out the root's orders, until the run is over. All files that it made are removed
+    /// at the end.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a name that cannot be sent to other ranks.
-    pub fn place(&self, named: &Path) -> Result<PathBuf> {
+    /// When a rank is lost: the root, or another one.
+    pub fn follow(&self, stop: &AtomicBool) -> Result<()> {
+        self.0.borrow_mut().follow(stop)
+    }
+
+    /// Whether a rank is lost: the others do not end by themselves then, and [`ThisRank::abort`] has to end them.
+    pub fn has_lost(&self) -> bool {
+        self.0.borrow().lost
+    }
+
+    /// Ends all ranks at once with this exit code.
+    pub fn abort(&self, code: i32) {
+        self.0.borrow_mut().team.link().abort(code);
+    }
+
+    /// How long this rank waits for the root and for earlier ranks to report a failure and end the run.
+    pub fn timeout(&self) -> Duration {
+        self.0.borrow_mut().timeout()
+    }
+}
+
+impl Ranks for ThisRank {
+    fn count(&self) -> usize {
+        self.0.borrow_mut().team.link().size()
+    }
+
+    fn rows(&self) -> Vec<Rank> {
+        handshake::rows(&self.0.borrow().hosts)
+    }
+
+    fn clock(&self) -> Clock {
+        self.0.borrow().clock.clone()
+    }
+
+    fn place(&self, named: &Path) -> Result<PathBuf> {
         let member = &mut *self.0.borrow_mut();
         handshake::place(named, member.team.link().rank(), &member.host.name)
     }
 
-    /// The root: has the other ranks open the targets that it has opened, each by its name.
-    ///
-    /// # Errors
-    /// A failure that keeps a rank from it.
-    pub fn open<'a>(
-        &self,
-        targets: impl Iterator<Item = (&'a Path, &'a Target)>,
-        needs: &[Need],
-    ) -> Result<()> {
+    fn open(&self, targets: &mut Targets, needs: &[Need]) -> Result<()> {
+        let count = self.count();
+        let member = &mut *self.0.borrow_mut();
+        // If ranks read the data of others they all use the same file, whatever path each of them sees it under.
+        let one_store = member.one_store;
+        let is_shared = |named: &Path| one_store || !is_own(named);
+        targets.divide(count as u32, &is_shared);
         let mut places = Vec::new();
         let mut demands = Vec::new();
         let mut found = Found::default();
-        for ((named, target), need) in targets.zip(needs) {
+        for ((named, target), need) in targets.iter().zip(needs) {
             demands.push(target.demands());
             found.add(target);
             usage_errors! {
-                need.write && target.kind() != TargetKind::Scratch && self.count() > 1 =>
+                need.write && target.kind() != TargetKind::Scratch && count > 1 =>
                     format!("several ranks write to scratch files only, and {} is another target", target.path().display()),
                     "give a directory, or measure reads";
             }
-            places.push(root_targets::of(named, target, need, self.share(named))?);
+            places.push(root_targets::of(named, target, need, is_shared(named))?);
         }
-        let member = &mut *self.0.borrow_mut();
         member.know_targets(&places);
         member.give(&RootOrder::Open(places))?;
         // Its own scratch files are already there; leftovers of dead runs are not.
@@ -197,16 +201,11 @@ impl Ranks {
         Ok(())
     }
 
-    /// The root: notes of the other ranks about opening their targets, beyond its own.
-    pub fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<String> {
         self.0.borrow().notes.clone()
     }
 
-    /// The root: fills all files, its own by `own`, which fills this many bytes.
-    ///
-    /// # Errors
-    /// What `own` fails with, or another rank.
-    pub fn fill(&self, seed: u64, bytes: u64, own: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn fill(&self, seed: u64, bytes: u64, own: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         // The files of the other ranks are at most as large as the root's.
         let bytes = bytes.saturating_mul(self.count() as u64);
         let order = RootOrder::Fill { seed, bytes };
@@ -216,28 +215,19 @@ impl Ranks {
         member.agree(moving(bytes, ANSWER), filled)
     }
 
-    /// The root: trials are kept from now on; `advice` says how to finish the run should a rank be lost. The others have it before the
-    /// next trial.
-    pub fn keeps_trials(&self, advice: &str) {
+    fn keeps_trials(&self, advice: &str) {
         let member = &mut *self.0.borrow_mut();
         member.keeps_trials(advice);
+        // The others have it before the next trial.
         member.advice = Some(advice.to_owned());
     }
 
-    /// The root: announces that its next order comes later by this time.
-    ///
-    /// # Errors
-    /// When a rank is lost.
-    pub fn rest(&self, time: Duration) -> Result<()> {
+    fn rest(&self, time: Duration) -> Result<()> {
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.0.borrow_mut().give(&RootOrder::Rest(time))
     }
 
-    /// The root: carries a trial out with all ranks.
-    ///
-    /// # Errors
-    /// As [`iolab_engine::trial::run`], of any rank.
-    pub fn run(
+    fn run(
         &self,
         trial: &TrialSpec,
         number: usize,
@@ -260,40 +250,11 @@ impl Ranks {
         Ok(outcome)
     }
 
-    /// The root: results of each rank in the last trial; empty for a single rank.
-    pub fn take_report(&self) -> RankReport {
+    fn take_report(&self) -> RankReport {
         mem::take(&mut self.0.borrow_mut().report)
     }
 
-    /// The root: the ranks, as a run file keeps them; none if there is one.
-    pub fn rows(&self) -> Vec<Rank> {
-        handshake::rows(&self.0.borrow().hosts)
-    }
-
-    /// Facts about the ranks for the environment of the run.
-    pub fn environment(&self) -> Environment {
-        let member = self.0.borrow();
-        let mut environment = Environment::default();
-        environment.put(&KEYS.ranks, member.hosts.len() as u64);
-        environment.put(&KEYS.rank_hosts, handshake::count(&member.hosts) as u64);
-        environment
-    }
-
-    /// A rank other than the root: carries out the root's orders, until the run is over. All files that it made are removed
-    /// at the end.
-    ///
-    /// # Errors
-    /// When a rank is lost: the root, or another one.
-    pub fn follow(&self, stop: &AtomicBool) -> Result<()> {
-        self.0.borrow_mut().follow(stop)
-    }
-
-    /// The root: announces the end of the run, once. Files of others are removed before the root's, by which theirs are
-    /// recognised.
-    ///
-    /// # Errors
-    /// A failure that keeps a rank from removing its files, or the loss of a rank.
-    pub fn end(&self) -> Result<()> {
+    fn end(&self) -> Result<()> {
         let member = &mut *self.0.borrow_mut();
         if member.ended || member.lost || !member.team.is_root() {
             return Ok(());
@@ -305,20 +266,21 @@ impl Ranks {
         let time = member.removal_time();
         member.agree(time, Ok(()))
     }
+}
 
-    /// Whether a rank is lost: the others do not end by themselves then, and [`Ranks::abort`] has to end them.
-    pub fn has_lost(&self) -> bool {
-        self.0.borrow().lost
-    }
-
-    /// Ends all ranks at once with this exit code.
-    pub fn abort(&self, code: i32) {
-        self.0.borrow_mut().team.link().abort(code);
-    }
-
-    /// How long this rank waits for the root and for earlier ranks to report a failure and end the run.
-    pub fn timeout(&self) -> Duration {
-        self.0.borrow_mut().timeout()
+impl Processes for ThisRank {
+    fn span(&self, cells: &mut [PlannedCell]) -> Result<()> {
+        for cell in cells.iter() {
+            self.check(&cell.spec)?;
+        }
+        let member = &mut *self.0.borrow_mut();
+        for cell in cells {
+            let trial = &mut cell.spec.trial;
+            member.one_store |= trial.shift != Shift::None;
+            let part = taking_part(&member.places, trial.ranks, trial.hosts)?;
+            trial.span(part.len() as u32);
+        }
+        Ok(())
     }
 }
 
@@ -418,37 +380,6 @@ impl Member {
                 return done;
             }
         }
-    }
-}
-
-impl Processes for Ranks {
-    /// The root: as [`Ranks::span_cell`], of all cells of a plan, each of which is checked.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): settings that only a single process can carry out.
-    fn span(&self, cells: &mut [PlannedCell]) -> Result<()> {
-        for cell in cells.iter() {
-            self.check(&cell.spec)?;
-        }
-        let is_shifted = |cell: &PlannedCell| cell.spec.trial.shift != Shift::None;
-        self.0.borrow_mut().one_store = cells.iter().any(is_shifted);
-        cells.iter_mut().try_for_each(|cell| self.span_cell(cell))
-    }
-}
-
-/// The ranks that a plan asks for, when they do not exist and nothing is carried out.
-#[derive(Debug, Clone, Copy)]
-pub struct AssumedRanks;
-
-impl Processes for AssumedRanks {
-    fn span(&self, cells: &mut [PlannedCell]) -> Result<()> {
-        for cell in cells {
-            let trial = &mut cell.spec.trial;
-            let shifted = if trial.shift == Shift::None { 1 } else { 2 };
-            let ranks = trial.ranks.or(trial.hosts).unwrap_or(shifted);
-            trial.span(ranks.max(trial.hosts.unwrap_or(1)));
-        }
-        Ok(())
     }
 }
 

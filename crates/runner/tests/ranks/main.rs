@@ -20,6 +20,7 @@ use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{RunRecord, Sample};
 use iolab_runfile::NewFile;
 use iolab_runner::ranks::Ranks;
+use iolab_runner::ranks::this_rank::ThisRank;
 use iolab_runner::timeouts::Timeouts;
 use iolab_storage::{Consent, Need, Target};
 use iolab_synthetic::thread_network::{ThreadLink, threads};
@@ -35,7 +36,7 @@ impl Observer for Silent {}
 /// Has rank 0 do `root`, while the others follow; what both say.
 fn with_ranks<T: Send>(
     count: usize,
-    root: impl FnOnce(&Rc<Ranks>) -> Result<T> + Send,
+    root: impl FnOnce(&Rc<ThisRank>) -> Result<T> + Send,
 ) -> (Result<T>, Vec<Result<()>>) {
     with_links(count, |link| link, root)
 }
@@ -44,9 +45,9 @@ fn with_ranks<T: Send>(
 fn with_links<T: Send, L: Link + Send + 'static>(
     count: usize,
     via: impl Fn(ThreadLink) -> L,
-    root: impl FnOnce(&Rc<Ranks>) -> Result<T> + Send,
+    root: impl FnOnce(&Rc<ThisRank>) -> Result<T> + Send,
 ) -> (Result<T>, Vec<Result<()>>) {
-    let to_the_end = |ranks: &Rc<Ranks>| {
+    let to_the_end = |ranks: &Rc<ThisRank>| {
         let result = root(ranks);
         ranks.end().expect("all files are removed");
         assert!(!ranks.has_lost());
@@ -60,7 +61,7 @@ fn followed<T: Send, L: Link + Send + 'static>(
     count: usize,
     via: impl Fn(ThreadLink) -> L,
     stop: &AtomicBool,
-    root: impl FnOnce(&Rc<Ranks>) -> T + Send,
+    root: impl FnOnce(&Rc<ThisRank>) -> T + Send,
 ) -> (T, Vec<Result<()>>) {
     let clock = Clock::calibrate();
     let own = clock.clone();
@@ -68,7 +69,7 @@ fn followed<T: Send, L: Link + Send + 'static>(
     let mut links = links.into_iter().map(via).collect::<Vec<L>>().into_iter();
     let join = |link: L| {
         let link = Box::new(link);
-        let ranks = Ranks::new(link, clock.clone(), iolab_runner::describe_failure);
+        let ranks = ThisRank::new(link, clock.clone(), iolab_runner::describe_failure);
         ranks.greet().expect("the same program");
         ranks
     };
@@ -85,7 +86,12 @@ fn followed<T: Send, L: Link + Send + 'static>(
 }
 
 /// Measures in this folder; returns the record of the run file.
-fn measure(ranks: &Rc<Ranks>, folder: &Path, experiment: &str, sets: &[&str]) -> Result<RunRecord> {
+fn measure(
+    ranks: &Rc<ThisRank>,
+    folder: &Path,
+    experiment: &str,
+    sets: &[&str],
+) -> Result<RunRecord> {
     let mut experiment = Experiment::find(experiment)?;
     let tiny = [
         "bs=4k,64k", "region=1M", "cache=cold", "time=none", "bytes=none", "budget=1ms",
@@ -97,20 +103,21 @@ fn measure(ranks: &Rc<Ranks>, folder: &Path, experiment: &str, sets: &[&str]) ->
     let named = [folder.to_owned()];
     let needs = needs(std::slice::from_ref(&plan), &named, &Consent::No, true)?;
     let mut targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
-    targets.divide(ranks);
-    ranks.open(targets.iter(), &needs)?;
+    ranks.open(&mut targets, &needs)?;
     let place = iolab_runner::SystemUnderTest::Targets(targets);
     let (mut fitted, _) = fit_all(vec![plan], &place, &**ranks, true)?;
     let plan = fitted.remove(0);
     let stop = AtomicBool::new(false);
-    ranks.fill(1, place.fill_bytes(), || place.fill(1, &stop, &mut |_| {}))?;
+    ranks.fill(1, place.fill_bytes(), &mut || {
+        place.fill(1, &stop, &mut |_| {})
+    })?;
     let setup = Setup {
         place,
         clock: ranks.clock(),
         stop: StopFlags::default(),
         preflight: Vec::new(),
         known: Environment::default(),
-        ranks: Some(Rc::clone(ranks)),
+        ranks: Some(Rc::clone(ranks) as Rc<dyn Ranks>),
         system: None,
         peers: &[],
         observers: &[],
@@ -251,10 +258,10 @@ fn a_failing_rank_is_reported_once_with_place() {
     let folder = tempfile::tempdir().expect("a folder");
     let (result, others) = with_ranks(3, |ranks| {
         let need = Need::reading(1 << 20);
-        let targets = Targets::open(&[folder.path().to_owned()], std::slice::from_ref(&need))?;
+        let mut targets = Targets::open(&[folder.path().to_owned()], std::slice::from_ref(&need))?;
         let (_, target) = targets.iter().next().expect("one");
         std::fs::remove_file(target.path()).expect("it was there");
-        ranks.open(targets.iter(), &[need])
+        ranks.open(&mut targets, &[need])
     });
     let told = told(&result.expect_err("gone"), folder.path());
     insta::assert_snapshot!(told, @r"
@@ -272,8 +279,8 @@ fn unremovable_files_are_reported_once_with_their_place() {
         let named = [folder.path().join("r{rank}")];
         let need = Need::reading(1 << 20);
         let place = |named: &Path| ranks.place(named);
-        let targets = Targets::open_at(&named, std::slice::from_ref(&need), &place)?;
-        ranks.open(targets.iter(), &[need])?;
+        let mut targets = Targets::open_at(&named, std::slice::from_ref(&need), &place)?;
+        ranks.open(&mut targets, &[need])?;
         // Another program replaces one file with its own.
         let scratch = own(1).join(&names(&own(1))[0]).join("data");
         std::fs::remove_file(&scratch).expect("it was there");

@@ -151,8 +151,8 @@ fn targets_that_fit_only_singly_are_refused() {
         with_ranks(2, |ranks| {
             let named = [folder.path().join("r{rank}")];
             let needs = [Need::reading(free / 16 * part)];
-            let targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
-            ranks.open(targets.iter(), &needs)
+            let mut targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
+            ranks.open(&mut targets, &needs)
         })
     };
     let (result, others) = open(6);
@@ -197,8 +197,8 @@ fn ranks_that_remove_large_files_are_waited_for() {
     let (result, _) = with_links(2, via, |ranks| {
         let named = [folder.path().join("r{rank}")];
         let needs = [Need::reading(20 << 20)];
-        let targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
-        ranks.open(targets.iter(), &needs)
+        let mut targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
+        ranks.open(&mut targets, &needs)
     });
     result.expect("opened");
     let noted = noted.lock().expect("no panic");

@@ -13,12 +13,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Member;
+use crate::ranks::{HOST, RANK, is_own};
 use crate::timeouts::ANSWER;
 use iolab_cluster::link::LossReason;
 use iolab_cluster::trial::Halt;
 use iolab_record::tables::Rank;
 use iolab_storage::procfs;
-use iolab_workload::{Error, Result, launchers, usage_errors};
+use iolab_workload::{Error, Result};
 
 /// Distance in time at which ranks speak one after the other if the root is lost; the first one ends all.
 const TURN: Duration = Duration::from_millis(500);
@@ -135,11 +136,6 @@ impl Host {
     }
 }
 
-/// How many kernels there are.
-pub(super) fn count(hosts: &[Host]) -> usize {
-    places(hosts).into_iter().max().map_or(0, |last| last + 1)
-}
-
 /// The number of the host of each rank, in the order of their first ranks.
 pub(super) fn places(hosts: &[Host]) -> Vec<usize> {
     let mut kernels: HashMap<&str, usize> = HashMap::new();
@@ -162,19 +158,6 @@ pub(super) fn rows(hosts: &[Host]) -> Vec<Rank> {
         name: host.name.clone(),
     };
     numbered.map(row).collect()
-}
-
-/// Placeholder for the number of a rank.
-const RANK: &str = "{rank}";
-
-/// Placeholder for the name of its host.
-const HOST: &str = "{host}";
-
-/// Whether a path is another one for every rank, or for every host.
-pub fn is_own(path: &Path) -> bool {
-    let path = path.as_os_str().as_encoded_bytes();
-    let has = |what: &str| path.windows(what.len()).any(|part| part == what.as_bytes());
-    has(RANK) || has(HOST)
 }
 
 /// Whether a path is another one for every rank.
@@ -206,25 +189,14 @@ pub fn of_one(path: &Path) -> Result<PathBuf> {
     place(path, 0, &Host::here().name)
 }
 
-/// The path of the only process.
-///
-/// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): it is one for several.
-pub fn alone(path: &Path) -> Result<PathBuf> {
-    usage_errors! {
-        is_own(path) && path.symlink_metadata().is_err() => format!("{} is for several processes, and this is one", path.display()),
-            concat!("start several with ", launchers!(), " (iolab built with the feature mpi), or name one target");
-    }
-    Ok(path.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use std::thread;
 
     use super::{Host, *};
-    use crate::ranks::this_rank::Ranks;
+    use crate::ranks::this_rank::ThisRank;
     use crate::ranks::this_rank::root_targets::RemoteTarget;
+    use crate::ranks::{Ranks, alone};
     use iolab_cluster::link::{Link, LostRank};
     use iolab_host::clock::Clock;
     use iolab_synthetic::thread_network::threads;
@@ -240,7 +212,7 @@ mod tests {
                 let clock = clock.clone();
                 scope.spawn(move || {
                     let version = if link.rank() == 2 { "0.0.9" } else { "1.0.0" };
-                    let ranks = Ranks::new(Box::new(link), clock, |_| Default::default());
+                    let ranks = ThisRank::new(Box::new(link), clock, |_| Default::default());
                     let greeted = ranks.0.borrow_mut().greet(version);
                     ranks.end().expect("nothing is left to be done");
                     assert!(!ranks.has_lost());
@@ -264,7 +236,7 @@ mod tests {
     #[test]
     fn a_lost_rank_is_named_with_its_targets() {
         let link = threads(3, || 0).swap_remove(0);
-        let ranks = Ranks::new(Box::new(link), Clock::calibrate(), |_| Default::default());
+        let ranks = ThisRank::new(Box::new(link), Clock::calibrate(), |_| Default::default());
         let member = &mut *ranks.0.borrow_mut();
         // The host of the last rank is unknown.
         member.hosts = ["node0", "node1", ""]

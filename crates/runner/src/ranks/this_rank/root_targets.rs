@@ -17,6 +17,7 @@ use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{Member, handshake, unreadable};
+use crate::ranks::is_own;
 use crate::timeouts::{ANSWER, moving};
 
 impl Member {
@@ -165,7 +166,7 @@ pub(super) fn of(named: &Path, target: &Target, need: &Need, share: bool) -> Res
         bytes: target.size(),
         beside: need.beside.clone(),
         own: (!share).then(own),
-        seen_in: match share && handshake::is_own(named) {
+        seen_in: match share && is_own(named) {
             true => Some(text(named)?),
             false => None,
         },

@@ -4,17 +4,18 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::ranks::RankReport;
 use crate::timeouts::{ANSWER, Timeouts};
 use iolab_cluster::clock::{Activity, CumulativeBytes};
 use iolab_cluster::link::{Link, Team};
 use iolab_cluster::shared_counters::{self, Numbered, Shares, taking_part};
 use iolab_cluster::trial::{
-    self as joint, Client, Halt, MergedTrial, RankPart, TrialContribution, TrialTimeouts,
+    self as joint, Halt, MergedTrial, RankPart, TrialContribution, TrialTimeouts,
 };
 use iolab_engine::trial;
-use iolab_record::{Part, PartId, RankActivity, Sample};
+use iolab_record::{Part, PartId, RankActivity};
 use iolab_storage::Target;
-use iolab_workload::outcome::{FailedRank, Failure, Outcome};
+use iolab_workload::outcome::{ClientOutcome, FailedRank, Failure, Outcome};
 use iolab_workload::trial::{FileLayout, Others, TrialSpec};
 use iolab_workload::{Error, Result};
 
@@ -22,19 +23,6 @@ use super::{Member, habits, root_targets};
 
 /// A wait shorter than this is waited out on the CPU, ns: a sleep would end too late.
 const AWAKE_NS: i64 = 200_000;
-
-/// The results of the processes (ranks) of a trial; empty for a single one.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct RankReport {
-    /// Result of each part.
-    pub parts: Vec<Part>,
-    /// Each client with its sample, of which the verdict is missing, in the order of their first ranks.
-    pub clients: Vec<(Client, Sample)>,
-    /// Bytes that all of them access: of a file that each has for itself, the sum. `None` for a single one.
-    pub region_bytes: Option<u64>,
-    /// Activity of all ranks.
-    pub together: Option<RankActivity>,
-}
 
 impl Member {
     /// Carries the own part of a trial out; the root gets the results of all ranks.
@@ -136,7 +124,7 @@ impl Member {
         roster: &[usize],
         target: &Target,
         accounts: &Numbered,
-    ) -> Option<Client> {
+    ) -> Option<ClientOutcome> {
         let rank = self.team.link().rank();
         if self.team.link().size() < 2 {
             return None;
@@ -223,18 +211,14 @@ fn merged(whole: MergedTrial<TrialContribution>, clients: &[usize]) -> (Outcome,
     let mut parts: Vec<Part> = parts.map(|part| stored(part, begin)).collect();
     parts.sort_unstable_by_key(|part| part.id);
     let active = active(&parts, clients);
-    let of = |client: &Client| {
-        let number = clients.get(usize::try_from(client.rank).ok()?);
-        active.get(number?).copied()
-    };
-    let own = whole.rest.clients.into_iter();
-    let mut of_clients: Vec<(Client, Sample)> = own
-        .map(|own| {
-            let sample = sample_of(&own, of(&own).unwrap_or_default());
-            (own, sample)
-        })
-        .collect();
-    of_clients.sort_unstable_by_key(|(client, _)| client.rank);
+    let mut of_clients = whole.rest.clients;
+    for client in &mut of_clients {
+        let number = clients.get(client.rank as usize);
+        let span = number.and_then(|number| active.get(number));
+        let (start, end) = span.copied().unwrap_or_default();
+        (client.start_ns, client.elapsed_ns) = (start, end.saturating_sub(start));
+    }
+    of_clients.sort_unstable_by_key(|client| client.rank);
     let (elapsed, skew) = (activity.elapsed_ns(), activity.skew_ns());
     outcome.elapsed_ns = elapsed.middle().round() as u64;
     let span = activity.all_active();
@@ -269,20 +253,6 @@ fn active(parts: &[Part], clients: &[usize]) -> HashMap<usize, (u64, u64)> {
         *last = end.max(*last);
     }
     spans
-}
-
-/// The sample of a client whose ranks were active in this span, without a verdict.
-fn sample_of(client: &Client, (start_ns, end_ns): (u64, u64)) -> Sample {
-    Sample {
-        client: u32::try_from(client.rank).unwrap_or(u32::MAX),
-        start_ns,
-        elapsed_ns: end_ns.saturating_sub(start_ns),
-        operations: client.operations.clone(),
-        errors: client.errors,
-        counters: client.counters,
-        region: client.region,
-        ..Sample::default()
-    }
 }
 
 /// Bytes that the workers of this rank go over.
