@@ -24,7 +24,7 @@ use iolab_workload::{Error, Kind, Result};
 use super::arguments::Changes;
 use super::experiment_options::Asked;
 use super::progress::{Display, filling};
-use super::{OBSERVERS, PEERS, PREFLIGHTS, SCHEMES, dry_run, launcher};
+use super::{OBSERVERS, PEERS, PREFLIGHTS, SCHEMES, dry_run, launcher, signals};
 use crate::target_names::give;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, note, note_once};
@@ -36,7 +36,7 @@ pub(crate) const PROGRAM: Program = Program {
     note: note_once,
     filling,
     announce: dry_run::announce,
-    catch: launcher::catch,
+    catch: signals::catch,
     place: launcher::place,
     preflights: PREFLIGHTS,
     peers: PEERS,

@@ -10,6 +10,7 @@ pub(crate) mod launcher;
 mod progress;
 mod resume;
 mod run;
+mod signals;
 mod study;
 mod study_causes;
 mod why;
