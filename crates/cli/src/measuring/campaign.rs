@@ -15,7 +15,7 @@ use iolab_runfile::{Content, Folder, NewFile};
 use iolab_runner::campaign::{
     self, AskedPeaks, Made, Opened, Permission, Program, Region, Site, Terms, Workspace,
 };
-use iolab_runner::ranks::Ranks;
+use iolab_runner::ranks::{self, Ranks};
 use iolab_runner::{Finished, GivenTargets, PreparedRun, Setup, Watch};
 use iolab_workload::escape_control::shell_word;
 use iolab_workload::units::counted;
@@ -24,7 +24,7 @@ use iolab_workload::{Error, Kind, Result};
 use super::arguments::Changes;
 use super::experiment_options::Asked;
 use super::progress::{Display, filling};
-use super::{OBSERVERS, PEERS, PREFLIGHTS, SCHEMES, dry_run, launcher, signals};
+use super::{LAUNCHERS, OBSERVERS, PEERS, PREFLIGHTS, SCHEMES, dry_run, signals};
 use crate::target_names::give;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, note, note_once};
@@ -37,7 +37,10 @@ pub(crate) const PROGRAM: Program = Program {
     filling,
     announce: dry_run::announce,
     catch: signals::catch,
-    place: launcher::place,
+    place: match LAUNCHERS {
+        [launcher, ..] => launcher.place,
+        [] => ranks::alone,
+    },
     preflights: PREFLIGHTS,
     peers: PEERS,
     observers: OBSERVERS,

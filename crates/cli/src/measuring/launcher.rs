@@ -57,20 +57,13 @@ pub(crate) fn place(named: &Path) -> Result<PathBuf> {
     }
 }
 
-/// The alternative of several processes to a suite or a requirement.
-pub(crate) const TOGETHER: &str =
-    "a build with MPI measures one experiment with all processes: iolab run EXPERIMENT";
-
-/// Refuses a command as one of several processes, which would disturb each other, unless it only plans.
+/// Refuses a command as one of several processes, which would disturb each other.
 ///
 /// # Errors
 ///
 /// There are several: `instead` says what they can do.
-pub(crate) fn alone(is_plan: bool, name: &str, instead: &str) -> Outcome {
-    match is_plan {
-        true => Ok(()),
-        false => check_alone(|launch| launch.one_process_only(name, instead)),
-    }
+pub(crate) fn alone(name: &str, instead: &str) -> Outcome {
+    check_alone(|launch| launch.one_process_only(name, instead))
 }
 
 /// Refuses to measure as one of several processes, which would be unrelated runs on one target.
@@ -82,17 +75,13 @@ fn check_alone(refusal: impl FnOnce(&Launch) -> Error) -> Outcome {
     }
 }
 
-/// Carries out a run by all processes of a launcher; by this process alone if there are no others, or it only plans.
+/// Carries out a run by all processes of a launcher; by this process alone if there are no others.
 ///
 /// # Errors
 ///
 /// There are several, and they cannot work together; the failure of the run.
-pub(crate) fn together(
-    is_plan: bool,
-    work: impl FnOnce(Option<Rc<dyn Ranks>>) -> Outcome,
-) -> Outcome {
-    let joined = if is_plan { None } else { join_ranks()? };
-    let Some(ranks) = joined else {
+pub(crate) fn together(work: &dyn Fn(Option<Rc<dyn Ranks>>) -> Outcome) -> Outcome {
+    let Some(ranks) = join_ranks()? else {
         return work(None);
     };
     let code = code_of(match (ranks.greet(), ranks.is_root()) {

@@ -6,7 +6,8 @@ pub(crate) mod campaign;
 mod dry_run;
 mod experiment_options;
 mod fit;
-pub(crate) mod launcher;
+mod launcher;
+pub(crate) mod processes;
 mod progress;
 mod resume;
 mod run;
@@ -21,6 +22,7 @@ use iolab_runner::preflight::NewPreflight;
 use iolab_runner::{NewObserver, SchemeList};
 
 use arguments::{Fit, Resume, Run, Study, Why};
+use processes::{Launcher, TOGETHER, alone, together};
 
 /// Examinations before the first trial of a campaign.
 const PREFLIGHTS: &[NewPreflight] = &[
@@ -48,6 +50,14 @@ const SCHEMES: SchemeList = &[
     iolab_models::MODELS,
 ];
 
+/// How processes that are started together measure together; at most one way.
+const LAUNCHERS: &[Launcher] = &[Launcher {
+    is_silent: launcher::is_silent,
+    place: launcher::place,
+    alone: launcher::alone,
+    together: launcher::together,
+}];
+
 /// The lists of what measures.
 pub(crate) fn lists() -> Lists {
     Lists {
@@ -63,7 +73,7 @@ fn commands() -> Vec<Command> {
             "Run a suite of experiments and report the findings: start here",
             |options: &Study| options.log.log(),
             |options, _| {
-                launcher::alone(options.changes.dry_run, "study", launcher::TOGETHER)?;
+                alone(options.changes.dry_run, "study", TOGETHER)?;
                 study::study(options)
             },
         ),
@@ -72,7 +82,7 @@ fn commands() -> Vec<Command> {
             "Run one experiment",
             |options: &Run| options.log.log(),
             |options, lists| {
-                launcher::together(options.changes.dry_run, |ranks| {
+                together(options.changes.dry_run, &|ranks| {
                     run::run(options, lists, ranks)
                 })
             },
@@ -82,7 +92,7 @@ fn commands() -> Vec<Command> {
             "Check whether storage is good enough for a purpose: yes, no, or cannot tell",
             |options: &Fit| options.log.log(),
             |options, _| {
-                launcher::alone(options.dry_run, "fit", launcher::TOGETHER)?;
+                alone(options.dry_run, "fit", TOGETHER)?;
                 fit::fit(options)
             },
         ),
@@ -92,7 +102,7 @@ fn commands() -> Vec<Command> {
             |options: &Why| options.log.log(),
             |options, _| {
                 let is_plan = options.dry_run || options.list;
-                launcher::alone(is_plan, "why", "it explains a run of one process")?;
+                alone(is_plan, "why", "it explains a run of one process")?;
                 why::why(options)
             },
         ),
@@ -100,9 +110,7 @@ fn commands() -> Vec<Command> {
             "resume",
             "Finish interrupted runs and print their answers",
             |options: &Resume| options.log.log(),
-            |options, _| {
-                launcher::together(options.dry_run, |ranks| resume::resume(options, ranks))
-            },
+            |options, _| together(options.dry_run, &|ranks| resume::resume(options, ranks)),
         ),
         Command::new(
             "import",
