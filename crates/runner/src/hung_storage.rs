@@ -111,7 +111,7 @@ impl Allowance {
             preparing,
             carrying,
             settling,
-        } = Timeouts::of(trial, ranks, ANSWER);
+        } = Timeouts::of(trial, ranks);
         Self {
             time: Some(preparing.saturating_add(carrying).saturating_add(settling)),
             patience: patience(trial),
@@ -122,7 +122,7 @@ impl Allowance {
     pub(super) fn of_program(time: Option<Duration>, bytes: u64) -> Self {
         Self {
             time,
-            patience: moving(bytes, ANSWER),
+            patience: moving(bytes),
         }
     }
 }
@@ -246,7 +246,7 @@ impl Watch {
     /// Notes that the targets are used outside of trials, with up to `bytes` bytes to write in one call.
     fn lets_move(&self, bytes: u64) {
         let mut state = locked(&self.state);
-        state.patience = moving(bytes, ANSWER);
+        state.patience = moving(bytes);
         state.uses_targets = true;
     }
 
@@ -296,7 +296,7 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 
 /// Longest time until the end of a trial.
 fn due(trial: &TrialSpec) -> Duration {
-    let bounded = || Timeouts::of(trial, 1, Duration::ZERO).carrying;
+    let bounded = || Timeouts::of(trial, 1).carrying - ANSWER;
     trial.limit.time.unwrap_or_else(bounded)
 }
 
@@ -304,7 +304,7 @@ fn due(trial: &TrialSpec) -> Duration {
 /// back. Direct writes too are synced after the trial, from the cache of the drive.
 fn patience(trial: &TrialSpec) -> Duration {
     match trial.writes_data() || trial.trims() {
-        true => moving(trial.region, ANSWER),
+        true => moving(trial.region),
         false => ANSWER,
     }
 }

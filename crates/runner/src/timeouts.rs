@@ -26,16 +26,15 @@ pub struct Timeouts {
     pub settling: Duration,
 }
 
-/// Time limit for ranks to move `bytes` together, if a rank without data answers within `answer`.
-pub fn moving(bytes: u64, answer: Duration) -> Duration {
-    answer + Duration::from_secs(bytes / BYTES)
+/// Time limit for ranks to move `bytes` together.
+pub fn moving(bytes: u64) -> Duration {
+    ANSWER + Duration::from_secs(bytes / BYTES)
 }
 
 impl Timeouts {
-    /// Time limits of a trial by `ranks` ranks, if a rank without data answers within `answer`.
-    pub fn of(trial: &TrialSpec, ranks: usize, answer: Duration) -> Self {
+    /// Time limits of a trial by `ranks` ranks.
+    pub fn of(trial: &TrialSpec, ranks: usize) -> Self {
         let ranks = ranks as u64;
-        let moving = |bytes| moving(bytes, answer);
         // Work that each rank does on the whole of a shared region.
         let by_each = trial.region.saturating_mul(ranks);
         let only_if = |does: bool, bytes: u64| if does { bytes } else { 0 };
@@ -75,8 +74,6 @@ mod tests {
     use super::*;
     use needs::settings;
 
-    const ANSWER: Duration = Duration::from_secs(60);
-
     fn seconds(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
     }
@@ -84,7 +81,7 @@ mod tests {
     /// Time limits of a trial of 10 s that reads 200 GB directly, with other settings.
     fn of(sets: &str, ranks: usize) -> Timeouts {
         let trial = settings(&format!("region=200000000000 time=10s {sets}"));
-        Timeouts::of(&trial, ranks, ANSWER)
+        Timeouts::of(&trial, ranks)
     }
 
     #[test]

@@ -212,7 +212,7 @@ impl Ranks for ThisRank {
         self.0.borrow_mut().give(&order)?;
         let filled = own();
         let member = &mut *self.0.borrow_mut();
-        member.agree(moving(bytes, ANSWER), filled)
+        member.agree(moving(bytes), filled)
     }
 
     fn keeps_trials(&self, advice: &str) {
@@ -347,7 +347,7 @@ impl Member {
                 }
                 Some(RootOrder::Fill { seed, bytes }) => {
                     let filled = self.fill(&targets, seed, stop);
-                    self.agree(moving(bytes, ANSWER), filled)
+                    self.agree(moving(bytes), filled)
                 }
                 Some(RootOrder::Trial {
                     settings,

@@ -323,7 +323,7 @@ fn an_idle_rank_waits_for_a_trials_aftermath() {
     );
     let record = record.expect("measured");
     let trial = record.cells[0].spec.only_trial().expect("no groups");
-    let timeouts = Timeouts::of(trial, 1, Duration::from_secs(60));
+    let timeouts = Timeouts::of(trial, 1);
     // 12 MiB are written out and read back after a trial.
     assert_eq!(timeouts.settling, Duration::from_secs(66));
     // Ranks wait twice as long for rank 0 as rank 0 waits for them.

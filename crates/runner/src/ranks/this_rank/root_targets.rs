@@ -57,7 +57,7 @@ impl Member {
         let live: Vec<String> = live.collect();
         let cleaned =
             own.and_then(|own| own.iter().try_for_each(|path| Target::clean(path, &live)));
-        self.agree(moving(left, ANSWER), cleaned)
+        self.agree(moving(left), cleaned)
     }
 
     /// How long ranks wait for each other to remove their scratch files.
@@ -73,7 +73,7 @@ impl Member {
             let beside = place.beside.sizes(place.bytes).into_iter();
             main.saturating_add(by_each(beside.fold(0, u64::saturating_add)))
         });
-        moving(bytes.fold(0, u64::saturating_add), ANSWER)
+        moving(bytes.fold(0, u64::saturating_add))
     }
 
     /// The targets as a rank sees them, in words; `None` if they or the rank's host are not known.

@@ -52,7 +52,7 @@ impl Member {
             },
             ..asked.clone()
         };
-        let timeouts = Timeouts::of(asked, roster.len(), ANSWER);
+        let timeouts = Timeouts::of(asked, roster.len());
         let mut meeting = MessageBarrier {
             team: &mut self.team,
             preparing: habits(timeouts.preparing),
@@ -105,7 +105,7 @@ impl Member {
 
     /// Waits, without work for the CPU, until the ranks that take part are through.
     fn idle(&mut self, trial: &TrialSpec, ranks: usize) -> Result<()> {
-        let timeouts = Timeouts::of(trial, ranks, ANSWER);
+        let timeouts = Timeouts::of(trial, ranks);
         let team = &mut self.team;
         let waited = team
             .agree(habits(timeouts.preparing), Ok(()))
