@@ -3,8 +3,9 @@
 //!
 //! Files to begin with: `campaign.rs` the way from targets and experiments to runs, `session.rs` a run in progress,
 //! `strategy.rs` its next step, `stopping_rule.rs` the stopping rule.
-//! `executor.rs` is the trait in front of the engine, `system_under_test.rs` the measured system (target, programs or
-//! model), `virtual_target.rs` the trait of models. `evidence.rs` turns counters into `served_by`, `ranks.rs` runs several processes, `peers.rs` starts other tools.
+//! `executor.rs` is the trait in front of the engine, `ranks.rs` what a run needs of several processes, `system_under_test.rs` the
+//! measured system (target, programs or model), `virtual_target.rs` the trait of models. `evidence.rs` turns counters into `served_by`,
+//! `peers.rs` starts other tools.
 
 pub mod builtin_reader;
 pub mod campaign;

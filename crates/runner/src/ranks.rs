@@ -1,7 +1,5 @@
 //! Several processes (ranks) that carry out the trials of one run together: what a run needs of them.
 
-pub mod this_rank;
-
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

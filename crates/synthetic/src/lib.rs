@@ -1,10 +1,8 @@
-//! iolab-synthetic: run records with a known truth, so that claims about them can be graded, and networks of
-//! ranks with known clocks and delays. For tests; no I/O.
+//! iolab-synthetic: run records with a known truth, so that claims about them can be graded. For tests; no I/O.
 //!
 //! Files to begin with: `scenario.rs` describes a run by a truth and the cells of an experiment,
 //! `scenario_runs.rs` makes it. `truth.rs` has the truth of a run; `grade.rs` measures how often claims are
-//! true. `made_up.rs` is the lower layer: records made trial by trial. `virtual_network.rs` is a transport for
-//! ranks in virtual time, `thread_network.rs` one in real time.
+//! true. `made_up.rs` is the lower layer: records made trial by trial.
 
 mod cell_selection;
 mod curve;
@@ -16,11 +14,9 @@ mod over_time;
 pub mod ratio_coverage;
 mod scenario;
 mod scenario_runs;
-pub mod thread_network;
 mod traced_trials;
 mod trial_course;
 mod truth;
-pub mod virtual_network;
 
 pub use cell_selection::At;
 pub use curve::Curve;

@@ -6,7 +6,6 @@ pub(crate) mod campaign;
 mod dry_run;
 mod experiment_options;
 mod fit;
-mod launcher;
 pub(crate) mod processes;
 mod progress;
 mod resume;
@@ -52,10 +51,10 @@ const SCHEMES: SchemeList = &[
 
 /// How processes that are started together measure together; at most one way.
 const LAUNCHERS: &[Launcher] = &[Launcher {
-    is_silent: launcher::is_silent,
-    place: launcher::place,
-    alone: launcher::alone,
-    together: launcher::together,
+    is_silent: iolab_cluster::launcher::is_silent,
+    place: iolab_cluster::launcher::place,
+    alone: iolab_cluster::launcher::alone,
+    together: iolab_cluster::launcher::together,
 }];
 
 /// The lists of what measures.

@@ -15,6 +15,7 @@ mod hostile;
 mod killed;
 mod limits;
 mod oldest;
+#[path = "../../../../instruments/cluster/tests/truth.rs"]
 mod ranks;
 mod rows;
 #[path = "../../../../instruments/models/tests/truth.rs"]

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::virtual_network::Skew;
 use iolab_cluster::clock::{Activity, CumulativeBytes};
 use iolab_cluster::link::{Link, List, Tree};
 use iolab_cluster::trial::{Contribution, Halt, MergedTrial, TrialTimeouts};
-use iolab_synthetic::virtual_network::Skew;
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
+use crate::thread_network::{ThreadLink, threads};
 use iolab_cluster::link::Team;
 use iolab_cluster::shared_counters::{Accounts, Number, Numbered, Shares};
 use iolab_cluster::trial::TrialContribution;
-use iolab_synthetic::thread_network::{ThreadLink, threads};
 use iolab_workload::counters::{
     Bottom, Counters, DeviceStat, NfsIo, Pressure, SharedAccount, SharedAccounts,
 };

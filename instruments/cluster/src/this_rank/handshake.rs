@@ -13,11 +13,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Member;
-use crate::ranks::{HOST, RANK, is_own};
-use crate::timeouts::ANSWER;
-use iolab_cluster::link::LossReason;
-use iolab_cluster::trial::Halt;
+use crate::link::LossReason;
+use crate::trial::Halt;
 use iolab_record::tables::Rank;
+use iolab_runner::ranks::{HOST, RANK, is_own};
+use iolab_runner::timeouts::ANSWER;
 use iolab_storage::procfs;
 use iolab_workload::{Error, Result};
 
@@ -194,12 +194,12 @@ mod tests {
     use std::thread;
 
     use super::{Host, *};
-    use crate::ranks::this_rank::ThisRank;
-    use crate::ranks::this_rank::root_targets::RemoteTarget;
-    use crate::ranks::{Ranks, alone};
-    use iolab_cluster::link::{Link, LostRank};
+    use crate::link::{Link, LostRank};
+    use crate::this_rank::ThisRank;
+    use crate::this_rank::root_targets::RemoteTarget;
+    use crate::thread_network::threads;
     use iolab_host::clock::Clock;
-    use iolab_synthetic::thread_network::threads;
+    use iolab_runner::ranks::{Ranks, alone};
 
     #[test]
     fn a_differing_rank_is_named_without_a_wait() {
@@ -208,7 +208,7 @@ mod tests {
         let links = threads(3, move || own.ns_between(0, own.now()) as i64);
         let began = std::time::Instant::now();
         let results = thread::scope(|scope| {
-            let greet = |link: iolab_synthetic::thread_network::ThreadLink| {
+            let greet = |link: crate::thread_network::ThreadLink| {
                 let clock = clock.clone();
                 scope.spawn(move || {
                     let version = if link.rank() == 2 { "0.0.9" } else { "1.0.0" };

@@ -5,6 +5,8 @@
 //! A receive names its sender, so the outcome does not depend on the scheduling of the threads (Kahn,
 //! Information Processing 74 (1974) 471-475).
 
+#![allow(dead_code, reason = "each program uses a part")]
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,23 +17,23 @@ use iolab_cluster::link::{Link, LossReason, LostRank};
 
 /// A made-up clock: its reading at a moment of true time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Skew {
+pub(crate) struct Skew {
     /// Reading at time 0, ns.
-    pub offset_ns: i64,
+    pub(crate) offset_ns: i64,
     /// Drift: excess of its rate, parts per million.
-    pub drift_ppm: f64,
+    pub(crate) drift_ppm: f64,
 }
 
 impl Skew {
     /// Reading at a moment of true time, ns.
-    pub fn reading(self, true_ns: i64) -> i64 {
+    pub(crate) fn reading(self, true_ns: i64) -> i64 {
         self.offset_ns + true_ns + (true_ns as f64 * self.drift_ppm * 1e-6).round() as i64
     }
 }
 
 /// Costs of messages. The parameters are from LogGP (Alexandrov, Ionescu, Schauser and Scheiman, 7th SPAA
 /// (1995) 95-105).
-pub trait Costs: Send + Sync {
+pub(crate) trait Costs: Send + Sync {
     /// Transit time of message number `count` from one rank to another, ns.
     fn latency_ns(&self, from: usize, to: usize, count: u64) -> u64;
 
@@ -44,11 +46,11 @@ pub trait Costs: Send + Sync {
 
 /// Traffic of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Traffic {
+pub(crate) struct Traffic {
     /// Messages sent.
-    pub messages: u64,
+    pub(crate) messages: u64,
     /// Bytes of these messages.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// State shared by all ranks.
@@ -67,7 +69,7 @@ struct Parcel {
 }
 
 /// One rank's end of the network.
-pub struct VirtualLink {
+pub(crate) struct VirtualLink {
     shared: Arc<Shared>,
     rank: usize,
     clock: Skew,
@@ -80,7 +82,7 @@ pub struct VirtualLink {
 }
 
 /// Ends of a network with these clocks, one for each rank.
-pub fn network(clocks: &[Skew], costs: impl Costs + 'static) -> Vec<VirtualLink> {
+pub(crate) fn network(clocks: &[Skew], costs: impl Costs + 'static) -> Vec<VirtualLink> {
     let (inboxes, receivers): (Vec<_>, Vec<_>) = clocks.iter().map(|_| channel()).unzip();
     let shared = Arc::new(Shared {
         inboxes,
@@ -103,30 +105,30 @@ pub fn network(clocks: &[Skew], costs: impl Costs + 'static) -> Vec<VirtualLink>
 
 impl VirtualLink {
     /// Advances true time at this rank.
-    pub fn work(&mut self, ns: i64) {
+    pub(crate) fn work(&mut self, ns: i64) {
         self.now += ns;
     }
 
     /// True time at this rank, ns.
-    pub fn true_ns(&self) -> i64 {
+    pub(crate) fn true_ns(&self) -> i64 {
         self.now
     }
 
     /// Lets true time pass until the clock of this rank shows `reading`; no time if it already does.
-    pub fn work_until(&mut self, reading: i64) {
+    pub(crate) fn work_until(&mut self, reading: i64) {
         let rate = 1.0 + self.clock.drift_ppm * 1e-6;
         let at = ((reading - self.clock.offset_ns) as f64 / rate).round() as i64;
         self.now = self.now.max(at);
     }
 
     /// Sets the clock of this rank forward.
-    pub fn jump(&mut self, ns: i64) {
+    pub(crate) fn jump(&mut self, ns: i64) {
         self.clock.offset_ns += ns;
     }
 
     /// Never sends anything again, like a rank that was killed or stopped; waiting ranks notice that only by
     /// waiting.
-    pub fn fall_silent(&self) {
+    pub(crate) fn fall_silent(&self) {
         self.say_so();
     }
 
@@ -142,7 +144,7 @@ impl VirtualLink {
     }
 
     /// Traffic of the whole network so far.
-    pub fn traffic(&self) -> Traffic {
+    pub(crate) fn traffic(&self) -> Traffic {
         Traffic {
             messages: self.shared.messages.load(Ordering::Relaxed),
             bytes: self.shared.bytes.load(Ordering::Relaxed),

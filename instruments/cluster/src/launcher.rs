@@ -7,16 +7,16 @@ use std::thread;
 #[cfg(feature = "mpi")]
 use std::time::Duration;
 
-use iolab_cluster::Launch;
+use crate::Launch;
+use crate::this_rank::{ThisRank, handshake};
 use iolab_command::code_of;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::signals::on_signals;
-use iolab_runner::ranks::this_rank::{ThisRank, handshake};
 use iolab_runner::ranks::{self, Ranks};
 use iolab_workload::{Error, Result};
 
 #[cfg(feature = "mpi")]
-use iolab_cluster::mpi::Wait;
+use crate::mpi::Wait;
 
 /// Time limit for the start of MPI: thousands of processes start at different times, and load the program from shared storage.
 #[cfg(feature = "mpi")]
@@ -36,7 +36,7 @@ fn launch() -> Option<Launch> {
 }
 
 /// Whether another process of the same launch prints messages for all of them.
-pub(crate) fn is_silent() -> bool {
+pub fn is_silent() -> bool {
     launch().is_some_and(|launch| launch.is_silent())
 }
 
@@ -50,7 +50,7 @@ fn is_launched() -> bool {
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): it is one for several processes, or not UTF-8.
-pub(crate) fn place(named: &Path) -> Result<PathBuf> {
+pub fn place(named: &Path) -> Result<PathBuf> {
     match cfg!(feature = "mpi") && is_launched() {
         true => handshake::of_one(named),
         false => ranks::alone(named),
@@ -62,7 +62,7 @@ pub(crate) fn place(named: &Path) -> Result<PathBuf> {
 /// # Errors
 ///
 /// There are several: `instead` says what they can do.
-pub(crate) fn alone(name: &str, instead: &str) -> Outcome {
+pub fn alone(name: &str, instead: &str) -> Outcome {
     check_alone(|launch| launch.one_process_only(name, instead))
 }
 
@@ -80,7 +80,7 @@ fn check_alone(refusal: impl FnOnce(&Launch) -> Error) -> Outcome {
 /// # Errors
 ///
 /// There are several, and they cannot work together; the failure of the run.
-pub(crate) fn together(work: &dyn Fn(Option<Rc<dyn Ranks>>) -> Outcome) -> Outcome {
+pub fn together(work: &dyn Fn(Option<Rc<dyn Ranks>>) -> Outcome) -> Outcome {
     let Some(ranks) = join_ranks()? else {
         return work(None);
     };
@@ -102,8 +102,8 @@ fn join_ranks() -> Outcome<Option<Rc<ThisRank>>> {
 /// This process as one rank of a launcher.
 #[cfg(feature = "mpi")]
 fn join_ranks() -> Outcome<Option<Rc<ThisRank>>> {
-    use iolab_cluster::link::Link;
-    use iolab_cluster::mpi::{Mpi, MpiTimeouts};
+    use crate::link::Link;
+    use crate::mpi::{Mpi, MpiTimeouts};
     use iolab_host::clock::Clock;
 
     if !is_launched() {

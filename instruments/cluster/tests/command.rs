@@ -62,7 +62,7 @@ fn all_processes_are_one_run() {
         let mut samples = record.samples.iter();
         assert!(samples.len() >= 2);
         assert!(samples.all(|sample| sample.operations.read.bytes == 1 << 20));
-        // Tests of the runner have the parts of ranks that are threads.
+        // Tests of ranks that are threads have their parts.
         let each = if ranks > 1 { ranks as usize } else { 0 };
         assert_eq!(record.ranks.len(), each);
         assert_eq!(record.parts.len(), each * record.samples.len());

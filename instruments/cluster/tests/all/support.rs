@@ -2,8 +2,8 @@
 
 use std::thread;
 
+use crate::virtual_network::{Costs, Skew, VirtualLink, network};
 use iolab_cluster::link::Team;
-use iolab_synthetic::virtual_network::{Costs, Skew, VirtualLink, network};
 
 /// Delays between `least_ns` and `greatest_ns`: one part is fixed per pair and direction, the rest varies per
 /// message.

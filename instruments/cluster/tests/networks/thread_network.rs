@@ -11,7 +11,7 @@ use iolab_cluster::link::{Link, LossReason, LostRank};
 type Parcel = (usize, Vec<u8>);
 
 /// One thread's end of the transport.
-pub struct ThreadLink {
+pub(crate) struct ThreadLink {
     rank: usize,
     inboxes: Arc<[Sender<Parcel>]>,
     inbox: Receiver<Parcel>,
@@ -20,7 +20,10 @@ pub struct ThreadLink {
 }
 
 /// Ends for `count` threads, which read the same clock, ns.
-pub fn threads(count: usize, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Vec<ThreadLink> {
+pub(crate) fn threads(
+    count: usize,
+    clock: impl Fn() -> i64 + Send + Sync + 'static,
+) -> Vec<ThreadLink> {
     let (inboxes, receivers): (Vec<_>, Vec<_>) = (0..count).map(|_| channel()).unzip();
     let inboxes: Arc<[_]> = inboxes.into();
     let clock: Arc<dyn Fn() -> i64 + Send + Sync> = Arc::new(clock);

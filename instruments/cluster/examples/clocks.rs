@@ -4,8 +4,7 @@
 //!     mpirun -n 64 target/release/examples/clocks [TRIALS]
 //!
 //! Nothing is read or written. Each trial is 100 ms of waiting on every rank. At the end it prints the cost of
-//! a message between the first rank and the last, and the arguments for the example `collective_cost` of
-//! iolab-synthetic.
+//! a message between the first rank and the last, and the arguments for the example `collective_cost`.
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
 
@@ -95,7 +94,7 @@ impl MessageCost {
             overhead_ns / 1e3
         );
         println!(
-            "  cargo run --release -p iolab-synthetic --example collective_cost -- {latency_ns:.0} {overhead_ns:.0} {byte_ns:.2}"
+            "  cargo run --release -p iolab-cluster --example collective_cost -- {latency_ns:.0} {overhead_ns:.0} {byte_ns:.2}"
         );
     }
 }

@@ -2,6 +2,8 @@
 
 mod tapped_link;
 mod targets;
+#[path = "../networks/thread_network.rs"]
+mod thread_network;
 
 use std::ffi::OsString;
 use std::fs::{DirEntry, File};
@@ -12,7 +14,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{io, thread};
 
+use crate::thread_network::{ThreadLink, threads};
 use iolab_cluster::link::{Link, LossReason, LostRank};
+use iolab_cluster::this_rank::ThisRank;
 use iolab_host::clock::Clock;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
@@ -20,10 +24,8 @@ use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{RunRecord, Sample};
 use iolab_runfile::NewFile;
 use iolab_runner::ranks::Ranks;
-use iolab_runner::ranks::this_rank::ThisRank;
 use iolab_runner::timeouts::Timeouts;
 use iolab_storage::{Consent, Need, Target};
-use iolab_synthetic::thread_network::{ThreadLink, threads};
 use iolab_workload::{Error, Kind, Result};
 use tempfile::TempDir;
 

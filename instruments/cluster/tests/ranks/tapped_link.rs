@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::thread_network::ThreadLink;
 use iolab_cluster::link::{Link, LostRank};
-use iolab_synthetic::thread_network::ThreadLink;
 
 /// A link, and its way to receive messages: from a rank, within a time.
 pub(crate) struct Tapped<F>(pub(crate) ThreadLink, pub(crate) F);

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_cluster::link::List;
-use iolab_cluster::shared_counters::{Accounts, Numbered};
+use crate::link::List;
+use crate::shared_counters::{Accounts, Numbered};
 use iolab_storage::{
     Demand, ExtraFiles, Need, Share, Target, TargetKind, check_together, leftover_bytes,
 };
@@ -17,8 +17,8 @@ use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{Member, handshake, unreadable};
-use crate::ranks::is_own;
-use crate::timeouts::{ANSWER, moving};
+use iolab_runner::ranks::is_own;
+use iolab_runner::timeouts::{ANSWER, moving};
 
 impl Member {
     /// Notes the targets, and which ranks share caches: the ranks of a host, unless each of them sees a target under its
@@ -428,7 +428,7 @@ mod tests {
 mod order_tests {
     use std::time::Duration;
 
-    use iolab_cluster::link::{decode, encode};
+    use crate::link::{decode, encode};
     use iolab_storage::PrivateFiles;
     use iolab_workload::trial::{Batch, Others, Pattern, TrialLimit};
 

@@ -8,7 +8,7 @@ use iolab_cluster::trial::{Halt, TrialTimeouts};
 use iolab_workload::Error;
 use serde::{Deserialize, Serialize};
 
-use iolab_synthetic::virtual_network::Skew;
+use crate::virtual_network::Skew;
 
 use crate::support::{Delays, together};
 

@@ -13,13 +13,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_cluster::link::{FANOUT, Link, List, Team};
-use iolab_cluster::shared_counters::{Numbered, taking_part};
-use iolab_cluster::trial::TrialTimeouts;
-use iolab_cluster::{link, shared_counters};
+use crate::link::{FANOUT, Link, List, Team};
+use crate::shared_counters::{Numbered, taking_part};
+use crate::trial::TrialTimeouts;
+use crate::{link, shared_counters};
 use iolab_host::clock::Clock;
 use iolab_plan::cells::{PlannedCell, Processes};
 use iolab_record::tables::Rank;
+use iolab_runner::Targets;
+use iolab_runner::ranks::{RankReport, Ranks, is_own};
+use iolab_runner::timeouts::{ANSWER, moving};
 use iolab_storage::{Need, Target, TargetKind};
 use iolab_workload::outcome::{Failure, Outcome};
 use iolab_workload::settings::CellSpec;
@@ -28,9 +31,6 @@ use iolab_workload::{Error, Result, launchers, usage_errors};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{RankReport, Ranks, is_own};
-use crate::Targets;
-use crate::timeouts::{ANSWER, moving};
 use handshake::{Host, unreadable};
 use root_targets::{Found, RemoteTarget, RootOrder, trial_of};
 

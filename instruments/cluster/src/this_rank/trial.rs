@@ -4,16 +4,14 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::ranks::RankReport;
-use crate::timeouts::{ANSWER, Timeouts};
-use iolab_cluster::clock::{Activity, CumulativeBytes};
-use iolab_cluster::link::{Link, Team};
-use iolab_cluster::shared_counters::{self, Numbered, Shares, taking_part};
-use iolab_cluster::trial::{
-    self as joint, Halt, MergedTrial, RankPart, TrialContribution, TrialTimeouts,
-};
+use crate::clock::{Activity, CumulativeBytes};
+use crate::link::{Link, Team};
+use crate::shared_counters::{self, Numbered, Shares, taking_part};
+use crate::trial::{self as joint, Halt, MergedTrial, RankPart, TrialContribution, TrialTimeouts};
 use iolab_engine::trial;
 use iolab_record::{Part, PartId, RankActivity};
+use iolab_runner::ranks::RankReport;
+use iolab_runner::timeouts::{ANSWER, Timeouts};
 use iolab_storage::Target;
 use iolab_workload::outcome::{ClientOutcome, FailedRank, Failure, Outcome};
 use iolab_workload::trial::{FileLayout, Others, TrialSpec};

@@ -1,11 +1,14 @@
 //! Cost of coordinating a trial as ranks grow, on computed networks: the tables of docs/CLUSTER.md.
 //!
-//!     cargo run --release -p iolab-synthetic --example collective_cost [LATENCY_NS OVERHEAD_NS NS_PER_BYTE]
+//!     cargo run --release -p iolab-cluster --example collective_cost [LATENCY_NS OVERHEAD_NS NS_PER_BYTE]
 //!
 //! With arguments, for a network measured by the example `clocks`. Every rank runs the code of a real run, on a
 //! thread of its own, in virtual time.
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
+
+#[path = "../tests/networks/virtual_network.rs"]
+mod virtual_network;
 
 use std::thread::{self, Builder};
 use std::time::Duration;
@@ -13,12 +16,12 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::virtual_network::{Costs, Skew, Traffic, VirtualLink, network};
 use iolab_cluster::clock::{Activity, ClockJumped, CumulativeBytes, OtherClock, TimeInterval};
 use iolab_cluster::link;
 use iolab_cluster::link::{FANOUT, Gathered, Link, Team};
 use iolab_cluster::shared_counters::{AccountShare, Shares};
 use iolab_cluster::trial::{Contribution, MergedTrial, RankPart, TrialContribution, TrialTimeouts};
-use iolab_synthetic::virtual_network::{Costs, Skew, Traffic, VirtualLink, network};
 use iolab_workload::counters::{Bottom, Counters, DeviceStat, ProcessIo, SharedAccounts};
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_workload::operation::{Moved, PerOperation};

@@ -10,17 +10,20 @@
     reason = "a test without a harness"
 )]
 
+#[path = "networks/virtual_network.rs"]
+mod virtual_network;
+
 use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::virtual_network::Skew;
 use iolab_cluster::clock::{Activity, Bounded, CumulativeBytes, TimeInterval};
 use iolab_cluster::link::{Gathered, Link, List, Team};
 use iolab_cluster::mpi::{Mpi, MpiTimeouts};
 use iolab_cluster::trial::{Contribution, Halt, TrialTimeouts};
-use iolab_synthetic::virtual_network::Skew;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
