@@ -50,12 +50,15 @@ const SCHEMES: SchemeList = &[
 ];
 
 /// How processes that are started together measure together; at most one way.
-const LAUNCHERS: &[Launcher] = &[Launcher {
-    is_silent: iolab_cluster::launcher::is_silent,
-    place: iolab_cluster::launcher::place,
-    alone: iolab_cluster::launcher::alone,
-    together: iolab_cluster::launcher::together,
-}];
+const LAUNCHERS: &[Launcher] = &[
+    #[cfg(feature = "cluster")]
+    Launcher {
+        is_silent: iolab_cluster::launcher::is_silent,
+        place: iolab_cluster::launcher::place,
+        alone: iolab_cluster::launcher::alone,
+        together: iolab_cluster::launcher::together,
+    },
+];
 
 /// The lists of what measures.
 pub(crate) fn lists() -> Lists {
