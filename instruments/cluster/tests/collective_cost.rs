@@ -7,7 +7,7 @@
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
 
-#[path = "../tests/networks/virtual_network.rs"]
+#[path = "networks/virtual_network.rs"]
 mod virtual_network;
 
 use std::thread::{self, Builder};
