@@ -305,7 +305,7 @@ impl Site {
         };
         let small = experiment.leave_out_small_sizes(self.block(), is_chosen)?;
         let few = match &self.terms.ranks {
-            Some(ranks) if ranks.count() > 1 && !is_chosen("bs") => {
+            Some(ranks) if !is_chosen("bs") => {
                 experiment.leave_out_sizes_of_few_blocks(ranks.count() as u32)?
             }
             _ => None,

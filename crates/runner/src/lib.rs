@@ -265,7 +265,7 @@ impl Setup {
         if let Some(ranks) = &self.ranks {
             let hosts = ranks.rows().into_iter().map(|rank| rank.host + 1).max();
             environment.put(&KEYS.ranks, ranks.count() as u64);
-            environment.put(&KEYS.rank_hosts, u64::from(hosts.unwrap_or(1)));
+            environment.put(&KEYS.rank_hosts, hosts.map(u64::from));
         }
         environment
     }

@@ -17,10 +17,10 @@ use crate::Targets;
 
 /// All processes of a run, as its first process (the root) leads them.
 pub trait Ranks: Processes {
-    /// Number of ranks.
+    /// Number of ranks, at least 2.
     fn count(&self) -> usize;
 
-    /// The ranks, as a run file keeps them; none if there is one.
+    /// The ranks, as a run file keeps them.
     fn rows(&self) -> Vec<Rank>;
 
     /// The clock that all times of the run are read from.
@@ -69,7 +69,7 @@ pub trait Ranks: Processes {
         stop: &AtomicBool,
     ) -> Result<Outcome>;
 
-    /// Results of each rank in the last trial; empty for a single rank.
+    /// Results of each rank in the last trial.
     fn take_report(&self) -> RankReport;
 
     /// Announces the end of the run, once. Files of others are removed before those of this process, by which theirs are

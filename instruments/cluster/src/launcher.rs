@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::Launch;
-use crate::this_rank::{ThisRank, handshake};
+use crate::this_rank::ThisRank;
+use crate::this_rank::handshake::{self, Host};
 use iolab_command::code_of;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::signals::on_signals;
@@ -52,7 +53,7 @@ fn is_launched() -> bool {
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): it is one for several processes, or not UTF-8.
 pub fn place(named: &Path) -> Result<PathBuf> {
     match cfg!(feature = "mpi") && is_launched() {
-        true => handshake::of_one(named),
+        true => handshake::place(named, 0, &Host::here().name),
         false => ranks::alone(named),
     }
 }
@@ -84,12 +85,14 @@ pub fn together(work: &dyn Fn(Option<Rc<dyn Ranks>>) -> Outcome) -> Outcome {
     let Some(ranks) = join_ranks()? else {
         return work(None);
     };
-    let code = code_of(match (ranks.greet(), ranks.is_root()) {
-        (Ok(()), true) => work(Some(Rc::clone(&ranks) as Rc<dyn Ranks>)),
-        (Ok(()), false) => follow(&ranks),
-        (Err(error), true) => Err(error.into()),
-        (Err(error), false) => give_way(&ranks, error),
-    });
+    let code = code_of(
+        match (ranks.greet(env!("CARGO_PKG_VERSION")), ranks.is_root()) {
+            (Ok(()), true) => work(Some(Rc::clone(&ranks) as Rc<dyn Ranks>)),
+            (Ok(()), false) => follow(&ranks),
+            (Err(error), true) => Err(error.into()),
+            (Err(error), false) => give_way(&ranks, error),
+        },
+    );
     Err(Failure::Code(leave(&ranks, code)))
 }
 
@@ -123,14 +126,9 @@ fn join_ranks() -> Outcome<Option<Rc<ThisRank>>> {
     let link = link.ok_or_else(|| Error::failed("MPI was started before"))?;
     if link.size() < 2 {
         // One rank works like a single process.
-        return match launch() {
-            None => Ok(None),
-            Some(launch) if launch.is_silent() => Err(Failure::ToldElsewhere),
-            Some(launch) => Err(launch.unconnected().into()),
-        };
+        return check_alone(Launch::unconnected).map(|()| None);
     }
-    let ranks = ThisRank::new(Box::new(link), clock, iolab_runner::describe_failure);
-    Ok(Some(Rc::new(ranks)))
+    Ok(Some(Rc::new(ThisRank::new(Box::new(link), clock))))
 }
 
 /// Reports what MPI waits for, before all processes are ended.
@@ -170,10 +168,9 @@ fn give_way(ranks: &ThisRank, error: Error) -> Outcome {
 /// Leaves the other ranks after the last message, to which `code` belongs; also reports errors of this step. Ends all ranks if
 /// one is lost.
 fn leave(ranks: &ThisRank, code: u8) -> u8 {
-    let left = ranks.end().map_err(Failure::from);
-    let code = match left {
+    let code = match ranks.end() {
         Ok(()) => code,
-        Err(failure) => code_of(Err(failure)),
+        Err(error) => code_of(Err(error.into())),
     };
     if ranks.has_lost() {
         ranks.abort(1);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use iolab_workload::counters::{Bottom, SharedAccount, SharedAccounts};
 use iolab_workload::trial::Shift;
 use iolab_workload::units::counted;
-use iolab_workload::{Error, Result, usage_errors};
+use iolab_workload::{Result, usage_errors};
 
 /// Number of a device: major, minor.
 pub type Number = (u64, u64);
@@ -257,9 +257,6 @@ pub fn parts(hosts: &[usize], shift: Shift) -> Result<Vec<usize>> {
     let ranks = hosts.len();
     match shift {
         Shift::None => Ok((0..ranks).collect()),
-        Shift::Rank if ranks < 2 => Err(Error::usage("shift=rank with one rank").hint(
-            "each rank reads what another one wrote: start at least two, or leave shift out",
-        )),
         Shift::Rank => Ok((0..ranks).map(|rank| (rank + 1) % ranks).collect()),
         Shift::Host => over_hosts(hosts),
     }
@@ -377,6 +374,5 @@ mod tests {
         insta::assert_snapshot!(error.message(), @"shift=host with all ranks on one host");
         let error = parts(&[0, 0, 1], Shift::Host).expect_err("two of three");
         insta::assert_snapshot!(error.message(), @"shift=host with 2 of 3 ranks on one host");
-        assert!(parts(&[0], Shift::Rank).is_err());
     }
 }

@@ -3,7 +3,7 @@
 //! Files to begin with: `this_rank.rs` the execution of orders, `root_targets.rs` the orders of the root and its targets,
 //! `handshake.rs` the greeting of the ranks, their hosts and their errors, `trial.rs` a rank's part in a trial.
 
-pub mod handshake;
+pub(crate) mod handshake;
 mod root_targets;
 mod trial;
 
@@ -24,7 +24,7 @@ use iolab_runner::Targets;
 use iolab_runner::ranks::{RankReport, Ranks, is_own};
 use iolab_runner::timeouts::{ANSWER, moving};
 use iolab_storage::{Need, Target, TargetKind};
-use iolab_workload::outcome::{Failure, Outcome};
+use iolab_workload::outcome::Outcome;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{FileLayout, Others, Shift, TrialSpec};
 use iolab_workload::{Error, Result, launchers, usage_errors};
@@ -37,9 +37,6 @@ use root_targets::{Found, RemoteTarget, RootOrder, trial_of};
 /// How long a rank waits for the next order: between two orders the root stores measurements.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// A failure in words, and what to do about it.
-pub type DescribeFailure = fn(&Failure) -> (String, String);
-
 /// This process as one rank of the run. Rank 0, the root, plans and keeps the run file.
 pub struct ThisRank(RefCell<Member>);
 
@@ -47,7 +44,6 @@ pub struct ThisRank(RefCell<Member>);
 struct Member {
     team: Team<dyn Link>,
     clock: Clock,
-    words: DescribeFailure,
     /// Hosts of all ranks, in their order, once the ranks have met.
     hosts: Vec<Host>,
     /// Number of the host of each rank.
@@ -76,12 +72,11 @@ struct Member {
 }
 
 impl ThisRank {
-    /// This rank; `clock` is the clock that `link` reads, `words` describes failures for other hosts.
-    pub fn new(link: Box<dyn Link>, clock: Clock, words: DescribeFailure) -> Self {
+    /// This rank; `clock` is the clock that `link` reads.
+    pub fn new(link: Box<dyn Link>, clock: Clock) -> Self {
         Self(RefCell::new(Member {
             team: Team::new(link, FANOUT),
             clock,
-            words,
             hosts: Vec::new(),
             places: Vec::new(),
             targets: Vec::new(),
@@ -103,24 +98,15 @@ impl ThisRank {
         self.0.borrow().team.is_root()
     }
 
-    /// Finds out which hosts there are, and whether all ranks are the same program. To be called first, by every rank.
-    ///
-    /// # Errors
-    /// When a rank was built from another version, or does not answer.
-    pub fn greet(&self) -> Result<()> {
-        self.0.borrow_mut().greet(env!("CARGO_PKG_VERSION"))
-    }
-
     fn check(&self, cell: &CellSpec) -> Result<()> {
         let trial = &cell.trial;
-        let several = self.count() > 1;
         let one_process = concat!("start one process, without ", launchers!());
         usage_errors! {
             cell.runs_program() || cell.tool.is_peer() => "measuring another program is not possible with several ranks", one_process;
             cell.has_groups() => "several groups of workers is not possible with several ranks", one_process;
-            several && trial.files.is_some() => "several files of each thread (files) is not possible with several ranks",
+            trial.files.is_some() => "several files of each thread (files) is not possible with several ranks",
                 "set files=none: each thread of every process has one file";
-            several && trial.starts_fresh() && trial.layout != FileLayout::Private =>
+            trial.starts_fresh() && trial.layout != FileLayout::Private =>
                 "one new file for all workers (layout=shared with allocate) is not possible with several ranks",
                 "set layout=private, or allocate=none";
         }
@@ -145,11 +131,6 @@ impl ThisRank {
     /// Ends all ranks at once with this exit code.
     pub fn abort(&self, code: i32) {
         self.0.borrow_mut().team.link().abort(code);
-    }
-
-    /// How long this rank waits for the root and for earlier ranks to report a failure and end the run.
-    pub fn timeout(&self) -> Duration {
-        self.0.borrow_mut().timeout()
     }
 }
 
@@ -185,7 +166,7 @@ impl Ranks for ThisRank {
             demands.push(target.demands());
             found.add(target);
             usage_errors! {
-                need.write && target.kind() != TargetKind::Scratch && count > 1 =>
+                need.write && target.kind() != TargetKind::Scratch =>
                     format!("several ranks write to scratch files only, and {} is another target", target.path().display()),
                     "give a directory, or measure reads";
             }

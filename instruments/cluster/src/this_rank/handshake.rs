@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Member;
+use super::{Member, ThisRank};
 use crate::link::LossReason;
 use crate::trial::Halt;
 use iolab_record::tables::Rank;
@@ -30,42 +30,46 @@ const TURNS: u32 = 16;
 /// Number of a rank, its version of iolab, and its host.
 type Greeting = (usize, String, Host);
 
-impl Member {
-    /// Finds out which hosts there are, and whether all ranks are this version.
-    pub(super) fn greet(&mut self, version: &str) -> Result<()> {
-        let rank = self.team.link().rank();
-        let own: Greeting = (rank, version.to_owned(), self.host.clone());
-        let all: Vec<Greeting> = self.pool(own, |mut all: Vec<Greeting>| {
+impl ThisRank {
+    /// Finds out which hosts there are, and whether all ranks are this version of the program. To be called first, by every rank.
+    ///
+    /// # Errors
+    /// When a rank was built from another version, or does not answer.
+    pub fn greet(&self, version: &str) -> Result<()> {
+        let member = &mut *self.0.borrow_mut();
+        let rank = member.team.link().rank();
+        let own: Greeting = (rank, version.to_owned(), member.host.clone());
+        let all: Vec<Greeting> = member.pool(own, |mut all: Vec<Greeting>| {
             all.sort_unstable_by_key(|(rank, ..)| *rank);
             all
         })?;
-        self.hosts = all.iter().map(|(_, _, host)| host.clone()).collect();
-        self.places = places(&self.hosts);
+        member.hosts = all.iter().map(|(_, _, host)| host.clone()).collect();
+        member.places = places(&member.hosts);
         let (_, roots, _) = &all[0];
         let Some((rank, other, _)) = all.iter().find(|(_, version, _)| version != roots) else {
             return Ok(());
         };
         // Every rank knows that, and nothing was begun.
-        self.ended = true;
+        member.ended = true;
         let message = format!("this rank is iolab {other}, and rank 0 is iolab {roots}");
         let error = Error::usage(message).hint(SAME_PROGRAM);
-        Err(error.within(self.place(*rank)))
+        Err(error.within(member.place(*rank)))
     }
 
-    /// How long this rank waits for the root, and then for the ranks before it, to report the failure.
-    pub(super) fn timeout(&mut self) -> Duration {
-        let before = self.team.link().rank().saturating_sub(1);
+    /// How long this rank waits for the root, and then for the ranks before it, to report a failure and end the run.
+    pub fn timeout(&self) -> Duration {
+        let team = &mut self.0.borrow_mut().team;
+        let before = team.link().rank().saturating_sub(1);
         let before = u32::try_from(before).unwrap_or(TURNS).min(TURNS);
-        self.team.timeout_in_all(ANSWER) + TURN * before
+        team.timeout_in_all(ANSWER) + TURN * before
     }
+}
 
+impl Member {
     /// The error for why the ranks stopped; it names rank and host.
     pub(super) fn error(&mut self, halt: impl Into<Halt>) -> Error {
         match halt.into() {
-            Halt::Unready { rank, error } => match self.team.link().size() > 1 {
-                true => error.within(self.place(rank)),
-                false => error,
-            },
+            Halt::Unready { rank, error } => error.within(self.place(rank)),
             Halt::Lost(lost) => {
                 self.lost = true;
                 let message = lost.to_string();
@@ -119,16 +123,16 @@ pub(super) fn unreadable() -> Error {
 
 /// A host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Host {
+pub(crate) struct Host {
     /// Name of the host.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Identity of its kernel, which containers with other host names share.
     pub(super) kernel: String,
 }
 
 impl Host {
     /// The host of this process.
-    pub(super) fn here() -> Self {
+    pub(crate) fn here() -> Self {
         let name = rustix::system::uname();
         let name = name.nodename().to_string_lossy().into_owned();
         let kernel = procfs::boot_id().unwrap_or_else(|| name.clone());
@@ -146,11 +150,8 @@ pub(super) fn places(hosts: &[Host]) -> Vec<usize> {
     hosts.iter().map(|host| &*host.kernel).map(place).collect()
 }
 
-/// The ranks as a run file keeps them; none if there is one.
+/// The ranks as a run file keeps them.
 pub(super) fn rows(hosts: &[Host]) -> Vec<Rank> {
-    if hosts.len() < 2 {
-        return Vec::new();
-    }
     let numbered = hosts.iter().zip(places(hosts)).enumerate();
     let row = |(id, (host, place)): (usize, (&Host, usize))| Rank {
         id: id as u32,
@@ -160,16 +161,11 @@ pub(super) fn rows(hosts: &[Host]) -> Vec<Rank> {
     numbered.map(row).collect()
 }
 
-/// Whether a path is another one for every rank.
-pub(super) fn is_by_rank(path: &str) -> bool {
-    path.contains(RANK)
-}
-
 /// The path that a rank on a host uses.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a placeholder in a path that is not UTF-8.
-pub fn place(path: &Path, rank: usize, host: &str) -> Result<PathBuf> {
+pub(crate) fn place(path: &Path, rank: usize, host: &str) -> Result<PathBuf> {
     if !is_own(path) {
         return Ok(path.to_owned());
     }
@@ -181,21 +177,12 @@ pub fn place(path: &Path, rank: usize, host: &str) -> Result<PathBuf> {
     Ok(PathBuf::from(text))
 }
 
-/// The path of the only process that a launcher started, which is rank 0.
-///
-/// # Errors
-/// As [`place`].
-pub fn of_one(path: &Path) -> Result<PathBuf> {
-    place(path, 0, &Host::here().name)
-}
-
 #[cfg(test)]
 mod tests {
     use std::thread;
 
     use super::{Host, *};
     use crate::link::{Link, LostRank};
-    use crate::this_rank::ThisRank;
     use crate::this_rank::root_targets::RemoteTarget;
     use crate::thread_network::threads;
     use iolab_host::clock::Clock;
@@ -212,8 +199,8 @@ mod tests {
                 let clock = clock.clone();
                 scope.spawn(move || {
                     let version = if link.rank() == 2 { "0.0.9" } else { "1.0.0" };
-                    let ranks = ThisRank::new(Box::new(link), clock, |_| Default::default());
-                    let greeted = ranks.0.borrow_mut().greet(version);
+                    let ranks = ThisRank::new(Box::new(link), clock);
+                    let greeted = ranks.greet(version);
                     ranks.end().expect("nothing is left to be done");
                     assert!(!ranks.has_lost());
                     greeted
@@ -236,7 +223,7 @@ mod tests {
     #[test]
     fn a_lost_rank_is_named_with_its_targets() {
         let link = threads(3, || 0).swap_remove(0);
-        let ranks = ThisRank::new(Box::new(link), Clock::calibrate(), |_| Default::default());
+        let ranks = ThisRank::new(Box::new(link), Clock::calibrate());
         let member = &mut *ranks.0.borrow_mut();
         // The host of the last rank is unknown.
         member.hosts = ["node0", "node1", ""]
@@ -281,7 +268,7 @@ mod tests {
         assert!(is_own(Path::new("d{rank}")) && !is_own(Path::new("/mnt/rank")));
         assert!(alone(Path::new("/nowhere/{rank}")).is_err());
         assert!(alone(Path::new("/nowhere")).is_ok());
-        let one = of_one(Path::new("/mnt/{host}/{rank}")).expect("UTF-8");
+        let one = place(Path::new("/mnt/{host}/{rank}"), 0, &Host::here().name).expect("UTF-8");
         assert!(one.ends_with("0") && !is_own(&one), "{}", one.display());
     }
 }

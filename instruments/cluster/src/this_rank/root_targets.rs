@@ -17,7 +17,7 @@ use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{Member, handshake, unreadable};
-use iolab_runner::ranks::is_own;
+use iolab_runner::ranks::{RANK, is_own};
 use iolab_runner::timeouts::{ANSWER, moving};
 
 impl Member {
@@ -29,7 +29,7 @@ impl Member {
             seen_in
                 .into_iter()
                 .chain([&*place.path])
-                .any(handshake::is_by_rank)
+                .any(|path| path.contains(RANK))
         };
         self.clients = match places.iter().any(by_rank) {
             true => (0..self.places.len()).collect(),
@@ -145,7 +145,7 @@ fn named_at(place: &RemoteTarget, rank: usize, host: &str) -> Option<PathBuf> {
 
 /// Whether each rank has a file of its own for this target, and not one for each host.
 pub(super) fn is_by_rank(place: &RemoteTarget) -> bool {
-    place.own.is_some() && (place.scratch || handshake::is_by_rank(&place.path))
+    place.own.is_some() && (place.scratch || place.path.contains(RANK))
 }
 
 /// A target of the root as the other ranks open it, which `share` it or have one of their own.

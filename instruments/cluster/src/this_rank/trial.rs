@@ -10,6 +10,7 @@ use crate::shared_counters::{self, Numbered, Shares, taking_part};
 use crate::trial::{self as joint, Halt, MergedTrial, RankPart, TrialContribution, TrialTimeouts};
 use iolab_engine::trial;
 use iolab_record::{Part, PartId, RankActivity};
+use iolab_runner::describe_failure;
 use iolab_runner::ranks::RankReport;
 use iolab_runner::timeouts::{ANSWER, Timeouts};
 use iolab_storage::Target;
@@ -124,9 +125,6 @@ impl Member {
         accounts: &Numbered,
     ) -> Option<ClientOutcome> {
         let rank = self.team.link().rank();
-        if self.team.link().size() < 2 {
-            return None;
-        }
         let members = shared_counters::members(&self.clients, roster, rank);
         let deed = TrialContribution {
             // Other clients may read the same accounts too.
@@ -163,10 +161,8 @@ impl Member {
             }),
         );
         let rank = self.team.link().rank();
-        if self.team.link().size() > 1
-            && let Some(failure) = outcome.failure.take()
-        {
-            let (message, remedy) = (self.words)(&failure);
+        if let Some(failure) = outcome.failure.take() {
+            let (message, remedy) = describe_failure(&failure);
             outcome.failure = Some(Failure::Rank(FailedRank {
                 place: self.place(rank),
                 message,
@@ -196,13 +192,10 @@ impl Member {
     }
 }
 
-/// The outcome of the trial as a whole, and the results of each rank if there are several.
+/// The outcome of the trial as a whole, and the results of each rank.
 fn merged(whole: MergedTrial<TrialContribution>, clients: &[usize]) -> (Outcome, RankReport) {
     let activity = whole.activity;
     let mut outcome = whole.rest.outcome;
-    if clients.len() < 2 {
-        return (outcome, RankReport::default());
-    }
     let region_bytes = Some(whole.rest.region_bytes);
     let begin = activity.first_start.middle();
     let parts = whole.rest.parts.iter();
