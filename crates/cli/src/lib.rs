@@ -76,7 +76,7 @@ fn work() -> Outcome {
 /// Whether another process of the same launch prints messages for all of them.
 fn is_silent() -> bool {
     #[cfg(feature = "measure")]
-    return measuring::processes::is_silent();
+    return measuring::is_silent();
     #[cfg(not(feature = "measure"))]
     false
 }

@@ -107,13 +107,10 @@ impl Allowance {
 
     /// Limits for a trial by this many ranks, whose threads wait for each other.
     pub(super) fn of_ranks(trial: &TrialSpec, ranks: usize) -> Self {
-        let Timeouts {
-            preparing,
-            carrying,
-            settling,
-        } = Timeouts::of(trial, ranks);
+        let limits = Timeouts::of(trial, ranks);
+        let working = limits.carrying.saturating_add(limits.settling);
         Self {
-            time: Some(preparing.saturating_add(carrying).saturating_add(settling)),
+            time: Some(limits.preparing.saturating_add(working)),
             patience: patience(trial),
         }
     }

@@ -32,7 +32,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use handshake::{Host, unreadable};
-use root_targets::{Found, RemoteTarget, RootOrder, trial_of};
+use root_targets::{RemoteTarget, RootOrder, trial_of};
 
 /// How long a rank waits for the next order: between two orders the root stores measurements.
 const IDLE: Duration = Duration::from_secs(600);
@@ -120,7 +120,53 @@ impl ThisRank {
     /// # Errors
     /// When a rank is lost: the root, or another one.
     pub fn follow(&self, stop: &AtomicBool) -> Result<()> {
-        self.0.borrow_mut().follow(stop)
+        let member = &mut *self.0.borrow_mut();
+        let mut targets: Vec<Target> = Vec::new();
+        let mut rest = Duration::ZERO;
+        loop {
+            let timeout = IDLE.saturating_add(mem::take(&mut rest));
+            let message = member.team.broadcast(&[], timeout);
+            let message = message.map_err(|lost| member.error(lost))?;
+            // The root reports failures of a rank; a lost rank ends the run.
+            let done = match link::decode(&message) {
+                Some(RootOrder::Open(places)) => member.follow_open(&places, &mut targets),
+                Some(RootOrder::Fill { seed, bytes }) => {
+                    let filled = member.fill(&targets, seed, stop);
+                    member.agree(moving(bytes), filled)
+                }
+                Some(RootOrder::Trial {
+                    settings,
+                    seed,
+                    target: number,
+                }) => match (trial_of(&settings, seed), targets.get(number)) {
+                    (Ok(trial), Some(target)) => {
+                        member.trial(&trial, number, target, stop).map(drop)
+                    }
+                    _ => member.agree(ANSWER, Err(unreadable())),
+                },
+                Some(RootOrder::End) => {
+                    // All trials are kept.
+                    member.after_loss = String::new();
+                    let removed = targets.into_iter().map(Target::remove);
+                    let removed = removed.fold(Ok(()), Result::and);
+                    let time = member.removal_time();
+                    let done = member.agree(time, removed);
+                    return if member.lost { done } else { Ok(()) };
+                }
+                Some(RootOrder::Rest(time)) => {
+                    rest = Duration::from_nanos(time);
+                    Ok(())
+                }
+                Some(RootOrder::Keep(advice)) => {
+                    member.after_loss = format!(". {advice}");
+                    Ok(())
+                }
+                None => member.agree(ANSWER, Err(unreadable())),
+            };
+            if member.lost {
+                return done;
+            }
+        }
     }
 
     /// Whether a rank is lost: the others do not end by themselves then, and [`ThisRank::abort`] has to end them.
@@ -160,11 +206,8 @@ impl Ranks for ThisRank {
         let is_shared = |named: &Path| one_store || !is_own(named);
         targets.divide(count as u32, &is_shared);
         let mut places = Vec::new();
-        let mut demands = Vec::new();
-        let mut found = Found::default();
+        let demands = targets.iter().map(|(_, target)| target.demands()).collect();
         for ((named, target), need) in targets.iter().zip(needs) {
-            demands.push(target.demands());
-            found.add(target);
             usage_errors! {
                 need.write && target.kind() != TargetKind::Scratch =>
                     format!("several ranks write to scratch files only, and {} is another target", target.path().display()),
@@ -176,9 +219,8 @@ impl Ranks for ThisRank {
         member.give(&RootOrder::Open(places))?;
         // Its own scratch files are already there; leftovers of dead runs are not.
         member.clean(&[])?;
-        let demands = demands.into_iter().collect::<Result<Vec<_>>>();
-        member.agree_on_space(demands.map(|demands| demands.concat()))?;
-        member.notes = member.know_found(found)?;
+        let opened = targets.iter().map(|(_, target)| target);
+        member.notes = member.agree_on_targets(demands, opened)?;
         Ok(())
     }
 
@@ -198,7 +240,7 @@ impl Ranks for ThisRank {
 
     fn keeps_trials(&self, advice: &str) {
         let member = &mut *self.0.borrow_mut();
-        member.keeps_trials(advice);
+        member.after_loss = format!(". {advice}");
         // The others have it before the next trial.
         member.advice = Some(advice.to_owned());
     }
@@ -266,10 +308,6 @@ impl Processes for ThisRank {
 }
 
 impl Member {
-    fn keeps_trials(&mut self, advice: &str) {
-        self.after_loss = format!(". {advice}");
-    }
-
     /// Hands an order of the root to every rank.
     fn give(&mut self, order: &RootOrder) -> Result<()> {
         let given = self.team.broadcast(&link::encode(order), ANSWER);
@@ -296,71 +334,6 @@ impl Member {
         let message = self.team.broadcast(&message, in_all);
         let message = message.map_err(|lost| self.error(lost))?;
         link::decode(&message).ok_or_else(unreadable)
-    }
-
-    fn follow(&mut self, stop: &AtomicBool) -> Result<()> {
-        let mut targets: Vec<Target> = Vec::new();
-        let mut rest = Duration::ZERO;
-        loop {
-            let timeout = IDLE.saturating_add(mem::take(&mut rest));
-            let message = self.team.broadcast(&[], timeout);
-            let message = message.map_err(|lost| self.error(lost))?;
-            // The root reports failures of a rank; a lost rank ends the run.
-            let done = match link::decode(&message) {
-                Some(RootOrder::Open(places)) => {
-                    self.know_targets(&places);
-                    let cleaned = self.clean(&places);
-                    if cleaned.is_err() {
-                        if self.lost {
-                            return cleaned;
-                        }
-                        continue;
-                    }
-                    let demands = self.open(&places).and_then(|opened| {
-                        targets = opened;
-                        let demands = targets.iter().map(Target::demands);
-                        Ok(demands.collect::<Result<Vec<_>>>()?.concat())
-                    });
-                    let agreed = self.agree_on_space(demands);
-                    let mut found = Found::default();
-                    targets.iter().for_each(|target| found.add(target));
-                    agreed.and_then(|()| self.know_found(found).map(drop))
-                }
-                Some(RootOrder::Fill { seed, bytes }) => {
-                    let filled = self.fill(&targets, seed, stop);
-                    self.agree(moving(bytes), filled)
-                }
-                Some(RootOrder::Trial {
-                    settings,
-                    seed,
-                    target: number,
-                }) => match (trial_of(&settings, seed), targets.get(number)) {
-                    (Ok(trial), Some(target)) => self.trial(&trial, number, target, stop).map(drop),
-                    _ => self.agree(ANSWER, Err(unreadable())),
-                },
-                Some(RootOrder::End) => {
-                    // All trials are kept.
-                    self.after_loss = String::new();
-                    let removed = targets.into_iter().map(Target::remove);
-                    let removed = removed.fold(Ok(()), Result::and);
-                    let time = self.removal_time();
-                    let done = self.agree(time, removed);
-                    return if self.lost { done } else { Ok(()) };
-                }
-                Some(RootOrder::Rest(time)) => {
-                    rest = Duration::from_nanos(time);
-                    Ok(())
-                }
-                Some(RootOrder::Keep(advice)) => {
-                    self.keeps_trials(&advice);
-                    Ok(())
-                }
-                None => self.agree(ANSWER, Err(unreadable())),
-            };
-            if self.lost {
-                return done;
-            }
-        }
     }
 }
 

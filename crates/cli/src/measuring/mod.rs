@@ -6,7 +6,6 @@ pub(crate) mod campaign;
 mod dry_run;
 mod experiment_options;
 mod fit;
-pub(crate) mod processes;
 mod progress;
 mod resume;
 mod run;
@@ -15,13 +14,18 @@ mod study;
 mod study_causes;
 mod why;
 
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use iolab_command::failure::Outcome;
 use iolab_command::{Command, Lists};
 use iolab_runner::peers::PeerList;
 use iolab_runner::preflight::NewPreflight;
+use iolab_runner::ranks::Ranks;
 use iolab_runner::{NewObserver, SchemeList};
+use iolab_workload::Result;
 
 use arguments::{Fit, Resume, Run, Study, Why};
-use processes::{Launcher, TOGETHER, alone, together};
 
 /// Examinations before the first trial of a campaign.
 const PREFLIGHTS: &[NewPreflight] = &[
@@ -48,6 +52,21 @@ const SCHEMES: SchemeList = &[
     #[cfg(feature = "models")]
     iolab_models::MODELS,
 ];
+
+/// The work of a command, with the ranks if there are several.
+type Work<'a> = dyn Fn(Option<Rc<dyn Ranks>>) -> Outcome + 'a;
+
+/// How processes that were started together notice each other.
+struct Launcher {
+    /// Whether another process of the same start prints messages for all of them.
+    is_silent: fn() -> bool,
+    /// The path that a process without others uses for a target of this name.
+    place: fn(&Path) -> Result<PathBuf>,
+    /// Refuses a command of this name if there are several: they would disturb each other. The second text says what they can do.
+    alone: fn(&str, &str) -> Outcome,
+    /// Does the work with all processes; with this one alone if there are no others.
+    together: fn(&Work<'_>) -> Outcome,
+}
 
 /// How processes that are started together measure together; at most one way.
 const LAUNCHERS: &[Launcher] = &[
@@ -120,4 +139,35 @@ fn commands() -> Vec<Command> {
             |options, _| run::import(options),
         ),
     ]
+}
+
+/// The alternative of several processes to a suite or a requirement.
+const TOGETHER: &str =
+    "a build with MPI measures one experiment with all processes: iolab run EXPERIMENT";
+
+/// Whether another process of the same start prints messages for all of them.
+pub(crate) fn is_silent() -> bool {
+    LAUNCHERS.iter().any(|launcher| (launcher.is_silent)())
+}
+
+/// Refuses a command as one of several processes, unless it only plans.
+///
+/// # Errors
+///
+/// There are several: `instead` says what they can do.
+fn alone(is_plan: bool, name: &str, instead: &str) -> Outcome {
+    let mut launchers = LAUNCHERS.iter().filter(|_| !is_plan);
+    launchers.try_for_each(|launcher| (launcher.alone)(name, instead))
+}
+
+/// Does the work with all processes that were started together; with this one alone if there are no others, or it only plans.
+///
+/// # Errors
+///
+/// There are several, and they cannot work together; the failure of the work.
+fn together(is_plan: bool, work: &Work<'_>) -> Outcome {
+    match LAUNCHERS.first().filter(|_| !is_plan) {
+        Some(launcher) => (launcher.together)(work),
+        None => work(None),
+    }
 }

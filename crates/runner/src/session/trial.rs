@@ -10,7 +10,6 @@ use super::super::record::Last;
 use super::super::sample::{self, VisitPosition};
 use super::super::{fit, now_utc};
 use super::{Session, StopFlags, check, snapshot};
-use crate::ranks::RankReport;
 use iolab_analysis::snapshot::LastTrial;
 use iolab_plan::batch_probes::{self, PROBE, ROUNDS, STRATEGIES};
 use iolab_plan::blocks::{group_seed, trial_seed};
@@ -135,26 +134,21 @@ impl Session<'_> {
         executor: &mut dyn Executor,
     ) -> ((Sample, Vec<Sample>), Result<()>) {
         let Made { cell, outcome, .. } = made;
-        let RankReport {
-            parts,
-            clients,
-            region_bytes,
-            together,
-        } = executor.by_ranks();
+        let ranks = executor.by_ranks();
         let mut whole = sample::sample(
             cell,
             made.place,
             outcome,
-            sample::origin_of_clients(&clients).unwrap_or(executor.origin(cell)),
-            region_bytes.unwrap_or_else(|| cell.bytes_used()),
+            sample::origin_of_clients(&ranks.clients).unwrap_or(executor.origin(cell)),
+            ranks.region_bytes.unwrap_or_else(|| cell.bytes_used()),
             made.started_utc.clone(),
             made.wall,
         );
-        whole.together = together;
+        whole.together = ranks.together;
         whole.drives = executor.drives();
-        sample::tell_mixed_media(&mut whole, &clients);
+        sample::tell_mixed_media(&mut whole, &ranks.clients);
         let groups = sample::of_groups(cell, &whole, outcome);
-        let clients = sample::of_clients(&cell.trial, &whole, clients);
+        let clients = sample::of_clients(&cell.trial, &whole, ranks.clients);
         let histograms = sample::histograms_by_group(outcome);
         let latency = sample::over_time(outcome);
         let course = TrialCourse {
@@ -163,8 +157,8 @@ impl Session<'_> {
         };
         // Ranks have no groups.
         let stored = SampleParts {
-            groups: if parts.is_empty() { &groups } else { &[] },
-            parts: &parts,
+            groups: if ranks.parts.is_empty() { &groups } else { &[] },
+            parts: &ranks.parts,
             clients: &clients,
         };
         let kept = (self.file).add_sample_of(&whole, stored, &histograms, course);

@@ -184,11 +184,32 @@ fn text(path: &Path) -> Result<String> {
 }
 
 impl Member {
+    /// Has this rank open its targets, in place of those that it had.
+    pub(super) fn follow_open(
+        &mut self,
+        places: &[RemoteTarget],
+        targets: &mut Vec<Target>,
+    ) -> Result<()> {
+        self.know_targets(places);
+        self.clean(places)?;
+        let demands = self.open(places).and_then(|opened| {
+            *targets = opened;
+            targets.iter().map(Target::demands).collect()
+        });
+        let agreed = self.agree_on_targets(demands, targets.iter());
+        agreed.map(drop)
+    }
+
     /// Waits for all ranks to have opened their targets, and checks whether their new files fit into the file systems that
-    /// they share.
-    pub(super) fn agree_on_space(&mut self, demands: Result<Vec<Demand>>) -> Result<()> {
+    /// they share. Finds out which other ranks read the accounts of its targets too; at the root, returns the notes of the
+    /// others as well.
+    pub(super) fn agree_on_targets<'a>(
+        &mut self,
+        demands: Result<Vec<Vec<Demand>>>,
+        targets: impl Iterator<Item = &'a Target>,
+    ) -> Result<Vec<String>> {
         let (mut demands, opened) = match demands {
-            Ok(demands) => (demands, Ok(())),
+            Ok(demands) => (demands.concat(), Ok(())),
             Err(error) => (Vec::new(), Err(error)),
         };
         self.agree(ANSWER, opened)?;
@@ -202,27 +223,26 @@ impl Member {
         // Known to the root alone, and no fault of its own: the error names directories, not a rank.
         let fits = all.map_or(Ok(()), |all| check_together(&all.0));
         let agreed = self.agree(ANSWER, fits.clone());
-        fits.and(agreed)
+        fits.and(agreed)?;
+        let own = targets.map(|target| (accounts(target), target.notes().to_vec()));
+        let (accounts, notes): (Vec<Accounts>, Vec<Vec<String>>) = own.unzip();
+        let places = self.places.clone();
+        let mut notes_of_all = Vec::new();
+        let own: Found = (rank, accounts, notes.concat());
+        self.accounts = self.pool(own, |mut all: Vec<Found>| {
+            all.sort_unstable_by_key(|(rank, ..)| *rank);
+            notes_of_all = all.iter().map(|(.., notes)| notes.clone()).collect();
+            numbered(&places, &all)
+        })?;
+        Ok(told(&notes_of_all, |rank| self.place(rank)))
     }
 }
 
 /// Notes of other ranks that are shown one by one.
 const TOLD_MAX: usize = 8;
 
-/// Findings of a rank about its targets.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Found {
-    accounts: Vec<Accounts>,
-    notes: Vec<String>,
-}
-
-impl Found {
-    /// Adds the next target.
-    pub(super) fn add(&mut self, target: &Target) {
-        self.accounts.push(accounts(target));
-        self.notes.extend_from_slice(target.notes());
-    }
-}
+/// Number of a rank, and its findings about its targets: the accounts of each, and notes.
+type Found = (usize, Vec<Accounts>, Vec<String>);
 
 /// The accounts that a target has on its host.
 fn accounts(target: &Target) -> Accounts {
@@ -236,23 +256,6 @@ fn accounts(target: &Target) -> Accounts {
             .map(|disks| disks.iter().copied().map(number).collect()),
         below: stack.below.iter().copied().map(number).collect(),
         nfs: stack.nfs.as_ref().map(|mount| number(mount.file_system)),
-    }
-}
-
-impl Member {
-    /// Finds out which other ranks read the accounts of its targets too; at the root, returns the notes of the others as
-    /// well.
-    pub(super) fn know_found(&mut self, own: Found) -> Result<Vec<String>> {
-        let rank = self.team.link().rank();
-        let places = self.places.clone();
-        let mut notes = Vec::new();
-        self.accounts = self.pool((rank, own), |mut all: Vec<(usize, Found)>| {
-            all.sort_unstable_by_key(|(rank, _)| *rank);
-            let all: Vec<Found> = all.into_iter().map(|(_, found)| found).collect();
-            notes = all.iter().map(|found| found.notes.clone()).collect();
-            numbered(&places, &all)
-        })?;
-        Ok(told(&notes, |rank| self.place(rank)))
     }
 }
 
@@ -289,12 +292,12 @@ fn told(notes: &[Vec<String>], mut place: impl FnMut(usize) -> String) -> Vec<St
 
 /// The accounts of each target, if `places` says on which host each rank is.
 fn numbered(places: &[usize], ranks: &[Found]) -> Vec<Numbered> {
-    let targets = ranks.first().map_or(0, |own| own.accounts.len());
+    let targets = ranks.first().map_or(0, |(_, own, _)| own.len());
     let none = Accounts::default();
     let of = |target: usize| {
         let ranks = places.iter().zip(ranks);
         let all: Vec<(usize, &Accounts)> = ranks
-            .map(|(place, own)| (*place, own.accounts.get(target).unwrap_or(&none)))
+            .map(|(place, (_, own, _))| (*place, own.get(target).unwrap_or(&none)))
             .collect();
         Numbered::of(&all)
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::clock::{Activity, CumulativeBytes};
 use crate::link::{Link, Team};
 use crate::shared_counters::{self, Numbered, Shares, taking_part};
-use crate::trial::{self as joint, Halt, MergedTrial, RankPart, TrialContribution, TrialTimeouts};
+use crate::trial::{self as joint, Halt, MergedTrial, RankPart, TrialContribution};
 use iolab_engine::trial;
 use iolab_record::{Part, PartId, RankActivity};
 use iolab_runner::describe_failure;
@@ -54,8 +54,7 @@ impl Member {
         let timeouts = Timeouts::of(asked, roster.len());
         let mut meeting = MessageBarrier {
             team: &mut self.team,
-            preparing: habits(timeouts.preparing),
-            carrying: habits(timeouts.carrying),
+            timeouts,
             prepared: false,
             start_ns: i64::MIN,
             halt: None,
@@ -76,16 +75,9 @@ impl Member {
             true => timeouts.settling,
             false => timeouts.preparing,
         };
-        let (result, ready) = match result {
-            Ok(outcome) => (Some(outcome), Ok(())),
-            Err(error) => (None, Err(error)),
-        };
+        let ready = result.as_ref().map(|_| ()).map_err(Error::clone);
         self.agree(wait, ready)?;
-        let Some(outcome) = result else {
-            return Err(Error::failed(
-                "the ranks disagree on whether a trial is over",
-            ));
-        };
+        let outcome = result?;
         let accounts = self.accounts.get(place).cloned().unwrap_or_default();
         let shares = accounts.shares(&self.places, &roster, rank);
         // Whether no other rank uses the file of this target.
@@ -278,8 +270,7 @@ fn stored(part: &RankPart, begin: i64) -> Part {
 /// The barrier at which the workers of this rank wait for the workers of the others.
 struct MessageBarrier<'a> {
     team: &'a mut Team<dyn Link>,
-    preparing: TrialTimeouts,
-    carrying: TrialTimeouts,
+    timeouts: Timeouts,
     /// All ranks were ready.
     prepared: bool,
     /// Start of the trial by the clock of this rank, once announced.
@@ -301,7 +292,7 @@ impl MessageBarrier<'_> {
 
 impl trial::RankBarrier for MessageBarrier<'_> {
     fn ready(&mut self) -> Result<()> {
-        let agreed = self.team.agree(self.preparing, Ok(()));
+        let agreed = self.team.agree(habits(self.timeouts.preparing), Ok(()));
         self.kept(agreed)?;
         self.prepared = true;
         Ok(())
@@ -328,7 +319,7 @@ impl trial::RankBarrier for MessageBarrier<'_> {
     }
 
     fn ended(&mut self) -> Result<()> {
-        let agreed = self.team.agree(self.carrying, Ok(()));
+        let agreed = self.team.agree(habits(self.timeouts.carrying), Ok(()));
         self.kept(agreed)
     }
 
