@@ -84,12 +84,9 @@ class Runs:
         return _frame(self._table["cells"], _schema("table")["properties"]["cells"]["items"])
 
     def claims(self) -> list[dict]:
-        """What the runs show, in the order in which ``iolab table`` prints it; ``iolab schema table`` describes the entries."""
+        """What the runs show, and what limits their numbers, in the order in which ``iolab table`` prints it;
+        ``iolab schema table`` describes the entries."""
         return self._table["claims"]
-
-    def remarks(self) -> list[dict]:
-        """What limits the numbers."""
-        return self._table["remarks"]
 
     def latency(
         self,

@@ -37,7 +37,9 @@ use crate::trial_values::{SeriesTests, median_of, series_tests};
 use iolab_plan::blocks::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::KEYS;
-use iolab_record::{Cell, Ended, RunRecord, RunStatus, Sample, ServedBy, ShownLatency, TargetKind};
+use iolab_record::{
+    Cell, Ended, EndedBy, RunRecord, RunStatus, Sample, ServedBy, ShownLatency, TargetKind,
+};
 
 /// Fewest requests of a trial whose 99th percentile is reported: with fewer, its 95 % interval has no upper end (see
 /// [`iolab_stats::quantile_ranks`]).
@@ -280,6 +282,12 @@ impl Analysis {
         let mut targets = self.targets.iter();
         let found = targets.find(|target| target.path == named.as_str());
         found.map_or(named.as_str(), |target| &target.name)
+    }
+
+    /// Whether the user has ended the repetition of a cell.
+    pub fn is_ended_by_user(&self) -> bool {
+        let mut cells = self.cells.iter();
+        cells.any(|cell| cell.cell.ended_by == Some(EndedBy::User))
     }
 
     /// Whether several processes (ranks) measured together.

@@ -15,6 +15,7 @@
 //! - `phenomena.rs`: differences that can be explained, `signs.rs`: evidence for their causes,
 //!   `causes.rs`: results of interventions.
 //! - `answers.rs`: claims of particular experiments, `stages.rs`: layers and drives, `order.rs`: the order of claims.
+//! - `weaknesses.rs`: how a run was carried out, and doubts about its cells, `ranks.rs`: differences between ranks.
 
 mod answers;
 mod best;
@@ -29,17 +30,19 @@ mod limit;
 mod order;
 mod phenomena;
 mod phenomenon;
+mod ranks;
 mod rounds;
 mod series;
 mod signs;
 mod stages;
+mod weaknesses;
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis};
+use crate::analysis::{Analysis, CellAnalysis, ClientName, SteadyAnalysis};
 use crate::doubt::Doubt;
 use crate::timeline::Access;
 use best::{best_of_curves, ways};
@@ -59,14 +62,14 @@ pub use causes::{
 pub use change::LevelChange;
 pub use comparison::{Comparison, Contrast, comparisons};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio_of_samples};
-pub use kind::{Kind, Role};
+pub use kind::{Kind, Purpose, Role};
 pub use order::{HEADLINES_MAX, headlines, ordered};
 pub use phenomena::{Unexplainable, Unpaired, phenomena, unpaired};
 pub use phenomenon::{
     Fall, Phenomenon, PhenomenonKind, Tail, Unclaimed, WhyUnpaired, leaves_tails_open,
 };
 pub use rounds::against_steady_state;
-pub use series::{Groups, dependent_cells, drifting_cells, drifts, groups, two_groups};
+pub use series::{Groups, dependent_cells, drifting_cells, groups, two_groups};
 pub use signs::{Overhead, changes_inside, leftover, overhead, signs};
 
 /// A statement about cells of one or more runs.
@@ -83,8 +86,8 @@ pub struct Claim {
     /// Whether it is about a run as a whole, and not about single cells.
     #[serde(skip)]
     pub is_of_run: bool,
-    /// Factors that its cells hold, with their levels; empty where its cells differ in them. For an observation the
-    /// names in its sentence.
+    /// Factors that its cells hold, with their levels; empty where its cells differ in them. For an observation, and for a weakness
+    /// of a run, the names in its sentence.
     #[serde(serialize_with = "json::object")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub held: Vec<(String, String)>,
@@ -265,6 +268,12 @@ pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
 }
 
 fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
+    let mut all = results(run, place);
+    all.extend(weaknesses::weaknesses((run, place)));
+    all
+}
+
+fn results(run: &Analysis, place: usize) -> Vec<Claim> {
     // Its cells are variants of two: what else tells them apart was chosen, and is not the question.
     if let Some((again, suspects)) = causes::causes(run) {
         let cells = run.cells.iter().map(|cell| id(place, cell));
@@ -300,6 +309,8 @@ pub struct Point {
     pub standing: Standing,
     /// Cell of the number; `null` for a number of several cells.
     pub cell: Option<CellId>,
+    /// Host, or rank of a host, of the number; `null` for a number of all of them.
+    pub client: Option<ClientName>,
     /// Beginning of a level; `null` for the first level and for other numbers.
     pub since: Option<Since>,
     /// Requests per second that were asked for; `null` without a given load.
@@ -387,7 +398,7 @@ pub enum Standing {
     Near,
     /// Possibly the best: not shown to be worse than the size with the best median.
     Open,
-    /// Shown to be worse than that size.
+    /// Shown to be worse than that size, or than the others.
     Worse,
     /// Not shown to be worse, although it is worse in each shared block: these are too few for an interval.
     WorseInEach,
@@ -395,7 +406,7 @@ pub enum Standing {
     Measured,
     /// Apparently worse, but its evidence holds doubts that could reverse the result.
     Doubtful,
-    /// Too few trials.
+    /// Too few trials, or none.
     Unknown,
     /// A level of throughput.
     Level,
@@ -435,7 +446,7 @@ pub enum Standing {
     HighestHeld,
     /// Response times at the highest rate that is not shown to be too high.
     NotTooHigh,
-    /// Bytes that the page cache may have served.
+    /// Bytes that the page cache may have served, or held.
     Cached,
     /// Trials in which these are not known.
     CacheUnknown,
@@ -515,6 +526,7 @@ impl Point {
         Self {
             standing,
             cell: None,
+            client: None,
             since: None,
             rate: None,
             size: None,

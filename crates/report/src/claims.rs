@@ -1,4 +1,4 @@
-//! Claims and limits of the numbers of runs as data for other programs, each with its sentence.
+//! Claims of runs as data for other programs, each with its sentence.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::findings::{self, Finding, FindingKind, sentences};
+use crate::findings::sentences;
 use crate::notation::{clean, in_text};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{self, Claim, OfRuns, Role};
+use iolab_analysis::claim::{self, Claim, OfRuns, Purpose, Role};
 use iolab_analysis::runs::RunName;
 
 /// A claim of a run as data: a statement about cells, with its numbers and the sentence that iolab prints for
@@ -22,7 +22,7 @@ pub struct ClaimData {
     #[schemars(schema_with = "kinds")]
     pub kind: &'static str,
     /// Purpose of its sentence.
-    pub purpose: FindingKind,
+    pub purpose: Purpose,
     /// Whether the claim answers a question, changes a decision, or explains another claim.
     pub role: Role,
     /// Whether the sentence is one of the most important ones (at most five) of its run, or of several runs
@@ -87,14 +87,18 @@ pub struct QuantityData {
 pub type NamedRun = (RunName, AnalysedRun);
 
 /// All claims of some runs in the order in which they are shown: first of each run, then of several runs
-/// together.
+/// together, with choices of settings.
 pub(crate) fn of_runs(runs: &[NamedRun]) -> Vec<ClaimData> {
-    let OfRuns { each, across } = claim::of_runs(&analyses(runs));
+    let analyses = analyses(runs);
+    let OfRuns { each, across } = claim::of_runs(&analyses);
     let mut all = Vec::new();
     for claims in &each {
         all.extend(in_order(claims, runs));
     }
     all.extend(in_order(&across, runs));
+    if runs.len() > 1 {
+        all.extend(in_order(&claim::choices(&analyses), runs));
+    }
     all
 }
 
@@ -114,18 +118,18 @@ fn in_order(claims: &[Claim], runs: &[NamedRun]) -> Vec<ClaimData> {
 /// A claim about some of these runs as data; whether it is a headline.
 pub fn of(claim: &Claim, runs: &[NamedRun], headline: bool) -> ClaimData {
     let about = || claim.runs().into_iter().filter_map(|run| runs.get(run));
-    let finding = sentences::finding(claim, &analyses(runs));
+    let text = sentences::finding(claim, &analyses(runs)).text;
     ClaimData {
         kind: claim.kind.name,
-        purpose: finding.rule.kind,
+        purpose: claim.kind.purpose,
         role: claim.role(),
         headline,
         runs: about().map(|(name, _)| name.id.clone()).collect(),
         quantity: about()
             .next()
             .map(|(_, run)| QuantityData::of(run.analysis())),
-        sentence: clean(&in_text(&finding.text)),
-        basis: finding.rule.basis.to_owned(),
+        sentence: clean(&in_text(&text)),
+        basis: claim.kind.basis.to_owned(),
         evidence: claim.clone(),
     }
 }
@@ -137,48 +141,6 @@ impl QuantityData {
             unit: run.response.unit().to_owned(),
             operation: run.operation().map(|operation| operation.to_string()),
             group: run.response_group.as_deref().map(clean),
-        }
-    }
-}
-
-/// Limits of the numbers of each run, and choices of settings.
-pub(crate) fn remarks(runs: &[NamedRun]) -> Vec<RemarkData> {
-    let of_run = |(name, run): &NamedRun| {
-        let all = findings::of_rules(run.analysis()).into_iter();
-        let remark = |finding| RemarkData::of(&finding, vec![name.id.clone()]);
-        all.map(remark).collect::<Vec<_>>()
-    };
-    let mut all: Vec<RemarkData> = runs.iter().flat_map(of_run).collect();
-    let every: Vec<String> = runs.iter().map(|(name, _)| name.id.clone()).collect();
-    let choices = findings::with_choices(Vec::new(), &analyses(runs));
-    all.extend(choices.iter().map(|one| RemarkData::of(one, every.clone())));
-    all
-}
-
-/// A statement about runs that is not based on a comparison of cells.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Remark")]
-pub(crate) struct RemarkData {
-    /// The rule that makes it: `other-traffic`, `below-precision`, `choice`.
-    rule: String,
-    /// Purpose of the remark.
-    purpose: FindingKind,
-    /// Runs that the remark is about, as `run` of the cells names them.
-    runs: Vec<String>,
-    /// Sentence that iolab prints.
-    sentence: String,
-    /// Basis of the remark, in words.
-    basis: String,
-}
-
-impl RemarkData {
-    fn of(finding: &Finding, runs: Vec<String>) -> Self {
-        Self {
-            rule: finding.rule.name.to_owned(),
-            purpose: finding.rule.kind,
-            runs,
-            sentence: clean(&in_text(&finding.text)),
-            basis: finding.rule.basis.to_owned(),
         }
     }
 }

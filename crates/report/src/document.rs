@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::claims::{self, ClaimData, RemarkData};
+use crate::claims::{self, ClaimData};
 use crate::compare::CompareDocument;
 use crate::data_column::{DataRows, IOLAB_VERSION, SCHEMA};
 use crate::doubt::{self, TrustData};
@@ -41,11 +41,9 @@ pub(crate) struct TableDocument<'a> {
     cells: DataRows<'a, ExportedCell<'a>>,
     /// Ids of the runs that claims are about, as the cells of these number them, from 0.
     claimed_runs: Vec<String>,
-    /// Claims of each run, then claims about several runs together, in the order in which they are printed.
+    /// Claims of each run, limits of its numbers among them, then claims about several runs together, in the order in which they are
+    /// printed.
     claims: Vec<ClaimData>,
-    /// Limits of the numbers of each run, in the order in which they are printed. For several runs, choices of
-    /// settings follow.
-    remarks: Vec<RemarkData>,
 }
 
 /// A run in one line, on one of its targets where it has the factor `target`.
@@ -121,7 +119,6 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
             cells: cells::rows(runs),
             claimed_runs: runs.iter().map(|(name, _)| name.id.clone()).collect(),
             claims: claims::of_runs(runs),
-            remarks: claims::remarks(runs),
         },
         to,
     )

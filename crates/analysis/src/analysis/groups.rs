@@ -15,6 +15,8 @@ use iolab_stats::{Summary, median, summary};
 use iolab_workload::group::{ALL, GroupSpec};
 use iolab_workload::response::{iops, mb_s};
 use iolab_workload::trial::TrialSpec;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// The results of one group, or of all together.
 #[derive(Debug, Clone, PartialEq)]
@@ -284,7 +286,7 @@ pub struct ClientAnalysis {
 }
 
 /// The name of a client.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct ClientName {
     /// The name of its host.
     pub host: String,

@@ -153,18 +153,20 @@ impl Estimate {
     }
 }
 
-/// The claims that show something, in descending weight, and those that show nothing.
+/// The claims that show something, in descending weight, and then those that weaken the numbers, and those that show nothing.
 pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
-    let (mut news, nothing): (Vec<&Claim>, Vec<&Claim>) = claims
+    let (mut news, mut rest): (Vec<&Claim>, Vec<&Claim>) = claims
         .iter()
-        .partition(|claim| claim.role() < Role::Nothing);
+        .partition(|claim| claim.role() < Role::Weakness);
     let key = |claim: &Claim| (claim.role(), claim.distance());
     news.sort_by(|a, b| key(a).cmp(&key(b)).then(b.size().total_cmp(&a.size())));
-    (news, nothing)
+    rest.sort_by_key(|claim| claim.role());
+    (news, rest)
 }
 
 /// The claims that a page may begin with, in descending weight, at most [`HEADLINES_MAX`]. Excludes claims that show nothing and
-/// effects within the margin; of each kind about the same runs, only the first.
+/// effects within the margin; of each kind about the same runs, only the first. All numbers of a run with a straggler reflect that, so that it
+/// stands first.
 pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
     let mut chosen: Vec<&Claim> = Vec::new();
     let answers = |claim: &Claim, runs: &[usize]| {
@@ -180,7 +182,9 @@ pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
         Role::Effect | Role::BestInSettings => claim.size() > MARGIN.ln_1p(),
         role => role <= Role::Equivalence,
     };
-    for claim in ordered(claims).0.into_iter().filter(|claim| decides(claim)) {
+    let stragglers = claims.iter().filter(|one| one.kind == &kind::STRAGGLER);
+    let news = ordered(claims).0.into_iter().filter(|one| decides(one));
+    for claim in stragglers.chain(news) {
         let is_alike =
             |other: &&Claim| other.kind() == claim.kind() && other.runs() == claim.runs();
         if !chosen.iter().any(is_alike) {

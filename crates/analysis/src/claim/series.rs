@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use iolab_stats::{SteadyLimits, TwoLevels, holm, median, two_levels_among, window_slopes};
 
 use super::effect::{CellId, MARGIN, log_means};
+use super::weaknesses::{Of, worst_first};
 use super::{Claim, Point, Quantity, Standing, kind};
 use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis, TRIALS_MIN};
 use crate::trial_values::SeriesTests;
@@ -74,12 +75,33 @@ pub fn drifting_cells(analysis: &Analysis) -> Vec<&CellAnalysis> {
     drifting
 }
 
-/// Cells whose trials drift by more than the goal of precision, with the drift over all trials as a share of the median.
-pub fn drifts(analysis: &Analysis) -> Vec<(i64, f64)> {
+/// Cells whose trials drift by more than the goal of precision, the steepest first, with its drift as a share of the median.
+pub(super) fn drift((analysis, run): Of<'_>) -> Option<Claim> {
     let drifting = drifting_cells(analysis).into_iter();
-    let drifts = drifting.filter_map(|cell| Some((cell.cell.id, drift_per_run(cell)?)));
+    let drifts = drifting.filter_map(|cell| Some((cell, drift_per_run(cell)?)));
     let drifts = drifts.filter(|(_, drift)| drift.abs() > analysis.precision_goal);
-    drifts.collect()
+    let drifts = worst_first(drifts, |(_, drift)| drift.abs());
+    let most = Point::main(Quantity::Share, drifts.first()?.1);
+    let cells = drifts.iter().map(|(cell, _)| id(run, cell)).collect();
+    Some(Claim::new(&kind::DRIFT, cells).with_points([most]))
+}
+
+/// Cells whose trials form two groups, the furthest apart first, with its groups.
+pub(super) fn in_two_groups((analysis, run): Of<'_>) -> Option<Claim> {
+    let all = analysis.cells.iter();
+    let all = all.filter_map(|cell| Some((cell, groups(analysis, cell)?)));
+    let all = worst_first(all, |(_, levels)| levels.high_median / levels.low_median);
+    let levels = all.first()?.1;
+    let median = |value| Point::main(Quantity::Of(analysis.response), value);
+    let points = [
+        Point::main(Quantity::Share, levels.low_share),
+        median(levels.low_median),
+        median(levels.high_median),
+    ];
+    let is_even = (0.4..=0.6).contains(&levels.low_share);
+    let kind = &kind::TWO_GROUPS[usize::from(is_even)];
+    let cells = all.iter().map(|(cell, _)| id(run, cell)).collect();
+    Some(Claim::new(kind, cells).with_points(points))
 }
 
 /// The drift of a cell over all its trials, as a share of its median.

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::doubts::wide_interval;
-use super::run_status::is_by_user;
 use super::sentences::{
     cause_in_short, done, grouped, in_words_of_standard, of_group, state_in_short,
 };
@@ -250,7 +248,7 @@ impl<'a> Subject<'a> {
             doubts.insert(0, (DoubtKind::LevelChanged, changed));
         }
         if analysis.status != RunStatus::Done {
-            let how = match is_by_user(analysis) {
+            let how = match analysis.is_ended_by_user() {
                 true => "the user ended the run",
                 false => "the run did not finish",
             };
@@ -258,6 +256,15 @@ impl<'a> Subject<'a> {
         }
         doubts
     }
+}
+
+/// The interval of the median of a cell, `0.0250 MB/s to 14.9 MB/s`, if half of it exceeds the median: a
+/// distance of 16853 % to both sides has no meaning.
+fn wide_interval(cell: &CellAnalysis, response: Response) -> Option<String> {
+    cell.precision.filter(|precision| *precision > 1.0)?;
+    let interval = cell.response?.median_interval?;
+    let [low, high] = [interval.low, interval.high].map(|end| response.format(end));
+    Some(format!("{low} to {high}"))
 }
 
 /// The median of a cell: `58.9 MB/s`; of an only trial that is not constant both levels, both ends or the range: `21.0 MB/s to 105

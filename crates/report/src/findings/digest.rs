@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{FindingKind, Rule};
 use crate::compare::conclusion;
 use crate::compare::conclusion::overall;
-use crate::findings::{Finding, sentences, stragglers};
+use crate::findings::{Finding, sentences};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{self, CellId, Claim, HEADLINES_MAX};
+use iolab_analysis::claim::{self, CellId, Claim, HEADLINES_MAX, Kind, Role};
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::headline_numbers::HeadlineNumbers;
 use iolab_analysis::trust::{Shown, Trust};
@@ -85,30 +84,23 @@ impl<'a> Digest<'a> {
 /// Further effects of a factor that a headline names, by what was found: a line each, so that other factors have their own.
 const HEADLINE_NAMED: usize = 1;
 
-/// The headlines: ranks that held up a run across hosts, agreement of tools if it was asked for, then the claims
-/// of the runs. Statements that several runs make in the same words appear once. With them their claims, and the
+/// The headlines: agreement of tools if it was asked for, then the claims of the runs. Statements that several runs make in the same words appear once. With them their claims, and the
 /// runs of headlines without a claim.
 fn headlines<'c>(
     runs: &[Told<'_>],
     analyses: &[&Analysis],
     claims: &'c [Claim],
 ) -> (Vec<Headline>, Vec<Vec<&'c Claim>>, BTreeSet<usize>) {
-    let of_run = |run: usize, text: String| {
-        let headline = Headline {
-            runs: vec![run],
-            text,
-            ..Headline::default()
-        };
-        (headline, Vec::new())
-    };
-    // All other numbers of such a run reflect its slowest part.
-    let of_stragglers = analyses.iter().enumerate().flat_map(|(run, analysis)| {
-        let found = stragglers(analysis).into_iter();
-        found.map(move |text| of_run(run, text))
-    });
     let of_tools = runs.iter().enumerate().flat_map(|(run, told)| {
         let shown = told.peers.iter().find(|peer| is_shown(peer));
-        shown.map(move |peer| of_run(run, agreement(peer).text))
+        shown.map(move |peer| {
+            let headline = Headline {
+                runs: vec![run],
+                text: agreement(peer).text,
+                ..Headline::default()
+            };
+            (headline, Vec::new())
+        })
     });
     let of_claims = claim::headlines(claims).into_iter();
     let of_claims = of_claims.map(|one| {
@@ -127,7 +119,7 @@ fn headlines<'c>(
         (headline, vec![one])
     });
     let mut all: Vec<(Headline, Vec<&Claim>)> = Vec::new();
-    for (headline, claims) in of_stragglers.chain(of_tools).chain(of_claims) {
+    for (headline, claims) in of_tools.chain(of_claims) {
         match all
             .iter_mut()
             .find(|(other, _)| other.text == headline.text)
@@ -148,17 +140,17 @@ fn headlines<'c>(
     (headlines, its, whole)
 }
 
-const AGREEMENT: Rule = Rule {
-    name: "agreement",
-    kind: FindingKind::Result,
-    basis: "ratios within blocks, with simultaneous 95 % intervals",
-};
+static AGREEMENT: Kind = Kind::new(
+    "agreement",
+    Role::Answer,
+    "ratios within blocks, with simultaneous 95 % intervals",
+);
 
 /// A peer of a run compared with iolab.
 pub fn agreement(comparison: &Comparison) -> Finding {
     let together = overall(comparison).map_or_else(String::new, |text| format!(" {text}"));
     Finding {
-        rule: AGREEMENT,
+        kind: &AGREEMENT,
         text: format!("{}.{together}", conclusion(comparison)),
     }
 }

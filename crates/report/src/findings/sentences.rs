@@ -7,10 +7,10 @@ mod rounds;
 
 use std::collections::BTreeMap;
 
-use super::origin;
+use super::doubts::{in_words, longer_trials, more_trials, remedy};
+use super::{origin, within};
 use crate::doubt::{clauses as doubts, of_items};
-use crate::findings::doubts::beyond_precision;
-use crate::findings::{Finding, FindingKind, Rule, with_levels};
+use crate::findings::{Finding, with_levels};
 use crate::ratio::RatioShown;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{CellId, Claim, Payload, Point, Quantity, Standing, groups};
@@ -18,8 +18,9 @@ use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_analysis::equivalence::FACTORS;
 use iolab_analysis::gaps::MoreTrials;
 use iolab_analysis::timeline::Access;
+use iolab_figure::labels;
 use iolab_workload::response::Response;
-use iolab_workload::settings::CellSpec;
+use iolab_workload::settings::{CellSpec, own_cells};
 use iolab_workload::trial_description::{levels_in_words, requests_in_words};
 use iolab_workload::units::{
     between, counted, digits, exact_size, format_bytes, format_ns, format_percent,
@@ -27,22 +28,13 @@ use iolab_workload::units::{
 };
 
 pub(crate) use causes::{cause_in_short, causes_in_lines, grouped, obstacle};
-pub(crate) use rounds::{drifting, foreseen, in_two_groups, in_words_of_standard, state_in_short};
+pub(crate) use rounds::{foreseen, in_words_of_standard, state_in_short};
 
 /// A claim as a sentence, or two. `runs` are those that the claims were made of.
 pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
-    let text = text(claim, runs, NAMED_MAX);
-    let kind = match claim.kind.is_doubt {
-        true => FindingKind::Doubt,
-        false => FindingKind::Result,
-    };
     Finding {
-        rule: Rule {
-            name: claim.kind.name,
-            kind,
-            basis: claim.kind.basis,
-        },
-        text,
+        kind: claim.kind,
+        text: text(claim, runs, NAMED_MAX),
     }
 }
 
@@ -163,7 +155,12 @@ fn of_points(claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) -> Strin
     let kind = claim.kind;
     let lists = kind.labels.iter().flat_map(|(standing, label)| {
         let own = claim.of(*standing);
-        let own = own.map(|point| (point.doubts.as_slice(), item(point, claim, runs)));
+        let own = own.map(|point| {
+            let item = item(point, claim, runs);
+            let of = point.client.as_ref();
+            let item = of.map_or(item.clone(), |of| format!("{} {item}", labels::client(of)));
+            (point.doubts.as_slice(), item)
+        });
         let label = filled(label, claim, run, runs);
         match standing {
             Standing::Doubtful => by_doubt(&label, own),
@@ -229,11 +226,28 @@ fn of_observation(name: &str, claim: &Claim) -> String {
             |point| format!("the {}", item(point)),
         ),
         "part" => of(Standing::Main).map_or_else(|| "an unknown share".to_owned(), item),
-        _ => {
-            let held = claim.held.iter().find(|held| held.0 == name);
-            held.map_or_else(String::new, |(_, is)| is.clone())
-        }
+        _ => held(name, claim),
     }
+}
+
+/// What a claim holds by this name.
+fn held(name: &str, claim: &Claim) -> String {
+    let held = claim.held.iter().find(|held| held.0 == name);
+    held.map_or_else(String::new, |(_, is)| is.clone())
+}
+
+/// `2 of its 6 cells (bs=16MiB)`: the cells of a claim among those of its tool.
+fn own_cells_of(claim: &Claim, run: &Analysis) -> String {
+    let tool = held("tool", claim);
+    let cells = run.cells.iter();
+    let cells = cells.filter(|cell| cell.cell.spec.tool.name() == tool);
+    let is_own = |cell: &&CellAnalysis| claim.cells.iter().any(|id| id.cell == cell.cell.id);
+    let (own, rest): (Vec<_>, Vec<_>) = cells.partition(is_own);
+    let [own, rest] = [own, rest].map(|cells| {
+        let levels = cells.iter().map(|cell| cell.cell.levels.as_slice());
+        levels.collect::<Vec<_>>()
+    });
+    own_cells(&run.factors, &own, &rest)
 }
 
 fn named(name: &str, claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) -> String {
@@ -249,6 +263,8 @@ fn named(name: &str, claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) 
     };
     let first = claim.cells.first().copied();
     let of_first = first.and_then(|id| cell(runs, id));
+    let cells = || Vec::from_iter(claim.cells.iter().filter_map(|id| cell(runs, *id)));
+    let doubt = claim.points.first().and_then(|one| one.doubts.first());
     let ratio = claim.ratio.as_ref();
     match name {
         "at" => with_held(&claim.held, of_first),
@@ -259,10 +275,15 @@ fn named(name: &str, claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) 
             let second = claim.cells.get(1);
             second.map_or_else(String::new, |id| program(runs, *id))
         }
-        "more_trials" => {
-            let cells = claim.cells.iter().filter_map(|id| cell(runs, *id));
-            beyond_precision(MoreTrials::of(run, &cells.collect::<Vec<_>>())).to_owned()
-        }
+        "cells" => within(claim.cells.len(), run),
+        "Cells" => labels::capital(&within(claim.cells.len(), run)),
+        "doubt" => doubt
+            .zip(of_first)
+            .map_or_else(String::new, |(doubt, cell)| in_words(doubt, run, cell)),
+        "remedy" => doubt.map_or_else(String::new, |doubt| remedy(doubt.what, run, &cells())),
+        "more_trials" => more_trials(MoreTrials::of(run, &cells())).to_owned(),
+        "longer" => longer_trials(run).to_owned(),
+        "own" => own_cells_of(claim, run),
         "cell" => first.map_or_else(String::new, |id| with_cell(run, id)),
         "groups" if of_first.is_some_and(|cell| cell.cell.spec.has_groups()) => {
             " of all groups".to_owned()
@@ -301,7 +322,7 @@ fn named(name: &str, claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) 
                 RatioShown::beside(ratio, (base.value, other.value)).in_words()
             })
         }
-        _ => String::new(),
+        _ => held(name, claim),
     }
 }
 
@@ -368,7 +389,9 @@ fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
         false => format!("{} {one}s", significant(number)),
     };
     let text = match (point.quantity, point.of) {
-        (Quantity::Of(Response::P99), _) => format!("p99 {}", format_ns(value)),
+        (Quantity::Of(Response::P99), _) if point.interval.is_none() => {
+            format!("p99 {}", format_ns(value))
+        }
         (Quantity::Of(response), Some(base)) => times_of_both(point, response, base),
         (Quantity::Of(response), _) => {
             let text = response.format(value);
@@ -388,7 +411,10 @@ fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
             bounds(point.interval.unwrap_or((value, value)), bytes)
         }
         (Quantity::Size, _) => exact_size(value as u64),
-        (Quantity::Times, _) => times(value),
+        (Quantity::Times, _) => match point.interval {
+            None => times(value),
+            interval => RatioShown::from((value, interval)).in_words(),
+        },
         (Quantity::Limit(what), _) => what.format(value as u64),
         (Quantity::Stage(stage, carried_by), _) => {
             let ends = point.interval.map(|(low, high)| {

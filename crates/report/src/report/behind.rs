@@ -28,7 +28,7 @@ pub(super) fn blocks(study: &Study<'_>) -> Vec<Block> {
     let orders: Vec<_> = orders
         .map(|input| input.run.analysis().trial_order)
         .collect();
-    let (rules, references) = method::rules(&orders, &study.findings.rules);
+    let (rules, references) = method::rules(&orders, &study.findings.kinds);
     all.push(Block::list(rules.into_iter().map(Item::of).collect()));
     all.push(Block::folded(3, "references", "References"));
     all.push(Block::List(List {

@@ -85,7 +85,7 @@ const RULES: [MethodRule; 15] = table! {
      &["Ashman, Bird and Zepf, Astronomical Journal 108 (1994) 2348-2361"]);
     ("Fixed cost and rate", &["cost-of-requests"], "The time of a request is modelled as a fixed cost and a rate for its bytes. Formula: time = fixed + size / rate.",
      &["Hockney, Parallel Computing 20 (1994) 389-398"]);
-    ("Concurrency", &["serialised", "exceeds-ceiling"], "How many requests are served at once follows from Little's law and the utilisation law; efficiency is the share of a ceiling.",
+    ("Concurrency", &["serialised"], "How many requests are served at once follows from Little's law and the utilisation law; efficiency is the share of a ceiling.",
      &["Little, Operations Research 9 (1961) 383-387", "Denning and Buzen, ACM Computing Surveys 10 (1978) 225-261", "Williams, Waterman and Patterson, CACM 52 (2009) 65-76"]);
     ("Steady rounds", &["not-steady", "steady-rounds", "rounds-alike", "rounds-not-steady"], "Settled levels and steady rounds have the limits of the SNIA test specification.",
      &["SNIA, Solid State Storage Performance Test Specification 2.0.2 (2020)"]);

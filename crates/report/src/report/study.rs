@@ -5,9 +5,10 @@ use super::section::{Medium, RunSequence};
 use super::{Input, StudyReport, clean, id, section};
 use crate::block::Item;
 use crate::findings::sentences::grouped;
-use crate::findings::{self, Finding, FindingKind, agreement, choices};
+use crate::findings::{self, Finding, agreement, choices};
 use crate::overview::Overview;
 use iolab_analysis::analysis::Analysis;
+use iolab_analysis::claim::Purpose;
 use iolab_analysis::trial_values::distinct;
 
 /// The runs of a report, with what its parts share.
@@ -68,8 +69,8 @@ pub(super) struct Findings {
     pub(super) choices: Vec<Item>,
     /// Limits that several experiments share.
     pub(super) limits: Vec<Item>,
-    /// Names of the rules of all findings.
-    pub(super) rules: Vec<&'static str>,
+    /// Names of the kinds of all findings.
+    pub(super) kinds: Vec<&'static str>,
 }
 
 impl Findings {
@@ -103,7 +104,7 @@ impl Findings {
         }
         let of = |limits: bool| {
             let shared = shared.iter();
-            let own = shared.filter(|(kind, _)| (*kind == FindingKind::Limit) == limits);
+            let own = shared.filter(|(kind, _)| (*kind == Purpose::Limit) == limits);
             own.map(|(_, item)| item.clone()).collect()
         };
         Self {
@@ -111,27 +112,29 @@ impl Findings {
             across: of(false),
             choices: items(choices).into_iter().map(|(_, item)| item).collect(),
             limits: of(true),
-            rules: each
+            kinds: each
                 .iter()
                 .flatten()
-                .map(|finding| finding.rule.name)
+                .map(|finding| finding.kind.name)
                 .collect(),
         }
     }
 }
 
 /// Findings by their purpose: results, doubts, limits.
-fn items(findings: &[Finding]) -> Vec<(FindingKind, Item)> {
-    let kinds = [FindingKind::Result, FindingKind::Doubt, FindingKind::Limit];
-    let of_kind = |kind| {
-        let own = findings.iter().filter(move |one| one.rule.kind == kind);
+fn items(findings: &[Finding]) -> Vec<(Purpose, Item)> {
+    let purposes = [Purpose::Result, Purpose::Doubt, Purpose::Limit];
+    let of_purpose = |purpose| {
+        let own = findings
+            .iter()
+            .filter(move |one| one.kind.purpose == purpose);
         own.map(move |one| {
             let item = Item {
-                basis: one.rule.basis.to_owned(),
+                basis: one.kind.basis.to_owned(),
                 ..Item::of(clean(&one.text))
             };
-            (kind, item)
+            (purpose, item)
         })
     };
-    kinds.into_iter().flat_map(of_kind).collect()
+    purposes.into_iter().flat_map(of_purpose).collect()
 }

@@ -60,6 +60,6 @@ fn slower_buffers_without_faults_do_not_blame_them() {
         sample.counters.usage.minor_faults = 12;
     }
     let found = all_findings(&analyse(&record));
-    let has = |name: &str| found.iter().any(|finding| finding.rule.name == name);
+    let has = |name: &str| found.iter().any(|finding| finding.kind.name == name);
     assert!(has("effect") && !has("cost-of-page-faults"), "{found:?}");
 }

@@ -12,5 +12,5 @@ fn few_requests_have_no_tail() {
         sample.operations.read.requests = 367;
     }
     let found = text(&named("tail-unknown", &analyse(&record)));
-    insta::assert_snapshot!(found, @"Both cells had too few requests per trial to estimate the 99th percentile of latency (368 are needed): p99 is close to the maximum of a trial there, and may be far from the true one. Increase --time.");
+    insta::assert_snapshot!(found, @"Both cells had too few requests per trial to estimate the 99th percentile of latency (368 requests are needed): p99 is close to the maximum of a trial there, and may be far from the true one. Increase --time.");
 }

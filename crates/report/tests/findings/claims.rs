@@ -150,7 +150,7 @@ fn runs_that_differ_only_in_pattern_are_compared() {
     elsewhere.run.target = "/elsewhere".to_owned();
     for other in [deep, elsewhere] {
         let found = of_both(&size_curve("read-size", &curve), &other);
-        let is_compared = |finding: &Finding| finding.rule.name == "effect";
+        let is_compared = |finding: &Finding| finding.kind.name == "effect";
         assert!(both.iter().any(is_compared) && !found.iter().any(is_compared));
     }
 }

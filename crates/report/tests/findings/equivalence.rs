@@ -122,7 +122,7 @@ fn the_sentences_name_both_crossings() {
     let analysis = run(&[1, 6 * MB, 31 * MB], 20);
     let found = all_findings(&analysis);
     let text = |rule: &str| -> Vec<&str> {
-        let of_rule = found.iter().filter(|f| f.rule.name == rule);
+        let of_rule = found.iter().filter(|f| f.kind.name == rule);
         of_rule.map(|f| f.text.as_str()).collect()
     };
     insta::assert_snapshot!(text("programs-differ").join("\n"), @"dynamic against static. Times differ: 1.50× slower at 1 B (900 µs against 600 µs); 1.01× slower at 31000000 B (31.9 ms against 31.6 ms).");

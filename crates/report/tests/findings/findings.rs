@@ -52,7 +52,7 @@ fn wide_intervals_are_reported() {
     let mut record = bent();
     let wide = [80.0, 90.0, 95.0, 100.0, 105.0, 110.0, 120.0];
     add_cell(&mut record, &["bs=16MiB"], &wide);
-    insta::assert_snapshot!(text(&named("below-precision", &analyse(&record))), @"1 of 6 cells missed the 5.0 % precision goal (worst with 16 MiB: +/- 20 % after 7 trials).");
+    insta::assert_snapshot!(text(&named("below-precision", &analyse(&record))), @"1 of 6 cells missed the 5.0 % precision goal. Widest interval with 16 MiB, after 7 trials: 100 MB/s (80.0 MB/s to 120 MB/s). A smaller --precision gives more trials.");
     assert_eq!(named("below-precision", &analyse(&bent())), []);
 }
 
@@ -102,7 +102,7 @@ fn interval_wider_than_median_shows_its_ends() {
     ];
     insta::assert_snapshot!(told.join("\n"), @"
     write-random on /data: throughput 0.0440 MB/s (0.0250 MB/s to 14.9 MB/s), from the device; the precision goal was missed
-    The only cell missed the 5.0 % precision goal (95 % interval 0.0250 MB/s to 14.9 MB/s after 6 trials).
+    The only cell missed the 5.0 % precision goal. Widest interval, after 6 trials: 0.0440 MB/s (0.0250 MB/s to 14.9 MB/s). A smaller --precision gives more trials.
     ");
 }
 
@@ -116,13 +116,13 @@ fn run_without_measured_trial_has_a_line() {
     insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials stored); the run did not finish");
     record.cells[first].ended_by = Some(EndedBy::User);
     insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials stored); the user ended the run");
-    insta::assert_snapshot!(text(&named("unfinished", &analyse(&record))), @"The user ended the run: no cell has a measured trial.");
+    insta::assert_snapshot!(text(&named("unfinished", &analyse(&record))), @"The user ended the run. Without a measured trial: 2 of 2 cells. The results cover the trials completed so far.");
     for mb_s in [100.0, 120.0] {
         for cell in [0, 1] {
             add_trial(&mut record, cell, mb_s, false);
         }
     }
-    insta::assert_snapshot!(text(&named("unfinished", &analyse(&record))), @"The user ended the run: each cell has at least one measured trial. The results cover the trials completed so far.");
+    insta::assert_snapshot!(text(&named("unfinished", &analyse(&record))), @"The user ended the run. Without a measured trial: 0 of 2 cells. The results cover the trials completed so far.");
     record.samples.truncate(2);
     record.run.status = RunStatus::Failed;
     add_trial(&mut record, first, 1.0, false).ok = false;
@@ -134,7 +134,7 @@ fn run_without_measured_trial_has_a_line() {
 fn a_finished_clean_run_has_only_results() {
     let rules: Vec<&str> = all_findings(&analyse(&bent()))
         .iter()
-        .map(|f| f.rule.name)
+        .map(|f| f.kind.name)
         .collect();
     assert_eq!(rules, ["best-size"]);
 }
@@ -147,7 +147,7 @@ fn drift_names_the_steepest_cell() {
     add_cell(&mut drifting, &["bs=8KiB"], &rising(-2.0));
     add_cell(&mut drifting, &["bs=16KiB"], &around(100.0));
     let analysis = analyse(&drifting);
-    insta::assert_snapshot!(text(&named("drift", &analysis)), @"The trials of 1 of 3 cells drift over the run with 8 KiB by -27 %.");
+    insta::assert_snapshot!(text(&named("drift", &analysis)), @"The trials of 1 of 3 cells drift over the run by up to -27 % with 8 KiB.");
     assert!(named("drift", &analyse(&bent())).is_empty());
 }
 
@@ -166,6 +166,6 @@ fn two_groups_of_trials_show_their_places() {
         .collect();
     add_cell(&mut record, &["bs=1MiB"], &values);
     add_cell(&mut record, &["bs=2MiB"], &around(900.0));
-    insta::assert_snapshot!(text(&named("two-groups", &analyse(&record))), @"The trials of 1 of 2 cells form two groups with 1 MiB: 40 % of them around 506 MB/s, the others around 905 MB/s. The median describes neither group.");
+    insta::assert_snapshot!(text(&named("two-groups", &analyse(&record))), @"The trials of 1 of 2 cells form two groups. Furthest apart with 1 MiB: 40 % of them around 506 MB/s, the others around 905 MB/s. The median describes neither group.");
     assert!(named("two-groups", &analyse(&bent())).is_empty());
 }

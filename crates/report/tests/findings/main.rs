@@ -23,7 +23,7 @@ mod timeline;
 mod together;
 mod verified;
 
-use iolab_analysis::analysis::Analysis;
+use iolab_analysis::analysis::{Analysis, DoubtKind};
 use iolab_report::findings::Finding;
 
 /// All findings of one run.
@@ -31,17 +31,22 @@ fn all_findings(analysis: &Analysis) -> Vec<Finding> {
     iolab_report::findings::findings(analysis)
 }
 
-/// Findings of one run in claims of this name, or by the rule of this name.
+/// Findings of one run in claims of this name, or on the doubt of this name.
 fn named(name: &str, analysis: &Analysis) -> Vec<Finding> {
+    let doubt = DoubtKind::ALL.iter().find(|doubt| doubt.name() == name);
+    let is_on = |finding: &Finding| {
+        let is_of_words = |doubt: &DoubtKind| finding.text.contains(doubt.words());
+        finding.kind.name == "doubt" && doubt.is_some_and(is_of_words)
+    };
     let mut found = all_findings(analysis);
-    found.retain(|finding| finding.rule.name == name);
+    found.retain(|finding| finding.kind.name == name || is_on(finding));
     found
 }
 
 /// Findings on doubts about cells.
 fn doubts(analysis: &Analysis) -> Vec<Finding> {
     let mut found = all_findings(analysis);
-    found.retain(|finding| finding.rule.basis.starts_with("counters and settings"));
+    found.retain(|finding| finding.kind.name == "doubt");
     found
 }
 
@@ -49,9 +54,9 @@ fn doubts(analysis: &Analysis) -> Vec<Finding> {
 fn text(findings: &[Finding]) -> String {
     for finding in findings {
         assert!(
-            !finding.rule.basis.is_empty(),
+            !finding.kind.basis.is_empty(),
             "{} rests on nothing",
-            finding.rule.name
+            finding.kind.name
         );
     }
     let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();

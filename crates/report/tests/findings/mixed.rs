@@ -109,6 +109,6 @@ fn run_without_any_value_has_a_line() {
     assert_eq!(medians(&analysis), [None, None]);
     insta::assert_snapshot!(conclusions(&analysis, &[])[0].text, @"mixed on /data: too few requests for a value in both cells");
     let found = all_findings(&analysis);
-    let of_tail = found.iter().find(|found| found.rule.name == "tail-unknown");
-    insta::assert_snapshot!(of_tail.map_or("", |found| &found.text), @"Both cells had too few requests per trial to estimate the 99th percentile of latency (368 are needed). Increase --time.");
+    let of_tail = found.iter().find(|found| found.kind.name == "tail-unknown");
+    insta::assert_snapshot!(of_tail.map_or("", |found| &found.text), @"Both cells had too few requests per trial to estimate the 99th percentile of latency (368 requests are needed). Increase --time.");
 }

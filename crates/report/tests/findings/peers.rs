@@ -107,7 +107,7 @@ fn json_has_claim_and_doubts_of_all_cells() {
 fn commands_of_other_tools_are_reported() {
     let run = beside_fio(1.0);
     let command = &named("peers", &analyse(&run))[0].text;
-    insta::assert_snapshot!(command, @"A trial of fio (4 KiB, fio) was fio-3.33: fio --rw=read - every trial's own command is in the column 'effective' of iolab export.");
+    insta::assert_snapshot!(command, @"Command of a trial with 4 KiB, fio: fio-3.33: fio --rw=read - every trial's own command is in the column 'effective' of iolab export.");
     assert!(named("gaps", &analyse(&run)).is_empty());
     assert!(
         named(

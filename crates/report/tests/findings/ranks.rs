@@ -32,7 +32,7 @@ fn hosts_that_are_equal_are_not_named() {
         assert!(
             found
                 .iter()
-                .all(|finding| !["straggler", "rank-imbalance"].contains(&finding.rule.name)),
+                .all(|finding| !["straggler", "rank-imbalance"].contains(&finding.kind.name)),
             "{found:?}"
         );
     }
@@ -86,7 +86,7 @@ fn host_with_undropped_cache_is_named() {
         let found = crate::named("cache-kept", &analyse(&record));
         assert_eq!(found.len(), usize::from(is_named), "{cache} {held}");
         if is_named {
-            insta::assert_snapshot!(text(&found), @"The page cache was not dropped before cold trials on: node01 (60 %). The share of what its ranks read is in brackets; these reads are not cold. Set cache=direct, or shift=host so that ranks read what another host wrote.");
+            insta::assert_snapshot!(text(&found), @"The page cache was not dropped before cold trials, whose reads are not cold. Share that it held of what the ranks of a client read: node01 60 %. Set cache=direct, or shift=host so that ranks read what another host wrote.");
         }
     }
 }

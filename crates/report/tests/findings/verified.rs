@@ -40,8 +40,8 @@ fn only(record: &RunRecord) -> (&'static str, String) {
     let mut findings = told(&analyse(record));
     assert_eq!(findings.len(), 1, "{findings:?}");
     let finding = findings.remove(0);
-    assert!(!finding.rule.basis.is_empty());
-    (finding.rule.name, finding.text)
+    assert!(!finding.kind.basis.is_empty());
+    (finding.kind.name, finding.text)
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn data_is_called_correct_only_if_all_is() {
             panic!("{context}");
         };
         let is_wrong = with(|fate| fate == Fate::Wrong) > 0;
-        assert_eq!(finding.rule.name == "verify-failed", is_wrong, "{context}");
+        assert_eq!(finding.kind.name == "verify-failed", is_wrong, "{context}");
         if is_wrong {
             continue;
         }

@@ -6,11 +6,10 @@ use serde::Serialize;
 use super::short;
 use crate::evidence::{Evidence, kinds};
 use crate::observed::Subject;
-use iolab_analysis::claim::{Claim, Role};
+use iolab_analysis::claim::{Claim, Purpose, Role};
 use iolab_figure::labels::capital;
 use iolab_report::claims::{self, ClaimData};
 use iolab_report::data_column::{IOLAB_VERSION, SCHEMA};
-use iolab_report::findings::FindingKind;
 use iolab_report::findings::sentences::finding;
 use iolab_report::observation::Seen;
 use iolab_workload::escape_control::escape_control;
@@ -72,7 +71,7 @@ pub(super) fn document(evidence: &Evidence) -> WitnessDocument<'_> {
         let own = claims::of(claim, &[], true);
         ClaimData {
             purpose: match claim.role() {
-                Role::Nothing => FindingKind::Limit,
+                Role::Nothing => Purpose::Limit,
                 _ => own.purpose,
             },
             sentence: escape_control(&sentence(claim, evidence)).into_owned(),

@@ -1,14 +1,13 @@
 //! The order of trials, rounds until a steady state, and tests of a standard, in words.
 
-use super::super::within;
 use super::with_cell;
 use iolab_analysis::analysis::{Analysis, RoundsEnd, StandardFollowed, SteadyAnalysis, TrackedOf};
-use iolab_analysis::claim::{CellId, against_steady_state, drifts, two_groups};
+use iolab_analysis::claim::{CellId, against_steady_state};
 use iolab_plan::precondition::Round;
 use iolab_plan::standard::{Deviation, Medium};
 use iolab_record::EndedBy;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::units::{counted, digits, exact_duration, format_percent};
+use iolab_workload::units::{counted, digits, exact_duration};
 
 /// The words for a name in the texts of claims on rounds.
 pub(super) fn named(name: &str, run: &Analysis) -> String {
@@ -64,58 +63,6 @@ pub(crate) fn state_in_short(analysis: &Analysis, steady: &SteadyAnalysis) -> St
         RoundsEnd::TooFew | RoundsEnd::LacksValues | RoundsEnd::Unended => {
             format!("not judged after {rounds}")
         }
-    }
-}
-
-/// Cells whose trials form two groups.
-pub(crate) fn in_two_groups(run: &Analysis) -> Vec<String> {
-    let groups = two_groups(run, |_| true).map(|found| {
-        let levels = found.levels;
-        format!(
-            "The trials of {} form two groups{}: {} of them around {}, the others around {}. The median {}.",
-            within(found.cells.len(), run),
-            most(run, found.cells.len(), found.most),
-            format_percent(levels.low_share),
-            run.response.format(levels.low_median),
-            run.response.format(levels.high_median),
-            median_of_groups(levels.low_share),
-        )
-    });
-    Vec::from_iter(groups)
-}
-
-/// Cells that drift by more than the goal of precision over the run.
-pub(crate) fn drifting(run: &Analysis) -> Vec<String> {
-    let drifts = drifts(run);
-    let steepest = drifts.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-    let drift = steepest.map(|(cell, drift)| {
-        let id = CellId {
-            run: 0,
-            cell: *cell,
-        };
-        format!(
-            "The trials of {} drift over the run{} by {}.",
-            within(drifts.len(), run),
-            most(run, drifts.len(), id),
-            format_percent(*drift),
-        )
-    });
-    Vec::from_iter(drift)
-}
-
-/// The cell that shows it most, of several.
-fn most(run: &Analysis, cells: usize, id: CellId) -> String {
-    match cells {
-        1 => with_cell(run, id),
-        _ => format!(" (most clearly{})", with_cell(run, id)),
-    }
-}
-
-/// Meaning of the median of two groups, of which the lower one has this share of the values.
-fn median_of_groups(low_share: f64) -> &'static str {
-    match (0.4..=0.6).contains(&low_share) {
-        true => "describes neither group",
-        false => "describes the larger group",
     }
 }
 
