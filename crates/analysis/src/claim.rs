@@ -268,10 +268,30 @@ pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
 }
 
 fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
+    let of = (run, place);
     let mut all = results(run, place);
-    all.extend(weaknesses::weaknesses((run, place)));
+    all.extend(weaknesses::unfinished(of));
+    all.extend(weaknesses::definition_not_read(of));
+    all.extend(weaknesses::order_of_cells(of));
+    all.extend(weaknesses::gaps(of));
+    all.extend(weaknesses::peers(of));
+    all.extend(weaknesses::model(of));
+    all.extend(weaknesses::over_the_network(of));
+    all.extend(weaknesses::doubts(of));
+    all.extend(weaknesses::requests_in_pieces(of));
+    all.extend(weaknesses::not_durable(of));
+    all.extend(ranks::stragglers(of));
+    all.extend(ranks::imbalance(of));
+    all.extend(ranks::caches_kept(of));
+    all.extend(weaknesses::below_precision(of));
+    all.extend(series::in_two_groups(of));
+    all.extend(series::drift(of));
+    all.extend(weaknesses::tail_unknown(of));
+    all.extend(weaknesses::not_joined(of));
     all
 }
+
+/// Claims on what a run shows.
 
 fn results(run: &Analysis, place: usize) -> Vec<Claim> {
     // Its cells are variants of two: what else tells them apart was chosen, and is not the question.

@@ -5,38 +5,12 @@ use std::collections::BTreeSet;
 use iolab_record::{RunStatus, ServedBy, TargetKind};
 use iolab_workload::trial::{SyncPolicy, TrialSpec};
 
-use super::{Claim, Kind, Point, Quantity, Standing, id, kind, ranks, series};
+use super::{Claim, Kind, Point, Quantity, Standing, id, kind};
 use crate::analysis::{Analysis, CellAnalysis, CellServed, Response, TAIL_REQUESTS_MIN};
 use crate::doubt::{Doubt, DoubtClass, DoubtKind, of_cell};
 
 /// A run, with its index among those that are shown.
 pub(super) type Of<'a> = (&'a Analysis, usize);
-
-/// All weaknesses of a run, in the order in which they are shown.
-pub(super) fn weaknesses(of: Of<'_>) -> Vec<Claim> {
-    let mut all = Vec::new();
-    all.extend(unfinished(of));
-    all.extend(definition_not_read(of));
-    all.extend((of.0.depends_on_order).then(|| Claim::of_run(&kind::ORDER_OF_CELLS, of, |_| true)));
-    all.extend(gaps(of));
-    all.extend(peers(of));
-    all.extend(model(of));
-    all.extend(about(&kind::NETWORK, of, |cell| {
-        cell.served.as_ref().and_then(CellServed::unanimous) == Some(ServedBy::Network)
-    }));
-    all.extend(doubts(of));
-    all.extend(requests_in_pieces(of));
-    all.extend(not_durable(of));
-    all.extend(ranks::stragglers(of));
-    all.extend(ranks::imbalance(of));
-    all.extend(ranks::caches_kept(of));
-    all.extend(below_precision(of));
-    all.extend(series::in_two_groups(of));
-    all.extend(series::drift(of));
-    all.extend(tail_unknown(of));
-    all.extend(not_joined(of));
-    all
-}
 
 /// A claim about the cells that show it; `None` if none does.
 pub(super) fn about(
@@ -63,7 +37,7 @@ fn names<const N: usize>(names: [(&str, &str); N]) -> Vec<(String, String)> {
 }
 
 /// The plan was not carried out.
-fn unfinished(of @ (analysis, _): Of<'_>) -> Option<Claim> {
+pub(super) fn unfinished(of @ (analysis, _): Of<'_>) -> Option<Claim> {
     let has_interval = |cell: &CellAnalysis| {
         cell.response
             .is_some_and(|response| response.median_interval.is_some())
@@ -84,15 +58,21 @@ fn unfinished(of @ (analysis, _): Of<'_>) -> Option<Claim> {
 }
 
 /// The purpose of the run is unknown.
-fn definition_not_read(of @ (analysis, _): Of<'_>) -> Option<Claim> {
+pub(super) fn definition_not_read(of @ (analysis, _): Of<'_>) -> Option<Claim> {
     // With one trial per cell, no number is based on blocks.
     let has_blocks = analysis.cells.iter().any(|cell| cell.n > 1);
     let kind = &kind::DEFINITION_NOT_READ[usize::from(has_blocks)];
     (!analysis.has_definition).then(|| Claim::of_run(kind, of, |_| true))
 }
 
+/// The cells depend on what earlier ones left.
+pub(super) fn order_of_cells(of @ (analysis, _): Of<'_>) -> Option<Claim> {
+    let depends = analysis.depends_on_order;
+    depends.then(|| Claim::of_run(&kind::ORDER_OF_CELLS, of, |_| true))
+}
+
 /// Cells that a tool left out, or gave up, a claim for each reason.
-fn gaps((analysis, run): Of<'_>) -> Vec<Claim> {
+pub(super) fn gaps((analysis, run): Of<'_>) -> Vec<Claim> {
     let mut all: Vec<Claim> = Vec::new();
     for cell in &analysis.cells {
         let Some(why) = &cell.gap else { continue };
@@ -121,7 +101,7 @@ fn gaps((analysis, run): Of<'_>) -> Vec<Claim> {
 }
 
 /// The version of each other tool and the command line of one of its trials.
-fn peers((analysis, run): Of<'_>) -> Vec<Claim> {
+pub(super) fn peers((analysis, run): Of<'_>) -> Vec<Claim> {
     let mut all: Vec<Claim> = Vec::new();
     for cell in &analysis.cells {
         let tool = cell.cell.spec.tool.name();
@@ -139,7 +119,7 @@ fn peers((analysis, run): Of<'_>) -> Vec<Claim> {
 }
 
 /// A modelled disk was measured, and no device.
-fn model(of @ (analysis, _): Of<'_>) -> Option<Claim> {
+pub(super) fn model(of @ (analysis, _): Of<'_>) -> Option<Claim> {
     let title = analysis.model.as_ref()?;
     Some(Claim {
         held: names([("target", &analysis.target), ("title", title)]),
@@ -147,8 +127,15 @@ fn model(of @ (analysis, _): Of<'_>) -> Option<Claim> {
     })
 }
 
+/// Cells that a file server served.
+pub(super) fn over_the_network(of: Of<'_>) -> Option<Claim> {
+    about(&kind::NETWORK, of, |cell| {
+        cell.served.as_ref().and_then(CellServed::unanimous) == Some(ServedBy::Network)
+    })
+}
+
 /// Doubts about cells, the weightiest first, each with its cells, that of its greatest extent first.
-fn doubts((analysis, run): Of<'_>) -> impl Iterator<Item = Claim> {
+pub(super) fn doubts((analysis, run): Of<'_>) -> impl Iterator<Item = Claim> {
     let all = analysis.cells.iter().map(|cell| (cell, of_cell(cell)));
     let all: Vec<(&CellAnalysis, Vec<Doubt>)> = all.collect();
     let told = DoubtKind::ALL.iter().copied();
@@ -188,7 +175,7 @@ fn is_told(analysis: &Analysis, what: DoubtKind) -> bool {
 }
 
 /// Requests that reached the device in pieces.
-fn requests_in_pieces((analysis, run): Of<'_>) -> Option<Claim> {
+pub(super) fn requests_in_pieces((analysis, run): Of<'_>) -> Option<Claim> {
     let own = analysis.cells.iter();
     let own = own.filter(|cell| cell.disturbance.is_in_pieces());
     let ios = |cell: &&CellAnalysis| cell.disturbance.ios_per_request.unwrap_or(1.0);
@@ -204,7 +191,7 @@ fn is_unsynced(trial: &TrialSpec) -> bool {
 }
 
 /// Writes to storage without a sync, except those that another claim reports as owed write-back.
-fn not_durable(of @ (analysis, _): Of<'_>) -> Option<Claim> {
+pub(super) fn not_durable(of @ (analysis, _): Of<'_>) -> Option<Claim> {
     let is_imported = analysis.target_kind == TargetKind::Imported;
     let is_unsynced_cell = |cell: &CellAnalysis| {
         let served = cell.served.as_ref();
@@ -230,7 +217,7 @@ fn not_durable(of @ (analysis, _): Of<'_>) -> Option<Claim> {
 }
 
 /// Cells whose interval is wider than the requested precision.
-fn below_precision((analysis, run): Of<'_>) -> Option<Claim> {
+pub(super) fn below_precision((analysis, run): Of<'_>) -> Option<Claim> {
     // An inquiry has as many blocks as its question needs, and its comparisons have their own intervals. Steady
     // rounds and a soak have no goal of precision, and get no more trials.
     if analysis.inquiry.is_some() || !analysis.seeks_precision {
@@ -266,7 +253,7 @@ fn below_precision((analysis, run): Of<'_>) -> Option<Claim> {
 }
 
 /// Cells whose trials have too few requests for a 99th percentile.
-fn tail_unknown(of @ (analysis, _): Of<'_>) -> Option<Claim> {
+pub(super) fn tail_unknown(of @ (analysis, _): Of<'_>) -> Option<Claim> {
     let kind = &kind::TAIL_UNKNOWN[usize::from(analysis.response == Response::P99)];
     let claim = about(kind, of, |cell| match &cell.mix {
         Some(mix) => {
@@ -281,7 +268,7 @@ fn tail_unknown(of @ (analysis, _): Of<'_>) -> Option<Claim> {
 }
 
 /// Cells with traced trials whose stages are not known.
-fn not_joined(of @ (analysis, _): Of<'_>) -> Option<Claim> {
+pub(super) fn not_joined(of @ (analysis, _): Of<'_>) -> Option<Claim> {
     let stages = analysis.cells.iter();
     let stages = stages.filter_map(|cell| cell.stages.as_ref());
     let mut missing = stages.filter(|stages| stages.known < stages.traced);
