@@ -62,7 +62,7 @@ pub use causes::{
 pub use change::LevelChange;
 pub use comparison::{Comparison, Contrast, comparisons};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio_of_samples};
-pub use kind::{Kind, Purpose, Role};
+pub use kind::{Kind, Role};
 pub use order::{HEADLINES_MAX, headlines, ordered};
 pub use phenomena::{Unexplainable, Unpaired, phenomena, unpaired};
 pub use phenomenon::{

@@ -27,7 +27,6 @@ pub mod disturbance;
 pub mod doubt;
 pub mod equivalence;
 pub mod fitness;
-pub mod gaps;
 pub mod headline_numbers;
 pub mod io_limit;
 mod refusal;

@@ -10,7 +10,7 @@ use crate::findings::sentences;
 use crate::notation::{clean, in_text};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{self, Claim, OfRuns, Purpose, Role};
+use iolab_analysis::claim::{self, Claim, OfRuns, Role};
 use iolab_analysis::runs::RunName;
 
 /// A claim of a run as data: a statement about cells, with its numbers and the sentence that iolab prints for
@@ -21,8 +21,6 @@ pub struct ClaimData {
     /// Kind of the claim.
     #[schemars(schema_with = "kinds")]
     pub kind: &'static str,
-    /// Purpose of its sentence.
-    pub purpose: Purpose,
     /// Whether the claim answers a question, changes a decision, or explains another claim.
     pub role: Role,
     /// Whether the sentence is one of the most important ones (at most five) of its run, or of several runs
@@ -121,7 +119,6 @@ pub fn of(claim: &Claim, runs: &[NamedRun], headline: bool) -> ClaimData {
     let text = sentences::finding(claim, &analyses(runs)).text;
     ClaimData {
         kind: claim.kind.name,
-        purpose: claim.kind.purpose,
         role: claim.role(),
         headline,
         runs: about().map(|(name, _)| name.id.clone()).collect(),

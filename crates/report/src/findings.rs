@@ -9,7 +9,7 @@ pub mod interpretation;
 pub mod sentences;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{self, Kind};
+use iolab_analysis::claim::{self, Claim, Kind, OfRuns};
 use iolab_figure::labels;
 use iolab_record::ServedBy;
 use iolab_workload::trial_description::levels_in_words;
@@ -26,43 +26,22 @@ pub struct Finding {
     pub text: String,
 }
 
-/// All findings about one run in the order of [`claim::Role`].
-pub fn findings(analysis: &Analysis) -> Vec<Finding> {
-    let OfRuns { mut each, .. } = of_runs(&[analysis]);
-    each.pop().unwrap_or_default()
-}
-
-/// The findings about runs that are shown together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OfRuns {
-    /// For each run, in order: findings that no other run contradicts.
-    pub each: Vec<Vec<Finding>>,
-    /// Comparisons of accesses that were measured by separate runs.
-    pub across: Vec<Finding>,
-}
-
-/// All findings about runs that are shown together.
-pub fn of_runs(analyses: &[&Analysis]) -> OfRuns {
-    let claims = claim::of_runs(analyses);
-    let each = claims.each.iter().map(|claims| {
+/// Findings about runs that are shown together: of each run, in the order of its claims, and of several.
+pub fn of_runs(analyses: &[&Analysis]) -> (Vec<Vec<Finding>>, Vec<Finding>) {
+    let OfRuns { each, across } = claim::of_runs(analyses);
+    let said = |claim: &Claim| sentences::finding(claim, analyses);
+    let of_run = |claims: &Vec<Claim>| {
         let (shown, not) = claim::ordered(claims);
-        let all = shown.into_iter().chain(not);
-        all.map(|claim| sentences::finding(claim, analyses))
-            .collect()
-    });
-    let across = claims.across.iter();
-    OfRuns {
-        each: each.collect(),
-        across: across
-            .map(|one| sentences::finding(one, analyses))
-            .collect(),
-    }
+        shown.into_iter().chain(not).map(said).collect()
+    };
+    let each = each.iter().map(of_run).collect();
+    (each, across.iter().map(said).collect())
 }
 
 /// Findings about several runs together: comparisons across them, and which settings to choose.
 pub fn cross_findings<'a>(analyses: impl IntoIterator<Item = &'a Analysis>) -> Vec<Finding> {
     let analyses: Vec<&Analysis> = analyses.into_iter().collect();
-    with_choices(of_runs(&analyses).across, &analyses)
+    with_choices(of_runs(&analyses).1, &analyses)
 }
 
 /// Findings of several runs together, with choices of settings added.

@@ -8,7 +8,7 @@ use iolab_analysis::equivalence::program_pairs;
 use crate::block::{Block, Item, Look, Table, in_text};
 use crate::chart::{Style, chart};
 use crate::export::cells;
-use crate::findings::{self, interpretation::Interpretation};
+use crate::findings::interpretation::Interpretation;
 use crate::{compare, comparison_table, table};
 
 /// The tables of a run; the first one has its cells.
@@ -42,9 +42,8 @@ pub fn text(run: &AnalysedRun, interpretation: &Interpretation, style: &Style) -
         .map(Block::Table);
     let head: Vec<Block> = lines.chain([question]).chain(tables.next()).collect();
     let remarks = interpretation.peers.iter().flat_map(compare::remarks);
-    let findings = interpretation.findings.clone();
-    let findings = findings.unwrap_or_else(|| findings::findings(analysis));
-    let texts = remarks.chain(findings.into_iter().map(|finding| finding.text));
+    let findings = interpretation.findings.iter();
+    let texts = remarks.chain(findings.map(|finding| finding.text.clone()));
     let list = Block::list(texts.map(Item::of).collect());
     let rest: Vec<Block> = tables.chain([list]).collect();
     let chart = chart(analysis, style);

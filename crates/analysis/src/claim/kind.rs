@@ -30,20 +30,10 @@ pub enum Role {
     Detail,
     /// Weakens the numbers without changing a decision.
     Weakness,
+    /// States what the numbers do not show.
+    Unshown,
     /// Nothing was found, or the data does not suffice.
     Nothing,
-}
-
-/// Purpose of a sentence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// Answers a question.
-    Result,
-    /// States how far the numbers can be trusted.
-    Doubt,
-    /// States what the numbers do not show.
-    Limit,
 }
 
 /// Standings that are listed, with their labels.
@@ -55,8 +45,6 @@ pub struct Kind {
     pub name: &'static str,
     /// Meaning for the reader, if the claim shows something.
     pub role: Role,
-    /// Purpose of its sentences.
-    pub purpose: Purpose,
     /// Doubt that the claim casts on the level of measured trials.
     pub unsettled: Option<DoubtKind>,
     /// Estimator and intervals, in words.
@@ -76,7 +64,6 @@ impl Kind {
         Self {
             name,
             role,
-            purpose: Purpose::Result,
             unsettled: None,
             basis,
             head: "",
@@ -90,23 +77,10 @@ impl Kind {
         Some(self)
     }
 
-    /// The kind as one that weakens the numbers of its cells, with the doubt that it casts on their level.
-    pub const fn doubt(mut self, unsettled: Option<DoubtKind>) -> Self {
-        self.purpose = Purpose::Doubt;
-        self.unsettled = unsettled;
+    /// The kind with the doubt that it casts on the level of its cells.
+    const fn unsettles(mut self, doubt: DoubtKind) -> Self {
+        self.unsettled = Some(doubt);
         self
-    }
-
-    /// A kind that states how far the numbers of a run can be trusted.
-    const fn weakness(name: &'static str, basis: &'static str) -> Self {
-        Self::new(name, Role::Weakness, basis).doubt(None)
-    }
-
-    /// A kind that states what the numbers of a run do not show.
-    const fn unknown(name: &'static str, basis: &'static str) -> Self {
-        let mut kind = Self::new(name, Role::Weakness, basis);
-        kind.purpose = Purpose::Limit;
-        kind
     }
 
     /// The kind with its first sentence and its labels.
@@ -221,7 +195,6 @@ const SIZE: Kind = Kind::new("best-size", Role::Effect, SHARED_BLOCKS);
 const WAY: Kind = Kind::new("fastest-way", Role::Answer, SHARED_BLOCKS);
 const fn throttled(head: &'static str) -> Kind {
     Kind::new("throttled", Role::Explanation, DRIVE_LOG)
-        .doubt(None)
         .says(head, &[(Standing::Alike, "Throttled too in")])
         .advises("Cool the drive, then repeat the run.")
 }
@@ -237,39 +210,41 @@ const OPEN: Kind = AGAIN.says(
     &[],
 );
 const fn unfinished(head: &'static str) -> Kind {
-    Kind::unknown(
+    Kind::new(
         "unfinished",
+        Role::Unshown,
         "the status of the run, and the cells without a measured trial",
     )
     .says(head, &[(Standing::Unknown, "Without a measured trial")])
     .advises("The results cover the trials completed so far.")
 }
-const NOT_READ: Kind = Kind::weakness(
-    "definition-not-read",
+const NOT_READ: Kind = Kind::new(
+    "definition-not-read", Role::Weakness,
     "the definition of the experiment that the run file contains",
 )
 .says("The definition of the experiment in this run file cannot be read; another version of iolab may have written it. Not judged: causes, steady states, tests of a standard, the order of trials", &[]);
-const GAP: Kind = Kind::unknown("gaps", "the options of each tool");
-const MODELLED: Kind = Kind::unknown("model", "the target of the run");
-const UNSYNCED: Kind = Kind::unknown("not-durable", "the sync policy of each cell that writes").says(
+const GAP: Kind = Kind::new("gaps", Role::Unshown, "the options of each tool");
+const MODELLED: Kind = Kind::new("model", Role::Unshown, "the target of the run");
+const UNSYNCED: Kind = Kind::new("not-durable", Role::Unshown, "the sync policy of each cell that writes").says(
     "{Cells} wrote without a sync (sync=none): a power failure may lose writes that are still in a cache",
     &[],
 );
-const IMPRECISE: Kind = Kind::weakness(
+const IMPRECISE: Kind = Kind::new(
     "below-precision",
+    Role::Weakness,
     "the farther end of the median's interval, against the goal",
 )
 .says(
     "{Cells} missed the {0} precision goal. Widest interval{cell}, after {1}: {2}",
     &[],
 );
-const GROUPED: Kind = Kind::weakness(
-    "two-groups",
+const GROUPED: Kind = Kind::new(
+    "two-groups", Role::Weakness,
     "the density of each cell's trials, and its valley",
 )
 .says("The trials of {cells} form two groups. Furthest apart{cell}: {0} of them around {1}, the others around {2}", &[]);
 const NO_TAIL: Kind =
-    Kind::unknown("tail-unknown", "the requests of each trial").advises("{longer}");
+    Kind::new("tail-unknown", Role::Unshown, "the requests of each trial").advises("{longer}");
 
 kinds! {
 /// Data that was read back is correct.
@@ -286,7 +261,6 @@ pub static VERIFIED: Kind = Kind::new("verified", Role::Answer, READ_BACK).says(
 /// Data that was read back is wrong.
 pub static VERIFY_FAILED: Kind =
     Kind::new("verify-failed", Role::Answer, VERIFIED.basis)
-        .doubt(None)
         .says(
             "This storage did NOT keep what was written to it in {0}: {1} that were read back are wrong",
             &[(Standing::Wrong, "Faults")],
@@ -448,7 +422,7 @@ pub static BEST_SETTING: Kind = Kind::new("choice", Role::Detail, OF_ACCESS).say
 );
 /// Change of the level over a run.
 pub static LEVEL_OVER_RUN: Kind = Kind::new("level-over-run", Role::Change, OVER_RUN_TRIALS)
-    .doubt(Some(DoubtKind::LevelChanged))
+    .unsettles(DoubtKind::LevelChanged)
     .says(
         "Over the run throughput{accesses} {moved}{cell}: {0}, then {1}",
         LEVELS,
@@ -456,7 +430,7 @@ pub static LEVEL_OVER_RUN: Kind = Kind::new("level-over-run", Role::Change, OVER
     .advises("Medians over the run mix both levels: --precondition or --settle may avoid it.");
 /// Change of the level within each trial.
 pub static LEVEL_WITHIN_TRIALS: Kind = Kind::new("level-within-trials", Role::Change, IN_TRIALS)
-    .doubt(Some(DoubtKind::LevelChanged))
+    .unsettles(DoubtKind::LevelChanged)
     .says(
         "Within a trial throughput{groups} {moved}{cell}: {0}, then {1}",
         LEVELS,
@@ -468,7 +442,6 @@ pub static LEVEL_OF_SOAK: Kind = Kind::new("level-within-trials", Role::Answer, 
     .advises(LENGTH_MATTERS);
 /// Change of the level in the warm-up.
 pub static LEVEL_IN_WARM_UP: Kind = Kind::new("level-in-warm-up", Role::Change, IN_TRIALS)
-    .doubt(None)
     .says(
         "During the warm-up, which the numbers exclude, throughput {moved}{cell}: {0}, then {1}",
         LEVELS,
@@ -570,7 +543,6 @@ pub static SYNCS_WITHOUT_JOURNAL: Kind = Kind::new("syncs-by-layer", Role::Expla
     .advises("There is no journal.");
 /// Last trials that are alike before the region was overwritten.
 pub static NOT_WRITTEN_OVER: Kind = Kind::new("not-written-over", Role::Unsteady, LAST_TRIALS)
-    .doubt(None)
     .says(
         "Not shown to have settled: {0}. The last 5 trials are alike, but only {1} of the region was overwritten before them{cell}",
         &[],
@@ -578,7 +550,7 @@ pub static NOT_WRITTEN_OVER: Kind = Kind::new("not-written-over", Role::Unsteady
     .advises("--precondition overwrites it first.");
 /// Last trials that slope.
 pub static NOT_STEADY: Kind = Kind::new("not-steady", Role::Unsteady, LAST_TRIALS)
-    .doubt(Some(DoubtKind::NotSettled))
+    .unsettles(DoubtKind::NotSettled)
     .says(
         "Not settled: {0}. The last 5 trials{cell} spread over {1} with a slope of {2}",
         &[],
@@ -586,7 +558,7 @@ pub static NOT_STEADY: Kind = Kind::new("not-steady", Role::Unsteady, LAST_TRIAL
     .advises("More trials, --settle or --precondition may reach it.");
 /// Last trials that scatter, without a slope.
 pub static SCATTERED: Kind = Kind::new("not-steady", Role::Unsteady, LAST_TRIALS)
-    .doubt(Some(DoubtKind::NotSettled))
+    .unsettles(DoubtKind::NotSettled)
     .says(NOT_STEADY.head, &[])
     // Neither more trials nor a precondition takes scatter away.
     .advises("The cause is scatter, not a shown slope: longer trials may reach it.");
@@ -633,17 +605,16 @@ pub static DEFINITION_NOT_READ: [Kind; 2] = [
 ];
 /// Cells that depend on what earlier cells left.
 pub static ORDER_OF_CELLS: Kind =
-    Kind::weakness("order-of-cells", "the warm-up, and the cells that write")
+    Kind::new("order-of-cells", Role::Weakness, "the warm-up, and the cells that write")
         .says("Cells use the same storage one after the other, without a warm-up: what one leaves there (a full cache, heat, used-up burst credits) the next one finds", &[])
         .advises("Differences between these cells may come from their order. Measure one cell per run.");
-/// Cells that a tool left out, that it gave up, or all of its cells, for one reason.
-pub static GAPS: [Kind; 3] = [
+/// Cells that a tool left out, or that it gave up, for one reason.
+pub static GAPS: [Kind; 2] = [
     GAP.says("{tool} did not measure {own}: {why}", &[]),
-    GAP.says("{tool} failed in {own}: {why}", &[]),
-    GAP.says("{tool} failed in all of its {0}: {why}", &[]),
+    GAP.says("{tool} failed, and did not finish {own}: {why}", &[]),
 ];
 /// Command line of a trial of another tool.
-pub static PEERS: Kind = Kind::weakness("peers", "the command line of each trial").says(
+pub static PEERS: Kind = Kind::new("peers", Role::Weakness, "the command line of each trial").says(
     "Command of a trial{cell}: {command} - every trial's own command is in the column 'effective' of iolab export",
     &[],
 );
@@ -653,21 +624,21 @@ pub static MODEL: [Kind; 2] = [
     MODELLED.says("All numbers come from {target}, computed in virtual time. No device was measured", &[]),
 ];
 /// Cells that a file server served. A client does not see how much of that came from the server's disks.
-pub static NETWORK: Kind = Kind::unknown(
-    "network",
+pub static NETWORK: Kind = Kind::new(
+    "network", Role::Unshown,
     "the account of the NFS client (mountstats), for each trial",
 )
 .says("A file server over the network served {cells}, perhaps from its memory: only regions larger than that show its disks", &[]);
 /// Doubt about cells, that with the greatest extent first.
-pub static DOUBT: Kind = Kind::weakness(
-    "doubt",
+pub static DOUBT: Kind = Kind::new(
+    "doubt", Role::Weakness,
     "counters and settings of each trial (METHODS.md, \"Doubts\")",
 )
 .says("{Cells}: {doubt}", &[])
 .advises("{remedy}");
 /// Requests that reached the device in pieces, which is as it should be above the device's limit.
-pub static REQUESTS_IN_PIECES: Kind = Kind::weakness(
-    "requests-in-pieces",
+pub static REQUESTS_IN_PIECES: Kind = Kind::new(
+    "requests-in-pieces", Role::Weakness,
     "the device's count of requests over iolab's, in each trial",
 )
 .says("{Cells}: requests reached the device in pieces, up to {0} per request{cell}", &[])
@@ -678,8 +649,8 @@ pub static NOT_DURABLE: [Kind; 2] = [
     UNSYNCED.advises("A sync at the end of each job makes them durable, and includes that time."),
 ];
 /// Hosts, or ranks of one host, that were slower than the others in every trial.
-pub static STRAGGLER: Kind = Kind::weakness(
-    "straggler",
+pub static STRAGGLER: Kind = Kind::new(
+    "straggler", Role::Weakness,
     "throughput over the median of the others in the same trial: below 1 in every trial, and the exact interval of its median below 0.95, at 95 % for all hosts or ranks together",
 )
 .says(
@@ -694,15 +665,15 @@ pub static STRAGGLER: Kind = Kind::weakness(
 )
 .advises("Check its load, its connection to the storage and its mount options.");
 /// Ranks that end long after the first one, which a stonewall would hide.
-pub static RANK_IMBALANCE: Kind = Kind::weakness(
-    "rank-imbalance",
+pub static RANK_IMBALANCE: Kind = Kind::new(
+    "rank-imbalance", Role::Weakness,
     "medians of throughput while all ranks were active, and from the first start to the last end",
 )
 .says("Not all ranks worked until the end{cell}: throughput was {0} while all were active, {2} more than from the first start to the last end ({1})", &[])
 .advises("A stonewall would report the former.");
 /// Clients whose page cache was not dropped before trials that were to read with a cold one.
-pub static CACHE_KEPT: Kind = Kind::weakness(
-    "cache-kept",
+pub static CACHE_KEPT: Kind = Kind::new(
+    "cache-kept", Role::Weakness,
     "median over the trials of what the page cache of a client held, of the bytes that its ranks go over, before trials that read with a cold cache",
 )
 .says(
@@ -721,8 +692,8 @@ pub static TWO_GROUPS: [Kind; 2] = [
     GROUPED.advises("The median describes neither group."),
 ];
 /// Cells that drift by more than the goal of precision over the run.
-pub static DRIFT: Kind = Kind::weakness(
-    "drift",
+pub static DRIFT: Kind = Kind::new(
+    "drift", Role::Weakness,
     "Mann and Kendall's test in each cell, with Holm's correction over the cells",
 )
 .says("The trials of {cells} drift over the run by up to {0}{cell}", &[]);
@@ -732,8 +703,8 @@ pub static TAIL_UNKNOWN: [Kind; 2] = [
     NO_TAIL.says("{Cells} had too few requests per trial to estimate the 99th percentile of latency ({0} are needed)", &[]),
 ];
 /// Cells with traced trials whose stages are not known.
-pub static NOT_JOINED: Kind = Kind::unknown(
-    "not-joined",
+pub static NOT_JOINED: Kind = Kind::new(
+    "not-joined", Role::Unshown,
     "the requests of each traced trial, joined with the kernel's events",
 )
 .says("{Cells} had traced trials without stages: {why}", &[]);

@@ -153,14 +153,15 @@ impl Estimate {
     }
 }
 
-/// The claims that show something, in descending weight, and then those that weaken the numbers, and those that show nothing.
+/// The claims that show something, in descending weight, and the others: what weakens the numbers or what they do not show, then
+/// claims that show nothing.
 pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
     let (mut news, mut rest): (Vec<&Claim>, Vec<&Claim>) = claims
         .iter()
         .partition(|claim| claim.role() < Role::Weakness);
     let key = |claim: &Claim| (claim.role(), claim.distance());
     news.sort_by(|a, b| key(a).cmp(&key(b)).then(b.size().total_cmp(&a.size())));
-    rest.sort_by_key(|claim| claim.role());
+    rest.sort_by_key(|claim| claim.role() == Role::Nothing);
     (news, rest)
 }
 

@@ -86,16 +86,7 @@ fn ratios(analysis: &Analysis) -> Units {
 /// The median of values in ascending order but for one of them.
 fn median_without(sorted: &[f64], one: f64) -> Option<f64> {
     let out = sorted.partition_point(|value| value.total_cmp(&one).is_lt());
-    let at = |place: usize| {
-        sorted
-            .get(if place < out { place } else { place + 1 })
-            .copied()
-    };
-    let left = sorted.len().checked_sub(1).filter(|left| *left > 0)?;
-    match left % 2 {
-        1 => at(left / 2),
-        _ => Some(f64::midpoint(at(left / 2 - 1)?, at(left / 2)?)),
-    }
+    median(&[&sorted[..out], &sorted[out + 1..]].concat())
 }
 
 /// Hosts, or ranks of one host, that were slower than the others in every trial.

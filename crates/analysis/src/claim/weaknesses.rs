@@ -38,10 +38,8 @@ fn names<const N: usize>(names: [(&str, &str); N]) -> Vec<(String, String)> {
 
 /// The plan was not carried out.
 pub(super) fn unfinished(of @ (analysis, _): Of<'_>) -> Option<Claim> {
-    let has_interval = |cell: &CellAnalysis| {
-        cell.response
-            .is_some_and(|response| response.median_interval.is_some())
-    };
+    let has_interval =
+        |cell: &CellAnalysis| cell.response.is_some_and(|of| of.median_interval.is_some());
     let place = match analysis.status {
         RunStatus::Done => return None,
         _ if analysis.is_ended_by_user() => {
@@ -88,14 +86,6 @@ pub(super) fn gaps((analysis, run): Of<'_>) -> Vec<Claim> {
                 ..Claim::new(kind, vec![id(run, cell)])
             }),
         }
-    }
-    for claim in &mut all {
-        let is_own = |cell: &&CellAnalysis| claim.held[0].1 == cell.cell.spec.tool.name();
-        let own = analysis.cells.iter().filter(is_own).count();
-        if own > 1 && own == claim.cells.len() && claim.kind == &kind::GAPS[1] {
-            claim.kind = &kind::GAPS[2];
-        }
-        claim.points = vec![Point::count(Standing::Main, "cell", claim.cells.len())];
     }
     all
 }
@@ -269,16 +259,16 @@ pub(super) fn tail_unknown(of @ (analysis, _): Of<'_>) -> Option<Claim> {
 
 /// Cells with traced trials whose stages are not known.
 pub(super) fn not_joined(of @ (analysis, _): Of<'_>) -> Option<Claim> {
-    let stages = analysis.cells.iter();
-    let stages = stages.filter_map(|cell| cell.stages.as_ref());
-    let mut missing = stages.filter(|stages| stages.known < stages.traced);
-    let why = missing.find_map(|stages| stages.note.as_ref())?;
-    let lacks = |cell: &CellAnalysis| {
+    let missing = |cell: &CellAnalysis| {
         let stages = cell.stages.as_ref();
-        stages.is_some_and(|stages| stages.known < stages.traced)
+        stages
+            .filter(|stages| stages.known < stages.traced)?
+            .note
+            .clone()
     };
+    let why = analysis.cells.iter().find_map(missing)?;
     Some(Claim {
-        held: names([("why", why)]),
-        ..about(&kind::NOT_JOINED, of, lacks)?
+        held: names([("why", &why)]),
+        ..Claim::of_run(&kind::NOT_JOINED, of, |cell| missing(cell).is_some())
     })
 }

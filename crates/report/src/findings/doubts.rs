@@ -4,8 +4,7 @@ use super::with_levels;
 use crate::{doubt, ratio};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::doubt::{Doubt, DoubtKind};
-use iolab_analysis::gaps::MoreTrials;
-use iolab_record::TargetKind;
+use iolab_record::{EndedBy, RunStatus, TargetKind};
 use iolab_workload::units::{format_percent, significant};
 
 /// The doubt that a claim is about, with its greatest extent or what else is known of the first cell.
@@ -24,7 +23,7 @@ pub(super) fn in_words(doubt: &Doubt, run: &Analysis, cell: &CellAnalysis) -> St
 /// The remedy for a doubt about these cells; empty if nothing is known to help.
 pub(super) fn remedy(what: DoubtKind, run: &Analysis, cells: &[&CellAnalysis]) -> String {
     match what {
-        DoubtKind::FewTrials => more_trials(MoreTrials::of(run, cells)).to_owned(),
+        DoubtKind::FewTrials => more_trials(run, cells).to_owned(),
         DoubtKind::FewRequests => longer_trials(run).to_owned(),
         // A rate that was missed while others used the machine may not be too high.
         DoubtKind::RateNotHeld if cells.first().is_some_and(|cell| cell.is_disturbed()) => {
@@ -77,24 +76,27 @@ pub(super) fn longer_trials(analysis: &Analysis) -> &'static str {
     }
 }
 
-/// A sentence with the way to get more trials.
-pub(super) fn more_trials(of: MoreTrials) -> &'static str {
-    match of {
-        MoreTrials::Jobs => "More jobs of the same settings in the imported file give more trials.",
-        MoreTrials::Runs => "--runs N gives more trials.",
-        MoreTrials::Uninterrupted => "A run that is not interrupted gives more trials.",
-        MoreTrials::Resume => "'iolab resume FILE' gives more trials.",
-        MoreTrials::Limits {
-            budget,
-            trials_max,
-            precision,
-        } => match (budget, trials_max) {
-            (true, false) => "A larger --budget gives more trials.",
-            (true, true) => "A larger --budget and --set trials_max=N give more trials.",
-            (false, true) => "--set trials_max=N gives more trials.",
-            (false, false) if precision => "A smaller --precision gives more trials.",
-            // No setting of the user ended the trials.
-            (false, false) => "",
-        },
+/// A sentence with the way to get more trials of these cells; empty if no setting of the user ended them.
+pub(super) fn more_trials(run: &Analysis, cells: &[&CellAnalysis]) -> &'static str {
+    let ended = |by: Option<EndedBy>| cells.iter().any(|c| c.cell.ended_by == by);
+    let is_cut = ended(None) && run.status != RunStatus::Done || ended(Some(EndedBy::User));
+    let by_trials_max = ended(Some(EndedBy::TrialsMax));
+    let is_precise = |c: &&CellAnalysis| c.precision.is_none_or(|p| p <= run.precision_goal);
+    match run.target_kind {
+        TargetKind::Imported => {
+            "More jobs of the same settings in the imported file give more trials."
+        }
+        TargetKind::Commands => "--runs N gives more trials.",
+        kind if is_cut && kind.is_resumable() => "'iolab resume FILE' gives more trials.",
+        _ if is_cut => "A run that is not interrupted gives more trials.",
+        _ if ended(Some(EndedBy::Budget)) && by_trials_max => {
+            "A larger --budget and --set trials_max=N give more trials."
+        }
+        _ if ended(Some(EndedBy::Budget)) => "A larger --budget gives more trials.",
+        _ if by_trials_max => "--set trials_max=N gives more trials.",
+        _ if ended(Some(EndedBy::Precision)) && cells.iter().all(is_precise) => {
+            "A smaller --precision gives more trials."
+        }
+        _ => "",
     }
 }

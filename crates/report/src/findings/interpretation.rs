@@ -12,17 +12,18 @@ pub struct Interpretation {
     pub conclusions: Vec<Conclusion>,
     /// iolab against each peer of the run.
     pub peers: Vec<Comparison>,
-    /// All findings on the run that no run shown with it contradicts; `None` for a run by itself.
-    pub findings: Option<Vec<Finding>>,
+    /// All findings on the run that no run shown with it contradicts.
+    pub findings: Vec<Finding>,
 }
 
 impl Interpretation {
     /// Interprets a run by itself.
     pub fn of(run: &AnalysedRun) -> Self {
-        Self::with(run, None)
+        let (mut each, _) = of_runs(&[run.analysis()]);
+        Self::with(run, each.pop().unwrap_or_default())
     }
 
-    fn with(run: &AnalysedRun, findings: Option<Vec<Finding>>) -> Self {
+    fn with(run: &AnalysedRun, findings: Vec<Finding>) -> Self {
         let peers = with_peers(run);
         Self {
             conclusions: conclusions(run.analysis(), &peers),
@@ -46,14 +47,13 @@ impl Together {
     pub fn of<'a>(runs: impl IntoIterator<Item = &'a AnalysedRun>) -> Self {
         let runs: Vec<&AnalysedRun> = runs.into_iter().collect();
         let analyses: Vec<_> = runs.iter().map(|run| run.analysis()).collect();
-        let said = of_runs(&analyses);
-        let across = with_choices(said.across, &analyses);
-        let all = runs.into_iter().zip(said.each);
+        let (each, across) = of_runs(&analyses);
+        let all = runs.into_iter().zip(each);
         Self {
             each: all
-                .map(|(run, findings)| Interpretation::with(run, Some(findings)))
+                .map(|(run, findings)| Interpretation::with(run, findings))
                 .collect(),
-            across,
+            across: with_choices(across, &analyses),
         }
     }
 }

@@ -16,7 +16,6 @@ use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{CellId, Claim, Payload, Point, Quantity, Standing, groups};
 use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_analysis::equivalence::FACTORS;
-use iolab_analysis::gaps::MoreTrials;
 use iolab_analysis::timeline::Access;
 use iolab_figure::labels;
 use iolab_workload::response::Response;
@@ -281,7 +280,7 @@ fn named(name: &str, claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) 
             .zip(of_first)
             .map_or_else(String::new, |(doubt, cell)| in_words(doubt, run, cell)),
         "remedy" => doubt.map_or_else(String::new, |doubt| remedy(doubt.what, run, &cells())),
-        "more_trials" => more_trials(MoreTrials::of(run, &cells())).to_owned(),
+        "more_trials" => more_trials(run, &cells()).to_owned(),
         "longer" => longer_trials(run).to_owned(),
         "own" => own_cells_of(claim, run),
         "cell" => first.map_or_else(String::new, |id| with_cell(run, id)),

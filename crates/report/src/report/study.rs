@@ -8,7 +8,7 @@ use crate::findings::sentences::grouped;
 use crate::findings::{self, Finding, agreement, choices};
 use crate::overview::Overview;
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::Purpose;
+use iolab_analysis::claim::Role;
 use iolab_analysis::trial_values::distinct;
 
 /// The runs of a report, with what its parts share.
@@ -38,10 +38,10 @@ impl<'a> Study<'a> {
             .filter_map(|place| inputs.get(*place))
             .collect();
         let analyses: Vec<&Analysis> = shown.iter().map(|input| input.run.analysis()).collect();
-        let said = findings::of_runs(&analyses);
+        let (findings, across) = findings::of_runs(&analyses);
         // Earlier runs of an experiment appear in its series only.
         let mut each: Vec<Vec<Finding>> = vec![Vec::new(); inputs.len()];
-        for ((place, input), own) in latest.iter().zip(&shown).zip(said.each) {
+        for ((place, input), own) in latest.iter().zip(&shown).zip(findings) {
             each[*place].extend(input.interpretation.peers.iter().map(agreement));
             each[*place].extend(own);
         }
@@ -49,7 +49,7 @@ impl<'a> Study<'a> {
         Self {
             report,
             medium,
-            findings: Findings::new(&said.across, &choices(&analyses), &each, &names),
+            findings: Findings::new(&across, &choices(&analyses), &each, &names),
             models: commands::all(inputs, &sequences),
             overview: Overview::new(shown),
             sequences,
@@ -81,13 +81,14 @@ impl Findings {
         each: &[Vec<Finding>],
         names: &[String],
     ) -> Self {
-        let mut shared = items(together);
+        let of = |finding: &Finding| (finding.kind.role == Role::Unshown, item(finding));
+        let mut shared: Vec<(bool, Item)> = together.iter().map(of).collect();
         let mut alone: Vec<Vec<Item>> = vec![Vec::new(); each.len()];
         let all = each.iter().enumerate().flat_map(|(place, own)| {
-            let own = items(own).into_iter();
+            let own = own.iter().map(of);
             own.map(move |one| (one, place))
         });
-        for ((kind, item), places) in grouped(all) {
+        for ((is_limit, item), places) in grouped(all) {
             let places = distinct(places);
             if let [only] = places.as_slice() {
                 alone[*only].push(item);
@@ -97,20 +98,20 @@ impl Findings {
                 .iter()
                 .map(|place| (names[*place].clone(), id(*place)));
             let about = about.collect();
-            let one = (kind, Item { about, ..item });
+            let one = (is_limit, Item { about, ..item });
             if !shared.contains(&one) {
                 shared.push(one);
             }
         }
         let of = |limits: bool| {
             let shared = shared.iter();
-            let own = shared.filter(|(kind, _)| (*kind == Purpose::Limit) == limits);
+            let own = shared.filter(|(is_limit, _)| *is_limit == limits);
             own.map(|(_, item)| item.clone()).collect()
         };
         Self {
             each: alone,
             across: of(false),
-            choices: items(choices).into_iter().map(|(_, item)| item).collect(),
+            choices: choices.iter().map(item).collect(),
             limits: of(true),
             kinds: each
                 .iter()
@@ -121,20 +122,9 @@ impl Findings {
     }
 }
 
-/// Findings by their purpose: results, doubts, limits.
-fn items(findings: &[Finding]) -> Vec<(Purpose, Item)> {
-    let purposes = [Purpose::Result, Purpose::Doubt, Purpose::Limit];
-    let of_purpose = |purpose| {
-        let own = findings
-            .iter()
-            .filter(move |one| one.kind.purpose == purpose);
-        own.map(move |one| {
-            let item = Item {
-                basis: one.kind.basis.to_owned(),
-                ..Item::of(clean(&one.text))
-            };
-            (purpose, item)
-        })
-    };
-    purposes.into_iter().flat_map(of_purpose).collect()
+fn item(finding: &Finding) -> Item {
+    Item {
+        basis: finding.kind.basis.to_owned(),
+        ..Item::of(clean(&finding.text))
+    }
 }

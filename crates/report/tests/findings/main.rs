@@ -28,7 +28,7 @@ use iolab_report::findings::Finding;
 
 /// All findings of one run.
 fn all_findings(analysis: &Analysis) -> Vec<Finding> {
-    iolab_report::findings::findings(analysis)
+    iolab_report::findings::of_runs(&[analysis]).0.remove(0)
 }
 
 /// Findings of one run in claims of this name, or on the doubt of this name.

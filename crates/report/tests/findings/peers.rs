@@ -139,7 +139,7 @@ fn cells_left_out_by_tool_name_the_reason() {
     };
     let one = |_| "it cannot do that";
     insta::assert_snapshot!(told(&[3], false, one), @"fio did not measure 1 of its 2 cells (bs=1MiB): it cannot do that.");
-    insta::assert_snapshot!(told(&[1, 3], true, one), @"fio failed in all of its 2 cells: it cannot do that.");
+    insta::assert_snapshot!(told(&[1, 3], true, one), @"fio failed, and did not finish any of its 2 cells: it cannot do that.");
     let two = |cell| match cell {
         1 => "its requests are larger",
         _ => "its requests are smaller",

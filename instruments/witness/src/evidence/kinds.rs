@@ -36,8 +36,8 @@ const TRACED: Labels = &[
     (Standing::Traced, "Traced only for the first"),
     (Standing::Lost, "Missing, syncs perhaps among them"),
 ];
-const NO_USE: Kind = Kind::new("other-use", Role::Detail, OF_OTHERS).doubt(None);
-const USE: Kind = Kind::new("other-use", Role::Weakness, OF_OTHERS).doubt(None);
+const NO_USE: Kind = Kind::new("other-use", Role::Detail, OF_OTHERS);
+const USE: Kind = Kind::new("other-use", Role::Weakness, OF_OTHERS);
 const USES: Labels = &[
     (Standing::Read, "Read"),
     (Standing::Written, "Written"),
@@ -60,8 +60,7 @@ const MORE: Kind = Kind::new(
     "more-than-devices",
     Role::Answer,
     "report of the program; the most that devices carried in all of its time",
-)
-.doubt(None);
+);
 const MOST: Kind = Kind::new(
     "most-io",
     Role::Explanation,

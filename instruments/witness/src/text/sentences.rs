@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::short;
 use crate::evidence::{Evidence, kinds};
 use crate::observed::Subject;
-use iolab_analysis::claim::{Claim, Purpose, Role};
+use iolab_analysis::claim::Claim;
 use iolab_figure::labels::capital;
 use iolab_report::claims::{self, ClaimData};
 use iolab_report::data_column::{IOLAB_VERSION, SCHEMA};
@@ -70,10 +70,6 @@ pub(super) fn document(evidence: &Evidence) -> WitnessDocument<'_> {
         // The first line contains all claims.
         let own = claims::of(claim, &[], true);
         ClaimData {
-            purpose: match claim.role() {
-                Role::Nothing => Purpose::Limit,
-                _ => own.purpose,
-            },
             sentence: escape_control(&sentence(claim, evidence)).into_owned(),
             ..own
         }
