@@ -292,7 +292,6 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
 }
 
 /// Claims on what a run shows.
-
 fn results(run: &Analysis, place: usize) -> Vec<Claim> {
     // Its cells are variants of two: what else tells them apart was chosen, and is not the question.
     if let Some((again, suspects)) = causes::causes(run) {
