@@ -219,7 +219,8 @@ const fn unfinished(head: &'static str) -> Kind {
     .advises("The results cover the trials completed so far.")
 }
 const NOT_READ: Kind = Kind::new(
-    "definition-not-read", Role::Weakness,
+    "definition-not-read",
+    Role::Weakness,
     "the definition of the experiment that the run file contains",
 )
 .says("The definition of the experiment in this run file cannot be read; another version of iolab may have written it. Not judged: causes, steady states, tests of a standard, the order of trials", &[]);
@@ -239,7 +240,8 @@ const IMPRECISE: Kind = Kind::new(
     &[],
 );
 const GROUPED: Kind = Kind::new(
-    "two-groups", Role::Weakness,
+    "two-groups",
+    Role::Weakness,
     "the density of each cell's trials, and its valley",
 )
 .says("The trials of {cells} form two groups. Furthest apart{cell}: {0} of them around {1}, the others around {2}", &[]);
@@ -625,20 +627,23 @@ pub static MODEL: [Kind; 2] = [
 ];
 /// Cells that a file server served. A client does not see how much of that came from the server's disks.
 pub static NETWORK: Kind = Kind::new(
-    "network", Role::Unshown,
+    "network",
+    Role::Unshown,
     "the account of the NFS client (mountstats), for each trial",
 )
 .says("A file server over the network served {cells}, perhaps from its memory: only regions larger than that show its disks", &[]);
 /// Doubt about cells, that with the greatest extent first.
 pub static DOUBT: Kind = Kind::new(
-    "doubt", Role::Weakness,
+    "doubt",
+    Role::Weakness,
     "counters and settings of each trial (METHODS.md, \"Doubts\")",
 )
 .says("{Cells}: {doubt}", &[])
 .advises("{remedy}");
 /// Requests that reached the device in pieces, which is as it should be above the device's limit.
 pub static REQUESTS_IN_PIECES: Kind = Kind::new(
-    "requests-in-pieces", Role::Weakness,
+    "requests-in-pieces",
+    Role::Weakness,
     "the device's count of requests over iolab's, in each trial",
 )
 .says("{Cells}: requests reached the device in pieces, up to {0} per request{cell}", &[])
@@ -650,7 +655,8 @@ pub static NOT_DURABLE: [Kind; 2] = [
 ];
 /// Hosts, or ranks of one host, that were slower than the others in every trial.
 pub static STRAGGLER: Kind = Kind::new(
-    "straggler", Role::Weakness,
+    "straggler",
+    Role::Weakness,
     "throughput over the median of the others in the same trial: below 1 in every trial, and the exact interval of its median below 0.95, at 95 % for all hosts or ranks together",
 )
 .says(
@@ -666,14 +672,16 @@ pub static STRAGGLER: Kind = Kind::new(
 .advises("Check its load, its connection to the storage and its mount options.");
 /// Ranks that end long after the first one, which a stonewall would hide.
 pub static RANK_IMBALANCE: Kind = Kind::new(
-    "rank-imbalance", Role::Weakness,
+    "rank-imbalance",
+    Role::Weakness,
     "medians of throughput while all ranks were active, and from the first start to the last end",
 )
 .says("Not all ranks worked until the end{cell}: throughput was {0} while all were active, {2} more than from the first start to the last end ({1})", &[])
 .advises("A stonewall would report the former.");
 /// Clients whose page cache was not dropped before trials that were to read with a cold one.
 pub static CACHE_KEPT: Kind = Kind::new(
-    "cache-kept", Role::Weakness,
+    "cache-kept",
+    Role::Weakness,
     "median over the trials of what the page cache of a client held, of the bytes that its ranks go over, before trials that read with a cold cache",
 )
 .says(
@@ -693,7 +701,8 @@ pub static TWO_GROUPS: [Kind; 2] = [
 ];
 /// Cells that drift by more than the goal of precision over the run.
 pub static DRIFT: Kind = Kind::new(
-    "drift", Role::Weakness,
+    "drift",
+    Role::Weakness,
     "Mann and Kendall's test in each cell, with Holm's correction over the cells",
 )
 .says("The trials of {cells} drift over the run by up to {0}{cell}", &[]);
@@ -704,7 +713,8 @@ pub static TAIL_UNKNOWN: [Kind; 2] = [
 ];
 /// Cells with traced trials whose stages are not known.
 pub static NOT_JOINED: Kind = Kind::new(
-    "not-joined", Role::Unshown,
+    "not-joined",
+    Role::Unshown,
     "the requests of each traced trial, joined with the kernel's events",
 )
 .says("{Cells} had traced trials without stages: {why}", &[]);

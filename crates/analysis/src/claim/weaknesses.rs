@@ -42,12 +42,10 @@ pub(super) fn unfinished(of @ (analysis, _): Of<'_>) -> Option<Claim> {
         |cell: &CellAnalysis| cell.response.is_some_and(|of| of.median_interval.is_some());
     let place = match analysis.status {
         RunStatus::Done => return None,
-        _ if analysis.is_ended_by_user() => {
-            3 + usize::from(analysis.cells.iter().any(has_interval))
-        }
         RunStatus::Running => 0,
         RunStatus::Failed => 1,
-        RunStatus::Interrupted => 2,
+        RunStatus::Interrupted if !analysis.is_ended_by_user() => 2,
+        RunStatus::Interrupted => 3 + usize::from(analysis.cells.iter().any(has_interval)),
     };
     let without = analysis.cells.iter().filter(|cell| cell.n == 0).count();
     let without = Point::count(Standing::Unknown, "cell", without);
