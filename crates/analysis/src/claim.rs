@@ -55,10 +55,7 @@ use iolab_workload::stages::{CarriedBy, Stage};
 pub(crate) use series::id;
 
 pub use best::choices;
-pub use causes::{
-    Again, CauseVerdict, Remainder, Reproduction, RequestTime, Share, Suspected, Suspects,
-    WhyUntried, is_answered, of_causes, remainders,
-};
+pub use causes::{WhyUntried, is_answered, remainders};
 pub use change::LevelChange;
 pub use comparison::{Comparison, Contrast, comparisons};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio_of_samples};
@@ -70,7 +67,7 @@ pub use phenomenon::{
 };
 pub use rounds::against_steady_state;
 pub use series::{Groups, dependent_cells, drifting_cells, groups, two_groups};
-pub use signs::{Overhead, changes_inside, leftover, overhead, signs};
+pub use signs::{Overhead, changes_inside, leftover, overhead};
 
 /// A statement about cells of one or more runs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -86,8 +83,8 @@ pub struct Claim {
     /// Whether it is about a run as a whole, and not about single cells.
     #[serde(skip)]
     pub is_of_run: bool,
-    /// Factors that its cells hold, with their levels; empty where its cells differ in them. For an observation, and for a weakness
-    /// of a run, the names in its sentence.
+    /// Factors that its cells hold, with their levels; empty where its cells differ in them. For an observation, a weakness of a run,
+    /// and what explains a difference, the names in its sentence.
     #[serde(serialize_with = "json::object")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub held: Vec<(String, String)>,
@@ -110,10 +107,8 @@ pub enum Payload {
     Comparison(Comparison),
     /// Whether rounds, of all cells or of writes before them, came to a steady state.
     Rounds(SteadyAnalysis),
-    /// Whether a phenomenon of another run is there again.
-    Reproduced(Reproduction),
-    /// Results of interventions on suspects.
-    Suspects(Suspects),
+    /// Reason why its suspects were not tried.
+    NotTried(WhyUntried),
 }
 
 impl Claim {
@@ -191,10 +186,6 @@ impl Claim {
             Some(Payload::Comparison(found)) => {
                 found.effects.iter().flat_map(|one| &one.doubts).collect()
             }
-            Some(Payload::Reproduced(found)) => found.doubts.iter().collect(),
-            Some(Payload::Suspects(found)) => {
-                found.suspects.iter().flat_map(|one| &one.doubts).collect()
-            }
             _ => {
                 let of_points = self.points.iter().flat_map(|point| &point.doubts);
                 self.doubts.iter().chain(of_points).collect()
@@ -207,22 +198,6 @@ impl Claim {
     pub fn comparison(&self) -> Option<&Comparison> {
         match &self.payload {
             Some(Payload::Comparison(comparison)) => Some(comparison),
-            _ => None,
-        }
-    }
-
-    /// The phenomenon that it says is there again, or not.
-    pub fn reproduction(&self) -> Option<&Reproduction> {
-        match &self.payload {
-            Some(Payload::Reproduced(found)) => Some(found),
-            _ => None,
-        }
-    }
-
-    /// The suspects that it gives a verdict on.
-    pub fn suspects(&self) -> Option<&Suspects> {
-        match &self.payload {
-            Some(Payload::Suspects(found)) => Some(found),
             _ => None,
         }
     }
@@ -294,9 +269,8 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
 /// Claims on what a run shows.
 fn results(run: &Analysis, place: usize) -> Vec<Claim> {
     // Its cells are variants of two: what else tells them apart was chosen, and is not the question.
-    if let Some((again, suspects)) = causes::causes(run) {
-        let cells = run.cells.iter().map(|cell| id(place, cell));
-        return of_causes(again, suspects, &cells.collect::<Vec<_>>());
+    if let Some(found) = causes::causes(run) {
+        return found.claims((run, place));
     }
     let mut all = Vec::new();
     all.extend(rounds::rounds(run, place));
@@ -336,6 +310,9 @@ pub struct Point {
     pub rate: Option<f64>,
     /// Size of the file that programs read, bytes; `null` for other numbers.
     pub size: Option<u64>,
+    /// Suspects that its variant leaves out, or that it is about; absent for other numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub suspects: Vec<String>,
     /// `throughput`, `IOPS`, `trials`, `times`, or another quantity: times are in ns, throughput in MB/s, sizes in bytes, shares from 0 to 1, also of a stage: `device`, or `layers` or `device or layers` if device mapper or md carried the requests.
     #[schemars(with = "String")]
     pub quantity: Quantity,
@@ -343,7 +320,8 @@ pub struct Point {
     pub value: f64,
     /// Its simultaneous 95 % interval, if it has one.
     pub interval: Option<(f64, f64)>,
-    /// Number that the value is a part of, or the limit or the base's value that it is compared with.
+    /// Number that the value is a part of, or the limit or the base's value that it is compared with; for an open suspect
+    /// the blocks that would settle it.
     pub of: Option<f64>,
     /// Its ratio to the best point, or to the base; `null` for that point, for other kinds, and without an interval.
     pub ratio: Option<Estimate>,
@@ -537,6 +515,44 @@ pub enum Standing {
     Rate,
     /// The most that devices carried of it.
     RateAtMost,
+    /// Blocks in which a difference is there again.
+    Reproduced,
+    /// Blocks in which a difference is absent, reversed, or less than half of the original.
+    NotReproduced,
+    /// Share of the original difference that is there again, if that may be more than nothing.
+    Remains,
+    /// Share of the difference that remains without the suspects that were tried.
+    Unexplained,
+    /// Time of a trial that is shorter than in the run that showed the difference.
+    Shorter,
+    /// Idle time before each trial.
+    Idle,
+    /// Share that is gone without a suspect: half of the difference or more.
+    Cause,
+    /// Share that is gone without a suspect, without which the difference is reversed.
+    Reverses,
+    /// Share that is gone without a suspect alone, although it suffices to make the difference.
+    Joint,
+    /// Share that is gone without all joint causes.
+    Together,
+    /// Share that is gone without all joint causes, without which the difference is reversed.
+    TogetherReverse,
+    /// A part that is gone without a suspect.
+    Contributes,
+    /// Share that is gone without a suspect after all others have been removed, and not before.
+    ByItself,
+    /// Share that is gone without a suspect: none, within a quarter of the difference or the margin.
+    Cleared,
+    /// The same share above the margin.
+    Minor,
+    /// Neither shown nor excluded: too few blocks, too much noise, or doubts.
+    Undecided,
+    /// The same, and a number of blocks that would settle it.
+    MoreBlocks,
+    /// Share that is gone without a suspect, less than half of it on the side that the suspect acts on.
+    OtherSide,
+    /// Trials in which a suspect was not shown to be removed count for nothing.
+    NotTried,
 }
 
 impl Point {
@@ -549,6 +565,7 @@ impl Point {
             since: None,
             rate: None,
             size: None,
+            suspects: Vec::new(),
             quantity,
             value,
             interval: None,

@@ -49,15 +49,13 @@ pub struct Suspect {
     pub take_off: fn(&Sides) -> Intervention,
 }
 
-/// The side of a difference that an intervention changes if its suspect is the cause.
+/// The side of a difference between two cells that an intervention changes if its suspect is the cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActsOn {
     /// The worse side, which gets what it lacks.
     Worse,
     /// The better side, which loses its advantage.
     Better,
-    /// One side, or both sides.
-    Either,
 }
 
 /// Evidence that an intervention took effect, in the cells of both sides without the suspect.
@@ -278,11 +276,13 @@ impl Sides {
         self.base.system.get(setting) != self.other.system.get(setting)
     }
 
-    /// The suspects in which these two differ, and in nothing else: taking one away leaves no difference.
-    pub fn by_construction(&self) -> impl Iterator<Item = &'static Suspect> + '_ {
-        let all = Suspect::all().iter();
-        all.filter(|suspect| suspect.explains.contains(&self.compared))
-            .filter(|suspect| matches!((suspect.take_off)(self), Intervention::IsTheDifference))
+    /// The suspect in which these two differ, and in nothing else: taking it away leaves no difference.
+    pub fn by_construction(&self) -> Option<&'static Suspect> {
+        let mut all = Suspect::all().iter();
+        all.find(|suspect| {
+            suspect.explains.contains(&self.compared)
+                && matches!((suspect.take_off)(self), Intervention::IsTheDifference)
+        })
     }
 
     /// Whether a suspect of these two sides is the source of their bytes.
@@ -291,11 +291,6 @@ impl Sides {
         all.any(|suspect| {
             suspect.is_the_source() && matches!((suspect.take_off)(self), Intervention::Settings(_))
         })
-    }
-
-    /// Whether these are the two sides of a mechanism that would be its own suspect.
-    pub fn is_by_construction(&self) -> bool {
-        self.by_construction().next().is_some()
     }
 
     /// Checks both cells.

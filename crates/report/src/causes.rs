@@ -10,7 +10,7 @@ use crate::overview::Input;
 use crate::ratio::RatioShown;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{
-    Claim, Fall, Groups, LevelChange, Phenomenon, PhenomenonKind, Tail, Unpaired, WhyUnpaired,
+    Claim, Fall, Groups, Phenomenon, PhenomenonKind, Tail, Unpaired, WhyUnpaired,
 };
 use iolab_plan::experiment::{Inquiry, Untried};
 use iolab_plan::suspect::{Obstacle, Suspect};
@@ -194,13 +194,15 @@ pub fn answer(input: &Input, claims: &[Claim], width: u16) -> String {
 /// Sentence on an effect of the run in `file` that has no two sides to compare.
 pub fn unpaired(run: &Analysis, one: &Unpaired, file: &Path) -> String {
     match one {
-        Unpaired::Change(change, why) => of_change(run, change, &reason(*why, "falls")),
         Unpaired::TwoGroups(groups) => of_groups(run, groups, file),
-        Unpaired::LongTail(tail, why) => format!(
-            "Cannot explain slow requests. {} {}.",
-            finding(tail, &[run]).text,
-            reason(*why, "slow requests")
-        ),
+        Unpaired::Claim(claim, why) => {
+            let (this, such) = match claim.level_change() {
+                Some(_) => ("the change of throughput", "falls"),
+                None => ("slow requests", "slow requests"),
+            };
+            let sentence = finding(claim, &[run]).text;
+            format!("Cannot explain {this}. {sentence} {}.", reason(*why, such))
+        }
     }
 }
 
@@ -226,21 +228,6 @@ fn reason(why: WhyUnpaired, what: &str) -> String {
             "--precondition made the state in which the run began, and trials of 'iolab why' do not begin in it: measure without --precondition, and explain that run".to_owned()
         }
     }
-}
-
-fn of_change(run: &Analysis, change: &LevelChange, reason: &str) -> String {
-    let format = |value| Response::Throughput.format(value);
-    let disturbed = match change.is_disturbed {
-        true => " Disturbances of its trials, or a suspended machine, could explain it.",
-        false => "",
-    };
-    format!(
-        "Cannot explain the change of throughput{} from {} to {} after {}. {reason}.{disturbed}",
-        with_cell(run, change.cell),
-        format(change.before_mb_s),
-        format(change.after_mb_s),
-        format_ns(change.since.ns as f64),
-    )
 }
 
 fn of_groups(run: &Analysis, groups: &Groups, file: &Path) -> String {

@@ -98,16 +98,11 @@ pub(crate) fn between_items(items: &[&[Doubt]], sides: [&str; 2]) -> String {
 }
 
 /// Sides of a comparison.
-const SIDES: [&str; 2] = ["on the base's side", "on the new one"];
+pub(crate) const SIDES: [&str; 2] = ["on the base's side", "on the new one"];
 
 /// The doubts about a comparison as clauses.
 pub fn clauses(all: &[Doubt]) -> String {
     between_items(&[all], SIDES)
-}
-
-/// The doubts about several comparisons as clauses.
-pub(crate) fn of_items(items: &[&[Doubt]]) -> String {
-    between_items(items, SIDES)
 }
 
 /// Doubts of one kind about comparisons as a clause, with the side if they concern one only: `the page cache served the

@@ -18,14 +18,14 @@ use iolab_plan::suspect::{Check, Obstacle, Suspect};
 use iolab_record::ServedBy;
 use iolab_workload::settings::cell_label;
 
-use super::effect::{CellId, log_means, log_ratios};
+use super::effect::{Estimate, MARGIN, log_means, log_ratios};
 use super::kind::{self, Kind};
 use super::signs::fell;
-use super::{Claim, Payload};
+use super::{Claim, Payload, Point, Quantity, Role, Standing};
 use crate::analysis::{Analysis, CellAnalysis, CellServed, Response};
 use crate::doubt::Doubt;
 use variants::differences;
-pub use variants::{Remainder, remainders};
+pub use variants::remainders;
 use verdict::judge;
 
 /// Probability of any false accusation in a run.
@@ -39,123 +39,8 @@ const CPU_WAIT_KEPT: f64 = 0.5;
 /// Tolerance in the bytes of two loads: the longer one moves at least this share of its bytes, and the shorter
 /// one at most its bytes divided by it.
 const VOLUME_KEPT: f64 = 0.95;
-
-/// Whether a phenomenon is reproduced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Again {
-    /// The difference is reproduced.
-    Reproduced,
-    /// The difference is absent, reversed, or less than half of the original.
-    NotReproduced,
-    /// Nothing can be concluded from too few blocks, or from too much noise.
-    #[default]
-    CannotTell,
-}
-
-/// A share of the phenomenon, by the logarithm of its ratio.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Share {
-    /// The estimate.
-    pub share: f64,
-    /// 95 % interval of the share; `None` with too few blocks.
-    pub interval: Option<(f64, f64)>,
-}
-
-/// A phenomenon in the run that was made to explain it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
-pub struct Reproduction {
-    /// The difference that another run showed, in words.
-    pub phenomenon: String,
-    /// Ratio of the other side to the base in the other run.
-    pub seen: f64,
-    /// Ratio that would be expected without the phenomenon.
-    pub expected: f64,
-    /// Ratio in this run; `None` without trials.
-    pub ratio: Option<f64>,
-    /// 95 % interval of the ratio in this run.
-    pub interval: Option<(f64, f64)>,
-    /// Blocks in which both sides were measured.
-    pub blocks: usize,
-    /// Time of a trial if it is shorter than in the other run, ns.
-    pub shorter_ns: Option<u64>,
-    /// Idle time before each trial, ns; `None` if none was needed.
-    pub idle_ns: Option<u64>,
-    /// Whether the level of a side, or of the run, changed despite the idle time. A phenomenon that is not seen
-    /// may then be hidden.
-    pub level_changed: bool,
-    /// Whether the phenomenon is reproduced.
-    #[serde(rename = "state")]
-    pub again: Again,
-    /// Share that remains without all tried suspects, or without one. `None` if the phenomenon is not
-    /// reproduced, or no suspect was tried.
-    pub unexplained: Option<Share>,
-    /// The suspect without which alone that share remains, if more remains without all suspects: the others then
-    /// change something else.
-    pub unexplained_without: Option<String>,
-    /// Doubts about the unchanged cells that could make the difference by themselves. Disturbances could make
-    /// the unexplained share; with bytes of different origins nothing can be concluded.
-    pub doubts: Vec<Doubt>,
-    /// Whether one suspect explains nearly all of it by itself, whatever remains without all of them. The other
-    /// suspects may then change something else.
-    pub is_explained: bool,
-}
-
 /// Share of a difference below which nothing is left to be explained.
 const REST: f64 = 0.1;
-
-impl Reproduction {
-    /// The kind of claims with this result.
-    fn kind(&self) -> &'static Kind {
-        let is_small = self.unexplained.is_some_and(|rest| rest.share < REST);
-        match self.again {
-            Again::Reproduced => &kind::REPRODUCED[usize::from(!self.is_explained && !is_small)],
-            Again::NotReproduced => &kind::NOT_REPRODUCED[usize::from(self.idle_ns.is_some())],
-            Again::CannotTell if !self.doubts.is_empty() => &kind::PERHAPS_AGAIN[0],
-            Again::CannotTell if self.level_changed && self.idle_ns.is_some() => {
-                &kind::PERHAPS_AGAIN[1]
-            }
-            Again::CannotTell => {
-                &kind::PERHAPS_AGAIN[2 + usize::from(self.blocks >= BLOCKS_MAX as usize)]
-            }
-        }
-    }
-
-    /// The share of the original phenomenon that is reproduced; `None` without trials.
-    pub fn part(&self) -> Option<Share> {
-        let seen = (self.seen / self.expected).ln();
-        let part = |ratio: f64| (ratio / self.expected).ln() / seen;
-        let ends = |(low, high): (f64, f64)| {
-            let (one, other) = (part(low), part(high));
-            (one.min(other), one.max(other))
-        };
-        Some(Share {
-            share: self.ratio.map(part).filter(|part| part.is_finite())?,
-            interval: self.interval.map(ends),
-        })
-    }
-}
-
-/// Verdict on a suspect, from interventions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CauseVerdict {
-    /// Without it, half of the phenomenon or more disappears.
-    Cause,
-    /// Several suspects, each of which suffices: the phenomenon disappears without all of them, and not without
-    /// one alone.
-    Joint,
-    /// A model of it predicts both sides from cells between them.
-    Explains,
-    /// Without it, a part of the phenomenon disappears.
-    Contributes,
-    /// The phenomenon is the same with and without it, within a quarter of it, or within the margin.
-    Cleared,
-    /// Too few blocks, or too much noise, for a verdict.
-    CannotTell,
-    /// The suspect was not removed.
-    NotTried,
-}
 
 /// Reason why nothing is known about a suspect.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -165,138 +50,151 @@ pub enum WhyUntried {
     Planned(Obstacle),
     /// No trial without it succeeded.
     NoTrial,
-    /// The level of throughput changed during the run, despite idle time that was to restore what each trial
-    /// drains.
-    LevelChanged {
-        /// The idle time before each trial, ns.
-        idle_ns: u64,
-    },
-    /// Count of its check is unknown, or came from elsewhere.
-    Unchecked(Check),
-    /// By its check it was not removed.
-    NotRemoved {
-        /// The check.
-        check: Check,
-        /// Count with the suspect, or the value asked for: the mean of both sides, or of the side that differs.
-        before: f64,
-        /// Count without the suspect.
-        left: f64,
-    },
+    /// The level of throughput changed during the run, despite this idle time before each trial, ns, that was to restore what
+    /// trials drain.
+    LevelChanged(u64),
+    /// Its check does not show that it was removed: the count with the suspect, or the value asked for, and the count without
+    /// it. The mean of both sides, or of the side that differs; `null` if unknown, or from elsewhere.
+    Unchecked(Check, Option<(f64, f64)>),
 }
 
-/// The time of a request as a fixed time and a rate for its bytes, fitted to sizes between both sides.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct RequestTime {
-    /// Fixed time of each request, ns.
-    pub fixed_ns: f64,
-    /// Rate for its bytes, MB/s.
-    pub mb_s: f64,
-    /// Ratio of the other side to the base that they predict.
-    pub ratio: f64,
-    /// Number of sizes.
-    pub sizes: usize,
+/// Whether a phenomenon is there again, and the verdicts on its suspects.
+pub(super) struct Found<'a> {
+    inquiry: &'a Inquiry,
+    /// `Reproduced`, `NotReproduced` or `Undecided`.
+    again: Standing,
+    /// Ratio of the other side to the base in this run; `None` without trials.
+    ratio: Option<Estimate>,
+    /// Blocks in which both sides were measured.
+    blocks: usize,
+    /// Whether the level of a side, or of the run, changed despite the idle time. A phenomenon that is not seen
+    /// may then be hidden.
+    level_changed: bool,
+    /// Share that remains without all tried suspects, or without one if more remains without all of them: the others then
+    /// change something else. `None` if the phenomenon is not reproduced, or no suspect was tried.
+    rest: Option<Point>,
+    /// Doubts about the unchanged cells that could make the difference by themselves. Disturbances could make
+    /// the unexplained share; with bytes of different origins nothing can be concluded.
+    doubts: Vec<Doubt>,
+    /// Whether one suspect explains nearly all of it by itself, whatever remains without all of them. The other
+    /// suspects may then change something else.
+    is_explained: bool,
+    /// A point for each suspect with a verdict, the greatest share first, and one for joint causes together.
+    suspects: Vec<Point>,
+    /// Points and ratio of the mechanism that a model of cells between both sides shows.
+    explains: Option<(Vec<Point>, Estimate)>,
+    /// Suspects that were not tried.
+    untried: Vec<(String, WhyUntried)>,
 }
 
-/// Result for a suspect.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
-pub struct Suspected {
-    /// Name of the suspect.
-    #[serde(rename = "name")]
-    pub suspect: String,
-    /// Share of the phenomenon that disappears with the suspect; for joint causes, with all of them.
-    pub share: Option<Share>,
-    /// Whether joint causes were removed only together with all other suspects, and never by themselves.
-    pub with_others: bool,
-    /// Whether the share was measured with all other suspects removed: with these present, less disappears.
-    pub by_itself: bool,
-    /// Ratio of the other side to the base without the suspect.
-    pub ratio_without: Option<f64>,
-    /// Estimated number of blocks that would settle an open verdict.
-    pub blocks_needed: Option<usize>,
-    /// Time of a request that predicts both sides.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub request_time: Option<RequestTime>,
-    /// Whether the phenomenon is reversed without the suspect, or without all joint causes. The interval of the
-    /// measured remainder then lies below zero by more than the margin and a tenth of the phenomenon.
-    pub is_reversed: bool,
-    /// Reason why it was not tried.
-    pub untried: Option<WhyUntried>,
-    /// Doubts about its cells, with and without it, that could make the same change: the verdict is then open.
-    pub doubts: Vec<Doubt>,
-}
-
-/// Suspects of one verdict: one cause, one that contributes, or all of any other.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Suspects {
-    /// The verdict.
-    pub verdict: CauseVerdict,
-    /// Suspects in the order in which they were tried.
-    pub suspects: Vec<Suspected>,
-    /// Blocks of the run.
-    pub blocks: usize,
-}
-
-impl CauseVerdict {
-    /// The kind of claims with this verdict.
-    fn kind(self) -> &'static Kind {
-        match self {
-            Self::Cause => &kind::CAUSE,
-            Self::Joint => &kind::JOINT_CAUSE,
-            Self::Explains => &kind::EXPLAINS,
-            Self::Contributes => &kind::CONTRIBUTES,
-            Self::Cleared => &kind::CLEARED,
-            Self::CannotTell => &kind::SUSPECTS_OPEN,
-            Self::NotTried => &kind::SUSPECTS_NOT_TRIED,
+impl Found<'_> {
+    /// The kind of the claim on the phenomenon.
+    fn kind(&self) -> &'static Kind {
+        let is_small = self.rest.as_ref().is_some_and(|rest| rest.value < REST);
+        let has_idle = self.inquiry.idle_ns.is_some();
+        match self.again {
+            Standing::Reproduced => &kind::REPRODUCED[usize::from(!self.is_explained && !is_small)],
+            Standing::NotReproduced => &kind::NOT_REPRODUCED[usize::from(has_idle)],
+            _ if !self.doubts.is_empty() => &kind::PERHAPS_AGAIN[0],
+            _ if self.level_changed && has_idle => &kind::PERHAPS_AGAIN[1],
+            _ => &kind::PERHAPS_AGAIN[2 + usize::from(self.blocks >= BLOCKS_MAX as usize)],
         }
     }
-}
 
-impl Suspects {
-    /// The name of the first suspect.
-    pub(super) fn first(&self) -> &str {
-        self.suspects.first().map_or("", |one| &one.suspect)
+    /// The share of the original phenomenon that is there again; `None` without trials.
+    fn part(&self) -> Option<Point> {
+        let Inquiry { seen, expected, .. } = *self.inquiry;
+        let part = |ratio: f64| (ratio / expected).ln() / (seen / expected).ln();
+        let ends = |(low, high): (f64, f64)| {
+            let (one, other) = (part(low), part(high));
+            (one.min(other), one.max(other))
+        };
+        let here = self.ratio?;
+        Some(Point {
+            interval: here.interval.map(ends),
+            ..Point::new(Standing::Remains, Quantity::Share, part(here.ratio))
+        })
     }
-}
 
-/// The claims of a run that was made to explain a difference, based on these cells.
-pub fn of_causes(again: Reproduction, suspects: Vec<Suspects>, cells: &[CellId]) -> Vec<Claim> {
-    let claim = |kind, payload| Claim {
-        is_of_run: true,
-        payload: Some(payload),
-        ..Claim::new(kind, cells.to_vec())
-    };
-    let again = claim(again.kind(), Payload::Reproduced(again));
-    let suspects = suspects.into_iter().map(|found| {
-        let kind = found.verdict.kind();
-        claim(kind, Payload::Suspects(found))
-    });
-    std::iter::once(again).chain(suspects).collect()
+    /// The claims on a run, with its place among others.
+    pub(super) fn claims(self, run: (&Analysis, usize)) -> Vec<Claim> {
+        let inquiry = self.inquiry;
+        let claim = |kind, points: Vec<Point>| Claim {
+            held: vec![("phenomenon".to_owned(), inquiry.phenomenon.clone())],
+            ..Claim::of_run(kind, run, |_| true).with_points(points)
+        };
+        let size = (inquiry.seen / inquiry.expected).ln().abs();
+        let may_remain = |part: &Point| {
+            let is_more = |(_, most)| most * size > MARGIN.ln_1p();
+            self.again == Standing::NotReproduced && part.interval.is_some_and(is_more)
+        };
+        let time = |standing, ns: Option<u64>| {
+            let quantity = Quantity::Of(Response::Elapsed);
+            ns.map(|ns| Point::new(standing, quantity, ns as f64))
+        };
+        let again = Point {
+            doubts: self.doubts.clone(),
+            ..Point::count(self.again, "block", self.blocks)
+        };
+        let points = [
+            Some(again),
+            self.part().filter(may_remain),
+            self.rest.clone(),
+            time(Standing::Shorter, inquiry.shorter_ns),
+            time(Standing::Idle, inquiry.idle_ns),
+        ];
+        let mut all = vec![Claim {
+            ratio: self.ratio,
+            ..claim(self.kind(), points.into_iter().flatten().collect())
+        }];
+        let of_kind = |kind: &'static Kind| {
+            let is_own = |point: &&Point| {
+                let mut labels = kind.labels.iter();
+                labels.any(|(standing, _)| *standing == point.standing)
+            };
+            let own: Vec<Point> = self.suspects.iter().filter(is_own).cloned().collect();
+            (!own.is_empty()).then(|| claim(kind, own))
+        };
+        all.extend(of_kind(&kind::CAUSE));
+        all.extend(of_kind(&kind::JOINT_CAUSE));
+        all.extend(self.explains.map(|(points, ratio)| Claim {
+            ratio: Some(ratio),
+            ..claim(&kind::EXPLAINS, points)
+        }));
+        let others = [&kind::CONTRIBUTES, &kind::CLEARED, &kind::SUSPECTS_OPEN];
+        all.extend(others.into_iter().filter_map(of_kind));
+        for (suspect, why) in self.untried {
+            let point = Point {
+                suspects: vec![suspect],
+                ..Point::count(Standing::NotTried, "trial", 0)
+            };
+            let payload = Some(Payload::NotTried(why));
+            match all.iter_mut().find(|claim| claim.payload == payload) {
+                Some(claim) => claim.points.push(point),
+                None => all.push(Claim {
+                    payload,
+                    ..claim(&kind::SUSPECTS_NOT_TRIED, vec![point])
+                }),
+            }
+        }
+        all
+    }
 }
 
 /// Whether claims answer the question of a run that was made to explain a difference. They do if the difference
 /// is not reproduced, a suspect has a part in it, or each suspect is cleared. Cleared suspects answer nothing
 /// while another one is untried or open.
 pub fn is_answered(claims: &[Claim]) -> bool {
-    let again = claims.iter().find_map(Claim::reproduction);
-    let found = claims.iter().filter_map(Claim::suspects);
-    let verdicts = || found.clone().map(|found| found.verdict);
-    let has_part = |verdict: CauseVerdict| {
-        let parts = [
-            CauseVerdict::Cause,
-            CauseVerdict::Joint,
-            CauseVerdict::Explains,
-            CauseVerdict::Contributes,
-        ];
-        parts.contains(&verdict)
+    let is_there = |standing| {
+        claims
+            .iter()
+            .any(|claim| claim.of(standing).next().is_some())
     };
-    match again.map(|found| found.again) {
-        None | Some(Again::CannotTell) => false,
-        Some(Again::NotReproduced) => true,
-        Some(Again::Reproduced) => {
-            let are_cleared = verdicts().all(|verdict| verdict == CauseVerdict::Cleared);
-            verdicts().any(has_part) || (are_cleared && verdicts().next().is_some())
-        }
-    }
+    let suspects = || claims.iter().filter(|claim| claim.role() > Role::Answer);
+    let has_part = suspects().any(|claim| claim.role() == Role::Explanation);
+    let are_cleared = suspects().all(|claim| claim.kind == &kind::CLEARED);
+    let is_known = has_part || (are_cleared && suspects().next().is_some());
+    is_there(Standing::NotReproduced) || is_there(Standing::Reproduced) && is_known
 }
 
 /// The logarithm of the ratio of both sides in each block, less the expected one. Positive values have the
@@ -304,22 +202,27 @@ pub fn is_answered(claims: &[Claim]) -> bool {
 type Deviations = BTreeMap<u32, f64>;
 
 /// The result of a run that was made to explain a phenomenon; uses no other run.
-pub(super) fn causes(analysis: &Analysis) -> Option<(Reproduction, Vec<Suspects>)> {
+pub(super) fn causes(analysis: &Analysis) -> Option<Found<'_>> {
     let (inquiry, deviations) = measured(analysis)?;
     let unchecked = inquiry.tried.iter().filter_map(|suspect| {
         let why = failed_check(analysis, inquiry, suspect)?;
         Some((suspect.clone(), why))
     });
-    let unchecked: BTreeMap<String, WhyUntried> = unchecked.collect();
-    let between = request_time::of_sizes_between(analysis, inquiry);
-    let (mut again, mut found) = judge(inquiry, &deviations, &unchecked, between);
-    let own = sides(analysis, inquiry, &[]);
-    again.level_changed = own.is_some_and(|own| level_changed(analysis, inquiry, &own).is_some());
-    if again.level_changed && again.again == Again::NotReproduced {
-        again.again = Again::CannotTell;
+    let mut found = judge(inquiry, &deviations, unchecked.collect());
+    if found.again == Standing::Reproduced {
+        match request_time::of_sizes_between(analysis, inquiry) {
+            Some(Ok(explains)) => (found.explains, found.is_explained) = (Some(explains), true),
+            Some(Err(open)) => found.suspects.push(open),
+            None => {}
+        }
     }
-    doubts::weigh(analysis, inquiry, (&mut again, &mut found));
-    Some((again, found))
+    let own = sides(analysis, inquiry, &[]);
+    found.level_changed = own.is_some_and(|own| level_changed(analysis, inquiry, &own).is_some());
+    if found.level_changed && found.again == Standing::NotReproduced {
+        found.again = Standing::Undecided;
+    }
+    doubts::weigh(analysis, &mut found);
+    Some(found)
 }
 
 /// Reason why the removal of a suspect is not shown; `None` if it is.
@@ -330,7 +233,7 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
         return Some(WhyUntried::NoTrial);
     }
     if let Some(idle_ns) = level_changed(analysis, inquiry, &[with, without].concat()) {
-        return Some(WhyUntried::LevelChanged { idle_ns });
+        return Some(WhyUntried::LevelChanged(idle_ns));
     }
     let check = Suspect::find(suspect)?.check;
     let counted = |of: fn(&CellAnalysis) -> Option<f64>| {
@@ -343,7 +246,7 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
         Check::InFlight => return without.into_iter().find_map(few_in_flight),
         Check::FromStorage => {
             let is_from_storage = without.into_iter().all(is_from_storage);
-            return (!is_from_storage).then_some(WhyUntried::Unchecked(check));
+            return (!is_from_storage).then_some(WhyUntried::Unchecked(check, None));
         }
         Check::SameVolume => return other_volume(with, without),
         Check::FewerFaults => (counted(|cell| cell.minor_faults), FAULTS_KEPT),
@@ -357,19 +260,8 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
             (waits, CPU_WAIT_KEPT)
         }
     };
-    let Some((before, left)) = counts else {
-        return Some(WhyUntried::Unchecked(check));
-    };
-    (left > most * before).then(|| not_removed(check, before, left))
-}
-
-/// The reason that a suspect was not removed by its check.
-fn not_removed(check: Check, before: f64, left: f64) -> WhyUntried {
-    WhyUntried::NotRemoved {
-        check,
-        before,
-        left,
-    }
+    let is_shown = counts.is_some_and(|(before, left)| left <= most * before);
+    (!is_shown).then_some(WhyUntried::Unchecked(check, counts))
 }
 
 /// The idle time despite which the level of the run, or of one of these cells, changed; `None` if no level
@@ -408,18 +300,15 @@ fn other_volume(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option
         (long.1 < VOLUME_KEPT * long.0, long),
     ];
     let found = others.into_iter().find(|(is_other, _)| *is_other);
-    found.map(|(_, (before, left))| not_removed(Check::SameVolume, before, left))
+    found.map(|(_, counts)| WhyUntried::Unchecked(Check::SameVolume, Some(counts)))
 }
 
 /// Number of requests in flight, if it is less than half of the requested one.
 fn few_in_flight(cell: &CellAnalysis) -> Option<WhyUntried> {
-    let check = Check::InFlight;
     let counts = cell.concurrency;
-    let counts = counts.and_then(|seen| Some((seen.in_flight?, seen.asked as f64)));
-    let Some((left, before)) = counts else {
-        return Some(WhyUntried::Unchecked(check));
-    };
-    (left < before / 2.0).then(|| not_removed(check, before, left))
+    let counts = counts.and_then(|seen| Some((seen.asked as f64, seen.in_flight?)));
+    let is_shown = counts.is_some_and(|(asked, in_flight)| in_flight >= asked / 2.0);
+    (!is_shown).then_some(WhyUntried::Unchecked(Check::InFlight, counts))
 }
 
 /// The cells of both sides without exactly these suspects.
@@ -493,30 +382,27 @@ mod tests {
 
     #[test]
     fn cleared_suspects_answer_nothing_while_one_is_open() {
-        let answered = |again: Again, verdicts: &[CauseVerdict]| {
-            let reproduced = Reproduction {
-                again,
-                ..Reproduction::default()
-            };
-            let suspects = verdicts.iter().map(|verdict| Suspects {
-                verdict: *verdict,
-                suspects: Vec::new(),
-                blocks: 20,
-            });
-            is_answered(&of_causes(reproduced, suspects.collect(), &[]))
+        let claim = |(kind, standing)| {
+            let point = Point::new(standing, Quantity::Share, 0.5);
+            Claim::new(kind, Vec::new()).with_points([point])
         };
-        let (there, gone, open) = (Again::Reproduced, Again::NotReproduced, Again::CannotTell);
-        let cleared = CauseVerdict::Cleared;
-        assert!(answered(there, &[cleared]));
-        assert!(!answered(there, &[cleared, CauseVerdict::CannotTell]));
-        assert!(!answered(there, &[cleared, CauseVerdict::NotTried]));
-        assert!(answered(
-            there,
-            &[CauseVerdict::Cause, CauseVerdict::CannotTell]
-        ));
-        assert!(!answered(there, &[]));
-        assert!(answered(gone, &[]));
-        assert!(!answered(open, &[CauseVerdict::CannotTell]));
+        let answered = |all: &[(&'static Kind, Standing)]| {
+            is_answered(&all.iter().copied().map(claim).collect::<Vec<_>>())
+        };
+        let there = (&kind::REPRODUCED[0], Standing::Reproduced);
+        let gone = (&kind::NOT_REPRODUCED[0], Standing::NotReproduced);
+        let unknown = (&kind::PERHAPS_AGAIN[2], Standing::Undecided);
+        let cause = (&kind::CAUSE, Standing::Cause);
+        let cleared = (&kind::CLEARED, Standing::Cleared);
+        let open = (&kind::SUSPECTS_OPEN, Standing::Undecided);
+        let untried = (&kind::SUSPECTS_NOT_TRIED, Standing::NotTried);
+        assert!(answered(&[there, cleared]));
+        assert!(!answered(&[there, cleared, open]));
+        assert!(!answered(&[there, cleared, untried]));
+        assert!(answered(&[there, cause, open]));
+        assert!(!answered(&[there]));
+        assert!(answered(&[gone]));
+        assert!(!answered(&[unknown, open]));
         assert!(!is_answered(&[]));
     }
 }

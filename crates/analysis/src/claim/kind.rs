@@ -247,6 +247,11 @@ const GROUPED: Kind = Kind::new(
 .says("The trials of {cells} form two groups. Furthest apart{cell}: {0} of them around {1}, the others around {2}", &[]);
 const NO_TAIL: Kind =
     Kind::new("tail-unknown", Role::Unshown, "the requests of each trial").advises("{longer}");
+const TOGETHER: &str = "The difference remains without one of them. Without {together}";
+const fn of_suspects(name: &'static str, role: Role, labels: Labels) -> Kind {
+    let kind = Kind::new(name, role, SUSPECTS);
+    kind.says("", labels).advises("{difference}")
+}
 
 kinds! {
 /// Data that was read back is correct.
@@ -750,18 +755,40 @@ pub static PERHAPS_AGAIN: [Kind; 4] = [
     OPEN.advises("Increase --budget."),
     OPEN.advises("A larger budget gives no more than {most_blocks} blocks: measure when the machine is idle."),
 ];
-/// Suspect without which half of a phenomenon or more is gone.
-pub static CAUSE: Kind = Kind::new("cause", Role::Explanation, SUSPECTS);
+/// Suspects without which half of a phenomenon or more is gone.
+pub static CAUSE: Kind = of_suspects("cause", Role::Explanation, &[
+    (Standing::Cause, "Cause"),
+    (Standing::Reverses, "Cause"),
+]);
 /// Suspects of which each suffices.
-pub static JOINT_CAUSE: Kind = Kind::new("joint-cause", Role::Explanation, SUSPECTS);
+pub static JOINT_CAUSE: Kind = of_suspects("joint-cause", Role::Explanation, &[
+    (Standing::Joint, "Joint cause (each is enough)"),
+    (Standing::Together, TOGETHER),
+    (Standing::TogetherReverse, TOGETHER),
+])
+.advises("{alone}{difference}");
 /// Mechanism whose model, fitted to cells between both sides, predicts both.
-pub static EXPLAINS: Kind = Kind::new("explains", Role::Explanation, SUSPECTS);
-/// Suspect without which a part is gone.
-pub static CONTRIBUTES: Kind = Kind::new("contributes", Role::Explanation, SUSPECTS);
+pub static EXPLAINS: Kind = Kind::new("explains", Role::Explanation, SUSPECTS)
+    .says("Explains: {suspect}: {0} + size / {1}, fitted to {2} between, predicts {ratio}", &[])
+    .advises("{difference}");
+/// Suspects without which a part is gone.
+pub static CONTRIBUTES: Kind = of_suspects("contributes", Role::Explanation, &[
+    (Standing::Contributes, "Contributes"),
+    (Standing::ByItself, "Contributes once the other suspects are removed"),
+]);
 /// Suspects without which the phenomenon is the same.
-pub static CLEARED: Kind = Kind::new("cleared", Role::Detail, SUSPECTS);
+pub static CLEARED: Kind = of_suspects("cleared", Role::Detail, &[
+    (Standing::Cleared, "Cleared"),
+    (Standing::Minor, "Not the main cause"),
+]);
 /// Suspects without a verdict.
-pub static SUSPECTS_OPEN: Kind = Kind::new("suspects-open", Role::Detail, SUSPECTS);
+pub static SUSPECTS_OPEN: Kind = of_suspects("suspects-open", Role::Detail, &[
+    (Standing::MoreBlocks, "Cannot tell (about {needed})"),
+    (Standing::Undecided, "Cannot tell"),
+    (Standing::OtherSide, "Cannot tell (less than half of the change is on the side that it acts on)"),
+]);
 /// Suspects that were not removed.
-pub static SUSPECTS_NOT_TRIED: Kind = Kind::new("suspects-not-tried", Role::Detail, SUSPECTS);
+pub static SUSPECTS_NOT_TRIED: Kind = of_suspects("suspects-not-tried", Role::Detail, &[
+    (Standing::NotTried, "Not tried ({why})"),
+]);
 }

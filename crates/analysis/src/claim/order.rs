@@ -48,13 +48,9 @@ impl Claim {
         sizes.fold(0.0, f64::max)
     }
 
-    /// Key of the kind of a claim: its name, and the factor or the suspect that it is about.
+    /// Key of the kind of a claim: its name, and the factor that it is about.
     pub fn kind(&self) -> (&'static str, &str) {
-        let topic = match &self.payload {
-            Some(Payload::Comparison(comparison)) => comparison.contrast.topic(),
-            Some(Payload::Suspects(suspects)) => suspects.first(),
-            _ => "",
-        };
+        let topic = self.comparison().map_or("", |one| one.contrast.topic());
         (self.kind.name, topic)
     }
 }

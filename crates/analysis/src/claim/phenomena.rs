@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use super::comparison::{Comparison, Contrast};
-use super::effect::{CellId, Difference, Effect, Estimate, MARGIN};
+use super::effect::{Difference, Effect, Estimate, MARGIN};
 use super::phenomenon::{Fall, Phenomenon, PhenomenonKind, Unclaimed, WhyUnpaired, unexplainable};
 use super::series::{Groups, two_groups};
+use super::signs::signs;
 use super::{Claim, LevelChange, Point, Quantity, Standing, claims, phenomenon};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Doubt, DoubtClass};
 use crate::timeline::Access;
-use iolab_plan::suspect::{Compared, MachineState, Sides, Signs};
+use iolab_plan::suspect::{Compared, MachineState, Sides};
 use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 
@@ -54,7 +55,9 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
     }
     let claims = claims(&[run]);
     let changes = changes(&claims).into_iter();
-    let mut all: Vec<Phenomenon> = changes.filter_map(|one| fall(run, &one)?.ok()).collect();
+    let mut all: Vec<Phenomenon> = changes
+        .filter_map(|(one, _)| fall(run, &one)?.ok())
+        .collect();
     for claim in &claims {
         if let Some(comparison) = claim.comparison() {
             let effects = comparison.effects.iter();
@@ -67,7 +70,9 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
     all.sort_by(|a, b| b.size.total_cmp(&a.size));
     all.sort_by_key(|one| {
         // A difference by construction explains itself.
-        let explains_itself = sides(run, one).is_some_and(|sides| sides.is_by_construction());
+        let explains_itself = one
+            .sides(run)
+            .is_some_and(|sides| sides.by_construction().is_some());
         // Loads that last beyond a fall take longer than any trial of the run, and differences within a cell come last.
         let compared = one.compared();
         let is_within = compared == Compared::Quantiles;
@@ -76,27 +81,19 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
     Ok(all)
 }
 
-/// The settings of both sides.
-fn sides(run: &Analysis, phenomenon: &Phenomenon) -> Option<Sides> {
-    let sides = sides_of(run, phenomenon.sides(run)?);
-    Some(Sides {
-        compared: phenomenon.compared(),
-        iops: phenomenon.iops(),
-        ..sides
-    })
-}
-
-/// The sides that are cells of these settings.
-fn sides_of(run: &Analysis, [base, other]: [CellSpec; 2]) -> Sides {
-    Sides {
-        base,
-        other,
-        is_model: run.model.is_some(),
-        compared: Compared::Cells,
-        iops: None,
-        // What the two differ in says itself what it is.
-        machine: MachineState::default(),
-        signs: Signs::default(),
+impl Phenomenon {
+    /// Both sides, on a machine about which nothing is known; `None` where the run lacks a cell.
+    pub fn sides(&self, run: &Analysis) -> Option<Sides> {
+        let [base, other] = self.settings(run)?;
+        Some(Sides {
+            base,
+            other,
+            is_model: run.model.is_some(),
+            compared: self.compared(),
+            iops: self.iops(),
+            machine: MachineState::default(),
+            signs: signs(run, self),
+        })
     }
 }
 
@@ -138,10 +135,11 @@ fn unclaimed(run: &Analysis, effect: &Effect) -> Option<Unclaimed> {
     if others().count() == doubts.len() {
         return Some(Unclaimed::Disturbed);
     }
-    let spec = |id: CellId| Some(run.cell(id.cell)?.cell.spec.clone());
-    let sides = sides_of(run, [spec(effect.base)?, spec(effect.other)?]);
-    let is_to_try = sides.have_sources_to_try();
-    is_to_try.then_some(Unclaimed::OtherSource)
+    let cells = [effect.base, effect.other];
+    let sides = Phenomenon::of_cells(cells, effect.estimate, effect.size(), None).sides(run)?;
+    sides
+        .have_sources_to_try()
+        .then_some(Unclaimed::OtherSource)
 }
 
 /// Whether there are doubts, and all are about disturbances by others.
@@ -258,21 +256,20 @@ const UNIT: u64 = 256 << 10;
 /// An effect of a run that has no two sides to be measured again.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Unpaired {
-    /// A change of the level of throughput.
-    Change(LevelChange, WhyUnpaired),
+    /// A change of the level of throughput, or slow requests.
+    Claim(Box<Claim>, WhyUnpaired),
     /// Trials in two groups, not caused by a change over the run.
     TwoGroups(Groups),
-    /// Slow requests.
-    LongTail(Box<Claim>, WhyUnpaired),
 }
 
-/// The greatest change of each cell that has one.
-fn changes(claims: &[Claim]) -> Vec<LevelChange> {
+/// The greatest change of each cell that has one, with its claim.
+fn changes(claims: &[Claim]) -> Vec<(LevelChange, &Claim)> {
     let size = |change: &LevelChange| change.factor().ln().abs();
-    let mut all: Vec<LevelChange> = Vec::new();
-    for change in claims.iter().filter_map(Claim::level_change) {
-        match all.iter_mut().find(|known| known.cell == change.cell) {
-            Some(known) if size(&change) > size(known) => *known = change,
+    let mut all: Vec<(LevelChange, &Claim)> = Vec::new();
+    let changes = claims.iter();
+    for change in changes.filter_map(|claim| Some((claim.level_change()?, claim))) {
+        match all.iter_mut().find(|known| known.0.cell == change.0.cell) {
+            Some(known) if size(&change.0) > size(&known.0) => *known = change,
             Some(_) => {}
             None => all.push(change),
         }
@@ -333,14 +330,11 @@ fn obstacle(run: &Analysis, cell: &CellAnalysis, change: &LevelChange) -> Option
 /// Effects within the cells of a run that no difference shows, in the order of its claims.
 pub fn unpaired(run: &Analysis) -> Vec<Unpaired> {
     let all = claims(&[run]);
-    let changed = changes(&all).into_iter().filter_map(|change| {
-        let why = fall(run, &change)?.err()?;
-        Some(Unpaired::Change(change, why))
-    });
-    let tails = all.iter().filter_map(|claim| {
-        let why = unexplainable(claim, run)?;
-        Some(Unpaired::LongTail(Box::new(claim.clone()), why))
-    });
+    let claim = |claim: &Claim, why| Unpaired::Claim(Box::new(claim.clone()), why);
+    let changed = changes(&all).into_iter();
+    let changed = changed.filter_map(|(change, own)| Some(claim(own, fall(run, &change)?.err()?)));
+    let tails = all.iter();
+    let tails = tails.filter_map(|own| Some(claim(own, unexplainable(own, run)?)));
     let groups = two_groups(run, |cell| is_steady(run, cell));
     let groups = groups.map(Unpaired::TwoGroups);
     changed.chain(tails).chain(groups).collect()

@@ -77,7 +77,7 @@ impl Phenomenon {
     }
 
     /// The settings of both sides; `None` where the run lacks one.
-    pub fn sides(&self, run: &Analysis) -> Option<[CellSpec; 2]> {
+    pub(super) fn settings(&self, run: &Analysis) -> Option<[CellSpec; 2]> {
         let spec = |id: CellId| Some(&run.cell(id.cell)?.cell.spec);
         let (base, other) = (spec(self.base)?, spec(self.other)?);
         Some(match self.kind {

@@ -28,7 +28,7 @@ const STAGE: f64 = 0.05;
 
 /// The sign of each mechanism that a run counts. Only for two cells: the sides of loads and quantiles are one
 /// cell, and show no signs.
-pub fn signs(run: &Analysis, phenomenon: &Phenomenon) -> Signs {
+pub(super) fn signs(run: &Analysis, phenomenon: &Phenomenon) -> Signs {
     let response = run.response;
     let is_of_cells = phenomenon.compared() == Compared::Cells;
     let side = |id: CellId| run.cell(id.cell).filter(|_| is_of_cells);

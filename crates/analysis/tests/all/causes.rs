@@ -2,8 +2,7 @@
 
 use iolab_analysis::analysis::{Analysis, CellServed, Response, analyse};
 use iolab_analysis::claim::{
-    Again, CauseVerdict, Payload, Suspected, WhyUntried, claims, is_answered, leftover, phenomena,
-    remainders,
+    Payload, Point, Standing, WhyUntried, claims, is_answered, leftover, phenomena, remainders,
 };
 use iolab_analysis::timeline::{Access, DisturbedTrials, Levels, RunShift};
 use iolab_plan::experiment::{Inquiry, Variant};
@@ -80,28 +79,30 @@ fn of_sizes(ns: &dyn Fn(f64) -> f64) -> Analysis {
 #[test]
 fn a_disturbed_size_between_opens_the_verdict() {
     for (place, taken, expected) in [
-        (0, 0.3, CauseVerdict::CannotTell),
-        (2, 0.3, CauseVerdict::CannotTell),
-        (2, 0.02, CauseVerdict::Explains),
-        (5, 0.3, CauseVerdict::CannotTell),
+        (0, 0.3, Standing::Undecided),
+        (2, 0.3, Standing::Undecided),
+        (2, 0.02, Standing::Main),
+        (5, 0.3, Standing::Undecided),
     ] {
         let mut analysis = of_sizes(&|bytes| 5e6 + bytes / 0.2);
         analysis.cells[place].disturbance.steal = Some(taken);
-        let (verdict, found) = suspected(&analysis);
+        let (verdict, doubts) = verdict(&analysis);
         assert_eq!(verdict, expected, "{place}");
-        assert_eq!(found.doubts.is_empty(), verdict == CauseVerdict::Explains);
+        assert_eq!(doubts == 0, verdict == Standing::Main);
     }
 }
 
 #[test]
 fn limits_are_no_fixed_time_of_requests() {
-    let told = |ns: &dyn Fn(f64) -> f64| suspected(&of_sizes(ns));
-    let (verdict, found) = told(&|bytes| 5e6 + bytes / 0.2);
-    assert_eq!(verdict, CauseVerdict::Explains);
-    let fitted = found.request_time.expect("a fit");
-    assert!((fitted.fixed_ns / 5e6 - 1.0).abs() < 0.01 && (fitted.mb_s / 200.0 - 1.0).abs() < 0.01);
+    let told = |ns: &dyn Fn(f64) -> f64| claims(&[&of_sizes(ns)]);
+    let all = told(&|bytes| 5e6 + bytes / 0.2);
+    let fit = all.iter().find(|claim| claim.kind.name == "explains");
+    let fit = fit.expect("a fit");
+    let [fixed, rate] = [0, 1].map(|place| fit.points[place].value);
+    assert!((fixed / 5e6 - 1.0).abs() < 0.01 && (rate / 200.0 - 1.0).abs() < 0.01);
     let ratio = (5e6 / 4096.0 + 5.0) / (5e6 / f64::from(64 << 20) + 5.0);
-    assert!((fitted.ratio / ratio - 1.0).abs() < 0.01, "{fitted:?}");
+    let predicted = fit.ratio.expect("a ratio").ratio;
+    assert!((predicted / ratio - 1.0).abs() < 0.01, "{predicted}");
     let others: [(&str, &dyn Fn(f64) -> f64); 4] = [
         ("a limit of requests", &|_| 3.3e6),
         ("a limit of requests and one of bytes", &|bytes| {
@@ -113,28 +114,21 @@ fn limits_are_no_fixed_time_of_requests() {
         }),
     ];
     for (name, ns) in others {
-        let (verdict, found) = told(ns);
-        assert_eq!(
-            (verdict, found.request_time),
-            (CauseVerdict::CannotTell, None),
-            "{name}"
-        );
+        assert_eq!(verdict(&of_sizes(ns)).0, Standing::Undecided, "{name}");
     }
 }
 
 /// The verdict on the only suspect, and the number of its doubts.
-fn verdict(analysis: &Analysis) -> (CauseVerdict, usize) {
-    let (verdict, found) = suspected(analysis);
-    (verdict, found.doubts.len())
+fn verdict(analysis: &Analysis) -> (Standing, usize) {
+    let found = suspected(analysis).expect("a verdict");
+    (found.standing, found.doubts.len())
 }
 
-fn suspected(analysis: &Analysis) -> (CauseVerdict, Suspected) {
-    let all = claims(&[analysis]);
-    let found = all.iter().find_map(|claim| match &claim.payload {
-        Some(Payload::Suspects(found)) => Some((found.verdict, found.suspects[0].clone())),
-        _ => None,
-    });
-    found.expect("a verdict")
+/// The point of the only suspect.
+fn suspected(analysis: &Analysis) -> Option<Point> {
+    let all = claims(&[analysis]).into_iter().skip(1);
+    let mut points = all.flat_map(|claim| claim.points);
+    points.find(|point| !point.suspects.is_empty())
 }
 
 /// Tasks wait for a CPU for nearly all of the time of this cell, and for little of the other cells' time.
@@ -146,11 +140,8 @@ fn waits(analysis: &mut Analysis, place: usize) {
 
 #[test]
 fn cpu_wait_of_worse_cell_alone_opens_verdict() {
-    assert_eq!(verdict(&explained()), (CauseVerdict::Cause, 0));
-    for (place, expected) in [
-        (1, (CauseVerdict::CannotTell, 1)),
-        (3, (CauseVerdict::Cause, 0)),
-    ] {
+    assert_eq!(verdict(&explained()), (Standing::Cause, 0));
+    for (place, expected) in [(1, (Standing::Undecided, 1)), (3, (Standing::Cause, 0))] {
         let mut analysis = explained();
         waits(&mut analysis, place);
         assert_eq!(verdict(&analysis), expected, "{place}");
@@ -167,27 +158,23 @@ fn wait_too_short_for_the_change_is_ignored() {
         }
         verdict(&analysis)
     };
-    assert_eq!(with(0.1), (CauseVerdict::Cause, 0));
-    assert_eq!(with(0.6), (CauseVerdict::CannotTell, 1));
+    assert_eq!(with(0.1), (Standing::Cause, 0));
+    assert_eq!(with(0.6), (Standing::Undecided, 1));
 }
 
 #[test]
 fn open_verdict_does_not_report_a_reversal() {
     let mut analysis = explained_in(&[CELLS[0], CELLS[1], CELLS[2], ("16MiB", 1500.0)]);
-    let (cause, found) = suspected(&analysis);
-    assert_eq!((cause, found.is_reversed), (CauseVerdict::Cause, true));
+    assert_eq!(verdict(&analysis).0, Standing::Reverses);
     waits(&mut analysis, 1);
-    let (open, found) = suspected(&analysis);
-    assert_eq!((open, found.is_reversed), (CauseVerdict::CannotTell, false));
+    assert_eq!(verdict(&analysis).0, Standing::Undecided);
 }
 
 #[test]
 fn a_suspended_machine_leaves_all_open() {
     let mut analysis = explained();
     analysis.cells[1].disturbance.suspended_ns = 1_000_000_000;
-    let all = claims(&[&analysis]);
-    let told = all.iter().any(|claim| claim.suspects().is_some());
-    assert!(!told, "{all:?}");
+    assert_eq!(suspected(&analysis), None);
 }
 
 /// The suspect is the limit of requests, whose check is the I/Os of the device for a request.
@@ -207,10 +194,10 @@ fn request_limit_is_removed_if_device_counts_fewer() {
     let of = |ios: [Option<f64>; 4]| verdict(&limited(ios)).0;
     let split = [Some(1.0), Some(2.0), Some(1.0)];
     let fewer = [split[0], split[1], split[2], Some(1.0)];
-    assert_eq!(of(fewer), CauseVerdict::Cause);
+    assert_eq!(of(fewer), Standing::Cause);
     let as_many = [split[0], split[1], split[2], Some(2.0)];
-    assert_eq!(of(as_many), CauseVerdict::NotTried);
-    assert_eq!(of([None; 4]), CauseVerdict::NotTried);
+    assert_eq!(of(as_many), Standing::NotTried);
+    assert_eq!(of([None; 4]), Standing::NotTried);
 }
 
 #[test]
@@ -225,17 +212,17 @@ fn cpu_waiting_is_removed_if_threads_wait_half() {
         }
         verdict(&analysis).0
     };
-    assert_eq!(of(0.1), CauseVerdict::Cause);
-    assert_eq!(of(0.4), CauseVerdict::NotTried);
+    assert_eq!(of(0.1), Standing::Cause);
+    assert_eq!(of(0.4), Standing::NotTried);
 }
 
 /// A larger region gives the worse side what it lacks. If the better side falls instead, the intervention caused
 /// that.
 #[test]
 fn change_of_other_side_is_not_a_cause() {
-    assert_eq!(verdict(&explained()).0, CauseVerdict::Cause);
+    assert_eq!(verdict(&explained()).0, Standing::Cause);
     let of_other_side = explained_in(&BETTER_FALLS);
-    assert_eq!(verdict(&of_other_side).0, CauseVerdict::CannotTell);
+    assert_eq!(verdict(&of_other_side).0, Standing::OtherSide);
 }
 
 /// The suspect is the page cache that takes writes. Without it bytes must come from storage, so that the
@@ -261,19 +248,12 @@ fn writeback_is_removed_if_bytes_come_from_storage() {
                 reason: String::new(),
             });
         }
-        let all = claims(&[&analysis]);
-        all.iter().find_map(|claim| match &claim.payload {
-            Some(Payload::Suspects(found)) => Some(found.verdict),
-            _ => None,
-        })
+        suspected(&analysis).map(|one| one.standing)
     };
-    assert_eq!(
-        of("write-back", ServedBy::Device),
-        Some(CauseVerdict::Cause)
-    );
+    assert_eq!(of("write-back", ServedBy::Device), Some(Standing::Cause));
     assert_eq!(
         of("write-back", ServedBy::PageCache),
-        Some(CauseVerdict::NotTried)
+        Some(Standing::NotTried)
     );
     assert_eq!(of("reach", ServedBy::Device), None);
 }
@@ -334,15 +314,13 @@ fn shift(of: Access, factor: f64) -> RunShift {
 fn change_despite_idle_time_leaves_suspects_untried() {
     let mut analysis = explained();
     analysis.timeline.over_run = vec![shift(Access::Reads, 0.5)];
-    assert_ne!(verdict(&analysis).0, CauseVerdict::NotTried);
+    assert_ne!(verdict(&analysis).0, Standing::NotTried);
     let inquiry = analysis.inquiry.as_mut().expect("one");
     inquiry.idle_ns = Some(1_500_000_000);
-    let (verdict, suspect) = suspected(&analysis);
-    assert_eq!(verdict, CauseVerdict::NotTried);
-    let why = WhyUntried::LevelChanged {
-        idle_ns: 1_500_000_000,
-    };
-    assert_eq!(suspect.untried, Some(why));
+    assert_eq!(verdict(&analysis).0, Standing::NotTried);
+    let why = WhyUntried::LevelChanged(1_500_000_000);
+    let all = claims(&[&analysis]);
+    assert_eq!(all[1].payload, Some(Payload::NotTried(why)));
 }
 
 /// All trials but the first ones may have run at the lower level.
@@ -351,17 +329,13 @@ fn change_despite_idle_time_leaves_reproduction_open() {
     let mut analysis = explained_in(&CELLS.map(|(size, _)| (size, 500.0)));
     let again = |analysis: &Analysis| {
         let all = claims(&[analysis]);
-        let found = all.iter().find_map(|claim| match &claim.payload {
-            Some(Payload::Reproduced(found)) => Some((found.again, found.level_changed)),
-            _ => None,
-        });
-        (found.expect("one"), is_answered(&all))
+        (all[0].points[0].standing, is_answered(&all))
     };
-    let gone = ((Again::NotReproduced, false), true);
+    let gone = (Standing::NotReproduced, true);
     analysis.inquiry.as_mut().expect("one").idle_ns = Some(1_500_000_000);
     assert_eq!(again(&analysis), gone);
     analysis.timeline.over_run = vec![shift(Access::Reads, 0.5)];
-    assert_eq!(again(&analysis), ((Again::CannotTell, true), false));
+    assert_eq!(again(&analysis), (Standing::Undecided, false));
     // Without idle time, no level was to be restored.
     analysis.inquiry.as_mut().expect("one").idle_ns = None;
     assert_eq!(again(&analysis), gone);
@@ -415,10 +389,10 @@ fn falling_side_leaves_suspects_untried() {
     let falling = analysis.cells.remove(0);
     let mut explained = explained();
     explained.inquiry.as_mut().expect("one").idle_ns = Some(1_500_000_000);
-    assert_ne!(verdict(&explained).0, CauseVerdict::NotTried);
+    assert_ne!(verdict(&explained).0, Standing::NotTried);
     explained.cells[1].series_tests = falling.series_tests;
     explained.cells[1].values = falling.values;
-    assert_eq!(verdict(&explained).0, CauseVerdict::NotTried);
+    assert_eq!(verdict(&explained).0, Standing::NotTried);
 }
 
 /// Noise takes single blocks below zero, and above the whole.
@@ -434,17 +408,15 @@ fn left_and_gone_shares_add_up_with_noise() {
     }
     let mut analysis = analyse(&record);
     analysis.inquiry = explained().inquiry;
-    let (verdict, suspect) = suspected(&analysis);
-    assert_eq!(verdict, CauseVerdict::Cause);
-    let gone = suspect.share.expect("a share");
+    let gone = suspected(&analysis).expect("a verdict");
+    assert_eq!(gone.standing, Standing::Cause);
     let all = remainders(&analysis);
-    let without: Vec<_> = all.iter().filter(|one| !one.without.is_empty()).collect();
+    let without: Vec<_> = all.iter().filter(|one| !one.suspects.is_empty()).collect();
     let [left] = without.as_slice() else {
         panic!("{all:?}");
     };
     let is_whole = |left: f64, gone: f64| (left + gone - 1.0).abs() < 1e-6;
-    let left = left.left;
-    assert!(is_whole(left.share, gone.share), "{left:?} {gone:?}");
+    assert!(is_whole(left.value, gone.value), "{left:?} {gone:?}");
     let ((low, high), (least, most)) = left.interval.zip(gone.interval).expect("enough blocks");
     assert!(
         is_whole(low, most) && is_whole(high, least),
@@ -471,9 +443,9 @@ fn loads(elapsed: [f64; 4]) -> Analysis {
 #[test]
 fn loads_of_different_bytes_decide_no_fall() {
     let of = |elapsed| verdict(&loads(elapsed)).0;
-    assert_eq!(of([1e9, 8e9, 1e9, 8e9]), CauseVerdict::Cause);
+    assert_eq!(of([1e9, 8e9, 1e9, 8e9]), Standing::Cause);
     // The longer load moved less.
-    assert_eq!(of([1e9, 8e9, 1e9, 3e9]), CauseVerdict::NotTried);
+    assert_eq!(of([1e9, 8e9, 1e9, 3e9]), Standing::NotTried);
     // The shorter load moved more, and may reach beyond the fall.
-    assert_eq!(of([1e9, 8e9, 2e9, 8e9]), CauseVerdict::NotTried);
+    assert_eq!(of([1e9, 8e9, 2e9, 8e9]), Standing::NotTried);
 }

@@ -129,7 +129,8 @@ fn fall_compares_a_shorter_and_longer_load() {
         panic!("{found:?}");
     };
     assert!((fall.seen.ratio - 0.55).abs() < 1e-9, "{fall:?}");
-    let [short, long] = fall.sides(&analysis).expect("its cell");
+    let sides = fall.sides(&analysis).expect("its cell");
+    let (short, long) = (sides.base, sides.other);
     assert_eq!(short.trial.limit.bytes, Some(50 << 20));
     assert_eq!(short.trial.limit.time, None);
     assert_eq!(long.trial.limit.time, Some(Duration::from_secs(20)));
@@ -147,7 +148,7 @@ fn a_change_without_two_sides_has_its_reason() {
     let why = |analysis: &Analysis| {
         assert_eq!(phenomena(analysis), Ok(Vec::new()));
         match unpaired(analysis).as_slice() {
-            [Unpaired::Change(_, why)] => *why,
+            [Unpaired::Claim(_, why)] => *why,
             other => panic!("{other:?}"),
         }
     };
@@ -228,7 +229,7 @@ fn change_over_several_cells_hides_no_groups() {
     };
     match of(1).as_slice() {
         [
-            Unpaired::Change(_, WhyUnpaired::SeveralCells),
+            Unpaired::Claim(_, WhyUnpaired::SeveralCells),
             Unpaired::TwoGroups(groups),
         ] => {
             let cells: Vec<i64> = groups.cells.iter().map(|one| one.cell).collect();
@@ -240,7 +241,7 @@ fn change_over_several_cells_hides_no_groups() {
     assert!(
         matches!(
             together.as_slice(),
-            [Unpaired::Change(_, WhyUnpaired::SeveralCells)]
+            [Unpaired::Claim(_, WhyUnpaired::SeveralCells)]
         ),
         "{together:?}"
     );

@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::{
     Analysis, CellAnalysis, CellStages, Response, StageNumbers, analyse,
 };
-use iolab_analysis::claim::{phenomena, signs};
+use iolab_analysis::claim::phenomena;
 use iolab_plan::suspect::{Sign, Signs};
 use iolab_synthetic::size_curve;
 use iolab_workload::stages::{CarriedBy, PerStage, Stage, SyncCounts};
@@ -20,7 +20,7 @@ fn of_change(change: impl Fn(&mut [&mut CellAnalysis; 2])) -> Signs {
         panic!("two cells");
     };
     change(&mut [second, first]);
-    signs(&analysis, &found[0])
+    found[0].sides(&analysis).expect("its cells").signs
 }
 
 fn traced(device_ns: f64) -> CellStages {

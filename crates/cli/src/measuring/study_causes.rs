@@ -135,18 +135,12 @@ impl Explains {
 /// The largest effects of all runs, effects of the I/O size last. Each run first contributes one: two effects of a run are
 /// often the same effect at two places.
 fn largest(inputs: &[Input]) -> Vec<Found<'_>> {
-    let runs: Vec<Vec<Found<'_>>> = inputs.iter().map(of_run).collect();
-    let place = |rank: usize| runs.iter().filter_map(move |own| own.get(rank).cloned());
-    let most = runs.iter().map(Vec::len).max().unwrap_or(0);
-    let mut all = Vec::new();
-    for rank in 0..most {
-        let mut of_rank: Vec<Found<'_>> = place(rank).collect();
-        of_rank.sort_by(|a, b| b.1.size.total_cmp(&a.1.size));
-        of_rank.sort_by_key(|one| (one.1.unclaimed, compares_sizes(one)));
-        all.extend(of_rank);
-    }
+    let ranked = inputs.iter().flat_map(|input| of_run(input).enumerate());
+    let mut all: Vec<(usize, Found<'_>)> = ranked.collect();
+    all.sort_by(|(_, a), (_, b)| b.1.size.total_cmp(&a.1.size));
+    all.sort_by_key(|(rank, one)| (*rank, one.1.unclaimed, compares_sizes(one)));
     all.truncate(EFFECTS);
-    all
+    all.into_iter().map(|(_, one)| one).collect()
 }
 
 /// Whether two I/O sizes are compared: small requests are slower on any storage, and that is the greatest difference of most runs.
@@ -159,25 +153,18 @@ fn compares_sizes((input, phenomenon): &Found<'_>) -> bool {
 }
 
 /// The effects of a run whose cause is not one of its factors; effects of the I/O size come last.
-fn of_run(input: &Input) -> Vec<Found<'_>> {
-    let found = phenomena(input.run.analysis()).unwrap_or_default();
-    // The budget of a study has no room for loads that last beyond a fall, and its page compares cells.
-    let between_cells = found
-        .into_iter()
-        .filter(|one| one.compared() == Compared::Cells);
-    let own = between_cells.filter(|one| {
-        let explanation = Explanation {
-            file: &input.path,
-            run: &input.run,
-            phenomenon: one,
-            // Irrelevant for the difference of the cells.
-            changes_system: false,
-        };
-        explanation
-            .by_construction()
-            .is_ok_and(|known| known.is_none())
-    });
-    let mut own: Vec<Found<'_>> = own.map(|one| (input, one)).collect();
+fn of_run(input: &Input) -> impl Iterator<Item = Found<'_>> {
+    let run = input.run.analysis();
+    let is_open = |one: &Phenomenon| {
+        // The budget of a study has no room for loads that last beyond a fall, and its page compares cells.
+        let compares_cells = one.compared() == Compared::Cells;
+        compares_cells
+            && one
+                .sides(run)
+                .is_some_and(|sides| sides.by_construction().is_none())
+    };
+    let found = phenomena(run).unwrap_or_default().into_iter();
+    let mut own: Vec<Found<'_>> = found.filter(is_open).map(|one| (input, one)).collect();
     own.sort_by_key(compares_sizes);
-    own
+    own.into_iter()
 }

@@ -10,8 +10,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{
     Overhead, Phenomenon, PhenomenonKind, Unclaimed, Unexplainable, Unpaired, changes_inside,
-    claims, is_answered, leaves_tails_open, leftover, overhead, phenomena, remainders, signs,
-    unpaired,
+    claims, is_answered, leaves_tails_open, leftover, overhead, phenomena, remainders, unpaired,
 };
 use iolab_analysis::fitness::Answer;
 use iolab_engine::placement;
@@ -288,18 +287,12 @@ impl Explanation<'_> {
 
     /// The settings of both sides.
     fn sides(&self) -> Result<Sides> {
-        let [base, other] = self
-            .phenomenon
-            .sides(self.run.analysis())
-            .ok_or_else(|| Error::usage("the run file lacks a cell that its claims name"))?;
+        let sides = self.phenomenon.sides(self.run.analysis());
+        let sides =
+            sides.ok_or_else(|| Error::usage("the run file lacks a cell that its claims name"))?;
         Ok(Sides {
-            base,
-            other,
-            is_model: self.is_model(),
-            compared: self.phenomenon.compared(),
-            iops: self.phenomenon.iops(),
             machine: self.machine(),
-            signs: signs(self.run.analysis(), self.phenomenon),
+            ..sides
         })
     }
 
@@ -348,11 +341,9 @@ impl Explanation<'_> {
     /// # Errors
     /// A run file that lacks the cells.
     pub(super) fn by_construction(&self) -> Result<Option<String>> {
-        let sides = self.sides()?;
-        let mut suspects = sides.by_construction();
-        Ok(suspects
-            .next()
-            .map(|suspect| causes::by_construction(self.run.analysis(), self.phenomenon, suspect)))
+        let in_words =
+            |suspect| causes::by_construction(self.run.analysis(), self.phenomenon, suspect);
+        Ok(self.sides()?.by_construction().map(in_words))
     }
 
     /// The experiment that explains it within this time, with only these suspects if any are named.

@@ -6,7 +6,7 @@ use super::super::model::{self, Axis, FigureModel, Look, Mark, Panel, Row, Scale
 use super::super::options::Options;
 use super::axis;
 use iolab_analysis::analysis::{CellAnalysis, CellStages, Response, StageNumbers, Timed};
-use iolab_analysis::claim::{Remainder, remainders};
+use iolab_analysis::claim::{Point, Standing, remainders};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::cell_label;
 use iolab_workload::units::{format_ns, format_percent, significant};
@@ -182,9 +182,12 @@ fn percent(share: f64) -> f64 {
 }
 
 /// The bars of a reversed difference, which have no height.
-fn reversed(bars: &[Remainder]) -> String {
-    let reversed = bars.iter().filter(|bar| bar.is_reversed);
-    let names: Vec<String> = reversed.map(name_of_remainder).collect();
+fn reversed(bars: &[Point]) -> String {
+    let names = bars
+        .iter()
+        .filter(|bar| bar.standing == Standing::Reverses)
+        .map(name_of_remainder);
+    let names: Vec<String> = names.collect();
     match names.is_empty() {
         true => String::new(),
         false => format!(
@@ -195,40 +198,41 @@ fn reversed(bars: &[Remainder]) -> String {
 }
 
 /// Explains the names of the suspects, in the words of findings.
-fn suspects(bars: &[Remainder]) -> String {
-    let named = bars.iter().filter(|bar| !bar.what().is_empty());
-    let named = named.map(|bar| format!("{}: {}", name_of_remainder(bar), bar.what()));
-    let named: Vec<String> = named.collect();
-    match named.is_empty() {
-        true => String::new(),
-        false => format!(" {}.", escape_control(&named.join("; "))),
+fn suspects(bars: &[Point]) -> String {
+    let named = bars.iter().filter(|bar| !bar.suspect_in_words().is_empty());
+    let named: Vec<String> = named
+        .map(|bar| format!("{}: {}", name_of_remainder(bar), bar.suspect_in_words()))
+        .collect();
+    match named.as_slice() {
+        [] => String::new(),
+        named => format!(" {}.", escape_control(&named.join("; "))),
     }
 }
 
 /// `nothing`, `read-ahead`, `all`.
-fn name_of_remainder(bar: &Remainder) -> String {
-    match bar.without.as_slice() {
+fn name_of_remainder(bar: &Point) -> String {
+    match bar.suspects.as_slice() {
         [] => "nothing".to_owned(),
         [one] => one.clone(),
         _ => "all".to_owned(),
     }
 }
 
-fn mark_of_remainder((place, bar): (usize, &Remainder)) -> Mark {
-    let interval = bar.left.interval.filter(|_| !bar.without.is_empty());
+fn mark_of_remainder((place, bar): (usize, &Point)) -> Mark {
+    let interval = bar.interval.filter(|_| !bar.suspects.is_empty());
     let name = name_of_remainder(bar);
     // A bar does not show that a difference is reversed.
-    let left = match bar.is_reversed {
+    let left = match bar.standing == Standing::Reverses {
         true => "the difference is reversed".to_owned(),
-        false => format!("{} % left", significant(percent(bar.left.share))),
+        false => format!("{} % left", significant(percent(bar.value))),
     };
-    let what = match bar.what() {
+    let what = match bar.suspect_in_words() {
         "" => &name,
         what => what,
     };
     Mark {
         x: place as f64,
-        y: percent(bar.left.share),
+        y: percent(bar.value),
         interval: interval.map(|(low, high)| (percent(low), percent(high))),
         text: format!("without {what}: {left}"),
         written_x: name,

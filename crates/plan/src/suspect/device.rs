@@ -23,7 +23,6 @@ pub(super) const BANDWIDTH: Suspect = Suspect {
     name: "bandwidth",
     what: "a limit of bytes per second",
     change: "bs=4KiB",
-    acts_on: ActsOn::Either,
     counted: Some(Counted::Stage(Stage::Device)),
     take_off: |sides| {
         let in_flight = |trial: &TrialSpec| trial.threads * trial.depth;
@@ -39,7 +38,6 @@ pub(super) const QUEUEING: Suspect = Suspect {
     name: "queueing",
     what: "requests that wait for others in flight",
     change: "threads=1, depth=1",
-    acts_on: ActsOn::Either,
     explains: &[Compared::Quantiles],
     take_off: |sides| {
         // A rate that one thread cannot keep makes requests wait all the more, and one thread of several in sequence leaves one stream.
@@ -118,7 +116,6 @@ pub(super) const REQUEST_TIME: Suspect = Suspect {
     name: BETWEEN,
     what: "the fixed time of a request",
     change: "four sizes between, fitted as a fixed time and a rate",
-    acts_on: ActsOn::Either,
     take_off: |sides| {
         let is_one_at_a_time = |trial: &TrialSpec| {
             trial.in_flight() == 1 && trial.rate.is_none() && trial.bs_mix.is_none()
@@ -135,10 +132,8 @@ pub(super) const SCHEDULER: Suspect = Suspect {
     name: "scheduler",
     what: "the I/O scheduler",
     change: "system=scheduler:none",
-    acts_on: ActsOn::Either,
     order: 3,
     counted: Some(Counted::Stage(Stage::Queue)),
-    check: Check::Settings,
     explains: &[Compared::Cells, Compared::Quantiles],
     take_off: |sides| {
         let own = sides.machine.scheduler.as_deref();
@@ -148,6 +143,7 @@ pub(super) const SCHEDULER: Suspect = Suspect {
         let can_cause = has_one && reaches_device;
         sides.with_system(can_cause, SystemSetting::Scheduler, "none")
     },
+    ..Suspect::USUAL
 };
 
 /// The largest request that a cloud volume counts as one.
@@ -165,7 +161,6 @@ pub(super) const SMALL_REQUESTS: Suspect = Suspect {
     name: "small-requests",
     what: "many small requests (credits of IOPS, throttling, or a cost of each request in what drains a cache)",
     change: "bs=256KiB",
-    acts_on: ActsOn::Either,
     check: Check::SameVolume,
     explains: &[Compared::Loads],
     take_off: |sides| {
@@ -187,7 +182,7 @@ pub(super) const HOST_READ_AHEAD: Suspect = Suspect {
     name: "host-read-ahead",
     what: "read-ahead of the kernel",
     change: "fadvise=random",
-    acts_on: ActsOn::Either,
+    acts_on: ActsOn::Better,
     order: 1,
     take_off: |sides| {
         sides.changed(|cell| {
@@ -207,7 +202,7 @@ pub(super) const MAPPED_READ_AHEAD: Suspect = Suspect {
     name: "mapped-read-ahead",
     what: "read-ahead of the kernel for a mapping",
     change: "system=read_ahead_kb:0",
-    acts_on: ActsOn::Either,
+    acts_on: ActsOn::Better,
     order: 1,
     take_off: |sides| {
         let reads_ahead = |trial: &TrialSpec| {
@@ -326,12 +321,11 @@ pub(super) const DURABILITY: Suspect = Suspect {
     ..Suspect::USUAL
 };
 
-/// Idle time before a trial, in which caches of a drive empty, credits return, and data is tidied up.
+/// Idle time before a trial, in which caches of a drive empty, credits return, and data is tidied up: the worse side had less.
 pub(super) const RECOVERY: Suspect = Suspect {
     name: "recovery",
-    what: "idle time before trials (caches of the drive empty, credits return, CPUs slow down)",
+    what: "idle time before trials (caches of the drive empty, credits return)",
     change: "the same idle time on both sides",
-    acts_on: ActsOn::Either,
     order: 3,
     take_off: |sides| {
         let longest = sides.base.idle.max(sides.other.idle);
@@ -389,7 +383,6 @@ pub(super) const WRITTEN_DATA: Suspect = Suspect {
     name: "written-data",
     what: "what writes leave or use up in the storage (a cache that fills, data to move or to collect, a limit on writes)",
     change: "reads instead of writes",
-    acts_on: ActsOn::Either,
     check: Check::SameVolume,
     explains: &[Compared::Loads],
     take_off: |sides| {

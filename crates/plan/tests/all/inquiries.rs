@@ -129,7 +129,7 @@ fn suspects_are_those_with_a_possible_part() {
                 Some(format!("{}: {way}", suspect.name))
             });
         let mut told: Vec<String> = told.collect();
-        if sides.is_by_construction() {
+        if sides.by_construction().is_some() {
             told.push("by construction".to_owned());
         }
         told.join("\n")

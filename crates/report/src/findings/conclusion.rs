@@ -90,7 +90,7 @@ impl<'a> Subject<'a> {
         let has_trials = self.cells.iter().any(|cell| cell.n > 0);
         // All claims of a run are made for its cause: only where it looks for one.
         let inquiry = analysis.inquiry.as_ref();
-        let found = inquiry.and_then(|inquiry| Some((inquiry, cause_in_short(analysis)?)));
+        let found = inquiry.map(|inquiry| (inquiry, cause_in_short(analysis)));
         let (what, found) = match found {
             Some((inquiry, cause)) => (format!(", {}", inquiry.phenomenon), cause),
             None => {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::doubts::{in_words, longer_trials, more_trials, remedy};
 use super::{origin, within};
-use crate::doubt::{clauses as doubts, of_items};
+use crate::doubt::{SIDES, between_items, clauses as doubts};
 use crate::findings::{Finding, with_levels};
 use crate::ratio::RatioShown;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
@@ -52,11 +52,12 @@ pub(super) fn text(claim: &Claim, runs: &[&Analysis], named: usize) -> String {
     let first = claim.runs().first().and_then(|run| runs.get(*run)).copied();
     match &claim.payload {
         Some(Payload::Comparison(comparison)) => comparison::of_comparison(comparison, runs, named),
-        Some(Payload::Suspects(found)) => {
-            causes::of_suspects(found, usize::MAX)
-                + &first.map_or_else(String::new, |first| causes::difference(first, runs))
+        Some(Payload::Rounds(_) | Payload::NotTried(_)) | None => {
+            // A suspect that is not named would not be known to be cleared.
+            let names_all = claim.points.iter().any(|point| !point.suspects.is_empty());
+            let named = if names_all { usize::MAX } else { NAMED_MAX };
+            of_points(claim, first, runs, named)
         }
-        Some(Payload::Rounds(_) | Payload::Reproduced(_)) | None => of_points(claim, first, runs),
     }
 }
 
@@ -134,7 +135,11 @@ fn sentence(head: &str, lists: impl IntoIterator<Item = List>, named: usize) -> 
 }
 
 /// Items with doubts: a list for each doubt that is the weightiest of some, whatever its values are.
-fn by_doubt<'a>(label: &str, items: impl Iterator<Item = (&'a [Doubt], String)>) -> Vec<List> {
+fn by_doubt<'a>(
+    label: &str,
+    items: impl Iterator<Item = (&'a [Doubt], String)>,
+    sides: [&str; 2],
+) -> Vec<List> {
     type Doubted<'a> = (Vec<&'a [Doubt]>, Vec<String>);
     let mut lists: BTreeMap<Option<DoubtKind>, Doubted<'_>> = BTreeMap::new();
     for (doubts, item) in items {
@@ -145,12 +150,15 @@ fn by_doubt<'a>(label: &str, items: impl Iterator<Item = (&'a [Doubt], String)>)
     }
     let lists = lists.into_values();
     lists
-        .map(|(doubts, items)| (format!("{label} ({})", of_items(&doubts)), items))
+        .map(|(doubts, items)| match between_items(&doubts, sides) {
+            none if none.is_empty() => (label.to_owned(), items),
+            doubts => (format!("{label} ({doubts})"), items),
+        })
         .collect()
 }
 
-/// The sentence of a claim whose kind has a head: that, its points by their standing, and the advice.
-fn of_points(claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) -> String {
+/// The sentence of a claim whose kind has a head: that, at most `named` points of each standing, and the advice.
+fn of_points(claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis], named: usize) -> String {
     let kind = claim.kind;
     let lists = kind.labels.iter().flat_map(|(standing, label)| {
         let own = claim.of(*standing);
@@ -162,11 +170,12 @@ fn of_points(claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) -> Strin
         });
         let label = filled(label, claim, run, runs);
         match standing {
-            Standing::Doubtful => by_doubt(&label, own),
+            Standing::Doubtful => by_doubt(&label, own, SIDES),
+            Standing::Undecided => by_doubt(&label, own, ["with it", "without it"]),
             _ => vec![(label, own.map(|(_, item)| item).collect())],
         }
     });
-    let said = sentence(&filled(kind.head, claim, run, runs), lists, NAMED_MAX);
+    let said = sentence(&filled(kind.head, claim, run, runs), lists, named);
     let said = match claim.doubts.as_slice() {
         [] => said,
         all => format!(
@@ -254,9 +263,6 @@ fn named(name: &str, claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) 
         let point = claim.points.get(place);
         return point.map_or_else(String::new, |point| item(point, claim, runs));
     }
-    if let Some(found) = claim.reproduction() {
-        return causes::named(name, found);
-    }
     let Some(run) = run else {
         return of_observation(name, claim);
     };
@@ -321,7 +327,7 @@ fn named(name: &str, claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) 
                 RatioShown::beside(ratio, (base.value, other.value)).in_words()
             })
         }
-        _ => held(name, claim),
+        _ => causes::named(name, claim, runs),
     }
 }
 
@@ -378,6 +384,9 @@ fn times(ratio: f64) -> String {
 
 /// `210 MB/s from 40.0 s (39.1 GiB written) on`, `6 of 12 trials`: a point of a list.
 fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
+    if let Some(text) = causes::of_suspect(point) {
+        return text;
+    }
     let top = claim.ranked().next();
     if let Some(text) = top.and_then(|top| of_curve(point, top, claim, runs)) {
         return text;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::{
-    Again, CauseVerdict, CellId, Claim, Estimate, Phenomenon, PhenomenonKind, Reproduction,
-    RequestTime, Share, Suspected, Suspects, WhyUntried, of_causes,
+    CellId, Claim, Estimate, Kind, Payload, Phenomenon, PhenomenonKind, Point, Quantity, Standing,
+    WhyUntried, kind,
 };
 use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_plan::experiment::{Inquiry, Untried};
@@ -13,6 +13,7 @@ use iolab_plan::suspect::{Check, Obstacle, Suspect};
 use iolab_report::causes::{CAUSE_LINES_MAX, answer, none_tried, phenomenon};
 use iolab_report::overview::Input;
 use iolab_synthetic::{add_cell, around, record};
+use iolab_workload::response::Response;
 use proptest::prelude::*;
 
 /// Most suspects that the property generates; two real cells have about ten.
@@ -45,23 +46,15 @@ fn doubts(count: usize) -> Vec<Doubt> {
 }
 
 /// Reasons of suspects that were not tried, short and long.
-fn untried(number: usize) -> WhyUntried {
+fn untried_because(number: usize) -> WhyUntried {
     match number % 5 {
         0 => WhyUntried::Planned(Obstacle::NeedsChangeSystem),
         1 => WhyUntried::Planned(Obstacle::NoTime {
             budget_s: 720,
             idle_ns: 1_500_000_000,
         }),
-        2 => WhyUntried::NotRemoved {
-            check: Check::LessCpuWait,
-            before: 0.98,
-            left: 0.95,
-        },
-        3 => WhyUntried::NotRemoved {
-            check: Check::FewerDeviceIos,
-            before: 2.1,
-            left: 2.0,
-        },
+        2 => WhyUntried::Unchecked(Check::LessCpuWait, Some((0.98, 0.95))),
+        3 => WhyUntried::Unchecked(Check::FewerDeviceIos, Some((2.1, 2.0))),
         _ => WhyUntried::Planned(Obstacle::KeepsState),
     }
 }
@@ -95,90 +88,69 @@ struct Found {
     left: f64,
     /// Number of doubts about the whole, and about each open verdict.
     doubts: usize,
-    /// Verdicts of the first suspects of all.
-    verdicts: Vec<CauseVerdict>,
+    /// Verdicts on the first suspects of all.
+    verdicts: Vec<Standing>,
 }
 
 impl Found {
-    fn suspected(&self, number: usize) -> Suspected {
-        let verdict = self.verdicts[number];
-        let share = Share {
-            share: 0.83 / (1.0 + number as f64),
-            interval: Some((0.4 / (1.0 + number as f64), 0.95 / (1.0 + number as f64))),
-        };
-        Suspected {
-            suspect: Suspect::all()[number].name.to_owned(),
-            share: (verdict != CauseVerdict::NotTried).then_some(share),
-            by_itself: number % 4 == 3,
-            with_others: false,
-            ratio_without: Some(0.348),
-            request_time: (verdict == CauseVerdict::Explains).then_some(RequestTime {
-                fixed_ns: 4.94e6,
-                mb_s: 233.0,
-                ratio: 0.003_61,
-                sizes: 4,
-            }),
-            blocks_needed: (verdict == CauseVerdict::CannotTell).then_some(123),
-            is_reversed: false,
-            untried: (verdict == CauseVerdict::NotTried).then(|| untried(number)),
-            doubts: match verdict {
-                CauseVerdict::CannotTell => doubts(self.doubts),
+    fn point(&self, number: usize) -> Point {
+        let part = 1.0 + number as f64;
+        let standing = self.verdicts[number];
+        Point {
+            suspects: vec![Suspect::all()[number].name.to_owned()],
+            interval: Some((0.4 / part, 0.95 / part)),
+            ratio: Some(Estimate::of(0.348, None)),
+            of: (standing == Standing::MoreBlocks).then_some(123.0),
+            doubts: match standing {
+                Standing::Undecided => doubts(self.doubts),
                 _ => Vec::new(),
             },
+            ..Point::new(standing, Quantity::Share, 0.83 / part)
         }
     }
 
-    /// The suspects of a verdict.
-    fn of(&self, verdict: CauseVerdict) -> Vec<Suspected> {
-        let numbers = (0..self.verdicts.len()).filter(|number| self.verdicts[*number] == verdict);
-        numbers.map(|number| self.suspected(number)).collect()
-    }
-
-    /// Claims as the analysis makes them: one for each cause alone, and one for each other verdict.
+    /// Claims as the analysis makes them: one for each verdict, and one for each reason not to try.
     fn claims(&self) -> Vec<Claim> {
-        let reproduced = Reproduction {
-            phenomenon: self.phenomenon.clone(),
-            seen: 0.0122,
-            expected: 1.0,
-            ratio: Some(0.02471),
-            interval: Some((0.00936, 0.0580)),
-            blocks: 22,
-            shorter_ns: Some(123_000_000),
-            idle_ns: None,
-            level_changed: false,
-            again: Again::Reproduced,
-            unexplained: Some(Share {
-                share: self.left,
-                interval: Some((self.left / 2.0, self.left)),
-            }),
-            unexplained_without: None,
+        let claim = |kind, points: Vec<Point>| {
+            let mut claim = Claim::new(kind, vec![CellId { run: 0, cell: 0 }]).with_points(points);
+            claim.held = vec![("phenomenon".to_owned(), self.phenomenon.clone())];
+            claim
+        };
+        let again = Point {
             doubts: doubts(self.doubts),
-            is_explained: false,
+            ..Point::count(Standing::Reproduced, "block", 22)
         };
-        let claim = |verdict, suspects| Suspects {
-            verdict,
-            suspects,
-            blocks: 22,
+        let rest = Point {
+            interval: Some((self.left / 2.0, self.left)),
+            ..Point::new(Standing::Unexplained, Quantity::Share, self.left)
         };
-        let mut claims = Vec::new();
-        for verdict in [
-            CauseVerdict::Cause,
-            CauseVerdict::Explains,
-            CauseVerdict::Contributes,
-        ] {
-            let each = self.of(verdict).into_iter();
-            claims.extend(each.map(|one| claim(verdict, vec![one])));
-        }
-        for verdict in [
-            CauseVerdict::Joint,
-            CauseVerdict::Cleared,
-            CauseVerdict::CannotTell,
-            CauseVerdict::NotTried,
-        ] {
-            let all = self.of(verdict);
-            claims.extend((!all.is_empty()).then(|| claim(verdict, all)));
-        }
-        of_causes(reproduced, claims, &[CellId { run: 0, cell: 0 }])
+        let time = Quantity::Of(Response::Elapsed);
+        let shorter = Point::new(Standing::Shorter, time, 123e6);
+        let mut reproduced = claim(&kind::REPRODUCED[1], vec![again, rest, shorter]);
+        reproduced.ratio = Some(Estimate::of(0.02471, Some((0.00936, 0.0580))));
+        let mut claims = vec![reproduced];
+        let of_kind = |kind: &'static Kind| {
+            let listed = |one: &Point| kind.labels.iter().any(|(own, _)| *own == one.standing);
+            let all = (0..self.verdicts.len()).map(|number| self.point(number));
+            let own: Vec<Point> = all.filter(listed).collect();
+            (!own.is_empty()).then(|| claim(kind, own))
+        };
+        let kinds = [
+            &kind::CAUSE,
+            &kind::JOINT_CAUSE,
+            &kind::CONTRIBUTES,
+            &kind::CLEARED,
+            &kind::SUSPECTS_OPEN,
+        ];
+        claims.extend(kinds.into_iter().filter_map(of_kind));
+        let all = self.verdicts.iter().enumerate();
+        let untried = all.filter(|(_, verdict)| **verdict == Standing::NotTried);
+        claims.extend(untried.map(|(number, _)| {
+            let mut claim = claim(&kind::SUSPECTS_NOT_TRIED, vec![self.point(number)]);
+            claim.payload = Some(Payload::NotTried(untried_because(number)));
+            claim
+        }));
+        claims
     }
 }
 
@@ -198,15 +170,19 @@ fn words(suspect: &Suspect) -> &'static str {
     &suspect.what[..end.unwrap_or(suspect.what.len())]
 }
 
-fn any_verdict() -> impl Strategy<Value = CauseVerdict> {
+fn any_verdict() -> impl Strategy<Value = Standing> {
     prop_oneof![
-        1 => Just(CauseVerdict::Cause),
-        1 => Just(CauseVerdict::Contributes),
-        1 => Just(CauseVerdict::Joint),
-        1 => Just(CauseVerdict::Explains),
-        4 => Just(CauseVerdict::Cleared),
-        4 => Just(CauseVerdict::CannotTell),
-        4 => Just(CauseVerdict::NotTried),
+        1 => Just(Standing::Cause),
+        1 => Just(Standing::Reverses),
+        1 => Just(Standing::Contributes),
+        1 => Just(Standing::ByItself),
+        1 => Just(Standing::Joint),
+        4 => Just(Standing::Cleared),
+        1 => Just(Standing::Minor),
+        2 => Just(Standing::Undecided),
+        2 => Just(Standing::MoreBlocks),
+        1 => Just(Standing::OtherSide),
+        4 => Just(Standing::NotTried),
     ]
 }
 
@@ -258,7 +234,7 @@ proptest! {
             phenomenon,
             left: 0.5,
             doubts: 6,
-            verdicts: vec![CauseVerdict::Contributes; suspects],
+            verdicts: vec![Standing::Contributes; suspects],
         };
         let text = answer(&input(&target), &found.claims(), width);
         prop_assert!(lines(&text) <= CAUSE_LINES_MAX, "{text}");

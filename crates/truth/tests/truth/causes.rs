@@ -53,21 +53,20 @@ fn random_against_sequential(time: &str) -> [&str; 13] {
     ]
 }
 
-/// Verdicts that accuse a suspect.
-const ACCUSED: [&str; 3] = ["cause", "joint", "contributes"];
+/// Kinds of claims that accuse a suspect.
+const ACCUSED: [&str; 3] = ["cause", "joint-cause", "contributes"];
 
-/// Suspects of each claim of a run, with the verdict.
+/// Suspects of each claim of a run, with its kind.
 fn verdicts(all: &[Value]) -> Vec<(String, String)> {
     let of_claim = |claim: &Value| {
-        let evidence = &claim["evidence"];
-        let verdict = evidence["verdict"].as_str().unwrap_or_default().to_owned();
-        let suspects = evidence["suspects"].as_array().cloned().unwrap_or_default();
-        let names = suspects
-            .into_iter()
-            .filter_map(|one| Some(one["name"].as_str()?.to_owned()));
-        names
-            .map(|name| (name, verdict.clone()))
-            .collect::<Vec<_>>()
+        let kind = claim["kind"].as_str().unwrap_or_default().to_owned();
+        let points = claim["points"].as_array().cloned().unwrap_or_default();
+        let suspects = points.into_iter().filter_map(|point| {
+            let suspects = point["suspects"].as_array()?.clone();
+            (kind != "phenomenon" && suspects.len() == 1).then_some(suspects)
+        });
+        let names = suspects.filter_map(|one| Some(one[0].as_str()?.to_owned()));
+        names.map(|name| (name, kind.clone())).collect::<Vec<_>>()
     };
     all.iter().flat_map(of_claim).collect()
 }
@@ -157,7 +156,9 @@ fn explain_threads_without_suspect(behaviour: Behaviour, time: &str) -> Option<V
 
 /// Share of the difference that remains without all suspects; `None` if it is unknown.
 fn unexplained(all: &[Value]) -> Option<f64> {
-    all.first()?["evidence"]["unexplained"]["share"].as_f64()
+    let mut points = all.first()?["points"].as_array()?.iter();
+    let rest = points.find(|point| point["standing"] == "unexplained")?;
+    rest["value"].as_f64()
 }
 
 /// A server that holds each request for half a millisecond, several at once.

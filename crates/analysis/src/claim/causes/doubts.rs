@@ -6,12 +6,13 @@
 //! a disturbance, or if the bytes of two cells come from different places.
 
 use iolab_plan::experiment::Inquiry;
-use iolab_plan::suspect::{ActsOn, Suspect};
+use iolab_plan::suspect::{ActsOn, Compared, Suspect};
 use iolab_stats::median;
 
 use super::super::effect::log_ratios;
-use super::{Again, CauseVerdict, Reproduction, Suspected, Suspects, direction, sides};
-use crate::analysis::{Analysis, CellAnalysis};
+use super::verdict::open_joint;
+use super::{Estimate, Found, Point, Standing, direction, sides};
+use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::doubt::{Direction, Doubt, DoubtClass, DoubtKind, SideDoubts};
 
 /// The suspects that are a kind of waiting for a CPU.
@@ -21,72 +22,64 @@ const CPU: [&str; 2] = ["cpu-binding", "cpu-waiting"];
 const WRITE_CACHE: &str = "write-cache";
 
 /// Adds the doubts, and opens the verdicts that they could reverse.
-pub(super) fn weigh(
-    analysis: &Analysis,
-    inquiry: &Inquiry,
-    (again, found): (&mut Reproduction, &mut Vec<Suspects>),
-) {
-    if again.again == Again::Reproduced {
-        again.doubts = of_phenomenon(analysis, inquiry, again.ratio);
+pub(super) fn weigh(analysis: &Analysis, found: &mut Found<'_>) {
+    let inquiry = found.inquiry;
+    if found.again == Standing::Reproduced {
+        found.doubts = of_phenomenon(analysis, inquiry, found.ratio);
     }
     let is_foreign = |doubt: &Doubt| doubt.what.class() != DoubtClass::Others;
-    if again.doubts.iter().any(is_foreign) {
-        again.again = Again::CannotTell;
-        again.unexplained = None;
+    if found.doubts.iter().any(is_foreign) {
+        found.again = Standing::Undecided;
         // Difference not confirmed: keep only the suspects that were not tried.
-        found.retain(|group| group.verdict == CauseVerdict::NotTried);
+        (found.rest, found.explains) = (None, None);
+        found.suspects.clear();
         return;
     }
-    let mut open: Vec<Suspected> = Vec::new();
-    for group in found.iter_mut() {
-        if matches!(
-            group.verdict,
-            CauseVerdict::Cleared | CauseVerdict::CannotTell | CauseVerdict::NotTried
-        ) {
+    let mut opened: Vec<String> = Vec::new();
+    let mut opens_joint = false;
+    for point in &mut found.suspects {
+        let has_part = matches!(
+            point.standing,
+            Standing::Cause
+                | Standing::Reverses
+                | Standing::Joint
+                | Standing::Contributes
+                | Standing::ByItself
+        );
+        let [suspect] = point.suspects.as_slice() else {
+            continue;
+        };
+        if !has_part {
             continue;
         }
-        let (doubtful, sure) = parted(analysis, inquiry, &group.suspects);
-        let stays = |one: &Suspected| match group.verdict {
-            // Joint causes that each suffice are only shown together.
-            CauseVerdict::Joint => doubtful.is_empty(),
-            _ => comes_from_its_side(analysis, inquiry, one),
+        let (suspect, is_joint) = (suspect.clone(), point.standing == Standing::Joint);
+        point.doubts = of_suspect(analysis, inquiry, &suspect);
+        point.standing = if !point.doubts.is_empty() {
+            opens_joint |= is_joint;
+            Standing::Undecided
+        } else if !is_joint && !comes_from_its_side(analysis, inquiry, point) {
+            Standing::OtherSide
+        } else {
+            continue;
         };
-        let (sure, opened): (Vec<Suspected>, Vec<Suspected>) = sure.into_iter().partition(stays);
-        group.suspects = sure;
-        open.extend(doubtful.into_iter().chain(opened));
+        opened.push(suspect);
     }
-    found.retain(|group| !group.suspects.is_empty());
-    if open.is_empty() {
-        return;
+    if opens_joint {
+        open_joint(&mut found.suspects);
     }
-    again.is_explained = false;
-    let without = again.unexplained_without.as_ref();
-    if open.iter().any(|one| without == Some(&one.suspect)) {
-        (again.unexplained, again.unexplained_without) = (None, None);
-    }
-    for one in &mut open {
-        // A doubt may have caused the reversal too.
-        one.is_reversed = false;
-    }
-    let blocks = again.blocks;
-    let mut known = found.iter_mut();
-    match known.find(|group| group.verdict == CauseVerdict::CannotTell) {
-        Some(group) => group.suspects.extend(open),
-        None => found.push(Suspects {
-            verdict: CauseVerdict::CannotTell,
-            suspects: open,
-            blocks,
-        }),
-    }
-    found.sort_by_key(|group| group.verdict);
+    found.is_explained &= opened.is_empty();
+    let is_open = |rest: &Point| rest.suspects.iter().any(|one| opened.contains(one));
+    found
+        .rest
+        .take_if(|rest| rest.suspects != inquiry.tried && is_open(rest));
 }
 
 /// Doubts that could make the difference between the unchanged cells by themselves.
-fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> Vec<Doubt> {
+fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<Estimate>) -> Vec<Doubt> {
     let Some(([base, other], ratio)) = sides(analysis, inquiry, &[]).zip(ratio) else {
         return Vec::new();
     };
-    let deviation = ratio / inquiry.expected;
+    let deviation = ratio.ratio / inquiry.expected;
     let is_better = (deviation > 1.0) == analysis.response.more_is_better();
     let all = SideDoubts::of_cells(base, other, analysis.response);
     let size = least_size(inquiry, deviation);
@@ -120,49 +113,42 @@ fn is_the_source(suspect: &str) -> bool {
 }
 
 /// Whether at least half of the part that disappears with a suspect comes from the side that it acts on. A
-/// change of the other side is an effect of the intervention.
-fn comes_from_its_side(analysis: &Analysis, inquiry: &Inquiry, suspected: &Suspected) -> bool {
+/// change of the other side is an effect of the intervention. Two loads or quantiles of one cell are no sides: an
+/// intervention changes both.
+fn comes_from_its_side(analysis: &Analysis, inquiry: &Inquiry, point: &Point) -> bool {
     /// Least share of the part that disappears.
     const OWN: f64 = 0.5;
-    let acts_on = Suspect::find(&suspected.suspect).map(|suspect| suspect.acts_on);
+    let own: Vec<&str> = point.suspects.iter().map(String::as_str).collect();
+    let suspect = own.first().and_then(|name| Suspect::find(name));
+    let suspect = suspect.filter(|suspect| suspect.explains.contains(&Compared::Cells));
     let all: Vec<&str> = inquiry.tried.iter().map(String::as_str).collect();
-    let (mut with, without) = match suspected.by_itself {
+    let (mut with, without) = match point.standing == Standing::ByItself {
         true => (all.clone(), all),
-        false => (Vec::new(), vec![suspected.suspect.as_str()]),
+        false => (Vec::new(), own.clone()),
     };
-    with.retain(|one| *one != suspected.suspect);
+    with.retain(|one| !own.contains(one));
     let cells = sides(analysis, inquiry, &with).zip(sides(analysis, inquiry, &without));
-    let (Some(acts_on), Some((with, without))) = (acts_on, cells) else {
+    let (Some(suspect), Some((with, without))) = (suspect, cells) else {
         return true;
     };
     // Factor by which each side becomes greater, on the logarithm.
-    let [base, other] = [0, 1].map(|side| {
+    let grown = [0, 1].map(|side| {
         let logs = log_ratios(with[side].trials(), without[side].trials());
         median(&logs.into_values().collect::<Vec<f64>>()).unwrap_or(0.0)
     });
-    let gone = direction(inquiry) * (base - other);
+    let gone = direction(inquiry) * (grown[0] - grown[1]);
     // The other side is the better one where it is greater than expected, and more is better.
     let is_other_better = (direction(inquiry) > 0.0) == analysis.response.more_is_better();
-    let of_other = match acts_on {
-        ActsOn::Either => return true,
-        ActsOn::Better => is_other_better,
-        ActsOn::Worse => !is_other_better,
+    let side = usize::from(is_other_better == (suspect.acts_on == ActsOn::Better));
+    // Requests that are given one size move other bytes, which is not a change of a side.
+    let bytes = |cell: &CellAnalysis| cell.cell.trial().bs as f64;
+    let is_sized = bytes(without[0]) == bytes(without[1]);
+    let resized = match is_sized && analysis.response == Response::Throughput {
+        true => (bytes(without[side]) / bytes(with[side])).ln(),
+        false => 0.0,
     };
-    let own = direction(inquiry) * if of_other { -other } else { base };
-    inquiry.compares_quantiles() || own >= OWN * gone
-}
-
-/// Separates the suspects with doubts, which they then hold, from those without.
-fn parted(
-    analysis: &Analysis,
-    inquiry: &Inquiry,
-    suspects: &[Suspected],
-) -> (Vec<Suspected>, Vec<Suspected>) {
-    let weighed = suspects.iter().map(|one| Suspected {
-        doubts: of_suspect(analysis, inquiry, &one.suspect),
-        ..one.clone()
-    });
-    weighed.partition(|one| !one.doubts.is_empty())
+    let sign = direction(inquiry) * if side == 0 { 1.0 } else { -1.0 };
+    inquiry.compares_quantiles() || sign * (grown[side] - resized) >= OWN * gone
 }
 
 /// Differences between the cells with and without a suspect, other than the suspect.

@@ -5,7 +5,7 @@ use iolab_plan::suspect::BETWEEN;
 use iolab_stats::fit_latency_bandwidth;
 
 use super::doubts::each_kind_once;
-use super::{CauseVerdict, RequestTime, Suspected, cell, sides};
+use super::{Estimate, Point, Quantity, Standing, cell, sides};
 use crate::analysis::{Analysis, CellAnalysis, Response, TRIALS_MIN};
 use crate::doubt::{Direction, Doubt, SideDoubts};
 
@@ -15,7 +15,8 @@ const ERROR_MAX: f64 = 0.1;
 /// Least ratio of the times of both sides: beyond the error of each.
 const TIMES_MIN: f64 = (1.0 + ERROR_MAX) / (1.0 - ERROR_MAX);
 
-/// The verdict on the fixed time of a request; `None` for an inquiry without sizes between its sides.
+/// The points and the ratio of a request's fixed time that explains the difference, or the point of one that does not; `None`
+/// for an inquiry without sizes between its sides.
 ///
 /// `T(s) = t0 + s / B` is fitted to the sizes between. It explains the difference if it predicts both sides, to which it is
 /// not fitted, and if their times differ by more than its error: under a limit of requests per second all sizes take as long.
@@ -23,7 +24,7 @@ const TIMES_MIN: f64 = (1.0 + ERROR_MAX) / (1.0 - ERROR_MAX);
 pub(super) fn of_sizes_between(
     analysis: &Analysis,
     inquiry: &Inquiry,
-) -> Option<(CauseVerdict, Suspected)> {
+) -> Option<Result<(Vec<Point>, Estimate), Point>> {
     inquiry.between.first()?;
     let between = inquiry.between.iter();
     let between: Option<Vec<_>> = between.map(|label| cell(analysis, label)).collect();
@@ -32,19 +33,16 @@ pub(super) fn of_sizes_between(
         let (time, error) = request_time(sides, &between)?;
         Some((time, doubts(&[&sides[..], &between[..]].concat(), error)))
     });
-    let (request_time, doubts) = found.unzip();
-    let doubts = doubts.unwrap_or_default();
-    let verdict = match request_time.is_some() && doubts.is_empty() {
-        true => CauseVerdict::Explains,
-        false => CauseVerdict::CannotTell,
-    };
-    let suspected = Suspected {
-        suspect: BETWEEN.to_owned(),
-        request_time,
+    let open = |doubts| Point {
+        suspects: vec![BETWEEN.to_owned()],
         doubts,
-        ..Suspected::default()
+        ..Point::count(Standing::Undecided, "size", inquiry.between.len())
     };
-    Some((verdict, suspected))
+    Some(match found {
+        Some((explains, doubts)) if doubts.is_empty() => Ok(explains),
+        Some((_, doubts)) => Err(open(doubts)),
+        None => Err(open(Vec::new())),
+    })
 }
 
 /// Doubts about the cells, each kind once, that could take the error of the model beyond what it may be. The model holds for all
@@ -60,7 +58,7 @@ fn doubts(cells: &[&CellAnalysis], error: f64) -> Vec<Doubt> {
 fn request_time(
     sides: [&CellAnalysis; 2],
     between: &[&CellAnalysis],
-) -> Option<(RequestTime, f64)> {
+) -> Option<((Vec<Point>, Estimate), f64)> {
     // Bytes, and the ns of a request.
     let point = |cell: &CellAnalysis| {
         let bytes = cell.cell.trial().bs as f64;
@@ -76,11 +74,17 @@ fn request_time(
     let errors = [base, other].map(|side| (predicted(side) / side.1 - 1.0).abs());
     let error = errors.into_iter().fold(fit.relative_error_max, f64::max);
     let ratio = (predicted(base) / predicted(other)).ln().abs();
-    let explained = RequestTime {
-        fixed_ns: fit.t0,
-        mb_s: fit.bandwidth * 1e3,
-        ratio: other.0 / predicted(other) / (base.0 / predicted(base)),
-        sizes: sizes.len(),
+    let fixed = Point {
+        suspects: vec![BETWEEN.to_owned()],
+        ..Point::main(Quantity::Of(Response::Latency), fit.t0)
     };
-    (error <= ERROR_MAX && ratio >= TIMES_MIN.ln()).then_some((explained, error))
+    let rate = Quantity::Of(Response::Throughput);
+    let points = vec![
+        fixed,
+        Point::main(rate, fit.bandwidth * 1e3),
+        Point::count(Standing::Main, "size", sizes.len()),
+    ];
+    let predicts = other.0 / predicted(other) / (base.0 / predicted(base));
+    let explains = (points, Estimate::of(predicts, None));
+    (error <= ERROR_MAX && ratio >= TIMES_MIN.ln()).then_some((explains, error))
 }

@@ -7,7 +7,8 @@ use iolab_plan::suspect::Suspect;
 use iolab_stats::{SignedRank, signed_rank};
 
 use super::{
-    ALPHA, Again, CauseVerdict, Deviations, Share, Suspected, causes, failed_check, measured,
+    ALPHA, Deviations, Estimate, Point, Quantity, Standing, causes, direction, failed_check,
+    measured,
 };
 use crate::analysis::Analysis;
 
@@ -62,9 +63,26 @@ impl<'a> Variants<'a> {
         found.map_or_else(Deviations::new, |(_, own)| own.clone())
     }
 
-    /// The share of the phenomenon that a deviation is: the value about which the signed ranks are balanced,
-    /// block by block.
-    pub(super) fn share(&self, part: &Deviations, whole: &Deviations) -> Option<Share> {
+    /// The ratio of the other side to the base with this phenomenon.
+    pub(super) fn ratio(&self, left: &SignedRank) -> Estimate {
+        let sign = direction(self.inquiry);
+        let ratio = |deviation: f64| self.inquiry.expected * (sign * deviation).exp();
+        let ends = left.interval.map(|interval| {
+            let (one, other) = (ratio(interval.low), ratio(interval.high));
+            (one.min(other), one.max(other))
+        });
+        Estimate::of(ratio(left.centre), ends)
+    }
+
+    /// The share of the phenomenon that a deviation is, for these suspects: the value about which the signed ranks are
+    /// balanced, block by block.
+    pub(super) fn share<T: AsRef<str>>(
+        &self,
+        standing: Standing,
+        part: &Deviations,
+        suspects: &[T],
+    ) -> Option<Point> {
+        let whole = self.of::<&str>(&[]);
         let rest = |share: f64| -> Vec<f64> {
             let both = part.iter();
             let both = both.filter_map(|(block, own)| Some((own, whole.get(block)?)));
@@ -76,10 +94,16 @@ impl<'a> Variants<'a> {
         let share = bisect(&|share| test(share).is_some_and(|test| test.centre > 0.0));
         let low = || bisect(&|share| interval(share).is_some_and(|ends| ends.low > 0.0));
         let high = || bisect(&|share| interval(share).is_some_and(|ends| ends.high >= 0.0));
-        Some(Share {
-            share,
+        Some(Point {
+            suspects: suspects.iter().map(|one| one.as_ref().to_owned()).collect(),
             interval: interval(share).map(|_| (low(), high())),
+            ..Point::new(standing, Quantity::Share, share)
         })
+    }
+
+    /// The share that remains without these suspects.
+    pub(super) fn remaining(&self, standing: Standing, without: &[String]) -> Option<Point> {
+        self.share(standing, &self.of(without), without)
     }
 }
 
@@ -103,42 +127,28 @@ pub(super) fn differences(with: &Deviations, without: &Deviations) -> Deviations
     both.collect()
 }
 
-/// The part of a phenomenon that remains without some suspects. Uses the estimator of the verdicts, so that
-/// removed and remaining parts add up.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Remainder {
-    /// The suspects that are removed.
-    pub without: Vec<String>,
-    /// Remaining share of the phenomenon.
-    pub left: Share,
-    /// Whether the phenomenon is reversed according to the verdicts.
-    pub is_reversed: bool,
-}
-
-impl Remainder {
-    /// The removed suspect in the words of findings; empty for none, and for several.
-    pub fn what(&self) -> &str {
-        match self.without.as_slice() {
+impl Point {
+    /// Its only suspect in the words of findings; empty for none, and for several.
+    pub fn suspect_in_words(&self) -> &str {
+        match self.suspects.as_slice() {
             [one] => Suspect::find(one).map_or(one.as_str(), |suspect| suspect.what),
             _ => "",
         }
     }
 }
 
-/// The remaining part with all suspects, without each, and without all. Empty if the phenomenon is not
-/// reproduced, or no suspect was tried.
-pub fn remainders(analysis: &Analysis) -> Vec<Remainder> {
-    let Some((inquiry, deviations)) = measured(analysis) else {
+/// The remaining part with all suspects, without each, and without all. Uses the estimator of the verdicts, so that removed
+/// and remaining parts add up. Empty if the phenomenon is not reproduced, or no suspect was tried.
+pub fn remainders(analysis: &Analysis) -> Vec<Point> {
+    let of_run = measured(analysis).zip(causes(analysis));
+    let of_run = of_run.filter(|(_, found)| found.again == Standing::Reproduced);
+    let Some(((inquiry, deviations), found)) = of_run else {
         return Vec::new();
     };
-    let Some((reproduction, found)) = causes(analysis) else {
-        return Vec::new();
-    };
-    if reproduction.again != Again::Reproduced || inquiry.tried.is_empty() {
+    if inquiry.tried.is_empty() {
         return Vec::new();
     }
     let variants = Variants::new(inquiry, &deviations);
-    let whole = variants.of::<&str>(&[]);
     let all = inquiry.tried.len();
     let is_off = |suspect: &String| failed_check(analysis, inquiry, suspect).is_none();
     let shown = inquiry.variants.iter().filter(|variant| {
@@ -147,21 +157,18 @@ pub fn remainders(analysis: &Analysis) -> Vec<Remainder> {
     });
     // Joint causes reverse it only if all are removed.
     let is_reversed = |without: &[String]| {
-        found.iter().any(|group| {
-            let is_meant = |one: &Suspected| match group.verdict {
-                CauseVerdict::Joint => without.len() == all,
-                _ => without == [one.suspect.clone()],
-            };
-            let mut suspects = group.suspects.iter();
-            suspects.any(|one| one.is_reversed && is_meant(one))
+        found.suspects.iter().any(|point| match point.standing {
+            Standing::Reverses => without == point.suspects,
+            Standing::TogetherReverse => without.len() == all,
+            _ => false,
         })
     };
     let left = shown.filter_map(|variant| {
-        Some(Remainder {
-            without: variant.without.clone(),
-            left: variants.share(&variants.of(&variant.without), &whole)?,
-            is_reversed: is_reversed(&variant.without),
-        })
+        let standing = match is_reversed(&variant.without) {
+            true => Standing::Reverses,
+            false => Standing::Unexplained,
+        };
+        variants.remaining(standing, &variant.without)
     });
     left.collect()
 }

@@ -1,16 +1,11 @@
 //! The verdict on each suspect, from the part of the phenomenon that disappears if it is removed, alone and with
 //! all others.
 
-use std::collections::BTreeMap;
-
 use iolab_plan::experiment::Inquiry;
-use iolab_stats::{Interval, SignedRank, holm, signed_rank, signed_rank_within};
+use iolab_stats::{SignedRank, holm, signed_rank, signed_rank_within};
 
 use super::variants::{Variants, differences};
-use super::{
-    ALPHA, Again, CauseVerdict, Deviations, Reproduction, Share, Suspected, Suspects, WhyUntried,
-    direction,
-};
+use super::{ALPHA, Deviations, Found, Point, Standing, WhyUntried};
 use crate::analysis::TRIALS_MIN;
 use crate::claim::effect::MARGIN;
 
@@ -25,22 +20,15 @@ const REVERSED: f64 = 0.1;
 /// Most blocks that are suggested.
 const BLOCKS_MAX: f64 = 10_000.0;
 
-/// Results of the deviations of each variant. `unchecked` has the suspects that are not shown to be removed,
-/// with the reason, and `between` the verdict of cells between both sides.
-pub(super) fn judge(
-    inquiry: &Inquiry,
+/// Results of the deviations of each variant. `unchecked` has the suspects that are not shown to be removed, with the reason.
+pub(super) fn judge<'a>(
+    inquiry: &'a Inquiry,
     deviations: &[Deviations],
-    unchecked: &BTreeMap<String, WhyUntried>,
-    between: Option<(CauseVerdict, Suspected)>,
-) -> (Reproduction, Vec<Suspects>) {
+    unchecked: Vec<(String, WhyUntried)>,
+) -> Found<'a> {
     let variants = Variants::new(inquiry, deviations);
-    let blocks = variants.of::<&str>(&[]).len();
+    let whole = variants.of::<&str>(&[]);
     let test = variants.left::<&str>(&[]);
-    let ratio = |deviation: f64| inquiry.expected * (direction(inquiry) * deviation).exp();
-    let ends = |interval: Interval| {
-        let (one, other) = (ratio(interval.low), ratio(interval.high));
-        (one.min(other), one.max(other))
-    };
     let seen = (inquiry.seen / inquiry.expected).ln().abs();
     let margin = match inquiry.compares_quantiles() {
         // Some requests take longer than most on any storage.
@@ -48,117 +36,86 @@ pub(super) fn judge(
         false => MARGIN.ln_1p(),
     };
     let again = again(test.as_ref(), seen, margin);
-    let is_there = again == Again::Reproduced;
-    let all: Vec<&String> = inquiry.tried.iter().collect();
+    let is_there = again == Standing::Reproduced;
     // If one of them was not removed, the part that remains without all is unknown.
-    let unexplained = match is_there && !all.is_empty() && unchecked.is_empty() {
-        true => variants.share(&variants.of(&all), &variants.of::<&str>(&[])),
+    let is_rest_known = is_there && !inquiry.tried.is_empty() && unchecked.is_empty();
+    let rest = match is_rest_known {
+        true => variants.remaining(Standing::Unexplained, &inquiry.tried),
         false => None,
     };
-    let mut reproduction = Reproduction {
-        phenomenon: inquiry.phenomenon.clone(),
-        seen: inquiry.seen,
-        expected: inquiry.expected,
-        ratio: test.map(|test| ratio(test.centre)),
-        interval: test.and_then(|test| test.interval).map(ends),
-        blocks,
-        shorter_ns: inquiry.shorter_ns,
-        idle_ns: inquiry.idle_ns,
-        again,
-        unexplained,
-        ..Reproduction::default()
-    };
-    let mut found = match is_there {
-        true => variants.verdicts().into_iter().chain(between).collect(),
+    let mut suspects = match is_there {
+        true => variants.verdicts(),
         false => Vec::new(),
     };
-    let untried = inquiry.untried.iter().map(|one| Suspected {
-        suspect: one.suspect.clone(),
-        untried: Some(WhyUntried::Planned(one.why.clone())),
-        ..Suspected::default()
-    });
-    found.extend(untried.map(|one| (CauseVerdict::NotTried, one)));
-    let joint = found.iter();
-    let joint = joint.filter(|(verdict, _)| *verdict == CauseVerdict::Joint);
-    let joint: Vec<String> = joint.map(|(_, one)| one.suspect.clone()).collect();
-    let without_joint = variants.alone_or_all(joint.iter().collect());
-    withhold(&mut found, unchecked);
-    for (verdict, suspected) in &mut found {
-        let left = variants.left(&[&suspected.suspect]);
-        suspected.ratio_without = left.map(|left| ratio(left.centre));
-        suspected.is_reversed = match verdict {
-            CauseVerdict::Cause | CauseVerdict::Contributes if !suspected.by_itself => left,
-            CauseVerdict::Joint => variants.left(&without_joint),
-            _ => None,
-        }
-        .is_some_and(|left| variants.is_reversed(&left));
+    withhold(&mut suspects, &unchecked);
+    suspects.sort_by(|a, b| b.value.total_cmp(&a.value));
+    let most = suspects.iter().find(|point| is_cause(point.standing));
+    let without_one = || variants.remaining(Standing::Unexplained, &most?.suspects);
+    let is_less = |one: &Point| {
+        let all = rest.as_ref().and_then(|all| all.interval);
+        one.interval
+            .zip(all)
+            .is_some_and(|(one, all)| one.1 < all.0)
+    };
+    let is_explained = most.is_some_and(|cause| cause.value >= EXPLAINED);
+    let planned = inquiry.untried.iter();
+    let planned = planned.map(|one| (one.suspect.clone(), WhyUntried::Planned(one.why.clone())));
+    let unchecked = unchecked.into_iter().filter(|_| is_there);
+    Found {
+        inquiry,
+        again,
+        ratio: test.map(|test| variants.ratio(&test)),
+        blocks: whole.len(),
+        level_changed: false,
+        rest: without_one().filter(is_less).or(rest),
+        doubts: Vec::new(),
+        is_explained,
+        suspects,
+        explains: None,
+        untried: unchecked.chain(planned).collect(),
     }
-    reproduction.is_explained = found.iter().any(|(verdict, one)| match verdict {
-        CauseVerdict::Cause => one.share.is_some_and(|share| share.share >= EXPLAINED),
-        verdict => *verdict == CauseVerdict::Explains,
-    });
-    if let Some((rest, without)) = variants.left_without_one(&found, unexplained) {
-        reproduction.unexplained = Some(rest);
-        reproduction.unexplained_without = Some(without);
-    }
-    (reproduction, grouped(found, blocks))
+}
+
+/// Whether a suspect is a cause by itself.
+fn is_cause(standing: Standing) -> bool {
+    matches!(standing, Standing::Cause | Standing::Reverses)
 }
 
 /// Withholds the verdict on suspects whose removal is not shown.
-fn withhold(found: &mut [(CauseVerdict, Suspected)], unchecked: &BTreeMap<String, WhyUntried>) {
-    // If one of several joint causes was not removed, nothing is known about the rest.
-    let is_joint = |(verdict, one): &(CauseVerdict, Suspected)| {
-        *verdict == CauseVerdict::Joint && unchecked.contains_key(&one.suspect)
+fn withhold(found: &mut Vec<Point>, unchecked: &[(String, WhyUntried)]) {
+    let is_unchecked = |point: &Point| {
+        unchecked
+            .iter()
+            .any(|(name, _)| point.suspects == [name.as_str()])
     };
-    let joint_fails = found.iter().any(is_joint);
-    for (verdict, suspected) in found {
-        if joint_fails && *verdict == CauseVerdict::Joint {
-            (*verdict, suspected.share) = (CauseVerdict::CannotTell, None);
-        }
-        if let Some(why) = unchecked.get(&suspected.suspect) {
-            *verdict = CauseVerdict::NotTried;
-            (suspected.share, suspected.untried) = (None, Some(why.clone()));
-        }
+    let is_joint = |point: &&Point| point.standing == Standing::Joint;
+    // If one of several joint causes was not removed, nothing is known about the rest.
+    if found.iter().filter(is_joint).any(is_unchecked) {
+        open_joint(found);
     }
+    found.retain(|point| !is_unchecked(point));
 }
 
-/// Groups suspects for claims: causes one by one, the greatest share first, and all suspects of each other
-/// verdict together.
-fn grouped(found: Vec<(CauseVerdict, Suspected)>, blocks: usize) -> Vec<Suspects> {
-    let mut by_verdict: BTreeMap<CauseVerdict, Vec<Suspected>> = BTreeMap::new();
-    for (verdict, suspected) in found {
-        by_verdict.entry(verdict).or_default().push(suspected);
-    }
-    let of = |verdict, suspects| Suspects {
-        verdict,
-        suspects,
-        blocks,
-    };
-    let mut all = Vec::new();
-    for (verdict, mut suspects) in by_verdict {
-        if !matches!(verdict, CauseVerdict::Cause | CauseVerdict::Contributes) {
-            all.push(of(verdict, suspects));
-            continue;
-        }
-        let share = |one: &Suspected| one.share.map_or(0.0, |share| share.share);
-        suspects.sort_by(|a, b| share(b).total_cmp(&share(a)));
-        all.extend(suspects.into_iter().map(|one| of(verdict, vec![one])));
-    }
-    all
+/// Opens the verdict on joint causes, which are only shown together.
+pub(super) fn open_joint(found: &mut Vec<Point>) {
+    use Standing::{Joint, Together, TogetherReverse, Undecided};
+    found.retain(|point| !matches!(point.standing, Together | TogetherReverse));
+    let joint = found.iter_mut().filter(|point| point.standing == Joint);
+    joint.for_each(|point| point.standing = Undecided);
 }
 
 /// Whether a phenomenon of this size, a logarithm, is reproduced; sizes up to the margin do not count.
-fn again(test: Option<&SignedRank>, seen: f64, margin: f64) -> Again {
+fn again(test: Option<&SignedRank>, seen: f64, margin: f64) -> Standing {
     let Some((test, interval)) = test.and_then(|test| Some((test, test.interval?))) else {
-        return Again::CannotTell;
+        return Standing::Undecided;
     };
     // A small part may be certain, but is a different effect from the one to be explained.
     if interval.high < (seen / 2.0).max(margin) {
-        Again::NotReproduced
+        Standing::NotReproduced
     } else if interval.low > 0.0 && test.centre > margin {
-        Again::Reproduced
+        Standing::Reproduced
     } else {
-        Again::CannotTell
+        Standing::Undecided
     }
 }
 
@@ -205,8 +162,8 @@ impl Variants<'_> {
         tried.filter(|one| *one != suspect).collect()
     }
 
-    /// The verdict on each suspect that was tried.
-    fn verdicts(&self) -> Vec<(CauseVerdict, Suspected)> {
+    /// The verdict on each suspect that was tried, with the share that is gone without it, and what joint causes make together.
+    fn verdicts(&self) -> Vec<Point> {
         let (tried, size) = (&self.inquiry.tried, self.size);
         let (whole, nothing) = (self.of::<&str>(&[]), self.of(tried));
         let removals = self.removals();
@@ -243,79 +200,77 @@ impl Variants<'_> {
             if is_needed[place] {
                 let is_most = |one: &Removal| one.test.centre >= CAUSE * size;
                 return match alone.as_ref().is_some_and(is_most) {
-                    true => CauseVerdict::Cause,
-                    false => CauseVerdict::Contributes,
+                    true if self.is_reversed(&[&tried[place]]) => Standing::Reverses,
+                    true => Standing::Cause,
+                    false => Standing::Contributes,
                 };
             }
             if joint(&place) {
-                return CauseVerdict::Joint;
+                return Standing::Joint;
             }
             match (is_enough[place], is_small(alone) && is_small(only)) {
-                (true, _) => CauseVerdict::Contributes,
-                (false, true) if !lacks_partner => CauseVerdict::Cleared,
-                (false, _) => CauseVerdict::CannotTell,
+                (true, _) => Standing::ByItself,
+                (false, true) if !lacks_partner => Standing::Cleared,
+                (false, _) => Standing::Undecided,
             }
         };
-        let verdicts: Vec<CauseVerdict> = (0..tried.len()).map(verdict).collect();
-        let places = verdicts.iter().enumerate();
-        let joint = places.clone();
-        let joint = joint.filter(|(_, one)| **one == CauseVerdict::Joint);
-        let joint: Vec<&String> = joint.map(|(place, _)| &tried[place]).collect();
-        let taken = self.alone_or_all(joint.clone());
-        let (with_others, without_joint) = (taken.len() > joint.len(), self.of(&taken));
-        places
-            .map(|(place, verdict)| {
-                let suspect = &tried[place];
-                let by_itself = is_enough[place] && !is_needed[place];
-                let gone = match verdict {
-                    CauseVerdict::Joint => differences(&whole, &without_joint),
-                    _ if by_itself => differences(&self.of(&self.others(suspect)), &nothing),
-                    _ => differences(&whole, &self.of(&[suspect])),
-                };
-                let is_open = *verdict == CauseVerdict::CannotTell;
-                let removals = Some(&removals[place]).filter(|_| is_open);
-                let suspected = Suspected {
-                    suspect: suspect.clone(),
-                    share: self.share(&gone, &whole),
-                    by_itself: by_itself && *verdict == CauseVerdict::Contributes,
-                    with_others: with_others && *verdict == CauseVerdict::Joint,
-                    blocks_needed: removals.and_then(|own| blocks_needed(own, least)),
-                    ..Suspected::default()
-                };
-                (*verdict, suspected)
+        let of_suspect = |place: usize| {
+            let (suspect, standing) = (&tried[place], verdict(place));
+            let by_itself = standing == Standing::ByItself;
+            let gone = match by_itself {
+                true => differences(&self.of(&self.others(suspect)), &nothing),
+                false => differences(&whole, &self.of(&[suspect])),
+            };
+            let left = self.left(&[suspect]).filter(|_| !by_itself);
+            let found = Point {
+                ratio: left.map(|left| self.ratio(&left)),
+                ..self.share(standing, &gone, &[suspect])?
+            };
+            let needed = || Some(blocks_needed(&removals[place], least)? as f64);
+            Some(match standing {
+                Standing::Cleared if found.value.abs() > MARGIN => Point {
+                    standing: Standing::Minor,
+                    ..found
+                },
+                Standing::Undecided => match needed() {
+                    None => found,
+                    of => Point {
+                        standing: Standing::MoreBlocks,
+                        of,
+                        ..found
+                    },
+                },
+                _ => found,
             })
-            .collect()
-    }
-
-    /// The remaining part without the cause of the greatest share, with the name of that cause. `None` unless it
-    /// is shown to be less than the part that remains without all suspects.
-    fn left_without_one(
-        &self,
-        found: &[(CauseVerdict, Suspected)],
-        all: Option<Share>,
-    ) -> Option<(Share, String)> {
-        let causes = found
-            .iter()
-            .filter(|(verdict, one)| *verdict == CauseVerdict::Cause && !one.by_itself);
-        let share = |one: &Suspected| one.share.map_or(0.0, |share| share.share);
-        let (_, most) = causes.max_by(|a, b| share(&a.1).total_cmp(&share(&b.1)))?;
-        let rest = self.share(&self.of(&[&most.suspect]), &self.of::<&str>(&[]))?;
-        let is_less = rest.interval?.1 < all?.interval?.0;
-        is_less.then(|| (rest, most.suspect.clone()))
-    }
-
-    /// The given suspects if there is a variant without exactly these, otherwise all suspects that were tried.
-    fn alone_or_all<'a>(&'a self, suspects: Vec<&'a String>) -> Vec<&'a String> {
-        match self.of(&suspects).is_empty() {
-            true => self.inquiry.tried.iter().collect(),
-            false => suspects,
+        };
+        let mut all: Vec<Point> = (0..tried.len()).filter_map(of_suspect).collect();
+        let joint = all.iter().filter(|one| one.standing == Standing::Joint);
+        let joint: Vec<&String> = joint.flat_map(|one| &one.suspects).collect();
+        if !joint.is_empty() {
+            // Without exactly these if there is such a variant, otherwise without all that were tried.
+            let taken = match self.of(&joint).is_empty() {
+                true => tried.iter().collect(),
+                false => joint,
+            };
+            let standing = match self.is_reversed(&taken) {
+                true => Standing::TogetherReverse,
+                false => Standing::Together,
+            };
+            let gone = differences(&whole, &self.of(&taken));
+            all.extend(self.share(standing, &gone, &taken).map(|found| Point {
+                ratio: self.left(&taken).map(|left| self.ratio(&left)),
+                ..found
+            }));
         }
+        all
     }
 
-    /// Whether the phenomenon is reversed. Scatter about zero and effects too small to matter do not count.
-    fn is_reversed(&self, left: &SignedRank) -> bool {
+    /// Whether the phenomenon is reversed without these suspects. Scatter about zero and effects too small to matter do not
+    /// count.
+    fn is_reversed(&self, without: &[&String]) -> bool {
         let least = (REVERSED * self.size).max(MARGIN.ln_1p());
-        left.interval.is_some_and(|interval| interval.high < -least)
+        let interval = self.left(without).and_then(|left| left.interval);
+        interval.is_some_and(|interval| interval.high < -least)
     }
 }
 

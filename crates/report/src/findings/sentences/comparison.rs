@@ -1,6 +1,6 @@
 //! The effect of a factor in words.
 
-use super::{List, by_doubt, cell, has_several_targets, held_in_words, quantity, sentence};
+use super::{List, SIDES, by_doubt, cell, has_several_targets, held_in_words, quantity, sentence};
 use crate::doubt::hull;
 use crate::findings::origin;
 use crate::ratio::RatioShown;
@@ -224,6 +224,6 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis], named: 
     ];
     let doubted = doubted.iter();
     let doubted = doubted.map(|effect| (effect.doubts.as_slice(), item(effect)));
-    lists.extend(by_doubt("Cannot tell", doubted));
+    lists.extend(by_doubt("Cannot tell", doubted, SIDES));
     sentence(&head, lists, named)
 }

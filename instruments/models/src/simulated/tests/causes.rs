@@ -15,11 +15,9 @@ use crate::definition::Definition;
 use crate::definition::parts::{NoiseDefinition, PartDefinition};
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{
-    Again, CauseVerdict, CellId, Estimate, Payload, PhenomenonKind, Suspected, claims, phenomena,
-    signs,
+    CellId, Estimate, PhenomenonKind, Point, Quantity, Role, Standing, claims, phenomena,
 };
 use iolab_plan::experiment::{Experiment, Phenomenon};
-use iolab_plan::suspect::{MachineState, Sides};
 use iolab_record::{Cell, RunRecord};
 use iolab_workload::response::Response;
 
@@ -113,7 +111,6 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
             claims(&[&analysis])
         )
     };
-    let [base, other] = one.sides(&analysis).expect("its cells");
     let second = Duration::from_secs(1);
     let (took, response) = match one.kind {
         PhenomenonKind::Cells => ([second; 2], Response::Throughput),
@@ -124,15 +121,7 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
         text: world.name.to_owned(),
         seen: one.seen.ratio,
         expected: one.expected,
-        sides: Sides {
-            base,
-            other,
-            is_model: true,
-            compared: one.compared(),
-            iops: one.iops(),
-            machine: MachineState::default(),
-            signs: signs(&analysis, &one),
-        },
+        sides: one.sides(&analysis).expect("its cells"),
         only: Vec::new(),
         took,
         response,
@@ -153,35 +142,32 @@ impl Grade {
     fn add(&mut self, world: &World, analysis: &Analysis) {
         self.runs += 1;
         let all = claims(&[analysis]);
-        let mut suspects: Vec<(CauseVerdict, Suspected)> = Vec::new();
-        for claim in all {
-            match claim.payload {
-                Some(Payload::Reproduced(found)) => {
-                    self.absent += usize::from(found.again == Again::NotReproduced);
-                    let rest = found.unexplained.map_or(0.0, |share| share.share);
-                    self.unexplained += usize::from(rest >= 0.5);
-                }
-                Some(Payload::Suspects(found)) => {
-                    let own = found.suspects.into_iter();
-                    suspects.extend(own.map(|one| (found.verdict, one)));
-                }
-                other => panic!("{other:?}"),
-            }
-        }
-        for (verdict, one) in suspects {
-            let is_accused = verdict < CauseVerdict::Cleared;
-            match world.planted.contains(&one.suspect.as_str()) {
-                true => {
-                    self.named += usize::from(is_accused);
-                    self.shares
-                        .extend(one.share.map(|share| share.share.min(1.0)));
-                }
-                false => {
-                    self.innocent += 1;
-                    self.accused += usize::from(is_accused);
-                    self.cleared += usize::from(verdict == CauseVerdict::Cleared);
-                    if is_accused {
-                        println!("{}: accused {} {:?}", world.name, one.suspect, one.share);
+        let values = |standing| all.iter().flat_map(move |claim| claim.of(standing));
+        self.absent += values(Standing::NotReproduced).count();
+        let rest = values(Standing::Unexplained).next();
+        self.unexplained += usize::from(rest.is_some_and(|rest| rest.value >= 0.5));
+        let together = values(Standing::Together).chain(values(Standing::TogetherReverse));
+        let together = together.map(|all| all.value).next();
+        for claim in &all[1..] {
+            let is_accused = claim.role() == Role::Explanation;
+            let single = |point: &&Point| point.suspects.len() == 1;
+            for one in claim.points.iter().filter(single) {
+                let share = match one.standing {
+                    Standing::Joint => together,
+                    _ => (one.quantity == Quantity::Share).then_some(one.value),
+                };
+                match world.planted.contains(&one.suspects[0].as_str()) {
+                    true => {
+                        self.named += usize::from(is_accused);
+                        self.shares.extend(share.map(|share| share.min(1.0)));
+                    }
+                    false => {
+                        self.innocent += 1;
+                        self.accused += usize::from(is_accused);
+                        self.cleared += usize::from(claim.kind.name == "cleared");
+                        if is_accused {
+                            println!("{}: accused {:?} {share:?}", world.name, one.suspects);
+                        }
                     }
                 }
             }

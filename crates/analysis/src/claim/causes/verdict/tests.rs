@@ -66,39 +66,34 @@ fn world(
     (inquiry, deviations)
 }
 
-fn judged(inquiry: &Inquiry, deviations: &[Deviations]) -> (Reproduction, Vec<Suspects>) {
-    judge(inquiry, deviations, &BTreeMap::new(), None)
+fn judged<'a>(inquiry: &'a Inquiry, deviations: &[Deviations]) -> Found<'a> {
+    judge(inquiry, deviations, Vec::new())
 }
 
-fn verdicts(found: &[Suspects]) -> BTreeMap<String, CauseVerdict> {
-    let all = found.iter().flat_map(|group| {
-        let verdict = group.verdict;
-        group
-            .suspects
-            .iter()
-            .map(move |one| (one.suspect.clone(), verdict))
-    });
-    all.collect()
+/// The point of a suspect alone.
+fn point<'a>(found: &'a Found<'_>, name: &str) -> &'a Point {
+    let mut own = found.suspects.iter();
+    own.find(|point| point.suspects == [name])
+        .expect("a verdict")
 }
 
-fn of(found: &[Suspects], name: &str) -> CauseVerdict {
-    verdicts(found)[name]
+fn of(found: &Found<'_>, name: &str) -> Standing {
+    point(found, name).standing
 }
 
 #[test]
 fn cause_is_named_with_share_and_others_cleared() {
     let effect = |there: &[&str]| if there.contains(&"reach") { 0.7 } else { 0.07 };
     let (inquiry, deviations) = world(effect, (30, 0.03), 1);
-    let (again, found) = judged(&inquiry, &deviations);
-    assert_eq!(again.again, Again::Reproduced);
-    assert_eq!(of(&found, "reach"), CauseVerdict::Cause);
-    assert_eq!(of(&found, "read-ahead"), CauseVerdict::Cleared);
-    assert_eq!(of(&found, "waiting"), CauseVerdict::Cleared);
-    assert_eq!(of(&found, "write-cache"), CauseVerdict::NotTried);
-    let share = found[0].suspects[0].share.expect("a share");
-    let (low, high) = share.interval.expect("enough blocks");
-    assert!(low < 0.9 && 0.9 < high && high - low < 0.1, "{share:?}");
-    let rest = again.unexplained.expect("there").share;
+    let found = judged(&inquiry, &deviations);
+    assert_eq!(found.again, Standing::Reproduced);
+    assert_eq!(of(&found, "reach"), Standing::Cause);
+    assert_eq!(of(&found, "read-ahead"), Standing::Cleared);
+    assert_eq!(of(&found, "waiting"), Standing::Cleared);
+    assert_eq!(found.untried[0].0, "write-cache");
+    let (low, high) = found.suspects[0].interval.expect("enough blocks");
+    assert!(low < 0.9 && 0.9 < high && high - low < 0.1, "{low} {high}");
+    let rest = found.rest.expect("there").value;
     assert!((rest - 0.1).abs() < 0.05, "{rest}");
 }
 
@@ -107,12 +102,12 @@ fn suspect_that_was_not_removed_is_no_cause() {
     let effect = |there: &[&str]| if there.contains(&"waiting") { 0.7 } else { 0.0 };
     let (inquiry, deviations) = world(effect, (30, 0.03), 11);
     let why = WhyUntried::NoTrial;
-    let unchecked = BTreeMap::from([("waiting".to_owned(), why.clone())]);
-    let found = judge(&inquiry, &deviations, &unchecked, None).1;
-    assert_eq!(of(&found, "waiting"), CauseVerdict::NotTried);
-    let all = found.iter().flat_map(|group| &group.suspects);
-    let reasons: Vec<&WhyUntried> = all.filter_map(|one| one.untried.as_ref()).collect();
-    assert!(reasons.contains(&&why));
+    let unchecked = vec![("waiting".to_owned(), why.clone())];
+    let found = judge(&inquiry, &deviations, unchecked);
+    assert_eq!(found.untried[0], ("waiting".to_owned(), why));
+    let mut suspects = found.suspects.iter();
+    assert!(suspects.all(|one| one.suspects != ["waiting"]));
+    assert!(found.rest.is_none());
 }
 
 /// Everything disappears either way; a reversal is a separate result.
@@ -121,15 +116,14 @@ fn reversal_is_distinguished_from_disappearance() {
     for (left, is_reversed) in [(-0.7, true), (-0.1, true), (-0.04, false), (0.0, false)] {
         let effect = |there: &[&str]| if there.contains(&"reach") { 0.7 } else { left };
         let (inquiry, deviations) = world(effect, (30, 0.03), 1);
-        let found = judged(&inquiry, &deviations).1;
-        let all = found.iter().flat_map(|group| &group.suspects);
-        let reversed: Vec<&str> = all
-            .filter(|one| one.is_reversed)
-            .map(|one| one.suspect.as_str())
+        let found = judged(&inquiry, &deviations);
+        let reversed = found.suspects.iter();
+        let reversed: Vec<&Point> = reversed
+            .filter(|one| one.standing == Standing::Reverses)
             .collect();
-        assert_eq!(reversed == ["reach"], is_reversed, "{left}: {reversed:?}");
-        assert_eq!(reversed.is_empty(), !is_reversed, "{left}: {reversed:?}");
-        let share = found[0].suspects[0].share.expect("a share").share;
+        assert_eq!(reversed.len(), usize::from(is_reversed), "{left}");
+        assert!(reversed.iter().all(|one| one.suspects == ["reach"]));
+        let share = found.suspects[0].value;
         assert!((share - 1.0).abs() < 0.05, "{share}");
     }
 }
@@ -141,25 +135,27 @@ fn two_sufficient_suspects_are_a_joint_cause() {
         if any { 0.7 } else { 0.0 }
     };
     let (mut inquiry, mut deviations) = world(effect, (30, 0.03), 2);
-    let with_others = |found: &[Suspects]| -> Vec<bool> {
-        let joint = found.iter().find(|one| one.verdict == CauseVerdict::Joint);
-        let of_all = |one: &Suspects| one.suspects.iter().map(|one| one.with_others).collect();
-        joint.map(of_all).unwrap_or_default()
+    let together = |found: &Found<'_>| {
+        let mut points = found.suspects.iter();
+        let all = points.find(|one| one.standing == Standing::Together);
+        let all = all.expect("a share");
+        assert!((all.value - 1.0).abs() < 0.05, "{all:?}");
+        all.suspects.len()
     };
-    let found = judged(&inquiry, &deviations).1;
-    assert_eq!(of(&found, "reach"), CauseVerdict::Joint);
-    assert_eq!(of(&found, "read-ahead"), CauseVerdict::Joint);
-    assert_eq!(of(&found, "waiting"), CauseVerdict::Cleared);
-    assert_eq!(with_others(&found), [false, false]);
+    let found = judged(&inquiry, &deviations);
+    assert_eq!(of(&found, "reach"), Standing::Joint);
+    assert_eq!(of(&found, "read-ahead"), Standing::Joint);
+    assert_eq!(of(&found, "waiting"), Standing::Cleared);
+    assert_eq!(together(&found), 2);
     // As with more suspects, no variant is without these two alone.
     let mut variants = inquiry.variants.iter();
     let both = variants.position(|one| one.without == ["reach", "read-ahead"]);
     let both = both.expect("there");
     inquiry.variants.remove(both);
     deviations.remove(both);
-    let found = judged(&inquiry, &deviations).1;
-    assert_eq!(of(&found, "reach"), CauseVerdict::Joint);
-    assert_eq!(with_others(&found), [true, true]);
+    let found = judged(&inquiry, &deviations);
+    assert_eq!(of(&found, "reach"), Standing::Joint);
+    assert_eq!(together(&found), 3);
 }
 
 #[test]
@@ -173,10 +169,10 @@ fn interchangeable_partners_of_a_cause_stay_open() {
         }
     };
     let (inquiry, deviations) = world(effect, (30, 0.03), 4);
-    let found = judged(&inquiry, &deviations).1;
-    assert_eq!(of(&found, "reach"), CauseVerdict::Cause);
-    assert_eq!(of(&found, "read-ahead"), CauseVerdict::CannotTell);
-    assert_eq!(of(&found, "waiting"), CauseVerdict::CannotTell);
+    let found = judged(&inquiry, &deviations);
+    let is_open = |name| matches!(of(&found, name), Standing::Undecided | Standing::MoreBlocks);
+    assert_eq!(of(&found, "reach"), Standing::Cause);
+    assert!(is_open("read-ahead") && is_open("waiting"));
 }
 
 /// One intervention doubles the phenomenon. The part that the others then remove from the double does not count.
@@ -187,10 +183,10 @@ fn effect_added_by_intervention_is_not_phenomenon() {
         if doubles { 1.4 } else { 0.7 }
     };
     let (inquiry, deviations) = world(effect, (30, 0.03), 10);
-    let (again, found) = judged(&inquiry, &deviations);
-    assert!((again.unexplained.expect("there").share - 1.0).abs() < 0.05);
+    let found = judged(&inquiry, &deviations);
+    assert!((found.rest.as_ref().expect("there").value - 1.0).abs() < 0.05);
     for name in NAMES {
-        assert_eq!(of(&found, name), CauseVerdict::Cleared, "{name}");
+        assert_eq!(of(&found, name), Standing::Cleared, "{name}");
     }
 }
 
@@ -199,10 +195,10 @@ fn effect_added_by_intervention_is_not_phenomenon() {
 #[test]
 fn small_part_of_difference_does_not_reproduce_it() {
     let parts = [
-        (0.19, Again::NotReproduced),
-        (0.55, Again::Reproduced),
-        (0.9, Again::Reproduced),
-        (-0.9, Again::NotReproduced),
+        (0.19, Standing::NotReproduced),
+        (0.55, Standing::Reproduced),
+        (0.9, Standing::Reproduced),
+        (-0.9, Standing::NotReproduced),
     ];
     for (seen, expected) in [(0.025, 1.0), (40.0, 1.0), (0.2, 8.0)] {
         for (part, again) in parts {
@@ -214,14 +210,12 @@ fn small_part_of_difference_does_not_reproduce_it() {
                     expected,
                     ..inquiry
                 };
-                let (found, suspects) = judged(&inquiry, &deviations);
+                let found = judged(&inquiry, &deviations);
                 assert_eq!(found.again, again, "{part} of {seen}");
-                let there = found.part().expect("trials").share;
+                let there = found.part().expect("trials").value;
                 assert!((there - part).abs() < 0.02, "{part} of {seen}: {there}");
-                let is_judged = suspects
-                    .iter()
-                    .any(|group| group.verdict != CauseVerdict::NotTried);
-                assert_eq!(is_judged, again == Again::Reproduced, "{part} of {seen}");
+                let is_judged = !found.suspects.is_empty();
+                assert_eq!(is_judged, again == Standing::Reproduced, "{part} of {seen}");
             }
         }
     }
@@ -231,13 +225,11 @@ fn small_part_of_difference_does_not_reproduce_it() {
 fn noise_gives_no_verdict_but_blocks_needed() {
     let effect = |there: &[&str]| if there.contains(&"reach") { 0.3 } else { 0.0 };
     let (inquiry, deviations) = world(effect, (20, 0.2), 8);
-    let found = judged(&inquiry, &deviations).1;
-    let open = found
-        .iter()
-        .find(|group| group.verdict == CauseVerdict::CannotTell);
-    let open = open.expect("noise of a fifth");
-    let needed = open.suspects.iter().filter_map(|one| one.blocks_needed);
-    assert!(needed.max().is_some_and(|blocks| blocks > 20));
+    let found = judged(&inquiry, &deviations);
+    let open = found.suspects.iter();
+    let open = open.filter(|one| one.standing == Standing::MoreBlocks);
+    let needed = open.filter_map(|one| one.of).fold(0.0, f64::max);
+    assert!(needed > 20.0, "noise of a fifth: {needed}");
     let few = world(effect, (4, 0.03), 9);
-    assert_eq!(judged(&few.0, &few.1).0.again, Again::CannotTell);
+    assert_eq!(judged(&few.0, &few.1).again, Standing::Undecided);
 }
