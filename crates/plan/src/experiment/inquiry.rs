@@ -281,10 +281,9 @@ fn suspects(
     phenomenon: &Phenomenon,
     sides: &Sides,
 ) -> (Vec<&'static Suspect>, Vec<CellSpec>, Vec<Untried>) {
-    let mut tried: Vec<((Sign, usize), &Suspect)> = Vec::new();
+    let mut tried: Vec<((bool, Sign, usize), &Suspect)> = Vec::new();
     let mut between: Vec<CellSpec> = Vec::new();
     let mut untried: Vec<Untried> = Vec::new();
-    let mut hidden: Vec<(&str, &Suspect)> = Vec::new();
     let mut leave = |suspect: &Suspect, why: Obstacle| {
         untried.push(Untried {
             suspect: suspect.name.to_owned(),
@@ -292,13 +291,27 @@ fn suspects(
         });
     };
     let only = &phenomenon.only;
+    let mut asked = only.clone();
     let can_tell = |suspect: &&Suspect| suspect.explains.contains(&sides.compared);
     for suspect in Suspect::all().iter().filter(can_tell) {
-        match (suspect.take_off)(sides) {
-            Intervention::Irrelevant => {}
+        let found = (suspect.take_off)(sides);
+        let cover = match &found {
+            Intervention::After(cover) => Suspect::find(cover),
+            _ => None,
+        };
+        // Asking for a hidden suspect also asks for the one that hides it.
+        let covers = cover.filter(|_| only.contains(&suspect.name));
+        asked.extend(covers.map(|cover| cover.name));
+        let found = match cover.map(|cover| (cover.take_off)(sides)) {
+            None => found,
+            Some(Intervention::Settings(rest)) if rest.check().is_ok() => (suspect.take_off)(&rest),
+            Some(_) => Intervention::Irrelevant,
+        };
+        match found {
+            // Without a part, or hidden by another one still.
+            Intervention::Irrelevant | Intervention::After(_) => {}
             Intervention::IsTheDifference => leave(suspect, Obstacle::IsTheDifference),
             Intervention::Lacks(why) => leave(suspect, why),
-            Intervention::After(other) => hidden.push((other, suspect)),
             // The model predicts throughput.
             Intervention::Between(_) if phenomenon.response != Response::Throughput => {}
             Intervention::Settings(_) | Intervention::Between(_)
@@ -315,41 +328,18 @@ fn suspects(
             },
             Intervention::Settings(without) => match without.check() {
                 Ok(()) => {
-                    let place = (sides.sign_of(suspect), sides.changed_in(&without));
+                    let (sign, changed) = (sides.sign_of(suspect), sides.changed_in(&without));
+                    let place = (cover.is_some(), sign, changed);
                     tried.push((place, suspect));
                 }
                 Err(error) => leave(suspect, conflict(&error)),
             },
         }
     }
-    // Suspects with a counted sign come first. A suspect that acts on one side only can explain a difference by itself.
+    // Suspects with a counted sign come first, and hidden ones last. A suspect that acts on one side only can explain a
+    // difference by itself.
     tried.sort_by_key(|(place, suspect)| (*place, suspect.order, suspect.name));
     let mut tried: Vec<&Suspect> = tried.into_iter().map(|(_, suspect)| suspect).collect();
-    let visible = tried.clone();
-    for &(other, suspect) in &hidden {
-        let cover = visible.iter().find(|one| one.name == other);
-        let Some(Intervention::Settings(rest)) = cover.map(|cover| (cover.take_off)(sides)) else {
-            continue;
-        };
-        match (suspect.take_off)(&rest) {
-            Intervention::Settings(without) => match without.check() {
-                Ok(()) => tried.push(suspect),
-                Err(error) => leave(suspect, conflict(&error)),
-            },
-            Intervention::Lacks(why) => leave(suspect, why),
-            // Hidden by another one still, or without a part.
-            Intervention::Irrelevant
-            | Intervention::IsTheDifference
-            | Intervention::After(_)
-            | Intervention::Between(_) => {}
-        }
-    }
-    // Asking for a hidden suspect also asks for the one that hides it.
-    let covers = hidden
-        .iter()
-        .filter(|(_, suspect)| only.contains(&suspect.name))
-        .map(|(cover, _)| *cover);
-    let asked: Vec<&str> = only.iter().copied().chain(covers).collect();
     tried.retain(|suspect| {
         let is_asked = only.is_empty() || asked.contains(&suspect.name);
         if !is_asked {
