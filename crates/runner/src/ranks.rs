@@ -39,10 +39,10 @@ pub trait Ranks: Processes {
     /// A failure that keeps a rank from it.
     fn open(&self, targets: &mut Targets, needs: &[Need]) -> Result<()>;
 
-    /// Notes of the other ranks about opening their targets, beyond those of this process.
+    /// Notes of the other ranks about opening their targets, without the notes that this process has too.
     fn notes(&self) -> Vec<String>;
 
-    /// Fills all files, those of this process by `own`, which fills this many bytes.
+    /// Fills all files; `own` fills the files of this process, with this many bytes.
     ///
     /// # Errors
     /// What `own` fails with, or another rank.
@@ -72,8 +72,7 @@ pub trait Ranks: Processes {
     /// Results of each rank in the last trial.
     fn take_report(&self) -> RankReport;
 
-    /// Announces the end of the run, once. Files of others are removed before those of this process, by which theirs are
-    /// recognised.
+    /// Announces the end of the run, once. Other ranks recognise their files by the files of this process, which are removed last.
     ///
     /// # Errors
     /// A failure that keeps a rank from removing its files, or the loss of a rank.

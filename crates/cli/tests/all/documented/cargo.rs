@@ -56,7 +56,8 @@ fn mistake(root: &Path, command: &str) -> Option<String> {
             continue;
         };
         let file = folder.join(place).join(format!("{target}.rs"));
-        if !file.exists() && !folder.join(place).join(target).exists() {
+        let has_path = manifest.contains(&format!("name = \"{target}\"\npath = "));
+        if !has_path && !file.exists() && !folder.join(place).join(target).exists() {
             return Some(format!("no {target} in {place}"));
         }
     }
