@@ -19,9 +19,9 @@ use iolab_workload::{Error, Result};
 /// The schemes of a program.
 pub type SchemeList = &'static [Scheme];
 
-/// A beginning of names of targets, and what opens these.
+/// A kind of target without a path: a row of the list.
 pub struct Scheme {
-    /// The beginning.
+    /// The beginning of the names of its targets.
     pub prefix: &'static str,
     /// Opens the target with the rest of a name; with the environment of a run, only if it is the target that the run measured.
     pub open: fn(&str, Option<&Environment>) -> Result<OpenedVirtual>,
