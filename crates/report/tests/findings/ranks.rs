@@ -1,26 +1,33 @@
 //! Ranks that hold the others up.
 
-use iolab_analysis::analysis::analyse;
+use iolab_analysis::analysis::{Analysis, analyse};
+use iolab_analysis::claim::{Standing, claims, headlines, kind};
 
 use iolab_record::{Residency, ServedBy};
-use iolab_report::findings::Finding;
 use iolab_workload::trial::CacheState;
 
 use super::{all_findings, text};
 use iolab_synthetic::{add_cell, around, by_ranks, record};
 
-fn found(speeds: &[f64]) -> Vec<Finding> {
+fn run(speeds: &[f64]) -> Analysis {
     let mut record = record("read-size", &["bs"]);
     for size in ["bs=4KiB", "bs=64KiB"] {
         add_cell(&mut record, &[size], &around(500.0));
     }
     by_ranks(&mut record, speeds);
-    all_findings(&analyse(&record))
+    analyse(&record)
 }
 
 #[test]
 fn host_slower_in_every_trial_is_named() {
-    let said = text(&found(&[1.0, 1.0, 0.7, 1.0]));
+    let run = run(&[1.0, 1.0, 0.7, 1.0]);
+    let said = text(&all_findings(&run));
+    let claims = claims(&[&run]);
+    let first = headlines(&claims)[0];
+    assert_eq!(first.kind, &kind::STRAGGLER);
+    let slow = first.of(Standing::Worse).next().expect("one");
+    assert_eq!(slow.client.as_ref().expect("a host").host, "node02");
+    assert!((slow.value - 0.7).abs() < 1e-6, "{slow:?}");
     // While all were active, the other three moved 1/0.7 times as much as the slow one.
     insta::assert_snapshot!(said);
 }
@@ -28,7 +35,7 @@ fn host_slower_in_every_trial_is_named() {
 #[test]
 fn hosts_that_are_equal_are_not_named() {
     for speeds in [&[1.0, 1.0, 1.0][..], &[1.0, 0.97, 1.0], &[1.0]] {
-        let found = found(speeds);
+        let found = all_findings(&run(speeds));
         assert!(
             found
                 .iter()
