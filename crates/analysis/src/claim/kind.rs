@@ -711,7 +711,7 @@ pub static DRIFT: Kind = Kind::new(
     "Mann and Kendall's test in each cell, with Holm's correction over the cells",
 )
 .says("The trials of {cells} drift over the run by up to {0}{cell}", &[]);
-/// Cells whose trials have too few requests for a 99th percentile, where that is shown beside the response, or is the response.
+/// Cells whose trials have too few requests for a 99th percentile, where that is shown with another response, or is the response.
 pub static TAIL_UNKNOWN: [Kind; 2] = [
     NO_TAIL.says("{Cells} had too few requests per trial to estimate the 99th percentile of latency ({0} are needed): p99 is close to the maximum of a trial there, and may be far from the true one", &[]),
     NO_TAIL.says("{Cells} had too few requests per trial to estimate the 99th percentile of latency ({0} are needed)", &[]),

@@ -122,7 +122,7 @@ pub(super) fn over_the_network(of: Of<'_>) -> Option<Claim> {
     })
 }
 
-/// Doubts about cells, the weightiest first, each with its cells, that of its greatest extent first.
+/// Doubts about cells, the weightiest first, each with its cells in descending order of its extent.
 pub(super) fn doubts((analysis, run): Of<'_>) -> impl Iterator<Item = Claim> {
     let all = analysis.cells.iter().map(|cell| (cell, of_cell(cell)));
     let all: Vec<(&CellAnalysis, Vec<Doubt>)> = all.collect();

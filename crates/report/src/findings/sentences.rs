@@ -238,13 +238,13 @@ fn of_observation(name: &str, claim: &Claim) -> String {
     }
 }
 
-/// What a claim holds by this name.
+/// The level, or the name, that a claim holds for this word.
 fn held(name: &str, claim: &Claim) -> String {
     let held = claim.held.iter().find(|held| held.0 == name);
     held.map_or_else(String::new, |(_, is)| is.clone())
 }
 
-/// `2 of its 6 cells (bs=16MiB)`: the cells of a claim among those of its tool.
+/// `2 of its 6 cells (bs=16MiB)`: the cells of a claim, among all cells of its tool.
 fn own_cells_of(claim: &Claim, run: &Analysis) -> String {
     let tool = held("tool", claim);
     let cells = run.cells.iter();
