@@ -201,8 +201,19 @@ impl Experiment {
                 ..Design::default()
             },
         );
-        experiment.settings = fixed(cells())?;
-        let rows: Vec<Combination> = cells().map(|cell| row(cell, cells())).collect();
+        let usual = CellSpec::default();
+        let is_named = |setting: &&Setting| {
+            let is_other = |cell: &CellSpec| setting.get(cell) != setting.get(&usual);
+            // A code of pattern and direction says nothing beyond these two.
+            setting.name != "workload" && (CHOSEN.contains(&setting.name) || cells().any(is_other))
+        };
+        let named: Vec<&Setting> = SETTINGS.iter().filter(is_named).collect();
+        let row = |cell: &CellSpec| -> Combination {
+            let own = named.iter();
+            own.map(|setting| (GroupSetting::from(*setting), setting.get(cell)))
+                .collect()
+        };
+        let rows: Vec<Combination> = cells().map(row).collect();
         experiment.list(&rows)?;
         let variants = without.iter().map(|(names, sides)| Variant {
             without: names.iter().map(|one| one.name.to_owned()).collect(),
@@ -360,65 +371,27 @@ fn conflict(error: &Error) -> Obstacle {
 /// Settings that a new run would choose by itself unless they are named.
 const CHOSEN: [&str; 2] = ["buffer_memory", "first_offset"];
 
-/// The settings that all cells share, without those that have their default.
-fn fixed<'a>(
-    cells: impl Iterator<Item = &'a CellSpec> + Clone,
-) -> Result<Vec<(&'static Setting, String)>> {
-    let first = cells.clone().next();
-    let first = first.ok_or_else(|| Error::usage("an inquiry without cells"))?;
-    let default = CellSpec::default();
-    let is_shared = |setting: &&'static Setting| !varies(setting, cells.clone());
-    let shared = SETTINGS
-        .iter()
-        .filter(|one| one.name != "workload")
-        .filter(is_shared);
-    let named = shared.filter(|setting| {
-        CHOSEN.contains(&setting.name) || setting.get(first) != setting.get(&default)
-    });
-    Ok(named.map(|setting| (setting, setting.get(first))).collect())
-}
-
-fn varies<'a>(setting: &Setting, mut cells: impl Iterator<Item = &'a CellSpec>) -> bool {
-    let first = cells.next().map(|cell| setting.get(cell));
-    cells.any(|cell| Some(setting.get(cell)) != first)
-}
-
-/// The settings of a cell in which any cells differ.
-fn row<'a>(cell: &CellSpec, cells: impl Iterator<Item = &'a CellSpec> + Clone) -> Combination {
-    // A code of pattern and direction says nothing beyond these two.
-    let own = SETTINGS.iter().filter(|one| one.name != "workload");
-    let varying = own.filter(|setting| varies(setting, cells.clone()));
-    varying
-        .map(|setting| (GroupSetting::from(setting), setting.get(cell)))
-        .collect()
-}
-
-/// The variants for this many suspects, each as the suspects it leaves out: none, each alone, all but one each, all. Equal
-/// variants are listed once.
-fn variants(suspects: usize) -> Vec<Vec<usize>> {
-    let all: Vec<usize> = (0..suspects).collect();
-    let but = |one: usize| all.iter().copied().filter(|place| *place != one).collect();
-    let alone = all.iter().map(|one| vec![*one]);
-    let mut variants: Vec<Vec<usize>> = vec![Vec::new()];
-    for variant in alone
-        .chain(all.iter().map(|one| but(*one)))
-        .chain([all.clone()])
-    {
-        if !variants.contains(&variant) {
+/// The variants of these suspects: the suspects that each leaves out, and its sides. None is left out, each alone, all but one
+/// each, all; equal variants are listed once.
+fn variants_of(sides: &Sides, tried: &[&'static Suspect]) -> Vec<(Vec<&'static Suspect>, Sides)> {
+    let but = |one: &&Suspect| {
+        let others = tried.iter().copied();
+        others.filter(|other| other.name != one.name).collect()
+    };
+    let alone = tried.iter().map(|one| vec![*one]);
+    let others = alone.chain(tried.iter().map(but)).chain([tried.to_vec()]);
+    let mut variants: Vec<Vec<&Suspect>> = vec![Vec::new()];
+    for variant in others {
+        let names = |all: &[&Suspect]| Vec::from_iter(all.iter().map(|one| one.name));
+        if !variants.iter().any(|known| names(known) == names(&variant)) {
             variants.push(variant);
         }
     }
-    variants
-}
-
-/// The variants of these suspects: the suspects that each leaves out, and its sides.
-fn variants_of(sides: &Sides, tried: &[&'static Suspect]) -> Vec<(Vec<&'static Suspect>, Sides)> {
-    let variant = |places: Vec<usize>| {
-        let without: Vec<&Suspect> = places.into_iter().map(|place| tried[place]).collect();
+    let with_sides = variants.into_iter().map(|without| {
         let sides = without_all(sides, &without);
         (without, sides)
-    };
-    variants(tried.len()).into_iter().map(variant).collect()
+    });
+    with_sides.collect()
 }
 
 /// The sides with these suspects taken away, one after the other. A suspect that has no part any more after an earlier one
@@ -454,12 +427,10 @@ impl Phenomenon {
     /// Time of a trial of each side: its time in the first run, or its time limit if shorter.
     fn times(&self) -> [Duration; 2] {
         let foreseen = self.sides.trials().map(TrialSpec::time_foreseen);
-        let [base, other] = self.took;
-        let of_side = |foreseen: Option<Duration>, took: Duration| {
-            foreseen.map_or(took, |most| most.min(took))
-        };
-        let [of_base, of_other] = foreseen;
-        [of_side(of_base, base), of_side(of_other, other)]
+        [0, 1].map(|side| {
+            let took = self.took[side];
+            foreseen[side].map_or(took, |most| most.min(took))
+        })
     }
 
     /// Time of a trial besides its I/O.
