@@ -543,11 +543,11 @@ pub enum Standing {
     ByItself,
     /// Share that is gone without a suspect: none, within a quarter of the difference or the margin.
     Cleared,
-    /// The same share above the margin.
+    /// Share that is gone without a cleared suspect, above the margin.
     Minor,
     /// Neither shown nor excluded: too few blocks, too much noise, or doubts.
     Undecided,
-    /// The same, and a number of blocks that would settle it.
+    /// Undecided in so few blocks: a number of blocks that would settle it is known.
     MoreBlocks,
     /// Share that is gone without a suspect, less than half of it on the side that the suspect acts on.
     OtherSide,

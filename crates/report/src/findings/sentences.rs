@@ -1,4 +1,4 @@
-//! Claims in words: a head, then labelled lists; a file each writes evidence that points do not show.
+//! Claims in words: a head, then labelled lists; a file each writes comparisons, and the names of some kinds.
 
 mod causes;
 mod comparison;

@@ -113,8 +113,8 @@ fn is_the_source(suspect: &str) -> bool {
 }
 
 /// Whether at least half of the part that disappears with a suspect comes from the side that it acts on. A
-/// change of the other side is an effect of the intervention. Two loads or quantiles of one cell are no sides: an
-/// intervention changes both.
+/// change of the other side is an effect of the intervention. An intervention changes two loads or quantiles of one cell
+/// together, so that these have no sides.
 fn comes_from_its_side(analysis: &Analysis, inquiry: &Inquiry, point: &Point) -> bool {
     /// Least share of the part that disappears.
     const OWN: f64 = 0.5;

@@ -1,4 +1,4 @@
-//! Results of interventions, in full and in short, and why suspects were not tried, in words.
+//! Names and suspects in claims about causes, the result of an inquiry in short, and why suspects were not tried.
 
 #[cfg(test)]
 mod tests;
