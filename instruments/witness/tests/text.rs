@@ -114,10 +114,10 @@ fn reads_from_several_disks_bound_bytes_of_one() {
         least: least * MIB,
         most: most * MIB,
     };
-    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(43, 64)), @"fio: 100 % of the 64 MiB that it read came from storage. From vda: 43 MiB to 64 MiB. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(43, 64)), @"fio: 100 % of the 64 MiB that it read came from storage. From vda: 43 to 64 MiB. Nothing else used vda.");
     insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(0, 64)), @"fio: 100 % of the 64 MiB that it read came from storage. From vda: up to 64 MiB. Nothing else used vda.");
     insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(32, 32)), @"fio: 100 % of the 64 MiB that it read came from storage. From vda: 32 MiB. Nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Mixed, 0.5, between(10, 64)), @"fio: 50 % of the 64 MiB that it read came from storage, and the rest from the page cache. From vda: 10 MiB to 64 MiB. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Mixed, 0.5, between(10, 64)), @"fio: 50 % of the 64 MiB that it read came from storage, and the rest from the page cache. From vda: 10 to 64 MiB. Nothing else used vda.");
     insta::assert_snapshot!(of(ServedBy::PageCache, 0.0, between(0, 1)), @"fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.");
 }
 

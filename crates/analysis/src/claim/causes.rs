@@ -190,7 +190,9 @@ pub fn is_answered(claims: &[Claim]) -> bool {
             .iter()
             .any(|claim| claim.of(standing).next().is_some())
     };
-    let suspects = || claims.iter().filter(|claim| claim.role() > Role::Answer);
+    let names_suspects = |claim: &&Claim| claim.points.iter().any(|one| !one.suspects.is_empty());
+    let beside_the_answer = claims.iter().filter(|claim| claim.role() > Role::Answer);
+    let suspects = || beside_the_answer.clone().filter(names_suspects);
     let has_part = suspects().any(|claim| claim.role() == Role::Explanation);
     let are_cleared = suspects().all(|claim| claim.kind == &kind::CLEARED);
     let is_known = has_part || (are_cleared && suspects().next().is_some());

@@ -14,6 +14,12 @@ use iolab_stats::{lasting_shifts, mean, median};
 /// Rounds of the median polish; more rounds change nothing if blocks are complete.
 const POLISHES: usize = 3;
 
+/// Whether a sample is of a series.
+type IsOf = fn(&Sample) -> bool;
+
+/// The series that are searched until one has a change: measured trials, and warm-ups too.
+const SERIES: [IsOf; 2] = [Sample::is_measured, |sample| sample.ok];
+
 /// A trial of a cell.
 struct Trial<'a> {
     sample: &'a Sample,
@@ -25,12 +31,14 @@ struct Trial<'a> {
 /// of time.
 ///
 /// The value of a trial is the logarithm of its throughput relative to the usual one of its cell, so that all
-/// cells form one series. Warm-ups are a block of it: what only they show spans too few blocks for a level. If trials are too few or
-/// too long to show levels, the course inside them is searched.
+/// cells form one series. Where it has no change, warm-ups are a block more: one that came early leaves too few other blocks for a
+/// level. If trials are too few or too long to show levels, the course inside them is searched.
 pub fn over_run(record: &RunRecord, is_disturbed: IsDisturbed<'_>) -> Vec<RunShift> {
     let both = [Access::Writes, Access::Reads].into_iter();
     let of = |access| {
-        let mut found = shifts(record, access, is_disturbed);
+        let all = SERIES.iter();
+        let mut all = all.map(|is_of| shifts(record, (access, *is_of), is_disturbed));
+        let mut found = all.find(|found| !found.is_empty()).unwrap_or_default();
         if found.is_empty() {
             found.extend(inside_trials(record, access, is_disturbed));
         }
@@ -39,8 +47,12 @@ pub fn over_run(record: &RunRecord, is_disturbed: IsDisturbed<'_>) -> Vec<RunShi
     both.flat_map(of).collect()
 }
 
-fn shifts(record: &RunRecord, access: Access, is_disturbed: IsDisturbed<'_>) -> Vec<RunShift> {
-    let trials = trials(record, access);
+fn shifts(
+    record: &RunRecord,
+    (access, is_of): (Access, IsOf),
+    is_disturbed: IsDisturbed<'_>,
+) -> Vec<RunShift> {
+    let trials = trials(record, access, is_of);
     if trials.len() < VALUES_MIN {
         return Vec::new();
     }
@@ -48,7 +60,7 @@ fn shifts(record: &RunRecord, access: Access, is_disturbed: IsDisturbed<'_>) -> 
     let values = |group: &[Trial<'_>]| group.iter().map(|t| t.value).collect::<Vec<_>>();
     let values = trials.chunks(size).filter_map(|group| mean(&values(group)));
     let values: Vec<f64> = values.collect();
-    let mut must = lasting(values.len(), 1);
+    let mut must = lasting(values.len(), SERIES.len());
     must.length = must.length.max(three_blocks(&trials).div_ceil(size));
     let changes = lasting_shifts(&values, &must).unwrap_or_default();
     if changes.is_empty() {
@@ -65,10 +77,10 @@ fn shifts(record: &RunRecord, access: Access, is_disturbed: IsDisturbed<'_>) -> 
     shifts.collect()
 }
 
-fn trials(record: &RunRecord, access: Access) -> Vec<Trial<'_>> {
+fn trials(record: &RunRecord, access: Access, is_of: IsOf) -> Vec<Trial<'_>> {
     let own = access.cells(record);
-    let complete = record.samples.iter().filter(|sample| sample.ok);
-    let mut trials: Vec<Trial<'_>> = complete
+    let series = record.samples.iter().filter(|sample| is_of(sample));
+    let mut trials: Vec<Trial<'_>> = series
         .filter(|s| own.contains(&s.cell) && s.bytes() > 0)
         .map(|s| Trial {
             sample: s,
