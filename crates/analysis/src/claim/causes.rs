@@ -385,7 +385,10 @@ mod tests {
     #[test]
     fn cleared_suspects_answer_nothing_while_one_is_open() {
         let claim = |(kind, standing)| {
-            let point = Point::new(standing, Quantity::Share, 0.5);
+            let point = Point {
+                suspects: vec!["waiting".to_owned()],
+                ..Point::new(standing, Quantity::Share, 0.5)
+            };
             Claim::new(kind, Vec::new()).with_points([point])
         };
         let answered = |all: &[(&'static Kind, Standing)]| {
