@@ -4,21 +4,24 @@ use std::time::Duration;
 
 use crate::notation::clean;
 use iolab_analysis::analysis::OVERLOAD_TOLD;
-use iolab_analysis::doubt::Doubt;
-use iolab_analysis::fitness::{Answer, CellAnswer, ReasonedAnswer, UnseenStalls, reasoned};
+use iolab_analysis::doubt::{Doubt, DoubtKind};
+use iolab_analysis::fitness::{
+    Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls, reasoned,
+};
 use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
 use iolab_analysis::trial_values::distinct;
 use iolab_figure::labels::capital;
 use iolab_record::RunRecord;
-use iolab_workload::units::{format_duration, format_percent};
+use iolab_workload::units::{
+    between, counted, format_duration, format_ns, format_percent, significant,
+};
 
 use crate::block::ShownAnswer;
 use crate::doubt;
-use crate::fitness::{answer, in_line, in_words, level_columns, stalls, why};
-use crate::layout::{Column, columns_over};
+use crate::layout::{Column, columns_over, none};
 use crate::ratio::all_cells;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::service_level::ServiceLevel;
+use iolab_workload::service_level::{LevelQuantity, ServiceLevel};
 
 /// Most rates shown: the answer's, and those nearest to the limit.
 const POINTS_MAX: usize = 8;
@@ -314,4 +317,92 @@ pub(crate) fn cell_remarks(found: &[CellAnswer], answer: Answer) -> Vec<String> 
 /// Limits of a yes.
 fn not_covered(what: &str) -> String {
     format!("Not covered: {what}.")
+}
+
+/// A row per level: the place where it was measured, the level, and its answer.
+pub(crate) fn level_columns(
+    (place, dispensable): (&str, u8),
+    rows: &[(&str, &LevelAnswer, String)],
+) -> Vec<Column> {
+    let column = columns_over(rows);
+    vec![
+        column(place, dispensable, &|row| clean(row.0)).left(),
+        column("level", 0, &|row| row.1.judged.level.to_string()).left(),
+        column("measured", 0, &|row| measured(&row.1.judged)),
+        column("95 % interval", 0, &|row| interval(&row.1.judged)),
+        column("requests", 4, &|row| row.1.judged.requests.to_string()),
+        column("answer", 0, &|row| row.2.clone()).left(),
+    ]
+}
+
+/// The answer in a line: `yes`, `cannot tell: suspended, disturbed`.
+pub(crate) fn in_line(answer: &ReasonedAnswer) -> String {
+    let word = answer.answer();
+    match answer {
+        ReasonedAnswer::Yes | ReasonedAnswer::No => word.to_string(),
+        ReasonedAnswer::CannotTell(reasons) => format!("{word}: {}", in_words(reasons)),
+    }
+}
+
+/// The reasons: `suspended, few trials`.
+pub(crate) fn in_words(reasons: &[DoubtKind]) -> String {
+    let texts = reasons.iter().map(DoubtKind::to_string);
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+/// Reason for an open answer to a level, as a clause; empty if it is not open.
+pub(crate) fn why(judged: &Judged) -> &'static str {
+    judged.open.map_or("", DoubtKind::words)
+}
+
+/// An answer with the reason if it is open. If a doubt changed it, also with the result as measured.
+pub(crate) fn answer(level: &LevelAnswer) -> String {
+    let answer = in_line(&level.reasoned());
+    match level.turned_by.is_empty() {
+        true => answer,
+        false => format!("{answer} (measured: {})", level.judged.answer),
+    }
+}
+
+/// `stalls so rare that 30 trials can miss them (in up to 9.5 % of trials)`. If trials had some, `more stalls
+/// than measured (1 of 30 trials missed the level; up to 14.9 % of trials can)`.
+pub(crate) fn stalls(unseen: UnseenStalls) -> String {
+    let share = format_percent(unseen.share);
+    match unseen.missed {
+        0 => format!(
+            "stalls so rare that {} can miss them (in up to {share} of trials)",
+            counted(unseen.trials as u64, "trial"),
+        ),
+        missed => format!(
+            "more stalls than measured ({missed} of {} missed the level; up to {share} of trials can)",
+            counted(unseen.trials as u64, "trial"),
+        ),
+    }
+}
+
+/// The limited quantity as measured.
+pub(crate) fn measured(judged: &Judged) -> String {
+    let level = &judged.level;
+    judged
+        .estimate
+        .map_or_else(none, |value| amount(level, value))
+}
+
+/// A value of the limited quantity with its unit.
+pub fn amount(level: &ServiceLevel, value: f64) -> String {
+    match level.quantity {
+        LevelQuantity::Iops => format!("{}/s", significant(value)),
+        LevelQuantity::Throughput => format!("{} MB/s", significant(value)),
+        LevelQuantity::Quantile(_) | LevelQuantity::Mean | LevelQuantity::Max => format_ns(value),
+    }
+}
+
+/// The interval of the limited quantity.
+pub fn interval(judged: &Judged) -> String {
+    let level = &judged.level;
+    match (judged.low, judged.high) {
+        (Some(low), Some(high)) => between(&amount(level, low), &amount(level, high)),
+        (Some(low), None) => format!("{} or more", amount(level, low)),
+        (None, _) => none(),
+    }
 }
