@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args};
 use iolab_plan::experiment::Experiment;
-use iolab_record::Observation;
+use iolab_record::{Observation, RunRecord};
+use iolab_report::answer::AnsweredBy;
 use iolab_report::document::Document;
 use iolab_report::export::ExportFormat;
 use iolab_report::observation::{FiledObservation, ObservedBy};
@@ -40,6 +41,8 @@ pub struct Lists {
     pub sequence_figures: Vec<SequenceFigure>,
     /// Commands that keep what they saw in files without trials.
     pub observations: Vec<ObservedBy>,
+    /// Instruments that answer questions of runs.
+    pub answers: Vec<AnsweredBy>,
 }
 
 impl Lists {
@@ -51,6 +54,7 @@ impl Lists {
         self.formats.extend(others.formats);
         self.sequence_figures.extend(others.sequence_figures);
         self.observations.extend(others.observations);
+        self.answers.extend(others.answers);
         self
     }
 
@@ -69,18 +73,33 @@ impl Lists {
         let mut all = self.observations.iter();
         let by = all.find(|by| by.command == kept.command);
         let what = format!("what 'iolab {}' saw", kept.command);
-        let lacks = || {
-            let place = path.display();
-            Error::usage(format!("{place} holds {what}, which this program lacks"))
-                .hint("use an iolab that has this command")
-        };
-        let seen = (by.ok_or_else(lacks)?.read)(&kept.content);
+        let seen = (by.ok_or_else(|| lacks(path, &what))?.read)(&kept.content);
         Ok(FiledObservation {
             path: path.to_owned(),
             seen: seen.ok_or_else(|| iolab_runfile::invalid(path, what))?,
             kept,
         })
     }
+
+    /// Refuses a run whose question this program cannot answer.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](Kind::Usage): this program lacks the command that asked.
+    pub fn check_answerable(&self, record: &RunRecord, path: &Path) -> Result<()> {
+        let asked = record.experiment.asked.as_ref();
+        let command = asked.and_then(|question| question.kind().command());
+        match command.filter(|name| self.answers.iter().all(|by| by.command != *name)) {
+            Some(name) => Err(lacks(path, &format!("a run of 'iolab {name}'"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The refusal of a file with something of a command that this program lacks.
+fn lacks(path: &Path, what: &str) -> Error {
+    let place = path.display();
+    Error::usage(format!("{place} holds {what}, which this program lacks"))
+        .hint("use an iolab that has this command")
 }
 
 /// A format of another tool: a row of the list of definitions.

@@ -13,6 +13,7 @@ use iolab_workload::group::ALL;
 use iolab_workload::response::Metric;
 use iolab_workload::{Error, Result};
 
+use crate::Lists;
 use crate::failure::Outcome;
 use crate::output::{self, Results};
 
@@ -153,19 +154,29 @@ pub fn filed(runs: &[NamedRun]) -> Vec<FiledRun<'_>> {
 }
 
 /// The answers of runs, given with the names of their files.
-pub fn answers<'a>(runs: impl IntoIterator<Item = (&'a Path, &'a AnalysedRun)>) -> Answers<'a> {
+pub fn answers<'a>(
+    runs: impl IntoIterator<Item = (&'a Path, &'a AnalysedRun)>,
+    lists: &Lists,
+) -> Answers {
     let named = runs.into_iter();
-    Answers::of(named.map(|(path, run)| (path.display().to_string(), run)))
+    let named = named.map(|(path, run)| (path.display().to_string(), run));
+    Answers::of(named, &lists.answers)
 }
 
 /// Prints the answers of runs, then the results of runs without an answer; `full` prints all results of all of them.
-pub fn show(files: &[PathBuf], full: bool, to: &mut Results) -> Outcome<Option<Answer>> {
+pub fn show(
+    files: &[PathBuf],
+    full: bool,
+    lists: &Lists,
+    to: &mut Results,
+) -> Outcome<Option<Answer>> {
     let read = |path: &PathBuf| Ok(Input::new(path.clone(), read_run(path)?));
     let mut inputs = files.iter().map(read).collect::<Result<Vec<Input>>>()?;
     let answers = answers(
         inputs
             .iter()
             .map(|input| (input.path.as_path(), &input.run)),
+        lists,
     );
     let answer = answers.answer();
     write!(to, "{}", answers.screen(output::style().width))?;

@@ -394,6 +394,13 @@ named! {
     }
 }
 
+impl QuestionKind {
+    /// The command of the instrument that asks and answers; `None` for questions of the user.
+    pub fn command(self) -> Option<&'static str> {
+        (self == Self::Fit).then_some("fit")
+    }
+}
+
 /// The question of a run about service levels. It affects neither measurements nor writes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {

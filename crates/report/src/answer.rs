@@ -1,150 +1,144 @@
 //! The answers of runs to their questions, for each format, computed from the given run files only.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use iolab_analysis::analysed_run::{AnalysedRun, AnswerBasis, RunAnswer};
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::{Answer, merge_answers};
-use iolab_record::{Asked, Question, RunRecord};
+use iolab_record::{Question, RunRecord};
+use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
-use serde_json::{Value, json};
 
 use crate::block::{self, Block, ShownAnswer, ToDo};
-use crate::fitness::data::FitDocument;
-use crate::fitness::{Fitness, WorkloadRun};
 use crate::slo::{SearchResult, cell_columns, cell_remarks, sentence_at_rates};
 
-const LEVELS: &str = "Each level, with the 95 % interval of what was measured";
+/// Title of the levels of an answer.
+pub(crate) const LEVELS: &str = "Each level, with the 95 % interval of what was measured";
 /// Introduction to the results of an incomplete run.
 const SO_FAR: &str = "As measured so far:";
 
-/// The answers of runs. All workloads of a requirement share one answer.
-#[derive(Debug)]
-pub struct Answers<'a> {
-    all: Vec<Given<'a>>,
+/// An instrument that answers questions of runs: a row of the list of answers.
+#[derive(Debug, Clone, Copy)]
+pub struct AnsweredBy {
+    /// Name of the command that asks the questions.
+    pub command: &'static str,
+    /// Answers runs with such a question.
+    pub answers: fn(Vec<AskedRun<'_>>) -> Vec<Given>,
+    /// Run files next to these ones that belong to the same answers. They are only read.
+    pub companions: fn(&[PathBuf]) -> Result<Vec<PathBuf>>,
 }
 
-/// An answer, with its origin.
+/// A run with a question.
 #[derive(Debug)]
-enum Given<'a> {
-    /// Answer to a requirement, from the runs of its workloads.
-    Fit(Fitness<'a>),
-    /// Answer of a single run, with the name of its file.
-    Run(String, &'a RunRecord, &'a RunAnswer),
+pub struct AskedRun<'a> {
+    /// Name of the run file.
+    pub file: String,
+    /// The content of the run file.
+    pub record: &'a RunRecord,
+    /// The question.
+    pub question: &'a Question,
+    /// The answer of this run alone.
+    pub answer: &'a RunAnswer,
 }
 
-impl<'a> Answers<'a> {
-    /// The answers of runs, given with the names of their files; runs without a question have none.
-    pub fn of(runs: impl IntoIterator<Item = (String, &'a AnalysedRun)>) -> Self {
-        let mut all = Vec::new();
-        let mut fits: Vec<WorkloadRun<'_>> = Vec::new();
-        for (file, run) in runs {
-            let (record, Some(answer)) = (run.record(), run.answer()) else {
-                continue;
+impl<'a> AskedRun<'a> {
+    /// The run in a file of this name; `None` without a question.
+    pub fn of(file: String, run: &'a AnalysedRun) -> Option<Self> {
+        let record = run.record();
+        Some(Self {
+            file,
+            record,
+            question: record.experiment.asked.as_ref()?,
+            answer: run.answer()?,
+        })
+    }
+}
+
+/// An answer with its text.
+pub type Given = (Answer, ShownAnswer);
+
+/// The answers of runs.
+#[derive(Debug)]
+pub struct Answers {
+    all: Vec<Given>,
+}
+
+impl Answers {
+    /// The answers of runs, given with the names of their files, and of instruments; runs without a question have none.
+    pub fn of<'a>(
+        runs: impl IntoIterator<Item = (String, &'a AnalysedRun)>,
+        instruments: &[AnsweredBy],
+    ) -> Self {
+        let mut asked: BTreeMap<_, Vec<AskedRun<'a>>> = BTreeMap::new();
+        let runs = runs.into_iter();
+        for run in runs.filter_map(|(file, run)| AskedRun::of(file, run)) {
+            let command = run.question.kind().command();
+            asked.entry(command).or_default().push(run);
+        }
+        let all = asked.into_iter().flat_map(|(command, runs)| {
+            let Some(command) = command else {
+                return runs.iter().map(alone).collect();
             };
-            match (&record.experiment.asked, &answer.found) {
-                (
-                    Some(Question {
-                        of: Asked::Fit(fit),
-                        needs,
-                    }),
-                    AnswerBasis::Cells(cells),
-                ) => {
-                    let Some(found) = cells.first() else {
-                        continue;
-                    };
-                    fits.push(WorkloadRun {
-                        file,
-                        record,
-                        fit,
-                        needs,
-                        found,
-                        is_complete: answer.is_complete(),
-                    });
-                }
-                _ => all.push(Given::Run(file, record, answer)),
+            let mut instruments = instruments.iter();
+            match instruments.find(|own| own.command == command) {
+                Some(own) => (own.answers)(runs),
+                None => vec![left_out(command)],
             }
-        }
-        while let Some(first) = fits.first().map(|run| run.fit) {
-            let (own, others) = fits.into_iter().partition(|run| run.is_of(first));
-            all.push(Given::Fit(Fitness::of(first, own)));
-            fits = others;
-        }
-        Self { all }
+        });
+        Self { all: all.collect() }
     }
 
     /// All answers together; `None` without a question.
     pub fn answer(&self) -> Option<Answer> {
-        let answers = self.all.iter().map(Given::answer);
+        let answers = self.all.iter().map(|(answer, _)| *answer);
         (!self.all.is_empty()).then(|| merge_answers(answers))
     }
 
     /// The answers as text in lines of at most `width` characters; empty without a question.
-    pub fn text(&self, width: u16) -> String {
-        let all = self.shown().into_iter().flat_map(ShownAnswer::blocks);
+    pub fn text(self, width: u16) -> String {
+        let all = self.shown().flat_map(ShownAnswer::blocks);
         block::in_text(&all.collect::<Vec<_>>(), width)
     }
 
     /// The answers on a screen each, with an empty line between them; empty without a question.
-    pub fn screen(&self, width: u16) -> String {
-        let all = self.shown().into_iter();
-        let all: Vec<String> = all.map(|shown| shown.screen(width)).collect();
+    pub fn screen(self, width: u16) -> String {
+        let all: Vec<String> = self.shown().map(|shown| shown.screen(width)).collect();
         all.join("\n")
     }
 
-    /// The answers to requirements, for programs; `iolab schema fit` describes them.
-    pub fn of_requirements(&self) -> impl Iterator<Item = Value> {
-        self.all.iter().filter_map(|given| match given {
-            Given::Fit(fitness) => Some(json!(FitDocument::of(fitness))),
-            Given::Run(..) => None,
-        })
-    }
-
     /// The answers in Markdown, without their tables; empty without a question.
-    pub fn markdown(&self) -> String {
+    pub fn markdown(self) -> String {
         block::parts_in_markdown(&self.sentences())
     }
 
     /// The answers in LaTeX, without their tables; empty without a question.
-    pub fn latex(&self) -> String {
+    pub fn latex(self) -> String {
         block::parts_in_latex(&self.sentences())
     }
 
-    fn sentences(&self) -> Vec<Block> {
-        let all = self.shown().into_iter();
-        all.flat_map(ShownAnswer::sentences).collect()
+    fn sentences(self) -> Vec<Block> {
+        self.shown().flat_map(ShownAnswer::sentences).collect()
     }
 
     /// The answers for documents.
-    pub(crate) fn shown(&self) -> Vec<ShownAnswer> {
-        self.all.iter().map(Given::shown).collect()
+    pub(crate) fn shown(self) -> impl Iterator<Item = ShownAnswer> {
+        self.all.into_iter().map(|(_, shown)| shown)
     }
 }
 
-impl Given<'_> {
-    fn answer(&self) -> Answer {
-        match self {
-            Self::Fit(fitness) => fitness.answer(),
-            Self::Run(_, _, answer) => answer.answer(),
-        }
-    }
-
-    fn shown(&self) -> ShownAnswer {
-        match self {
-            Self::Fit(fitness) => ShownAnswer::new(
-                (
-                    vec![format!("{}.", fitness.sentence())],
-                    Some(fitness.question.to_owned()),
-                ),
-                &fitness.to_do(),
-                (LEVELS, fitness.columns()),
-                fitness.remarks(),
-            ),
-            Self::Run(file, record, answer) => shown(file, record, answer),
-        }
-    }
+/// The answers of a command that this program lacks.
+fn left_out(command: &str) -> Given {
+    let lead =
+        format!("The answer of 'iolab {command}' is left out: this program lacks the command.");
+    let table = (LEVELS, Vec::new());
+    let shown = ShownAnswer::new((vec![lead], None), &[], table, Vec::new());
+    (Answer::CannotTell, shown)
 }
 
 /// The answer of a single run.
-fn shown(file: &str, record: &RunRecord, answer: &RunAnswer) -> ShownAnswer {
+fn alone(run: &AskedRun<'_>) -> Given {
+    let (record, answer) = (run.record, run.answer);
     let is_complete = answer.is_complete();
     let mut shown = match &answer.found {
         AnswerBasis::Limit(found) => SearchResult { found, is_complete }.shown(),
@@ -164,8 +158,8 @@ fn shown(file: &str, record: &RunRecord, answer: &RunAnswer) -> ShownAnswer {
         );
         let so_far = shown.lead.iter().map(|first| format!("{SO_FAR} {first}"));
         shown.lead = std::iter::once(lack).chain(so_far).collect();
-        let command = command_to_finish([(record, file)]);
+        let command = command_to_finish([(record, run.file.as_str())]);
         shown.rest.extend(ToDo::to_finish(1, command).blocks());
     }
-    shown
+    (answer.answer(), shown)
 }

@@ -17,7 +17,7 @@ use crate::export::cells::{self, ExportedCell};
 use crate::export::samples;
 use crate::findings::conclusions;
 use crate::findings::digest::{Digest, Told};
-use crate::fitness::data::FitDocument;
+use crate::fitness::FitDocument;
 use crate::notation::clean;
 use crate::rows::json_object;
 use iolab_analysis::analysed_run::AnalysedRun;

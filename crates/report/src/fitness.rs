@@ -1,26 +1,30 @@
 //! The answer to "is this storage good enough for ...".
 
-pub(crate) mod data;
+mod data;
 
+use iolab_analysis::analysed_run::AnswerBasis;
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::doubt::DoubtKind;
 use iolab_analysis::fitness::{
     Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls,
 };
 use iolab_analysis::trial_values::distinct;
-use iolab_record::{Fit, RunRecord, TargetKind};
+use iolab_record::{Asked, Fit, RunRecord, TargetKind};
 use iolab_workload::names::all_of;
 use iolab_workload::service_level::{Bound, Need, ServiceLevel};
 use iolab_workload::trial_description::requests_of_cell;
 use iolab_workload::units::{
     format_bytes, format_duration, format_ns, rough_duration, significant,
 };
+use serde_json::{Value, json};
 use std::time::Duration;
 
-use crate::block::ToDo;
+use crate::answer::{AskedRun, Given, LEVELS};
+use crate::block::{ShownAnswer, ToDo};
 use crate::doubt;
 use crate::layout::Column;
 use crate::slo::{amount, answer, in_line, level_columns, stalls, why};
+pub use data::FitDocument;
 use iolab_workload::escape_control::escape_control;
 
 /// Share of the requested load from which it counts as made, since trials end a little early or late.
@@ -41,26 +45,25 @@ const LONG: Duration = Duration::from_mins(10);
 
 /// The run of a workload.
 #[derive(Debug)]
-pub(crate) struct WorkloadRun<'a> {
+struct WorkloadRun<'a> {
     /// The run file.
-    pub(crate) file: String,
-    pub(crate) record: &'a RunRecord,
-    pub(crate) fit: &'a Fit,
+    file: String,
+    record: &'a RunRecord,
+    fit: &'a Fit,
     /// The levels of the workload.
-    pub(crate) needs: &'a [Need],
+    needs: &'a [Need],
     /// Answer for each level, in the order of the requirement, with doubts.
-    pub(crate) found: &'a CellAnswer,
+    found: &'a CellAnswer,
     /// Whether the whole workload was measured.
-    pub(crate) is_complete: bool,
+    is_complete: bool,
 }
 
 /// The whole answer.
-#[derive(Debug)]
-pub(crate) struct Fitness<'a> {
+struct Fitness<'a> {
     /// The requirement.
     fit: &'a Fit,
     /// The question, one line.
-    pub(crate) question: &'a str,
+    question: &'a str,
     /// The target.
     target: &'a str,
     /// Each workload in the order of the requirement, with its run; `None` if no run file was given.
@@ -69,9 +72,25 @@ pub(crate) struct Fitness<'a> {
     to_finish: Option<String>,
 }
 
-impl WorkloadRun<'_> {
+impl<'a> WorkloadRun<'a> {
+    /// The run, if its workload was measured at all.
+    fn of(run: AskedRun<'a>) -> Option<Self> {
+        let (Asked::Fit(fit), AnswerBasis::Cells(cells)) = (&run.question.of, &run.answer.found)
+        else {
+            return None;
+        };
+        Some(Self {
+            file: run.file,
+            record: run.record,
+            fit,
+            needs: &run.question.needs,
+            found: cells.first()?,
+            is_complete: run.answer.is_complete(),
+        })
+    }
+
     /// Whether it belongs to one answer with the runs of this requirement.
-    pub(crate) fn is_of(&self, fit: &Fit) -> bool {
+    fn is_of(&self, fit: &Fit) -> bool {
         (&self.fit.id, &self.fit.requirement, &self.fit.workloads)
             == (&fit.id, &fit.requirement, &fit.workloads)
     }
@@ -141,8 +160,20 @@ impl WorkloadRun<'_> {
 }
 
 impl<'a> Fitness<'a> {
+    /// The answers to requirements, from the runs of their workloads.
+    fn all(runs: Vec<AskedRun<'a>>) -> Vec<Self> {
+        let mut runs: Vec<WorkloadRun<'_>> = runs.into_iter().filter_map(WorkloadRun::of).collect();
+        let mut all = Vec::new();
+        while let Some(first) = runs.first().map(|run| run.fit) {
+            let (own, others) = runs.into_iter().partition(|run| run.is_of(first));
+            all.push(Self::of(first, own));
+            runs = others;
+        }
+        all
+    }
+
     /// The answer from the runs of a requirement, at least one.
-    pub(crate) fn of(fit: &'a Fit, mut runs: Vec<WorkloadRun<'a>>) -> Self {
+    fn of(fit: &'a Fit, mut runs: Vec<WorkloadRun<'a>>) -> Self {
         let record = runs[0].record;
         let unfinished = runs.iter().filter(|run| !run.is_complete);
         let to_finish = command_to_finish(unfinished.map(|run| (run.record, run.file.as_str())));
@@ -171,7 +202,7 @@ impl<'a> Fitness<'a> {
     }
 
     /// The answer for all levels together.
-    pub(crate) fn answer(&self) -> Answer {
+    fn answer(&self) -> Answer {
         self.reasoned().answer()
     }
 
@@ -181,8 +212,22 @@ impl<'a> Fitness<'a> {
         ReasonedAnswer::merge(each.map(|run| run.map_or_else(missing, WorkloadRun::whole)))
     }
 
+    /// The answer with its text.
+    fn given(&self) -> Given {
+        let shown = ShownAnswer::new(
+            (
+                vec![format!("{}.", self.sentence())],
+                Some(self.question.to_owned()),
+            ),
+            &self.to_do(),
+            (LEVELS, self.columns()),
+            self.remarks(),
+        );
+        (self.answer(), shown)
+    }
+
     /// The answer in one line.
-    pub(crate) fn sentence(&self) -> String {
+    fn sentence(&self) -> String {
         format!(
             "{} on {}: {}",
             escape_control(&self.fit.requirement),
@@ -193,7 +238,7 @@ impl<'a> Fitness<'a> {
 
     /// Steps that a user has to take for a complete measurement. They decide whether there is an answer, so no
     /// text leaves them out.
-    pub(crate) fn to_do(&self) -> Vec<ToDo> {
+    fn to_do(&self) -> Vec<ToDo> {
         let begun = self.runs().filter(|run| !run.is_complete);
         let begun: Vec<&str> = begun.map(|run| run.fit.workload.as_str()).collect();
         let missing = self.found.iter().filter(|(_, run)| run.is_none());
@@ -228,14 +273,14 @@ impl<'a> Fitness<'a> {
 
     /// Remarks on the load that was run, on the limits of the answer, and on reasons for another answer than yes. Remarks that
     /// decide the answer come first.
-    pub(crate) fn remarks(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<String> {
         let [decisive, further] = self.reasons();
         let ran = self.runs().map(WorkloadRun::summary);
         let remarks = decisive.into_iter().chain(ran).chain(further);
         remarks.chain(self.limits()).collect()
     }
 
-    pub(crate) fn columns(&self) -> Vec<Column> {
+    fn columns(&self) -> Vec<Column> {
         let rows = self.runs().flat_map(|run| {
             let levels = run.found.levels.iter();
             levels.map(move |level| {
@@ -350,6 +395,19 @@ impl<'a> Fitness<'a> {
         ));
         texts
     }
+}
+
+/// The answers of these runs in words.
+pub fn answers(runs: Vec<AskedRun<'_>>) -> Vec<Given> {
+    let all = Fitness::all(runs);
+    all.iter().map(Fitness::given).collect()
+}
+
+/// The answers of these runs, each with its JSON document, which `iolab schema fit` describes.
+pub fn documents(runs: Vec<AskedRun<'_>>) -> Vec<(Answer, Value)> {
+    let all = Fitness::all(runs).into_iter();
+    all.map(|own| (own.answer(), json!(FitDocument::of(&own))))
+        .collect()
 }
 
 /// `wal and reads`, or a number of workloads if they are many.

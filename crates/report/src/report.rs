@@ -9,6 +9,7 @@ mod section;
 mod study;
 pub(crate) mod summary;
 
+use crate::answer::AnsweredBy;
 use crate::block;
 use crate::notation::clean;
 use crate::observation::FiledObservation;
@@ -46,6 +47,8 @@ pub struct StudyReport<'a> {
     pub programs: &'a [FiledObservation],
     /// Figures of several runs of one experiment.
     pub sequence_figures: &'a [SequenceFigure],
+    /// Instruments that answer questions of runs.
+    pub answers: &'a [AnsweredBy],
 }
 
 impl<'a> StudyReport<'a> {
@@ -55,6 +58,7 @@ impl<'a> StudyReport<'a> {
             inputs,
             programs: &[],
             sequence_figures: &[],
+            answers: &[],
         }
     }
 

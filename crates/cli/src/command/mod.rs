@@ -1,5 +1,6 @@
 //! The commands that read what there is; a file has one command, or several that are alike.
 
+mod companions;
 mod compare;
 mod export;
 mod list;
@@ -10,8 +11,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_report::answer::AnsweredBy;
 use iolab_report::document::DOCUMENTS;
 use iolab_report::export::FORMATS;
+use iolab_report::fitness;
 use iolab_report::overview::Input;
 use iolab_workload::Result;
 
@@ -25,6 +28,11 @@ pub(crate) fn lists() -> Lists {
         commands: commands(),
         documents: DOCUMENTS.to_vec(),
         formats: FORMATS.to_vec(),
+        answers: vec![AnsweredBy {
+            command: "fit",
+            answers: fitness::answers,
+            companions: companions::companions,
+        }],
         ..Lists::default()
     }
 }

@@ -53,6 +53,7 @@ pub(crate) fn report(options: &Options, lists: &Lists) -> Outcome {
         inputs: &inputs,
         programs: &programs,
         sequence_figures: &lists.sequence_figures,
+        answers: &lists.answers,
     };
     let bundle = match format {
         ReportFormat::Html => Bundle {
@@ -199,7 +200,8 @@ pub(crate) fn table(options: &Table, lists: &Lists) -> Outcome {
         return of_observation(&runs, &observations, format, options);
     }
     let analyses = runs.iter().map(|(_, run)| run.analysis());
-    let answers = answers(files.into_iter().zip(runs.iter().map(|(_, run)| run)));
+    let asked = files.into_iter().zip(runs.iter().map(|(_, run)| run));
+    let answers = answers(asked, lists);
     let mut to = output::open(options.output.as_deref())?;
     match format {
         TableFormat::Csv => export::cells(&runs, &mut to)?,
@@ -217,9 +219,7 @@ pub(crate) fn table(options: &Table, lists: &Lists) -> Outcome {
             }
         }
         TableFormat::Text => {
-            if answers.answer().is_some() {
-                write!(to, "{}", answers.text(output::style().width))?;
-            }
+            write!(to, "{}", answers.text(output::style().width))?;
             let together = Together::of(runs.iter().map(|(_, run)| run));
             for ((_, run), interpretation) in runs.iter().zip(&together.each) {
                 output::report(run, interpretation, &mut to)?;

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::fitness::Answer;
+use iolab_analysis::fitness::{Answer, merge_answers};
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::forecast::Forecast;
 use iolab_plan::requirement::{RequiredWorkload, Requirement};
 use iolab_record::{Asked, Fit as FitOf, Question, digest};
-use iolab_report::forecast;
+use iolab_report::answer::AskedRun;
+use iolab_report::{fitness, forecast};
 use iolab_runfile::Folder;
 use iolab_runner::campaign::{Made, Site, Terms, Workspace};
 use iolab_runner::peers::overhead;
@@ -29,13 +30,14 @@ use super::campaign::{
 };
 use super::dry_run::{self, Part};
 use super::experiment_options::new_seed;
+use iolab_command::Lists;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{Results, note};
 use iolab_command::output_format::{TextOrJson, check_folder};
-use iolab_command::run_files::{answers, read_run, show};
+use iolab_command::run_files::{read_run, show};
 
 /// Measures the workloads of the requirement, and answers.
-pub(crate) fn fit(options: &Fit) -> Outcome {
+pub(crate) fn fit(options: &Fit, lists: &Lists) -> Outcome {
     Builtin::Requirement.check(&options.requirement)?;
     check_folder(&options.output)?;
     let mut requirement = Requirement::find(&options.requirement, &options.parameters)?;
@@ -110,7 +112,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let ((), failure) = close_after(workspace, measured, &files)?;
     let mut to = Results::default();
     let answer = match options.format {
-        TextOrJson::Text => show(&files, false, &mut to)?,
+        TextOrJson::Text => show(&files, false, lists, &mut to)?,
         TextOrJson::Json => print_json(&files, &mut to)?,
     };
     let names: Vec<String> = files
@@ -126,12 +128,17 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
 fn print_json(files: &[PathBuf], to: &mut Results) -> Outcome<Option<Answer>> {
     let runs = files.iter().map(|file| read_run(file));
     let runs: Vec<AnalysedRun> = runs.collect::<Result<_>>()?;
-    let answers = answers(files.iter().map(PathBuf::as_path).zip(&runs));
-    for answer in answers.of_requirements() {
-        writeln!(to, "{answer:#}")?;
+    let named = files.iter().map(|file| file.display().to_string());
+    let asked = named
+        .zip(&runs)
+        .filter_map(|(file, run)| AskedRun::of(file, run));
+    let documents = fitness::documents(asked.collect());
+    for (_, document) in &documents {
+        writeln!(to, "{document:#}")?;
     }
     to.flush()?;
-    Ok(answers.answer())
+    let answers = documents.iter().map(|(answer, _)| *answer);
+    Ok((!documents.is_empty()).then(|| merge_answers(answers)))
 }
 
 /// The question of each workload's run.

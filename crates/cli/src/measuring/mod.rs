@@ -112,9 +112,9 @@ fn commands() -> Vec<Command> {
             "fit",
             "Check whether storage is good enough for a purpose: yes, no, or cannot tell",
             |options: &Fit| options.log.log(),
-            |options, _| {
+            |options, lists| {
                 alone(options.dry_run, "fit", TOGETHER)?;
-                fit::fit(options)
+                fit::fit(options, lists)
             },
         ),
         Command::with_log(
@@ -131,7 +131,11 @@ fn commands() -> Vec<Command> {
             "resume",
             "Finish interrupted runs and print their answers",
             |options: &Resume| options.log.log(),
-            |options, _| together(options.dry_run, &|ranks| resume::resume(options, ranks)),
+            |options, lists| {
+                together(options.dry_run, &|ranks| {
+                    resume::resume(options, lists, ranks)
+                })
+            },
         ),
         Command::new(
             "import",

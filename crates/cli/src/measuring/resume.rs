@@ -9,7 +9,7 @@ use iolab_analysis::consent::NeededConsent;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_record::targets::target_paths;
-use iolab_record::{Fit, Question, RunRecord, RunStatus, TargetKind};
+use iolab_record::{RunRecord, RunStatus, TargetKind};
 use iolab_runfile::RunFile;
 use iolab_runner::campaign::{Made, Permission, Region, Site, Terms};
 use iolab_runner::ranks::Ranks;
@@ -20,9 +20,10 @@ use iolab_workload::{Error, Result, usage_errors};
 use super::arguments::Resume;
 use super::campaign::{EndedRun, PROGRAM, carry_out, concluded, interrupted, unfinished};
 use super::dry_run::{self, Part};
+use iolab_command::Lists;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{Results, note};
-use iolab_command::run_files::{files_of_folder, show};
+use iolab_command::run_files::show;
 
 /// Refuses to go on with another number of processes than the run began with.
 fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<dyn Ranks>>) -> Result<()> {
@@ -57,8 +58,9 @@ fn check_kind(kind: TargetKind) -> Result<()> {
 }
 
 /// Refuses runs that cannot be resumed, before any of them is measured.
-fn check(file: &Path, ranks: Option<&Rc<dyn Ranks>>) -> Result<()> {
+fn check(file: &Path, lists: &Lists, ranks: Option<&Rc<dyn Ranks>>) -> Result<()> {
     let record = iolab_runfile::read(file)?;
+    lists.check_answerable(&record, file)?;
     if record.run.status == RunStatus::Done {
         return Ok(());
     }
@@ -100,7 +102,7 @@ fn files_to_finish(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Failure>)> {
 }
 
 /// Finishes the runs one after the other. Runs that were measured together are answered together.
-pub(crate) fn resume(options: &Resume, ranks: Option<Rc<dyn Ranks>>) -> Outcome {
+pub(crate) fn resume(options: &Resume, lists: &Lists, ranks: Option<Rc<dyn Ranks>>) -> Outcome {
     // Others of a folder are finished all the same.
     let (files, refused) = files_to_finish(&options.files)?;
     if ranks.is_some() && files.len() > 1 {
@@ -109,11 +111,11 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<dyn Ranks>>) -> Outcome 
             .into());
     }
     if options.dry_run {
-        let printed = files.iter().map(|file| print_rest(file, options));
+        let printed = files.iter().map(|file| print_rest(file, lists, options));
         return concluded(printed.filter_map(Outcome::err).chain(refused), None);
     }
     for file in &files {
-        check(file, ranks.as_ref())?;
+        check(file, lists, ranks.as_ref())?;
     }
     if files.is_empty() {
         return concluded(refused, None);
@@ -137,63 +139,22 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<dyn Ranks>>) -> Outcome 
             break;
         }
     }
-    for path in companions(&paths)? {
-        note(format_args!("note: the answer includes {}", path.display()));
-        paths.push(path);
+    for instrument in &lists.answers {
+        for path in (instrument.companions)(&paths)? {
+            note(format_args!("note: the answer includes {}", path.display()));
+            paths.push(path);
+        }
     }
     let mut to = Results::default();
-    let answer = show(&paths, false, &mut to)?;
+    let answer = show(&paths, false, lists, &mut to)?;
     to.end(shell_words(&paths))?;
     concluded(failures.into_iter().chain(refused), answer)
 }
 
-/// Run files of the other workloads of the same question, found in the same folder by their names. They are only read.
-fn companions(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let fits: Vec<Option<Fit>> = paths
-        .iter()
-        .map(|path| fit_of(path))
-        .collect::<Result<_>>()?;
-    let mut known: Vec<Fit> = fits.iter().flatten().cloned().collect();
-    let mut found = Vec::new();
-    for (path, fit) in paths.iter().zip(&fits) {
-        let Some(fit) = fit else { continue };
-        if fit.workloads.iter().all(|one| has(&known, fit, one)) {
-            continue;
-        }
-        let folder = Path::new(".").join(path).with_file_name("");
-        let names = files_of_folder(&folder).unwrap_or_default();
-        for name in names.iter().filter_map(|beside| beside.file_name()) {
-            let beside = path.with_file_name(name);
-            let begin = format!("{}-", fit.requirement);
-            // An unreadable file is not part of the question.
-            if name.to_string_lossy().starts_with(&begin)
-                && let Ok(Some(other)) = fit_of(&beside)
-                && other.id == fit.id
-                && !has(&known, &other, &other.workload)
-            {
-                known.push(other);
-                found.push(beside);
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// Whether a workload of this question is among the known ones.
-fn has(known: &[Fit], question: &Fit, workload: &str) -> bool {
-    let mut known = known.iter();
-    known.any(|one| one.id == question.id && one.workload == workload)
-}
-
-/// The place of a run in a requirement.
-fn fit_of(path: &Path) -> Result<Option<Fit>> {
-    let asked = iolab_runfile::read(path)?.experiment.asked;
-    Ok(asked.and_then(Question::into_fit))
-}
-
 /// Prints the rest of a run's plan.
-fn print_rest(file: &Path, options: &Resume) -> Outcome {
+fn print_rest(file: &Path, lists: &Lists, options: &Resume) -> Outcome {
     let record = iolab_runfile::read(file)?;
+    lists.check_answerable(&record, file)?;
     if record.run.status == RunStatus::Done {
         note_complete(file);
         return Ok(());

@@ -117,7 +117,7 @@ pub(crate) fn run(options: &Run, lists: &Lists, ranks: Option<Rc<dyn Ranks>>) ->
         return concluded(failures, None);
     }
     let mut to = Results::default();
-    let answer = show(&kept, options.full, &mut to)?;
+    let answer = show(&kept, options.full, lists, &mut to)?;
     let paths = shell_words(&kept);
     note(format_args!("\nrun file: {paths}"));
     if !options.full {

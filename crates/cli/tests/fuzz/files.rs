@@ -10,10 +10,11 @@ use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunS
 use iolab_analysis::runs::RunName;
 use iolab_plan::experiment::Experiment;
 use iolab_record::RunRecord;
-use iolab_report::answer::Answers;
+use iolab_report::answer::{Answers, AskedRun};
 use iolab_report::chart::Style;
 use iolab_report::findings::cross_findings;
 use iolab_report::findings::interpretation::Interpretation;
+use iolab_report::fitness;
 use iolab_report::overview::Input;
 use iolab_report::report::StudyReport;
 use iolab_report::rows::Format;
@@ -130,9 +131,12 @@ impl From<std::io::Error> for Failure {
 /// Shows a run as the commands do.
 pub(crate) fn show(run: &AnalysedRun) {
     let record = run.record();
-    let answers = Answers::of([("x".to_owned(), run), ("y".to_owned(), run)]);
-    let _ = answers.screen(80);
-    let _ = answers.of_requirements().count();
+    let named = [("x".to_owned(), run), ("y".to_owned(), run)];
+    let _ = Answers::of(named.clone(), &iolab::lists().answers).screen(80);
+    let asked = named
+        .into_iter()
+        .filter_map(|(file, run)| AskedRun::of(file, run));
+    let _ = fitness::documents(asked.collect());
     let analysis = run.analysis();
     let style = Style {
         width: 80,

@@ -13,7 +13,7 @@ use crate::doubt;
 
 /// JSON document of `iolab fit --format json`.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct FitDocument<'a> {
+pub struct FitDocument<'a> {
     /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
     schema: u32,
     /// Version of iolab that wrote this.
@@ -87,7 +87,7 @@ struct Level<'a> {
 }
 
 impl<'a> FitDocument<'a> {
-    pub(crate) fn of(fitness: &'a Fitness<'a>) -> Self {
+    pub(super) fn of(fitness: &'a Fitness<'a>) -> Self {
         let workloads = fitness.found.iter();
         let workloads = workloads.map(|(name, run)| match run {
             Some(run) => Workload::of(name, run),

@@ -8,7 +8,7 @@ use super::study::{Findings, Study};
 use super::summary::{self, moment};
 use super::{StudyReport, behind, clean, file_name, id};
 use crate::answer::Answers;
-use crate::block::{Block, Item, List, Look, Picture, Table};
+use crate::block::{Block, Item, List, Look, Picture, ShownAnswer, Table};
 use crate::notation::on_page;
 use crate::observation::FiledObservation;
 use crate::{doubt, fact};
@@ -44,7 +44,8 @@ impl<'a> Study<'a> {
         let inputs = self.report.inputs;
         let runs = inputs.iter();
         let runs = runs.map(|input| (input.path.display().to_string(), &input.run));
-        let answers = Answers::of(runs).shown();
+        let answers = Answers::of(runs, self.report.answers).shown();
+        let answers: Vec<ShownAnswer> = answers.collect();
         let lines = match answers.is_empty() {
             true => self.overview.lines(),
             false => answers.iter().flat_map(|one| one.lead.clone()).collect(),

@@ -5,7 +5,8 @@ use std::time::Duration;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
 use iolab_record::{Asked, Fit, Question, RunRecord, RunStatus, Sample};
-use iolab_report::answer::Answers;
+use iolab_report::answer::{AnsweredBy, Answers};
+use iolab_report::fitness;
 use iolab_synthetic::{add_cell, around, record};
 use iolab_workload::service_level::{Need, ServiceLevels};
 
@@ -14,6 +15,13 @@ use crate::timed;
 /// Lines of an answer at most.
 const LINES_MAX: usize = 24;
 const WORKLOADS: [&str; 4] = ["log", "reads", "scan", "backup"];
+
+/// Answers to requirements.
+pub(crate) const FIT: AnsweredBy = AnsweredBy {
+    command: "fit",
+    answers: fitness::answers,
+    companions: |_| Ok(Vec::new()),
+};
 
 /// Others used the device and the CPUs, and the machine slept.
 fn disturb(sample: &mut Sample) {
@@ -68,7 +76,7 @@ fn run_while(
 /// The open answer on a terminal of 80 columns.
 fn text(runs: &[(String, AnalysedRun)]) -> String {
     let named = runs.iter().map(|(file, run)| (file.clone(), run));
-    let answers = Answers::of(named);
+    let answers = Answers::of(named, &[FIT]);
     assert_eq!(answers.answer(), Some(Answer::CannotTell));
     answers.screen(80)
 }
@@ -121,7 +129,7 @@ fn deciding_remarks_come_first() {
         "reads.p99<1us",
         RunStatus::Done,
     ));
-    let answers = Answers::of(runs.iter().map(|(file, run)| (file.clone(), run)));
+    let answers = Answers::of(runs.iter().map(|(file, run)| (file.clone(), run)), &[FIT]);
     assert_eq!(answers.answer(), Some(Answer::No));
     let shown = answers.screen(80);
     assert!(shown.lines().count() <= LINES_MAX, "{shown}");
