@@ -57,7 +57,7 @@ pub(crate) fn read(lists: &Lists, is_silent: bool) -> Outcome<Task> {
             Some(ContextValue::Strings(missing))
                 if error.kind() == ErrorKind::MissingRequiredArgument =>
             {
-                missing.iter().find_map(|argument| unnamed(argument))
+                missing.iter().find_map(|argument| unnamed(argument, lists))
             }
             Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument => {
                 unknown(&command, option)
@@ -102,15 +102,13 @@ fn task(lists: &Lists, matches: &ArgMatches) -> clap::error::Result<Task> {
 }
 
 /// The error if a built-in name is missing.
-fn unnamed(argument: &str) -> Option<iolab_workload::Error> {
-    let (what, example) = match argument {
-        "<EXPERIMENT>" => ("experiment", "iolab run read-random"),
-        "<WHAT>" => ("requirement", "iolab fit etcd"),
-        _ => return None,
-    };
+fn unnamed(argument: &str, lists: &Lists) -> Option<iolab_workload::Error> {
+    let mut kinds = lists.built_in.iter();
+    let of = kinds.find(|kind| kind.argument == argument)?;
+    let (what, command, example) = (of.kind(), of.command, of.example);
     let error = iolab_workload::Error::usage(format!("the name of the {what} is missing"));
     Some(error.hint(format!(
-        "iolab list shows all names; for example: {example}"
+        "iolab list shows all names; for example: {command} {example}"
     )))
 }
 

@@ -4,6 +4,7 @@
 //!
 //! Files to begin with: `lib.rs`, `run_files.rs`: reading runs, `output.rs`: output, `failure.rs`: exit code and last message.
 
+pub mod built_in;
 pub mod failure;
 pub mod output;
 pub mod output_format;
@@ -23,6 +24,7 @@ use iolab_report::observation::{FiledObservation, ObservedBy};
 use iolab_report::report::SequenceFigure;
 use iolab_workload::{Error, Kind, Result};
 
+use built_in::BuiltIn;
 use failure::{Failure, Outcome};
 use output::Log;
 
@@ -41,6 +43,8 @@ pub struct Lists {
     pub sequence_figures: Vec<SequenceFigure>,
     /// Commands that keep what they saw in files without trials.
     pub observations: Vec<ObservedBy>,
+    /// Definitions that come with the program.
+    pub built_in: Vec<BuiltIn>,
     /// Instruments that answer questions of runs.
     pub answers: Vec<AnsweredBy>,
 }
@@ -54,6 +58,7 @@ impl Lists {
         self.formats.extend(others.formats);
         self.sequence_figures.extend(others.sequence_figures);
         self.observations.extend(others.observations);
+        self.built_in.extend(others.built_in);
         self.answers.extend(others.answers);
         self
     }

@@ -9,9 +9,12 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::arguments::{Completions, List, Show, program};
+use iolab_analysis::trial_values::distinct;
+use iolab_command::built_in::BuiltIn;
 use iolab_command::failure::Outcome;
 use iolab_command::output::{note, open, style};
 use iolab_command::{DefinitionFormat, Lists};
+use iolab_figure::labels::capital;
 use iolab_plan::experiment::{BUILTIN, Experiment, design_names};
 use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
@@ -19,43 +22,68 @@ use iolab_report::layout::{paragraph, wrapped};
 use iolab_runfile::Content;
 use iolab_runfile::number_list::is_database;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::names::unknown;
+use iolab_workload::names::{alternatives, unknown};
 use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
 use iolab_workload::units::{counted, rough_duration};
 use iolab_workload::{Error, Result};
 
-#[cfg(feature = "measure")]
-use crate::measuring::builtin_names::Builtin;
-
 /// Writes the list to stdout.
-pub(crate) fn list(options: &List) -> Outcome {
+pub(crate) fn list(options: &List, lists: &Lists) -> Outcome {
     let mut to = open(None)?;
     if options.settings {
         settings(options.all, &mut to)?;
     } else {
-        experiments(&mut to)?;
+        definitions(lists, &mut to)?;
     }
     Ok(to.flush()?)
 }
 
-fn experiments(to: &mut dyn Write) -> Outcome {
-    let all = [BUILTIN, BUILTIN_SUITES, BUILTIN_REQUIREMENTS].concat();
-    let width = widest(all.iter().map(|(name, _)| *name));
-    writeln!(to, "Experiments (iolab run NAME, iolab show NAME):")?;
-    for (name, _) in BUILTIN {
+/// The built-in definitions of the core.
+pub(super) fn built_in() -> Vec<BuiltIn> {
+    let experiment = |name: &str| {
         let experiment = Experiment::find(name)?;
         let cells = counted(experiment.cell_count() as u64, "cell");
         let time = rough_duration(experiment.time_at_most());
-        let about = format!("{} ({cells}, {time})", experiment.question);
-        entry(name, width, &about, to)?;
-    }
-    writeln!(to, "\nSuites (iolab study --suite NAME, iolab show NAME):")?;
-    for (name, _) in BUILTIN_SUITES {
-        entry(name, width, &Suite::find(name)?.about, to)?;
-    }
-    writeln!(to, "\nRequirements (iolab fit NAME, iolab show NAME):")?;
-    for (name, _) in BUILTIN_REQUIREMENTS {
-        entry(name, width, &Requirement::find(name, &[])?.question, to)?;
+        Ok(format!("{} ({cells}, {time})", experiment.question))
+    };
+    vec![
+        BuiltIn {
+            one: "an experiment",
+            argument: "<EXPERIMENT>",
+            command: "iolab run",
+            example: "read-random",
+            entries: BUILTIN,
+            about: experiment,
+        },
+        BuiltIn {
+            one: "a suite",
+            argument: "--suite <NAME>",
+            command: "iolab study --suite",
+            example: "quick",
+            entries: BUILTIN_SUITES,
+            about: |name| Ok(Suite::find(name)?.about),
+        },
+        BuiltIn {
+            one: "a requirement",
+            argument: "<WHAT>",
+            command: "iolab fit",
+            example: "etcd",
+            entries: BUILTIN_REQUIREMENTS,
+            about: |name| Ok(Requirement::find(name, &[])?.question),
+        },
+    ]
+}
+
+fn definitions(lists: &Lists, to: &mut dyn Write) -> Outcome {
+    let all = lists.built_in.iter().flat_map(|kind| kind.entries);
+    let width = widest(all.map(|(name, _)| *name));
+    for (number, kind) in lists.built_in.iter().enumerate() {
+        let apart = if number > 0 { "\n" } else { "" };
+        let (plural, command) = (capital(kind.kind()), kind.command);
+        writeln!(to, "{apart}{plural}s ({command} NAME, iolab show NAME):")?;
+        for (name, _) in kind.entries {
+            entry(name, width, &(kind.about)(name)?, to)?;
+        }
     }
     Ok(())
 }
@@ -127,7 +155,7 @@ pub(crate) fn show(options: &Show, lists: &Lists) -> Outcome {
         (None, None) => toml(&options.name, lists)?,
         (Some(format), file) => {
             let given = file.map(|file| Ok(file.experiment));
-            let experiment = given.unwrap_or_else(|| experiment(&options.name))?;
+            let experiment = given.unwrap_or_else(|| experiment(&options.name, lists))?;
             let (text, left_out) = (format.write)(experiment, left_target.as_deref())
                 .map_err(|error| error.within(escape_control(&options.name)))?;
             notes.extend(left_out);
@@ -144,8 +172,7 @@ pub(crate) fn show(options: &Show, lists: &Lists) -> Outcome {
 
 /// The TOML: for built-in definitions with their comments, for a file or a run with everything resolved.
 fn toml(name: &str, lists: &Lists) -> Result<String> {
-    let builtin = BUILTIN.iter().chain(BUILTIN_SUITES);
-    let mut builtin = builtin.chain(BUILTIN_REQUIREMENTS);
+    let mut builtin = lists.built_in.iter().flat_map(|kind| kind.entries);
     if let Some((_, text)) = builtin.find(|(known, _)| *known == name) {
         return Ok((*text).to_owned());
     }
@@ -170,31 +197,26 @@ fn toml(name: &str, lists: &Lists) -> Result<String> {
     let is_file = Path::new(name).exists() || name.ends_with(".toml");
     match is_file {
         true => Experiment::find(name)?.to_toml(),
-        false => Err(unknown_name(name)),
+        false => Err(unknown_name(name, lists)),
     }
 }
 
-fn experiment(name: &str) -> Result<Experiment> {
+fn experiment(name: &str, lists: &Lists) -> Result<Experiment> {
     if is_run_file(name)? {
         let record = iolab_runfile::read(Path::new(name))?;
         return Experiment::from_toml(&record.experiment.toml, name);
     }
-    #[cfg(feature = "measure")]
-    Builtin::Experiment.check(name)?;
+    lists.check_kind(name, "an experiment")?;
     Experiment::find(name)
 }
 
 /// The error for a name that no built-in has.
-fn unknown_name(name: &str) -> Error {
-    let all = [BUILTIN, BUILTIN_SUITES, BUILTIN_REQUIREMENTS].concat();
-    let mut known: Vec<&str> = Vec::new();
-    for (name, _) in all {
-        // Tests of a standard are experiments and suites.
-        if !known.contains(&name) {
-            known.push(name);
-        }
-    }
-    unknown("experiment, suite or requirement", name, &known)
+fn unknown_name(name: &str, lists: &Lists) -> Error {
+    let kinds: Vec<&str> = lists.built_in.iter().map(BuiltIn::kind).collect();
+    let all = lists.built_in.iter().flat_map(|kind| kind.entries);
+    // Tests of a standard are experiments and suites.
+    let known = distinct(all.map(|(name, _)| *name));
+    unknown(&alternatives(&kinds), name, &known)
 }
 
 /// Whether a name denotes a run file.

@@ -28,6 +28,7 @@ pub(crate) fn lists() -> Lists {
         commands: commands(),
         documents: DOCUMENTS.to_vec(),
         formats: FORMATS.to_vec(),
+        built_in: list::built_in(),
         answers: vec![AnsweredBy {
             command: "fit",
             answers: fitness::answers,
@@ -52,7 +53,7 @@ fn commands() -> Vec<Command> {
         Command::new(
             "list",
             "List experiments, suites, requirements and settings",
-            |options, _| list::list(options),
+            list::list,
         ),
         Command::new(
             "show",

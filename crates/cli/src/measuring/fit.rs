@@ -24,7 +24,6 @@ use iolab_workload::units::rough_duration;
 
 use super::PEERS;
 use super::arguments::Fit;
-use super::builtin_names::Builtin;
 use super::campaign::{
     PROGRAM, close_after, concluded, display, has_results, interrupted, is_told, with_kept,
 };
@@ -38,7 +37,7 @@ use iolab_command::run_files::{read_run, show};
 
 /// Measures the workloads of the requirement, and answers.
 pub(crate) fn fit(options: &Fit, lists: &Lists) -> Outcome {
-    Builtin::Requirement.check(&options.requirement)?;
+    lists.check_kind(&options.requirement, "a requirement")?;
     check_folder(&options.output)?;
     let mut requirement = Requirement::find(&options.requirement, &options.parameters)?;
     if let Some(hold) = options.hold {

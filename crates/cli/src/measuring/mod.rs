@@ -93,9 +93,9 @@ fn commands() -> Vec<Command> {
             "study",
             "Run a suite of experiments and report the findings: start here",
             |options: &Study| options.log.log(),
-            |options, _| {
+            |options, lists| {
                 alone(options.changes.dry_run, "study", TOGETHER)?;
-                study::study(options)
+                study::study(options, lists)
             },
         ),
         Command::with_log(

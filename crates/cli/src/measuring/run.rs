@@ -19,7 +19,7 @@ use iolab_workload::{Error, Result};
 
 use super::PEERS;
 use super::arguments::{Import, Run};
-use super::builtin_names::{Builtin, check_no_target};
+use super::builtin_names::check_no_target;
 use super::campaign::{PROGRAM, concluded, ended_early, measure, sites};
 use super::dry_run;
 use super::experiment_options::{Asked, budget_of_targets};
@@ -200,7 +200,7 @@ fn asked(options: &Run, lists: &Lists) -> Outcome<(Experiment, Vec<PathBuf>, boo
         }
         (file.experiment, file.target, file.is_sized)
     } else {
-        Builtin::Experiment.check(&options.experiment)?;
+        lists.check_kind(&options.experiment, "an experiment")?;
         check_no_target(&options.experiment)?;
         (Experiment::find(&options.experiment)?, None, false)
     };

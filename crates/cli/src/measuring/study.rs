@@ -21,7 +21,6 @@ use iolab_workload::escape_control::{escape_control, shell_words};
 use iolab_workload::{Error, Kind, Result};
 
 use super::arguments::Study;
-use super::builtin_names::Builtin;
 use super::campaign::{
     PROGRAM, close_after, concluded, display, ended, ended_early, interrupted, is_told, sites,
 };
@@ -29,6 +28,7 @@ use super::dry_run;
 use super::experiment_options::{Asked, budget_of_targets};
 use super::study_causes::Explains;
 use crate::command::input;
+use iolab_command::Lists;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results, harmless, note, note_once};
 use iolab_command::output_format::check_folder;
@@ -40,7 +40,7 @@ const NAMES_MAX: u32 = 10_000;
 /// interval in every cell of a suite made for two minutes of a real disk.
 const VIRTUAL_BUDGET_MIN: Duration = Duration::from_secs(40 * 60);
 /// Runs all experiments of the suite and prints their findings.
-pub(crate) fn study(options: &Study) -> Outcome {
+pub(crate) fn study(options: &Study, lists: &Lists) -> Outcome {
     let asked = options.changes.read()?;
     let terms = options.changes.terms(&asked, None);
     // The signals are kept if the study is followed by more measurements: one ends the process once all holders have dropped them.
@@ -50,9 +50,9 @@ pub(crate) fn study(options: &Study) -> Outcome {
         signals: Rc::clone(&terms.signals),
     });
     for target in options.targets.iter().filter_map(|target| target.to_str()) {
-        Builtin::Target.check(target)?;
+        lists.check_kind(target, "a target")?;
     }
-    Builtin::Suite.check(&options.suite)?;
+    lists.check_kind(&options.suite, "a suite")?;
     check_folder(&options.output)?;
     let named = match options.targets.is_empty() {
         true => &[PathBuf::from(".")][..],
