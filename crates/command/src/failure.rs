@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io;
 
 use iolab_analysis::compare::Conclusion;
+use iolab_analysis::fitness::Answer;
 use iolab_workload::{Error, Kind};
 
 /// Reason why a command failed.
@@ -71,5 +72,24 @@ pub fn conclude(written: Outcome, conclusion: Conclusion) -> Outcome {
         Conclusion::Settled => Ok(()),
         Conclusion::Regression => Err(Failure::No),
         Conclusion::CannotTell => Err(Failure::CannotTell),
+    }
+}
+
+/// The end of a command that measured: the failures that remain, as one, otherwise the answer to its question, if it has one.
+pub fn concluded(failures: impl IntoIterator<Item = Failure>, answer: Option<Answer>) -> Outcome {
+    let mut failures: Vec<Failure> = failures.into_iter().collect();
+    // Its remedy is the command that finishes the runs.
+    failures.sort_by_key(|failure| !failure.is_interrupt());
+    let joined = |first, other| match (first, other) {
+        (Failure::Told(first), Failure::Told(other)) => first.also(other.message()).into(),
+        // Others are printed already.
+        (_, told @ Failure::Told(_)) => told,
+        (first, _) => first,
+    };
+    match (failures.into_iter().reduce(joined), answer) {
+        (Some(failure), _) => Err(failure),
+        (None, None | Some(Answer::Yes)) => Ok(()),
+        (None, Some(Answer::No)) => Err(Failure::No),
+        (None, Some(Answer::CannotTell)) => Err(Failure::CannotTell),
     }
 }

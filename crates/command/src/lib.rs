@@ -6,6 +6,8 @@
 
 pub mod built_in;
 pub mod failure;
+#[cfg(feature = "measure")]
+pub mod options;
 pub mod output;
 pub mod output_format;
 pub mod run_files;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use iolab_storage::Consent;
+use iolab_command::options::ConsentOption;
 use iolab_workload::trial::DEPTH_MAX;
 use iolab_workload::units::{parse_positive_duration, parse_size};
 use iolab_workload::{Error, Result};
@@ -61,17 +61,8 @@ pub(crate) struct Options {
     /// Seed of the order of replays, the data and models
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Allow writing to an existing file or device: its data is LOST. If it holds a file system or partition table, name
-    /// that too: --destroy-data=ext4
-    #[arg(
-        long,
-        value_name = "SIGNATURE",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "",
-        value_parser = Consent::to_destroy
-    )]
-    pub(crate) destroy_data: Option<Consent>,
+    #[command(flatten)]
+    pub(crate) consent: ConsentOption,
     /// Output format; default: by the extension of FILE, else text
     #[arg(long, value_enum)]
     pub(crate) format: Option<ReplayFormat>,

@@ -20,7 +20,7 @@ use iolab_runner::{
     GivenTargets, OpenedVirtual, StopFlags, SystemUnderTest, Targets, VirtualTarget, run_list,
     run_virtual_list,
 };
-use iolab_storage::{Consent, ExtraFiles, Need, Size, Target};
+use iolab_storage::{ExtraFiles, Need, Size, Target};
 use iolab_workload::outcome::{Outcome, Tally};
 use iolab_workload::pattern::derive;
 use iolab_workload::trial::{Backend, CacheState, RATE_MAX, Rate, TrialLimit, TrialSpec};
@@ -215,7 +215,7 @@ fn need(survey: &Survey, terms: &Options, is_scratch: bool) -> Need {
             .size
             .map_or(Size::AtMost { most, least }, Size::Exactly),
         write: survey.writes > 0 && !terms.reads_only,
-        consent: terms.destroy_data.clone().unwrap_or(Consent::No),
+        consent: terms.consent.consent(),
         beside: ExtraFiles::default(),
         lends: terms.peer.is_some(),
     }

@@ -9,10 +9,11 @@ mod executor;
 use std::env::current_dir;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use iolab_analysis::compare::Conclusion;
 use iolab_command::failure::{Outcome, conclude};
+use iolab_command::options::new_seed;
 use iolab_command::output::{Log, note};
 use iolab_command::output_format::check_run_file;
 use iolab_command::run_files::read_run;
@@ -206,11 +207,6 @@ fn again(mut arguments: impl Iterator<Item = String>) -> String {
 
 fn setting(name: &str) -> Result<&'static Setting> {
     Setting::find(name).ok_or_else(|| Error::failed(format!("there is no setting '{name}'")))
-}
-
-fn new_seed() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |since| since.as_nanos() as u64) % (1 << 32)
 }
 
 /// The progress of the runs, one line on a terminal: how many are done, and the time left.

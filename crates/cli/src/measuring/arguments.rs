@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 
 use super::PEERS;
-use iolab_command::output::Log;
+use iolab_command::options::{ConsentOption, LogOptions, SEED_MAX};
 use iolab_command::output_format::TextOrJson;
 use iolab_plan::experiment::REFINE_MAX;
 use iolab_plan::suspect::Suspect;
-use iolab_storage::Consent;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::units::parse_positive_duration;
 
@@ -47,9 +46,6 @@ Examples:
 
 Exit codes: 0 a verdict, or nothing to explain; 5 cannot tell; 1, 2, 3 and 130 as for \
 the other commands.";
-
-/// Run files hold signed integers; the experiments of a suite count upwards from the seed.
-const SEED_MAX: u64 = (1 << 63) - 1_000;
 
 /// Options that change an experiment. Each short form is the same as a --set.
 #[derive(Debug, Args)]
@@ -141,53 +137,6 @@ pub(crate) struct ProgramsOption {
     /// you type (--set command=...) needs no consent
     #[arg(long)]
     pub(crate) run_programs: bool,
-}
-
-/// Options for the messages on stderr during a run.
-#[derive(Debug, Args)]
-pub(crate) struct LogOptions {
-    /// Print a line at the start and the end of each experiment instead of the live view
-    #[arg(long, conflicts_with_all = ["log", "quiet"])]
-    pub(crate) no_live: bool,
-    /// Print an object per event on stderr, for machines: start, trial, end, note
-    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "quiet")]
-    pub(crate) log: Option<LogFormat>,
-    /// Print results and errors only
-    #[arg(long)]
-    pub(crate) quiet: bool,
-}
-
-impl LogOptions {
-    /// The mode that they request.
-    pub(crate) fn log(&self) -> Log {
-        match (self.log, self.quiet, self.no_live) {
-            (Some(LogFormat::Json), ..) => Log::Json,
-            (None, true, _) => Log::Quiet,
-            (None, false, true) => Log::Lines,
-            (None, false, false) => Log::Live,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// One object per line
-    Json,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ConsentOption {
-    /// Allow writing to an existing file or device: its data is LOST. If it holds a file system
-    /// or partition table, name that too: --destroy-data=ext4
-    #[arg(
-        long,
-        value_name = "SIGNATURE",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "",
-        value_parser = Consent::to_destroy
-    )]
-    pub(crate) destroy_data: Option<Consent>,
 }
 
 #[derive(Debug, Args)]

@@ -7,7 +7,6 @@ use std::slice;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::consent::command_to_finish;
-use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::FittedPlan;
 use iolab_record::{RunRecord, RunStatus, TargetKind};
 use iolab_report::findings::interpretation::Interpretation;
@@ -219,28 +218,6 @@ pub(crate) fn ended_early(failures: &mut Vec<Failure>, left_out: Vec<String>) {
         false => last.also(format_args!("not measured: {}", left_out.join(", "))),
     };
     failures.insert(0, last);
-}
-
-/// The end of a command that measured: the failures that remain, as one, otherwise the answer to its question, if it has one.
-pub(crate) fn concluded(
-    failures: impl IntoIterator<Item = Failure>,
-    answer: Option<Answer>,
-) -> Outcome {
-    let mut failures: Vec<Failure> = failures.into_iter().collect();
-    // Its remedy is the command that finishes the runs.
-    failures.sort_by_key(|failure| !failure.is_interrupt());
-    let joined = |first, other| match (first, other) {
-        (Failure::Told(first), Failure::Told(other)) => first.also(other.message()).into(),
-        // Others are printed already.
-        (_, told @ Failure::Told(_)) => told,
-        (first, _) => first,
-    };
-    match (failures.into_iter().reduce(joined), answer) {
-        (Some(failure), _) => Err(failure),
-        (None, None | Some(Answer::Yes)) => Ok(()),
-        (None, Some(Answer::No)) => Err(Failure::No),
-        (None, Some(Answer::CannotTell)) => Err(Failure::CannotTell),
-    }
 }
 
 /// For an interrupt of one of several runs that belong together, adds the command to finish all of them.

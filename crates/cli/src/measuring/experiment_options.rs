@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use iolab_engine::asynchronous;
 use iolab_plan::cells::cells;
@@ -12,7 +12,6 @@ use iolab_plan::forecast::ASSUMED_RATE;
 use iolab_plan::precondition::Emptying;
 use iolab_runner::peers::adapt;
 use iolab_runner::{RunPrograms, VirtualTarget};
-use iolab_storage::Consent;
 use iolab_workload::command_template::Template;
 use iolab_workload::settings::Tool;
 use iolab_workload::trial::Backend;
@@ -20,7 +19,8 @@ use iolab_workload::units::{exact_duration, format_size};
 use iolab_workload::{Error, Result};
 
 use super::PEERS;
-use super::arguments::{Changes, ConsentOption, ProgramsOption};
+use super::arguments::{Changes, ProgramsOption};
+use iolab_command::options::new_seed;
 
 /// The requested changes, in the order in which they are applied.
 pub(crate) struct Asked {
@@ -299,13 +299,6 @@ fn twice(first: &str, second: &str) -> Error {
         .hint("keep one of them; give several values in one list: --set bs=4k,64k")
 }
 
-impl ConsentOption {
-    /// The consent that the user gives.
-    pub(crate) fn consent(&self) -> Consent {
-        self.destroy_data.clone().unwrap_or(Consent::No)
-    }
-}
-
 impl ProgramsOption {
     /// The programs that the user allows: the `typed` ones, or all.
     pub(crate) fn consent(&self, typed: Vec<Template>) -> RunPrograms {
@@ -314,11 +307,4 @@ impl ProgramsOption {
             false => RunPrograms::Typed(typed),
         }
     }
-}
-
-/// A seed from the time of day and the process id: different each time, and short.
-pub(crate) fn new_seed() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let ns = now.map_or(0, |d| d.as_nanos() as u64);
-    (ns ^ (u64::from(std::process::id()) << 20)) % (1 << 32)
 }

@@ -25,12 +25,12 @@ use iolab_workload::units::rough_duration;
 use super::PEERS;
 use super::arguments::Fit;
 use super::campaign::{
-    PROGRAM, close_after, concluded, display, has_results, interrupted, is_told, with_kept,
+    PROGRAM, close_after, display, has_results, interrupted, is_told, with_kept,
 };
 use super::dry_run::{self, Part};
-use super::experiment_options::new_seed;
 use iolab_command::Lists;
-use iolab_command::failure::{Failure, Outcome};
+use iolab_command::failure::{Failure, Outcome, concluded};
+use iolab_command::options::new_seed;
 use iolab_command::output::{Results, note};
 use iolab_command::output_format::{TextOrJson, check_folder};
 use iolab_command::run_files::{read_run, show};

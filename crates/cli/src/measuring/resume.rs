@@ -18,10 +18,10 @@ use iolab_workload::units::{counted, rough_duration};
 use iolab_workload::{Error, Result, usage_errors};
 
 use super::arguments::Resume;
-use super::campaign::{EndedRun, PROGRAM, carry_out, concluded, interrupted, unfinished};
+use super::campaign::{EndedRun, PROGRAM, carry_out, interrupted, unfinished};
 use super::dry_run::{self, Part};
 use iolab_command::Lists;
-use iolab_command::failure::{Failure, Outcome};
+use iolab_command::failure::{Failure, Outcome, concluded};
 use iolab_command::output::{Results, note};
 use iolab_command::run_files::show;
 

@@ -22,14 +22,14 @@ use iolab_workload::{Error, Kind, Result};
 
 use super::arguments::Study;
 use super::campaign::{
-    PROGRAM, close_after, concluded, display, ended, ended_early, interrupted, is_told, sites,
+    PROGRAM, close_after, display, ended, ended_early, interrupted, is_told, sites,
 };
 use super::dry_run;
 use super::experiment_options::{Asked, budget_of_targets};
 use super::study_causes::Explains;
 use crate::command::input;
 use iolab_command::Lists;
-use iolab_command::failure::{Failure, Outcome};
+use iolab_command::failure::{Failure, Outcome, concluded};
 use iolab_command::output::{self, Results, harmless, note, note_once};
 use iolab_command::output_format::check_folder;
 use iolab_command::run_files::read_run;

@@ -31,11 +31,11 @@ use iolab_workload::response::Response;
 use iolab_workload::{Error, Result, usage_errors};
 
 use super::arguments::Why;
-use super::campaign::{PROGRAM, concluded, measure};
+use super::campaign::{PROGRAM, measure};
 use super::dry_run::{self, Part};
-use super::experiment_options::new_seed;
 use super::run::{check_output, place_of};
-use iolab_command::failure::{Failure, Outcome};
+use iolab_command::failure::{Failure, Outcome, concluded};
+use iolab_command::options::new_seed;
 use iolab_command::output::{self, Results, note};
 use iolab_command::run_files::read_run;
 
