@@ -7,6 +7,7 @@ mod dry_run;
 mod experiment_options;
 mod fit;
 mod progress;
+mod questions;
 mod resume;
 mod run;
 mod signals;
@@ -79,6 +80,20 @@ const LAUNCHERS: &[Launcher] = &[
     },
 ];
 
+/// Parts of this program for commands that measure several runs.
+const MEASURING: fit::Measuring = fit::Measuring {
+    program: campaign::PROGRAM,
+    alone: |is_plan, name| alone(is_plan, name, TOGETHER),
+    foresee: |site, plans, does| {
+        let part = dry_run::Part {
+            does,
+            ..dry_run::Part::default()
+        };
+        dry_run::print(site, plans, &part)
+    },
+    measure: questions::measure,
+};
+
 /// The lists of what measures.
 pub(crate) fn lists() -> Lists {
     Lists {
@@ -112,10 +127,7 @@ fn commands() -> Vec<Command> {
             "fit",
             "Check whether storage is good enough for a purpose: yes, no, or cannot tell",
             |options: &Fit| options.log.log(),
-            |options, lists| {
-                alone(options.dry_run, "fit", TOGETHER)?;
-                fit::fit(options, lists)
-            },
+            |options, lists| fit::fit(options, lists, MEASURING),
         ),
         Command::with_log(
             "why",
