@@ -1,11 +1,11 @@
-//! Finds the built-in experiments, suites and requirements, so that adding one is adding its file.
+//! Finds the built-in experiments and suites, so that adding one is adding its file.
 
 use std::path::Path;
 use std::{env, fs};
 
 fn main() {
     let out = env::var("OUT_DIR").expect("cargo sets it");
-    for folder in ["experiments", "suites", "requirements"] {
+    for folder in ["experiments", "suites"] {
         watch(folder);
         let rows: String = names(folder, ".toml")
             .iter()

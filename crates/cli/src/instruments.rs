@@ -16,6 +16,10 @@ pub fn lists() -> Lists {
         iolab_doctor::lists(measuring::campaign::PROGRAM),
         #[cfg(feature = "fio")]
         iolab_fio::lists(),
+        #[cfg(feature = "fit")]
+        iolab_fit::lists(),
+        #[cfg(all(feature = "fit", feature = "measure"))]
+        iolab_fit::measuring(measuring::MEASURING),
         #[cfg(feature = "gate")]
         iolab_gate::lists(),
         #[cfg(feature = "limits")]

@@ -397,7 +397,7 @@ impl Experiment {
 }
 
 /// Refuses control characters, which could control the terminal that shows the text.
-pub(crate) fn check_question(text: &str) -> Result<String> {
+pub fn check_question(text: &str) -> Result<String> {
     usage_errors! {
         text.chars().any(steers) => "the text has a line break, a control character or a mark of the direction of writing",
             "write it on one line, without them";

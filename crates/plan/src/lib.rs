@@ -1,9 +1,8 @@
 //! iolab-plan: experiments, suites and the plan of their cells, without I/O.
 //!
 //! Files to begin with: `experiment.rs`, `suite.rs`, `cells.rs` (a `Plan`, and the `FittedPlan` that follows from it),
-//! `blocks.rs` randomised blocks. `requirement.rs` needs of a purpose, `experiment/inquiry.rs` an experiment that finds a
-//! cause, `suspect.rs` possible causes. `experiments/*.toml`, `suites/*.toml` and `requirements/*.toml` are
-//! found by the build.
+//! `blocks.rs` randomised blocks. `experiment/inquiry.rs` an experiment that finds a cause, `suspect.rs` possible causes.
+//! `experiments/*.toml` and `suites/*.toml` are found by the build.
 
 pub mod batch_probes;
 pub mod blocks;
@@ -12,7 +11,6 @@ pub mod experiment;
 pub mod forecast;
 pub mod precondition;
 pub mod read_user_file;
-pub mod requirement;
 pub mod standard;
 pub mod suite;
 pub mod suspect;

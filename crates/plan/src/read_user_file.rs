@@ -107,7 +107,7 @@ pub fn open(path: &Path, metadata: &Metadata) -> io::Result<Take<File>> {
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such definition, with similar names; errors of `read`.
-pub(crate) fn definition<T>(
+pub fn definition<T>(
     kind: &str,
     builtin: &[(&str, &str)],
     name: &str,

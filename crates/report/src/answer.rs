@@ -14,7 +14,7 @@ use crate::block::{self, Block, ShownAnswer, ToDo};
 use crate::slo::{SearchResult, cell_columns, cell_remarks, sentence_at_rates};
 
 /// Title of the levels of an answer.
-pub(crate) const LEVELS: &str = "Each level, with the 95 % interval of what was measured";
+pub const LEVELS: &str = "Each level, with the 95 % interval of what was measured";
 /// Introduction to the results of an incomplete run.
 const SO_FAR: &str = "As measured so far:";
 

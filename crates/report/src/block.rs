@@ -271,7 +271,9 @@ pub struct ShownAnswer {
 }
 
 impl ShownAnswer {
-    pub(crate) fn new(
+    /// An answer: the sentences with which a document begins, a further one, steps that the user has to take, the basis as a
+    /// table with its title, and remarks.
+    pub fn new(
         (lead, rest): (Vec<String>, Option<String>),
         to_do: &[ToDo],
         (title, columns): (&str, Vec<Column>),
@@ -309,16 +311,16 @@ impl ShownAnswer {
 
 /// A step that the user has to take.
 #[derive(Debug, Clone)]
-pub(crate) struct ToDo {
+pub struct ToDo {
     /// The advice in words.
-    pub(crate) words: String,
+    pub words: String,
     /// The command that does it, on a line of its own, where people copy it.
-    pub(crate) command: Option<String>,
+    pub command: Option<String>,
 }
 
 impl ToDo {
     /// Advice to finish this number of runs with the command; `None` for runs on a model.
-    pub(crate) fn to_finish(runs: usize, command: Option<String>) -> Self {
+    pub fn to_finish(runs: usize, command: Option<String>) -> Self {
         let them = if runs == 1 { "it" } else { "them" };
         let words = match command {
             Some(_) => format!("Finish {them} with:"),

@@ -17,7 +17,6 @@ use crate::export::cells::{self, ExportedCell};
 use crate::export::samples;
 use crate::findings::conclusions;
 use crate::findings::digest::{Digest, Told};
-use crate::fitness::FitDocument;
 use crate::notation::clean;
 use crate::rows::json_object;
 use iolab_analysis::analysed_run::AnalysedRun;
@@ -135,11 +134,10 @@ pub struct Document {
 }
 
 /// The documents of the core.
-pub const DOCUMENTS: [Document; 4] = [
+pub const DOCUMENTS: [Document; 3] = [
     Document::of::<TableDocument<'_>>("table", "iolab table --format json"),
     Document::of::<SamplesDocument>("export", "iolab export --format json"),
     Document::of::<CompareDocument<Comparison>>("compare", "iolab compare --format json"),
-    Document::of::<FitDocument<'_>>("fit", "iolab fit --format json"),
 ];
 
 impl Document {

@@ -21,7 +21,6 @@ pub mod doubt;
 pub mod export;
 pub mod fact;
 pub mod findings;
-pub mod fitness;
 pub mod forecast;
 mod glance;
 mod latex;

@@ -320,7 +320,7 @@ fn not_covered(what: &str) -> String {
 }
 
 /// A row per level: the place where it was measured, the level, and its answer.
-pub(crate) fn level_columns(
+pub fn level_columns(
     (place, dispensable): (&str, u8),
     rows: &[(&str, &LevelAnswer, String)],
 ) -> Vec<Column> {
@@ -336,7 +336,7 @@ pub(crate) fn level_columns(
 }
 
 /// The answer in a line: `yes`, `cannot tell: suspended, disturbed`.
-pub(crate) fn in_line(answer: &ReasonedAnswer) -> String {
+pub fn in_line(answer: &ReasonedAnswer) -> String {
     let word = answer.answer();
     match answer {
         ReasonedAnswer::Yes | ReasonedAnswer::No => word.to_string(),
@@ -351,12 +351,12 @@ pub(crate) fn in_words(reasons: &[DoubtKind]) -> String {
 }
 
 /// Reason for an open answer to a level, as a clause; empty if it is not open.
-pub(crate) fn why(judged: &Judged) -> &'static str {
+pub fn why(judged: &Judged) -> &'static str {
     judged.open.map_or("", DoubtKind::words)
 }
 
 /// An answer with the reason if it is open. If a doubt changed it, also with the result as measured.
-pub(crate) fn answer(level: &LevelAnswer) -> String {
+pub fn answer(level: &LevelAnswer) -> String {
     let answer = in_line(&level.reasoned());
     match level.turned_by.is_empty() {
         true => answer,
@@ -366,7 +366,7 @@ pub(crate) fn answer(level: &LevelAnswer) -> String {
 
 /// `stalls so rare that 30 trials can miss them (in up to 9.5 % of trials)`. If trials had some, `more stalls
 /// than measured (1 of 30 trials missed the level; up to 14.9 % of trials can)`.
-pub(crate) fn stalls(unseen: UnseenStalls) -> String {
+pub fn stalls(unseen: UnseenStalls) -> String {
     let share = format_percent(unseen.share);
     match unseen.missed {
         0 => format!(

@@ -16,7 +16,6 @@ use iolab_command::output::{note, open, style};
 use iolab_command::{DefinitionFormat, Lists};
 use iolab_figure::labels::capital;
 use iolab_plan::experiment::{BUILTIN, Experiment, design_names};
-use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_report::layout::{paragraph, wrapped};
 use iolab_runfile::Content;
@@ -62,14 +61,6 @@ pub(super) fn built_in() -> Vec<BuiltIn> {
             example: "quick",
             entries: BUILTIN_SUITES,
             about: |name| Ok(Suite::find(name)?.about),
-        },
-        BuiltIn {
-            one: "a requirement",
-            argument: "<WHAT>",
-            command: "iolab fit",
-            example: "etcd",
-            entries: BUILTIN_REQUIREMENTS,
-            about: |name| Ok(Requirement::find(name, &[])?.question),
         },
     ]
 }

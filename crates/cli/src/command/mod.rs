@@ -1,6 +1,5 @@
 //! The commands that read what there is; a file has one command, or several that are alike.
 
-mod companions;
 mod compare;
 mod export;
 mod list;
@@ -11,10 +10,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_report::answer::AnsweredBy;
 use iolab_report::document::DOCUMENTS;
 use iolab_report::export::FORMATS;
-use iolab_report::fitness;
 use iolab_report::overview::Input;
 use iolab_workload::Result;
 
@@ -29,11 +26,6 @@ pub(crate) fn lists() -> Lists {
         documents: DOCUMENTS.to_vec(),
         formats: FORMATS.to_vec(),
         built_in: list::built_in(),
-        answers: vec![AnsweredBy {
-            command: "fit",
-            answers: fitness::answers,
-            companions: companions::companions,
-        }],
         ..Lists::default()
     }
 }

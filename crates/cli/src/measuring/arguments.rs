@@ -1,4 +1,4 @@
-//! The arguments of the commands that make run files: study, run, fit, resume and import.
+//! The arguments of the commands that make run files: study, run, resume and import.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,28 +8,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::PEERS;
 use iolab_command::options::{ConsentOption, LogOptions, SEED_MAX};
-use iolab_command::output_format::TextOrJson;
 use iolab_plan::experiment::REFINE_MAX;
 use iolab_plan::suspect::Suspect;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::units::parse_positive_duration;
-
-const FIT_HELP: &str = "\
-WHAT is a set of workloads, each with the levels it requires. 'iolab show etcd' prints \
-one with the source and the wording of each level. To use your own levels, copy and \
-edit it, and give your file as WHAT.
-
-A level holds when the 95 % interval of the measured quantity is on the good side of \
-the limit, 5 % away from it. The interval includes the differences between trials of \
-1 s. If the quantity changes permanently during the load, the level must hold before \
-and after the change.
-
-The answer is 'cannot tell', with the reason, if the evidence could reverse it: a yes on \
-memory, the page cache, an unknown device or writes that may not be durable; a no while \
-other programs used the device or the CPUs. If an I/O limit of the container was \
-reached, a no stands and names that limit as its cause.
-
-Exit codes: 0 yes; 4 no; 5 cannot tell; 1, 2, 3 and 130 as for the other commands.";
 
 const WHY_HELP: &str = "\
 A suspect is a mechanism that may cause the difference. iolab measures both sides again \
@@ -217,39 +199,6 @@ pub(crate) struct Run {
     pub(crate) verify: bool,
     #[command(flatten)]
     pub(crate) changes: Changes,
-    #[command(flatten)]
-    pub(crate) log: LogOptions,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = FIT_HELP)]
-pub(crate) struct Fit {
-    /// Name of a built-in requirement ('iolab list'), or a TOML file
-    #[arg(value_name = "WHAT")]
-    pub(crate) requirement: String,
-    /// Directory, file, block device, or a model of a disk: model:NAME ('iolab model list')
-    #[arg(default_value = ".")]
-    pub(crate) target: PathBuf,
-    /// Change a parameter of the requirement (listed by iolab show, for example 'iolab show kv-cache')
-    #[arg(long = "set", value_name = "NAME=NUMBER")]
-    pub(crate) parameters: Vec<String>,
-    /// Duration of the load, per workload; a long load exhausts burst credits and write caches
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_positive_duration)]
-    pub(crate) hold: Option<Duration>,
-    /// Folder for the run files
-    #[arg(short, long, value_name = "FOLDER", default_value = "iolab-results")]
-    pub(crate) output: PathBuf,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
-    pub(crate) format: TextOrJson,
-    /// Print what would run (workloads, time, bytes written, free space) and touch nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Seed of offsets and data; random by default
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
-    pub(crate) seed: Option<u64>,
-    #[command(flatten)]
-    pub(crate) consent: ConsentOption,
     #[command(flatten)]
     pub(crate) log: LogOptions,
 }

@@ -5,8 +5,8 @@ pub(crate) mod builtin_names;
 pub(crate) mod campaign;
 mod dry_run;
 mod experiment_options;
-mod fit;
 mod progress;
+#[cfg(feature = "fit")]
 mod questions;
 mod resume;
 mod run;
@@ -26,7 +26,7 @@ use iolab_runner::ranks::Ranks;
 use iolab_runner::{NewObserver, SchemeList};
 use iolab_workload::Result;
 
-use arguments::{Fit, Resume, Run, Study, Why};
+use arguments::{Resume, Run, Study, Why};
 
 /// Examinations before the first trial of a campaign.
 const PREFLIGHTS: &[NewPreflight] = &[
@@ -81,7 +81,8 @@ const LAUNCHERS: &[Launcher] = &[
 ];
 
 /// Parts of this program for commands that measure several runs.
-const MEASURING: fit::Measuring = fit::Measuring {
+#[cfg(feature = "fit")]
+pub(crate) const MEASURING: iolab_fit::Measuring = iolab_fit::Measuring {
     program: campaign::PROGRAM,
     alone: |is_plan, name| alone(is_plan, name, TOGETHER),
     foresee: |site, plans, does| {
@@ -122,12 +123,6 @@ fn commands() -> Vec<Command> {
                     run::run(options, lists, ranks)
                 })
             },
-        ),
-        Command::with_log(
-            "fit",
-            "Check whether storage is good enough for a purpose: yes, no, or cannot tell",
-            |options: &Fit| options.log.log(),
-            |options, lists| fit::fit(options, lists, MEASURING),
         ),
         Command::with_log(
             "why",

@@ -11,6 +11,9 @@ mod doctor;
 #[cfg(all(feature = "measure", feature = "limits"))]
 #[path = "../../../../instruments/limits/tests/command.rs"]
 mod exported_limits;
+#[cfg(all(feature = "measure", feature = "fit"))]
+#[path = "../../../../instruments/fit/tests/command.rs"]
+mod fit;
 #[cfg(feature = "replay")]
 #[path = "../../../../instruments/replay/tests/command.rs"]
 mod replay;
@@ -21,7 +24,6 @@ mod time;
 #[path = "../../../../instruments/witness/tests/command.rs"]
 mod witness;
 
-mod answers;
 mod commands;
 #[cfg(feature = "instruments")]
 mod documented;

@@ -5,7 +5,10 @@ use crate::support::words::words;
 use crate::support::{Done, folder, run};
 
 #[test]
-#[cfg_attr(not(feature = "models"), ignore = "it measures a model")]
+#[cfg_attr(
+    not(all(feature = "models", feature = "fit")),
+    ignore = "it measures a model"
+)]
 fn documents_of_measuring_commands_are_as_described() {
     let folder = folder();
     let path = folder.path();

@@ -10,11 +10,10 @@ use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunS
 use iolab_analysis::runs::RunName;
 use iolab_plan::experiment::Experiment;
 use iolab_record::RunRecord;
-use iolab_report::answer::{Answers, AskedRun};
+use iolab_report::answer::Answers;
 use iolab_report::chart::Style;
 use iolab_report::findings::cross_findings;
 use iolab_report::findings::interpretation::Interpretation;
-use iolab_report::fitness;
 use iolab_report::overview::Input;
 use iolab_report::report::StudyReport;
 use iolab_report::rows::Format;
@@ -128,15 +127,21 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+/// Answers as `iolab fit` does for programs.
+#[cfg(feature = "fit")]
+fn for_programs(named: &[(String, &AnalysedRun)]) {
+    let asked = named.iter().cloned();
+    let asked = asked.filter_map(|(file, run)| iolab_report::answer::AskedRun::of(file, run));
+    let _ = iolab_fit::fitness::documents(asked.collect());
+}
+
 /// Shows a run as the commands do.
 pub(crate) fn show(run: &AnalysedRun) {
     let record = run.record();
     let named = [("x".to_owned(), run), ("y".to_owned(), run)];
     let _ = Answers::of(named.clone(), &iolab::lists().answers).screen(80);
-    let asked = named
-        .into_iter()
-        .filter_map(|(file, run)| AskedRun::of(file, run));
-    let _ = fitness::documents(asked.collect());
+    #[cfg(feature = "fit")]
+    for_programs(&named);
     let analysis = run.analysis();
     let style = Style {
         width: 80,

@@ -55,7 +55,7 @@ impl DocumentText<'_> {
     }
 
     /// Adds the position in the document to an error.
-    pub(crate) fn at(&self, span: Range<usize>, error: Error) -> Error {
+    pub fn at(&self, span: Range<usize>, error: Error) -> Error {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
         let column = before
@@ -83,13 +83,13 @@ fn depth(text: &str) -> usize {
 
 /// A table whose entries keep their order and their position.
 #[derive(Debug)]
-pub(crate) struct Ordered<V>(pub(crate) Vec<(Spanned<String>, V)>);
+pub struct Ordered<V>(pub Vec<(Spanned<String>, V)>);
 
 /// A table of settings.
-pub(crate) type Entries = Ordered<Spanned<Value>>;
+pub type Entries = Ordered<Spanned<Value>>;
 
 /// `[group.NAME]`: a table of settings for each group.
-pub(crate) type Groups = Ordered<Entries>;
+pub type Groups = Ordered<Entries>;
 
 impl<V> Default for Ordered<V> {
     fn default() -> Self {
@@ -145,24 +145,20 @@ impl Entries {
 
 /// The tables that define an experiment, and with which a suite changes one.
 #[derive(Debug, Default)]
-pub(crate) struct Definition {
+pub struct Definition {
     /// `[factors]`.
-    pub(crate) factors: Entries,
+    pub factors: Entries,
     /// `[settings]`.
-    pub(crate) settings: Entries,
+    pub settings: Entries,
     /// `[group.NAME]`; empty for a suite.
-    pub(crate) groups: Groups,
+    pub groups: Groups,
     /// `[design]`.
-    pub(crate) design: Entries,
+    pub design: Entries,
 }
 
 impl Definition {
     /// Applies the tables to an experiment.
-    pub(crate) fn apply(
-        &self,
-        source: &DocumentText<'_>,
-        experiment: &mut Experiment,
-    ) -> Result<()> {
+    pub fn apply(&self, source: &DocumentText<'_>, experiment: &mut Experiment) -> Result<()> {
         let mut seen: Vec<(GroupSetting, &str)> = Vec::new();
         for (name, _) in &self.groups.0 {
             let added = experiment.add_group(name.get_ref());
@@ -234,7 +230,7 @@ fn apply_design(entries: &Entries, source: &DocumentText<'_>, design: &mut Desig
 }
 
 /// Reads a time: `"60s"`, or seconds as a bare number.
-pub(crate) fn budget(source: &DocumentText<'_>, value: &Spanned<Value>) -> Result<Duration> {
+pub fn budget(source: &DocumentText<'_>, value: &Spanned<Value>) -> Result<Duration> {
     value_text("budget", ValueKind::Time, value.get_ref())
         .and_then(|text| time("budget", &text))
         .map_err(|error| source.at(value.span(), error))

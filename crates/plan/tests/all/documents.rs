@@ -1,4 +1,4 @@
-//! Definitions, suites and requirements that people write, most with a mistake.
+//! Definitions and suites that people write, most with a mistake.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,6 @@ use iolab_plan::cells::cells;
 use iolab_plan::experiment::{Design, Experiment};
 use iolab_plan::precondition::Precondition;
 use iolab_plan::read_user_file;
-use iolab_plan::requirement::Requirement;
 use iolab_plan::suite::{Suite, share};
 use iolab_workload::{Error, Kind, Result};
 
@@ -204,49 +203,6 @@ fn a_budget_is_shared_by_weight() {
     assert_eq!(share(seconds(60), 7.0, 7.0), seconds(60));
     assert_eq!(share(Duration::ZERO, 7.0, 7.0), Duration::from_millis(1));
     assert_eq!(share(seconds(60), 0.0, 0.0), Duration::from_millis(1));
-}
-
-pub(crate) const REQUIREMENT: &str = r#"name = "mine"
-question = "Good?"
-not = "all else"
-hold = "10s"
-[[workload]]
-name = "log"
-settings = { sync = "fdatasync", read_percent = 0, cache = "cold" }
-[[workload.level]]
-level = "syncs.p99<10ms"
-source = "not documented"
-remedy = "a faster disk"
-"#;
-
-#[test]
-fn mistakes_in_requirements_say_what_and_where() {
-    let read = |from: &str, to: &str| {
-        let text = REQUIREMENT.replacen(from, to, 1);
-        let read = Requirement::from_toml(&text, "mine.toml", &[]);
-        read.map(|requirement| requirement.workloads[0].experiment.design.trials_max)
-    };
-    let mut told = Cases::default();
-    for (from, to) in [
-        ("", ""),
-        ("sync =", "bytes = \"none\", time = \"500ms\", sync ="),
-        ("syncs.p99<10ms", "p99"),
-        ("fdatasync", "maybe"),
-        ("hold = \"10s\"", "hold = \"3s\""),
-        ("remedy = \"a faster disk\"\n", ""),
-        ("[[workload.level]]", "[[workload.levels]]"),
-        ("sync =", "bytes = \"1M\", sync ="),
-        ("sync =", "time = \"none\", sync ="),
-    ] {
-        let outcome = match read(from, to) {
-            Ok(trials) => format!("{trials} trials"),
-            Err(error) => words(&error),
-        };
-        told.add(to, &outcome);
-    }
-    insta::assert_snapshot!(told.text);
-    let error = Requirement::find("etc", &[]).expect_err("unknown");
-    assert_eq!(error.remedy(), Some("did you mean etcd?"));
 }
 
 /// Preconditions as people write them.

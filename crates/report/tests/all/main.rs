@@ -6,7 +6,6 @@ mod browser;
 mod causes;
 mod compare;
 mod first_lines;
-mod fitness;
 mod live;
 mod overview;
 mod pages;

@@ -8,6 +8,7 @@ mod containers;
 mod devices;
 mod faults;
 mod fio_examples;
+#[path = "../../../../instruments/fit/tests/truth.rs"]
 mod fit;
 mod gates;
 mod holes;

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Fitness, WorkloadRun};
-use crate::data_column::{IOLAB_VERSION, SCHEMA};
-use crate::doubt;
+use iolab_report::data_column::{IOLAB_VERSION, SCHEMA};
+use iolab_report::doubt;
 
 /// JSON document of `iolab fit --format json`.
 #[derive(Serialize, JsonSchema)]

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
+use iolab_fit::ANSWERS;
 use iolab_record::{Asked, Fit, Question, RunRecord, RunStatus, Sample};
-use iolab_report::answer::{AnsweredBy, Answers};
-use iolab_report::fitness;
+use iolab_report::answer::Answers;
+use iolab_report::overview::Input;
+use iolab_report::report::StudyReport;
 use iolab_synthetic::{add_cell, around, record};
 use iolab_workload::service_level::{Need, ServiceLevels};
 
@@ -15,13 +17,6 @@ use crate::timed;
 /// Lines of an answer at most.
 const LINES_MAX: usize = 24;
 const WORKLOADS: [&str; 4] = ["log", "reads", "scan", "backup"];
-
-/// Answers to requirements.
-pub(crate) const FIT: AnsweredBy = AnsweredBy {
-    command: "fit",
-    answers: fitness::answers,
-    companions: |_| Ok(Vec::new()),
-};
 
 /// Others used the device and the CPUs, and the machine slept.
 fn disturb(sample: &mut Sample) {
@@ -76,7 +71,7 @@ fn run_while(
 /// The open answer on a terminal of 80 columns.
 fn text(runs: &[(String, AnalysedRun)]) -> String {
     let named = runs.iter().map(|(file, run)| (file.clone(), run));
-    let answers = Answers::of(named, &[FIT]);
+    let answers = Answers::of(named, &[ANSWERS]);
     assert_eq!(answers.answer(), Some(Answer::CannotTell));
     answers.screen(80)
 }
@@ -129,9 +124,49 @@ fn deciding_remarks_come_first() {
         "reads.p99<1us",
         RunStatus::Done,
     ));
-    let answers = Answers::of(runs.iter().map(|(file, run)| (file.clone(), run)), &[FIT]);
+    let answers = Answers::of(
+        runs.iter().map(|(file, run)| (file.clone(), run)),
+        &[ANSWERS],
+    );
     assert_eq!(answers.answer(), Some(Answer::No));
     let shown = answers.screen(80);
     assert!(shown.lines().count() <= LINES_MAX, "{shown}");
     insta::assert_snapshot!(shown);
+}
+
+/// First paragraph of a document.
+#[test]
+fn answer_comes_first_in_a_document() {
+    let told = ["reads.p99<1ms", "reads.p99<10us"].map(|levels| {
+        let (file, run) = run_while(|_| {}, "log", levels, RunStatus::Done);
+        let mut record = run.record().clone();
+        if let Some(Question {
+            of: Asked::Fit(fit),
+            ..
+        }) = &mut record.experiment.asked
+        {
+            fit.workloads.truncate(1);
+        }
+        let inputs = [Input::new(file.into(), timed::analysed(record))];
+        let report = StudyReport {
+            answers: &[ANSWERS],
+            ..StudyReport::new(&inputs)
+        };
+        let text = report.markdown("lab").expect("a document").text;
+        let paragraph = text.split("\n\n").nth(1).unwrap_or_default().to_owned();
+        // The paragraph appears once.
+        assert_eq!(
+            text.matches(paragraph.trim_matches('*')).count(),
+            1,
+            "{text}"
+        );
+        let page = report.html().expect("a page");
+        let line = page.split("<p class=\"line\">").nth(1).unwrap_or_default();
+        let line = line.split("</p>").next().unwrap_or_default();
+        format!("{paragraph} {}", line.replace('\u{a0}', " "))
+    });
+    insta::assert_snapshot!(told.join("\n"), @r"
+    **mine on /data: yes.** mine on /data: yes.
+    **mine on /data: no.** mine on /data: no.
+    ");
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use crate::experiment::document::{Definition, DocumentText, Entries, Ordered, budget};
-use crate::experiment::{Design, Experiment, TRIALS_MAX, check_question};
-use crate::read_user_file::definition;
+use iolab_plan::experiment::document::{Definition, DocumentText, Entries, Ordered, budget};
+use iolab_plan::experiment::{Design, Experiment, TRIALS_MAX, check_question};
+use iolab_plan::read_user_file::definition;
 use iolab_workload::names::{check_file_name, unknown};
 use iolab_workload::response::Response;
 use iolab_workload::service_level::Need;
@@ -18,9 +18,18 @@ use iolab_workload::trial::{Backend, CacheState, FileLayout};
 use iolab_workload::units::{counted, exact_duration, exact_size, format_size, singular_after_one};
 use iolab_workload::{Error, Result, usage_errors};
 
-/// Name and TOML text of every built-in requirement, in alphabetical order, collected from `requirements/` by the build.
-pub const BUILTIN_REQUIREMENTS: &[(&str, &str)] =
-    include!(concat!(env!("OUT_DIR"), "/requirements.rs"));
+/// The names, each with its TOML text.
+macro_rules! entries {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../requirements/", $name, ".toml")))),*]
+    };
+}
+
+/// Name and TOML text of every built-in requirement, in alphabetical order.
+pub const BUILTIN_REQUIREMENTS: &[(&str, &str)] = entries![
+    "ceph-journal", "checkpoint", "etcd", "kafka", "kv-cache", "model-load", "moe-experts",
+    "postgresql", "sqlite", "training-data", "vm-images",
+];
 
 /// Length of a trial if the workload gives none: short, because many trials show how much the storage varies.
 const TRIAL: Duration = Duration::from_secs(1);

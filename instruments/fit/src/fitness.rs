@@ -19,12 +19,12 @@ use iolab_workload::units::{
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use crate::answer::{AskedRun, Given, LEVELS};
-use crate::block::{ShownAnswer, ToDo};
-use crate::doubt;
-use crate::layout::Column;
-use crate::slo::{amount, answer, in_line, level_columns, stalls, why};
 pub use data::FitDocument;
+use iolab_report::answer::{AskedRun, Given, LEVELS};
+use iolab_report::block::{ShownAnswer, ToDo};
+use iolab_report::doubt;
+use iolab_report::layout::Column;
+use iolab_report::slo::{amount, answer, in_line, level_columns, stalls, why};
 use iolab_workload::escape_control::escape_control;
 
 /// Share of the requested load from which it counts as made, since trials end a little early or late.

@@ -2,47 +2,98 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use crate::fitness;
+use crate::requirement::{RequiredWorkload, Requirement};
+use clap::Args;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::{Answer, merge_answers};
 use iolab_command::Lists;
 use iolab_command::failure::{Failure, Outcome, concluded};
-use iolab_command::options::new_seed;
+use iolab_command::options::{ConsentOption, LogOptions, SEED_MAX, new_seed};
 use iolab_command::output::{Results, note};
 use iolab_command::output_format::{TextOrJson, check_folder};
 use iolab_command::run_files::{read_run, show};
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::forecast::Forecast;
-use iolab_plan::requirement::{RequiredWorkload, Requirement};
 use iolab_record::{Asked, Fit as FitOf, Question, digest};
 use iolab_report::answer::AskedRun;
-use iolab_report::{fitness, forecast};
+use iolab_report::forecast;
 use iolab_runner::campaign::{Opened, Program, Site, Terms};
 use iolab_runner::open_virtual;
 use iolab_runner::peers::{PeerList, overhead};
 use iolab_workload::Result;
 use iolab_workload::escape_control::shell_words;
 use iolab_workload::trial_description::requests_in_words;
-use iolab_workload::units::rough_duration;
+use iolab_workload::units::{parse_positive_duration, rough_duration};
 
-use super::arguments::Fit;
+const FIT_HELP: &str = "\
+WHAT is a set of workloads, each with the levels it requires. 'iolab show etcd' prints \
+one with the source and the wording of each level. To use your own levels, copy and \
+edit it, and give your file as WHAT.
+
+A level holds when the 95 % interval of the measured quantity is on the good side of \
+the limit, 5 % away from it. The interval includes the differences between trials of \
+1 s. If the quantity changes permanently during the load, the level must hold before \
+and after the change.
+
+The answer is 'cannot tell', with the reason, if the evidence could reverse it: a yes on \
+memory, the page cache, an unknown device or writes that may not be durable; a no while \
+other programs used the device or the CPUs. If an I/O limit of the container was \
+reached, a no stands and names that limit as its cause.
+
+Exit codes: 0 yes; 4 no; 5 cannot tell; 1, 2, 3 and 130 as for the other commands.";
+
+#[derive(Debug, Args)]
+#[command(after_help = FIT_HELP)]
+pub(crate) struct Fit {
+    /// Name of a built-in requirement ('iolab list'), or a TOML file
+    #[arg(value_name = "WHAT")]
+    pub(crate) requirement: String,
+    /// Directory, file, block device, or a model of a disk: model:NAME ('iolab model list')
+    #[arg(default_value = ".")]
+    pub(crate) target: PathBuf,
+    /// Change a parameter of the requirement (listed by iolab show, for example 'iolab show kv-cache')
+    #[arg(long = "set", value_name = "NAME=NUMBER")]
+    pub(crate) parameters: Vec<String>,
+    /// Duration of the load, per workload; a long load exhausts burst credits and write caches
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_positive_duration)]
+    pub(crate) hold: Option<Duration>,
+    /// Folder for the run files
+    #[arg(short, long, value_name = "FOLDER", default_value = "iolab-results")]
+    pub(crate) output: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+    pub(crate) format: TextOrJson,
+    /// Print what would run (workloads, time, bytes written, free space) and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Seed of offsets and data; random by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) consent: ConsentOption,
+    #[command(flatten)]
+    pub(crate) log: LogOptions,
+}
 
 /// Parts of the program by which a command measures several runs.
 #[derive(Clone, Copy)]
-pub(crate) struct Measuring {
+pub struct Measuring {
     /// The program, as a campaign needs it.
-    pub(crate) program: Program,
+    pub program: Program,
     /// Refuses the command of this name as one of several processes, unless it only plans.
-    pub(crate) alone: fn(bool, &str) -> Outcome,
+    pub alone: fn(bool, &str) -> Outcome,
     /// Prints the forecast of plans at a site, with further descriptions.
-    pub(crate) foresee: fn(&Site, &[Plan], &[String]) -> Outcome,
+    pub foresee: fn(&Site, &[Plan], &[String]) -> Outcome,
     /// Measures plans with their questions and a seed, under a title in a folder, after these announcements; returns the run
     /// files, and the interrupt of the user.
-    pub(crate) measure: MeasureAsked,
+    pub measure: MeasureAsked,
 }
 
 /// The type of [`Measuring::measure`].
-type MeasureAsked = fn(
+pub type MeasureAsked = fn(
     Opened,
     (Vec<FittedPlan>, Vec<Question>),
     u64,
