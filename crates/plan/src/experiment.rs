@@ -35,7 +35,12 @@ use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::units::{exact_duration, parse_duration};
 
 /// Name and TOML text of every built-in experiment, in alphabetical order.
-pub const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
+pub const BUILTIN: &[(&str, &str)] = crate::definitions![
+    "../experiments/", "buffer-memory", "buffer-size", "disk-grid", "durable-log", "glance",
+    "in-flight", "interference", "limits-iocost", "limits-saturation", "limits-seastar", "linkage",
+    "load-latency", "pts-iops", "pts-lat", "pts-tp", "pts-wsat", "read-random", "read-size",
+    "read-stride", "why-serialised", "write-random", "write-size", "write-stride", "write-vs-read",
+];
 
 iolab_workload::named! {
     /// A test of a standard that an experiment can follow; `standard.rs` says how far it does.

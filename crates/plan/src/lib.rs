@@ -2,7 +2,15 @@
 //!
 //! Files to begin with: `experiment.rs`, `suite.rs`, `cells.rs` (a `Plan`, and the `FittedPlan` that follows from it),
 //! `blocks.rs` randomised blocks. `experiment/inquiry.rs` an experiment that finds a cause, `suspect.rs` possible causes.
-//! `experiments/*.toml` and `suites/*.toml` are found by the build.
+//! `experiments/*.toml` and `suites/*.toml` are the built-in ones.
+
+/// Definitions in a folder, each by its name with its TOML text.
+#[macro_export]
+macro_rules! definitions {
+    ($folder:literal, $($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!($folder, $name, ".toml")))),*]
+    };
+}
 
 pub mod batch_probes;
 pub mod blocks;

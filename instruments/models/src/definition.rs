@@ -44,17 +44,11 @@ impl Definition {
     }
 }
 
-macro_rules! entries {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../models/", $name, ".toml")))),*]
-    };
-}
-
 /// All built-in models, by kind: the name that users write, and the definition as text.
-pub const ENTRIES: &[(&str, &str)] = entries![
-    "atlas10k", "cheetah4lp", "cheetah9lp", "dec-rz26", "hp-97560", "hp-c2247a", "hp-c2490a",
-    "hp-c3323a", "sata-7200", "sata-ssd", "nvme-970pro", "mqsim-default", "qlc-slc-cached",
-    "cloud-volume",
+pub const ENTRIES: &[(&str, &str)] = iolab_plan::definitions![
+    "../models/", "atlas10k", "cheetah4lp", "cheetah9lp", "dec-rz26", "hp-97560", "hp-c2247a",
+    "hp-c2490a", "hp-c3323a", "sata-7200", "sata-ssd", "nvme-970pro", "mqsim-default",
+    "qlc-slc-cached", "cloud-volume",
 ];
 
 /// The definition of a built-in model as text; `None` for a name that is not in the catalogue.

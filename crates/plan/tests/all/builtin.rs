@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use iolab_plan::cells::{OneProcess, Plan, cells};
-use iolab_plan::experiment::{Change, DesignEntry, writes_at_most};
+use iolab_plan::experiment::{BUILTIN, Change, DesignEntry, Experiment, writes_at_most};
 use iolab_plan::forecast::Forecast;
-use iolab_plan::suite::Suite;
+use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_workload::foreign_options::{Answer, FOREIGN};
 use iolab_workload::response::Response;
 use iolab_workload::settings::{SETTINGS, Setting};
@@ -16,6 +16,30 @@ use crate::lines::experiment;
 const MICRO: [&str; 6] = [
     "read-size", "write-size", "read-stride", "write-stride", "read-random", "write-random",
 ];
+
+/// Names of the definitions in a folder, in order.
+fn in_folder(folder: &str) -> Vec<String> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let files = std::fs::read_dir(folder).expect("a folder of this package");
+    let names = files.map(|file| file.expect("readable").file_name());
+    let names = names.map(|name| name.to_string_lossy().trim_end_matches(".toml").to_owned());
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn every_file_is_built_in_by_its_name() {
+    for (name, _) in BUILTIN {
+        assert_eq!(Experiment::find(name).expect(name).name, *name);
+    }
+    for (name, _) in BUILTIN_SUITES {
+        assert_eq!(Suite::find(name).expect(name).name, *name);
+    }
+    let names = |all: &[(&str, &str)]| all.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let built_in: [Vec<String>; 2] = [names(BUILTIN), names(BUILTIN_SUITES)];
+    assert_eq!(built_in, ["experiments", "suites"].map(in_folder));
+}
 
 #[test]
 fn the_micro_benchmark_study_is_built_in() {
