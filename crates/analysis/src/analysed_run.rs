@@ -132,11 +132,8 @@ impl RunAnswer {
         };
         let levels = question.levels();
         let found = match &question.of {
-            Asked::Cells => AnswerBasis::Cells(answers_of_cells(&levels, record, latencies)?),
-            Asked::Fit(_) => {
-                // A workload has one cell.
-                let cells = answers_of_cells(&levels, record, latencies)?;
-                AnswerBasis::Cells(vec![cells.into_iter().next().unwrap_or_default()])
+            Asked::Cells | Asked::Fit(_) => {
+                AnswerBasis::Cells(answers_of_cells(&levels, record, latencies)?)
             }
             Asked::Limit => {
                 AnswerBasis::Limit(Box::new(SearchAnswer::of(&levels, record, latencies)?))

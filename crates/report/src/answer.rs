@@ -10,6 +10,8 @@ use iolab_record::{Question, RunRecord};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
 
+use serde_json::Value;
+
 use crate::block::{self, Block, ShownAnswer, ToDo};
 use crate::slo::{SearchResult, cell_columns, cell_remarks, sentence_at_rates};
 
@@ -55,8 +57,16 @@ impl<'a> AskedRun<'a> {
     }
 }
 
-/// An answer with its text.
-pub type Given = (Answer, ShownAnswer);
+/// An answer in each form.
+#[derive(Debug)]
+pub struct Given {
+    /// The answer.
+    pub answer: Answer,
+    /// The answer in words.
+    pub shown: ShownAnswer,
+    /// The answer for programs, if it has a document.
+    pub document: Option<Value>,
+}
 
 /// The answers of runs.
 #[derive(Debug)]
@@ -91,7 +101,7 @@ impl Answers {
 
     /// All answers together; `None` without a question.
     pub fn answer(&self) -> Option<Answer> {
-        let answers = self.all.iter().map(|(answer, _)| *answer);
+        let answers = self.all.iter().map(|given| given.answer);
         (!self.all.is_empty()).then(|| merge_answers(answers))
     }
 
@@ -105,6 +115,11 @@ impl Answers {
     pub fn screen(self, width: u16) -> String {
         let all: Vec<String> = self.shown().map(|shown| shown.screen(width)).collect();
         all.join("\n")
+    }
+
+    /// The JSON documents of the answers that have one.
+    pub fn documents(&self) -> impl Iterator<Item = &Value> {
+        self.all.iter().filter_map(|given| given.document.as_ref())
     }
 
     /// The answers in Markdown, without their tables; empty without a question.
@@ -123,7 +138,7 @@ impl Answers {
 
     /// The answers for documents.
     pub(crate) fn shown(self) -> impl Iterator<Item = ShownAnswer> {
-        self.all.into_iter().map(|(_, shown)| shown)
+        self.all.into_iter().map(|given| given.shown)
     }
 }
 
@@ -133,7 +148,11 @@ fn left_out(command: &str) -> Given {
         format!("The answer of 'iolab {command}' is left out: this program lacks the command.");
     let table = (LEVELS, Vec::new());
     let shown = ShownAnswer::new((vec![lead], None), &[], table, Vec::new());
-    (Answer::CannotTell, shown)
+    Given {
+        answer: Answer::CannotTell,
+        shown,
+        document: None,
+    }
 }
 
 /// The answer of a single run.
@@ -161,5 +180,9 @@ fn alone(run: &AskedRun<'_>) -> Given {
         let command = command_to_finish([(record, run.file.as_str())]);
         shown.rest.extend(ToDo::to_finish(1, command).blocks());
     }
-    (answer.answer(), shown)
+    Given {
+        answer: answer.answer(),
+        shown,
+        document: None,
+    }
 }

@@ -4,21 +4,19 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::fitness;
-use crate::requirement::{RequiredWorkload, Requirement};
+use crate::requirement::{BUILTIN_REQUIREMENTS, RequiredWorkload, Requirement};
 use clap::Args;
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::fitness::{Answer, merge_answers};
+use iolab_analysis::fitness::Answer;
 use iolab_command::Lists;
 use iolab_command::failure::{Failure, Outcome, concluded};
 use iolab_command::options::{ConsentOption, LogOptions, SEED_MAX, new_seed};
 use iolab_command::output::{Results, note};
 use iolab_command::output_format::{TextOrJson, check_folder};
-use iolab_command::run_files::{read_run, show};
+use iolab_command::run_files::{answers, read_run, show};
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::forecast::Forecast;
 use iolab_record::{Asked, Fit as FitOf, Question, digest};
-use iolab_report::answer::AskedRun;
 use iolab_report::forecast;
 use iolab_runner::campaign::{Opened, Program, Site, Terms};
 use iolab_runner::open_virtual;
@@ -132,7 +130,8 @@ pub(crate) fn fit(options: &Fit, lists: &Lists, by: Measuring) -> Outcome {
         let note = || format!("A model takes whole blocks: {}.", grown.join("; "));
         limits.extend((!grown.is_empty()).then(note));
     }
-    if site.model.is_none() && Requirement::is_builtin(&options.requirement) {
+    let mut names = BUILTIN_REQUIREMENTS.iter().map(|(name, _)| *name);
+    if site.model.is_none() && names.any(|name| name == options.requirement) {
         for workload in &mut requirement.workloads {
             let changes = iolab_runner::adapt_to_system(&mut workload.experiment, &|_| false)?;
             limits.extend(changes.into_iter().map(|text| format!("{text}.")));
@@ -164,32 +163,25 @@ pub(crate) fn fit(options: &Fit, lists: &Lists, by: Measuring) -> Outcome {
     let mut to = Results::default();
     let answer = match options.format {
         TextOrJson::Text => show(&files, false, lists, &mut to)?,
-        TextOrJson::Json => print_json(&files, &mut to)?,
+        TextOrJson::Json => print_json(&files, lists, &mut to)?,
     };
-    let names: Vec<String> = files
-        .iter()
-        .map(|file| file.display().to_string())
-        .collect();
+    let names = files.iter().map(|file| file.display().to_string());
+    let names: Vec<String> = names.collect();
     note(format_args!("\nrun files: {}", names.join(", ")));
     to.end(shell_words(&files))?;
     concluded(failure, answer)
 }
 
 /// Prints the answers of runs as JSON, and returns their common answer.
-fn print_json(files: &[PathBuf], to: &mut Results) -> Outcome<Option<Answer>> {
+fn print_json(files: &[PathBuf], lists: &Lists, to: &mut Results) -> Outcome<Option<Answer>> {
     let runs = files.iter().map(|file| read_run(file));
     let runs: Vec<AnalysedRun> = runs.collect::<Result<_>>()?;
-    let named = files.iter().map(|file| file.display().to_string());
-    let asked = named
-        .zip(&runs)
-        .filter_map(|(file, run)| AskedRun::of(file, run));
-    let documents = fitness::documents(asked.collect());
-    for (_, document) in &documents {
+    let answers = answers(files.iter().map(PathBuf::as_path).zip(&runs), lists);
+    for document in answers.documents() {
         writeln!(to, "{document:#}")?;
     }
     to.flush()?;
-    let answers = documents.iter().map(|(answer, _)| *answer);
-    Ok((!documents.is_empty()).then(|| merge_answers(answers)))
+    Ok(answers.answer())
 }
 
 /// The question of each workload's run.

@@ -5,21 +5,19 @@ mod data;
 use iolab_analysis::analysed_run::AnswerBasis;
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::doubt::DoubtKind;
-use iolab_analysis::fitness::{
-    Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls,
-};
+use iolab_analysis::fitness::{Answer, CellAnswer, Judged, ReasonedAnswer, UnseenStalls};
 use iolab_analysis::trial_values::distinct;
-use iolab_record::{Asked, Fit, RunRecord, TargetKind};
+use iolab_record::{Asked, Fit, TargetKind};
 use iolab_workload::names::all_of;
-use iolab_workload::service_level::{Bound, Need, ServiceLevel};
+use iolab_workload::service_level::{Bound, ServiceLevel};
 use iolab_workload::trial_description::requests_of_cell;
 use iolab_workload::units::{
     format_bytes, format_duration, format_ns, rough_duration, significant,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 
-pub use data::FitDocument;
+pub(crate) use data::FitDocument;
 use iolab_report::answer::{AskedRun, Given, LEVELS};
 use iolab_report::block::{ShownAnswer, ToDo};
 use iolab_report::doubt;
@@ -30,8 +28,6 @@ use iolab_workload::escape_control::escape_control;
 /// Share of the requested load from which it counts as made, since trials end a little early or late.
 const LOADED_AS_ASKED: f64 = 0.9;
 
-/// Most workloads that are named.
-const NAMED_MAX: usize = 4;
 /// Length of a load in whole seconds, since trials last a little longer than requested.
 fn load_in_words(load: Duration) -> String {
     match load.as_secs() {
@@ -46,14 +42,10 @@ const LONG: Duration = Duration::from_mins(10);
 /// The run of a workload.
 #[derive(Debug)]
 struct WorkloadRun<'a> {
-    /// The run file.
-    file: String,
-    record: &'a RunRecord,
+    run: AskedRun<'a>,
     fit: &'a Fit,
-    /// The levels of the workload.
-    needs: &'a [Need],
     /// Answer for each level, in the order of the requirement, with doubts.
-    found: &'a CellAnswer,
+    found: CellAnswer,
     /// Whether the whole workload was measured.
     is_complete: bool,
 }
@@ -68,24 +60,21 @@ struct Fitness<'a> {
     target: &'a str,
     /// Each workload in the order of the requirement, with its run; `None` if no run file was given.
     found: Vec<(&'a str, Option<WorkloadRun<'a>>)>,
-    /// The command that finishes all incomplete runs; `None` if all are complete, and on a model.
-    to_finish: Option<String>,
 }
 
 impl<'a> WorkloadRun<'a> {
-    /// The run, if its workload was measured at all.
+    /// The run, if its question is about a requirement.
     fn of(run: AskedRun<'a>) -> Option<Self> {
         let (Asked::Fit(fit), AnswerBasis::Cells(cells)) = (&run.question.of, &run.answer.found)
         else {
             return None;
         };
         Some(Self {
-            file: run.file,
-            record: run.record,
             fit,
-            needs: &run.question.needs,
-            found: cells.first()?,
+            // A workload has one cell.
+            found: cells.first().cloned().unwrap_or_default(),
             is_complete: run.answer.is_complete(),
+            run,
         })
     }
 
@@ -97,26 +86,18 @@ impl<'a> WorkloadRun<'a> {
 
     /// Description of its load.
     fn ran(&self) -> String {
-        let cell = self.record.cells.first();
+        let cell = self.run.record.cells.first();
         cell.map_or_else(String::new, |cell| requests_of_cell(&cell.spec))
     }
 
     /// Bytes that its trials wrote to storage; a model stores none.
     fn written_bytes(&self) -> u64 {
-        if self.record.run.target_kind == TargetKind::Model {
+        if self.run.record.run.target_kind == TargetKind::Model {
             return 0;
         }
-        let samples = self.record.samples.iter();
+        let samples = self.run.record.samples.iter();
         let written = samples.map(|sample| sample.operations.write.bytes);
         written.fold(0, u64::saturating_add)
-    }
-
-    /// The answer to one level; [`Answer::CannotTell`] for an incomplete run.
-    fn answer(&self, level: &LevelAnswer) -> Answer {
-        match self.is_complete {
-            true => level.reasoned().answer(),
-            false => Answer::CannotTell,
-        }
     }
 
     /// The answer for all of its levels together; an incomplete run has none.
@@ -129,7 +110,12 @@ impl<'a> WorkloadRun<'a> {
 
     /// Advice on satisfying a level that fails.
     fn remedy(&self, level: &ServiceLevel) -> &str {
-        let own = self.needs.iter().find(|need| need.level == *level);
+        let own = self
+            .run
+            .question
+            .needs
+            .iter()
+            .find(|need| need.level == *level);
         own.map_or("", |need| need.remedy.as_str())
     }
 
@@ -174,9 +160,7 @@ impl<'a> Fitness<'a> {
 
     /// The answer from the runs of a requirement, at least one.
     fn of(fit: &'a Fit, mut runs: Vec<WorkloadRun<'a>>) -> Self {
-        let record = runs[0].record;
-        let unfinished = runs.iter().filter(|run| !run.is_complete);
-        let to_finish = command_to_finish(unfinished.map(|run| (run.record, run.file.as_str())));
+        let record = runs[0].run.record;
         let mut found = Vec::new();
         for name in distinct(&fit.workloads) {
             let own: Vec<_> = runs
@@ -192,7 +176,6 @@ impl<'a> Fitness<'a> {
             question: &record.experiment.question,
             target: &record.run.target,
             found,
-            to_finish,
         }
     }
 
@@ -223,7 +206,11 @@ impl<'a> Fitness<'a> {
             (LEVELS, self.columns()),
             self.remarks(),
         );
-        (self.answer(), shown)
+        Given {
+            answer: self.answer(),
+            shown,
+            document: Some(json!(FitDocument::of(self))),
+        }
     }
 
     /// The answer in one line.
@@ -249,9 +236,11 @@ impl<'a> Fitness<'a> {
                 1 => "the run is",
                 _ => "the runs are",
             };
-            let how = ToDo::to_finish(begun.len(), self.to_finish.clone());
+            let open = self.runs().filter(|own| !own.is_complete);
+            let open = open.map(|own| (own.run.record, own.run.file.as_str()));
+            let how = ToDo::to_finish(begun.len(), command_to_finish(open));
             all.push(ToDo {
-                words: format!("{}: {are} not complete. {}", few(&begun), how.words),
+                words: format!("{}: {are} not complete. {}", all_of(&begun), how.words),
                 ..how
             });
         }
@@ -263,7 +252,7 @@ impl<'a> Fitness<'a> {
             all.push(ToDo {
                 words: format!(
                     "{}: {are} not given; give all run files of one iolab fit together.",
-                    few(&missing)
+                    all_of(&missing)
                 ),
                 command: None,
             });
@@ -286,7 +275,7 @@ impl<'a> Fitness<'a> {
             levels.map(move |level| {
                 let answer = match run.is_complete {
                     true => answer(level),
-                    false => run.answer(level).to_string(),
+                    false => Answer::CannotTell.to_string(),
                 };
                 (run.fit.workload.as_str(), level, answer)
             })
@@ -303,7 +292,7 @@ impl<'a> Fitness<'a> {
         let whole = self.answer();
         let mut add = |decides: bool, text: String| reasons[usize::from(!decides)].push(text);
         for of in self.runs() {
-            let (workload, found, is_whole) = (&of.fit.workload, of.found, of.is_complete);
+            let (workload, found, is_whole) = (&of.fit.workload, &of.found, of.is_complete);
             let doubts = found.reasons();
             for doubt in &doubts {
                 let mut levels = found.levels.iter();
@@ -330,16 +319,13 @@ impl<'a> Fitness<'a> {
                     continue;
                 }
                 let (answer, why) = (answered.answer(), why(judged));
-                let because = match (judged.answer, answer, &found.doubts.limit) {
-                    (Answer::No, Answer::No, Some(limit)) => {
-                        format!("{}; {}", gap(judged), doubt::limit(limit))
+                let limit = found.doubts.limit.as_ref().map(doubt::limit);
+                let because = match (judged.answer, answer, limit) {
+                    (Answer::No, Answer::No, limit) => {
+                        let help = limit.unwrap_or_else(|| of.remedy(level).to_owned());
+                        format!("{}; {help}", gap(judged))
                     }
-                    (Answer::No, Answer::No, None) => {
-                        format!("{}; {}", gap(judged), of.remedy(level))
-                    }
-                    (Answer::CannotTell, _, Some(limit)) => {
-                        format!("{why}; {}", doubt::limit(limit))
-                    }
+                    (Answer::CannotTell, _, Some(limit)) => format!("{why}; {limit}"),
                     (Answer::CannotTell, ..) if !doubts.is_empty() => why.to_owned(),
                     (Answer::CannotTell, ..) if judged.can_be_decided() => {
                         let longer = longer(self.fit.hold);
@@ -398,24 +384,9 @@ impl<'a> Fitness<'a> {
 }
 
 /// The answers of these runs in words.
-pub fn answers(runs: Vec<AskedRun<'_>>) -> Vec<Given> {
+pub(crate) fn answers(runs: Vec<AskedRun<'_>>) -> Vec<Given> {
     let all = Fitness::all(runs);
     all.iter().map(Fitness::given).collect()
-}
-
-/// The answers of these runs, each with its JSON document, which `iolab schema fit` describes.
-pub fn documents(runs: Vec<AskedRun<'_>>) -> Vec<(Answer, Value)> {
-    let all = Fitness::all(runs).into_iter();
-    all.map(|own| (own.answer(), json!(FitDocument::of(&own))))
-        .collect()
-}
-
-/// `wal and reads`, or a number of workloads if they are many.
-fn few(workloads: &[&str]) -> String {
-    match workloads.len() {
-        ..=NAMED_MAX => all_of(workloads),
-        many => format!("{many} workloads"),
-    }
 }
 
 /// The distance of the result from the bound.

@@ -6,7 +6,7 @@
 #[cfg(feature = "measure")]
 mod command;
 mod companions;
-pub mod fitness;
+mod fitness;
 pub mod requirement;
 
 use iolab_command::Lists;

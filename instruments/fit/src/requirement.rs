@@ -18,17 +18,10 @@ use iolab_workload::trial::{Backend, CacheState, FileLayout};
 use iolab_workload::units::{counted, exact_duration, exact_size, format_size, singular_after_one};
 use iolab_workload::{Error, Result, usage_errors};
 
-/// The names, each with its TOML text.
-macro_rules! entries {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../requirements/", $name, ".toml")))),*]
-    };
-}
-
 /// Name and TOML text of every built-in requirement, in alphabetical order.
-pub const BUILTIN_REQUIREMENTS: &[(&str, &str)] = entries![
-    "ceph-journal", "checkpoint", "etcd", "kafka", "kv-cache", "model-load", "moe-experts",
-    "postgresql", "sqlite", "training-data", "vm-images",
+pub const BUILTIN_REQUIREMENTS: &[(&str, &str)] = iolab_plan::definitions![
+    "../requirements/", "ceph-journal", "checkpoint", "etcd", "kafka", "kv-cache", "model-load",
+    "moe-experts", "postgresql", "sqlite", "training-data", "vm-images",
 ];
 
 /// Length of a trial if the workload gives none: short, because many trials show how much the storage varies.
@@ -66,8 +59,6 @@ pub struct RequiredWorkload {
     pub levels: Vec<Need>,
     /// Levels that follow from parameters, each with the expression, in words.
     pub derived: Vec<String>,
-    /// The length of its trials.
-    trial: Duration,
 }
 
 #[derive(Deserialize)]
@@ -166,13 +157,6 @@ impl Requirement {
         })
     }
 
-    /// Whether [`Requirement::find`] finds a built-in requirement by this name.
-    pub fn is_builtin(name: &str) -> bool {
-        BUILTIN_REQUIREMENTS
-            .iter()
-            .any(|(builtin, _)| *builtin == name)
-    }
-
     /// Sets how long each workload loads the storage.
     ///
     /// # Errors
@@ -181,7 +165,8 @@ impl Requirement {
     pub fn hold_for(&mut self, hold: Duration) -> Result<()> {
         self.hold = hold;
         for workload in &mut self.workloads {
-            let (experiment, trial) = (&mut workload.experiment, workload.trial);
+            let experiment = &mut workload.experiment;
+            let trial = experiment.base()?.trial.limit.time.unwrap_or(TRIAL);
             let trials = (hold.as_secs_f64() / trial.as_secs_f64()).round() as u32;
             usage_errors! {
                 trials < 8 => format!("{}: {} s of load are {}", self.name, hold.as_secs_f64(), counted(trials, "trial")),
@@ -278,7 +263,7 @@ impl WorkloadEntry {
             ..Definition::default()
         }
         .apply(source, &mut experiment)?;
-        let trial = trial_time(&mut experiment)
+        set_trial_time(&mut experiment)
             .map_err(|error| source.at(self.name.span(), error.within(&name)))?;
         let count = self.level.len();
         if count == 0 || count > LEVELS_MAX {
@@ -309,13 +294,12 @@ impl WorkloadEntry {
             derived,
             name,
             experiment,
-            trial,
         })
     }
 }
 
-/// The length of the trials of a workload, which nothing else may end.
-fn trial_time(experiment: &mut Experiment) -> Result<Duration> {
+/// Gives the trials of a workload a length, which nothing else may end.
+fn set_trial_time(experiment: &mut Experiment) -> Result<()> {
     if experiment.values("bytes").any(|value| value != "none") {
         return Err(Error::usage("bytes ends a trial before its time").hint(
             "leave bytes out: hold says how long the workload runs, time how long each trial",
@@ -325,13 +309,12 @@ fn trial_time(experiment: &mut Experiment) -> Result<Duration> {
         return Err(Error::usage("time=none: a trial without an end")
             .hint("leave time out for trials of 1 s, or give it the length of a trial"));
     }
-    if let Some(time) = experiment.base()?.trial.limit.time {
-        return Ok(time);
-    }
-    if let Some(time) = Setting::find("time") {
+    if experiment.base()?.trial.limit.time.is_none()
+        && let Some(time) = Setting::find("time")
+    {
         experiment.fix(time, &exact_duration(TRIAL))?;
     }
-    Ok(TRIAL)
+    Ok(())
 }
 
 /// Digits of a number that is derived.

@@ -20,11 +20,11 @@ use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_report::layout::{paragraph, wrapped};
 use iolab_runfile::Content;
 use iolab_runfile::number_list::is_database;
+use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::names::{alternatives, unknown};
 use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
 use iolab_workload::units::{counted, rough_duration};
-use iolab_workload::{Error, Result};
 
 /// Writes the list to stdout.
 pub(crate) fn list(options: &List, lists: &Lists) -> Outcome {
@@ -188,7 +188,13 @@ fn toml(name: &str, lists: &Lists) -> Result<String> {
     let is_file = Path::new(name).exists() || name.ends_with(".toml");
     match is_file {
         true => Experiment::find(name)?.to_toml(),
-        false => Err(unknown_name(name, lists)),
+        false => {
+            let kinds: Vec<&str> = lists.built_in.iter().map(BuiltIn::kind).collect();
+            let all = lists.built_in.iter().flat_map(|kind| kind.entries);
+            // Tests of a standard are experiments and suites.
+            let known = distinct(all.map(|(name, _)| *name));
+            Err(unknown(&alternatives(&kinds), name, &known))
+        }
     }
 }
 
@@ -199,15 +205,6 @@ fn experiment(name: &str, lists: &Lists) -> Result<Experiment> {
     }
     lists.check_kind(name, "an experiment")?;
     Experiment::find(name)
-}
-
-/// The error for a name that no built-in has.
-fn unknown_name(name: &str, lists: &Lists) -> Error {
-    let kinds: Vec<&str> = lists.built_in.iter().map(BuiltIn::kind).collect();
-    let all = lists.built_in.iter().flat_map(|kind| kind.entries);
-    // Tests of a standard are experiments and suites.
-    let known = distinct(all.map(|(name, _)| *name));
-    unknown(&alternatives(&kinds), name, &known)
 }
 
 /// Whether a name denotes a run file.

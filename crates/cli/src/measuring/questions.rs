@@ -10,7 +10,7 @@ use iolab_plan::cells::FittedPlan;
 use iolab_record::Question;
 use iolab_runfile::Folder;
 use iolab_runner::PreparedRun;
-use iolab_runner::campaign::{Made, Opened, Workspace};
+use iolab_runner::campaign::{Made, Opened};
 
 use super::campaign::{close_after, display, has_results, interrupted, is_told, with_kept};
 
@@ -34,59 +34,48 @@ pub(crate) fn measure(
     for text in announced {
         note(format_args!("{text}"));
     }
-    let mut files = Vec::new();
-    let place = (title, &folder);
-    let measured = carry_out(plans, asked, seed, &workspace, place, &mut files);
-    let measured = measured.map(|failure| ((), failure));
+    let mut files: Vec<PathBuf> = Vec::new();
+    // All files are created before the first trial, so that each can be resumed.
+    let carry_out = |files: &mut Vec<PathBuf>| -> Outcome<Option<Failure>> {
+        let mut begun: VecDeque<(String, PreparedRun<'_>)> = VecDeque::new();
+        for ((number, plan), question) in plans.into_iter().enumerate().zip(asked) {
+            let experiment = plan.experiment().clone();
+            let place = folder.file(&experiment.name);
+            let own_seed = seed.wrapping_add(number as u64);
+            match PreparedRun::new(plan, Some(question), own_seed, place, workspace.setup()) {
+                Ok(run) => begun.push_back((experiment.name, run)),
+                Err(error) => return Err(leave(begun, error.into())),
+            }
+        }
+        files.extend(begun.iter().map(|(_, run)| run.path().to_owned()));
+        for number in 0..files.len() {
+            let Some((name, run)) = begun.pop_front() else {
+                break;
+            };
+            let mut display = display(&workspace, &name, title);
+            let finished = run.carry_out(&mut display).map_err(Failure::from);
+            if let Some(path) = display.end() {
+                files[number] = path;
+            }
+            if let Err(failure) = finished {
+                let failure = match workspace.is_virtual() {
+                    true => failure,
+                    false => interrupted(failure, files),
+                };
+                let failure = leave(begun, with_kept(failure, Some(&files[number])));
+                files.retain(|file| read_run(file).is_ok());
+                let mut runs = files.iter().filter_map(|file| read_run(file).ok());
+                return match is_told(&failure, &workspace) && runs.any(|run| has_results(&run)) {
+                    true => Ok(Some(failure)),
+                    false => Err(failure),
+                };
+            }
+        }
+        Ok(None)
+    };
+    let measured = carry_out(&mut files).map(|failure| ((), failure));
     let ((), failure) = close_after(workspace, measured, &files)?;
     Ok((files, failure))
-}
-
-/// Carries out the plans one after another; `files` are then the run files, also after a failure. All files are created before the first trial, so
-/// that each can be resumed.
-fn carry_out(
-    plans: Vec<FittedPlan>,
-    asked: Vec<Question>,
-    seed: u64,
-    workspace: &Workspace,
-    (title, folder): (&str, &Folder),
-    files: &mut Vec<PathBuf>,
-) -> Outcome<Option<Failure>> {
-    let mut begun: VecDeque<(String, PreparedRun<'_>)> = VecDeque::new();
-    for ((number, plan), question) in plans.into_iter().enumerate().zip(asked) {
-        let experiment = plan.experiment().clone();
-        let place = folder.file(&experiment.name);
-        let own_seed = seed.wrapping_add(number as u64);
-        match PreparedRun::new(plan, Some(question), own_seed, place, workspace.setup()) {
-            Ok(run) => begun.push_back((experiment.name, run)),
-            Err(error) => return Err(leave(begun, error.into())),
-        }
-    }
-    files.extend(begun.iter().map(|(_, run)| run.path().to_owned()));
-    for number in 0..files.len() {
-        let Some((name, run)) = begun.pop_front() else {
-            break;
-        };
-        let mut display = display(workspace, &name, title);
-        let finished = run.carry_out(&mut display).map_err(Failure::from);
-        if let Some(path) = display.end() {
-            files[number] = path;
-        }
-        if let Err(failure) = finished {
-            let failure = match workspace.is_virtual() {
-                true => failure,
-                false => interrupted(failure, files),
-            };
-            let failure = leave(begun, with_kept(failure, Some(&files[number])));
-            files.retain(|file| read_run(file).is_ok());
-            let mut runs = files.iter().filter_map(|file| read_run(file).ok());
-            return match is_told(&failure, workspace) && runs.any(|run| has_results(&run)) {
-                true => Ok(Some(failure)),
-                false => Err(failure),
-            };
-        }
-    }
-    Ok(None)
 }
 
 /// Closes the runs that are not carried out, after a failure.

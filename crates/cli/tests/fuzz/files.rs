@@ -127,21 +127,13 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// Answers as `iolab fit` does for programs.
-#[cfg(feature = "fit")]
-fn for_programs(named: &[(String, &AnalysedRun)]) {
-    let asked = named.iter().cloned();
-    let asked = asked.filter_map(|(file, run)| iolab_report::answer::AskedRun::of(file, run));
-    let _ = iolab_fit::fitness::documents(asked.collect());
-}
-
 /// Shows a run as the commands do.
 pub(crate) fn show(run: &AnalysedRun) {
     let record = run.record();
     let named = [("x".to_owned(), run), ("y".to_owned(), run)];
-    let _ = Answers::of(named.clone(), &iolab::lists().answers).screen(80);
-    #[cfg(feature = "fit")]
-    for_programs(&named);
+    let answers = Answers::of(named, &iolab::lists().answers);
+    let _ = answers.documents().count();
+    let _ = answers.screen(80);
     let analysis = run.analysis();
     let style = Style {
         width: 80,

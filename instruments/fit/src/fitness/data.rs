@@ -13,7 +13,7 @@ use iolab_report::doubt;
 
 /// JSON document of `iolab fit --format json`.
 #[derive(Serialize, JsonSchema)]
-pub struct FitDocument<'a> {
+pub(crate) struct FitDocument<'a> {
     /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
     schema: u32,
     /// Version of iolab that wrote this.
@@ -112,7 +112,7 @@ impl<'a> FitDocument<'a> {
 
 impl<'a> Workload<'a> {
     fn of(workload: &'a str, run: &'a WorkloadRun<'a>) -> Self {
-        let levels = run.found.levels.iter().zip(run.needs);
+        let levels = run.found.levels.iter().zip(&run.run.question.needs);
         let all = &run.found.doubts;
         let doubts = all.all.iter().map(|doubt| DoubtData {
             doubt,
@@ -126,7 +126,7 @@ impl<'a> Workload<'a> {
             load_ns: run.found.load_ns,
             written_bytes: run.written_bytes(),
             doubts: doubts.collect(),
-            run_file: &run.file,
+            run_file: &run.run.file,
             levels: levels
                 .map(|(answered, need)| Level::of(run, answered, need))
                 .collect(),
@@ -139,7 +139,10 @@ impl<'a> Level<'a> {
         let cause = run.found.cause(answered);
         Self {
             judged: &answered.judged,
-            answer: run.answer(answered),
+            answer: match run.is_complete {
+                true => answered.answer(),
+                false => Answer::CannotTell,
+            },
             turned_by: answered.turned_by.iter().map(|by| by.what).collect(),
             source: &need.source,
             wording: &need.wording,
