@@ -15,6 +15,7 @@ mod executor;
 mod fit;
 mod hung_storage;
 mod import;
+pub mod launch;
 pub mod peers;
 pub mod preflight;
 mod prepared_run;

@@ -7,12 +7,12 @@ use std::thread;
 #[cfg(feature = "mpi")]
 use std::time::Duration;
 
-use crate::Launch;
 use crate::this_rank::ThisRank;
 use crate::this_rank::handshake::{self, Host};
 use iolab_command::code_of;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::signals::on_signals;
+use iolab_runner::launch::Launch;
 use iolab_runner::ranks::{self, Ranks};
 use iolab_workload::{Error, Result};
 
@@ -31,14 +31,9 @@ const END: Duration = Duration::from_secs(60);
 #[cfg(feature = "mpi")]
 const REPORT: Duration = Duration::from_secs(2 * 3600);
 
-/// The launch, if this process is one of several.
-fn launch() -> Option<Launch> {
-    Launch::of(|name| std::env::var(name).ok())
-}
-
 /// Whether another process of the same launch prints messages for all of them.
 pub fn is_silent() -> bool {
-    launch().is_some_and(|launch| launch.is_silent())
+    Launch::here().is_some_and(|launch| launch.is_silent())
 }
 
 /// Whether a launcher (mpirun, srun) started this process; also true for a single process.
@@ -69,7 +64,7 @@ pub fn alone(name: &str, instead: &str) -> Outcome {
 
 /// Refuses to measure as one of several processes, which would be unrelated runs on one target.
 fn check_alone(refusal: impl FnOnce(&Launch) -> Error) -> Outcome {
-    match launch() {
+    match Launch::here() {
         None => Ok(()),
         Some(launch) if launch.is_silent() => Err(Failure::ToldElsewhere),
         Some(launch) => Err(refusal(&launch).into()),
@@ -115,7 +110,7 @@ fn join_ranks() -> Outcome<Option<Rc<ThisRank>>> {
     let clock = Clock::calibrate();
     let own = clock.clone();
     // The first process that prints an error makes the launcher end all others.
-    let rank = launch().and_then(|launch| launch.rank).unwrap_or(0);
+    let rank = Launch::here().and_then(|launch| launch.rank).unwrap_or(0);
     let turn = Duration::from_secs(rank.min(8).into());
     let clock_ns = move || own.ns_between(0, own.now()) as i64;
     let limits = MpiTimeouts {

@@ -27,6 +27,17 @@ const WAYS: [&str; 3] = ["backend", "threads", "depth"];
 /// to be within the margin of the other, or better.
 type Judged = (Estimate, Vec<Doubt>, bool);
 
+impl Point {
+    /// Whether its cell is shown to be better than the one that it is compared with.
+    fn is_shown_better(&self, response: Response) -> bool {
+        let interval = self.ratio.and_then(|ratio| ratio.interval);
+        interval.is_some_and(|(low, high)| match response.more_is_better() {
+            true => low > 1.0,
+            false => high < 1.0,
+        })
+    }
+}
+
 impl Claim {
     /// The cells of which it states the best one, that one first; empty for other kinds.
     pub fn ranked(&self) -> impl Iterator<Item = &Point> + Clone {
@@ -131,9 +142,17 @@ fn ranking(
     let is_tie = |place: &usize| points[*place].ratio.is_some_and(|ratio| ratio.is_of_tie());
     let tied = (0..cells.len()).filter(|place| is_near(place) && is_tie(place));
     let simplest = tied.chain([top]).min_by_key(|place| effort(cells[*place]));
-    let best = simplest.unwrap_or(top);
+    let mut best = simplest.unwrap_or(top);
     if best != top {
-        points = candidates(cells, best, of, family);
+        let of_simplest = candidates(cells, best, of, family);
+        // One that does not differ from the top may still be shown to be lower than others.
+        match of_simplest
+            .iter()
+            .any(|one| one.is_shown_better(of.0.response))
+        {
+            true => best = top,
+            false => points = of_simplest,
+        }
     }
     let mut points: Vec<(usize, Point)> = points.into_iter().enumerate().collect();
     points.sort_by_key(|(place, _)| place.abs_diff(best));
@@ -302,7 +321,14 @@ fn choice(access: Access, candidates: &[Candidate<'_>]) -> Option<Claim> {
         let against = SideDoubts::of_cells(best.1, one.1, Response::Throughput);
         estimate.filter(|estimate| is_no_worse(estimate, &against, true))
     };
-    let ties = |one: &&Candidate<'_>| near(top, one).is_some_and(|estimate| estimate.is_of_tie());
+    let is_above = |one: &Candidate<'_>, other: &Candidate<'_>| {
+        let interval = near(one, other).and_then(|estimate| estimate.interval);
+        interval.is_some_and(|(low, _)| low > 1.0)
+    };
+    let ties = |one: &&Candidate<'_>| {
+        near(top, one).is_some_and(|estimate| estimate.is_of_tie())
+            && !candidates.iter().any(|other| is_above(one, other))
+    };
     let tied = candidates.iter().filter(ties).chain([top]);
     let best = tied.min_by_key(|one| effort(one))?;
     let simpler = candidates.iter().filter(|one| effort(one) < effort(best));

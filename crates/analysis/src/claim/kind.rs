@@ -114,7 +114,7 @@ const IN_BLOCKS: &str = "ratios within the blocks that both cells share (of medi
 const BLOCKS: &str = "the extreme trials of all cells in one block, by the permutations of their trials, and a gap to the other blocks";
 const SHARED_BLOCKS: &str =
     "ratios within the blocks that both cells share, with simultaneous 95 % intervals";
-const OVER_RUN_TRIALS: &str = "changepoints (PELT) in the logarithms of the trials, or in the intervals of consecutive trials, each confirmed by Welch's test for dependent values";
+const OVER_RUN_TRIALS: &str = "changepoints (PELT) in the logarithms of the trials, or in the intervals of consecutive trials, each confirmed by Welch's test for dependent values; warm-ups count where measured trials show none";
 const IN_TRIALS: &str =
     "changepoints (PELT) in the median over the trials of each interval, confirmed likewise";
 const TENTHS: &str = "medians of the tenths of the trial: test of Mann and Kendall, and their distance in standard deviations within the tenths";
@@ -236,7 +236,7 @@ const IMPRECISE: Kind = Kind::new(
     "the farther end of the median's interval, against the goal",
 )
 .says(
-    "{Cells} missed the {0} precision goal. Widest interval{cell}, after {1}: {2}",
+    "{Cells} missed the {0} precision goal. Widest interval{cell}, after {1}: ±{3}, {2}",
     &[],
 );
 const GROUPED: Kind = Kind::new(
@@ -244,7 +244,10 @@ const GROUPED: Kind = Kind::new(
     Role::Weakness,
     "the density of each cell's trials, and its valley",
 )
-.says("The trials of {cells} form two groups. Furthest apart{cell}: {0} of them around {1}, the others around {2}", &[]);
+.says(
+    "The trials of {cells} form two groups:{cell} {0} of them around {1}, the others around {2}",
+    &[],
+);
 const NO_TAIL: Kind =
     Kind::new("tail-unknown", Role::Unshown, "the requests of each trial").advises("{longer}");
 const TOGETHER: &str = "The difference remains without one of them. Without {together}";
@@ -434,7 +437,7 @@ pub static LEVEL_OVER_RUN: Kind = Kind::new("level-over-run", Role::Change, OVER
         "Over the run throughput{accesses} {moved}{cell}: {0}, then {1}",
         LEVELS,
     )
-    .advises("Medians over the run mix both levels: --precondition or --settle may avoid it.");
+    .advises("Medians over the run may mix both levels: --precondition or --settle may avoid it.");
 /// Change of the level within each trial.
 pub static LEVEL_WITHIN_TRIALS: Kind = Kind::new("level-within-trials", Role::Change, IN_TRIALS)
     .unsettles(DoubtKind::LevelChanged)
@@ -725,7 +728,7 @@ pub static NOT_JOINED: Kind = Kind::new(
 .says("{Cells} had traced trials without stages: {why}", &[]);
 /// Limit of requests that more requests in flight do not raise.
 pub static REQUEST_LIMIT: Kind = Kind::new("request-limit", Role::Limit, AT_LIMIT).says(
-    "Limited at {0} from {1} to {2}{at}: more than {3} in flight give no more",
+    "Limited at {0} from {2} to {3}{at}: beyond {1} in flight at most 5 % is gained",
     &[],
 );
 /// Limit of bytes that more requests in flight do not raise.
@@ -733,7 +736,7 @@ pub static THROUGHPUT_LIMIT: Kind =
     Kind::new("throughput-limit", Role::Limit, AT_LIMIT).says(REQUEST_LIMIT.head, &[]);
 /// Limit of requests of one size that more requests in flight do not raise.
 pub static FLIGHT_LIMIT: Kind = Kind::new("flight-limit", Role::Limit, AT_LIMIT)
-    .says("Limited at {0}{at}: more than {3} in flight give no more", &[]);
+    .says("Limited at {0}{at}: beyond {1} in flight at most 5 % is gained", &[]);
 /// Phenomenon of another run that is there again: explained, or in part.
 pub static REPRODUCED: [Kind; 2] = [
     AGAIN.says("Reproduced: {phenomenon}; here {here}", &[]),

@@ -36,9 +36,6 @@ const OF_SIZES: [LimitKind; 2] = [
     (&kind::THROUGHPUT_LIMIT, Response::Throughput, SPAN_MIN),
 ];
 
-/// The limit of a single size, which may be of requests or of bytes.
-const OF_ONE_SIZE: LimitKind = (&kind::FLIGHT_LIMIT, Response::Iops, 1);
-
 /// The limits of a run, in the order of its cells. Intervals are simultaneous over all comparisons.
 pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Claim> {
     let mut groups: BTreeMap<Vec<(String, String)>, Vec<&CellAnalysis>> = BTreeMap::new();
@@ -64,12 +61,16 @@ pub(super) fn limits(analysis: &Analysis, run: usize) -> Vec<Claim> {
         let sizes = sizes(cells);
         let of_size = |size: &u64| saturated(cells, *size, confidence);
         let saturated: Vec<Saturated<'_>> = sizes.iter().filter_map(of_size).collect();
-        let kinds: &[LimitKind] = if sizes.len() == 1 {
-            &[OF_ONE_SIZE]
-        } else {
-            &OF_SIZES
+        // The limit of a single size may be of requests or of bytes.
+        let of_one = match analysis.response {
+            Response::Throughput => Response::Throughput,
+            _ => Response::Iops,
         };
-        let kinds = kinds.iter();
+        let kinds = match sizes.len() {
+            1 => vec![(&kind::FLIGHT_LIMIT, of_one, 1)],
+            _ => OF_SIZES.to_vec(),
+        };
+        let kinds = kinds.into_iter();
         kinds.filter_map(move |kind| limit(&saturated, kind, (held, run), confidence))
     });
     found.collect()
@@ -80,7 +81,9 @@ fn is_free(cell: &CellAnalysis) -> bool {
     let spec = &cell.cell.spec;
     let size = spec.only_trial().and_then(TrialSpec::request_size);
     let is_plain = size.is_some() && !spec.runs_program() && !spec.tool.is_peer();
-    is_plain && !cell.is_paced() && !cell.flags.contains(&DoubtKind::ToolBound) && cell.is_target()
+    let waits = |trial: &TrialSpec| trial.thinktime.is_some();
+    let is_asked = cell.is_paced() || spec.only_trial().is_some_and(waits);
+    is_plain && !is_asked && !cell.flags.contains(&DoubtKind::ToolBound) && cell.is_target()
 }
 
 /// The cell with this I/O size and the most requests in flight, and the fewest from which on all cells give as many IOPS; `None` unless
@@ -119,7 +122,7 @@ fn is_alike(base: &CellAnalysis, other: &CellAnalysis, of: Response, confidence:
 /// The limit over the longest run of sizes whose IOPS, or throughput, equal the first size's.
 fn limit(
     saturated: &[Saturated<'_>],
-    &(kind, of, span_min): &LimitKind,
+    (kind, of, span_min): LimitKind,
     (held, run): (&[(String, String)], usize),
     confidence: f64,
 ) -> Option<Claim> {
@@ -138,10 +141,12 @@ fn limit(
     let bytes = |cell| Point::main(Quantity::Bytes, size(cell) as f64);
     let points = [
         Point::main(Quantity::Of(of), median(&values)?),
-        bytes(first),
-        bytes(last),
         Point::count(Standing::Main, "request", fewest as usize),
+        bytes(first),
     ];
+    let points = points
+        .into_iter()
+        .chain((span_min > 1).then(|| bytes(last)));
     let cells = cells().map(|cell| id(run, cell));
     (size(first) * span_min <= size(last)).then(|| Claim {
         held: held.to_vec(),

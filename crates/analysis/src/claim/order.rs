@@ -149,21 +149,21 @@ impl Estimate {
     }
 }
 
-/// The claims that show something, in descending weight, and the others: what weakens the numbers or what they do not show, then
-/// claims that show nothing.
+/// The claims that show something, in descending weight, and the others: claims that show nothing, then what
+/// weakens the numbers or what they do not show.
 pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
     let (mut news, mut rest): (Vec<&Claim>, Vec<&Claim>) = claims
         .iter()
         .partition(|claim| claim.role() < Role::Weakness);
     let key = |claim: &Claim| (claim.role(), claim.distance());
     news.sort_by(|a, b| key(a).cmp(&key(b)).then(b.size().total_cmp(&a.size())));
-    rest.sort_by_key(|claim| claim.role() == Role::Nothing);
+    rest.sort_by_key(|claim| claim.role() != Role::Nothing);
     (news, rest)
 }
 
 /// The claims that a page may begin with, in descending weight, at most [`HEADLINES_MAX`]. Excludes claims that show nothing and
-/// effects within the margin; of each kind about the same runs, only the first. All numbers of a run with a straggler reflect that, so that it
-/// stands first.
+/// effects within the margin; of each kind about the same runs, only the first. A straggler comes before all others: all numbers of its run
+/// reflect it.
 pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
     let mut chosen: Vec<&Claim> = Vec::new();
     let answers = |claim: &Claim, runs: &[usize]| {

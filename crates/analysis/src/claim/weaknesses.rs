@@ -49,7 +49,7 @@ pub(super) fn unfinished(of @ (analysis, _): Of<'_>) -> Option<Claim> {
     };
     let without = analysis.cells.iter().filter(|cell| cell.n == 0).count();
     let without = Point::count(Standing::Unknown, "cell", without);
-    let points = [without.of(analysis.cells.len() as f64)];
+    let points = Some(without.of(analysis.cells.len() as f64)).filter(|point| point.value > 0.0);
     Some(Claim::of_run(&kind::UNFINISHED[place], of, |_| true).with_points(points))
 }
 
@@ -234,7 +234,7 @@ pub(super) fn below_precision((analysis, run): Of<'_>) -> Option<Claim> {
                 .map(|median| (median.low, median.high)),
             ..Point::main(Quantity::Of(analysis.response), response.median)
         },
-        Point::main(Quantity::Share, precision).of(goal),
+        Point::main(Quantity::Share, precision),
     ];
     let kind = &kind::BELOW_PRECISION[usize::from(has_changed)];
     Some(Claim::new(kind, cells).with_points(points))

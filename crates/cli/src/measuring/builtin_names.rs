@@ -1,4 +1,4 @@
-//! What may stand in the place of a name or a command: targets and files of other tools.
+//! Targets, and files of other tools, in the place of a name or a command.
 
 use std::path::Path;
 

@@ -18,8 +18,9 @@ mod why;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use iolab_command::failure::Outcome;
+use iolab_command::failure::{Failure, Outcome};
 use iolab_command::{Command, Lists};
+use iolab_runner::launch::Launch;
 use iolab_runner::peers::PeerList;
 use iolab_runner::preflight::NewPreflight;
 use iolab_runner::ranks::Ranks;
@@ -167,8 +168,11 @@ pub(crate) fn is_silent() -> bool {
 ///
 /// There are several: `instead` says what they can do.
 fn alone(is_plan: bool, name: &str, instead: &str) -> Outcome {
-    let mut launchers = LAUNCHERS.iter().filter(|_| !is_plan);
-    launchers.try_for_each(|launcher| (launcher.alone)(name, instead))
+    match LAUNCHERS.first() {
+        _ if is_plan => Ok(()),
+        Some(launcher) => (launcher.alone)(name, instead),
+        None => check_alone(),
+    }
 }
 
 /// Does the work with all processes that were started together; with this one alone if there are no others, or it only plans.
@@ -179,6 +183,16 @@ fn alone(is_plan: bool, name: &str, instead: &str) -> Outcome {
 fn together(is_plan: bool, work: &Work<'_>) -> Outcome {
     match LAUNCHERS.first().filter(|_| !is_plan) {
         Some(launcher) => (launcher.together)(work),
-        None => work(None),
+        None if is_plan => work(None),
+        None => check_alone().and_then(|()| work(None)),
+    }
+}
+
+/// Refuses to measure as one of several processes, which nothing connects in this build.
+fn check_alone() -> Outcome {
+    match Launch::here() {
+        None => Ok(()),
+        Some(launch) if launch.is_silent() => Err(Failure::ToldElsewhere),
+        Some(launch) => Err(launch.without_mpi().into()),
     }
 }

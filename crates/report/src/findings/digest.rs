@@ -84,8 +84,8 @@ impl<'a> Digest<'a> {
 /// Further effects of a factor that a headline names, by what was found: a line each, so that other factors have their own.
 const HEADLINE_NAMED: usize = 1;
 
-/// The headlines: agreement of tools if it was asked for, then the claims of the runs. Statements that several runs make in the same words appear once. With them their claims, and the
-/// runs of headlines without a claim.
+/// The headlines: agreement of tools if it was asked for, then the claims of the runs. Statements that several runs make in the same
+/// words appear once. With them their claims, and the runs of headlines without a claim.
 fn headlines<'c>(
     runs: &[Told<'_>],
     analyses: &[&Analysis],

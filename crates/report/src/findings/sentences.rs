@@ -53,8 +53,9 @@ pub(super) fn text(claim: &Claim, runs: &[&Analysis], named: usize) -> String {
     match &claim.payload {
         Some(Payload::Comparison(comparison)) => comparison::of_comparison(comparison, runs, named),
         Some(Payload::Rounds(_) | Payload::NotTried(_)) | None => {
-            // A suspect that is not named would not be known to be cleared.
-            let names_all = claim.points.iter().any(|point| !point.suspects.is_empty());
+            // A suspect that is not named would not be known to be cleared, and a host would not be looked at.
+            let is_named = |one: &Point| !one.suspects.is_empty() || one.client.is_some();
+            let names_all = claim.points.iter().any(is_named);
             let named = if names_all { usize::MAX } else { NAMED_MAX };
             of_points(claim, first, runs, named)
         }
@@ -408,7 +409,7 @@ fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
                 .map(|(low, high)| [low, high].map(|end| response.format(end)));
             // Of an interval that is narrower than the digits, both ends would repeat the value.
             match ends.filter(|ends| ends.iter().any(|end| *end != text)) {
-                Some([low, high]) => format!("{text} ({low} to {high})"),
+                Some([low, high]) => format!("{text} ({})", between(&low, &high)),
                 None => text,
             }
         }

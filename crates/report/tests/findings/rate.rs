@@ -127,5 +127,5 @@ fn trial_too_short_for_overload_holds_nothing() {
     // 32 requests in 500 ms: chance may double their number.
     let analysis = absorbed(&[20, 64], Arrivals::Poisson);
     assert_eq!(flagged(&analysis), [false, false]);
-    insta::assert_snapshot!(named("load", &analysis)[0].text, @"Median response time: 1.57 ms (1.56 ms to 1.59 ms) at 20.0/s, p99 4.72 ms. At the highest rate that is not shown to be too high: 1.57 ms (1.56 ms to 1.59 ms) at 64.0/s; p99 4.72 ms. Overload that does not show in such trials, at most, and their length (increase --time): 28 %; 500 ms.");
+    insta::assert_snapshot!(named("load", &analysis)[0].text, @"Median response time: 1.57 ms (1.56 to 1.59 ms) at 20.0/s, p99 4.72 ms. At the highest rate that is not shown to be too high: 1.57 ms (1.56 to 1.59 ms) at 64.0/s; p99 4.72 ms. Overload that does not show in such trials, at most, and their length (increase --time): 28 %; 500 ms.");
 }

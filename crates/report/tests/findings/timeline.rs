@@ -105,7 +105,7 @@ fn a_fall_beside_others_names_them() {
     assert_eq!(disturbed(&record), [None]);
     beside(&mut record, 7..=12);
     assert_eq!(disturbed(&record), [Some((6.0, Some(6.0)))]);
-    insta::assert_snapshot!(only(over_run(&record)), @"Over the run throughput fell 2.43× with 1 MiB: 985 MB/s, then 405 MB/s from 6.38 s (6.84 GiB written) on. Each seen for: 6 trials. Disturbed from outside at the lower level, which may have made the change: 6 of 6 trials. Medians over the run mix both levels: --precondition or --settle may avoid it.");
+    insta::assert_snapshot!(only(over_run(&record)), @"Over the run throughput fell 2.43× with 1 MiB: 985 MB/s, then 405 MB/s from 6.38 s (6.84 GiB written) on. Each seen for: 6 trials. Disturbed from outside at the lower level, which may have made the change: 6 of 6 trials. Medians over the run may mix both levels: --precondition or --settle may avoid it.");
     // Programs that were there all the time did not make the change.
     beside(&mut record, 1..=6);
     assert_eq!(disturbed(&record), [None]);
@@ -118,7 +118,7 @@ fn a_fall_beside_others_names_them() {
         }
     }
     assert_eq!(disturbed(&record), [Some((6.0, Some(6.0)))]);
-    insta::assert_snapshot!(only(over_run(&record)), @"Over the run throughput fell 2.43× with 1 MiB: 985 MB/s, then 405 MB/s from 6.38 s (6.84 GiB written) on. Each seen for: 6 trials. Disturbed at the lower level, or the machine or iolab was suspended, which may have made the change: 6 of 6 trials. Medians over the run mix both levels: --precondition or --settle may avoid it.");
+    insta::assert_snapshot!(only(over_run(&record)), @"Over the run throughput fell 2.43× with 1 MiB: 985 MB/s, then 405 MB/s from 6.38 s (6.84 GiB written) on. Each seen for: 6 trials. Disturbed at the lower level, or the machine or iolab was suspended, which may have made the change: 6 of 6 trials. Medians over the run may mix both levels: --precondition or --settle may avoid it.");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn reading_cells_are_named_rate_cells_left_out() {
     let mut reading = writing(&["1MiB"], 20, falling);
     assert_eq!(over_run(&reading).len(), 1);
     reading.cells[0].spec.trial.read_percent = 100;
-    insta::assert_snapshot!(only(over_run(&reading)), @"Over the run throughput fell 10.0× with 1 MiB: 1000 MB/s, then 100 MB/s from 10.5 s (0 B read) on. Each seen for: 10 trials. Medians over the run mix both levels: --precondition or --settle may avoid it.");
+    insta::assert_snapshot!(only(over_run(&reading)), @"Over the run throughput fell 10.0× with 1 MiB: 1000 MB/s, then 100 MB/s from 10.5 s (0 B read) on. Each seen for: 10 trials. Medians over the run may mix both levels: --precondition or --settle may avoid it.");
     let mut given = writing(&["1MiB"], 20, falling);
     given.cells[0].spec.trial.rate = Some(Rate::Requests(5));
     assert_eq!(over_run(&given), []);

@@ -27,13 +27,17 @@ fn limited((record, _): (RunRecord, Truth), gain: f64) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
     Outcome::of_all(all.iter().map(|claim| {
-        let [_, from, to, _] = claim.points.as_slice() else {
-            return Outcome::NotClaimed;
+        let [_, _, from, to] = claim.points.as_slice() else {
+            let is_of_one = claim.kind.name == "flight-limit";
+            return if is_of_one {
+                outcome(gain == 1.0)
+            } else {
+                Outcome::NotClaimed
+            };
         };
         let is_right = match claim.kind.name {
             "request-limit" => to.value <= 65536.0,
             "throughput-limit" => from.value >= 65536.0,
-            "flight-limit" => true,
             _ => return Outcome::NotClaimed,
         };
         outcome(gain == 1.0 && is_right)

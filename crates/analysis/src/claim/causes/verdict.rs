@@ -5,7 +5,7 @@ use iolab_plan::experiment::Inquiry;
 use iolab_stats::{SignedRank, holm, signed_rank, signed_rank_within};
 
 use super::variants::{Variants, differences};
-use super::{ALPHA, Deviations, Found, Point, Standing, WhyUntried};
+use super::{ALPHA, Deviations, Found, Point, Quantity, Standing, WhyUntried};
 use crate::analysis::TRIALS_MIN;
 use crate::claim::effect::MARGIN;
 
@@ -222,12 +222,18 @@ impl Variants<'_> {
                 false => differences(&whole, &self.of(&[suspect])),
             };
             let left = self.left(&[suspect]).filter(|_| !by_itself);
+            // Without a block that the variants share, nothing is known of it.
+            let unknown = || Point {
+                suspects: vec![suspect.clone()],
+                ..Point::new(Standing::Undecided, Quantity::Share, 0.0)
+            };
+            let share = self.share(standing, &gone, &[suspect]);
             let found = Point {
                 ratio: left.map(|left| self.ratio(&left)),
-                ..self.share(standing, &gone, &[suspect])?
+                ..share.unwrap_or_else(unknown)
             };
             let needed = || Some(blocks_needed(&removals[place], least)? as f64);
-            Some(match standing {
+            match found.standing {
                 Standing::Cleared if found.value.abs() > MARGIN => Point {
                     standing: Standing::Minor,
                     ..found
@@ -241,9 +247,9 @@ impl Variants<'_> {
                     },
                 },
                 _ => found,
-            })
+            }
         };
-        let mut all: Vec<Point> = (0..tried.len()).filter_map(of_suspect).collect();
+        let mut all: Vec<Point> = (0..tried.len()).map(of_suspect).collect();
         let joint = all.iter().filter(|one| one.standing == Standing::Joint);
         let joint: Vec<&String> = joint.flat_map(|one| &one.suspects).collect();
         if !joint.is_empty() {
