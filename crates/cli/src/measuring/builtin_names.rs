@@ -1,4 +1,4 @@
-//! Targets, and files of other tools, in the place of a name or a command.
+//! Refusals of targets and of files of other tools where a name or a command belongs.
 
 use std::path::Path;
 

@@ -11,7 +11,7 @@ use super::claims::{SAID_MIN, TRIALS, hold, hold_made, outcome, runs, shapes};
 /// Share of the requests in flight below which a gain is claimed.
 const GAIN: f64 = 0.5;
 
-/// These sizes with two and eight requests in flight. Eight gain the factor `gain`. Throughput is proportional to the
+/// Sizes with two and eight requests in flight. Eight gain the factor `gain`. Throughput is proportional to the
 /// size up to 64 KiB, and constant above.
 fn sizes(sizes: &str, noise: Noise, trials: u32, gain: f64) -> Scenario {
     Scenario {
