@@ -41,7 +41,7 @@ pub struct ClaimData {
 }
 
 fn kinds(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "oneOf": one_of(claim::kind::rows())})
+    json_schema!({"type": "string", "oneOf": one_of(claim::kind::all())})
 }
 
 /// Schemas of these kinds of claims, from the name and the meaning of each.
