@@ -80,14 +80,6 @@ impl Mpi {
     }
 }
 
-/// Environment variable with the example `clocks` of iolab-cluster, built with MPICH on the guests' release.
-pub const CLOCKS: &str = "IOLAB_CLOCKS";
-
-/// Path of the example `clocks`, if given.
-pub fn clocks() -> Option<PathBuf> {
-    std::env::var_os(CLOCKS).map(PathBuf::from)
-}
-
 /// Program in a guest that the host talks to.
 ///
 /// # Errors

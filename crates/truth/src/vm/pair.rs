@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::guest::{Answer, Guest, Setup, Wire};
 use super::image::Image;
-use crate::binary::{self, Mpi};
+use crate::binary::Mpi;
 use crate::scene::Scene;
 use crate::system::{Made, Unmade};
 
@@ -54,7 +54,6 @@ impl Pair {
                 programs: built
                     .iter()
                     .map(|(mpi, path)| (path.clone(), mpi.name()))
-                    .chain(binary::clocks().map(|path| (path, "clocks")))
                     .collect(),
             };
             Guest::start(image, &setup)

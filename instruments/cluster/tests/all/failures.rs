@@ -8,9 +8,8 @@ use iolab_cluster::trial::{Halt, TrialTimeouts};
 use iolab_workload::Error;
 use serde::{Deserialize, Serialize};
 
-use crate::virtual_network::Skew;
-
-use crate::support::{Delays, together};
+use crate::support::together;
+use crate::virtual_network::{Delays, Skew};
 
 const TIMEOUT: Duration = Duration::from_secs(2);
 const HABITS: TrialTimeouts = TrialTimeouts {

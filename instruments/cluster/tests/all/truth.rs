@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::virtual_network::Skew;
 use iolab_cluster::clock::{Activity, CumulativeBytes};
 use iolab_cluster::link::{Link, List, Tree};
 use iolab_cluster::trial::{Contribution, Halt, MergedTrial, TrialTimeouts};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Delays, scrambled, together};
+use crate::support::together;
+use crate::virtual_network::{Delays, Skew, scrambled};
 
 const HABITS: TrialTimeouts = TrialTimeouts {
     rounds: 8,

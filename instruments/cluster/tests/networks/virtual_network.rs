@@ -9,7 +9,6 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -31,34 +30,41 @@ impl Skew {
     }
 }
 
-/// Costs of messages. The parameters are from LogGP (Alexandrov, Ionescu, Schauser and Scheiman, 7th SPAA
-/// (1995) 95-105).
-pub(crate) trait Costs: Send + Sync {
-    /// Transit time of message number `count` from one rank to another, ns.
-    fn latency_ns(&self, from: usize, to: usize, count: u64) -> u64;
+/// Time that a rank spends on sending or receiving, ns.
+const OVERHEAD_NS: i64 = 500;
+/// Time per byte of a message, ns.
+const BYTE_NS: f64 = 0.1;
 
-    /// Time that a rank spends on sending or receiving, ns.
-    fn overhead_ns(&self) -> u64;
-
-    /// Additional time per byte, ns.
-    fn byte_ns(&self) -> f64;
+/// Delays between `least_ns` and `greatest_ns`, different for each pair of ranks and each direction: one part is
+/// fixed per pair and direction, the rest varies per message.
+pub(crate) struct Delays {
+    pub(crate) least_ns: u64,
+    pub(crate) greatest_ns: u64,
+    pub(crate) seed: u64,
 }
 
-/// Traffic of a network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Traffic {
-    /// Messages sent.
-    pub(crate) messages: u64,
-    /// Bytes of these messages.
-    pub(crate) bytes: u64,
+impl Delays {
+    /// Transit time of message number `count` from one rank to another, ns.
+    fn latency_ns(&self, from: usize, to: usize, count: u64) -> u64 {
+        let range = (self.greatest_ns - self.least_ns).max(2);
+        let of_way = scrambled(self.seed ^ (from as u64) << 40 ^ (to as u64) << 20);
+        let of_message = scrambled(of_way ^ count);
+        self.least_ns + of_way % (range / 2) + of_message % (range / 2)
+    }
+}
+
+/// SplitMix64's output function.
+pub(crate) fn scrambled(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// State shared by all ranks.
 struct Shared {
     inboxes: Vec<Sender<Parcel>>,
-    costs: Box<dyn Costs>,
-    messages: AtomicU64,
-    bytes: AtomicU64,
+    delays: Delays,
 }
 
 struct Parcel {
@@ -82,14 +88,9 @@ pub(crate) struct VirtualLink {
 }
 
 /// Ends of a network with these clocks, one for each rank.
-pub(crate) fn network(clocks: &[Skew], costs: impl Costs + 'static) -> Vec<VirtualLink> {
+pub(crate) fn network(clocks: &[Skew], delays: Delays) -> Vec<VirtualLink> {
     let (inboxes, receivers): (Vec<_>, Vec<_>) = clocks.iter().map(|_| channel()).unzip();
-    let shared = Arc::new(Shared {
-        inboxes,
-        costs: Box::new(costs),
-        messages: AtomicU64::new(0),
-        bytes: AtomicU64::new(0),
-    });
+    let shared = Arc::new(Shared { inboxes, delays });
     let seat = |(rank, (clock, inbox)): (usize, (&Skew, Receiver<Parcel>))| VirtualLink {
         shared: shared.clone(),
         rank,
@@ -142,14 +143,6 @@ impl VirtualLink {
             });
         }
     }
-
-    /// Traffic of the whole network so far.
-    pub(crate) fn traffic(&self) -> Traffic {
-        Traffic {
-            messages: self.shared.messages.load(Ordering::Relaxed),
-            bytes: self.shared.bytes.load(Ordering::Relaxed),
-        }
-    }
 }
 
 impl Drop for VirtualLink {
@@ -177,14 +170,10 @@ impl Link for VirtualLink {
     fn send(&mut self, to: usize, message: &[u8], _patience: Duration) -> Result<(), LostRank> {
         let shared = &self.shared;
         let count = self.sent.entry(to).or_default();
-        self.now += shared.costs.overhead_ns() as i64;
-        let way = shared.costs.latency_ns(self.rank, to, *count) as f64
-            + message.len() as f64 * shared.costs.byte_ns();
+        self.now += OVERHEAD_NS;
+        let way =
+            shared.delays.latency_ns(self.rank, to, *count) as f64 + message.len() as f64 * BYTE_NS;
         *count += 1;
-        shared.messages.fetch_add(1, Ordering::Relaxed);
-        shared
-            .bytes
-            .fetch_add(message.len() as u64, Ordering::Relaxed);
         // A rank that is gone receives nothing, as over a real network.
         let _ = shared.inboxes[to].send(Parcel {
             from: self.rank,
@@ -200,7 +189,7 @@ impl Link for VirtualLink {
             let queue = self.waiting.entry(from).or_default();
             if let Some((arrival, message)) = queue.pop_front() {
                 if arrival <= latest {
-                    self.now = self.now.max(arrival) + self.shared.costs.overhead_ns() as i64;
+                    self.now = self.now.max(arrival) + OVERHEAD_NS;
                     return Ok(message);
                 }
                 queue.push_front((arrival, message));

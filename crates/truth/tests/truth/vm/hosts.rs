@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use iolab_truth::binary::{CLOCKS, Mpi, clocks};
+use iolab_truth::binary::Mpi;
 use iolab_truth::iolab::error_among;
-use iolab_truth::system::warn;
-use needs::Need;
 
 use super::lab::{MORE_TRIALS, UNTIL_MEASURED, in_background};
 use super::pair::{Hosts, VERSIONS, hosts, hosts_of_ranks};
@@ -355,23 +353,4 @@ fn single_process_command_is_refused_under_a_launcher() {
         }
         assert_clean(&mut hosts);
     }
-}
-
-/// Cost of a message between the hosts, for the tables of docs/CLUSTER.md: printed, because it depends on the
-/// machine.
-#[test]
-fn what_messages_cost_between_hosts_is_measured() {
-    if clocks().is_none() {
-        needs::skip(
-            Need::Mpi,
-            format_args!("no example clocks for guests: {CLOCKS} names it"),
-        );
-        return;
-    }
-    let Some(mut hosts) = hosts() else { return };
-    let launcher = hosts.launcher();
-    let text = hosts.shell(1, &format!("{launcher} /lab/clocks"));
-    warn(&text);
-    assert!(text.contains("ranks: 2, hosts: 2"), "{text}");
-    assert!(text.contains("ns per byte"), "{text}");
 }
