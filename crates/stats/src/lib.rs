@@ -13,7 +13,7 @@ mod interval;
 mod modality;
 mod piecewise;
 mod pooled;
-mod rank_tests;
+mod ranks;
 mod t_test;
 mod threshold;
 mod time_series;
@@ -33,7 +33,7 @@ pub use modality::{Modality, TwoLevels, has_gap, two_levels, two_levels_among, t
 pub use piecewise::{Breakpoint, fit_piecewise};
 pub use piecewise::{LatencyBandwidth, fit_latency_bandwidth};
 pub use pooled::{CLUSTERS_MIN, Pooled, pooled_mean, pooled_quantile};
-pub use rank_tests::{SignedRank, holm, mann_whitney, signed_rank, signed_rank_within};
+pub use ranks::{SignedRank, holm, mann_whitney, signed_rank, signed_rank_within};
 pub use t_test::{Contrast, contrast, student, tost_log, welch};
 pub use threshold::{Outcomes, Threshold};
 pub use time_series::{

@@ -27,7 +27,6 @@ mod witness;
 mod commands;
 #[cfg(feature = "instruments")]
 mod documented;
-mod evidence;
 mod faults;
 mod file_circles;
 mod installed;
