@@ -139,8 +139,8 @@ pub fn run(
     let before = observation.before();
     let collected = account_of_collected();
     let anchor = clock.anchor();
-    let deadline = program.time_limit.map(|limit| Instant::now() + limit);
     let start = clock.now();
+    let deadline = program.time_limit.map(|limit| Instant::now() + limit);
     let running = Running::start(&mut command, program)?;
     // Opened while the program runs: after its end, only root may. A program that has already ended is found
     // among collected children.
@@ -377,6 +377,8 @@ impl Watch {
     fn wait(&mut self, clock: &Clock, stop: &AtomicBool) -> Result<Seen> {
         loop {
             let ended = self.sleep()?;
+            // Before the stamp, so that a program whose time is over has had all of it.
+            let now = Instant::now();
             let at = clock.now();
             let full = self.take(ended);
             let why = if full {
@@ -385,7 +387,7 @@ impl Watch {
                 Why::Ended
             } else if stop.load(Ordering::Relaxed) {
                 Why::Stopped
-            } else if self.deadline.is_some_and(|end| Instant::now() >= end) {
+            } else if self.deadline.is_some_and(|end| now >= end) {
                 Why::TimeIsOver
             } else {
                 continue;
