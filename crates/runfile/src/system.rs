@@ -60,7 +60,7 @@ pub(super) struct OpenFolder {
     #[cfg(unix)]
     folder: File,
     #[cfg(not(unix))]
-    folder: std::path::PathBuf,
+    folder: PathBuf,
 }
 
 #[cfg(unix)]
