@@ -3,9 +3,11 @@
 mod answers;
 mod claims;
 mod compared;
+mod grading;
 mod layers;
 mod loads;
 mod metamorphic;
+mod noise;
 mod operations;
 mod order;
 mod over_time;
