@@ -3,9 +3,6 @@
 //! Settings without a meaning on a modelled disk. A built-in experiment leaves out the levels of its factors that have
 //! none; if the user asks for one, it is refused.
 
-#[cfg(test)]
-mod tests;
-
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

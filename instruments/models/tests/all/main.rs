@@ -9,6 +9,8 @@ mod models;
 mod parts;
 #[cfg(feature = "measure")]
 mod serve;
+#[cfg(feature = "measure")]
+mod simulated;
 
 use iolab_models::definition::{self, Definition};
 use iolab_workload::virtual_disk::{Completion, Model, Request};

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::definition::parts::{
+use iolab_analysis::claim::{Fall, PhenomenonKind, Tail};
+use iolab_models::definition::parts::{
     CacheDefinition, LatencyDefinition, LimitDefinition, NoiseDefinition, PartDefinition, Rate,
     ServerDefinition, SplitDefinition, StallDefinition, WriteBackDefinition,
 };
-use crate::definition::{Definition, built_in};
-use iolab_analysis::claim::{Fall, PhenomenonKind, Tail};
+use iolab_models::definition::{Definition, built_in};
 
 /// A model with planted causes, and the measurement on it.
 pub(super) struct World {

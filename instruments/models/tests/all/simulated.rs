@@ -4,19 +4,22 @@ mod causes;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use super::*;
-use crate::definition::ENTRIES;
 use iolab_analysis::analysis::{Response, analyse};
 use iolab_host::clock::Clock;
+use iolab_models::MODELS;
+use iolab_models::definition::ENTRIES;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::Experiment;
-use iolab_record::environment::KEYS;
-use iolab_record::{ClockDomain, RunRecord, Sample, ServedBy, TargetKind};
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::{ClockDomain, RunRecord, Sample, ServedBy, TargetKind, digest};
 use iolab_runfile::NewFile;
 use iolab_runner::{
-    Observer, PreparedRun, Setup, StopFlags, SystemUnderTest, fit_all, open_virtual,
+    Observer, OpenedVirtual, PreparedRun, Setup, StopFlags, SystemUnderTest, fit_all, open_virtual,
 };
+use iolab_workload::Result;
+use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;
 use needs::settings;
 
@@ -33,15 +36,26 @@ pub(super) fn experiment(name: &str, sets: &[&str]) -> Experiment {
     experiment
 }
 
+/// The model of this name, or in the file at this path; of a run with this environment.
+fn opened(name: &str, measured: Option<&Environment>) -> Result<OpenedVirtual> {
+    let target = format!("model:{name}");
+    let disk = open_virtual(&[MODELS], Path::new(&target), measured)?;
+    Ok(disk.expect("a model"))
+}
+
+/// Leaves out what has no meaning on a model.
+fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
+    opened("hp-97560", None)?.adapt(experiment, asked)
+}
+
 struct Silent;
 impl Observer for Silent {}
 
 pub(super) fn measure(model: &str, mut experiment: Experiment, seed: u64) -> RunRecord {
     let folder = tempfile::tempdir().expect("a folder");
-    adapt(&mut experiment, &|_| false).expect("has a meaning");
-    let target = format!("model:{model}");
-    let disk = open_virtual(&[MODELS], Path::new(&target), None).expect("a definition");
-    let disk = disk.expect("a model");
+    let disk = opened(model, None).expect("a definition");
+    disk.adapt(&mut experiment, &|_| false)
+        .expect("has a meaning");
     let plan = Plan::of_new_run(experiment, &OneProcess).expect("cells");
     let place = SystemUnderTest::Model(disk);
     let (mut plans, _) = fit_all(vec![plan], &place, &OneProcess, true).expect("fits");
@@ -228,7 +242,7 @@ fn an_inquirys_trials_find_nothing_of_earlier_ones() {
     let asked = cell("bytes=256k");
     let mut remembered = 0;
     for (name, _) in ENTRIES {
-        let disk = Disk::open(name, None).expect("built in");
+        let disk = opened(name, None).expect("built in");
         // Bytes and time of a trial that begins at a moment after another one.
         let after = |before: &CellSpec, begin: Option<Duration>, afresh: bool| {
             let mut simulated = disk.executor(1, afresh).expect("a model");
@@ -302,7 +316,7 @@ fn names_in_run_files_quote_no_file() {
     let measured = |name: &str, digest: Option<String>| {
         let mut run = Environment::default();
         run.put(&KEYS.model_digest, digest);
-        Disk::open(name, Some(&run))
+        opened(name, Some(&run))
     };
     for digest in [None, Some("1234".to_owned())] {
         let error = measured(name, digest).unwrap_err();

@@ -1,7 +1,7 @@
 //! Grades of statements about causes: parts of models are planted as causes, alone and in pairs, and a run without them has
 //! to explain their effect.
 //!
-//! `IOLAB_GRADE_RUNS=40 cargo test --release -p iolab-models --features measure --lib causes -- --nocapture` prints the table of METHODS.md,
+//! `IOLAB_GRADE_RUNS=40 cargo test --release -p iolab-models --features measure --test all causes -- --nocapture` prints the table of METHODS.md,
 //! and with `IOLAB_GRADE_ONLY=TEXT` only rows with this text.
 
 mod worlds;
@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::{experiment, measure};
-use crate::definition::Definition;
-use crate::definition::parts::{NoiseDefinition, PartDefinition};
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{
     CellId, Estimate, PhenomenonKind, Point, Quantity, Role, Standing, claims, phenomena,
 };
+use iolab_models::definition::Definition;
+use iolab_models::definition::parts::{NoiseDefinition, PartDefinition};
 use iolab_plan::experiment::{Experiment, Phenomenon};
 use iolab_record::{Cell, RunRecord};
 use iolab_workload::response::Response;
