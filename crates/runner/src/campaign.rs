@@ -26,11 +26,12 @@ use iolab_workload::{Error, Result, launchers, usage_errors};
 use crate::peers::PeerList;
 
 use crate::preflight::NewPreflight;
+use crate::program_executor::executor_of;
 use crate::ranks::{AssumedRanks, Ranks};
 use crate::virtual_target::{OpenedVirtual, SchemeList, scheme_of};
 use crate::{
-    EndProcess, GivenTargets, NewObserver, Programs, RunPrograms, StopFlags, SystemUnderTest,
-    Targets, Watch, fit_all, settle_targets,
+    EndProcess, GivenTargets, NewObserver, ProgramExecutorList, RunPrograms, StopFlags,
+    SystemUnderTest, Targets, Watch, fit_all, settle_targets,
 };
 pub use workspace::{AskedPeaks, Opened, Workspace};
 
@@ -57,6 +58,8 @@ pub struct Program {
     pub preflights: &'static [NewPreflight],
     /// Other tools that measure the same cells.
     pub peers: PeerList,
+    /// What runs programs as trials.
+    pub executors: ProgramExecutorList,
     /// Observers of the drives.
     pub observers: &'static [NewObserver],
     /// Schemes of targets in virtual time.
@@ -442,10 +445,13 @@ impl Site {
         ))
     }
 
-    /// Needs of plans for each target; empty for a model, and for directories with the files of programs.
+    /// Needs of plans for each target; empty for a model.
     fn needs(&self, plans: &[Plan]) -> Result<Vec<Need>> {
-        if self.model.is_some() || runs_programs(plans) {
+        if self.model.is_some() {
             return Ok(Vec::new());
+        }
+        if let Some((plan, executor)) = executor_of(self.terms.program.executors, plans)? {
+            return (executor.needs)(plan, &self.targets);
         }
         for cell in plans.iter().flat_map(Plan::cells) {
             if cell.spec.tool.is_peer() {
@@ -472,10 +478,7 @@ impl Site {
         self.check_purge(plans)?;
         let realtime = self.check_realtime(plans)?;
         self.check_model(plans)?;
-        let needs = match plans {
-            [plan] if runs_programs(plans) => Programs::needs(plan, &self.targets)?,
-            _ => self.needs(plans)?,
-        };
+        let needs = self.needs(plans)?;
         Ok((needs, realtime.into_iter().chain(started(plans)).collect()))
     }
 
@@ -557,28 +560,25 @@ impl Site {
         self.check_model(plans)?;
         // Before a scratch file exists: from then on a signal must not leave it.
         let stop = self.terms.flags(self.terms.ranks.is_none())?;
-        let place = match (&self.model, plans) {
+        let programs = executor_of(self.terms.program.executors, plans);
+        let place = match (&self.model, programs?) {
             (Some(disk), _) => SystemUnderTest::Model(Rc::clone(disk)),
-            (None, [plan]) if runs_programs(plans) => {
-                let programs = Programs::open(plan, &self.targets, &self.terms.programs);
+            (None, Some((plan, executor))) => {
+                self.terms.programs.check(plan)?;
+                let programs = (executor.open)(plan, &self.targets);
                 // A signal from the terminal ends the compiler too, which is not a failure of the compiler.
                 if stop.after_trial.load(Ordering::Relaxed) {
                     return Err(Error::interrupted());
                 }
-                SystemUnderTest::Programs(Box::new(programs?))
+                SystemUnderTest::Programs(programs?)
             }
-            (None, _) => {
+            (None, None) => {
                 let place = |named: &Path| self.place(named);
                 SystemUnderTest::Targets(Targets::open_at(&self.targets, needs, &place)?)
             }
         };
         Ok(Workspace::at(place, self, stop))
     }
-}
-
-/// Whether programs are run, on files made for them: never together with other plans.
-fn runs_programs(plans: &[Plan]) -> bool {
-    matches!(plans, [plan] if plan.experiment().runs_programs())
 }
 
 /// Each program that plans start, with its arguments.

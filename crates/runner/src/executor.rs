@@ -22,8 +22,8 @@ use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
 use super::fit;
-use super::programs::Programs;
 use super::targets::{devices_of, number_of};
+use crate::Programs;
 use crate::evidence::Origin;
 use crate::hung_storage::{Allowance, Watch};
 use crate::ranks::{RankReport, Ranks};
@@ -123,7 +123,7 @@ pub trait Executor {
 pub(super) struct Engine<'a> {
     /// The targets, each with its path; for programs, targets that represent the directories of their files.
     pub(super) targets: Vec<(&'a Path, &'a Target)>,
-    pub(super) programs: Option<&'a Programs>,
+    pub(super) programs: Option<&'a dyn Programs>,
     pub(super) peers: Peers,
     pub(super) clock: &'a Clock,
     pub(super) ranks: Option<&'a dyn Ranks>,

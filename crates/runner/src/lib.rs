@@ -3,9 +3,9 @@
 //!
 //! Files to begin with: `campaign.rs` the way from targets and experiments to runs, `session.rs` a run in progress,
 //! `strategy.rs` its next step, `stopping_rule.rs` the stopping rule.
-//! `executor.rs` is the trait in front of the engine, `ranks.rs` what a run needs of several processes, `system_under_test.rs` the
-//! measured system (target, programs or model), `virtual_target.rs` the trait of models. `evidence.rs` turns counters into `served_by`,
-//! `peers.rs` starts other tools.
+//! `executor.rs` is the trait in front of the engine, `ranks.rs` what a run needs of several processes, `program_executor.rs` what it
+//! needs of programs, `system_under_test.rs` the measured system (target, programs or model), `virtual_target.rs` the trait of models.
+//! `evidence.rs` turns counters into `served_by`, `peers.rs` starts other tools.
 
 pub mod builtin_reader;
 pub mod campaign;
@@ -19,6 +19,7 @@ pub mod launch;
 pub mod peers;
 pub mod preflight;
 mod prepared_run;
+mod program_executor;
 mod programs;
 pub mod ranks;
 mod record;
@@ -48,10 +49,11 @@ pub use fit::{adapt_to_system, cut_region, fit_all, fit_groups};
 pub use hung_storage::{EndProcess, Watch};
 pub use import::transferred;
 pub use prepared_run::{OwnTrials, PreparedRun, run_list, run_virtual_list};
-pub use programs::{Programs, RunPrograms};
+pub use program_executor::{ProgramExecutor, ProgramExecutorList, Programs, RunPrograms};
+pub use programs::EXECUTOR;
 pub use sample::describe_failure;
 pub use system_under_test::SystemUnderTest;
-pub use targets::{Targets, join_targets, need, needs, settle_targets};
+pub use targets::{Targets, full, join_targets, need, needs, number_of, settle_targets};
 pub use virtual_target::{
     GivenTargets, OpenedVirtual, Scheme, SchemeList, VirtualTarget, open_virtual,
 };
@@ -246,7 +248,7 @@ impl Setup {
         let names: Vec<&Path> = self.place.names().collect();
         let of_target = |(number, looks): (usize, &Vec<Box<dyn Preflight>>)| {
             let is_it = |name: Option<&TargetName>| {
-                targets::number_of(names.iter().copied(), name).is_ok_and(|own| own == number)
+                number_of(names.iter().copied(), name).is_ok_and(|own| own == number)
             };
             let is_own = |spec: &&CellSpec| spec.targets().into_iter().any(is_it);
             let specs = cells.iter().map(|cell| &cell.spec).filter(is_own);

@@ -11,64 +11,39 @@ use iolab_workload::outcome::Outcome;
 use iolab_workload::trial::{CacheState, TrialSpec};
 use iolab_workload::{Error, Result, usage_errors};
 
-use super::targets::{full, number_of};
 use crate::builtin_reader::Probes;
+use crate::{ProgramExecutor, Programs, full, number_of};
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_workload::command_template::{Linkage, Placeholder, Template};
+use iolab_workload::command_template::{Placeholder, Template};
 use iolab_workload::settings::CellSpec;
 
-/// The programs of `command` that the user allows a run to start. A file that names a program is not a consent: the file
-/// may come from someone else. The reader of `linkage` is iolab's own.
-#[derive(Debug, Clone)]
-pub enum RunPrograms {
-    /// Every program (`--run-programs`).
-    All,
-    /// The commands that the command line names.
-    Typed(Vec<Template>),
-}
+/// Programs as trials.
+pub const EXECUTOR: ProgramExecutor = ProgramExecutor {
+    needs,
+    open: |plan, directories| Ok(Box::new(Prepared::open(plan, directories)?)),
+};
 
-impl RunPrograms {
-    /// Refuses a plan with a command that the user does not allow.
-    ///
-    /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused).
-    pub fn check(&self, plan: &Plan) -> Result<()> {
-        commands(plan.cells()).try_for_each(|command| self.allow(command))
-    }
-
-    fn allow(&self, command: &Template) -> Result<()> {
-        match self {
-            Self::Typed(typed) if !typed.contains(command) => Err(Error::refused(format!(
-                "refusing to start a program that a file names: {command}"
-            ))
-            .hint("read what --dry-run lists; to start it, add --run-programs")),
-            Self::All | Self::Typed(_) => Ok(()),
-        }
-    }
-}
-
-/// Programs ready to be run, and a file for each size. Dropping it removes the files and the builds.
+/// Programs, found or built, and a file for each size. Dropping it removes the files and the builds.
 #[derive(Debug)]
-pub struct Programs {
+struct Prepared {
     /// Each with its path; the run's own first.
     folders: Vec<(PathBuf, ProgramFiles)>,
     probes: Option<Probes>,
-    /// Commands that the user allows, each with the file that it executes.
+    /// Each command with the file that it executes.
     commands: Vec<(Template, PathBuf)>,
 }
 
-impl Programs {
+impl Prepared {
     /// Finds the programs of an experiment, makes its files in `directories`, still empty, and builds the reader if
     /// it is asked for. Cells that name no target work in the first directory.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused): a program that the user does not allow; of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not suit programs, a program that is not there, a
-    /// directory that is none,
-    /// a reader that cannot be built; of kind [`Refused`](iolab_workload::Kind::Refused) when the files would crowd the file
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not suit programs, a program that is not there, a
+    /// directory that is none, a reader that cannot be built; of kind [`Refused`](iolab_workload::Kind::Refused) when the files would crowd the file
     /// system.
-    pub fn open(plan: &Plan, directories: &[PathBuf], consent: &RunPrograms) -> Result<Self> {
+    fn open(plan: &Plan, directories: &[PathBuf]) -> Result<Self> {
         let cells = plan.cells();
         if let Some(cell) = cells
             .iter()
@@ -81,23 +56,17 @@ impl Programs {
             .within(plan.describe(cell)));
         }
         check_effects(plan.experiment(), cells)?;
-        let allowed = commands(cells).map(|command| {
-            consent.allow(command)?;
-            Ok((command.clone(), Program::find(command.program())?))
+        let commands = once(cells.iter().filter_map(|cell| cell.spec.command.clone()));
+        let found = commands.into_iter().map(|command| {
+            let path = Program::find(command.program())?;
+            Ok((command, path))
         });
-        let commands = allowed.collect::<Result<_>>()?;
-        let named: Vec<PathBuf> = directories.iter().map(|path| full(path)).collect();
-        let sizes = sizes(cells, &named)?;
-        let folders = directories.iter().zip(named).zip(sizes);
+        let commands = found.collect::<Result<_>>()?;
+        let folders = directories.iter().zip(sizes(cells, directories)?);
         let folders = folders
-            .map(|((directory, named), sizes)| Ok((named, ProgramFiles::open(directory, &sizes)?)));
+            .map(|(directory, (named, sizes))| Ok((named, ProgramFiles::open(directory, &sizes)?)));
         let folders = folders.collect::<Result<_>>()?;
-        let mut linkages: Vec<Linkage> = Vec::new();
-        for linkage in cells.iter().filter_map(|cell| cell.spec.linkage) {
-            if !linkages.contains(&linkage) {
-                linkages.push(linkage);
-            }
-        }
+        let linkages = once(cells.iter().filter_map(|cell| cell.spec.linkage));
         let probes = (!linkages.is_empty()).then(|| Probes::build(&linkages));
         Ok(Self {
             folders,
@@ -106,33 +75,30 @@ impl Programs {
         })
     }
 
-    /// Needs of an experiment for each directory: its files there together.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a cell names another target.
-    pub fn needs(plan: &Plan, directories: &[PathBuf]) -> Result<Vec<Need>> {
-        let named: Vec<PathBuf> = directories.iter().map(|path| full(path)).collect();
-        let all = sizes(plan.cells(), &named)?;
-        let together = |sizes: Vec<u64>| sizes.into_iter().fold(0, u64::saturating_add);
-        Ok(all.into_iter().map(together).map(Need::writing).collect())
+    fn path(&self, cell: &CellSpec, template: &Template) -> Option<&Path> {
+        match cell.linkage {
+            Some(linkage) => self.probes.as_ref()?.path(linkage),
+            None => {
+                let mut commands = self.commands.iter();
+                let (_, path) = commands.find(|(command, _)| command == template)?;
+                Some(path)
+            }
+        }
     }
+}
 
-    /// For each directory, with its path: its device, its file system, the remarks on it.
-    pub fn places(&self) -> impl Iterator<Item = (&Path, &Target)> {
+impl Programs for Prepared {
+    fn places(&self) -> Vec<(&Path, &Target)> {
         let folders = self.folders.iter();
-        folders.map(|(named, folder)| (named.as_path(), folder.place()))
+        let places = folders.map(|(named, folder)| (named.as_path(), folder.place()));
+        places.collect()
     }
 
-    /// Bytes of all files together.
-    pub fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         self.folders.iter().map(|(_, folder)| folder.bytes()).sum()
     }
 
-    /// Fills every file with incompressible data; `progress` gets the bytes written so far.
-    ///
-    /// # Errors
-    /// When a write fails, or soon after `stop` is raised.
-    pub fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
+    fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
         let mut before = 0;
         for (_, folder) in &self.folders {
             folder.fill(seed, stop, &mut |done| progress(before + done))?;
@@ -141,17 +107,12 @@ impl Programs {
         Ok(())
     }
 
-    /// Removes the files and the builds.
-    ///
-    /// # Errors
-    /// When a file cannot be removed; the others are removed all the same.
-    pub fn close(self) -> Result<()> {
+    fn close(self: Box<Self>) -> Result<()> {
         let removed = self.folders.into_iter().map(|(_, folder)| folder.remove());
         removed.fold(Ok(()), Result::and)
     }
 
-    /// Facts about the programs for the run file.
-    pub(super) fn environment(&self) -> Environment {
+    fn environment(&self) -> Environment {
         let probes = self.probes.as_ref();
         let mut list = probes.map_or_else(Environment::default, Probes::environment);
         for (number, (_, path)) in self.commands.iter().enumerate() {
@@ -164,8 +125,7 @@ impl Programs {
         list
     }
 
-    /// One trial.
-    pub(super) fn run(&self, cell: &CellSpec, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
+    fn run(&self, cell: &CellSpec, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
         let spec = &cell.trial;
         let missing = || Error::failed("a program or its file was not prepared for this cell");
         let names = self.folders.iter().map(|(named, _)| named.as_path());
@@ -192,45 +152,45 @@ impl Programs {
         folder.sweep();
         ran.map(|ran| ran.outcome)
     }
-
-    fn path(&self, cell: &CellSpec, template: &Template) -> Option<&Path> {
-        match cell.linkage {
-            Some(linkage) => self.probes.as_ref()?.path(linkage),
-            None => {
-                let mut commands = self.commands.iter();
-                let (_, path) = commands.find(|(command, _)| command == template)?;
-                Some(path)
-            }
-        }
-    }
 }
 
-/// The size of each file that cells need in each of these directories, bytes.
-fn sizes(cells: &[PlannedCell], named: &[PathBuf]) -> Result<Vec<Vec<u64>>> {
-    let mut sizes: Vec<Vec<u64>> = vec![Vec::new(); named.len()];
+/// Needs of a plan for each directory: its files there together.
+fn needs(plan: &Plan, directories: &[PathBuf]) -> Result<Vec<Need>> {
+    let all = sizes(plan.cells(), directories)?.into_iter();
+    let together = |sizes: Vec<u64>| sizes.into_iter().fold(0, u64::saturating_add);
+    Ok(all
+        .map(|(_, sizes)| Need::writing(together(sizes)))
+        .collect())
+}
+
+/// For each of these directories, its path from the root on, and the size of each file that cells need there, bytes.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a cell names another target.
+fn sizes(cells: &[PlannedCell], directories: &[PathBuf]) -> Result<Vec<(PathBuf, Vec<u64>)>> {
+    let named = directories.iter().map(|path| (full(path), Vec::new()));
+    let mut all: Vec<(PathBuf, Vec<u64>)> = named.collect();
     for cell in cells {
-        let number = number_of(
-            named.iter().map(PathBuf::as_path),
-            cell.spec.target.as_ref(),
-        )?;
-        sizes[number].push(cell.spec.trial.region);
+        let names = all.iter().map(|(named, _)| named.as_path());
+        let number = number_of(names, cell.spec.target.as_ref())?;
+        all[number].1.push(cell.spec.trial.region);
     }
-    for sizes in &mut sizes {
+    for (_, sizes) in &mut all {
         sizes.sort_unstable();
         sizes.dedup();
     }
-    Ok(sizes)
+    Ok(all)
 }
 
-/// Every command of the cells once.
-fn commands(cells: &[PlannedCell]) -> impl Iterator<Item = &Template> {
-    let mut found: Vec<&Template> = Vec::new();
-    for command in cells.iter().filter_map(|cell| cell.spec.command.as_ref()) {
-        if !found.contains(&command) {
-            found.push(command);
+/// Each value once.
+fn once<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found: Vec<T> = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
         }
     }
-    found.into_iter()
+    found
 }
 
 /// Refuses a factor that no command would notice: all of its levels would be the same.
@@ -265,15 +225,11 @@ mod tests {
         std::fs::read_dir(folder.path()).expect("readable").count() == 0
     }
 
-    fn open(sets: &[&str]) -> (tempfile::TempDir, Result<Programs>) {
-        open_with(sets, RunPrograms::All)
-    }
-
-    fn open_with(sets: &[&str], consent: RunPrograms) -> (tempfile::TempDir, Result<Programs>) {
+    fn open(sets: &[&str]) -> (tempfile::TempDir, Result<Box<dyn Programs>>) {
         let folder = tempfile::tempdir().expect("a folder");
         let experiment = experiment("linkage", sets);
         let programs = Plan::of(experiment, &OneProcess)
-            .and_then(|plan| Programs::open(&plan, &[folder.path().to_owned()], &consent));
+            .and_then(|plan| (EXECUTOR.open)(&plan, &[folder.path().to_owned()]));
         (folder, programs)
     }
 
@@ -298,30 +254,6 @@ mod tests {
         bs varies, but the command has no {bs}
         there is no program 'no-such-program-anywhere' in PATH
         ");
-    }
-
-    #[test]
-    fn only_a_typed_command_starts_without_consent() {
-        let typed = |command: &str| RunPrograms::Typed(vec![command.parse().expect("valid")]);
-        for (sets, consent, is_allowed) in [
-            (&["command=cat {file}"][..], typed("cat {file}"), true),
-            (&["command=cat {file}"], typed("dd if={file}"), false),
-            (
-                &["command=cat {file},dd if={file}"],
-                typed("cat {file}"),
-                false,
-            ),
-            (&["command=cat {file},dd if={file}"], RunPrograms::All, true),
-        ] {
-            let (_folder, programs) = open_with(sets, consent);
-            match programs {
-                Ok(_) => assert!(is_allowed, "{sets:?}"),
-                Err(error) => {
-                    assert!(!is_allowed, "{sets:?}: {error:?}");
-                    assert_eq!(error.kind(), Kind::Refused);
-                }
-            }
-        }
     }
 
     #[test]

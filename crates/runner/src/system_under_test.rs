@@ -37,7 +37,7 @@ pub enum SystemUnderTest {
     /// Files and devices.
     Targets(Targets),
     /// Programs, on files made for them.
-    Programs(Box<Programs>),
+    Programs(Box<dyn Programs>),
     /// A disk that is computed.
     Model(OpenedVirtual),
 }
@@ -62,7 +62,7 @@ impl SystemUnderTest {
     pub fn targets(&self) -> Vec<(&Path, &Target)> {
         match self {
             SystemUnderTest::Targets(targets) => targets.iter().collect(),
-            SystemUnderTest::Programs(programs) => programs.places().collect(),
+            SystemUnderTest::Programs(programs) => programs.places(),
             SystemUnderTest::Model(_) => Vec::new(),
         }
     }

@@ -148,7 +148,7 @@ pub fn needs(
 
 /// The path from the root on, by which a run knows a target, however it is written: `disk/`, `./disk` and `x/../disk` are
 /// one. `..` is resolved if it leads to the same place, which it does not after a symbolic link.
-pub(crate) fn full(path: &Path) -> PathBuf {
+pub fn full(path: &Path) -> PathBuf {
     let from_root = absolute(path).unwrap_or_else(|_| path.to_owned());
     // Separators at the end and in a row are not part of the path.
     let plain: PathBuf = from_root.components().collect();
@@ -175,7 +175,7 @@ pub(crate) fn full(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): the run has none of this name.
-pub(super) fn number_of<'a>(
+pub fn number_of<'a>(
     mut names: impl Iterator<Item = &'a Path>,
     named: Option<&TargetName>,
 ) -> Result<usize> {

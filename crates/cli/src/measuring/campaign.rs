@@ -23,7 +23,7 @@ use iolab_workload::{Error, Kind, Result};
 use super::arguments::Changes;
 use super::experiment_options::Asked;
 use super::progress::{Display, filling};
-use super::{LAUNCHERS, OBSERVERS, PEERS, PREFLIGHTS, SCHEMES, dry_run, signals};
+use super::{EXECUTORS, LAUNCHERS, OBSERVERS, PEERS, PREFLIGHTS, SCHEMES, dry_run, signals};
 use crate::target_names::give;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, note, note_once};
@@ -42,6 +42,7 @@ pub(crate) const PROGRAM: Program = Program {
     },
     preflights: PREFLIGHTS,
     peers: PEERS,
+    executors: EXECUTORS,
     observers: OBSERVERS,
     schemes: SCHEMES,
     end: end_at_once,

@@ -24,7 +24,7 @@ use iolab_runner::launch::Launch;
 use iolab_runner::peers::PeerList;
 use iolab_runner::preflight::NewPreflight;
 use iolab_runner::ranks::Ranks;
-use iolab_runner::{NewObserver, SchemeList};
+use iolab_runner::{NewObserver, ProgramExecutorList, SchemeList};
 use iolab_workload::Result;
 
 use arguments::{Resume, Run, Study, Why};
@@ -42,6 +42,9 @@ pub(crate) const PEERS: PeerList = &[
     #[cfg(feature = "iozone")]
     &iolab_iozone::PEER,
 ];
+
+/// What runs programs as trials; at most one.
+const EXECUTORS: ProgramExecutorList = &[iolab_runner::EXECUTOR];
 
 /// Observers of drives around each trial.
 const OBSERVERS: &[NewObserver] = &[
