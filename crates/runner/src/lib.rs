@@ -7,7 +7,6 @@
 //! needs of programs, `system_under_test.rs` the measured system (target, programs or model), `virtual_target.rs` the trait of models.
 //! `evidence.rs` turns counters into `served_by`, `peers.rs` starts other tools.
 
-pub mod builtin_reader;
 pub mod campaign;
 pub mod environment;
 pub mod evidence;
@@ -20,7 +19,6 @@ pub mod peers;
 pub mod preflight;
 mod prepared_run;
 mod program_executor;
-mod programs;
 pub mod ranks;
 mod record;
 mod sample;
@@ -50,7 +48,6 @@ pub use hung_storage::{EndProcess, Watch};
 pub use import::transferred;
 pub use prepared_run::{OwnTrials, PreparedRun, run_list, run_virtual_list};
 pub use program_executor::{ProgramExecutor, ProgramExecutorList, Programs, RunPrograms};
-pub use programs::EXECUTOR;
 pub use sample::describe_failure;
 pub use system_under_test::SystemUnderTest;
 pub use targets::{Targets, full, join_targets, need, needs, number_of, settle_targets};

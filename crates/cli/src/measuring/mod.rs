@@ -44,7 +44,7 @@ pub(crate) const PEERS: PeerList = &[
 ];
 
 /// What runs programs as trials; at most one.
-const EXECUTORS: ProgramExecutorList = &[iolab_runner::EXECUTOR];
+const EXECUTORS: ProgramExecutorList = &[iolab_programs::EXECUTOR];
 
 /// Observers of drives around each trial.
 const OBSERVERS: &[NewObserver] = &[

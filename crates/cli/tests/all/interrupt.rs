@@ -22,11 +22,6 @@ const SLOW: [&str; 18] = words!(
     "run read-size data -o r.iolab --set bs=4k,64k --set trials_min=6 --set trials_max=6 \
      --size 4MiB --time 50ms --budget 60s --buffered"
 );
-/// As many trials of a program.
-const PROGRAM: [&str; 12] = words!(
-    "run linkage data -o r.iolab --set region=1,5000 --set trials_min=6 --set trials_max=6 --seed=3"
-);
-const COMMAND: [&str; 2] = ["--set", "command=sh -c 'sleep 0.05; cat \"$0\"' {file}"];
 
 #[test]
 fn interrupted_run_cleans_up_and_can_be_finished() {
@@ -64,26 +59,6 @@ fn interrupted_run_cleans_up_and_can_be_finished() {
         let made = format!("r.iolab: {measured} trials made earlier");
         assert!(plan.contains(&made), "{plan}");
         resumed_is_whole(path, &[], samples, &targets);
-    }
-}
-
-/// A run file starts no program without consent. What a killed run left is removed by the next one.
-#[test]
-fn ended_run_of_programs_is_finished_with_consent() {
-    for (by, left) in [(Signal::INT, 0), (Signal::KILL, 1)] {
-        let folder = folder();
-        let (path, data) = (folder.path(), folder.path().join("data"));
-        let child = started(path, &[&PROGRAM[..], &COMMAND].concat(), 3);
-        signal(&child, by);
-        child.wait_with_output().unwrap();
-        assert_eq!(entries(&data).len(), left, "the scratch directory");
-        run(path, &["resume", "r.iolab"]).expect(3);
-        let dry = run(path, &["resume", "r.iolab", "--dry-run"])
-            .expect(3)
-            .stdout;
-        let starts = "Starts: sh -c 'sleep 0.05; cat \"$0\"' {file}";
-        assert!(dry.lines().any(|line| line == starts), "{dry}");
-        resumed_is_whole(path, &["--run-programs"], SAMPLES, &[data]);
     }
 }
 

@@ -14,6 +14,9 @@ mod exported_limits;
 #[cfg(all(feature = "measure", feature = "fit"))]
 #[path = "../../../../instruments/fit/tests/command.rs"]
 mod fit;
+#[cfg(feature = "measure")]
+#[path = "../../../../instruments/programs/tests/command.rs"]
+mod programs;
 #[cfg(feature = "replay")]
 #[path = "../../../../instruments/replay/tests/command.rs"]
 mod replay;

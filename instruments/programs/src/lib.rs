@@ -1,23 +1,27 @@
-//! Everything that an experiment needs whose trials run programs: the programs, found or built, and the files that
-//! they read.
+//! iolab-programs: everything that an experiment needs whose trials run programs: the programs, found or built, and the files
+//! that they read.
+//!
+//! Files to begin with: `lib.rs` the trial, `builtin_reader.rs` the reader of `linkage`.
+
+mod builtin_reader;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use iolab_host::clock::Clock;
 use iolab_host::program::{self, Arguments, Program};
-use iolab_storage::{Need, ProgramFiles, Target};
-use iolab_workload::outcome::Outcome;
-use iolab_workload::trial::{CacheState, TrialSpec};
-use iolab_workload::{Error, Result, usage_errors};
-
-use crate::builtin_reader::Probes;
-use crate::{ProgramExecutor, Programs, full, number_of};
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS};
+use iolab_runner::{ProgramExecutor, Programs, full, number_of};
+use iolab_storage::{Need, ProgramFiles, Target};
 use iolab_workload::command_template::{Placeholder, Template};
+use iolab_workload::outcome::Outcome;
 use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::{CacheState, TrialSpec};
+use iolab_workload::{Error, Result, usage_errors};
+
+use builtin_reader::Probes;
 
 /// Programs as trials.
 pub const EXECUTOR: ProgramExecutor = ProgramExecutor {
@@ -219,7 +223,14 @@ mod tests {
     use iolab_workload::Kind;
 
     use super::*;
-    use crate::tests::experiment;
+
+    fn experiment(sets: &[&str]) -> Experiment {
+        let mut experiment = Experiment::find("linkage").expect("built in");
+        for set in sets {
+            experiment.apply_set(set).expect("a valid setting");
+        }
+        experiment
+    }
 
     fn is_empty(folder: &tempfile::TempDir) -> bool {
         std::fs::read_dir(folder.path()).expect("readable").count() == 0
@@ -227,8 +238,7 @@ mod tests {
 
     fn open(sets: &[&str]) -> (tempfile::TempDir, Result<Box<dyn Programs>>) {
         let folder = tempfile::tempdir().expect("a folder");
-        let experiment = experiment("linkage", sets);
-        let programs = Plan::of(experiment, &OneProcess)
+        let programs = Plan::of(experiment(sets), &OneProcess)
             .and_then(|plan| (EXECUTOR.open)(&plan, &[folder.path().to_owned()]));
         (folder, programs)
     }
@@ -265,8 +275,7 @@ mod tests {
         programs.fill(1, &stop, &mut |_| {}).expect("filled");
         assert_eq!(programs.bytes(), 105_000);
         let clock = Clock::calibrate();
-        let experiment = experiment("linkage", &sets);
-        for cell in iolab_plan::cells::cells(&experiment).expect("valid") {
+        for cell in iolab_plan::cells::cells(&experiment(&sets)).expect("valid") {
             // An account that is found among collected children includes threads of other tests: ended ones add to it, and one
             // that ends meanwhile may be counted twice before it. So there is no upper bound, and one run of three is enough.
             let size = cell.spec.trial.region;

@@ -35,7 +35,7 @@ struct Build {
 
 /// The builds of the reader, in a private folder that is removed when this is dropped.
 #[derive(Debug)]
-pub struct Probes {
+pub(crate) struct Probes {
     _folder: TempDir,
     compiler: String,
     builds: Vec<Build>,
@@ -47,7 +47,7 @@ impl Probes {
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage) when there is no compiler, or it cannot link so: with its own last line and
     /// what to install.
-    pub fn build(linkages: &[Linkage]) -> Result<Self> {
+    pub(crate) fn build(linkages: &[Linkage]) -> Result<Self> {
         let compiler = Compiler::find(std::env::var_os("CC").as_deref())?;
         let folder = tempfile::Builder::new()
             .prefix("iolab-probe-")
