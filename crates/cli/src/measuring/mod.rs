@@ -44,7 +44,10 @@ pub(crate) const PEERS: PeerList = &[
 ];
 
 /// What runs programs as trials; at most one.
-const EXECUTORS: ProgramExecutorList = &[iolab_programs::EXECUTOR];
+const EXECUTORS: ProgramExecutorList = &[
+    #[cfg(feature = "programs")]
+    iolab_programs::EXECUTOR,
+];
 
 /// Observers of drives around each trial.
 const OBSERVERS: &[NewObserver] = &[

@@ -14,7 +14,7 @@ mod exported_limits;
 #[cfg(all(feature = "measure", feature = "fit"))]
 #[path = "../../../../instruments/fit/tests/command.rs"]
 mod fit;
-#[cfg(feature = "measure")]
+#[cfg(all(feature = "measure", feature = "programs"))]
 #[path = "../../../../instruments/programs/tests/command.rs"]
 mod programs;
 #[cfg(feature = "replay")]

@@ -27,11 +27,12 @@ use crate::mutate::Mutator;
 use crate::support::{folder, run};
 
 /// Arguments of two runs that have something of everything: three factors, and programs side by side.
-const RUNS: [&[&str]; 2] = [
+const RUNS: &[&[&str]] = &[
     &[
         "read-stride", "--set", "bs=4k,8k,64k", "--set", "skip=4k,64k", "--set", "threads=1,2",
         "--set", "bytes=80k", "--set", "rate=5000", "--size", "1MiB", "--buffered",
     ],
+    #[cfg(feature = "programs")]
     &[
         "linkage", "--set", "command=true,cat {file}", "--set", "region=1k,4k,16k,64k",
     ],
