@@ -30,7 +30,7 @@ use crate::program_executor::executor_of;
 use crate::ranks::{AssumedRanks, Ranks};
 use crate::virtual_target::{OpenedVirtual, SchemeList, scheme_of};
 use crate::{
-    EndProcess, GivenTargets, NewObserver, ProgramExecutorList, RunPrograms, StopFlags,
+    EndProcess, GivenTargets, NewObserver, ProgramExecutor, RunPrograms, StopFlags,
     SystemUnderTest, Targets, Watch, fit_all, settle_targets,
 };
 pub use workspace::{AskedPeaks, Opened, Workspace};
@@ -59,7 +59,7 @@ pub struct Program {
     /// Other tools that measure the same cells.
     pub peers: PeerList,
     /// What runs programs as trials.
-    pub executors: ProgramExecutorList,
+    pub executors: &'static [ProgramExecutor],
     /// Observers of the drives.
     pub observers: &'static [NewObserver],
     /// Schemes of targets in virtual time.
@@ -570,7 +570,8 @@ impl Site {
                 if stop.after_trial.load(Ordering::Relaxed) {
                     return Err(Error::interrupted());
                 }
-                SystemUnderTest::Programs(programs?)
+                let (targets, programs) = programs?;
+                SystemUnderTest::Programs(targets, programs)
             }
             (None, None) => {
                 let place = |named: &Path| self.place(named);

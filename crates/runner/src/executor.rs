@@ -215,7 +215,7 @@ impl<'a> Engine<'a> {
             return ranks.run(&cell.trial, self.number(name)?, target, stop);
         }
         match self.programs {
-            Some(programs) => programs.run(cell, self.clock, stop),
+            Some(programs) => programs.run(cell, target, self.clock, stop),
             None if cell.tool.is_peer() => self.peers.run(cell, target, self.clock, stop),
             None => trial::run(&cell.trial, target, self.clock, stop),
         }

@@ -47,7 +47,7 @@ pub use fit::{adapt_to_system, cut_region, fit_all, fit_groups};
 pub use hung_storage::{EndProcess, Watch};
 pub use import::transferred;
 pub use prepared_run::{OwnTrials, PreparedRun, run_list, run_virtual_list};
-pub use program_executor::{ProgramExecutor, ProgramExecutorList, Programs, RunPrograms};
+pub use program_executor::{OpenedPrograms, ProgramExecutor, Programs, RunPrograms};
 pub use sample::describe_failure;
 pub use system_under_test::SystemUnderTest;
 pub use targets::{Targets, full, join_targets, need, needs, number_of, settle_targets};

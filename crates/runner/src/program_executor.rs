@@ -1,7 +1,7 @@
 //! Programs in place of the engine: the consent to start them, and what a run needs of them.
 
 use std::fmt::Debug;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use iolab_host::clock::Clock;
@@ -13,72 +13,57 @@ use iolab_workload::outcome::Outcome;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
 
-/// The executors of plans whose trials run programs; at most one.
-pub type ProgramExecutorList = &'static [ProgramExecutor];
+use crate::Targets;
 
 /// Carries out plans whose trials run programs: a row of the list of executors.
 pub struct ProgramExecutor {
     /// Needs of a plan for each of these directories.
     pub needs: fn(&Plan, &[PathBuf]) -> Result<Vec<Need>>,
     /// Finds or builds the programs of a plan, and makes their files in these directories, still empty. Starts none of them.
-    pub open: fn(&Plan, &[PathBuf]) -> Result<Box<dyn Programs>>,
+    pub open: fn(&Plan, &[PathBuf]) -> Result<OpenedPrograms>,
 }
 
-/// Programs ready to be run, with files made for them. Dropping it removes what was made.
+/// Targets that represent directories, with the programs that read the files there.
+pub type OpenedPrograms = (Targets, Box<dyn Programs>);
+
+/// Programs ready to be run. Dropping it removes what was built.
 pub trait Programs: Debug {
-    /// Each directory with its path, the run's own first, and an empty target that stands for it.
-    fn places(&self) -> Vec<(&Path, &Target)>;
-
-    /// Bytes of all files together.
-    fn bytes(&self) -> u64;
-
-    /// Fills every file with incompressible data; `progress` gets the bytes written so far.
-    ///
-    /// # Errors
-    /// When a write fails, or soon after `stop` is raised.
-    fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()>;
-
     /// Facts about the programs for the run file.
     fn environment(&self) -> Environment;
 
-    /// One trial.
+    /// One trial, on a file of the directory that the target represents.
     ///
     /// # Errors
     /// When the program cannot be started; a failed one is reported in the outcome.
-    fn run(&self, cell: &CellSpec, clock: &Clock, stop: &AtomicBool) -> Result<Outcome>;
-
-    /// Removes what was made.
-    ///
-    /// # Errors
-    /// When a file cannot be removed; the others are removed all the same.
-    fn close(self: Box<Self>) -> Result<()>;
+    fn run(
+        &self,
+        cell: &CellSpec,
+        place: &Target,
+        clock: &Clock,
+        stop: &AtomicBool,
+    ) -> Result<Outcome>;
 }
 
 /// The plan that runs programs, with its executor. Such a plan is never carried out together with others.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): this program cannot run others.
-pub(crate) fn executor_of(
-    all: ProgramExecutorList,
-    plans: &[Plan],
-) -> Result<Option<(&Plan, &'static ProgramExecutor)>> {
+pub(crate) fn executor_of<'a>(
+    all: &'static [ProgramExecutor],
+    plans: &'a [Plan],
+) -> Result<Option<(&'a Plan, &'static ProgramExecutor)>> {
     let [plan] = plans else {
         return Ok(None);
     };
-    let mut specs = plan.cells().iter().map(|cell| &cell.spec);
-    let Some(spec) = specs.find(|spec| spec.runs_program()) else {
-        return Ok(None);
-    };
-    let setting = match spec.linkage {
-        Some(_) => "linkage",
-        None => "command",
-    };
-    all.first().map(|row| Some((plan, row))).ok_or_else(|| {
-        Error::usage(format!(
-            "the setting {setting} needs the instrument 'programs', which this program lacks"
+    match all.first() {
+        _ if !plan.experiment().runs_programs() => Ok(None),
+        Some(executor) => Ok(Some((plan, executor))),
+        None => Err(Error::usage(format!(
+            "{} needs the instrument 'programs', which this program lacks",
+            plan.experiment().name
         ))
-        .hint("use an iolab that has this instrument")
-    })
+        .hint("use an iolab that has this instrument")),
+    }
 }
 
 /// The programs of `command` that the user allows a run to start. A file that names a program is not a consent: the file
@@ -149,15 +134,14 @@ mod tests {
 
     #[test]
     fn programs_without_their_instrument_are_refused_by_name() {
-        let told = [&[][..], &["command=cat {file}"]].map(|sets| {
-            let plans = [plan(sets)];
-            let error = executor_of(&[], &plans).err().expect("refused");
-            assert_eq!(error.kind(), Kind::Usage);
-            error.message().to_owned()
-        });
-        insta::assert_snapshot!(told.join("\n"), @r"
-        the setting linkage needs the instrument 'programs', which this program lacks
-        the setting command needs the instrument 'programs', which this program lacks
-        ");
+        let plans = [plan(&[])];
+        let error = executor_of(&[], &plans).err().expect("refused");
+        assert_eq!(
+            (error.kind(), error.message()),
+            (
+                Kind::Usage,
+                "linkage needs the instrument 'programs', which this program lacks"
+            )
+        );
     }
 }

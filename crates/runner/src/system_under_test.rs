@@ -36,8 +36,8 @@ use iolab_workload::{Error, Result};
 pub enum SystemUnderTest {
     /// Files and devices.
     Targets(Targets),
-    /// Programs, on files made for them.
-    Programs(Box<dyn Programs>),
+    /// Programs, on files made for them, with targets that represent the directories of these.
+    Programs(Targets, Box<dyn Programs>),
     /// A disk that is computed.
     Model(OpenedVirtual),
 }
@@ -60,10 +60,17 @@ impl SystemUnderTest {
     /// The files or devices in use, each with its path from the root on; for programs, targets that represent the
     /// directories of their files. A model has none.
     pub fn targets(&self) -> Vec<(&Path, &Target)> {
+        let files = self.files();
+        files.map_or(Vec::new(), |targets| targets.iter().collect())
+    }
+
+    /// The files or devices; none for a model.
+    fn files(&self) -> Option<&Targets> {
         match self {
-            SystemUnderTest::Targets(targets) => targets.iter().collect(),
-            SystemUnderTest::Programs(programs) => programs.places(),
-            SystemUnderTest::Model(_) => Vec::new(),
+            SystemUnderTest::Targets(targets) | SystemUnderTest::Programs(targets, _) => {
+                Some(targets)
+            }
+            SystemUnderTest::Model(_) => None,
         }
     }
 
@@ -104,7 +111,7 @@ impl SystemUnderTest {
     pub(super) fn bytes(&self) -> u64 {
         match self {
             SystemUnderTest::Targets(_) => self.first().map_or(0, Target::size),
-            SystemUnderTest::Programs(programs) => programs.bytes(),
+            SystemUnderTest::Programs(targets, _) => targets.fill_bytes(),
             SystemUnderTest::Model(disk) => disk.bytes(),
         }
     }
@@ -118,7 +125,7 @@ impl SystemUnderTest {
     pub(super) fn name(&self) -> String {
         match self {
             SystemUnderTest::Model(disk) => disk.name().to_owned(),
-            SystemUnderTest::Targets(_) | SystemUnderTest::Programs(_) => self
+            SystemUnderTest::Targets(_) | SystemUnderTest::Programs(..) => self
                 .names()
                 .next()
                 .map_or_else(String::new, |path| path.display().to_string()),
@@ -143,7 +150,7 @@ impl SystemUnderTest {
                 floor_ns: Some(0.0),
                 ..Run::default()
             },
-            SystemUnderTest::Targets(_) | SystemUnderTest::Programs(_) => Run {
+            SystemUnderTest::Targets(_) | SystemUnderTest::Programs(..) => Run {
                 clock_domain: ClockDomain::Real,
                 clock_cost_ns: Some(clock.cost_ns()),
                 clock_resolution_ns: Some(clock.resolution_ns()),
@@ -166,7 +173,7 @@ impl SystemUnderTest {
                 continue;
             }
             environment.extend(environment::capture(target, clock));
-            if let SystemUnderTest::Programs(programs) = self {
+            if let SystemUnderTest::Programs(_, programs) = self {
                 environment.extend(programs.environment());
             }
             environment.put(&KEYS.target_path_hex, beyond_text(named));
@@ -183,11 +190,7 @@ impl SystemUnderTest {
 
     /// Bytes of the scratch files that are filled.
     pub fn fill_bytes(&self) -> u64 {
-        match self {
-            SystemUnderTest::Targets(targets) => targets.fill_bytes(),
-            SystemUnderTest::Programs(programs) => programs.bytes(),
-            SystemUnderTest::Model(_) => 0,
-        }
+        self.files().map_or(0, Targets::fill_bytes)
     }
 
     /// Fills scratch files, so that no read meets a hole; `progress` gets the bytes written so far.
@@ -195,11 +198,8 @@ impl SystemUnderTest {
     /// # Errors
     /// When a write fails, or soon after `stop` is raised.
     pub fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
-        match self {
-            SystemUnderTest::Targets(targets) => targets.fill(seed, stop, progress),
-            SystemUnderTest::Programs(programs) => programs.fill(seed, stop, progress),
-            SystemUnderTest::Model(_) => Ok(()),
-        }
+        let files = self.files();
+        files.map_or(Ok(()), |targets| targets.fill(seed, stop, progress))
     }
 
     /// Removes scratch files, and builds of programs.
@@ -208,8 +208,9 @@ impl SystemUnderTest {
     /// When a file cannot be removed; the others are removed all the same.
     pub fn remove(self) -> Result<()> {
         match self {
-            SystemUnderTest::Targets(targets) => targets.remove(),
-            SystemUnderTest::Programs(programs) => programs.close(),
+            SystemUnderTest::Targets(targets) | SystemUnderTest::Programs(targets, _) => {
+                targets.remove()
+            }
             SystemUnderTest::Model(_) => Ok(()),
         }
     }
@@ -236,7 +237,7 @@ impl SystemUnderTest {
                 return disk.executor(seed, experiment.starts_afresh());
             }
             SystemUnderTest::Targets(_) => None,
-            SystemUnderTest::Programs(programs) => Some(&**programs),
+            SystemUnderTest::Programs(_, programs) => Some(&**programs),
         };
         let watch = Watch::over(&self.watched(), setup.system.is_some(), setup.end);
         Ok(Box::new(Engine {

@@ -62,6 +62,16 @@ impl Targets {
         }
     }
 
+    /// Makes files of these sizes for programs in each directory, still empty.
+    ///
+    /// # Errors
+    /// As [`Target::for_programs`].
+    pub fn for_programs(directories: &[PathBuf], sizes: &[Vec<u64>]) -> Result<Self> {
+        let each = directories.iter().zip(sizes);
+        let opened = each.map(|(path, sizes)| Ok((full(path), Target::for_programs(path, sizes)?)));
+        opened.collect::<Result<_>>().map(Self)
+    }
+
     /// Each with its path from the root on; the run's own comes first.
     pub fn iter(&self) -> impl Iterator<Item = (&Path, &Target)> {
         self.0

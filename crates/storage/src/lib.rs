@@ -56,7 +56,6 @@ pub use mounts::{FileSystem, Layers, NfsMount, file_systems, unescape};
 pub use overlay::{Layering, is_overlaid};
 pub use path_lookup::Lent;
 use path_lookup::NamedObject;
-pub use program_files::ProgramFiles;
 pub use purge::{PURGE_MAX, Purge, is_nvme_namespace, nvme_log_page};
 use scratch::Scratch;
 pub use scratch::{ScratchRemover, leftover_bytes};
@@ -504,6 +503,9 @@ impl Target {
     /// Another process has replaced one of the files, or a file cannot be removed; the others are removed all
     /// the same.
     pub fn remove(self) -> Result<()> {
+        if !self.private.is_empty() {
+            self.sweep();
+        }
         let private = self.private.into_iter().map(Target::remove);
         let beside = private.fold(Ok(()), Result::and);
         drop(self.file);

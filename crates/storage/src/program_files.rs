@@ -1,7 +1,6 @@
-//! Scratch files for programs, one for each size, in one scratch directory.
+//! Targets for programs: scratch files, one for each size, in one scratch directory.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use rustix::fs::FileType;
 
@@ -12,22 +11,15 @@ use super::scratch::{self, Scratch};
 use super::space_sources::{Sources, bounded};
 use super::{Size, Target, check_stores, no_scratch, path_lookup, users};
 
-/// Scratch files of exact sizes. Dropping it removes them.
-#[derive(Debug)]
-pub struct ProgramFiles {
-    /// An empty file, whose private files are those for programs.
-    place: Target,
-}
-
-impl ProgramFiles {
-    /// Makes a file for each size in the directory PATH. The files are empty until [`ProgramFiles::fill`] has
-    /// filled them.
+impl Target {
+    /// Makes a file for each size in the directory PATH. The target is an empty file that stands for the directory: its
+    /// device, its file system, the remarks on it. Its private files are those for programs.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage) when PATH is not a directory, or a size is 0 or more than
     /// a file can have. Of kind [`Refused`](iolab_workload::Kind::Refused) when all files together would fill
     /// up the file system, or programs cannot get access to them.
-    pub fn open(path: &Path, sizes: &[u64]) -> Result<Self> {
+    pub fn for_programs(path: &Path, sizes: &[u64]) -> Result<Self> {
         let found = path_lookup::find(path)?;
         if found.file_type() != FileType::Directory {
             return Err(Error::usage(format!(
@@ -58,22 +50,21 @@ impl ProgramFiles {
         scratch.check_private()?;
         let private = sizes.iter().map(|bytes| {
             let (scratch, file) = scratch.sized_beside(*bytes)?;
-            Ok(Target::of_scratch(scratch, file, *bytes, Vec::new()))
+            Ok(Self::of_scratch(scratch, file, *bytes, Vec::new()))
         });
         let private = private.collect::<Result<_>>()?;
-        let mut place = Target::of_scratch(scratch, file, 0, notes).with_memory_note();
+        let mut place = Self::of_scratch(scratch, file, 0, notes).with_memory_note();
         place.private = private;
-        Ok(Self { place })
+        Ok(place)
     }
 
-    /// An empty target that stands for the directory: its device, its file system, the remarks on it.
-    pub fn place(&self) -> &Target {
-        &self.place
-    }
-
-    /// File of this size.
-    pub fn file(&self, bytes: u64) -> Option<&Target> {
-        self.place.private.iter().find(|file| file.size() == bytes)
+    /// File for programs of this size.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when there is no such file.
+    pub fn sized_file(&self, bytes: u64) -> Result<&Self> {
+        let file = self.private.iter().find(|file| file.size() == bytes);
+        file.ok_or_else(|| Error::usage(format!("there is no file of {bytes} bytes for programs")))
     }
 
     /// Gives the file of this size to a program, by a name in the scratch directory: many programs ignore files
@@ -82,45 +73,21 @@ impl ProgramFiles {
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage) when there is no such file; of kind
     /// [`Refused`](iolab_workload::Kind::Refused) when other processes cannot open the descriptors of this one.
-    pub fn lend(&self, bytes: u64) -> Result<Lent> {
-        self.file(bytes).ok_or_else(|| {
-            Error::usage(format!("there is no file of {bytes} bytes for programs"))
-        })?;
-        let scratch = self.place.scratch.as_ref();
-        let scratch = scratch.ok_or_else(|| no_scratch(self.place.path()))?;
+    pub fn lend_sized(&self, bytes: u64) -> Result<Lent> {
+        self.sized_file(bytes)?;
+        let scratch = self.scratch.as_ref();
+        let scratch = scratch.ok_or_else(|| no_scratch(self.path()))?;
         let name = scratch::name_within(bytes);
         Lent::of(scratch.dir(), scratch.dir_path(), Some(&name))
     }
 
     /// Removes files that programs have made in the directory, so that each program finds the same state.
     pub fn sweep(&self) {
-        let own = self.place.private.iter().chain([&self.place]);
+        let own = self.private.iter().chain([self]);
         let own = own.filter_map(|file| rustix::fs::fstat(&file.file).ok());
-        if let Some(scratch) = &self.place.scratch {
+        if let Some(scratch) = &self.scratch {
             scratch.sweep(&own.collect::<Vec<_>>());
         }
-    }
-
-    /// Bytes of all files together.
-    pub fn bytes(&self) -> u64 {
-        self.place.fill_bytes()
-    }
-
-    /// Fills every file with incompressible data and syncs it. `progress` gets the bytes written so far.
-    ///
-    /// # Errors
-    /// As [`Target::fill`].
-    pub fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
-        self.place.fill(seed, stop, progress)
-    }
-
-    /// Removes all files, and reports failures.
-    ///
-    /// # Errors
-    /// Another process has replaced one of them, or it cannot be removed; the others are removed all the same.
-    pub fn remove(self) -> Result<()> {
-        self.sweep();
-        self.place.remove()
     }
 }
 
@@ -129,10 +96,7 @@ fn total(sizes: &[u64]) -> Result<Size> {
     for bytes in sizes {
         Size::Exactly(*bytes).check()?;
     }
-    let sum = sizes
-        .iter()
-        .fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
-    let total = Size::Exactly(sum);
+    let total = Size::Exactly(sizes.iter().copied().fold(0, u64::saturating_add));
     total.check()?;
     Ok(total)
 }
@@ -140,6 +104,7 @@ fn total(sizes: &[u64]) -> Result<Size> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::sync::atomic::AtomicBool;
 
     use super::*;
     use iolab_workload::Kind;
@@ -152,24 +117,25 @@ mod tests {
     fn files_have_exactly_the_size_asked_for() {
         let dir = tempfile::tempdir().expect("a folder");
         let sizes = [1, 4095, 4096, 1 << 20];
-        let folder = ProgramFiles::open(dir.path(), &sizes).expect("made");
+        let folder = Target::for_programs(dir.path(), &sizes).expect("made");
         let mut last = 0;
         folder
             .fill(3, &AtomicBool::new(false), &mut |done| last = done)
             .expect("filled");
-        assert_eq!((last, folder.bytes()), (1_056_768, 1_056_768));
+        assert_eq!((last, folder.fill_bytes()), (1_056_768, 1_056_768));
         for bytes in sizes {
-            let file = folder.file(bytes).expect("there");
+            let file = folder.sized_file(bytes).expect("there");
             let content = fs::read(file.path()).expect("readable");
             assert_eq!(content.len() as u64, bytes);
         }
-        let content = fs::read(folder.file(1 << 20).expect("there").path()).expect("readable");
+        let content =
+            fs::read(folder.sized_file(1 << 20).expect("there").path()).expect("readable");
         assert!(
             !content
                 .chunks(4096)
                 .any(|page| page.iter().all(|b| *b == 0))
         );
-        assert!(folder.file(2).is_none());
+        assert!(folder.sized_file(2).is_err());
         folder.remove().expect("removed");
         assert_eq!(entries(dir.path()), 0);
     }
@@ -177,7 +143,7 @@ mod tests {
     #[test]
     fn dropping_removes_all_and_a_stop_interrupts() {
         let dir = tempfile::tempdir().expect("a folder");
-        let folder = ProgramFiles::open(dir.path(), &[100, 200]).expect("made");
+        let folder = Target::for_programs(dir.path(), &[100, 200]).expect("made");
         let error = folder.fill(3, &AtomicBool::new(true), &mut |_| {});
         assert_eq!(error.expect_err("stopped").kind(), Kind::Interrupted);
         drop(folder);
@@ -211,8 +177,8 @@ mod tests {
         if !knows_births(dir.path()) {
             return;
         }
-        let folder = ProgramFiles::open(dir.path(), &[100, 200]).expect("made");
-        let private = folder.file(100).expect("there").path().parent();
+        let folder = Target::for_programs(dir.path(), &[100, 200]).expect("made");
+        let private = folder.sized_file(100).expect("there").path().parent();
         let private = private.expect("a folder").to_owned();
         // A copy, as of a killed run.
         let killed = dir.path().join(".iolab-scratch-00000000000000aa");
@@ -225,8 +191,8 @@ mod tests {
         fs::create_dir(killed.join("full")).expect("made");
         fs::write(killed.join("full/file"), "of others").expect("written");
         let notes = || {
-            let folder = ProgramFiles::open(dir.path(), &[300]).expect("made");
-            let notes = folder.place().notes().join("\n");
+            let folder = Target::for_programs(dir.path(), &[300]).expect("made");
+            let notes = folder.notes().join("\n");
             notes.replace(&dir.path().display().to_string(), "DIR")
         };
         // A foreign file keeps the folder, and the next run tries again.
@@ -245,8 +211,8 @@ mod tests {
         }
         let older = dir.path().join("older");
         fs::write(&older, "of others").expect("written");
-        let folder = ProgramFiles::open(dir.path(), &[100]).expect("made");
-        let file = folder.file(100).expect("there").path().to_owned();
+        let folder = Target::for_programs(dir.path(), &[100]).expect("made");
+        let file = folder.sized_file(100).expect("there").path().to_owned();
         output(&file.with_extension("zst"));
         let moved = file.with_file_name("moved");
         fs::rename(&older, &moved).expect("moved");
@@ -265,8 +231,8 @@ mod tests {
         if !knows_births(dir.path()) {
             return;
         }
-        let folder = ProgramFiles::open(dir.path(), &[100]).expect("made");
-        let file = folder.file(100).expect("there").path().to_owned();
+        let folder = Target::for_programs(dir.path(), &[100]).expect("made");
+        let file = folder.sized_file(100).expect("there").path().to_owned();
         fs::remove_file(&file).expect("removed");
         loop {
             std::os::unix::fs::symlink("/etc/passwd", &file).expect("linked");
@@ -285,11 +251,11 @@ mod tests {
     fn program_gets_a_regular_file_after_a_rename() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().expect("a folder");
-        let folder = ProgramFiles::open(dir.path(), &[100]).expect("made");
+        let folder = Target::for_programs(dir.path(), &[100]).expect("made");
         folder
             .fill(1, &AtomicBool::new(false), &mut |_| {})
             .expect("filled");
-        let file = folder.file(100).expect("there");
+        let file = folder.sized_file(100).expect("there");
         let path = file.path().to_owned();
         let content = fs::read(&path).expect("read");
         let private = path.parent().expect("a folder");
@@ -298,7 +264,7 @@ mod tests {
         fs::rename(private, dir.path().join("elsewhere")).expect("renamed");
         fs::create_dir(private).expect("made");
         fs::write(&path, "of others").expect("written");
-        let lent = folder.lend(100).expect("lent");
+        let lent = folder.lend_sized(100).expect("lent");
         assert_eq!(lent.shown(), path);
         assert!(fs::symlink_metadata(lent.given()).expect("there").is_file());
         assert_eq!(fs::read(lent.given()).expect("read"), content);
@@ -313,7 +279,7 @@ mod tests {
         let file = dir.path().join("file");
         fs::write(&file, "mine").expect("written");
         for path in [file.as_path(), Path::new("/dev/null")] {
-            let error = ProgramFiles::open(path, &[1]).expect_err("not a directory");
+            let error = Target::for_programs(path, &[1]).expect_err("not a directory");
             assert_eq!(error.kind(), Kind::Usage);
         }
         assert_eq!(fs::read(&file).expect("read"), b"mine");
@@ -328,7 +294,7 @@ mod tests {
             (&[huge, huge], Kind::Usage),
             (&[1 << 50, 1], Kind::Refused),
         ] {
-            let error = ProgramFiles::open(dir.path(), sizes).expect_err("too much");
+            let error = Target::for_programs(dir.path(), sizes).expect_err("too much");
             assert_eq!(error.kind(), kind, "{error}");
         }
         assert_eq!(entries(dir.path()), 0);

@@ -377,9 +377,11 @@ impl Scratch {
         (!self.is_anothers()).then(|| ScratchRemover(Arc::downgrade(&self.dir)))
     }
 
-    /// Removes what programs have made in the directory, except these files.
+    /// Removes what programs have made in the directory, except these files, if it is for programs.
     pub(super) fn sweep(&self, kept: &[Stat]) {
-        leftovers::sweep(&self.dir.dir, kept, true);
+        if self.dir.is_for_programs.load(Ordering::Relaxed) {
+            leftovers::sweep(&self.dir.dir, kept, true);
+        }
     }
 
     /// Removes the file, if its name still stands for it; with the region's file, the directory too.

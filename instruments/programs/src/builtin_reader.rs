@@ -66,10 +66,10 @@ impl Probes {
         })
     }
 
-    /// The build of this linkage.
-    pub(crate) fn path(&self, linkage: Linkage) -> Option<&Path> {
-        let build = self.builds.iter().find(|build| build.linkage == linkage)?;
-        Some(&build.path)
+    /// The reader of each linkage with the file that it executes.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (Template, PathBuf)> {
+        let builds = self.builds.iter();
+        builds.map(|build| (build.linkage.template(), build.path.clone()))
     }
 
     /// Facts about the builds for the run file: the compiler, their sizes, the loader of the dynamic one.
@@ -362,7 +362,7 @@ mod tests {
             Ok(probes) => probes,
             Err(error) => return needs::skip(needs::Need::Cc, error),
         };
-        let reader = probes.path(Linkage::Dynamic).expect("built").to_owned();
+        let (_, reader) = probes.files().next().expect("built");
         let run = |arguments: &[&str]| {
             let output = Command::new(&reader)
                 .args(arguments)

@@ -5,7 +5,8 @@
 
 mod builtin_reader;
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use iolab_host::clock::Clock;
@@ -13,8 +14,8 @@ use iolab_host::program::{self, Arguments, Program};
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_runner::{ProgramExecutor, Programs, full, number_of};
-use iolab_storage::{Need, ProgramFiles, Target};
+use iolab_runner::{OpenedPrograms, ProgramExecutor, Programs, Targets, full, number_of};
+use iolab_storage::{Need, Target};
 use iolab_workload::command_template::{Placeholder, Template};
 use iolab_workload::outcome::Outcome;
 use iolab_workload::settings::CellSpec;
@@ -26,17 +27,15 @@ use builtin_reader::Probes;
 /// Programs as trials.
 pub const EXECUTOR: ProgramExecutor = ProgramExecutor {
     needs,
-    open: |plan, directories| Ok(Box::new(Prepared::open(plan, directories)?)),
+    open: Prepared::open,
 };
 
-/// Programs, found or built, and a file for each size. Dropping it removes the files and the builds.
+/// Programs, found or built. Dropping it removes the builds.
 #[derive(Debug)]
 struct Prepared {
-    /// Each with its path; the run's own first.
-    folders: Vec<(PathBuf, ProgramFiles)>,
     probes: Option<Probes>,
-    /// Each command with the file that it executes.
-    commands: Vec<(Template, PathBuf)>,
+    /// Each program with the file that it executes.
+    files: Vec<(Template, PathBuf)>,
 }
 
 impl Prepared {
@@ -47,12 +46,10 @@ impl Prepared {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not suit programs, a program that is not there, a
     /// directory that is none, a reader that cannot be built; of kind [`Refused`](iolab_workload::Kind::Refused) when the files would crowd the file
     /// system.
-    fn open(plan: &Plan, directories: &[PathBuf]) -> Result<Self> {
+    fn open(plan: &Plan, directories: &[PathBuf]) -> Result<OpenedPrograms> {
         let cells = plan.cells();
-        if let Some(cell) = cells
-            .iter()
-            .find(|cell| cell.spec.trial.cache == CacheState::Direct)
-        {
+        let mut all = cells.iter();
+        if let Some(cell) = all.find(|cell| cell.spec.trial.cache == CacheState::Direct) {
             return Err(Error::usage(
                 "cache is direct, but iolab cannot change how a program opens its file",
             )
@@ -65,61 +62,23 @@ impl Prepared {
             let path = Program::find(command.program())?;
             Ok((command, path))
         });
-        let commands = found.collect::<Result<_>>()?;
-        let folders = directories.iter().zip(sizes(cells, directories)?);
-        let folders = folders
-            .map(|(directory, (named, sizes))| Ok((named, ProgramFiles::open(directory, &sizes)?)));
-        let folders = folders.collect::<Result<_>>()?;
+        let mut files: Vec<(Template, PathBuf)> = found.collect::<Result<_>>()?;
+        let targets = Targets::for_programs(directories, &sizes(cells, directories)?)?;
         let linkages = once(cells.iter().filter_map(|cell| cell.spec.linkage));
         let probes = (!linkages.is_empty()).then(|| Probes::build(&linkages));
-        Ok(Self {
-            folders,
-            probes: probes.transpose()?,
-            commands,
-        })
-    }
-
-    fn path(&self, cell: &CellSpec, template: &Template) -> Option<&Path> {
-        match cell.linkage {
-            Some(linkage) => self.probes.as_ref()?.path(linkage),
-            None => {
-                let mut commands = self.commands.iter();
-                let (_, path) = commands.find(|(command, _)| command == template)?;
-                Some(path)
-            }
-        }
+        let probes = probes.transpose()?;
+        files.extend(probes.iter().flat_map(Probes::files));
+        Ok((targets, Box::new(Self { probes, files })))
     }
 }
 
 impl Programs for Prepared {
-    fn places(&self) -> Vec<(&Path, &Target)> {
-        let folders = self.folders.iter();
-        let places = folders.map(|(named, folder)| (named.as_path(), folder.place()));
-        places.collect()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.folders.iter().map(|(_, folder)| folder.bytes()).sum()
-    }
-
-    fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
-        let mut before = 0;
-        for (_, folder) in &self.folders {
-            folder.fill(seed, stop, &mut |done| progress(before + done))?;
-            before += folder.bytes();
-        }
-        Ok(())
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        let removed = self.folders.into_iter().map(|(_, folder)| folder.remove());
-        removed.fold(Ok(()), Result::and)
-    }
-
     fn environment(&self) -> Environment {
-        let probes = self.probes.as_ref();
-        let mut list = probes.map_or_else(Environment::default, Probes::environment);
-        for (number, (_, path)) in self.commands.iter().enumerate() {
+        if let Some(probes) = &self.probes {
+            return probes.environment();
+        }
+        let mut list = Environment::default();
+        for (number, (_, path)) in self.files.iter().enumerate() {
             let real = path.canonicalize().unwrap_or_else(|_| path.clone());
             let bytes = real.metadata().ok().map(|metadata| metadata.len());
             list.put(&KEYS.program_bytes.of(number + 1), bytes);
@@ -129,19 +88,25 @@ impl Programs for Prepared {
         list
     }
 
-    fn run(&self, cell: &CellSpec, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
+    fn run(
+        &self,
+        cell: &CellSpec,
+        place: &Target,
+        clock: &Clock,
+        stop: &AtomicBool,
+    ) -> Result<Outcome> {
         let spec = &cell.trial;
-        let missing = || Error::failed("a program or its file was not prepared for this cell");
-        let names = self.folders.iter().map(|(named, _)| named.as_path());
-        let (_, folder) = &self.folders[number_of(names, cell.target.as_ref())?];
-        let file = folder.file(spec.region).ok_or_else(missing)?;
-        let template = cell.program().ok_or_else(missing)?;
-        let arguments = Arguments::naming(vec![folder.lend(spec.region)?], |paths| {
+        let missing = || Error::failed("a program was not prepared for this cell");
+        let file = place.sized_file(spec.region)?;
+        let (program, mut files) = (cell.program(), self.files.iter());
+        let found = files.find(|(own, _)| Some(own) == program.as_ref());
+        let (template, path) = found.ok_or_else(missing)?;
+        let arguments = Arguments::naming(vec![place.lend_sized(spec.region)?], |paths| {
             let path = paths.first().ok_or_else(missing)?;
             Ok::<_, Error>(template.arguments(path, spec.region, spec.bs))
         });
         let program = Program {
-            path: self.path(cell, &template).ok_or_else(missing)?.to_owned(),
+            path: path.clone(),
             arguments: arguments?,
             time_limit: spec.limit.time,
             output_max: None,
@@ -153,7 +118,7 @@ impl Programs for Prepared {
         };
         let files = [(file, 0..whole.region)];
         let ran = program::run(&program, &files, &whole, clock, stop);
-        folder.sweep();
+        place.sweep();
         ran.map(|ran| ran.outcome)
     }
 }
@@ -162,28 +127,22 @@ impl Programs for Prepared {
 fn needs(plan: &Plan, directories: &[PathBuf]) -> Result<Vec<Need>> {
     let all = sizes(plan.cells(), directories)?.into_iter();
     let together = |sizes: Vec<u64>| sizes.into_iter().fold(0, u64::saturating_add);
-    Ok(all
-        .map(|(_, sizes)| Need::writing(together(sizes)))
-        .collect())
+    Ok(all.map(together).map(Need::writing).collect())
 }
 
-/// For each of these directories, its path from the root on, and the size of each file that cells need there, bytes.
+/// For each of these directories, the size of each file that cells need there, bytes.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a cell names another target.
-fn sizes(cells: &[PlannedCell], directories: &[PathBuf]) -> Result<Vec<(PathBuf, Vec<u64>)>> {
-    let named = directories.iter().map(|path| (full(path), Vec::new()));
-    let mut all: Vec<(PathBuf, Vec<u64>)> = named.collect();
+fn sizes(cells: &[PlannedCell], directories: &[PathBuf]) -> Result<Vec<Vec<u64>>> {
+    let named: Vec<PathBuf> = directories.iter().map(|path| full(path)).collect();
+    let mut sizes = vec![BTreeSet::new(); named.len()];
     for cell in cells {
-        let names = all.iter().map(|(named, _)| named.as_path());
+        let names = named.iter().map(PathBuf::as_path);
         let number = number_of(names, cell.spec.target.as_ref())?;
-        all[number].1.push(cell.spec.trial.region);
+        sizes[number].insert(cell.spec.trial.region);
     }
-    for (_, sizes) in &mut all {
-        sizes.sort_unstable();
-        sizes.dedup();
-    }
-    Ok(all)
+    Ok(sizes.into_iter().map(Vec::from_iter).collect())
 }
 
 /// Each value once.
@@ -202,11 +161,8 @@ fn check_effects(experiment: &Experiment, cells: &[PlannedCell]) -> Result<()> {
     let noticed = |name: &str, by: &[Placeholder]| {
         let varies = experiment.factors.iter().any(|f| f.of.is(name));
         let uses = |t: Template| by.iter().any(|placeholder| t.uses(*placeholder));
-        !varies
-            || cells
-                .iter()
-                .filter_map(|cell| cell.spec.program())
-                .any(uses)
+        let mut programs = cells.iter().filter_map(|cell| cell.spec.program());
+        !varies || programs.any(uses)
     };
     usage_errors! {
         !noticed("region", &[Placeholder::File, Placeholder::Size]) => "the file's size varies, but the command has neither {file} nor {size}",
@@ -236,7 +192,7 @@ mod tests {
         std::fs::read_dir(folder.path()).expect("readable").count() == 0
     }
 
-    fn open(sets: &[&str]) -> (tempfile::TempDir, Result<Box<dyn Programs>>) {
+    fn open(sets: &[&str]) -> (tempfile::TempDir, Result<OpenedPrograms>) {
         let folder = tempfile::tempdir().expect("a folder");
         let programs = Plan::of(experiment(sets), &OneProcess)
             .and_then(|plan| (EXECUTOR.open)(&plan, &[folder.path().to_owned()]));
@@ -270,17 +226,20 @@ mod tests {
     fn a_command_reads_the_file_of_its_cell() {
         let sets = ["command=cat {file}", "region=5000,100000"];
         let (folder, programs) = open(&sets);
-        let programs = programs.expect("prepared");
+        let (targets, programs) = programs.expect("prepared");
+        let (_, place) = targets.iter().next().expect("one");
         let stop = AtomicBool::new(false);
-        programs.fill(1, &stop, &mut |_| {}).expect("filled");
-        assert_eq!(programs.bytes(), 105_000);
+        targets.fill(1, &stop, &mut |_| {}).expect("filled");
+        assert_eq!(targets.fill_bytes(), 105_000);
         let clock = Clock::calibrate();
         for cell in iolab_plan::cells::cells(&experiment(&sets)).expect("valid") {
             // An account that is found among collected children includes threads of other tests: ended ones add to it, and one
             // that ends meanwhile may be counted twice before it. So there is no upper bound, and one run of three is enough.
             let size = cell.spec.trial.region;
             let has_read = || {
-                let outcome = programs.run(&cell.spec, &clock, &stop).expect("runs");
+                let outcome = programs
+                    .run(&cell.spec, place, &clock, &stop)
+                    .expect("runs");
                 assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
                 outcome.counters.process_io.is_none() || outcome.operations.read.bytes >= size
             };
@@ -288,7 +247,7 @@ mod tests {
         }
         let environment = programs.environment();
         assert!(environment.get(&KEYS.program_path.of(1)).is_some());
-        programs.close().expect("removed");
+        targets.remove().expect("removed");
         assert!(is_empty(&folder));
     }
 }

@@ -24,7 +24,7 @@ use iolab_runner::launch::Launch;
 use iolab_runner::peers::PeerList;
 use iolab_runner::preflight::NewPreflight;
 use iolab_runner::ranks::Ranks;
-use iolab_runner::{NewObserver, ProgramExecutorList, SchemeList};
+use iolab_runner::{NewObserver, ProgramExecutor, SchemeList};
 use iolab_workload::Result;
 
 use arguments::{Resume, Run, Study, Why};
@@ -44,7 +44,7 @@ pub(crate) const PEERS: PeerList = &[
 ];
 
 /// What runs programs as trials; at most one.
-const EXECUTORS: ProgramExecutorList = &[
+const EXECUTORS: &[ProgramExecutor] = &[
     #[cfg(feature = "programs")]
     iolab_programs::EXECUTOR,
 ];

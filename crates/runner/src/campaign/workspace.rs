@@ -207,8 +207,7 @@ impl Workspace {
     fn medium(&self) -> Option<Medium> {
         let targets = match &self.setup.place {
             SystemUnderTest::Model(_) => return Some(Medium::Model),
-            SystemUnderTest::Programs(_) => return Some(Medium::File),
-            SystemUnderTest::Targets(targets) => targets,
+            SystemUnderTest::Targets(targets) | SystemUnderTest::Programs(targets, _) => targets,
         };
         let mut media = targets.iter().map(|(_, target)| match target.kind() {
             TargetKind::BlockDevice => Medium::Device,
@@ -374,7 +373,7 @@ impl Workspace {
             medium: self.medium(),
             has_namespace: self.has_namespace(),
             filled,
-            runs_programs: matches!(self.setup.place, SystemUnderTest::Programs(_)),
+            runs_programs: matches!(self.setup.place, SystemUnderTest::Programs(..)),
         });
     }
 }
