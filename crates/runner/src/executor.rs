@@ -147,23 +147,10 @@ impl<'a> Engine<'a> {
         number_of(self.targets.iter().map(|(named, _)| *named), name)
     }
 
-    /// The targets of a cell; none for programs, which have files of their own.
+    /// The targets of a cell.
     fn measured(&self, cell: &CellSpec) -> Result<Vec<&'a Target>> {
-        let names = match self.programs {
-            Some(_) => Vec::new(),
-            None => cell.targets(),
-        };
-        names.into_iter().map(|name| self.target(name)).collect()
-    }
-
-    /// Disks below the targets of a cell, or of the files of its programs.
-    fn disks(&self, cell: &CellSpec) -> Result<BTreeSet<(u32, u32)>> {
-        let targets = match self.programs {
-            Some(_) => self.targets.iter().map(|(_, target)| *target).collect(),
-            None => self.measured(cell)?,
-        };
-        let stacks = targets.iter().flat_map(|target| target.stack().each());
-        Ok(stacks.filter_map(Stack::disks).flatten().collect())
+        let names = cell.targets().into_iter();
+        names.map(|name| self.target(name)).collect()
     }
 
     /// One trial of several groups, each on its own target.
@@ -238,7 +225,8 @@ impl Executor for Engine<'_> {
         let before = targets.iter().map(|target| target.standing(trims));
         let before = before.collect::<Result<Vec<_>>>()?;
         let changed = self.change_system(cell)?;
-        let disks = self.disks(cell)?;
+        let stacks = targets.iter().flat_map(|target| target.stack().each());
+        let disks = stacks.filter_map(Stack::disks).flatten().collect();
         for observer in &mut self.observers {
             observer.before(&disks);
         }
