@@ -58,7 +58,7 @@ pub struct Program {
     pub preflights: &'static [NewPreflight],
     /// Other tools that measure the same cells.
     pub peers: PeerList,
-    /// What runs programs as trials.
+    /// Executors of programs as trials.
     pub executors: &'static [ProgramExecutor],
     /// Observers of the drives.
     pub observers: &'static [NewObserver],

@@ -4,8 +4,8 @@
 //! Files to begin with: `campaign.rs` the way from targets and experiments to runs, `session.rs` a run in progress,
 //! `strategy.rs` its next step, `stopping_rule.rs` the stopping rule.
 //! `executor.rs` is the trait in front of the engine, `ranks.rs` what a run needs of several processes, `program_executor.rs` what it
-//! needs of programs, `system_under_test.rs` the measured system (target, programs or model), `virtual_target.rs` the trait of models.
-//! `evidence.rs` turns counters into `served_by`, `peers.rs` starts other tools.
+//! needs of programs. `system_under_test.rs` is the measured system (target, programs or model), `virtual_target.rs` the trait of
+//! models. `evidence.rs` turns counters into `served_by`, `peers.rs` starts other tools.
 
 pub mod campaign;
 pub mod environment;

@@ -43,7 +43,7 @@ pub(crate) const PEERS: PeerList = &[
     &iolab_iozone::PEER,
 ];
 
-/// What runs programs as trials; at most one.
+/// Executors of programs as trials; at most one.
 const EXECUTORS: &[ProgramExecutor] = &[
     #[cfg(feature = "programs")]
     iolab_programs::EXECUTOR,
