@@ -25,6 +25,7 @@ pub use trials::{CellDrives, CellServed, MeasuredTarget};
 
 use iolab_stats::{Summary, median, summary};
 use iolab_workload::names::TargetName;
+use iolab_workload::settings::Setting;
 use iolab_workload::trial::{Backend, CacheState};
 use std::collections::BTreeSet;
 
@@ -282,6 +283,17 @@ impl Analysis {
         let mut targets = self.targets.iter();
         let found = targets.find(|target| target.path == named.as_str());
         found.map_or(named.as_str(), |target| &target.name)
+    }
+
+    /// The level of a cell in a factor, or the value of a setting that is not a factor of its run.
+    pub fn level(&self, cell: &CellAnalysis, name: &str) -> String {
+        let mut levels = self.factors.iter().zip(&cell.cell.levels);
+        let spec = &cell.cell.spec;
+        match (levels.find(|(factor, _)| *factor == name), name) {
+            (Some((_, level)), _) => level.clone(),
+            (None, "target") => self.target_of(spec.target.as_ref()).to_owned(),
+            (None, _) => Setting::find(name).map_or_else(String::new, |one| one.get(spec)),
+        }
     }
 
     /// Whether the user has ended the repetition of a cell.

@@ -58,7 +58,7 @@ pub use best::choices;
 pub use causes::{WhyUntried, is_answered, remainders};
 pub use change::LevelChange;
 pub use comparison::{Comparison, Contrast, comparisons};
-pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio_of_samples};
+pub use effect::{CellId, Difference, Estimate, MARGIN, Trials, ratio_of_samples};
 pub use kind::{Kind, Role};
 pub use order::{HEADLINES_MAX, headlines, ordered};
 pub use phenomena::{Unexplainable, Unpaired, phenomena, unpaired};
@@ -103,7 +103,7 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", content = "evidence", rename_all = "snake_case")]
 pub enum Payload {
-    /// Comparison of two levels of a factor.
+    /// Property that is compared.
     Comparison(Comparison),
     /// Whether rounds, of all cells or of writes before them, came to a steady state.
     Rounds(SteadyAnalysis),
@@ -182,19 +182,11 @@ impl Claim {
 
     /// The doubts that turned a part of it to "cannot tell".
     pub(crate) fn doubts(&self) -> impl Iterator<Item = &Doubt> {
-        let all: Vec<&Doubt> = match &self.payload {
-            Some(Payload::Comparison(found)) => {
-                found.effects.iter().flat_map(|one| &one.doubts).collect()
-            }
-            _ => {
-                let of_points = self.points.iter().flat_map(|point| &point.doubts);
-                self.doubts.iter().chain(of_points).collect()
-            }
-        };
-        all.into_iter()
+        let of_points = self.points.iter().flat_map(|point| &point.doubts);
+        self.doubts.iter().chain(of_points)
     }
 
-    /// The comparison of two levels that it is.
+    /// The property that it compares.
     pub fn comparison(&self) -> Option<&Comparison> {
         match &self.payload {
             Some(Payload::Comparison(comparison)) => Some(comparison),
@@ -222,8 +214,8 @@ pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
     let mut all: Vec<Claim> = each.into_iter().flatten().collect();
     // Both write out all settings of every cell, to find pairs in different runs.
     if runs.len() > 1 {
-        all.extend(random_across_runs(runs).into_iter().map(Claim::from));
-        all.extend(targets_across_runs(runs).into_iter().map(Claim::from));
+        all.extend(random_across_runs(runs).into_iter().map(Claim::settled));
+        all.extend(targets_across_runs(runs).into_iter().map(Claim::settled));
     }
     contradictions::reconcile(&mut all, runs);
     best::among_settings(&mut all);
@@ -280,7 +272,7 @@ fn results(run: &Analysis, place: usize) -> Vec<Claim> {
     all.extend(ways(run, place));
     all.extend(concurrency::too_few(run, place));
     all.extend(limit::of_faults(run, place));
-    all.extend(comparisons(run, place).into_iter().map(Claim::from));
+    all.extend(comparisons(run, place).into_iter().map(Claim::settled));
     all.extend(best_of_curves(run, place));
     all.extend(change::changes(run, place));
     all.extend(phenomenon::longest(run, place, |_| true));
@@ -291,7 +283,7 @@ fn results(run: &Analysis, place: usize) -> Vec<Claim> {
     all.extend(series::block_apart(run, place));
     all.extend(limit::limits(run, place));
     all.extend(limit::of_requests(run, place));
-    all.extend(concurrency::company(run, place).map(Claim::from));
+    all.extend(concurrency::company(run, place).map(Claim::settled));
     all
 }
 
@@ -302,6 +294,8 @@ pub struct Point {
     pub standing: Standing,
     /// Cell of the number; `null` for a number of several cells.
     pub cell: Option<CellId>,
+    /// Cell that it is compared with, in a comparison: its value is `of`; `null` for other numbers.
+    pub base: Option<CellId>,
     /// Host, or rank of a host, of the number; `null` for a number of all of them.
     pub client: Option<ClientName>,
     /// Beginning of a level; `null` for the first level and for other numbers.
@@ -463,10 +457,12 @@ pub enum Standing {
     Journalled,
     /// Journal commits that several syncs waited for.
     Shared,
-    /// Times that are shown to differ.
+    /// Values that are shown to differ.
     Differs,
-    /// Times without a shown difference.
+    /// Values without a shown difference.
     NotFound,
+    /// Values that differ by at most the margin.
+    Equivalent,
     /// Size from which on all of them are shown to be equivalent.
     From,
     /// Size from which on the ratio of the medians alone is within the margin.
@@ -561,6 +557,7 @@ impl Point {
         Self {
             standing,
             cell: None,
+            base: None,
             client: None,
             since: None,
             rate: None,

@@ -5,7 +5,9 @@ use crate::layout::{Column, columns_over, none};
 use crate::ratio;
 use crate::table::bare;
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, MARGIN, comparisons};
+use iolab_analysis::claim::{
+    CellId, Claim, Comparison, Contrast, Difference, MARGIN, Point, comparisons,
+};
 use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, ProgramPair};
 pub use iolab_figure::labels::share;
 use iolab_workload::escape_control::escape_control;
@@ -16,74 +18,68 @@ use iolab_workload::units::format_size;
 const SENTENCE_MAX: usize = 3;
 
 /// The comparisons of a run that show a difference, and have more settings than a sentence can describe.
-pub fn tabled(analysis: &Analysis) -> Vec<Comparison> {
-    let mut all = comparisons(analysis, 0);
-    all.retain(|one| one.effects.len() > SENTENCE_MAX && one.shown().next().is_some());
-    all
+pub fn tabled(analysis: &Analysis) -> Vec<Table> {
+    let all = comparisons(analysis, 0);
+    let shown = all
+        .iter()
+        .filter(|one| one.points.len() > SENTENCE_MAX && one.points.iter().any(Point::is_effect));
+    let tables = shown.filter_map(|one| Some(table(analysis, one, one.comparison()?)));
+    tables.collect()
 }
 
 /// The table, with one row per setting.
-pub fn table(comparison: &Comparison) -> Table {
-    let response = comparison.response;
+fn table(analysis: &Analysis, claim: &Claim, comparison: &Comparison) -> Table {
+    let response = analysis.response;
     let unit = match response.is_time() {
         true => String::new(),
         false => format!(" ({})", response.unit()),
     };
-    let blocks = comparison
-        .effects
-        .iter()
-        .all(|one| one.estimate.blocks.is_some());
-    let how = match blocks {
+    let mut estimates = claim.points.iter().filter_map(|one| one.ratio);
+    let how = match estimates.all(|one| one.blocks.is_some()) {
         true => "ratio within the blocks that both share",
         false => "ratio of medians",
     };
-    let title = format!("{response}{unit}, {}", subject(&comparison.contrast));
+    let level = |id: Option<CellId>, name: &str| {
+        let cell = analysis.cell(id?.cell)?;
+        Some(analysis.level(cell, name))
+    };
+    let over = match &comparison.contrast {
+        Contrast::Pattern => "random over sequential".to_owned(),
+        Contrast::Direction => "writes over reads".to_owned(),
+        Contrast::Levels { factor } => {
+            let base = level(claim.points[0].base, factor).unwrap_or_default();
+            format!("{factor} over {factor}={base}")
+        }
+        Contrast::Company => "all groups at once over one at a time".to_owned(),
+    };
+    let title = format!("{response}{unit}, {over}");
     let notes = [
         format!("medians of both, and {how}, new over base"),
         "simultaneous 95 % intervals".to_owned(),
     ];
-    Table::new(title, notes, columns(comparison))
-}
-
-/// `random over sequential`, `depth over depth=1`.
-fn subject(contrast: &Contrast) -> String {
-    match contrast {
-        Contrast::Pattern => "random over sequential".to_owned(),
-        Contrast::Direction => "writes over reads".to_owned(),
-        Contrast::Levels { factor, base } => format!("{factor} over {factor}={base}"),
-        Contrast::Company { .. } => "all groups at once over one at a time".to_owned(),
-    }
-}
-
-fn columns(comparison: &Comparison) -> Vec<Column> {
-    let column = columns_over(&comparison.effects);
-    let value = |median: f64| bare(comparison.response, median);
-    let held = comparison.held.iter().enumerate();
-    let mut columns: Vec<Column> = held
-        .map(|(i, name)| {
-            column(name, 0, &|one| {
-                let level = one.held.get(i);
-                level.map_or_else(none, |(_, level)| level.clone())
-            })
-        })
+    let column = columns_over(&claim.points);
+    let varied = match &comparison.contrast {
+        Contrast::Levels { factor } => Some(factor),
+        _ => None,
+    };
+    let factors = comparison.held.iter().chain(varied);
+    let mut columns: Vec<Column> = factors
+        .map(|name| column(name, 0, &|one| level(one.cell, name).unwrap_or_else(none)))
         .collect();
-    if let Contrast::Levels { factor, .. } = &comparison.contrast {
-        columns.push(column(factor, 0, &|one| one.levels.1.clone()));
-    }
     columns.extend([
-        column("new", 1, &|one| value(one.medians.1)),
-        column("base", 1, &|one| value(one.medians.0)),
+        column("new", 1, &|one| bare(response, one.value)),
+        column("base", 1, &|one| {
+            one.of.map_or_else(none, |base| bare(response, base))
+        }),
     ]);
-    let effects = comparison.effects.iter();
-    let estimates: Vec<_> = effects.map(|one| Some(one.estimate)).collect();
+    let estimates: Vec<_> = claim.points.iter().map(|one| one.ratio).collect();
     columns.extend(ratio::columns("ratio", &estimates));
-    columns.push(column("shown", 0, &|one| shown(comparison, one)).left());
-    columns
+    columns.push(column("shown", 0, &|one| shown(one, response.is_time())).left());
+    Table::new(title, notes, columns)
 }
 
-fn shown(comparison: &Comparison, effect: &Effect) -> String {
-    let is_time = comparison.response.is_time();
-    match effect.difference {
+fn shown(effect: &Point, is_time: bool) -> String {
+    match effect.difference() {
         Difference::Higher if is_time => "longer".to_owned(),
         Difference::Lower if is_time => "shorter".to_owned(),
         Difference::Higher => "higher".to_owned(),

@@ -19,8 +19,7 @@ pub(crate) fn tables(analysis: &Analysis, interpretation: &Interpretation) -> Ve
             .iter()
             .map(comparison_table::program_table),
     );
-    let compared = comparison_table::tabled(analysis);
-    tables.extend(compared.iter().map(comparison_table::table));
+    tables.extend(comparison_table::tabled(analysis));
     tables.extend(cells::table_of_clients(analysis));
     tables.extend(interpretation.peers.iter().map(|peer| {
         let mut table = compare::table(peer);

@@ -46,8 +46,11 @@ impl Claim {
         all.filter(move |point| is_ranked && point.cell.is_some())
     }
 
-    /// Sets its kind by what its points show: a best cell, none that is better, or too few trials.
+    /// Sets its kind by what its points show: a best cell, none that is better, or too few trials; or an effect.
     pub(super) fn settle(&mut self) {
+        if self.comparison().is_some() {
+            return self.settle_effects();
+        }
         let rest = || self.ranked().skip(1).map(|point| point.standing);
         let are_all = |standing| rest().all(|one| one == standing);
         let shows = rest().any(|one| one == Standing::Worse) || are_all(Standing::Near);

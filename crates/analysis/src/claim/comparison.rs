@@ -9,11 +9,15 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::{SETTINGS, Setting, Topic};
 use iolab_workload::trial::{Pattern, SyncPolicy};
 
-use super::effect::{CellId, Effect, Estimate, MARGIN, across_runs, confidence, judge, within_run};
+use super::effect::{
+    CellId, Difference, Estimate, MARGIN, across_runs, confidence, judge, within_run,
+};
+use super::kind::{EFFECT, Role};
 use super::series::id;
+use super::{Claim, Payload, Point, Quantity, Standing};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::curve::size;
-use crate::doubt::SideDoubts;
+use crate::doubt::{Doubt, SideDoubts};
 use crate::trial_values::distinct;
 
 /// Factors that other kinds of claims cover: curves over sizes and rates, other tools, programs.
@@ -45,36 +49,28 @@ pub enum Contrast {
     Levels {
         /// The factor.
         factor: String,
-        /// The level that serves as the base.
-        base: String,
     },
     /// All groups at once, compared with the sum of the rates that each reaches alone.
-    Company {
-        /// The cells of groups alone.
-        alone: Vec<CellId>,
-    },
+    Company,
 }
 
-/// The effects of one contrast in all settings.
+/// Comparison that the points of a claim make.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// Property that is compared.
     pub contrast: Contrast,
-    /// The quantity.
-    pub response: Response,
     /// Whether this is what the experiment asks first: the first factor compared, or accesses across runs.
     pub leads: bool,
-    /// Factors whose levels distinguish the effects.
+    /// Factors whose levels distinguish the points.
     pub held: Vec<String>,
-    /// One effect per setting and level; in the order of the definition.
-    pub effects: Vec<Effect>,
 }
 
 /// A measured cell.
 type Cell<'a> = &'a CellAnalysis;
 
-/// The comparisons of one run, factor by factor. `run` is its index.
-pub fn comparisons(analysis: &Analysis, run: usize) -> Vec<Comparison> {
+/// The comparisons of one run, factor by factor, with a point per setting and level in the order of the definition. `run` is its
+/// index.
+pub fn comparisons(analysis: &Analysis, run: usize) -> Vec<Claim> {
     // Programs are compared size by size; see `equivalence.rs`.
     let mut cells = analysis.cells.iter();
     if cells.any(|cell| cell.cell.spec.runs_program()) {
@@ -132,7 +128,7 @@ fn reads_of(cell: Cell<'_>) -> Option<u8> {
 }
 
 /// Compares random with sequential for each direction, and writes with reads for each pattern.
-fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Option<Comparison>> {
+fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Option<Claim>> {
     let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
     // Of groups with different patterns neither is known.
     let is_random = |cell: Cell<'_>| Some(pattern_of(cell)? == Pattern::Rand);
@@ -173,7 +169,7 @@ fn rank(cell: &CellAnalysis, factor: &str, level: &str) -> u64 {
 }
 
 /// Compares the other levels of a factor with a base level: of counts and sizes with the least.
-fn of_levels(analysis: &Analysis, run: usize, factor: usize) -> Option<Comparison> {
+fn of_levels(analysis: &Analysis, run: usize, factor: usize) -> Option<Claim> {
     let name = &analysis.factors[factor];
     let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
     let mut levels: Vec<(u64, &String)> = Vec::new();
@@ -195,7 +191,6 @@ fn of_levels(analysis: &Analysis, run: usize, factor: usize) -> Option<Compariso
         .flat_map(|other| pairs(analysis, of(base), of(other), |own| own == name));
     let contrast = Contrast::Levels {
         factor: name.clone(),
-        base: (*base).clone(),
     };
     comparison(analysis, (run, factor), contrast, pairs.collect())
 }
@@ -229,8 +224,7 @@ fn comparison(
     (run, factor): (usize, usize),
     contrast: Contrast,
     pairs: Pairs<'_>,
-) -> Option<Comparison> {
-    let level = |cell: Cell<'_>| cell.cell.levels.get(factor).cloned().unwrap_or_default();
+) -> Option<Claim> {
     let others = analysis.factors.iter().enumerate();
     let others = others.filter(|(i, _)| *i != factor);
     let varies = |(i, _): &(usize, &String)| {
@@ -238,61 +232,101 @@ fn comparison(
         let first = levels.next();
         levels.any(|level| Some(level) != first)
     };
-    let held: Vec<(usize, &String)> = others.filter(varies).collect();
+    let held = others.filter(varies).map(|(_, name)| name.clone());
     let is_comparable = |(base, other): &(Cell<'_>, Cell<'_>)| is_comparable(analysis, base, other);
     let comparable = pairs.iter().copied().filter(is_comparable);
     let comparable: Vec<(Cell<'_>, Cell<'_>)> = comparable.collect();
     let confidence = confidence(comparable.len());
-    let others = comparable.iter().map(|(_, other)| contrast.access(other));
-    let accesses: BTreeSet<Option<(String, String)>> = others.collect();
-    let is_told = accesses.len() > 1;
+    let others = comparable.iter().map(|(_, other)| *other);
+    let access = contrast.access(others);
     let effects = comparable.iter().filter_map(|(base, other)| {
         let estimate = within_run(base, other, confidence)?;
-        let at = held.iter().map(|(i, factor)| {
-            let level = other.cell.levels.get(*i).cloned();
-            ((*factor).clone(), level.unwrap_or_default())
-        });
-        let access = contrast.access(other).filter(|_| is_told);
-        effect(
-            analysis.response,
-            (base, other),
-            (id(run, base), id(run, other)),
-            (level(base), level(other)),
-            access.into_iter().chain(at).collect(),
-            estimate,
-        )
+        let ids = [id(run, base), id(run, other)];
+        effect(analysis.response, (base, other), ids, estimate)
     });
-    let leads = leading_factor(analysis) == Some(factor);
-    let effects: Vec<Effect> = effects.collect();
-    Comparison::of_effects(contrast, analysis.response, leads, effects)
+    let effects = effects.collect();
+    let comparison = Comparison {
+        contrast,
+        leads: leading_factor(analysis) == Some(factor),
+        held: access.into_iter().map(str::to_owned).chain(held).collect(),
+    };
+    comparison.claim(effects)
 }
 
 impl Comparison {
-    /// The comparison with these effects; `None` where there are none.
-    pub(super) fn of_effects(
-        contrast: Contrast,
-        response: Response,
-        leads: bool,
-        effects: Vec<Effect>,
-    ) -> Option<Self> {
-        let held = effects.first()?.held.iter();
-        Some(Self {
-            contrast,
-            response,
-            leads,
-            held: held.map(|(factor, _)| factor.clone()).collect(),
-            effects,
-        })
+    /// The claim with these points; `None` where there are none.
+    pub(super) fn claim(self, points: Vec<Point>) -> Option<Claim> {
+        let cells = points.iter().flat_map(|one| [one.base, one.cell]);
+        let claim = Claim::new(&EFFECT[0], cells.flatten().collect());
+        let claim = claim.with_payload(Payload::Comparison(self));
+        (!points.is_empty()).then(|| claim.with_points(points))
+    }
+
+    /// Whether it is what its cells were measured for: several targets, or groups at once and alone. An open one is an answer too.
+    fn is_asked(&self) -> bool {
+        [TARGET, "company"].contains(&self.contrast.topic())
+    }
+}
+
+impl Claim {
+    /// The comparison with its kind, its role and the order of its points by what these show.
+    pub(super) fn settled(mut self) -> Self {
+        self.settle();
+        self
+    }
+
+    /// Puts the greatest difference first and the greatest in the other direction next, and sets kind and role.
+    pub(super) fn settle_effects(&mut self) {
+        let is_higher = |one: &Point| one.difference() == Difference::Higher;
+        let weight = |one: &Point| match one.is_effect() {
+            true => one.ratio.map_or(0.0, |ratio| ratio.size()),
+            false => -1.0,
+        };
+        self.points.sort_by(|a, b| {
+            let by_direction = is_higher(b).cmp(&is_higher(a));
+            weight(b).total_cmp(&weight(a)).then(by_direction)
+        });
+        let first = self.points[0].difference();
+        let is_opposite = |one: &Point| one.is_effect() && one.difference() != first;
+        if let Some(place) = self.points.iter().position(is_opposite) {
+            self.points[1..=place].rotate_right(1);
+        }
+        let mut is_first = true;
+        for point in self.points.iter_mut().filter(|one| one.is_effect()) {
+            point.standing = match std::mem::take(&mut is_first) {
+                true => Standing::Main,
+                false => Standing::Differs,
+            };
+        }
+        let shows = !is_first;
+        let equivalent = self.of(Standing::Equivalent).count();
+        let comparison = self.comparison();
+        let leads = comparison.is_some_and(|comparison| comparison.leads);
+        self.role = if comparison.is_some_and(Comparison::is_asked) {
+            Role::Answer
+        } else if shows {
+            Role::Effect
+        } else if equivalent > 0 {
+            // That the factor asked about never makes a difference is an answer.
+            match leads && equivalent == self.points.len() {
+                true => Role::Answer,
+                false => Role::Equivalence,
+            }
+        } else {
+            Role::Nothing
+        };
+        self.kind = &EFFECT[usize::from(!shows)];
     }
 }
 
 impl Contrast {
-    /// The property of a cell's accesses that stays fixed when their pattern, or their direction, is compared.
-    fn access(&self, cell: Cell<'_>) -> Option<(String, String)> {
+    /// The property of accesses that stays fixed when their pattern, or their direction, is compared; `None` where it is the same in
+    /// all cells.
+    fn access<'a>(&self, cells: impl Iterator<Item = Cell<'a>>) -> Option<&'static str> {
         match self {
-            Self::Pattern => Some(("read_percent".to_owned(), reads_of(cell)?.to_string())),
-            Self::Direction => Some(("pattern".to_owned(), pattern_of(cell)?.to_string())),
-            Self::Levels { .. } | Self::Company { .. } => None,
+            Self::Pattern => (distinct(cells.map(reads_of)).len() > 1).then_some("read_percent"),
+            Self::Direction => (distinct(cells.map(pattern_of)).len() > 1).then_some("pattern"),
+            Self::Levels { .. } | Self::Company => None,
         }
     }
 }
@@ -306,29 +340,45 @@ fn leading_factor(analysis: &Analysis) -> Option<usize> {
 fn effect(
     response: Response,
     (base, other): (Cell<'_>, Cell<'_>),
-    ids: (CellId, CellId),
-    levels: (String, String),
-    held: Vec<(String, String)>,
+    ids: [CellId; 2],
     estimate: Estimate,
-) -> Option<Effect> {
+) -> Option<Point> {
     let against = SideDoubts::of_cells(base, other, response);
     let more_is_better = response.more_is_better();
-    let (difference, doubts) = judge(&estimate, MARGIN, &against, more_is_better);
-    Some(Effect {
-        base: ids.0,
-        other: ids.1,
-        levels,
-        held,
-        medians: (base.response?.median, other.response?.median),
-        estimate: estimate.bounded(&against, more_is_better),
-        difference,
-        doubts,
-    })
+    let judged = judge(&estimate, MARGIN, &against, more_is_better);
+    let medians = (base.response?.median, other.response?.median);
+    let estimate = estimate.bounded(&against, more_is_better);
+    Some(Point::effect(ids, response, medians, (estimate, judged)))
+}
+
+impl Point {
+    /// The response of a cell compared with the base's, with the conclusion from the ratio of both.
+    pub(super) fn effect(
+        [base, other]: [CellId; 2],
+        response: Response,
+        medians: (f64, f64),
+        (ratio, (difference, doubts)): (Estimate, (Difference, Vec<Doubt>)),
+    ) -> Self {
+        let standing = match difference {
+            Difference::Higher | Difference::Lower => Standing::Differs,
+            Difference::Equivalent => Standing::Equivalent,
+            Difference::NotFound => Standing::NotFound,
+            Difference::CannotTell if doubts.is_empty() => Standing::Unknown,
+            Difference::CannotTell => Standing::Doubtful,
+        };
+        Self {
+            cell: Some(other),
+            base: Some(base),
+            ratio: Some(ratio),
+            doubts,
+            ..Self::new(standing, Quantity::Of(response), medians.1).of(medians.0)
+        }
+    }
 }
 
 /// Random with sequential accesses where each was measured by a run of its own on the same target, with the same settings in all
 /// else.
-pub(super) fn random_across_runs<'a>(runs: &[&'a Analysis]) -> Vec<Comparison> {
+pub(super) fn random_across_runs<'a>(runs: &[&'a Analysis]) -> Vec<Claim> {
     // The variants of a run that looks for a cause are compared by itself.
     let shown = runs.iter().enumerate();
     let shown = shown.filter(|(_, run)| run.inquiry.is_none());
@@ -362,7 +412,7 @@ pub(super) fn random_across_runs<'a>(runs: &[&'a Analysis]) -> Vec<Comparison> {
 
 /// Comparisons of one experiment on several targets, each measured by a run of its own: the first target with
 /// all others. The last of several runs on a target counts. A run that has both targets compares them itself.
-pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
+pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Claim> {
     let kinds = distinct(
         runs.iter()
             .map(|run| (run.experiment.as_str(), run.response)),
@@ -401,7 +451,6 @@ pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
         let pairs: Vec<Found<'_>> = others.iter().flat_map(pairs_with).collect();
         let contrast = Contrast::Levels {
             factor: TARGET.to_owned(),
-            base: first.0.to_owned(),
         };
         of_pairs(contrast, &pairs, confidence(pairs.len()))
     };
@@ -418,15 +467,11 @@ type OfRun<'a> = (usize, &'a Analysis, Cell<'a>);
 /// The base and the other.
 type Found<'a> = (OfRun<'a>, OfRun<'a>);
 
-fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<Comparison> {
+fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<Claim> {
     let response = pairs.first()?.0.1.response;
     let compared: &[&str] = match &contrast {
         Contrast::Levels { .. } => &[TARGET],
         _ => &PATTERN,
-    };
-    let level = |(_, run, cell): &OfRun<'_>, pattern: &str| match &contrast {
-        Contrast::Levels { .. } => run.target_of(cell.cell.spec.target.as_ref()).to_owned(),
-        _ => pattern.to_owned(),
     };
     let spec = |pair: &Found<'_>| pair.1.2.cell.spec.clone();
     let varying = SETTINGS.iter().filter(|setting| {
@@ -459,18 +504,17 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
     let effects = pairs.iter().filter_map(|pair| {
         let ((base_run, _, base), (run, _, other)) = pair;
         let estimate = across_runs(base, other, confidence)?;
-        let held = varying.iter();
-        let held = held.map(|setting| (setting.name.to_owned(), setting.get(&spec(pair))));
-        effect(
-            response,
-            (base, other),
-            (id(*base_run, base), id(*run, other)),
-            (level(&pair.0, "seq"), level(&pair.1, "rand")),
-            held.collect(),
-            estimate,
-        )
+        let ids = [id(*base_run, base), id(*run, other)];
+        effect(response, (base, other), ids, estimate)
     });
-    Comparison::of_effects(contrast.clone(), response, true, effects.collect())
+    let effects = effects.collect();
+    let held = varying.iter().map(|setting| setting.name.to_owned());
+    let comparison = Comparison {
+        contrast,
+        leads: true,
+        held: held.collect(),
+    };
+    comparison.claim(effects)
 }
 
 /// The settings of a cell but for some, as text.

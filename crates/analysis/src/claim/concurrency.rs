@@ -1,7 +1,7 @@
 //! Work at the same time: concurrency below the requested one, and groups compared with each alone.
 
 use super::comparison::{Comparison, Contrast};
-use super::effect::{CellId, Effect, MARGIN, confidence, judge, log_ratios_to_sum, of_blocks};
+use super::effect::{CellId, MARGIN, confidence, judge, log_ratios_to_sum, of_blocks};
 use super::kind::{self, Kind};
 use super::series::id;
 use super::{Claim, Point, Quantity, Standing};
@@ -131,7 +131,7 @@ fn why_serialised(analysis: &Analysis, cell: &CellAnalysis, trial: &TrialSpec) -
 const ACTIVE: &str = "active";
 
 /// The comparison of all groups at once with each alone; `None` for runs without these cells.
-pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Comparison> {
+pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Claim> {
     let is_active = |factor: &str| factor == ACTIVE;
     let mut factors = analysis.factors.iter();
     let place = factors.position(|factor| is_active(factor))?;
@@ -166,25 +166,23 @@ pub(super) fn company(analysis: &Analysis, run: usize) -> Option<Comparison> {
         let against = alone.iter();
         let against = against.map(|cell| SideDoubts::of_cells(cell, whole, response));
         let against = SideDoubts::of_any(against);
-        let (difference, doubts) = judge(&estimate, MARGIN, &against, response.more_is_better());
+        let judged = judge(&estimate, MARGIN, &against, response.more_is_better());
         let of_alone = alone.iter().map(|cell| median(cell));
-        Some(Effect {
-            base: id(run, alone.first()?),
-            other: id(run, whole),
-            levels: ("alone".to_owned(), ALL.to_owned()),
-            held: held(whole),
-            medians: (of_alone.sum::<Option<f64>>()?, median(whole)?),
-            estimate,
-            difference,
-            doubts,
-        })
+        Some(Point::effect(
+            [id(run, alone.first()?), id(run, whole)],
+            response,
+            (of_alone.sum::<Option<f64>>()?, median(whole)?),
+            (estimate, judged),
+        ))
     };
+    let factors = analysis.factors.iter();
+    let comparison = Comparison {
+        contrast: Contrast::Company,
+        leads: true,
+        held: factors.filter(|name| !is_active(name)).cloned().collect(),
+    };
+    let mut claim = comparison.claim(all.iter().filter_map(effect).collect())?;
     let alone = all.iter().flat_map(|(_, alone)| alone);
-    let alone = alone.map(|cell| id(run, cell)).collect();
-    Comparison::of_effects(
-        Contrast::Company { alone },
-        response,
-        true,
-        all.iter().filter_map(effect).collect(),
-    )
+    claim.cells.extend(alone.map(|cell| id(run, cell)));
+    Some(claim)
 }

@@ -1,16 +1,16 @@
 //! Contradicting claims: two runs that compare the same two settings of one target with opposite results. Both claims become
 //! "cannot tell".
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::comparison::settings_but;
 
 use super::effect::{CellId, Difference, Estimate, shown};
-use super::{Claim, MARGIN, Payload, Standing};
+use super::{Claim, MARGIN, Standing};
 use crate::analysis::Analysis;
 use crate::doubt::{Doubt, DoubtKind};
 
-/// Location of a comparison of two cells: the index of its claim, and in that claim of the effect or the point.
+/// Location of a comparison of two cells: the index of its claim, and of the point in that claim.
 type Place = (usize, usize);
 
 /// Statement of one claim about two settings: the ratio of the second to the first, ordered by their text.
@@ -40,8 +40,13 @@ pub(super) fn reconcile(claims: &mut [Claim], runs: &[&Analysis]) {
             doubted.extend(others.flat_map(|other| [one.place, other.place]));
         }
     }
-    for place in doubted {
-        doubt(claims, place);
+    for place in &doubted {
+        doubt(claims, *place);
+    }
+    // Settling a comparison moves its points.
+    let doubted: BTreeSet<usize> = doubted.into_iter().map(|(claim, _)| claim).collect();
+    for claim in doubted {
+        claims[claim].settle();
     }
 }
 
@@ -98,25 +103,19 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
         all.entry(key).or_default().push(said);
     };
     for (claim, one) in claims.iter().enumerate() {
-        let effects = one.comparison().map_or(&[][..], |found| &found.effects);
-        for (part, effect) in effects.iter().enumerate() {
-            let (cells, relation) = ([effect.base, effect.other], effect.difference);
-            if !matches!(relation, Difference::NotFound | Difference::CannotTell) {
-                note(cells, &effect.estimate, relation, (claim, part));
-            }
-        }
         let top = one.ranked().next().and_then(|top| top.cell);
         for (part, point) in one.points.iter().enumerate() {
-            let (Some(top), Some(own), Some(estimate)) = (top, point.cell, point.ratio) else {
+            let cells = point.base.or(top).zip(point.cell);
+            let (Some((base, own)), Some(estimate)) = (cells, point.ratio) else {
                 continue;
             };
             let relation = match point.standing {
-                Standing::Worse if estimate.ratio < 1.0 => Difference::Lower,
-                Standing::Worse => Difference::Higher,
                 Standing::Near if is_alike(&estimate) => Difference::Equivalent,
-                _ => continue,
+                _ => point.difference(),
             };
-            note([top, own], &estimate, relation, (claim, part));
+            if !matches!(relation, Difference::NotFound | Difference::CannotTell) {
+                note([base, own], &estimate, relation, (claim, part));
+            }
         }
     }
     all
@@ -130,25 +129,11 @@ fn is_alike(estimate: &Estimate) -> bool {
 
 /// Replaces a claim's statement about one comparison by "cannot tell".
 fn doubt(claims: &mut [Claim], (claim, part): Place) {
-    let claim = &mut claims[claim];
-    let doubts = match &mut claim.payload {
-        Some(Payload::Comparison(comparison)) => {
-            let effect = &mut comparison.effects[part];
-            effect.difference = Difference::CannotTell;
-            &mut effect.doubts
-        }
-        _ => {
-            let point = &mut claim.points[part];
-            point.standing = Standing::Doubtful;
-            &mut point.doubts
-        }
-    };
+    let point = &mut claims[claim].points[part];
+    point.standing = Standing::Doubtful;
     // Several runs may contradict the same claim.
     let because = Doubt::from(DoubtKind::Contradicted);
-    if !doubts.contains(&because) {
-        doubts.push(because);
-    }
-    if claim.comparison().is_none() {
-        claim.settle();
+    if !point.doubts.contains(&because) {
+        point.doubts.push(because);
     }
 }

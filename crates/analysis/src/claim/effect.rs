@@ -11,7 +11,6 @@ use iolab_stats::{
     MedianEnds, effective_sample_size, has_wide_gap, mean, mean_interval, median,
     median_difference, median_interval, median_interval_interpolated, two_levels,
 };
-use iolab_workload::json;
 
 /// Differences within this margin do not matter: one side is at most 5 % higher than the other.
 pub const MARGIN: f64 = 0.05;
@@ -30,8 +29,7 @@ pub struct CellId {
 }
 
 /// The conclusion about one response relative to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
     /// The other cell's response is higher.
     Higher,
@@ -67,29 +65,6 @@ pub struct Estimate {
     pub bound: Option<RatioBound>,
     /// The factor of the ratio that owed time explains; 1 where none is owed.
     pub owed: f64,
-}
-
-/// Two cells that differ only in the factor asked about.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Effect {
-    /// The base.
-    pub base: CellId,
-    /// The cell compared with the base.
-    pub other: CellId,
-    /// The levels in which they differ: of the base, then of the other.
-    pub levels: (String, String),
-    /// Factors and levels that both cells share and other pairs do not.
-    #[serde(serialize_with = "json::object")]
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub held: Vec<(String, String)>,
-    /// The median response of the base, then of the other, in the unit of the response.
-    pub medians: (f64, f64),
-    /// The ratio of the other's response to the base's.
-    pub estimate: Estimate,
-    /// Conclusion of the comparison.
-    pub difference: Difference,
-    /// Doubts that kept a difference from being claimed.
-    pub doubts: Vec<Doubt>,
 }
 
 /// The confidence of each comparison at which all of them together hold in 95 % (Bonferroni).

@@ -199,6 +199,7 @@ const BY_SIZE: Labels = &[
     (Standing::Unknown, "Too few trials"),
 ];
 const FEWER: Labels = &[(Standing::Alike, "Fewer than requested in")];
+const COMPARED: Kind = Kind::new("effect", Role::Effect, IN_BLOCKS);
 const SIZE: Kind = Kind::new("best-size", Role::Effect, SHARED_BLOCKS);
 const WAY: Kind = Kind::new("fastest-way", Role::Answer, SHARED_BLOCKS);
 const fn throttled(head: &'static str) -> Kind {
@@ -347,10 +348,28 @@ pub static REQUEST_COST: Kind = Kind::new("cost-of-requests", Role::Detail, FITT
     "Time per request{at} is {0} + size / {1}, to within {2}",
     &[(Standing::Half, "Half of that rate is reached at")],
 );
-/// Comparison of two levels of a factor.
-pub static EFFECT: Kind = Kind::new("effect", Role::Effect, IN_BLOCKS);
-/// Comparison of targets, or of groups at once with each alone: what a user measures them for.
-pub static ASKED_EFFECT: Kind = Kind::new("effect", Role::Answer, IN_BLOCKS);
+/// Comparison of two levels of a factor, of targets, or of groups at once with each alone: a difference, or none.
+pub static EFFECT: [Kind; 2] = [
+    COMPARED.says(
+        "{target}{Subject} {with} {other} is {than} {with} {base}{origin} {numbers}",
+        &[
+            (Standing::Differs, "Also"),
+            (Standing::Equivalent, "Equivalent within 5 %"),
+            (Standing::NotFound, "No difference found{within}"),
+            (Standing::Unknown, "Too few trials"),
+            CANNOT_TELL,
+        ],
+    ),
+    COMPARED.says(
+        "{target}No difference in {quantity} is shown between {other}{or_more} and {base}{origin}",
+        &[
+            (Standing::Equivalent, "Equivalent within 5 %"),
+            (Standing::NotFound, "Not excluded{within}"),
+            (Standing::Unknown, "Too few trials"),
+            CANNOT_TELL,
+        ],
+    ),
+];
 /// Best I/O size of a curve: shown, not shown, or not known from so few trials.
 pub static BEST_SIZE: [Kind; 3] = [
     SIZE.says("Best {quantity}{at}: {0}", RANKED),

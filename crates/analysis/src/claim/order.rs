@@ -1,11 +1,10 @@
 //! The order of claims, and which of them a page begins with.
 
-use super::comparison::{Comparison, Contrast, TARGET};
-use super::effect::{CellId, Difference, Effect, Estimate, MARGIN};
+use super::comparison::{Contrast, TARGET};
+use super::effect::{Difference, Estimate, MARGIN};
 use super::kind::Role;
-use super::{Claim, Payload, Standing, kind};
+use super::{Claim, Point, Standing, kind};
 use crate::doubt::RatioBound;
-use crate::trial_values::distinct;
 
 /// Most claims at the beginning of a page.
 pub const HEADLINES_MAX: usize = 5;
@@ -13,14 +12,13 @@ pub const HEADLINES_MAX: usize = 5;
 impl Claim {
     /// Meaning of this claim for the reader.
     pub fn role(&self) -> Role {
-        self.comparison().map_or(self.role, Comparison::role)
+        self.role
     }
 
     /// Whether it compares targets and shows nothing of them: neither a difference, nor equivalence, nor how large a difference can be.
     pub fn is_undecided(&self) -> bool {
-        let is_open = |one: &Effect| one.difference == Difference::CannotTell;
-        let found = self.comparison().filter(|_| self.compares_targets());
-        found.is_some_and(|found| found.effects.iter().all(is_open))
+        let is_open = |one: &Point| one.difference() == Difference::CannotTell;
+        self.compares_targets() && self.points.iter().all(is_open)
     }
 
     /// Whether it compares targets. A user gives several targets for no other reason.
@@ -41,9 +39,9 @@ impl Claim {
     /// Weight of the claim among claims of its role: the natural logarithm of the smallest ratio in its
     /// interval, without what owed time explains. Claims without a ratio have 0 and keep their order.
     pub fn size(&self) -> f64 {
-        let effects = self.comparison().into_iter().flat_map(Comparison::shown);
-        let worse = self.of(Standing::Worse).filter_map(|point| point.ratio);
-        let ratios = effects.map(|effect| effect.estimate).chain(worse);
+        let is_shown = |one: &&Point| one.standing == Standing::Worse || one.is_effect();
+        let ratios = self.points.iter().filter(is_shown);
+        let ratios = ratios.filter_map(|point| point.ratio);
         let sizes = ratios.chain(self.ratio).map(|ratio| ratio.lasting_size());
         sizes.fold(0.0, f64::max)
     }
@@ -55,77 +53,39 @@ impl Claim {
     }
 }
 
-impl From<Comparison> for Claim {
-    fn from(comparison: Comparison) -> Self {
-        let kind = match comparison.is_asked() {
-            true => &kind::ASKED_EFFECT,
-            false => &kind::EFFECT,
-        };
-        let effects = comparison.effects.iter();
-        let mut cells: Vec<CellId> = effects.flat_map(|one| [one.base, one.other]).collect();
-        if let Contrast::Company { alone } = &comparison.contrast {
-            cells.extend(alone);
-        }
-        Self::new(kind, cells).with_payload(Payload::Comparison(comparison))
-    }
-}
-
 impl Contrast {
     /// The compared factor.
     pub fn topic(&self) -> &str {
         match self {
             Self::Pattern => "pattern",
             Self::Direction => "direction",
-            Self::Levels { factor, .. } => factor,
-            Self::Company { .. } => "company",
+            Self::Levels { factor } => factor,
+            Self::Company => "company",
         }
     }
 }
 
-impl Comparison {
-    /// Effects with a higher or a lower side.
-    pub fn shown(&self) -> impl Iterator<Item = &Effect> {
-        let all = self.effects.iter();
-        all.filter(|one| matches!(one.difference, Difference::Higher | Difference::Lower))
-    }
-
-    /// The levels that are compared with the base, in the order of the definition.
-    pub fn others(&self) -> Vec<&str> {
-        distinct(self.effects.iter().map(|effect| effect.levels.1.as_str()))
-    }
-
-    /// Effects with this conclusion.
-    pub fn of(&self, difference: Difference) -> impl DoubleEndedIterator<Item = &Effect> {
-        let all = self.effects.iter();
-        all.filter(move |one| one.difference == difference)
-    }
-
-    /// Whether it is what its cells were measured for: several targets, or groups at once and alone. An open one is an answer too.
-    fn is_asked(&self) -> bool {
-        [TARGET, "company"].contains(&self.contrast.topic())
-    }
-
-    fn role(&self) -> Role {
-        if self.is_asked() {
-            Role::Answer
-        } else if self.shown().next().is_some() {
-            Role::Effect
-        } else if self.of(Difference::Equivalent).next().is_some() {
-            // That the factor asked about never makes a difference is an answer.
-            match self.leads && self.of(Difference::Equivalent).count() == self.effects.len() {
-                true => Role::Answer,
-                false => Role::Equivalence,
+impl Point {
+    /// How the value differs from the one that it is compared with.
+    pub fn difference(&self) -> Difference {
+        let interval = self.ratio.and_then(|ratio| ratio.interval);
+        match self.standing {
+            Standing::Main | Standing::Differs | Standing::Worse => {
+                match interval.is_some_and(|(_, high)| high < 1.0) {
+                    true => Difference::Lower,
+                    false => Difference::Higher,
+                }
             }
-        } else {
-            Role::Nothing
+            Standing::Equivalent => Difference::Equivalent,
+            Standing::NotFound => Difference::NotFound,
+            _ => Difference::CannotTell,
         }
     }
-}
 
-impl Effect {
-    /// The logarithm of the ratio in the interval that is closest to 1; 0 where the interval contains 1.
-    pub fn size(&self) -> f64 {
-        self.estimate.size()
+    /// Whether it is shown to be higher or lower than its base in a comparison.
+    pub fn is_effect(&self) -> bool {
+        let is_shown = matches!(self.standing, Standing::Main | Standing::Differs);
+        self.base.is_some() && is_shown
     }
 }
 
@@ -140,8 +100,8 @@ impl Estimate {
         }
     }
 
-    /// As [`Effect::size`].
-    fn size(&self) -> f64 {
+    /// The logarithm of the ratio in the interval that is closest to 1; 0 where the interval contains 1.
+    pub(super) fn size(&self) -> f64 {
         let Some((low, high)) = self.interval else {
             return 0.0;
         };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::comparison::{Comparison, Contrast};
-use super::effect::{Difference, Effect, Estimate, MARGIN};
+use super::comparison::{Comparison, is_rate};
+use super::effect::{CellId, Difference, Estimate, MARGIN};
 use super::phenomenon::{Fall, Phenomenon, PhenomenonKind, Unclaimed, WhyUnpaired, unexplainable};
 use super::series::{Groups, two_groups};
 use super::signs::signs;
@@ -12,7 +12,6 @@ use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Doubt, DoubtClass};
 use crate::timeline::Access;
 use iolab_plan::suspect::{Compared, MachineState, Sides};
-use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 
 /// Share of their number below which the gain of more requests in flight is a phenomenon.
@@ -60,7 +59,7 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
         .collect();
     for claim in &claims {
         if let Some(comparison) = claim.comparison() {
-            let effects = comparison.effects.iter();
+            let effects = claim.points.iter();
             all.extend(effects.filter_map(|effect| of_effect(run, comparison, effect)));
         }
         all.extend(of_curve(run, claim));
@@ -98,10 +97,10 @@ impl Phenomenon {
 }
 
 /// The difference of an effect, or the gain that it lacks.
-fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Effect) -> Option<Phenomenon> {
+fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Point) -> Option<Phenomenon> {
     let unclaimed = unclaimed(run, effect);
-    let (cells, seen) = ([effect.base, effect.other], effect.estimate);
-    let in_flight = gained(comparison, effect);
+    let (cells, seen) = ([effect.base?, effect.cell?], effect.ratio?);
+    let in_flight = gained(run, comparison, effect);
     if let Some(expected) = in_flight.filter(|most| seen.ratio <= GAIN * most) {
         let (_, high) = seen.interval?;
         let size = (expected / high).ln();
@@ -112,16 +111,16 @@ fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Effect) -> Option
     }
     // A proportional gain of more requests in flight is expected.
     let is_expected = in_flight.is_some_and(|most| most > 1.0 && seen.ratio >= 1.0);
-    let is_shown = match effect.difference {
+    let is_shown = match effect.difference() {
         Difference::Higher | Difference::Lower => true,
         Difference::CannotTell => unclaimed.is_some(),
         _ => false,
     };
-    (is_shown && !is_expected).then(|| Phenomenon::of_cells(cells, seen, effect.size(), unclaimed))
+    (is_shown && !is_expected).then(|| Phenomenon::of_cells(cells, seen, seen.size(), unclaimed))
 }
 
 /// Reason why an effect is not claimed although trying suspects can still explain it.
-fn unclaimed(run: &Analysis, effect: &Effect) -> Option<Unclaimed> {
+fn unclaimed(run: &Analysis, effect: &Point) -> Option<Unclaimed> {
     let is_source = |doubt: &Doubt| doubt.what.class() == DoubtClass::Source;
     let (owed, doubts): (Vec<&Doubt>, Vec<&Doubt>) =
         effect.doubts.iter().partition(|doubt| doubt.what.is_owed());
@@ -135,8 +134,8 @@ fn unclaimed(run: &Analysis, effect: &Effect) -> Option<Unclaimed> {
     if others().count() == doubts.len() {
         return Some(Unclaimed::Disturbed);
     }
-    let cells = [effect.base, effect.other];
-    let sides = Phenomenon::of_cells(cells, effect.estimate, effect.size(), None).sides(run)?;
+    let (cells, seen) = ([effect.base?, effect.cell?], effect.ratio?);
+    let sides = Phenomenon::of_cells(cells, seen, seen.size(), None).sides(run)?;
     sides
         .have_sources_to_try()
         .then_some(Unclaimed::OtherSource)
@@ -149,14 +148,14 @@ fn are_disturbances(doubts: &[Doubt]) -> bool {
 }
 
 /// Ratio of the requests in flight, if it could raise the response by as much.
-fn gained(comparison: &Comparison, effect: &Effect) -> Option<f64> {
-    let Contrast::Levels { factor, .. } = &comparison.contrast else {
-        return None;
+fn gained(run: &Analysis, comparison: &Comparison, effect: &Point) -> Option<f64> {
+    let factor = comparison.contrast.topic();
+    let counts = matches!(factor, "threads" | "depth") && is_rate(run.response);
+    let number = |id: CellId| {
+        let level = run.level(run.cell(id.cell)?, factor);
+        level.parse::<f64>().ok().filter(|_| counts)
     };
-    let is_rate = matches!(comparison.response, Response::Throughput | Response::Iops);
-    let counts = matches!(factor.as_str(), "threads" | "depth") && is_rate;
-    let number = |level: &String| level.parse::<f64>().ok().filter(|_| counts);
-    Some(number(&effect.levels.1)? / number(&effect.levels.0)?)
+    Some(number(effect.cell?)? / number(effect.base?)?)
 }
 
 /// The worst of the smaller and of the larger sizes compared with the best size, and the deepest dip.

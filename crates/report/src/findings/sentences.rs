@@ -1,4 +1,4 @@
-//! Claims in words: a head, then labelled lists; a file each writes comparisons, and the names of some kinds.
+//! Claims in words: a head, then labelled lists; a file each has the words of some kinds.
 
 mod causes;
 mod comparison;
@@ -13,7 +13,7 @@ use crate::doubt::{SIDES, between_items, clauses as doubts};
 use crate::findings::{Finding, with_levels};
 use crate::ratio::RatioShown;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{CellId, Claim, Payload, Point, Quantity, Standing, groups};
+use iolab_analysis::claim::{CellId, Claim, Point, Quantity, Standing, groups};
 use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_analysis::equivalence::FACTORS;
 use iolab_analysis::timeline::Access;
@@ -50,16 +50,14 @@ fn has_several_targets(runs: &[&Analysis]) -> bool {
 /// A claim as a sentence, with this many further effects of a factor by what was found.
 pub(super) fn text(claim: &Claim, runs: &[&Analysis], named: usize) -> String {
     let first = claim.runs().first().and_then(|run| runs.get(*run)).copied();
-    match &claim.payload {
-        Some(Payload::Comparison(comparison)) => comparison::of_comparison(comparison, runs, named),
-        Some(Payload::Rounds(_) | Payload::NotTried(_)) | None => {
-            // A suspect that is not named would not be known to be cleared, and a host would not be looked at.
-            let is_named = |one: &Point| !one.suspects.is_empty() || one.client.is_some();
-            let names_all = claim.points.iter().any(is_named);
-            let named = if names_all { usize::MAX } else { NAMED_MAX };
-            of_points(claim, first, runs, named)
-        }
-    }
+    // A suspect that is not named would not be known to be cleared, and a host would not be looked at.
+    let is_named = |one: &Point| !one.suspects.is_empty() || one.client.is_some();
+    let named = match claim.comparison() {
+        Some(_) => named,
+        None if claim.points.iter().any(is_named) => usize::MAX,
+        None => NAMED_MAX,
+    };
+    of_points(claim, first, runs, named)
 }
 
 fn cell<'a>(runs: &[&'a Analysis], id: CellId) -> Option<&'a CellAnalysis> {
@@ -264,6 +262,9 @@ fn named(name: &str, claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) 
         let point = claim.points.get(place);
         return point.map_or_else(String::new, |point| item(point, claim, runs));
     }
+    if claim.comparison().is_some() {
+        return comparison::named(name, claim, runs).unwrap_or_default();
+    }
     let Some(run) = run else {
         return of_observation(name, claim);
     };
@@ -386,6 +387,9 @@ fn times(ratio: f64) -> String {
 /// `210 MB/s from 40.0 s (39.1 GiB written) on`, `6 of 12 trials`: a point of a list.
 fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> String {
     if let Some(text) = causes::of_suspect(point) {
+        return text;
+    }
+    if let Some(text) = comparison::item(point, claim, runs) {
         return text;
     }
     let top = claim.ranked().next();

@@ -97,7 +97,7 @@ fn times_are_compared_if_a_side_held() {
         }
         let analysis = analyse(&record);
         let found = comparisons(&analysis, 0);
-        found[0].effects[0].difference
+        found[0].points[0].difference()
     };
     assert_eq!(difference([0, 0]), Difference::Higher);
     assert_eq!(difference([0, 999]), Difference::Higher);

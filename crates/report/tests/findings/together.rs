@@ -1,7 +1,7 @@
 //! Groups at once compared with each alone, in made-up records.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Comparison, Contrast, Difference, Payload, claims, headlines};
+use iolab_analysis::claim::{CellId, Contrast, Difference, claims, headlines};
 use iolab_record::{RateReport, RunRecord};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::CellSpec;
@@ -33,10 +33,10 @@ fn limits(record: &RunRecord) -> Vec<Difference> {
     let run = analyse(record);
     let all = claims(&[&run]);
     let effects = all.iter().flat_map(|claim| match claim.comparison() {
-        Some(one) if matches!(one.contrast, Contrast::Company { .. }) => one.effects.as_slice(),
+        Some(one) if one.contrast == Contrast::Company => claim.points.as_slice(),
         _ => &[],
     });
-    effects.map(|effect| effect.difference).collect()
+    effects.map(|effect| effect.difference()).collect()
 }
 
 #[test]
@@ -132,13 +132,15 @@ fn compared(record: &RunRecord) -> (Vec<(String, String)>, Vec<String>) {
     let mut levels = Vec::new();
     let mut curves = Vec::new();
     for claim in claims(&[&run]) {
-        match claim.payload {
-            Some(Payload::Comparison(Comparison {
-                contrast: Contrast::Company { .. },
-                ..
-            })) => {}
-            Some(Payload::Comparison(one)) => {
-                levels.extend(one.effects.into_iter().map(|one| one.levels))
+        match claim.comparison() {
+            Some(one) if one.contrast == Contrast::Company => {}
+            Some(one) => {
+                let factor = one.contrast.topic();
+                let level = |id: CellId| run.level(run.cell(id.cell).expect("a cell"), factor);
+                levels.extend(claim.points.iter().map(|one| {
+                    let [base, other] = [one.base, one.cell].map(|id| level(id.expect("an id")));
+                    (base, other)
+                }));
             }
             _ if claim.kind.name == "best-size" => {
                 curves.extend(claim.held.into_iter().map(|(_, level)| level));

@@ -252,10 +252,10 @@ fn limits((record, truth): Made) -> Outcome {
     let share = all / (a + b);
     let claimed = claims(&[&analysis]);
     let of_company = claimed.iter().flat_map(|claim| match claim.comparison() {
-        Some(one) if matches!(one.contrast, Contrast::Company { .. }) => one.effects.as_slice(),
+        Some(one) if one.contrast == Contrast::Company => claim.points.as_slice(),
         _ => &[],
     });
-    Outcome::of_all(of_company.map(|effect| match effect.difference {
+    Outcome::of_all(of_company.map(|effect| match effect.difference() {
         Difference::Lower => outcome(share < 1.0),
         Difference::Equivalent => outcome(share >= 1.0 - MARGIN - 1e-9),
         Difference::Higher => Outcome::False,

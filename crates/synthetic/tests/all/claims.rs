@@ -16,14 +16,12 @@ use std::ops::RangeInclusive;
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{
-    CellId, Claim, Comparison, Contrast, Difference, Effect, MARGIN, Payload, Point, Standing,
-    claims,
+    CellId, Claim, Contrast, Difference, MARGIN, Point, Quantity, Standing, claims,
 };
 use iolab_record::RunRecord;
 use iolab_synthetic::{
     At, Curve, Disturbance, Disturber, Noise, Outcome, Scenario, Score, Truth, grade_each,
 };
-use iolab_workload::response::Response;
 
 /// Greatest share of runs with a false claim of a kind.
 pub(crate) const FALSE_MAX: f64 = 0.05;
@@ -124,12 +122,15 @@ pub(crate) fn place(id: CellId, truth: &Truth) -> usize {
 }
 
 /// Whether a claimed effect on a response is true.
-fn of_effect(effect: &Effect, response: Response, truth: &Truth) -> Outcome {
-    let value = |id| {
-        let own = truth.cells[place(id, truth)].value(response);
+fn of_effect(effect: &Point, truth: &Truth) -> Outcome {
+    let Quantity::Of(response) = effect.quantity else {
+        panic!("{:?}", effect.quantity);
+    };
+    let value = |id: Option<CellId>| {
+        let own = truth.cells[place(id.expect("a cell"), truth)].value(response);
         own.expect("a response that follows from the throughput")
     };
-    judged(effect.difference, value(effect.other) / value(effect.base))
+    judged(effect.difference(), value(effect.cell) / value(effect.base))
 }
 
 /// Whether a difference is true for this true ratio.
@@ -179,14 +180,13 @@ fn each_compared<const N: usize>(
 ) -> [Outcome; N] {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
-    let judge = |of: &Comparison| {
-        let effects = of.effects.iter();
-        Outcome::of_all(effects.map(|effect| of_effect(effect, of.response, &truth)))
+    let judge = |of: &Claim| {
+        let effects = of.points.iter();
+        Outcome::of_all(effects.map(|effect| of_effect(effect, &truth)))
     };
     contrasts.map(|is_asked| {
-        let own = all.iter().filter_map(Claim::comparison);
-        let own = own.filter(|comparison| is_asked(&comparison.contrast));
-        Outcome::of_all(own.map(judge))
+        let is_own = |claim: &&Claim| claim.comparison().is_some_and(|of| is_asked(&of.contrast));
+        Outcome::of_all(all.iter().filter(is_own).map(judge))
     })
 }
 
@@ -443,20 +443,22 @@ fn said(record: &RunRecord) -> Vec<String> {
     let analysis = analyse(record);
     let mut all: Vec<String> = claims(&[&analysis])
         .iter()
-        .flat_map(|claim| match &claim.payload {
-            Some(Payload::Comparison(comparison)) => {
-                let effects = comparison.effects.iter();
+        .flat_map(|claim| match claim.comparison() {
+            Some(_) => {
+                let level = |id: Option<CellId>| {
+                    let cell = analysis.cell(id.expect("a cell").cell);
+                    &cell.expect("a cell of the run").cell.levels
+                };
+                let effects = claim.points.iter();
                 effects
                     .map(|one| {
-                        let ratio = one.estimate.ratio;
-                        format!(
-                            "{:?} {:?} {:?} {ratio:.6}",
-                            one.held, one.levels, one.difference
-                        )
+                        let ratio = one.ratio.expect("a ratio").ratio;
+                        let levels = [one.base, one.cell].map(level);
+                        format!("{levels:?} {:?} {ratio:.6}", one.difference())
                     })
                     .collect()
             }
-            _ => claim
+            None => claim
                 .ranked()
                 .map(|one| format!("{:?} {:?}", one.cell, one.standing))
                 .collect::<Vec<String>>(),
@@ -484,9 +486,9 @@ fn what_two_runs_contradict_is_claimed_of_neither() {
                 let analyses: Vec<_> = records.iter().map(|record| analyse(record)).collect();
                 let all: Vec<_> = analyses.iter().collect();
                 let all = claims(&all);
-                let effects = all.iter().map(|claim| match &claim.payload {
-                    Some(Payload::Comparison(comparison)) => comparison.shown().count(),
-                    _ => claim.of(Standing::Worse).count(),
+                let effects = all.iter().map(|claim| {
+                    let effects = claim.points.iter().filter(|one| one.is_effect());
+                    effects.count() + claim.of(Standing::Worse).count()
                 });
                 effects.sum::<usize>()
             };

@@ -2,9 +2,7 @@
 //! one.
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{
-    CellId, Comparison, Contrast, Difference, Effect, Payload, Standing, claims,
-};
+use iolab_analysis::claim::{CellId, Comparison, Contrast, Difference, Point, Standing, claims};
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Curve, Disturbance, Disturber, Scenario};
 
@@ -75,31 +73,31 @@ struct Decided {
 /// Decision of an effect. Of two targets the first run's is the base; here it is the first by name.
 fn of_effect(
     comparison: &Comparison,
-    effect: &Effect,
+    effect: &Point,
     name: impl Fn(CellId) -> (String, i64),
 ) -> Option<Decided> {
     let is_of_targets = match &comparison.contrast {
         Contrast::Levels { factor, .. } => factor == "target",
         _ => false,
     };
-    let mut about = vec![name(effect.base), name(effect.other)];
+    let mut about = vec![name(effect.base?), name(effect.cell?)];
     let is_swapped = is_of_targets && about[0] > about[1];
-    let difference = match (effect.difference, is_swapped) {
+    let difference = match (effect.difference(), is_swapped) {
         (Difference::NotFound | Difference::CannotTell, _) => return None,
         (Difference::Higher, true) => Difference::Lower,
         (Difference::Lower, true) => Difference::Higher,
         (same, _) => same,
     };
     let ratio = match is_swapped {
-        true => 1.0 / effect.estimate.ratio,
-        false => effect.estimate.ratio,
+        true => 1.0 / effect.ratio?.ratio,
+        false => effect.ratio?.ratio,
     };
     if is_swapped {
         about.reverse();
     }
     let of = match is_of_targets {
-        true => format!("targets {:?}", comparison.response),
-        false => format!("{:?} {:?}", comparison.contrast, comparison.response),
+        true => format!("targets {:?}", effect.quantity),
+        false => format!("{:?} {:?}", comparison.contrast, effect.quantity),
     };
     Some(Decided {
         of,
@@ -119,9 +117,9 @@ fn decided(runs: &[&RunRecord]) -> Vec<Decided> {
     };
     let mut found = Vec::new();
     for claim in claims(&all) {
-        match &claim.payload {
-            Some(Payload::Comparison(comparison)) => {
-                let effects = comparison.effects.iter();
+        match claim.comparison() {
+            Some(comparison) => {
+                let effects = claim.points.iter();
                 let own = effects.filter_map(|effect| of_effect(comparison, effect, name));
                 found.extend(own);
             }

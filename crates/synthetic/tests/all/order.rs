@@ -3,7 +3,7 @@
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{
-    Claim, Comparison, Contrast, Difference, Standing, choices, claims, headlines,
+    Claim, Comparison, Contrast, Difference, Point, Standing, choices, claims, headlines,
 };
 use iolab_synthetic::{At, Change, Curve, Noise, Scenario};
 
@@ -26,27 +26,25 @@ fn scaling(at_4k: f64, at_64k: f64) -> Scenario {
     }
 }
 
-fn comparison(claim: &Claim) -> Option<&Comparison> {
-    let is_of_levels = |found: &&Comparison| matches!(found.contrast, Contrast::Levels { .. });
-    claim.comparison().filter(is_of_levels)
+fn is_of_levels(claim: &&Claim) -> bool {
+    let is_of_levels = |found: &Comparison| matches!(found.contrast, Contrast::Levels { .. });
+    claim.comparison().is_some_and(is_of_levels)
 }
 
 #[test]
 fn an_effect_weighs_the_same_in_either_direction() {
     for ratios in [[2.0, 2.0], [0.5, 0.5], [3.0, 0.9], [1.0 / 3.0, 1.0 / 0.9]] {
         let first = first_claims(&scaling(ratios[0], ratios[1]));
-        let Some((claim, found)) = first
-            .iter()
-            .find_map(|claim| Some((claim, comparison(claim)?)))
-        else {
+        let Some(claim) = first.iter().find(is_of_levels) else {
             panic!("{ratios:?}: {first:?}");
         };
-        assert_eq!(found.shown().count(), 2, "{ratios:?}: {found:?}");
+        let effects = claim.points.iter().filter(|one| one.is_effect());
+        assert_eq!(effects.count(), 2, "{ratios:?}: {claim:?}");
         let largest = ratios.map(|ratio| ratio.ln().abs());
         let largest = largest[0].max(largest[1]);
         assert!(
             (claim.size() - largest).abs() < 1e-6,
-            "{ratios:?}: {found:?}"
+            "{ratios:?}: {claim:?}"
         );
     }
 }
@@ -106,14 +104,13 @@ fn settings_without_an_effect_are_counted_separately() {
         };
         let (record, _) = grid.run(1);
         let all = claims(&[&analyse(&record)]);
-        let found = all.iter().find_map(comparison).expect("two levels");
-        let count = |difference| found.of(difference).count();
+        let found = all.iter().find(is_of_levels).expect("two levels");
+        let count = |difference| {
+            let own = |one: &&Point| one.difference() == difference;
+            found.points.iter().filter(own).count()
+        };
         let differences = [Difference::Higher, Difference::Lower].map(count);
-        assert_eq!(
-            (found.effects.len(), differences),
-            (16, [4, 1]),
-            "{noise:?}"
-        );
+        assert_eq!((found.points.len(), differences), (16, [4, 1]), "{noise:?}");
     }
 }
 

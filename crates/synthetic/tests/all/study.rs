@@ -1,7 +1,7 @@
 //! A whole study: how often any of the first statements of its page is false.
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{CellId, Claim, HEADLINES_MAX, Payload, claims, headlines};
+use iolab_analysis::claim::{CellId, Claim, HEADLINES_MAX, claims, headlines};
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Common, Curve, Noise, Outcome, Scenario, TrueCell, Truth};
 
@@ -67,13 +67,11 @@ fn truth(truths: &[&Truth], id: CellId) -> TrueCell {
 /// Whether everything that a statement claims of these runs is true.
 fn is_true(claim: &Claim, truths: &[&Truth]) -> Outcome {
     let level = |id| truth(truths, id).mb_s;
-    match &claim.payload {
-        Some(Payload::Comparison(comparison)) => Outcome::of_all(
-            comparison
-                .effects
-                .iter()
-                .map(|effect| judged(effect.difference, level(effect.other) / level(effect.base))),
-        ),
+    match claim.comparison() {
+        Some(_) => Outcome::of_all(claim.points.iter().map(|effect| {
+            let [base, other] = [effect.base, effect.cell].map(|id| level(id.expect("a cell")));
+            judged(effect.difference(), other / base)
+        })),
         _ if claim.ranked().next().is_some() => of_best(claim, truths[claim.runs()[0]]),
         // No level changes in these runs.
         _ if claim.level_change().is_some() => Outcome::False,

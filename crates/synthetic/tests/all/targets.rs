@@ -32,13 +32,14 @@ fn make(targets: &[Scenario; 3]) -> impl Fn(u64) -> Vec<Made> + use<> {
 fn said(made: Vec<Made>) -> Outcome {
     let analyses: Vec<_> = made.iter().map(|(record, _)| analyse(record)).collect();
     let all = claims(&analyses.iter().collect::<Vec<_>>());
-    let level = |id: iolab_analysis::claim::CellId| {
+    let level = |id: Option<iolab_analysis::claim::CellId>| {
+        let id = id.expect("a cell");
         let truth = &made[id.run].1;
         truth.cells[place(id, truth)].mb_s
     };
     let across = all.iter().filter(|claim| claim.compares_targets());
-    let effects = across.flat_map(|claim| claim.comparison().map_or(&[][..], |one| &one.effects));
-    Outcome::of_all(effects.map(|one| judged(one.difference, level(one.other) / level(one.base))))
+    let effects = across.flat_map(|claim| &claim.points);
+    Outcome::of_all(effects.map(|one| judged(one.difference(), level(one.cell) / level(one.base))))
 }
 
 #[test]

@@ -1,229 +1,188 @@
-//! The effect of a factor in words.
+//! Words of comparisons: both sides, the settings in which they were measured, and their ratio.
 
-use super::{List, SIDES, by_doubt, cell, has_several_targets, held_in_words, quantity, sentence};
+use super::{cell, has_several_targets, held_in_words, quantity};
 use crate::doubt::hull;
 use crate::findings::origin;
 use crate::ratio::RatioShown;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, MARGIN};
-use iolab_figure::labels::{capital, share};
-use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::{Pattern, TrialSpec};
-use iolab_workload::trial_description::level_in_words;
+use iolab_analysis::claim::{CellId, Claim, Contrast, Point, Quantity, Standing};
+use iolab_analysis::trial_values::distinct;
+use iolab_figure::labels::capital;
+use iolab_workload::trial::{SyncPolicy, TrialSpec};
+use iolab_workload::trial_description::{in_words, level_in_words};
 
 /// Factors that [`accesses_of`] names.
 const ACCESSES: [&str; 3] = ["read_percent", "pattern", "workload"];
 
-/// Name of requests with this share of reads, %.
-fn accesses(read_percent: u8) -> String {
-    match read_percent {
-        100 => "reads".to_owned(),
-        0 => "writes".to_owned(),
-        reads => format!("accesses ({reads} % reads)"),
-    }
-}
-
-fn is_access((factor, _): &(String, String)) -> bool {
-    ACCESSES.contains(&factor.as_str())
-}
-
-pub(super) fn compares_targets(contrast: &Contrast) -> bool {
-    matches!(contrast, Contrast::Levels { factor, .. } if factor == "target")
-}
-
 /// Accesses of a cell, as a noun: `random reads`.
 fn accesses_of(cell: &CellAnalysis) -> String {
+    // The sync policy is a setting of its own.
     let words = |trial: &TrialSpec| {
-        let order = match trial.pattern {
-            Pattern::Seq => "sequential ",
-            Pattern::Rand | Pattern::RandReplace => "random ",
-            Pattern::Strided => "strided ",
-            _ => "",
-        };
-        format!("{order}{}", accesses(trial.read_percent))
+        in_words(&TrialSpec {
+            sync: SyncPolicy::None,
+            ..trial.clone()
+        })
     };
     let all = cell.cell.spec.shared(words);
     all.unwrap_or_else(|| "accesses".to_owned())
 }
 
-/// The two sides of an effect, as nouns: the base first.
-pub(super) fn sides(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) -> (String, String) {
-    let (base, other) = &effect.levels;
-    match contrast {
-        Contrast::Levels { factor, .. } if factor == "target" => (base.clone(), other.clone()),
-        Contrast::Levels { factor, .. } => {
-            let words = |id, level| {
-                let spec = cell(runs, id).map(|cell| &cell.cell.spec);
-                level_in_words(spec.unwrap_or(&CellSpec::default()), factor, level)
-            };
-            (words(effect.base, base), words(effect.other, other))
+/// Both cells of a point, the base first, each with its run.
+fn cells<'a>(
+    point: &Point,
+    runs: &[&'a Analysis],
+) -> Option<[(&'a Analysis, &'a CellAnalysis); 2]> {
+    let of = |id: Option<CellId>| Some((*runs.get(id?.run)?, cell(runs, id?)?));
+    Some([of(point.base)?, of(point.cell)?])
+}
+
+/// The two sides of a point, as nouns: the base first.
+fn sides(point: &Point, claim: &Claim, runs: &[&Analysis]) -> Option<[String; 2]> {
+    let cells = cells(point, runs)?;
+    Some(match &claim.comparison()?.contrast {
+        Contrast::Pattern | Contrast::Direction => cells.map(|(_, cell)| accesses_of(cell)),
+        Contrast::Company => {
+            ["each group alone, added up", "all groups at once"].map(str::to_owned)
         }
-        Contrast::Company { .. } => (
-            "each group alone, added up".to_owned(),
-            "all groups at once".to_owned(),
-        ),
-        Contrast::Pattern | Contrast::Direction => {
-            let noun = |id| cell(runs, id).map_or_else(String::new, accesses_of);
-            (noun(effect.base), noun(effect.other))
-        }
-    }
+        Contrast::Levels { factor } => cells.map(|(run, cell)| match run.level(cell, factor) {
+            target if claim.compares_targets() => target,
+            level => level_in_words(&cell.cell.spec, factor, &level),
+        }),
+    })
 }
 
-/// The settings in which an effect was measured, apart from its two sides.
-fn place(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) -> String {
-    let are_said = match contrast {
-        Contrast::Pattern | Contrast::Direction => true,
-        Contrast::Levels { .. } | Contrast::Company { .. } => compares_targets(contrast),
-    };
-    let held = effect.held.iter();
-    let held = held.filter(|level| !(are_said && is_access(level)));
-    held_in_words(&held.cloned().collect::<Vec<_>>(), cell(runs, effect.base))
+/// A point of a comparison in words.
+struct Said {
+    /// Accesses and settings that distinguish it from other points, apart from its sides.
+    settings: Vec<String>,
+    /// The compared quantity.
+    subject: String,
+    /// Origin of the bytes, unless the target served both sides.
+    origin: String,
+    /// Its settings, both medians, and the interval of their ratio.
+    numbers: String,
 }
 
-/// The compared quantity; of which accesses, between targets that several experiments measured.
-fn subject(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) -> String {
-    let quantity = quantity(runs, effect.base);
-    let cell = cell(runs, effect.base);
-    match cell.filter(|_| compares_targets(contrast) && !effect.held.iter().any(is_access)) {
-        Some(cell) => format!("{quantity} of {}", accesses_of(cell)),
-        None => quantity,
-    }
-}
-
-/// `model:sata-ssd: ` where a comparison of several runs is about one of several targets.
-fn on_target(contrast: &Contrast, runs: &[&Analysis], effect: &Effect) -> String {
-    let is_across = effect.base.run != effect.other.run && !compares_targets(contrast);
-    match runs.get(effect.other.run) {
-        Some(run) if is_across && has_several_targets(runs) => format!("{}: ", run.target),
-        _ => String::new(),
-    }
-}
-
-/// Origin of the bytes, unless the target served both sides.
-fn origins(runs: &[&Analysis], effect: &Effect) -> String {
-    let of = |id| cell(runs, id).map(origin).unwrap_or_default();
-    match (of(effect.base), of(effect.other)) {
-        (base, other) if base == other => other,
-        (base, other) => {
-            let named = |text: String| match text.is_empty() {
-                true => " [device]".to_owned(),
-                false => text,
-            };
-            format!(";{} against{}", named(other), named(base))
-        }
-    }
-}
-
-/// The greatest difference in either direction as a sentence, then the others and the settings without one, by what was found,
-/// with at most `named` of each.
-pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis], named: usize) -> String {
-    let of = |difference| comparison.of(difference).collect::<Vec<&Effect>>();
-    let mut different = [of(Difference::Higher), of(Difference::Lower)].concat();
-    different.sort_by(|a, b| b.size().total_cmp(&a.size()));
-    let Some(first) = different.first().copied().or(comparison.effects.first()) else {
-        return String::new();
-    };
-    let contrast = &comparison.contrast;
-    let (base, other) = sides(contrast, first, runs);
-    let mut effects = comparison.effects.iter();
-    let varies = effects.any(|effect| sides(contrast, effect, runs).1 != other);
-    let of_first = origins(runs, first);
-    let accesses = |effect: &Effect| {
-        cell(runs, effect.other)
-            .filter(|_| compares_targets(contrast) && effect.held.iter().any(is_access))
-            .map_or_else(String::new, accesses_of)
-    };
-    let listed = |parts: Vec<String>| {
-        let parts = parts.into_iter().filter(|part| !part.is_empty());
-        parts.collect::<Vec<_>>().join(", ")
-    };
-    let item = |effect: &Effect| {
-        let level = sides(contrast, effect, runs).1;
-        let level = if varies { level } else { String::new() };
-        listed(vec![level, accesses(effect), place(contrast, effect, runs)])
-    };
-    let shown = |effect: &Effect| RatioShown::beside(&effect.estimate, effect.medians);
-    // The settings of an effect, both medians, and the interval of their ratio.
-    let numbers = |effect: &Effect| {
-        let settings = listed(vec![accesses(effect), place(contrast, effect, runs)]);
-        let settings = match settings.is_empty() {
-            true => settings,
-            false => format!("{settings}; "),
+impl Said {
+    fn of(point: &Point, claim: &Claim, runs: &[&Analysis]) -> Option<Self> {
+        let comparison = claim.comparison()?;
+        let cells = cells(point, runs)?;
+        let [(_, base), (run, other)] = cells;
+        let is_of_targets = claim.compares_targets();
+        let are_accesses = matches!(comparison.contrast, Contrast::Pattern | Contrast::Direction);
+        let says_accesses = is_of_targets || are_accesses;
+        let held = comparison.held.iter();
+        let held = held.map(|name| (name.clone(), run.level(other, name)));
+        let is_access = |(name, _): &(String, String)| ACCESSES.contains(&name.as_str());
+        let (accesses, held): (Vec<_>, Vec<_>) =
+            held.partition(|level| says_accesses && is_access(level));
+        // Between targets the sides do not name accesses.
+        let names_accesses = is_of_targets && !accesses.is_empty();
+        let accesses = names_accesses.then(|| accesses_of(other));
+        let quantity = quantity(runs, point.base?);
+        let subject = match is_of_targets && !names_accesses {
+            true => format!("{quantity} of {}", accesses_of(base)),
+            false => quantity,
         };
-        let range = shown(effect).range();
+        let settings = accesses.into_iter();
+        let settings = settings.chain([held_in_words(&held, Some(base))]);
+        let settings: Vec<String> = settings.filter(|one| !one.is_empty()).collect();
+        let Quantity::Of(response) = point.quantity else {
+            return None;
+        };
+        let [of_base, of_other] = [point.of?, point.value].map(|value| response.format(value));
+        let settings_of = Some(settings.join(", ")).filter(|all| !all.is_empty());
+        let settings_of = settings_of.map_or_else(String::new, |all| format!("{all}; "));
+        let range = shown(point)?.range();
         let range = range.map_or_else(String::new, |range| format!(", {range}"));
-        let [base, other] =
-            [effect.medians.0, effect.medians.1].map(|value| comparison.response.format(value));
-        let origin = Some(origins(runs, effect)).filter(|origin| *origin != of_first);
-        let origin = origin.unwrap_or_default();
-        format!("({settings}{other} against {base}{range}){origin}")
-    };
-    let with = match compares_targets(contrast) {
+        let origin = match cells.map(|(_, cell)| origin(cell)) {
+            [base, other] if base == other => other,
+            origins => {
+                let [base, other] = origins.map(|text| match text.is_empty() {
+                    true => " [device]".to_owned(),
+                    false => text,
+                });
+                format!(";{other} against{base}")
+            }
+        };
+        Some(Self {
+            settings,
+            subject,
+            origin,
+            numbers: format!("({settings_of}{of_other} against {of_base}{range})"),
+        })
+    }
+}
+
+fn shown(point: &Point) -> Option<RatioShown> {
+    Some(RatioShown::beside(&point.ratio?, (point.of?, point.value)))
+}
+
+fn preposition(claim: &Claim) -> &'static str {
+    match claim.compares_targets() {
         true => "on",
         false => "with",
+    }
+}
+
+/// A point of a list: its level, where levels differ, and its settings; with its numbers where it differs. `None` where nothing is
+/// compared.
+pub(super) fn item(point: &Point, claim: &Claim, runs: &[&Analysis]) -> Option<String> {
+    let (first, own) = (claim.points.first()?, Said::of(point, claim, runs)?);
+    let sides = |point| sides(point, claim, runs);
+    let ([first_base, first_other], [base, other]) = (sides(first)?, sides(point)?);
+    if !point.is_effect() {
+        let mut all = claim.points.iter().filter_map(sides);
+        let level = all.any(|[_, one]| one != first_other).then_some(other);
+        return Some(Vec::from_iter(level.into_iter().chain(own.settings)).join(", "));
+    }
+    let with = preposition(claim);
+    let level = match (other == first_other, base == first_base) {
+        (true, true) => String::new(),
+        (false, true) => format!(" {with} {other}"),
+        (_, false) => format!(" {with} {other} than {with} {base}"),
     };
-    let further = |effect: &Effect| {
-        let (own_base, own) = sides(contrast, effect, runs);
-        let level = match (own == other, own_base == base) {
-            (true, true) => String::new(),
-            (false, true) => format!(" {with} {own}"),
-            (_, false) => format!(" {with} {own} than {with} {own_base}"),
-        };
-        format!("{}{level} {}", shown(effect).factor(), numbers(effect))
-    };
-    let target = on_target(contrast, runs, first);
-    // The head of a comparison without a difference says so.
-    let (head, none_found) = match different.is_empty() {
-        false => {
-            let is_opposite = |effect: &&Effect| effect.difference != first.difference;
-            let opposite = different.iter().position(is_opposite);
-            let opposite = opposite.map(|place| different.remove(place));
-            let but = opposite.map_or_else(String::new, |one| format!(", but {}", further(one)));
-            let subject = capital(&subject(contrast, first, runs));
-            let than = shown(first).than();
-            let numbers = numbers(first);
-            let head = format!(
-                "{target}{subject} {with} {other} is {than} {with} {base}{of_first} {numbers}{but}"
-            );
-            (head, "No difference found")
+    let of_first = Said::of(first, claim, runs)?.origin;
+    let origin = Some(own.origin).filter(|own| *own != of_first);
+    let (factor, origin) = (shown(point)?.factor(), origin.unwrap_or_default());
+    Some(format!("{factor}{level} {}{origin}", own.numbers))
+}
+
+/// The words for a name in a text of a comparison; `None` where nothing is compared.
+pub(super) fn named(name: &str, claim: &Claim, runs: &[&Analysis]) -> Option<String> {
+    let point = claim.points.first()?;
+    let first = Said::of(point, claim, runs)?;
+    let [base, other] = sides(point, claim, runs)?;
+    Some(match name {
+        // One of several targets, in a comparison of several runs.
+        "target"
+            if claim.runs().len() > 1 && !claim.compares_targets() && has_several_targets(runs) =>
+        {
+            format!("{}: ", runs.get(point.cell?.run)?.target)
         }
-        true => {
-            let quantity = quantity(runs, first.base);
-            let other = match (contrast, comparison.others().len()) {
-                (Contrast::Levels { .. }, 2..) => {
-                    format!("{other} or {} more", comparison.others().len() - 1)
-                }
-                _ => other.clone(),
-            };
-            let head = format!(
-                "{target}No difference in {quantity} is shown between {other} and {base}{of_first}"
-            );
-            (head, "Not excluded")
+        "quantity" => quantity(runs, point.base?),
+        "Subject" => capital(&first.subject),
+        "with" => preposition(claim).to_owned(),
+        "base" => base,
+        "other" => other,
+        "than" => shown(point)?.than(),
+        "origin" => first.origin,
+        "numbers" => first.numbers,
+        "or_more" if matches!(claim.comparison()?.contrast, Contrast::Levels { .. }) => {
+            let all = claim.points.iter();
+            let all = all.filter_map(|point| sides(point, claim, runs));
+            match distinct(all.map(|[_, other]| other)).len() {
+                0 | 1 => String::new(),
+                all => format!(" or {} more", all - 1),
+            }
         }
-    };
-    let list = |label: String, own: &[&Effect]| -> List {
-        (label, own.iter().map(|effect| item(effect)).collect())
-    };
-    let not_found = of(Difference::NotFound);
-    // All ratios that the interval of one of them holds.
-    let within = hull(not_found.iter().filter_map(|one| shown(one).interval()));
-    let within = within.and_then(|ends| RatioShown::from((1.0, Some(ends))).range());
-    let within = within.map_or_else(String::new, |range| format!(" ({range})"));
-    let (few, doubted): (Vec<&Effect>, Vec<&Effect>) = of(Difference::CannotTell)
-        .into_iter()
-        .partition(|effect| effect.doubts.is_empty());
-    let also = different.iter().skip(1).map(|effect| further(effect));
-    let mut lists = vec![
-        ("Also".to_owned(), also.collect()),
-        list(
-            format!("Equivalent within {}", share(MARGIN)),
-            &of(Difference::Equivalent),
-        ),
-        list(format!("{none_found}{within}"), &not_found),
-        list("Too few trials".to_owned(), &few),
-    ];
-    let doubted = doubted.iter();
-    let doubted = doubted.map(|effect| (effect.doubts.as_slice(), item(effect)));
-    lists.extend(by_doubt("Cannot tell", doubted, SIDES));
-    sentence(&head, lists, named)
+        // All ratios that the interval of one without a difference holds.
+        "within" => {
+            let own = claim.of(Standing::NotFound).filter_map(shown);
+            let within = hull(own.filter_map(RatioShown::interval))?;
+            let range = RatioShown::from((1.0, Some(within))).range();
+            range.map_or_else(String::new, |range| format!(" ({range})"))
+        }
+        _ => String::new(),
+    })
 }
