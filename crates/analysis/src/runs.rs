@@ -92,7 +92,7 @@ impl Comparison {
         Ok(Self {
             undefined: lacking.map(|run| run.file.to_owned()).collect(),
             unit: ReplicationUnit::Runs,
-            intervals: cells.len() + usize::from(overall.is_some()),
+            intervals: cells.len(),
             cells,
             overall,
             base: side_name(&base),
