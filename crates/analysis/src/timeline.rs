@@ -179,15 +179,15 @@ pub struct RunShift {
     pub after_ns: u64,
     /// Throughput after over throughput before: the median over the cells with trials of both levels.
     pub factor: f64,
-    /// Number of cells with trials of both levels.
-    pub cells: usize,
-    /// Number of trials of `cell`, or time, of each level.
+    /// Cells with several measured trials of both levels, and `cell`.
+    pub cells: Vec<i64>,
+    /// Number of measured trials of `cell`, or time, of each level.
     pub levels: Levels,
     /// Trials before the change that were disturbed from outside, and all of them.
     pub disturbed_before: DisturbedTrials,
     /// Disturbed trials after the change, including the trial that holds it.
     pub disturbed_after: DisturbedTrials,
-    /// The cell with the highest throughput among those with trials of both levels.
+    /// The cell with the highest throughput: among those with several measured trials of both levels, if there are any.
     pub cell: i64,
     /// Median throughput before the shift, MB/s.
     pub before_mb_s: f64,
@@ -229,7 +229,7 @@ pub type IsDisturbed<'a> = &'a dyn Fn(&Sample) -> bool;
 /// Duration of the levels before and after a change over a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Levels {
-    /// Number of trials of the cell at each level; the change lies between two trials, or within one.
+    /// Number of measured trials of the cell at each level; the change lies between two trials, or within one.
     Trials {
         /// Before it.
         before: usize,

@@ -291,7 +291,8 @@ const TOO_NARROW: f64 = 3.0;
 /// Doubts from the order and the groups of some cells' trials, each with the id of its cell.
 fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<(DoubtKind, i64)> {
     let timeline = &analysis.timeline;
-    let over_run = timeline.over_run.iter().map(|shift| shift.cell);
+    let over_run = timeline.over_run.iter();
+    let over_run = over_run.flat_map(|shift| shift.cells.iter().copied());
     // A run that asks about the beginning of its trials shows both levels.
     let within = timeline.within.iter().filter(|_| !timeline.is_of_beginning);
     let shifted: BTreeSet<_> = over_run.chain(within.map(|shift| shift.cell)).collect();

@@ -143,7 +143,7 @@ fn over_run(shift: &RunShift, run: usize) -> Claim {
     let levels = [shift.before_mb_s, shift.after_mb_s];
     let mut claim = level_change(&kind::LEVEL_OVER_RUN, (run, shift.cell), levels, since);
     claim.points.extend(seen);
-    claim.points.extend(others(shift.cells));
+    claim.points.extend(others(shift.cells.len()));
     claim.points.extend(disturbed(shift).map(disturbed_point));
     claim
 }

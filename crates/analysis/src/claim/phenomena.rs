@@ -10,7 +10,6 @@ use super::signs::signs;
 use super::{Claim, LevelChange, Point, Quantity, Standing, claims, phenomenon};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Doubt, DoubtClass};
-use crate::timeline::Access;
 use iolab_plan::suspect::{Compared, MachineState, Sides};
 use iolab_workload::settings::CellSpec;
 
@@ -342,9 +341,6 @@ pub fn unpaired(run: &Analysis) -> Vec<Unpaired> {
 /// Whether a cell did not change with others over the run: otherwise its levels before and after the change are
 /// two groups of trials.
 fn is_steady(run: &Analysis, cell: &CellAnalysis) -> bool {
-    let writes = cell.cell.trial().writes();
-    !run.timeline.over_run.iter().any(|shift| match shift.cells {
-        1 => shift.cell == cell.cell.id,
-        _ => writes == (shift.of == Access::Writes),
-    })
+    let mut shifts = run.timeline.over_run.iter();
+    !shifts.any(|shift| shift.cells.contains(&cell.cell.id))
 }

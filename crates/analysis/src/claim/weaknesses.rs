@@ -223,7 +223,7 @@ pub(super) fn below_precision((analysis, run): Of<'_>) -> Option<Claim> {
     let cells: Vec<_> = wide.iter().map(|(cell, _)| id(run, cell)).collect();
     // Further trials are at one level or the other.
     let mut changed = analysis.timeline.over_run.iter();
-    let has_changed = changed.any(|shift| cells.iter().any(|id| id.cell == shift.cell));
+    let has_changed = changed.any(|shift| cells.iter().any(|id| shift.cells.contains(&id.cell)));
     let response = worst.response?;
     let points = [
         Point::main(Quantity::Share, goal),

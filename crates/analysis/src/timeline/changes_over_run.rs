@@ -154,11 +154,21 @@ fn shift(
     let both: Vec<(i64, f64, f64)> = both.collect();
     let ratios = both.iter().map(|(_, before, after)| after / before);
     let ratios: Vec<f64> = ratios.collect();
-    let fastest = both.iter();
-    let fastest = fastest.max_by(|a, b| f64::max(a.1, a.2).total_cmp(&f64::max(b.1, b.2)))?;
+    let measured = |cell: i64| {
+        let is_own = |sample: &Sample| sample.cell == cell && sample.is_measured();
+        let own = |part: &[Trial<'_>]| part.iter().filter(|t| is_own(t.sample)).count();
+        [before, after].map(own)
+    };
+    // The median of a cell hides a single trial of another level.
+    let is_changed = |cell: i64| measured(cell).into_iter().all(|trials| trials > 1);
+    let fastest = both.iter().max_by(|a, b| {
+        let by_speed = f64::max(a.1, a.2).total_cmp(&f64::max(b.1, b.2));
+        is_changed(a.0).cmp(&is_changed(b.0)).then(by_speed)
+    })?;
     let at = place(before, after, moments)?;
-    let of_fastest =
-        |trials: &[Trial<'_>]| trials.iter().filter(|t| t.sample.cell == fastest.0).count();
+    let [trials_before, trials_after] = measured(fastest.0);
+    let cells = both.iter().map(|(cell, ..)| *cell);
+    let cells = cells.filter(|cell| *cell == fastest.0 || is_changed(*cell));
     let disturbed =
         |trials: &[Trial<'_>]| DisturbedTrials::of(trials.iter().map(|t| t.sample), is_disturbed);
     Some(RunShift {
@@ -166,10 +176,10 @@ fn shift(
         moved_bytes: at.moved_bytes(of),
         after_ns: at.start_ns,
         factor: median(&ratios)?,
-        cells: ratios.len(),
+        cells: cells.collect(),
         levels: Levels::Trials {
-            before: of_fastest(before),
-            after: of_fastest(after),
+            before: trials_before,
+            after: trials_after,
         },
         disturbed_before: disturbed(before),
         disturbed_after: disturbed(after),
@@ -342,7 +352,7 @@ impl Inside<'_> {
             moved_bytes: at_change.moved_bytes(access),
             after_ns: at_change.start_ns,
             factor: self.after_mb_s / self.before_mb_s,
-            cells: 1,
+            cells: vec![self.cell],
             levels: Levels::Time {
                 before_ns,
                 after_ns,

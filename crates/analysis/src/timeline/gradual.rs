@@ -44,13 +44,6 @@ pub struct Gradual {
     pub has_direction: bool,
 }
 
-impl Gradual {
-    /// Ratio of the throughput of the last tenth to the first.
-    pub fn factor(&self) -> f64 {
-        self.last_mb_s / self.first_mb_s
-    }
-}
-
 /// Gradual course of the logarithms of throughput in one of `trials` trials. `None` if they show a constant
 /// level, or are fewer than 100.
 ///

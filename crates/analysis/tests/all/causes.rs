@@ -297,7 +297,7 @@ fn shift(of: Access, factor: f64) -> RunShift {
         moved_bytes: 1 << 30,
         after_ns: 1_000_000_000,
         factor,
-        cells: 1,
+        cells: vec![0],
         levels: Levels::Trials {
             before: 10,
             after: 10,

@@ -176,7 +176,7 @@ fn add_groups(record: &mut RunRecord, name: &str) {
 }
 
 /// A fall to a half over the run, which these cells show.
-fn falling(cell: i64, cells: usize) -> RunShift {
+fn falling(cell: i64, cells: &[i64]) -> RunShift {
     let undisturbed = DisturbedTrials {
         disturbed: 0,
         suspended: 0,
@@ -187,7 +187,7 @@ fn falling(cell: i64, cells: usize) -> RunShift {
         moved_bytes: 1 << 30,
         after_ns: 1_000_000_000,
         factor: 0.5,
-        cells,
+        cells: cells.to_vec(),
         levels: Levels::Trials {
             before: 15,
             after: 15,
@@ -210,7 +210,7 @@ fn two_groups_are_named_unless_the_run_changed() {
         matches!(found.as_slice(), [Unpaired::TwoGroups(_)]),
         "{found:?}"
     );
-    analysis.timeline.over_run = vec![falling(0, 1)];
+    analysis.timeline.over_run = vec![falling(0, &[0])];
     assert_eq!(unpaired(&analysis), []);
     assert_eq!(phenomena(&analysis).expect("plain trials").len(), 1);
 }
@@ -222,12 +222,12 @@ fn change_over_several_cells_hides_no_groups() {
     add_groups(&mut record, "bs=4KiB");
     add_groups(&mut record, "bs=64KiB");
     let mut analysis = analyse(&record);
-    let mut of = |cells: usize| {
+    let mut of = |cells: &[i64]| {
         analysis.timeline.over_run = vec![falling(0, cells)];
         assert_eq!(phenomena(&analysis), Ok(Vec::new()));
         unpaired(&analysis)
     };
-    match of(1).as_slice() {
+    match of(&[0]).as_slice() {
         [
             Unpaired::Claim(_, WhyUnpaired::SeveralCells),
             Unpaired::TwoGroups(groups),
@@ -237,7 +237,7 @@ fn change_over_several_cells_hides_no_groups() {
         }
         other => panic!("{other:?}"),
     }
-    let together = of(2);
+    let together = of(&[0, 1]);
     assert!(
         matches!(
             together.as_slice(),

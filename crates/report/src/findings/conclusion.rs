@@ -242,8 +242,9 @@ impl<'a> Subject<'a> {
         let mut doubts: Vec<(DoubtKind, String)> = counted.collect();
         // A median over both levels describes neither.
         let shifts = &analysis.timeline.over_run;
-        let is_shown = |cell: i64| self.cells.iter().any(|own| own.cell.id == cell);
-        if is_of_cells && shifts.iter().any(|shift| is_shown(shift.cell)) {
+        let mut changed = shifts.iter().flat_map(|shift| &shift.cells);
+        let is_shown = |cell: &i64| self.cells.iter().any(|own| own.cell.id == *cell);
+        if is_of_cells && changed.any(is_shown) {
             let changed = "throughput changed its level during the run".to_owned();
             doubts.insert(0, (DoubtKind::LevelChanged, changed));
         }
