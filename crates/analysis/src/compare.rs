@@ -93,6 +93,10 @@ pub struct Criteria {
     pub better: Better,
     /// Whether to judge two runs by the scatter of the trials within them. Runs of an unchanged machine differ by more.
     pub within_run: bool,
+    /// For a gate, which reports changes of any size: the fewest runs of the base that a cell is judged by. Otherwise
+    /// changes that exceed the margin are reported, or equivalence.
+    #[serde(skip)]
+    pub gate: Option<usize>,
 }
 
 /// The unit of replication of a comparison.

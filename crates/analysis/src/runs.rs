@@ -41,16 +41,6 @@ impl FiledRun<'_> {
     }
 }
 
-/// The parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RunCriteria {
-    /// The smallest change that matters, a share; equivalence is shown within it. 0 for a gate.
-    pub margin: f64,
-    /// For a gate, which reports changes of any size: the fewest runs of the base that a cell is judged by. Otherwise
-    /// changes that exceed the margin are reported, or equivalence.
-    pub gate: Option<usize>,
-}
-
 impl Comparison {
     /// Compares runs with runs, cell by cell. A run that occurs twice counts once.
     ///
@@ -60,7 +50,7 @@ impl Comparison {
     pub fn of_several(
         base: &[FiledRun<'_>],
         new: &[FiledRun<'_>],
-        terms: RunCriteria,
+        terms: Criteria,
     ) -> Result<Self> {
         let (base, new) = (in_time(base), in_time(new));
         if base.is_empty() || new.is_empty() {
@@ -81,14 +71,13 @@ impl Comparison {
             against: SideDoubts::of_runs(&known(&cell.base), &known(&cell.new), response),
         });
         let cells: Vec<RunCell> = cells.collect();
-        let (cells, overall) = judge(&cells, response.into(), &terms);
+        let terms = Criteria {
+            better: response.into(),
+            ..terms
+        };
+        let (cells, overall) = judge(&cells, &terms);
         let lacking = base.iter().chain(&new);
         let lacking = lacking.filter(|run| !run.run.analysis().has_definition);
-        let criteria = Criteria {
-            margin: terms.margin,
-            better: response.into(),
-            ..Criteria::default()
-        };
         Ok(Self {
             undefined: lacking.map(|run| run.file.to_owned()).collect(),
             unit: ReplicationUnit::Runs,
@@ -97,7 +86,7 @@ impl Comparison {
             overall,
             base: side_name(&base),
             new: side_name(&new),
-            terms: criteria,
+            terms,
             ..matched.compared
         })
     }
@@ -172,11 +161,7 @@ pub struct RunCell {
 }
 
 /// Judges all cells, and all undisturbed ones together where there are several.
-pub fn judge(
-    cells: &[RunCell],
-    better: Better,
-    terms: &RunCriteria,
-) -> (Vec<CellComparison>, Option<CellComparison>) {
+pub fn judge(cells: &[RunCell], terms: &Criteria) -> (Vec<CellComparison>, Option<CellComparison>) {
     let contrast = |cell: &RunCell| {
         let base = logarithms(&cell.base);
         let has_enough = base.len() >= terms.gate.unwrap_or(1);
@@ -194,14 +179,14 @@ pub fn judge(
         let level = ALPHA * share;
         let interval = contrast.and_then(|c| c.interval(1.0 - level));
         let interval = interval.map(|interval| (interval.low.exp(), interval.high.exp()));
-        let (verdict, doubts) = terms.verdict(cell, contrast.zip(interval), better);
+        let (verdict, doubts) = verdict(cell, contrast.zip(interval), terms);
         CellComparison {
             levels: cell.levels.clone(),
             base: side(&cell.base, cell.served[0]),
             new: side(&cell.new, cell.served[1]),
             estimate: contrast.map(|contrast| {
                 let estimate = Estimate::of(contrast.difference.exp(), interval);
-                estimate.bounded(&cell.against, better != Better::Lower)
+                estimate.bounded(&cell.against, terms.better != Better::Lower)
             }),
             verdict,
             doubts,
@@ -270,41 +255,38 @@ fn merge_cells(cells: &[RunCell]) -> Option<RunCell> {
     })
 }
 
-impl RunCriteria {
-    /// The conclusion from the interval of the ratio, with the doubts that could reverse it.
-    fn verdict(
-        &self,
-        cell: &RunCell,
-        shown: Option<(Contrast, (f64, f64))>,
-        better: Better,
-    ) -> (CellVerdict, Vec<Doubt>) {
-        let Some((contrast, (low, high))) = shown else {
-            return (CellVerdict::CannotTell(cell.lacking()), Vec::new());
-        };
-        let against = &cell.against;
-        let margin = self.margin.ln_1p();
-        let is_higher = contrast.difference > 0.0;
-        let differs = low > 1.0 || high < 1.0;
-        let matters = contrast.difference.abs() > margin;
-        let equivalent = margin > 0.0 && low.ln() >= -margin && high.ln() <= margin;
-        let direction = better.verdict(is_higher);
-        let claim = match equivalent {
-            true => Some(CellVerdict::Equivalent),
-            false => (differs && matters).then_some(direction),
-        };
-        let doubts = match claim {
-            Some(CellVerdict::Equivalent) => against.turning([Direction::Equal; 2], 1.0),
-            Some(_) => {
-                let new_is_better = is_higher == (better != Better::Lower);
-                against.turning(Direction::of_sides(new_is_better), 1.0)
-            }
-            // A lack of change has no meaning for cells that were not measured.
-            None => against.foreign(),
-        };
-        let shown = claim.unwrap_or(match self.gate.is_some() {
-            true => CellVerdict::NoChange,
-            false => CellVerdict::CannotTell(DoubtKind::WideInterval),
-        });
-        (CellVerdict::doubted(&doubts).unwrap_or(shown), doubts)
-    }
+/// The conclusion from the interval of the ratio, with the doubts that could reverse it.
+fn verdict(
+    cell: &RunCell,
+    shown: Option<(Contrast, (f64, f64))>,
+    terms: &Criteria,
+) -> (CellVerdict, Vec<Doubt>) {
+    let Some((contrast, (low, high))) = shown else {
+        return (CellVerdict::CannotTell(cell.lacking()), Vec::new());
+    };
+    let against = &cell.against;
+    let margin = terms.margin.ln_1p();
+    let is_higher = contrast.difference > 0.0;
+    let differs = low > 1.0 || high < 1.0;
+    let matters = contrast.difference.abs() > margin;
+    let equivalent = margin > 0.0 && low.ln() >= -margin && high.ln() <= margin;
+    let direction = terms.better.verdict(is_higher);
+    let claim = match equivalent {
+        true => Some(CellVerdict::Equivalent),
+        false => (differs && matters).then_some(direction),
+    };
+    let doubts = match claim {
+        Some(CellVerdict::Equivalent) => against.turning([Direction::Equal; 2], 1.0),
+        Some(_) => {
+            let new_is_better = is_higher == (terms.better != Better::Lower);
+            against.turning(Direction::of_sides(new_is_better), 1.0)
+        }
+        // A lack of change has no meaning for cells that were not measured.
+        None => against.foreign(),
+    };
+    let shown = claim.unwrap_or(match terms.gate.is_some() {
+        true => CellVerdict::NoChange,
+        false => CellVerdict::CannotTell(DoubtKind::WideInterval),
+    });
+    (CellVerdict::doubted(&doubts).unwrap_or(shown), doubts)
 }

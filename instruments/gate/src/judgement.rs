@@ -3,10 +3,10 @@
 
 use std::io::{self, Write};
 
-use iolab_analysis::compare::{CellComparison, Comparison, Conclusion};
+use iolab_analysis::compare::{CellComparison, Comparison, Conclusion, Criteria};
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::runs::comparable_runs::{Comparability, ExcludedRun, ExclusionReason};
-use iolab_analysis::runs::{FiledRun, GATE_POWER, RunCriteria};
+use iolab_analysis::runs::{FiledRun, GATE_POWER};
 use iolab_record::{RunRecord, RunStatus};
 use iolab_report::block::{Block, Item, Look};
 use iolab_report::compare::{self, CompareDocument, DETECTABLE_MAX, change, conclusion};
@@ -73,9 +73,9 @@ impl Gate {
         let compared = if history.len() < HISTORY_MIN {
             None
         } else {
-            let any = RunCriteria {
-                margin: 0.0,
+            let any = Criteria {
                 gate: Some(HISTORY_MIN),
+                ..Criteria::default()
             };
             Some(Comparison::of_several(&history, &[new], any)?)
         };

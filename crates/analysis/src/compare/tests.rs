@@ -15,6 +15,7 @@ fn terms() -> Criteria {
         tests: vec![HypothesisTest::Welch],
         better: Better::Higher,
         within_run: false,
+        ..Criteria::default()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{
-    Better, CellVerdict, Comparison, Conclusion, Criteria, HypothesisTest, ReplicationUnit,
-    RunSide, SideValue,
+    CellVerdict, Comparison, Conclusion, Criteria, HypothesisTest, ReplicationUnit, RunSide,
+    SideValue,
 };
 use iolab_analysis::doubt::DoubtKind;
 use iolab_plan::experiment::Experiment;
@@ -20,8 +20,8 @@ fn terms() -> Criteria {
     Criteria {
         margin: 0.05,
         tests: vec![HypothesisTest::Welch],
-        better: Better::Unstated,
         within_run: true,
+        ..Criteria::default()
     }
 }
 

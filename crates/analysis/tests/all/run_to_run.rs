@@ -2,17 +2,18 @@
 //! of an unchanged machine. A simulated history is a random choice of these runs in random order, which keeps their distribution
 //! with its tails, and the dependence between cells.
 
-use iolab_analysis::compare::{ALPHA, Better, CellComparison, CellVerdict};
-use iolab_analysis::runs::{GATE_POWER, RunCell, RunCriteria, judge};
+use iolab_analysis::compare::{ALPHA, Better, CellComparison, CellVerdict, Criteria};
+use iolab_analysis::runs::{GATE_POWER, RunCell, judge};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const GATES: usize = 1000;
 
-fn terms() -> RunCriteria {
-    RunCriteria {
-        margin: 0.0,
+fn terms() -> Criteria {
+    Criteria {
+        better: Better::Higher,
         gate: Some(5),
+        ..Criteria::default()
     }
 }
 
@@ -88,7 +89,7 @@ fn alarms(
     let alarms = (0..GATES).filter(|_| {
         let chosen = chance.choose(&some, history + 1);
         let cells = cells(&chosen, |place| shift(places[place]));
-        is_alarm(&judge(&cells, Better::Higher, &terms()))
+        is_alarm(&judge(&cells, &terms()))
     });
     alarms.count() as f64 / GATES as f64
 }
@@ -125,16 +126,16 @@ fn the_stated_power_is_right() {
                     .collect();
                 let chosen: Vec<&Vec<f64>> = runs.iter().collect();
                 let before = cells(&chosen, |_| 0.0);
-                let (of_cells, overall) = judge(&before, Better::Higher, &terms());
+                let (of_cells, overall) = judge(&before, &terms());
                 let down = |judged: &CellComparison| judged.detectable.expect("a spread").ln_1p();
                 let alone = down(&of_cells[0]);
                 let after = cells(&chosen, |place| if place == 0 { -alone } else { 0.0 });
-                let judged = judge(&after, Better::Higher, &terms());
+                let judged = judge(&after, &terms());
                 found_alone += usize::from(judged.0[0].verdict == CellVerdict::Slower);
                 if let Some(overall) = overall {
                     let together = down(&overall);
                     let after = cells(&chosen, |_| -together);
-                    let (_, overall) = judge(&after, Better::Higher, &terms());
+                    let (_, overall) = judge(&after, &terms());
                     let verdict = overall.expect("several cells").verdict;
                     found_together += usize::from(verdict == CellVerdict::Slower);
                 }

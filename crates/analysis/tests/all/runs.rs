@@ -1,9 +1,9 @@
 //! Comparison of runs with runs, on synthetic records.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::compare::{CellVerdict, Comparison, Conclusion};
+use iolab_analysis::compare::{CellVerdict, Comparison, Conclusion, Criteria};
 use iolab_analysis::doubt::DoubtKind;
-use iolab_analysis::runs::{FiledRun, RunCriteria};
+use iolab_analysis::runs::FiledRun;
 use iolab_record::{Ended, RunRecord, Sample};
 use iolab_synthetic::{STEADY_MB_S as STEADY, daily_runs as runs, later_run as later};
 use iolab_workload::group::GroupSpec;
@@ -26,9 +26,9 @@ fn filed(runs: &[(String, AnalysedRun)]) -> Vec<FiledRun<'_>> {
 
 fn compared(base: &[RunRecord], new: &[RunRecord]) -> Result<Comparison> {
     let (base, new) = (analysed(base), analysed(new));
-    let terms = RunCriteria {
+    let terms = Criteria {
         margin: 0.05,
-        gate: None,
+        ..Criteria::default()
     };
     Comparison::of_several(&filed(&base), &filed(&new), terms)
 }

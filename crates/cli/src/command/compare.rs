@@ -5,7 +5,6 @@ use std::path::Path;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Comparison, Criteria, HypothesisTest, RunSide, SideName};
-use iolab_analysis::runs::RunCriteria;
 use iolab_report::{block, compare as report};
 use iolab_runfile::number_list;
 use iolab_workload::{Error, Result};
@@ -42,9 +41,9 @@ pub(crate) fn compare(options: &Compare) -> Outcome {
 fn many_runs(options: &Compare) -> Result<Comparison> {
     let base = named_runs(&options.base_runs, options.metric.as_ref())?;
     let new = named_runs(&options.new_runs, options.metric.as_ref())?;
-    let terms = RunCriteria {
+    let terms = Criteria {
         margin: options.margin,
-        gate: None,
+        ..Criteria::default()
     };
     Comparison::of_several(&filed(&base), &filed(&new), terms)
 }

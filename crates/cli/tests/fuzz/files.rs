@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
+use iolab_analysis::compare::{Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_analysis::runs::RunName;
 use iolab_plan::experiment::Experiment;
 use iolab_record::RunRecord;
@@ -160,8 +160,8 @@ pub(crate) fn show(run: &AnalysedRun) {
             HypothesisTest::Student,
             HypothesisTest::MannWhitney,
         ],
-        better: Better::Unstated,
         within_run: true,
+        ..Criteria::default()
     };
     let side = RunSide::whole(run);
     let names = ["a", "b"].map(|name| name.to_owned().into());

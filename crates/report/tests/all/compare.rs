@@ -1,8 +1,8 @@
 //! Comparisons and single series as text, reviewed before they were accepted.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
-use iolab_analysis::runs::{FiledRun, RunCriteria};
+use iolab_analysis::compare::{Comparison, Criteria, HypothesisTest, RunSide};
+use iolab_analysis::runs::FiledRun;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
 use iolab_report::block::in_text;
@@ -45,8 +45,8 @@ fn compared(base: &RunRecord, new: &RunRecord) -> Comparison {
             HypothesisTest::Student,
             HypothesisTest::MannWhitney,
         ],
-        better: Better::Unstated,
         within_run: true,
+        ..Criteria::default()
     };
     let names = ["a.iolab", "b.iolab\u{1b}[31m"].map(|name| name.to_owned().into());
     Comparison::of_runs(names, base, new, terms).unwrap()
@@ -87,8 +87,8 @@ fn of_texts_more_values_are_advised() {
     let terms = Criteria {
         margin: 0.05,
         tests: vec![HypothesisTest::Welch],
-        better: Better::Unstated,
         within_run: true,
+        ..Criteria::default()
     };
     let compared = Comparison::of_numbers(names, numbers(1.0), numbers(1.5), terms);
     let written = written(&compared, 120);
@@ -115,9 +115,9 @@ fn of_sides(base: &[AnalysedRun], new: &[AnalysedRun]) -> Comparison {
         let of = |run| FiledRun { file: "run", run };
         runs.iter().map(of).collect()
     }
-    let terms = RunCriteria {
+    let terms = Criteria {
         margin: 0.05,
-        gate: None,
+        ..Criteria::default()
     };
     Comparison::of_several(&side(base), &side(new), terms).expect("the same cells")
 }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
+use iolab_analysis::compare::{Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_record::environment::KEYS;
 use iolab_record::targets::beyond_text;
 use iolab_record::{EndedBy, Event, EventKind, RunRecord, ServedBy};
@@ -179,8 +179,8 @@ fn markdown_has_no_markup_or_links_from_runs() {
             Criteria {
                 margin: 0.05,
                 tests: vec![HypothesisTest::Welch],
-                better: Better::Unstated,
                 within_run: true,
+                ..Criteria::default()
             },
         )
         .expect("the same cells");

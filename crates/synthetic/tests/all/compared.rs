@@ -2,7 +2,7 @@
 //! reported, and invariances. `claims.rs` explains how the table of docs/METHODS.md is made.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
+use iolab_analysis::compare::{CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_analysis::doubt::DoubtKind;
 use iolab_record::RunRecord;
 use iolab_stats::trials_for_apart;
@@ -23,9 +23,9 @@ fn terms() -> Criteria {
     Criteria {
         margin: MARGIN,
         tests: vec![HypothesisTest::Welch],
-        better: Better::Unstated,
         // Only the trials differ from run to run here.
         within_run: true,
+        ..Criteria::default()
     }
 }
 

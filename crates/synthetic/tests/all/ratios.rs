@@ -1,7 +1,7 @@
 //! Grades of comparisons of two cells of a run.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
+use iolab_analysis::compare::{CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Common, Noise, Outcome, Scenario, Truth, grade};
 
@@ -17,8 +17,8 @@ fn said(record: RunRecord) -> CellVerdict {
     let terms = Criteria {
         margin: 0.05,
         tests: vec![HypothesisTest::Welch],
-        better: Better::Unstated,
         within_run: false,
+        ..Criteria::default()
     };
     let names = ["4KiB", "1MiB"].map(|name| name.to_owned().into());
     let comparison = Comparison::of_runs(names, side("4KiB"), side("1MiB"), terms);
