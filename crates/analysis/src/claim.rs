@@ -54,7 +54,7 @@ use iolab_workload::response::Response;
 use iolab_workload::stages::{CarriedBy, Stage};
 pub(crate) use series::id;
 
-pub use best::choices;
+pub use best::{choices, simplest};
 pub use causes::{WhyUntried, is_answered, remainders};
 pub use change::LevelChange;
 pub use comparison::{Comparison, Contrast, comparisons};

@@ -126,6 +126,15 @@ pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Claim> {
         .then(|| ranking(claim, &cells, best, (analysis, run), pairs(cells.len())))
 }
 
+/// The simplest of the cells that tie with this one, which has the best median: the one that findings name as the best.
+pub fn simplest<'a>(analysis: &'a Analysis, top: &'a CellAnalysis) -> &'a CellAnalysis {
+    let ranks = |claim: &Claim| claim.ranked().any(|one| one.cell == Some(id(0, top)));
+    let all = best_of_curves(analysis, 0).into_iter();
+    let claim = all.chain(ways(analysis, 0)).find(ranks);
+    let best = claim.and_then(|claim| analysis.cell(claim.ranked().next()?.cell?.cell));
+    best.unwrap_or(top)
+}
+
 /// The median response of a cell.
 fn median(cell: &CellAnalysis) -> f64 {
     cell.response.map_or(f64::NAN, |summary| summary.median)

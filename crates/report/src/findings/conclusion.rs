@@ -6,7 +6,7 @@ use super::sentences::{
     cause_in_short, done, grouped, in_words_of_standard, of_group, state_in_short,
 };
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
-use iolab_analysis::claim::groups;
+use iolab_analysis::claim::{groups, simplest};
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::doubt::{DoubtClass, DoubtKind};
 use iolab_analysis::timeline::TrialShift;
@@ -120,6 +120,17 @@ impl<'a> Subject<'a> {
         let median = |cell: &CellAnalysis| cell.response.map_or(0.0, |response| response.median);
         let least = measured().min_by(|a, b| median(a).total_cmp(&median(b)))?;
         let most = measured().max_by(|a, b| median(a).total_cmp(&median(b)))?;
+        let more_is_better = analysis.response.more_is_better();
+        let (worst, best) = match more_is_better {
+            true => (least, most),
+            false => (most, least),
+        };
+        // Where all cells tie, the line has their range.
+        let tied = Some(simplest(analysis, best)).filter(|tied| tied.cell.id != worst.cell.id);
+        let (least, most) = match more_is_better {
+            true => (worst, tied.unwrap_or(best)),
+            false => (tied.unwrap_or(best), worst),
+        };
         let value = |cell: &CellAnalysis| format!("{}{}", level(analysis, cell), self.place(cell));
         let answer = match least.cell.id == most.cell.id {
             true => {

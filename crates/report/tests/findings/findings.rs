@@ -106,6 +106,23 @@ fn interval_wider_than_median_shows_its_ends() {
     ");
 }
 
+/// A larger size whose median is higher by chance is not the answer.
+#[test]
+fn first_line_names_the_simplest_of_a_tie() {
+    let mut record = record("read-size", &["bs"]);
+    let level = [500.0, 502.0, 498.0, 501.0, 499.0, 500.0, 503.0, 497.0];
+    let higher = [504.0, 499.0, 502.0, 500.0, 503.0, 501.0, 498.0, 505.0];
+    add_cell(&mut record, &["bs=4KiB"], &around(60.0));
+    add_cell(&mut record, &["bs=1MiB"], &level);
+    add_cell(&mut record, &["bs=64MiB"], &higher);
+    let analysis = analyse(&record);
+    let line = &conclusions(&analysis, &[])[0].text;
+    assert!(line.contains("to 500 MB/s (1 MiB)"), "{line}");
+    let best = text(&named("best-size", &analysis));
+    let begin = "Best throughput: 500 MB/s with 1 MiB.";
+    assert!(best.starts_with(begin), "{best}");
+}
+
 #[test]
 fn run_without_measured_trial_has_a_line() {
     let line = |record: &RunRecord| conclusions(&analyse(record), &[])[0].text.clone();
