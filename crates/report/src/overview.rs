@@ -104,15 +104,6 @@ impl<'a> Overview<'a> {
         drawn.transpose()
     }
 
-    /// The name of a run: its experiment, and its target if another run has the same experiment.
-    pub(crate) fn name_among_runs(&self, analysis: &Analysis) -> String {
-        let is_alike = |other: &&&Input| other.run.analysis().experiment == analysis.experiment;
-        match self.inputs.iter().filter(is_alike).count() {
-            1 => analysis.experiment.clone(),
-            _ => format!("{} on {}", analysis.experiment, analysis.target),
-        }
-    }
-
     /// The runs of a headline, if there are several and its text does not name them.
     pub(crate) fn about(&self, headline: &Headline) -> String {
         if self.inputs.len() < 2 || headline.names_runs {
@@ -154,6 +145,29 @@ impl<'a> Overview<'a> {
             _ => format!("{}: ", names.join(", ")),
         }
     }
+}
+
+/// Distinct names of runs: of their experiments, with the targets, or on the same target with the files, where several have one
+/// experiment.
+pub(crate) fn names(inputs: &[&Input]) -> Vec<String> {
+    let name = |input: &&Input| {
+        let name = &input.run.record().experiment.name;
+        let stem = input.path.file_stem().unwrap_or_default();
+        let target = input.run.record().target_text();
+        let alike = inputs
+            .iter()
+            .filter(|other| other.run.record().experiment.name == *name);
+        let on_target = alike
+            .clone()
+            .filter(|other| other.run.record().target_text() == target);
+        let name = match (alike.count(), on_target.count()) {
+            (1, _) => name.clone(),
+            (_, 1) => format!("{name} on {target}"),
+            _ => format!("{name} ({})", stem.to_string_lossy()),
+        };
+        clean(&name)
+    };
+    inputs.iter().map(name).collect()
 }
 
 /// Description of a target: `Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`.

@@ -10,7 +10,7 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::trial_description::level_in_words;
 use iolab_workload::units::{exact_size, format_percent, significant};
 
-use super::Overview;
+use super::{Overview, names};
 use crate::doubt::LEAST_SHOWN;
 use crate::findings::sentences::grouped;
 use crate::layout::{Column, SCREEN_ROWS, none, shared};
@@ -157,7 +157,7 @@ impl Overview<'_> {
     pub(super) fn curves(&self) -> Vec<Column> {
         let is_precise = self.is_precise();
         let mut rows: Vec<[String; 6]> = Vec::new();
-        for input in &self.inputs {
+        for (input, experiment) in self.inputs.iter().zip(names(&self.inputs)) {
             let analysis = input.run.analysis();
             let Some(factor) = axis_but_target(analysis) else {
                 continue;
@@ -189,8 +189,7 @@ impl Overview<'_> {
                     false => name.clone(),
                 };
                 let ((least, at_least), (most, at_most)) = (end(least), end(most));
-                let experiment = self.name_among_runs(analysis);
-                rows.push([experiment, name, least, at_least, most, at_most]);
+                rows.push([experiment.clone(), name, least, at_least, most, at_most]);
             }
         }
         let column = |heading: &str, place: usize| {

@@ -18,29 +18,6 @@ use iolab_record::{Cell, Event, RunRecord, exported_settings};
 use iolab_workload::settings::{DESCRIBING, Value, cell_label};
 use iolab_workload::units::counted;
 
-/// Distinct names for all runs of a document.
-pub(super) fn names(inputs: &[Input]) -> Vec<String> {
-    let name = |input: &Input| {
-        let name = &input.run.record().experiment.name;
-        let stem = input.path.file_stem().unwrap_or_default();
-        // The titles of runs of one experiment name the targets; on the same target they name the files.
-        let target = input.run.record().target_text();
-        let alike = inputs
-            .iter()
-            .filter(|other| other.run.record().experiment.name == *name);
-        let on_target = alike
-            .clone()
-            .filter(|other| other.run.record().target_text() == target);
-        let name = match (alike.count(), on_target.count()) {
-            (1, _) => name.clone(),
-            (_, 1) => format!("{name} on {target}"),
-            _ => format!("{name} ({})", stem.to_string_lossy()),
-        };
-        clean(&name)
-    };
-    inputs.iter().map(name).collect()
-}
-
 /// Whether each cell has a row of its own in the first table.
 pub(super) fn has_row_of_each_cell(analysis: &Analysis) -> bool {
     let rows = table::columns(analysis).first().map_or(0, Column::rows);

@@ -2,11 +2,11 @@
 
 use super::commands::{self, OwnModel};
 use super::section::{Medium, RunSequence};
-use super::{Input, StudyReport, clean, id, section};
+use super::{Input, StudyReport, clean, id};
 use crate::block::Item;
 use crate::findings::sentences::grouped;
 use crate::findings::{self, Finding, agreement, choices};
-use crate::overview::Overview;
+use crate::overview::{Overview, names};
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::Role;
 use iolab_analysis::trial_values::distinct;
@@ -45,7 +45,7 @@ impl<'a> Study<'a> {
             each[*place].extend(input.interpretation.peers.iter().map(agreement));
             each[*place].extend(own);
         }
-        let names = section::names(inputs);
+        let names = names(&inputs.iter().collect::<Vec<_>>());
         Self {
             report,
             medium,
