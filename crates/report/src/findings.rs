@@ -11,7 +11,6 @@ pub mod sentences;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{self, Claim, Kind, OfRuns};
 use iolab_figure::labels;
-use iolab_record::ServedBy;
 use iolab_workload::trial_description::levels_in_words;
 
 pub use conclusion::{Conclusion, conclusions};
@@ -62,17 +61,10 @@ pub fn choices(analyses: &[&Analysis]) -> Vec<Finding> {
 
 /// The origin of the bytes in brackets, unless it was the device.
 fn origin(cell: &CellAnalysis) -> String {
-    let Some(served) = cell.served.as_ref().filter(|_| !cell.is_target()) else {
-        return String::new();
-    };
-    let what = match served.unanimous() {
-        Some(ServedBy::PageCache) => "page cache",
-        Some(ServedBy::NotStorage) => "not storage",
-        Some(ServedBy::Unknown) => "of unknown origin",
-        Some(other) => return format!(" [{other}]"),
-        None => return format!(" [{}]", labels::served(served)),
-    };
-    format!(" [{what}]")
+    let served = cell.served.as_ref().filter(|_| !cell.is_target());
+    served.map_or_else(String::new, |served| {
+        format!(" [{}]", labels::served(served))
+    })
 }
 
 /// `4 KiB, 2 threads`: a cell by its levels; `None` if the run has no factors.
