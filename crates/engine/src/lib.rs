@@ -37,6 +37,7 @@ mod buffer;
 pub mod list;
 pub mod placement;
 mod request;
+pub mod request_tracer;
 pub mod series;
 pub mod simulation;
 pub mod trial;

@@ -3,7 +3,7 @@
 mod barrier;
 mod files;
 mod groups;
-mod tracing;
+pub mod tracing;
 mod worker_thread;
 
 use std::ops::Range;
@@ -16,12 +16,13 @@ use rustix::fs::FileType;
 pub use crate::backend::check_trims;
 use crate::buffer::{self, Arena, ArenaPart, Registration};
 use crate::list::RequestList;
+use crate::request_tracer::{NotedJob, NotedRequests, TracedJobs, Tracing};
 use crate::verify::signer::Signed;
 use crate::verify::{self, Reading};
 use crate::worker::{WorkerOutcome, outcome, request_log};
 use crate::{backend, placement};
-pub use barrier::RankBarrier;
-use barrier::{Alone, Phase, StartBarrier, Temperatures, wait_for_end};
+pub use barrier::{Alone, RankBarrier};
+use barrier::{Phase, StartBarrier, Temperatures, wait_for_end};
 use files::Files;
 pub use files::{files_of, owes_sync, write_out};
 use groups::run_side;
@@ -37,8 +38,7 @@ use iolab_workload::outcome::{Ended, Failure, Outcome};
 use iolab_workload::region_state::{FaultyData, Region};
 use iolab_workload::series::TemperatureReading;
 use iolab_workload::trial::{Backend, CacheState, FileLayout, TrialLimit, TrialSpec};
-use iolab_workload::{Error, Result};
-use tracing::TracedJobs;
+use iolab_workload::{Error, Result, usage_errors};
 use worker_thread::work;
 
 /// Null trials that show iolab's own cost: the median of a few ignores interrupted ones.
@@ -53,10 +53,10 @@ const FLOOR_REQUESTS: u64 = 20_000;
 /// # Errors
 /// When the settings do not fit the target, or the trial cannot be set up. Nothing was measured then.
 pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
-    run_with(spec, target, clock, stop, &mut Alone)
+    run_with(spec, target, clock, stop, &mut Alone, None)
 }
 
-/// [`run`] in step with the other processes that `meeting` connects to.
+/// [`run`] in step with the other processes that `meeting` connects to, in a program that can trace requests with `tracing`.
 ///
 /// # Errors
 /// As [`run`], and any error of `meeting`.
@@ -66,9 +66,10 @@ pub fn run_with(
     clock: &Clock,
     stop: &AtomicBool,
     meeting: &mut dyn RankBarrier,
+    tracing: Tracing,
 ) -> Result<Outcome> {
-    let side = Side::new(spec, target, stop)?;
-    run_side(&side, None, clock, meeting)
+    let side = Side::new(spec, target, stop, tracing)?;
+    run_side(&side, None, clock, meeting, tracing)
 }
 
 /// One group of workers with the files that it uses.
@@ -82,8 +83,13 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn new(spec: &'a TrialSpec, target: &'a Target, stop: &'a AtomicBool) -> Result<Self> {
-        check_against(spec, target)?;
+    fn new(
+        spec: &'a TrialSpec,
+        target: &'a Target,
+        stop: &'a AtomicBool,
+        tracing: Tracing,
+    ) -> Result<Self> {
+        check_against(spec, target, tracing)?;
         let files = match spec.backend {
             Backend::Null => None,
             _ => Some(Files::new(spec, target)?),
@@ -188,6 +194,17 @@ struct Job<'a> {
     list: Option<&'a Mutex<dyn RequestList>>,
 }
 
+impl<'a> Job<'a> {
+    /// This job for a tracer of its requests.
+    fn noted(&self) -> NotedJob<'a> {
+        let files = self.files.map_or(&[][..], Files::parts).iter();
+        NotedJob {
+            spec: self.spec,
+            files: files.map(|part| (part.target(), part.range())).collect(),
+        }
+    }
+}
+
 /// The group's role among several: whether there are others, and which groups end the trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GroupRole {
@@ -229,11 +246,11 @@ fn fail(outcome: &mut Outcome, failure: Failure) {
     outcome.failure = Some(failure);
 }
 
-/// Checks a spec against a target, without touching it.
+/// Checks a spec against a target, without touching it, in a program that can trace requests with `tracing`.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not fit, with one that would.
-pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
+pub fn check_against(spec: &TrialSpec, target: &Target, tracing: Tracing) -> Result<()> {
     spec.check()?;
     placement::check(spec)?;
     if spec.offset + spec.region > target.size() {
@@ -254,7 +271,13 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
     }
     backend::check_mechanisms(spec)?;
     if spec.backend != Backend::Null {
-        tracing::check(spec, target)?;
+        usage_errors! {
+            spec.trace && tracing.is_none() => "trace=true needs a tracer of requests, which this program lacks",
+                "leave trace out, or use an iolab that has one";
+        }
+        if let Some(tracer) = tracing {
+            (tracer.check)(spec, target)?;
+        }
         if spec.trims() {
             check_trims(target)?;
         }
@@ -317,7 +340,7 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> Option<f64> {
     };
     let time = || -> Result<f64> {
         let memory = TrialMemory::new(&[&spec])?;
-        let carried = carry_out(&[side.job(clock)], side.stop, &mut Alone, &memory)?;
+        let carried = carry_out(&[side.job(clock)], side.stop, &mut Alone, &memory, None)?;
         Ok(carried.merged(clock).elapsed_ns as f64 / FLOOR_REQUESTS as f64)
     };
     let mut times: Vec<f64> = (0..FLOOR_TRIALS).filter_map(|_| time().ok()).collect();
@@ -378,7 +401,7 @@ struct Carried {
     /// Readings of the drives during the trial.
     temperatures: Vec<TemperatureReading>,
     drift_ppm: f64,
-    /// Traced stages by job, and over all jobs.
+    /// Results of tracing.
     traced: TracedJobs,
 }
 
@@ -392,10 +415,11 @@ fn carry_out(
     halt: &AtomicBool,
     meeting: &mut dyn RankBarrier,
     memory: &TrialMemory,
+    tracing: Tracing,
 ) -> Result<Carried> {
-    let carried = carry_out_once(jobs, halt, meeting, memory);
+    let carried = carry_out_once(jobs, halt, meeting, memory, tracing);
     match carried.is_err() && memory.registration.refusal().is_some() {
-        true => carry_out_once(jobs, halt, meeting, memory),
+        true => carry_out_once(jobs, halt, meeting, memory, tracing),
         false => carried,
     }
 }
@@ -406,6 +430,7 @@ fn carry_out_once(
     halt: &AtomicBool,
     meeting: &mut dyn RankBarrier,
     memory: &TrialMemory,
+    tracing: Tracing,
 ) -> Result<Carried> {
     let Some(clock) = jobs.first().map(|job| job.clock) else {
         return Err(Error::failed("a trial without workers"));
@@ -414,7 +439,11 @@ fn carry_out_once(
     let mut observation = Observation::new(watched(jobs).into_iter());
     let is_over_time = jobs.iter().any(|job| job.spec.latency_over_time);
     let thermometer = is_over_time.then(|| observation.thermometer());
-    let mut tracer = tracing::tracer(jobs, clock)?;
+    let noted_jobs: Vec<NotedJob<'_>> = jobs.iter().map(Job::noted).collect();
+    let mut tracer = match tracing {
+        Some(tracing) => (tracing.prepare)(&noted_jobs, clock)?,
+        None => None,
+    };
     thread::scope(|scope| {
         let mut workers = Vec::new();
         let ready = set_up(scope, &mut workers, jobs, memory, &barrier);
@@ -454,9 +483,14 @@ fn carry_out_once(
         let workers = by_job(join(workers), jobs.iter().map(|job| job.spec.threads));
         ended?;
         let mut workers = workers?;
-        let traced = match tracer {
-            Some(tracer) => tracing::judge(jobs, &mut workers, tracer, clock)?,
-            None => TracedJobs::none(jobs.len()),
+        let noted = |own: &mut Vec<WorkerOutcome>| {
+            let noted = own.iter_mut().filter_map(|worker| worker.noted.take());
+            noted.collect()
+        };
+        let noted: Vec<Vec<NotedRequests>> = workers.iter_mut().map(noted).collect();
+        let traced = match tracing.zip(tracer) {
+            Some((tracing, tracer)) => (tracing.join)(&noted_jobs, &noted, tracer, clock)?,
+            None => TracedJobs::default(),
         };
         Ok(Carried {
             workers,

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use iolab_engine::request_tracer::Tracing;
 use iolab_host::device::Device;
 use iolab_host::processor::check_realtime;
 use iolab_host::system_control::SystemControl;
@@ -62,6 +63,8 @@ pub struct Program {
     pub executors: &'static [ProgramExecutor],
     /// Observers of the drives.
     pub observers: &'static [NewObserver],
+    /// The tracer of requests.
+    pub tracing: Tracing,
     /// Schemes of targets in virtual time.
     pub schemes: SchemeList,
     /// Ends the process if storage does not answer.
@@ -513,6 +516,7 @@ impl Site {
             &workspace.setup.place,
             self.processes(),
             self.terms.keeps_cache,
+            self.terms.program.tracing,
         )?;
         for text in notes.into_iter().chain(realtime) {
             (self.terms.program.note)(&text);

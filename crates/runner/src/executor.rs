@@ -8,6 +8,7 @@ use std::{iter, slice};
 
 use crate::peers::Peers;
 use iolab_analysis::consent::NeededConsent;
+use iolab_engine::request_tracer::Tracing;
 use iolab_engine::trial;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::{Changed, SystemControl};
@@ -133,6 +134,8 @@ pub(super) struct Engine<'a> {
     pub(super) observers: Vec<Box<dyn DriveObserver>>,
     /// Counts of the drives in the last trial.
     pub(super) drives: Vec<DriveLog>,
+    /// The tracer of requests, if the program has one.
+    pub(super) tracing: Tracing,
     pub(super) began: Instant,
 }
 
@@ -160,7 +163,7 @@ impl<'a> Engine<'a> {
             .iter()
             .map(|group| self.target(group.target.as_ref()));
         let targets = targets.collect::<Result<Vec<&Target>>>()?;
-        trial::run_groups(&groups, &targets, self.clock, stop)
+        trial::run_groups(&groups, &targets, self.clock, stop, self.tracing)
     }
 
     /// Changes the settings of the kernel that a cell asks for, until the returned value is dropped.
@@ -204,7 +207,14 @@ impl<'a> Engine<'a> {
         match self.programs {
             Some(programs) => programs.run(cell, target, self.clock, stop),
             None if cell.tool.is_peer() => self.peers.run(cell, target, self.clock, stop),
-            None => trial::run(&cell.trial, target, self.clock, stop),
+            None => trial::run_with(
+                &cell.trial,
+                target,
+                self.clock,
+                stop,
+                &mut trial::Alone,
+                self.tracing,
+            ),
         }
     }
 }
@@ -313,7 +323,7 @@ impl Executor for Engine<'_> {
         if let Some(ranks) = self.ranks {
             ranks.span(slice::from_mut(cell))?;
         }
-        fit::fit(cell, &self.targets)
+        fit::fit(cell, &self.targets, self.tracing)
     }
 
     fn filled(&self, cell: &CellSpec) -> u64 {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use iolab_engine::request_tracer::Tracing;
 use iolab_engine::trial;
 use iolab_host::machine::{AvailableMemory, HugePages};
 use iolab_plan::batch_probes;
@@ -20,7 +21,7 @@ use super::targets::{REGION_UNIT, number_of};
 
 /// Fits plans to a place, all of them before anything is written, and returns the changes made to fit in words. If a target
 /// does not allow direct I/O, they go through its page cache, unless `keeps_cache` says to carry them out as they are.
-/// `processes` are the processes that the plans were made for.
+/// `processes` are the processes that the plans were made for, and `tracing` traces requests, if the program can.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the cell and what would fit.
@@ -29,6 +30,7 @@ pub fn fit_all(
     place: &SystemUnderTest,
     processes: &dyn Processes,
     keeps_cache: bool,
+    tracing: Tracing,
 ) -> Result<(Vec<FittedPlan>, Vec<String>)> {
     let refusal = match keeps_cache {
         true => None,
@@ -36,8 +38,8 @@ pub fn fit_all(
     };
     let is_changed = refusal.is_some() && plans.iter().any(Plan::can_be_buffered);
     let fitted = |plan: Plan| match refusal.is_some() && plan.can_be_buffered() {
-        true => fit_to(plan.buffered(processes)?, place),
-        false => fit_to(plan, place),
+        true => fit_to(plan.buffered(processes)?, place, tracing),
+        false => fit_to(plan, place, tracing),
     };
     let wanted = plans.iter().filter_map(measured_end).max();
     let plans: Vec<FittedPlan> = plans.into_iter().map(fitted).collect::<Result<_>>()?;
@@ -99,8 +101,8 @@ fn refusal_of_direct(place: &SystemUnderTest) -> Option<Error> {
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the cell and a fitting setting.
-pub(super) fn fit_to(plan: Plan, place: &SystemUnderTest) -> Result<FittedPlan> {
-    FittedPlan::of(plan, &|cell| place.fit(cell))
+pub(super) fn fit_to(plan: Plan, place: &SystemUnderTest, tracing: Tracing) -> Result<FittedPlan> {
+    FittedPlan::of(plan, &|cell| place.fit(cell, tracing))
 }
 
 /// The rows of a run file for these cells, which are its first.
@@ -157,7 +159,11 @@ pub fn adapt_to_system(
 /// Cuts a cell's region to the size of the run's targets, and checks the cell against its own target and against the
 /// present memory. Without groups no cell goes beyond the smallest target: cells that differ in the target must differ in
 /// nothing else.
-pub(super) fn fit(cell: &mut PlannedCell, targets: &[(&Path, &Target)]) -> Result<()> {
+pub(super) fn fit(
+    cell: &mut PlannedCell,
+    targets: &[(&Path, &Target)],
+    tracing: Tracing,
+) -> Result<()> {
     let memory = AvailableMemory::read();
     let find = |name: Option<&TargetName>| {
         let names = targets.iter().map(|(named, _)| *named);
@@ -181,7 +187,7 @@ pub(super) fn fit(cell: &mut PlannedCell, targets: &[(&Path, &Target)]) -> Resul
         let own = |name: Option<&TargetName>, spec: &mut TrialSpec| {
             let target = find(name)?;
             cut_region(spec, target.size());
-            trial::check_against(spec, target)
+            trial::check_against(spec, target, tracing)
         };
         fit_groups(&mut cell.spec, own)?;
         return check_memory(&cell.spec, memory);
@@ -194,7 +200,7 @@ pub(super) fn fit(cell: &mut PlannedCell, targets: &[(&Path, &Target)]) -> Resul
         cell.spec.trial.batch = Batch::One;
         cell.spec.batch_auto = false;
     }
-    trial::check_against(&cell.spec.trial, own)?;
+    trial::check_against(&cell.spec.trial, own, tracing)?;
     check_memory(&cell.spec, memory)
 }
 

@@ -38,6 +38,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+use iolab_engine::request_tracer::Tracing;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::SystemControl;
 use iolab_workload::{Error, Result, usage_errors};
@@ -235,6 +236,8 @@ pub struct Setup {
     pub peers: PeerList,
     /// Observers of the drives.
     pub observers: &'static [NewObserver],
+    /// The tracer of requests; `None` in a program without one.
+    pub tracing: Tracing,
     /// Ends the process if its storage does not answer.
     pub end: EndProcess,
 }

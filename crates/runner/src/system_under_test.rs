@@ -18,6 +18,7 @@ use super::{Programs, Setup, fit};
 use crate::environment;
 use crate::peers::Peers;
 use iolab_analysis::consent::NeededConsent;
+use iolab_engine::request_tracer::Tracing;
 use iolab_engine::trial::floor_ns;
 use iolab_host::clock::Clock;
 use iolab_host::device::Device;
@@ -47,13 +48,13 @@ impl SystemUnderTest {
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not fit, with one that would.
-    pub(super) fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
+    pub(super) fn fit(&self, cell: &mut PlannedCell, tracing: Tracing) -> Result<()> {
         if let SystemUnderTest::Model(disk) = self {
             return disk.fit(cell);
         }
         match self.targets() {
             targets if targets.is_empty() => Ok(()),
-            targets => fit::fit(cell, &targets),
+            targets => fit::fit(cell, &targets, tracing),
         }
     }
 
@@ -253,6 +254,7 @@ impl SystemUnderTest {
                 Some(_) => Vec::new(),
             },
             drives: Vec::new(),
+            tracing: setup.tracing,
             began: Instant::now(),
         }))
     }

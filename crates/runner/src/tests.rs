@@ -46,6 +46,7 @@ pub(crate) fn run_in(
         system: None,
         peers: &[],
         observers,
+        tracing: None,
         end: |error| panic!("{error}"),
     };
     let path = folder.join("run.iolab");

@@ -23,7 +23,9 @@ use iolab_workload::{Error, Kind, Result};
 use super::arguments::Changes;
 use super::experiment_options::Asked;
 use super::progress::{Display, filling};
-use super::{EXECUTORS, LAUNCHERS, OBSERVERS, PEERS, PREFLIGHTS, SCHEMES, dry_run, signals};
+use super::{
+    EXECUTORS, LAUNCHERS, OBSERVERS, PEERS, PREFLIGHTS, SCHEMES, TRACERS, dry_run, signals,
+};
 use crate::target_names::give;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, note, note_once};
@@ -44,6 +46,7 @@ pub(crate) const PROGRAM: Program = Program {
     peers: PEERS,
     executors: EXECUTORS,
     observers: OBSERVERS,
+    tracing: TRACERS.first().copied(),
     schemes: SCHEMES,
     end: end_at_once,
 };

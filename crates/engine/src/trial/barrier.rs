@@ -223,7 +223,8 @@ pub trait RankBarrier {
 }
 
 /// Without other processes.
-pub(super) struct Alone;
+#[derive(Debug)]
+pub struct Alone;
 
 impl RankBarrier for Alone {}
 

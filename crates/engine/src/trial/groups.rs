@@ -12,6 +12,7 @@ use super::barrier::Alone;
 use super::{Carried, GroupRole, Job, RankBarrier, Side, TrialMemory, carry_out, signed};
 use crate::buffer::Pieces;
 use crate::list::RequestList;
+use crate::request_tracer::Tracing;
 use crate::worker::WorkerOutcome;
 use iolab_host::clock::Clock;
 use iolab_storage::Target;
@@ -24,7 +25,8 @@ use iolab_workload::region_state::{Region, Verified};
 use iolab_workload::trial::{Backend, CacheState, FileLayout, TrialSpec};
 use iolab_workload::{Error, Result};
 
-/// Carries a trial of several groups out, each on its own of the `targets`; their results are in [`Outcome::groups`].
+/// Carries a trial of several groups out, each on its own of the `targets`, in a program that can trace requests with `tracing`; their
+/// results are in [`Outcome::groups`].
 /// Following groups end when the others are over. Raising `stop` ends the trial early.
 ///
 /// # Errors
@@ -34,13 +36,14 @@ pub fn run_groups(
     targets: &[&Target],
     clock: &Clock,
     stop: &AtomicBool,
+    tracing: Tracing,
 ) -> Result<Outcome> {
     let halt = AtomicBool::new(false);
     let flag = |group: &GroupTrial| if group.follows { &halt } else { stop };
     let sides: Vec<Side<'_>> = groups
         .iter()
         .zip(targets)
-        .map(|(group, target)| Side::new(&group.trial, target, flag(group)))
+        .map(|(group, target)| Side::new(&group.trial, target, flag(group), tracing))
         .collect::<Result<_>>()?;
     let specs: Vec<&TrialSpec> = sides.iter().map(|side| side.spec).collect();
     let memory = TrialMemory::new(&specs)?;
@@ -66,7 +69,7 @@ pub fn run_groups(
             job
         })
         .collect();
-    let mut carried = carry_out(&jobs, &halt, &mut Alone, &memory)?;
+    let mut carried = carry_out(&jobs, &halt, &mut Alone, &memory, tracing)?;
     let interrupted = stop.load(Ordering::Relaxed);
     for (workers, group) in carried.workers.iter_mut().zip(groups) {
         // A group that was ended with the others has reached its end.
@@ -79,10 +82,10 @@ pub fn run_groups(
     let starts = carried.workers.iter().flatten().map(|worker| worker.start);
     let start = starts.min().unwrap_or(0);
     let mut apart = Vec::with_capacity(groups.len());
-    let each = sides.iter().zip(groups).zip(&carried.workers);
-    for (((side, group), workers), traced) in each.zip(mem::take(&mut carried.traced.each)) {
+    let mut traced = mem::take(&mut carried.traced.each).into_iter();
+    for ((side, group), workers) in sides.iter().zip(groups).zip(&carried.workers) {
         let mut own = outcome_of_group(group, workers, start, clock);
-        own.outcome.traced = traced;
+        own.outcome.traced = traced.next().flatten();
         side.settle(&mut own.outcome, &signed(workers.iter()), stop)?;
         apart.push(own);
     }
@@ -131,8 +134,8 @@ pub fn run_list(
     stop: &AtomicBool,
 ) -> Result<Outcome> {
     check_list(spec)?;
-    let side = Side::new(spec, target, stop)?;
-    run_side(&side, Some(list), clock, &mut Alone)
+    let side = Side::new(spec, target, stop, None)?;
+    run_side(&side, Some(list), clock, &mut Alone, None)
 }
 
 /// Carries the only group of a trial out, with the requests of a list if there is one.
@@ -141,6 +144,7 @@ pub(super) fn run_side(
     list: Option<&Mutex<dyn RequestList>>,
     clock: &Clock,
     meeting: &mut dyn RankBarrier,
+    tracing: Tracing,
 ) -> Result<Outcome> {
     let stop = side.stop;
     let memory = TrialMemory::new(&[side.spec])?;
@@ -149,7 +153,7 @@ pub(super) fn run_side(
         list,
         ..side.job(clock)
     }];
-    let carried = carry_out(&jobs, stop, meeting, &memory)?;
+    let carried = carry_out(&jobs, stop, meeting, &memory, tracing)?;
     let workers = || carried.workers.iter().flatten();
     meeting.worked(workers().map(|own| (own.start, own.end)).collect());
     let signed = signed(workers());

@@ -3,9 +3,7 @@
 use std::iter::repeat_n;
 use std::ops::Range;
 
-use super::Job;
-use super::files::{Files, TargetRange};
-use crate::worker::{NotedRequests, WorkerOutcome};
+use crate::request_tracer::{NotedJob, NotedRequests, RequestTracer, TracedJobs};
 use iolab_host::clock::Clock;
 use iolab_host::tracing::join::{Joined, join};
 use iolab_host::tracing::syncs::{TracedSync, begun_within};
@@ -19,11 +17,14 @@ use iolab_workload::trial::TrialSpec;
 use iolab_workload::units::counted;
 use iolab_workload::{Error, Result};
 
-/// Checks that the requests of a trial on this target can be traced.
-///
-/// # Errors
-/// Of kind usage: why not.
-pub(super) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
+/// Time by layer of the requests of trials, from trace events of the kernel.
+pub static TIME_BY_LAYER: RequestTracer = RequestTracer {
+    check,
+    prepare,
+    join: judge,
+};
+
+fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
     if !spec.trace {
         return Ok(());
     }
@@ -46,16 +47,16 @@ pub(super) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
 }
 
 /// The tracer of the disks of all traced jobs, and of the syncs of their files; `None` if no job is traced.
-pub(super) fn tracer(jobs: &[Job<'_>], clock: &Clock) -> Result<Option<Tracer>> {
+fn prepare(jobs: &[NotedJob<'_>], clock: &Clock) -> Result<Option<Tracer>> {
     let mut places = TracedPlaces::default();
     for job in jobs.iter().filter(|job| job.spec.trace) {
-        for part in job.files.iter().flat_map(|files| files.parts()) {
-            let disk = part.target().traced_disk();
+        for (target, _) in &job.files {
+            let disk = target.traced_disk();
             places
                 .disks
                 .extend(disk.map(|disk| (disk.number, disk.has_requests)));
             if job.spec.sync.is_per_write() {
-                let place = part.target().sync_place();
+                let place = target.sync_place();
                 places.file_systems.extend(place.file_system);
             }
         }
@@ -70,41 +71,16 @@ pub(super) fn tracer(jobs: &[Job<'_>], clock: &Clock) -> Result<Option<Tracer>> 
     }
 }
 
-/// Traced stages by job, and over all jobs.
-pub(super) struct TracedJobs {
-    pub(super) each: Vec<Option<Traced>>,
-    pub(super) all: Option<Traced>,
-}
-
-impl TracedJobs {
-    /// No stages, for this number of jobs.
-    pub(super) fn none(jobs: usize) -> Self {
-        Self {
-            each: vec![None; jobs],
-            all: None,
-        }
-    }
-}
-
 /// Joins the workers' notes of each job with the recording.
 ///
 /// # Errors
 /// When the recording cannot be read.
-pub(super) fn judge(
-    jobs: &[Job<'_>],
-    workers: &mut [Vec<WorkerOutcome>],
+fn judge(
+    jobs: &[NotedJob<'_>],
+    noted: &[Vec<NotedRequests>],
     tracer: Tracer,
     clock: &Clock,
 ) -> Result<TracedJobs> {
-    let noted: Vec<Vec<NotedRequests>> = workers
-        .iter_mut()
-        .map(|workers| {
-            workers
-                .iter_mut()
-                .filter_map(|worker| worker.noted.take())
-                .collect()
-        })
-        .collect();
     let threads: Vec<u32> = noted.iter().flatten().map(|noted| noted.thread).collect();
     let mut recording = tracer.finish(&threads)?;
     // Later requests are not known in full.
@@ -112,12 +88,12 @@ pub(super) fn judge(
     recording.until = recording.until.into_iter().chain(left_out).min();
     let (mut requests, mut syncs) = (Vec::new(), Vec::new());
     let mut of_jobs = Vec::new();
-    for (job, noted) in jobs.iter().zip(&noted) {
-        let Some(files) = job.files.filter(|_| job.spec.trace) else {
+    for (job, noted) in jobs.iter().zip(noted) {
+        if !job.spec.trace || job.files.is_empty() {
             of_jobs.push(None);
             continue;
-        };
-        let files = traced_files(files);
+        }
+        let files = traced_files(job);
         let carriers = files.iter().map(|file| match &file.map {
             Some(map) if map.disk.is_layer => CarriedBy::Layers,
             Some(_) | None => CarriedBy::Disk,
@@ -195,12 +171,12 @@ struct TracedFile {
 }
 
 /// The files of a job after its trial: writes may have given them their place.
-fn traced_files(files: &Files<'_>) -> Vec<TracedFile> {
-    let of_part = |part: &TargetRange<'_>| TracedFile {
-        map: part.target().sectors(&part.range()).ok(),
-        sync: part.target().sync_place(),
-    };
-    files.parts().iter().map(of_part).collect()
+fn traced_files(job: &NotedJob<'_>) -> Vec<TracedFile> {
+    let traced = job.files.iter().map(|(target, range)| TracedFile {
+        map: target.sectors(range).ok(),
+        sync: target.sync_place(),
+    });
+    traced.collect()
 }
 
 /// The file of a worker.

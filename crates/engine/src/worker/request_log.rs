@@ -36,23 +36,28 @@ fn room(spec: &TrialSpec, worker: u32) -> (u64, u64) {
 
 /// A request that was completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NotedRequest {
-    /// Stamps.
-    pub(crate) started: u64,
-    pub(crate) ended: u64,
-    pub(crate) offset: u64,
-    pub(crate) len: u32,
-    pub(crate) writes: bool,
+pub struct NotedRequest {
+    /// Stamp of its start.
+    pub started: u64,
+    /// Stamp of its end.
+    pub ended: u64,
+    /// Offset, bytes.
+    pub offset: u64,
+    /// Length, bytes.
+    pub len: u32,
+    /// Whether it writes.
+    pub writes: bool,
 }
 
 /// A sync that followed a write and was completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NotedSync {
-    /// Stamps.
-    pub(crate) started: u64,
-    pub(crate) ended: u64,
+pub struct NotedSync {
+    /// Stamp of its start.
+    pub started: u64,
+    /// Stamp of its end.
+    pub ended: u64,
     /// Offset of the write, bytes.
-    pub(crate) offset: u64,
+    pub offset: u64,
 }
 
 /// A log of single requests: a type, so that a loop without one has no code for it.
@@ -88,16 +93,17 @@ impl Log for NoLog {
 
 /// The first requests of one worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NotedRequests {
+pub struct NotedRequests {
     /// The worker's number.
-    pub(crate) worker: u32,
+    pub worker: u32,
     /// Thread id of the worker.
-    pub(crate) thread: u32,
-    pub(crate) requests: Vec<NotedRequest>,
+    pub thread: u32,
+    /// The requests, in the order of their completions.
+    pub requests: Vec<NotedRequest>,
     /// The syncs that followed the requests.
-    pub(crate) syncs: Vec<NotedSync>,
+    pub syncs: Vec<NotedSync>,
     /// Stamp of the start of the first request without room; all earlier ones are noted.
-    pub(crate) left_out_from: Option<u64>,
+    pub left_out_from: Option<u64>,
 }
 
 impl NotedRequests {

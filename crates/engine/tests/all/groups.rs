@@ -47,7 +47,7 @@ fn run(cell: &CellSpec, target: &Target) -> Outcome {
     let stop = AtomicBool::new(false);
     let trials = cell.group_trials();
     let targets = vec![target; trials.len()];
-    trial::run_groups(&trials, &targets, clock(), &stop).expect("it runs")
+    trial::run_groups(&trials, &targets, clock(), &stop, None).expect("it runs")
 }
 
 #[test]
@@ -104,7 +104,13 @@ fn an_interrupt_ends_all_groups() {
         let cell = cell(vec![spec(ENDLESS), spec(other)]);
         let outcome = std::thread::scope(|scope| {
             let run = scope.spawn(|| {
-                trial::run_groups(&cell.group_trials(), &[&target, &target], clock(), &stop)
+                trial::run_groups(
+                    &cell.group_trials(),
+                    &[&target, &target],
+                    clock(),
+                    &stop,
+                    None,
+                )
             });
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
             run.join().expect("no panic")
@@ -194,6 +200,7 @@ fn an_interrupt_ends_the_preparation_of_groups() {
         &[&target, &target],
         clock(),
         &AtomicBool::new(true),
+        None,
     );
     let error = interrupted.expect_err("interrupted");
     assert_eq!(error.kind(), iolab_workload::Kind::Interrupted);

@@ -5,7 +5,10 @@ use iolab_workload::stages::{CarriedBy, Stage, Traced};
 use iolab_workload::trial::TrialSpec;
 use needs::{Need, settings};
 
-use crate::files::{run, scratch};
+use crate::files::{clock, scratch};
+use iolab_engine::trial;
+use iolab_engine::trial::tracing::TIME_BY_LAYER;
+use std::sync::atomic::AtomicBool;
 
 const SIZE: u64 = 16 << 20;
 
@@ -55,7 +58,10 @@ fn the_stages_of_every_request_are_its_time() {
         return needs::skip(Need::TraceEvents, error);
     }
     for spec in variants() {
-        let outcome = match run(&spec, &target) {
+        let stop = AtomicBool::new(false);
+        let meeting = &mut trial::Alone;
+        let traced = Some(&TIME_BY_LAYER);
+        let outcome = match trial::run_with(&spec, &target, clock(), &stop, meeting, traced) {
             Ok(outcome) => outcome,
             Err(error) => {
                 crate::skip(&spec, &error);

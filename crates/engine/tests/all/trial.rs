@@ -40,6 +40,15 @@ pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
     Ok(outcome)
 }
 
+#[test]
+fn tracing_without_a_tracer_is_refused() {
+    let (_folder, target) = scratch(SIZE);
+    let spec = settings("region=4M trace=true");
+    let error = files::run(&spec, &target).expect_err("no tracer");
+    assert_eq!(error.kind(), Kind::Usage);
+    insta::assert_snapshot!(error.message(), @"trace=true needs a tracer of requests, which this program lacks");
+}
+
 /// Buffers of the first threads leave no locked memory for the other rings. The limit applies to a process, so this test
 /// runs itself in a process of its own; but memory is counted for a user, so that other tests may leave no room for the rings
 /// until they end.

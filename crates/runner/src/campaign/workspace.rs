@@ -119,6 +119,7 @@ impl Workspace {
             system: None,
             peers: program.peers,
             observers: program.observers,
+            tracing: program.tracing,
             end: program.end,
         };
         let workspace = Self { setup, program };

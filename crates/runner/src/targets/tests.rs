@@ -19,7 +19,7 @@ fn groups_on_the_runs_target_share_its_bytes() {
         let plan = Plan::of(experiment, &OneProcess)?;
         let needs = needs(std::slice::from_ref(&plan), &named, &Consent::No, true)?;
         let targets = Targets::open(&named, &needs)?;
-        crate::fit::fit_to(plan, &crate::SystemUnderTest::Targets(targets))
+        crate::fit::fit_to(plan, &crate::SystemUnderTest::Targets(targets), None)
     };
     of_both("writer.offset=1M").expect("bytes of its own");
     let error = of_both("writer.offset=0").expect_err("they overwrite each other");

@@ -46,7 +46,7 @@ fn drives_are_read_around_each_trial() {
     let needs = needs(std::slice::from_ref(&plan), &named, &Consent::No, true).expect("needs");
     let targets = Targets::open(&named, &needs).expect("opened");
     let place = SystemUnderTest::Targets(targets);
-    let plan = fit::fit_to(plan, &place).expect("fits");
+    let plan = fit::fit_to(plan, &place, None).expect("fits");
     let stop = AtomicBool::new(false);
     place.fill(1, &stop, &mut |_| {}).expect("filled");
     let unread = prepared_run::unread_drives(&place.targets(), COUNTING);

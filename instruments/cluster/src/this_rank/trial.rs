@@ -60,7 +60,7 @@ impl Member {
             halt: None,
             workers: Vec::new(),
         };
-        let result = trial::run_with(&spec, target, &self.clock, stop, &mut meeting);
+        let result = trial::run_with(&spec, target, &self.clock, stop, &mut meeting, None);
         let MessageBarrier {
             prepared,
             halt,

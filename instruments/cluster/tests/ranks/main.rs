@@ -109,7 +109,7 @@ fn measure(
     let mut targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
     ranks.open(&mut targets, &needs)?;
     let place = iolab_runner::SystemUnderTest::Targets(targets);
-    let (mut fitted, _) = fit_all(vec![plan], &place, &**ranks, true)?;
+    let (mut fitted, _) = fit_all(vec![plan], &place, &**ranks, true, None)?;
     let plan = fitted.remove(0);
     let stop = AtomicBool::new(false);
     ranks.fill(1, place.fill_bytes(), &mut || {
@@ -125,6 +125,7 @@ fn measure(
         system: None,
         peers: &[],
         observers: &[],
+        tracing: None,
         end: |error| panic!("{error}"),
     };
     let path = match folder.is_dir() {

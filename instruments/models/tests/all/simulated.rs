@@ -58,7 +58,7 @@ pub(super) fn measure(model: &str, mut experiment: Experiment, seed: u64) -> Run
         .expect("has a meaning");
     let plan = Plan::of_new_run(experiment, &OneProcess).expect("cells");
     let place = SystemUnderTest::Model(disk);
-    let (mut plans, _) = fit_all(vec![plan], &place, &OneProcess, true).expect("fits");
+    let (mut plans, _) = fit_all(vec![plan], &place, &OneProcess, true, None).expect("fits");
     let setup = Setup {
         place,
         clock: Clock::calibrate(),
@@ -69,6 +69,7 @@ pub(super) fn measure(model: &str, mut experiment: Experiment, seed: u64) -> Run
         system: None,
         peers: &[],
         observers: &[],
+        tracing: None,
         end: |error| panic!("{error}"),
     };
     let path = folder.path().join("run.iolab");
