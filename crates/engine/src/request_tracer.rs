@@ -6,7 +6,7 @@ use iolab_host::clock::Clock;
 use iolab_host::tracing::Tracer;
 use iolab_storage::Target;
 use iolab_workload::Result;
-use iolab_workload::stages::Traced;
+use iolab_workload::stages::TraceSummary;
 use iolab_workload::trial::TrialSpec;
 
 pub use crate::worker::request_log::{NotedRequest, NotedRequests, NotedSync};
@@ -40,7 +40,7 @@ pub struct NotedJob<'a> {
 #[derive(Default)]
 pub struct TracedJobs {
     /// Result of each job; none if no job was traced.
-    pub each: Vec<Option<Traced>>,
+    pub each: Vec<Option<TraceSummary>>,
     /// Result over all jobs.
-    pub all: Option<Traced>,
+    pub all: Option<TraceSummary>,
 }

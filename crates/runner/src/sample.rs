@@ -193,10 +193,7 @@ fn counted(outcome: &Outcome) -> Sample {
         paused_ns: outcome.paused_ns,
         rate_report: outcome.rate_report,
         verified: outcome.verified,
-        traced: outcome
-            .traced
-            .as_ref()
-            .map(|traced| Box::new(traced.summary())),
+        traced: outcome.traced.clone().map(Box::new),
         effective: outcome.effective.clone(),
         ..Sample::default()
     }

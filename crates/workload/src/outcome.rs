@@ -16,7 +16,7 @@ pub use crate::region_state::Region;
 use crate::region_state::{FaultyData, Medium, Verified};
 pub use crate::response::LatencySummary;
 use crate::series::Series;
-use crate::stages::Traced;
+use crate::stages::TraceSummary;
 use crate::system_settings::Cpus;
 
 /// The requests of one operation.
@@ -332,7 +332,7 @@ pub struct Outcome {
     pub groups: Vec<GroupOutcome>,
     /// Result of tracing; `None` if the trial was not traced.
     #[serde(skip)]
-    pub traced: Option<Traced>,
+    pub traced: Option<TraceSummary>,
 }
 
 /// The result of one group of a trial.

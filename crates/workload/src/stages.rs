@@ -1,7 +1,6 @@
 //! The stages of a request: which layer has it when, and how long.
 
 use crate::counters::{Number, counter_set, known};
-use crate::histogram::{LatencyHistogram, new_latency_histogram};
 use crate::names::named;
 use crate::operation::values_by;
 use schemars::JsonSchema;
@@ -156,9 +155,9 @@ impl TraceCounts {
     }
 }
 
-/// Result of tracing a trial, with its stages in full or in a few numbers.
+/// Result of tracing a trial.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct TraceOf<T> {
+pub struct TraceSummary {
     /// Counts of the trace.
     pub counts: TraceCounts,
     /// Why there are no stages, or not all, or not of all requests; empty if there are.
@@ -167,76 +166,8 @@ pub struct TraceOf<T> {
     pub carried_by: CarriedBy,
     /// Visibility of the journal, if syncs were traced.
     pub journal: Option<Journal>,
-    /// The stages of the joined requests, and of syncs.
-    pub stages: T,
-}
-
-/// Result of tracing a trial; without stages if the joined requests do not represent all.
-pub type Traced = TraceOf<Option<StageTimes>>;
-
-/// Result of tracing a trial, summarized; `None` for unknown stages.
-pub type TraceSummary = TraceOf<PerStage<Option<StageSummary>>>;
-
-/// The stages of many requests.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StageTimes {
-    /// Time of each stage, ns, by request; `None` for a stage that cannot be seen.
-    pub histograms: PerStage<Option<LatencyHistogram>>,
-    /// Mean time of each stage over the slowest requests, ns: the requests that took at least the 99th percentile.
-    pub tail_means_ns: PerStage<f64>,
-}
-
-/// Share of requests that are faster than the tail.
-const TAIL_FROM: f64 = 0.99;
-
-impl StageTimes {
-    /// The stages of requests and of syncs, each given as the times of its stages in ns, 0 for stages that cannot be seen.
-    /// The time of a request is the sum over [`Stage::WHOLE`], the time of a sync the sum over [`Stage::SYNC`]. `None`
-    /// without requests.
-    pub fn of(
-        requests: &[PerStage<u64>],
-        syncs: &[PerStage<u64>],
-        is_seen: impl Fn(Stage) -> bool,
-    ) -> Option<Self> {
-        let tails = (
-            slowest(requests, &Stage::WHOLE)?,
-            slowest(syncs, &Stage::SYNC),
-        );
-        let histogram = |stage: Stage| {
-            let all = if stage.is_of_sync() { syncs } else { requests };
-            (is_seen(stage) && !all.is_empty()).then(|| {
-                let mut histogram = new_latency_histogram();
-                all.iter()
-                    .for_each(|one| histogram.saturating_record(one[stage]));
-                histogram
-            })
-        };
-        let tail_mean = |stage: Stage| {
-            let tail = match stage.is_of_sync() {
-                true => tails.1.as_deref().unwrap_or_default(),
-                false => &tails.0,
-            };
-            let sum: f64 = tail.iter().map(|one| one[stage] as f64).sum();
-            sum / tail.len().max(1) as f64
-        };
-        Some(Self {
-            histograms: PerStage::from_fn(histogram),
-            tail_means_ns: PerStage::from_fn(tail_mean),
-        })
-    }
-}
-
-/// The slowest requests: at least the 99th percentile of the sum over these stages. `None` without requests.
-fn slowest<'a>(all: &'a [PerStage<u64>], whole: &[Stage]) -> Option<Vec<&'a PerStage<u64>>> {
-    let mut ordered: Vec<&PerStage<u64>> = all.iter().collect();
-    let last = ordered.len().checked_sub(1)?;
-    let from = ((ordered.len() as f64 * TAIL_FROM).ceil() as usize)
-        .saturating_sub(1)
-        .min(last);
-    ordered.select_nth_unstable_by_key(from, |one| -> u64 {
-        whole.iter().map(|stage| one[*stage]).sum()
-    });
-    Some(ordered.split_off(from))
+    /// The stages of the joined requests, and of syncs; `None` for unknown ones, as all are if the joined requests do not represent all.
+    pub stages: PerStage<Option<StageSummary>>,
 }
 
 /// A stage in a few numbers, ns.
@@ -252,89 +183,9 @@ pub struct StageSummary {
     pub tail_mean_ns: f64,
 }
 
-impl Traced {
-    /// The summary of this result.
-    pub fn summary(&self) -> TraceSummary {
-        let stages = self.stages.as_ref().map(StageTimes::summary);
-        TraceSummary {
-            counts: self.counts,
-            note: self.note.clone(),
-            carried_by: self.carried_by,
-            journal: self.journal,
-            stages: stages.unwrap_or_default(),
-        }
-    }
-}
-
-impl StageTimes {
-    /// The summary of each stage.
-    pub fn summary(&self) -> PerStage<Option<StageSummary>> {
-        PerStage::from_fn(|stage| {
-            let histogram = self.histograms[stage].as_ref()?;
-            Some(StageSummary {
-                mean_ns: histogram.mean(),
-                p50_ns: histogram.value_at_quantile(0.5),
-                p99_ns: histogram.value_at_quantile(0.99),
-                tail_mean_ns: self.tail_means_ns[stage],
-            })
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_tail_is_that_of_the_slowest_requests() {
-        // 199 requests of 10 us in the device, and 1 that waited 990 us for a CPU after it.
-        let fast = PerStage {
-            device: 10_000,
-            ..PerStage::default()
-        };
-        let slow = PerStage {
-            device: 10_000,
-            delivery: 990_000,
-            cpu_wait: 990_000,
-            ..PerStage::default()
-        };
-        let mut requests = vec![fast; 199];
-        requests.push(slow);
-        let times =
-            StageTimes::of(&requests, &[], |stage| stage != Stage::Queue).expect("requests");
-        // The slowest 1 % are three of 200: from the 198th on.
-        let tail = times.tail_means_ns;
-        assert_eq!(
-            (tail.device, tail.delivery, tail.cpu_wait),
-            (10_000.0, 330_000.0, 330_000.0)
-        );
-        let summary = times.summary();
-        assert_eq!(summary.queue, None);
-        assert_eq!(summary.delivery.map(|delivery| delivery.p50_ns), Some(0));
-        assert_eq!(summary.sync_flush, None);
-        assert_eq!(StageTimes::of(&[], &[], |_| true), None);
-    }
-
-    #[test]
-    fn syncs_have_their_own_stages_and_tail() {
-        let request = PerStage {
-            device: 10_000,
-            ..PerStage::default()
-        };
-        let sync = |flush, journal| PerStage {
-            sync_flush: flush,
-            sync_journal: journal,
-            ..PerStage::default()
-        };
-        let mut syncs = vec![sync(1_000, 0); 99];
-        syncs.push(sync(1_000, 50_000));
-        let times = StageTimes::of(&[request], &syncs, |_| true).expect("requests");
-        assert_eq!(times.tail_means_ns.sync_journal, 25_000.0);
-        assert_eq!(times.tail_means_ns.device, 10_000.0);
-        let summary = times.summary();
-        assert_eq!(summary.sync_flush.map(|flush| flush.p50_ns), Some(1_000));
-        assert_eq!(summary.sync_journal.map(|journal| journal.p50_ns), Some(0));
-    }
 
     #[test]
     fn every_stage_is_a_part_of_one_whole() {

@@ -10,8 +10,9 @@ use iolab_host::tracing::syncs::{TracedSync, begun_within};
 use iolab_host::tracing::{Event, Recording, TracedPlaces, TracedRequest, Tracer, kernel_number};
 use iolab_storage::Target;
 use iolab_storage::sectors::{SectorMap, SyncPlace};
+use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::stages::{
-    CarriedBy, Journal, PerStage, Stage, StageTimes, TraceCounts, Traced,
+    CarriedBy, Journal, PerStage, Stage, StageSummary, TraceCounts, TraceSummary,
 };
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::units::counted;
@@ -264,7 +265,7 @@ fn tell(
     joined: &Joined,
     recording: &Recording,
     clock: &Clock,
-) -> Traced {
+) -> TraceSummary {
     let until = recording.until.unwrap_or(u64::MAX);
     let journal = syncs[own.syncs.clone()].iter().map(|sync| sync.journal);
     let journal = journal.max();
@@ -276,7 +277,7 @@ fn tell(
         lost: recording.lost,
         ..joined.counts(requests.iter().copied(), syncs.iter().copied())
     };
-    let told = |note, stages| Traced {
+    let told = |note, stages| TraceSummary {
         counts,
         note,
         carried_by: own.carried_by,
@@ -285,7 +286,7 @@ fn tell(
     };
     let all = counts.joined + counts.unjoined;
     if all == 0 || counts.unjoined_share() > TraceCounts::UNJOINED_MAX {
-        return told(not_joined(&counts), None);
+        return told(not_joined(&counts), PerStage::default());
     }
     let notes = [
         recording.until.map(|_| only_first(all)),
@@ -303,8 +304,56 @@ fn tell(
     let times: Vec<PerStage<u64>> = stages.map(|ticks| in_ns(&ticks, clock)).collect();
     let stages = syncs.iter().map(|own| &joined.syncs.stages[*own]);
     let sync_times: Vec<PerStage<u64>> = stages.map(|ticks| sync_in_ns(ticks, clock)).collect();
-    let stages = StageTimes::of(&times, &sync_times, is_seen);
+    let stages = summaries(&times, &sync_times, is_seen);
     told(notes.join("; "), stages)
+}
+
+/// Each stage in a few numbers, from the times of the stages of requests and of syncs in ns, 0 for stages that cannot be seen. The time of a
+/// request is the sum over [`Stage::WHOLE`], the time of a sync the sum over [`Stage::SYNC`].
+fn summaries(
+    requests: &[PerStage<u64>],
+    syncs: &[PerStage<u64>],
+    is_seen: impl Fn(Stage) -> bool,
+) -> PerStage<Option<StageSummary>> {
+    let tails = [
+        slowest(requests, &Stage::WHOLE),
+        slowest(syncs, &Stage::SYNC),
+    ];
+    PerStage::from_fn(|stage| {
+        let (all, tail) = match stage.is_of_sync() {
+            true => (syncs, &tails[1]),
+            false => (requests, &tails[0]),
+        };
+        if !is_seen(stage) || all.is_empty() {
+            return None;
+        }
+        let mut histogram = new_latency_histogram();
+        all.iter()
+            .for_each(|one| histogram.saturating_record(one[stage]));
+        let sum: f64 = tail.iter().map(|one| one[stage] as f64).sum();
+        Some(StageSummary {
+            mean_ns: histogram.mean(),
+            p50_ns: histogram.value_at_quantile(0.5),
+            p99_ns: histogram.value_at_quantile(0.99),
+            tail_mean_ns: sum / tail.len() as f64,
+        })
+    })
+}
+
+/// Share of requests that are faster than the tail.
+const TAIL_FROM: f64 = 0.99;
+
+/// The slowest requests: at least the 99th percentile of the sum over these stages.
+fn slowest<'a>(all: &'a [PerStage<u64>], whole: &[Stage]) -> Vec<&'a PerStage<u64>> {
+    let mut ordered: Vec<&PerStage<u64>> = all.iter().collect();
+    let from = (ordered.len() as f64 * TAIL_FROM).ceil() as usize;
+    let from = from.saturating_sub(1);
+    if !ordered.is_empty() {
+        ordered.select_nth_unstable_by_key(from, |one| -> u64 {
+            whole.iter().map(|stage| one[*stage]).sum()
+        });
+    }
+    ordered.split_off(from)
 }
 
 /// Note on the meaning of device time where not all devices have a queue of requests.

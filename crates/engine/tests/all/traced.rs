@@ -1,7 +1,7 @@
 //! Traced trials on a real device: each request is joined with its events, and its stages are its time.
 
 use iolab_workload::operation::Operation;
-use iolab_workload::stages::{CarriedBy, Stage, Traced};
+use iolab_workload::stages::{CarriedBy, Stage, TraceSummary};
 use iolab_workload::trial::TrialSpec;
 use needs::{Need, settings};
 
@@ -72,7 +72,7 @@ fn the_stages_of_every_request_are_its_time() {
             "{} depth {} threads {} reads {} % sync {}",
             spec.backend, spec.depth, spec.threads, spec.read_percent, spec.sync
         );
-        let Traced {
+        let TraceSummary {
             counts,
             note,
             carried_by,
@@ -82,12 +82,8 @@ fn the_stages_of_every_request_are_its_time() {
         let done = outcome.operations.moved().requests();
         assert_eq!(counts.joined + counts.unjoined, done, "{name}");
         assert_eq!(carried_by, CarriedBy::Disk, "{name}");
-        let stages = stages.unwrap_or_else(|| panic!("{name}: {note}, {counts:?}"));
-        let mean = |stage| {
-            stages.histograms[stage]
-                .as_ref()
-                .map_or(0.0, |of| of.mean())
-        };
+        assert!(stages.device.is_some(), "{name}: {note}, {counts:?}");
+        let mean = |stage| stages[stage].map_or(0.0, |of| of.mean_ns);
         let sum_of = |parts: &[Stage]| -> f64 { parts.iter().map(|stage| mean(*stage)).sum() };
         let syncs = &outcome.operations.sync;
         let written = outcome.operations.write.requests;

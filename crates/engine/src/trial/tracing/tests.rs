@@ -85,7 +85,7 @@ fn each_job_counts_its_own_requests() {
         events_of(800, 8, 110, 150),
     ];
     let jobs = told(&requests, &[0..1, 1..3], &events, None);
-    let of = |traced: &Option<Traced>| {
+    let of = |traced: &Option<TraceSummary>| {
         let counts = traced.as_ref().expect("traced").counts;
         (counts.joined, counts.split, counts.others)
     };
@@ -180,7 +180,7 @@ fn no_journal_is_an_answer() {
         };
         let clock = Clock::of_rate(1.0);
         let told = tell_jobs((&requests, &[sync]), &[Some(job)], recording, &clock);
-        let all = told.all.expect("traced").summary();
+        let all = told.all.expect("traced");
         assert_eq!(all.journal, Some(journal));
         assert_eq!((all.counts.syncs.syncs, all.counts.syncs.flushes), (1, 1));
         assert_eq!(all.stages.sync_flush.map(|flush| flush.p50_ns), Some(60));
@@ -189,4 +189,51 @@ fn no_journal_is_an_answer() {
     };
     assert_eq!(of(Journal::Absent), None);
     assert_eq!(of(Journal::Commits), Some(0));
+}
+
+#[test]
+fn the_tail_is_that_of_the_slowest_requests() {
+    // 199 requests of 10 us in the device, and 1 that waited 990 us for a CPU after it.
+    let fast = PerStage {
+        device: 10_000,
+        ..PerStage::default()
+    };
+    let slow = PerStage {
+        device: 10_000,
+        delivery: 990_000,
+        cpu_wait: 990_000,
+        ..PerStage::default()
+    };
+    let mut requests = vec![fast; 199];
+    requests.push(slow);
+    let summary = summaries(&requests, &[], |stage| stage != Stage::Queue);
+    // The slowest 1 % are three of 200: from the 198th on.
+    let tail = [summary.device, summary.delivery, summary.cpu_wait];
+    let tail = tail.map(|stage| stage.map(|stage| stage.tail_mean_ns));
+    assert_eq!(tail, [10_000.0, 330_000.0, 330_000.0].map(Some));
+    assert_eq!(summary.queue, None);
+    assert_eq!(summary.delivery.map(|delivery| delivery.p50_ns), Some(0));
+    assert_eq!(summary.sync_flush, None);
+    assert_eq!(summaries(&[], &[], |_| true), PerStage::default());
+}
+
+#[test]
+fn syncs_have_their_own_stages_and_tail() {
+    let request = PerStage {
+        device: 10_000,
+        ..PerStage::default()
+    };
+    let sync = |flush, journal| PerStage {
+        sync_flush: flush,
+        sync_journal: journal,
+        ..PerStage::default()
+    };
+    let mut syncs = vec![sync(1_000, 0); 99];
+    syncs.push(sync(1_000, 50_000));
+    let summary = summaries(&[request], &syncs, |_| true);
+    let tail = [summary.sync_journal, summary.device];
+    let tail = tail.map(|stage| stage.map(|stage| stage.tail_mean_ns));
+    assert_eq!(tail, [25_000.0, 10_000.0].map(Some));
+    assert_eq!(summary.sync_flush.map(|flush| flush.p50_ns), Some(1_000));
+    assert_eq!(summary.sync_journal.map(|journal| journal.p50_ns), Some(0));
 }
