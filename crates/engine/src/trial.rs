@@ -3,7 +3,6 @@
 mod barrier;
 mod files;
 mod groups;
-pub mod tracing;
 mod worker_thread;
 
 use std::ops::Range;

@@ -21,7 +21,6 @@ use std::rc::Rc;
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::{Command, Lists};
 use iolab_engine::request_tracer::RequestTracer;
-use iolab_engine::trial::tracing::TIME_BY_LAYER;
 use iolab_runner::launch::Launch;
 use iolab_runner::peers::PeerList;
 use iolab_runner::preflight::NewPreflight;
@@ -58,7 +57,7 @@ const OBSERVERS: &[NewObserver] = &[
 ];
 
 /// Tracers of requests; at most one.
-const TRACERS: &[&RequestTracer] = &[&TIME_BY_LAYER];
+const TRACERS: &[&RequestTracer] = &[&iolab_stages::TIME_BY_LAYER];
 
 /// Schemes of targets in virtual time.
 const SCHEMES: SchemeList = &[

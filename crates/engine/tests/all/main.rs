@@ -7,7 +7,6 @@ mod memory;
 mod own_files;
 mod reference;
 mod sigbus;
-mod traced;
 mod trial;
 mod trims;
 

@@ -1,14 +1,15 @@
 //! Traced trials on a real device: each request is joined with its events, and its stages are its time.
 
+use std::sync::atomic::AtomicBool;
+
+use iolab_engine::trial;
+use iolab_host::clock::Clock;
+use iolab_stages::TIME_BY_LAYER;
+use iolab_storage::{Need as TargetNeed, Target};
 use iolab_workload::operation::Operation;
 use iolab_workload::stages::{CarriedBy, Stage, TraceSummary};
 use iolab_workload::trial::TrialSpec;
 use needs::{Need, settings};
-
-use crate::files::{clock, scratch};
-use iolab_engine::trial;
-use iolab_engine::trial::tracing::TIME_BY_LAYER;
-use std::sync::atomic::AtomicBool;
 
 const SIZE: u64 = 16 << 20;
 
@@ -50,7 +51,12 @@ fn variants() -> Vec<TrialSpec> {
 
 #[test]
 fn the_stages_of_every_request_are_its_time() {
-    let (_folder, target) = scratch(SIZE);
+    // In the build folder, which lies on storage; /tmp may be memory.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
+    let stop = AtomicBool::new(false);
+    let target = Target::open(folder.path(), &TargetNeed::writing(SIZE)).expect("a scratch file");
+    target.fill(7, &stop, &mut |_| {}).expect("filled");
+    let clock = Clock::calibrate();
     if let Err(why) = target.traced_disk() {
         return needs::skip(Need::BlockDevice, why);
     }
@@ -58,13 +64,12 @@ fn the_stages_of_every_request_are_its_time() {
         return needs::skip(Need::TraceEvents, error);
     }
     for spec in variants() {
-        let stop = AtomicBool::new(false);
         let meeting = &mut trial::Alone;
         let traced = Some(&TIME_BY_LAYER);
-        let outcome = match trial::run_with(&spec, &target, clock(), &stop, meeting, traced) {
+        let outcome = match trial::run_with(&spec, &target, &clock, &stop, meeting, traced) {
             Ok(outcome) => outcome,
             Err(error) => {
-                crate::skip(&spec, &error);
+                needs::skip(Need::DirectIo, &error);
                 continue;
             }
         };

@@ -1,9 +1,9 @@
-//! Splits the time of each request of a trial by layer: joins the requests that workers noted with the kernel's trace.
+//! iolab-stages: splits the time of each request of a trial by layer. It joins the requests that workers noted with the kernel's trace.
 
 use std::iter::repeat_n;
 use std::ops::Range;
 
-use crate::request_tracer::{NotedJob, NotedRequests, RequestTracer, TracedJobs};
+use iolab_engine::request_tracer::{NotedJob, NotedRequests, RequestTracer, TracedJobs};
 use iolab_host::clock::Clock;
 use iolab_host::tracing::join::{Joined, join};
 use iolab_host::tracing::syncs::{TracedSync, begun_within};
