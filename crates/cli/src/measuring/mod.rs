@@ -57,7 +57,10 @@ const OBSERVERS: &[NewObserver] = &[
 ];
 
 /// Tracers of requests; at most one.
-const TRACERS: &[&RequestTracer] = &[&iolab_stages::TIME_BY_LAYER];
+const TRACERS: &[&RequestTracer] = &[
+    #[cfg(feature = "stages")]
+    &iolab_stages::TIME_BY_LAYER,
+];
 
 /// Schemes of targets in virtual time.
 const SCHEMES: SchemeList = &[

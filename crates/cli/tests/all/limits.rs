@@ -131,7 +131,10 @@ fn programs_with_a_hidden_dev() {
 
 /// Events have thread numbers of the host; numbers of this namespace belong to other programs there.
 #[test]
-#[cfg_attr(not(feature = "witness"), ignore = "one of the commands is witness")]
+#[cfg_attr(
+    not(all(feature = "stages", feature = "witness")),
+    ignore = "two instruments trace"
+)]
 fn trace_events_in_a_pid_namespace() {
     let folder = folder();
     let run = words!("run read-random . --size 1MiB --bs 4k --set trace=true -o r.iolab");
