@@ -48,7 +48,7 @@ pub use tables::{DriveLog, FurtherTarget, GroupRow, PreparationStep, Rank};
 pub use targets::{UNKNOWN_TARGET, tell_targets_apart};
 
 /// The schema version that this build writes, and the only one that it reads.
-pub const SCHEMA_VERSION: i64 = 11;
+pub const SCHEMA_VERSION: i64 = 12;
 
 /// Table `run`: one row.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -20,7 +20,7 @@ pub use cell::{
     ANSWERS, CELL, CELL_GROUP, CellRow, DRIVE_LOG, DriveLog, GroupRow, LATENCY_OVER_TIME, LevelRow,
     PREPARATION, PreparationStep, QUESTION, QUESTION_LEVEL, QuestionRow,
 };
-pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE, stages};
+pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE, STAGES};
 
 /// Table `run`.
 pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| Table {

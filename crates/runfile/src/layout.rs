@@ -15,7 +15,7 @@ use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, Fact,
     GROUP_SAMPLE, GroupRow, LATENCY, LATENCY_OVER_TIME, LevelRow, OBSERVATION, PART, PREPARATION,
-    QUESTION, QUESTION_LEVEL, QuestionRow, RANK, RUN, SAMPLE, SERIES, TARGET,
+    QUESTION, QUESTION_LEVEL, QuestionRow, RANK, RUN, SAMPLE, SERIES, STAGES, TARGET,
 };
 use iolab_record::{Cell, ExperimentRecord, Question, Run, SCHEMA_VERSION};
 use iolab_workload::Result;
@@ -129,7 +129,7 @@ pub(crate) const APPLICATION_ID: i64 = 0x494F_4C42;
 
 /// The name of each table with the statement that creates it. Constraints guard against mistakes of the writer; readers do not
 /// trust them.
-static TABLES: LazyLock<[(&str, String); 20]> = LazyLock::new(|| {
+static TABLES: LazyLock<[(&str, String); 21]> = LazyLock::new(|| {
     let (sample, mut create_sample) = create(&SAMPLE, "");
     create_sample
         .push_str("CREATE UNIQUE INDEX sample_once ON sample (cell_id, block) WHERE ok = 1;\n");
@@ -151,6 +151,7 @@ static TABLES: LazyLock<[(&str, String); 20]> = LazyLock::new(|| {
         create(&SERIES, " WITHOUT ROWID"),
         create(&LATENCY_OVER_TIME, " WITHOUT ROWID"),
         create(&DRIVE_LOG, " WITHOUT ROWID"),
+        create(&STAGES, " WITHOUT ROWID"),
         create(&PREPARATION, ""),
         create(&EVENT, ""),
         create(&OBSERVATION, ""),

@@ -22,12 +22,13 @@ mod system;
 pub(crate) mod tests;
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CLIENT_SAMPLE, DRIVE_LOG, EVENT, GROUP_SAMPLE, LATENCY, LatencyRow, PART, PREPARATION, RANK,
-    Rank, SAMPLE, TARGET,
+    Rank, SAMPLE, STAGES, TARGET,
 };
 use iolab_record::{
     Cell, DriveLog, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId,
@@ -251,7 +252,14 @@ impl RunFile {
                 let what = format!("it has {} samples", rows::ROWS_MAX);
                 return Err(too_large(tables.path, what));
             }
-            for (table, own) in [(&GROUP_SAMPLE, groups), (&CLIENT_SAMPLE, clients)] {
+            let traced = iter::once(sample).chain(groups);
+            let traced = traced.filter(|own| own.traced.is_some()).cloned();
+            let traced: Vec<Sample> = traced.collect();
+            for (table, own) in [
+                (&GROUP_SAMPLE, groups),
+                (&CLIENT_SAMPLE, clients),
+                (&STAGES, &traced),
+            ] {
                 for own in own {
                     let own = Sample { id, ..own.clone() };
                     tables.insert(table, &own)?;

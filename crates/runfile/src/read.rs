@@ -11,7 +11,7 @@ use super::{observation, over_time};
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, Fact,
     GROUP_SAMPLE, GroupRow, LevelRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, QuestionRow,
-    RANK, RUN, SAMPLE, TARGET,
+    RANK, RUN, SAMPLE, STAGES, TARGET,
 };
 use iolab_record::{
     Asked, Cell, DriveLog, ExperimentRecord, Fit, Observation, Question, QuestionKind, RunRecord,
@@ -116,7 +116,8 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
         let what = format!("it asks {levels} levels of {} trials", samples.len());
         return Err(too_large(path, what));
     }
-    let group_samples = group_samples(tables, &cells, &samples)?;
+    let mut group_samples = group_samples(tables, &cells, &samples)?;
+    stages(tables, &mut samples, &mut group_samples)?;
     let client_samples = client_samples(tables, &samples)?;
     let events = tables.all(&EVENT, "id")?;
     let stray = events.iter().filter_map(|event| event.cell);
@@ -277,6 +278,23 @@ fn drives(tables: &Tables<'_>, samples: &mut [Sample]) -> Result<()> {
     for drive in rows {
         let place = place_of(tables, samples, drive.sample)?;
         samples[place].drives.push(drive);
+    }
+    Ok(())
+}
+
+/// Adds what was traced to the samples of trials and of groups that it belongs to.
+fn stages(tables: &Tables<'_>, samples: &mut [Sample], groups: &mut [Sample]) -> Result<()> {
+    for row in tables.all::<Sample>(&STAGES, "sample_id, group_id")? {
+        let all = match row.group {
+            0 => &mut *samples,
+            _ => &mut *groups,
+        };
+        let place = all.binary_search_by_key(&(row.id, row.group), |own| (own.id, own.group));
+        let place = place.map_err(|_| {
+            let what = format!("stages are of an unknown sample {}", row.id);
+            damaged(tables.path, what)
+        })?;
+        all[place].traced = row.traced;
     }
     Ok(())
 }

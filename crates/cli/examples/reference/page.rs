@@ -10,7 +10,7 @@ use iolab_record::environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, DRIVE_LOG, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE,
     LATENCY, LATENCY_OVER_TIME, OBSERVATION, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK,
-    RUN, SAMPLE, SERIES, TARGET,
+    RUN, SAMPLE, SERIES, STAGES, TARGET,
 };
 use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
 
@@ -148,7 +148,7 @@ fn documents(text: &mut String, lists: &Lists) {
             row(text, &[&format!("`{field}`"), about]);
         }
         if is_list && fields.len() >= 60 {
-            let about = "one object per trial; the exported columns of the tables `cell` and `sample` below";
+            let about = "one object per trial; the exported columns of the tables `cell`, `sample` and `stages` below";
             row(text, &["(a list)", about]);
         }
     }
@@ -175,13 +175,14 @@ fn tables(text: &mut String) {
     table(text, &SERIES);
     table(text, &LATENCY_OVER_TIME);
     table(text, &DRIVE_LOG);
+    table(text, &STAGES);
     table(text, &PREPARATION);
     table(text, &EVENT);
     table(text, &OBSERVATION);
 }
 
 /// Tables whose columns are in exports.
-const EXPORTED: [&str; 3] = ["cell", "sample", "series"];
+const EXPORTED: [&str; 4] = ["cell", "sample", "series", "stages"];
 
 /// One table; columns of one type and meaning share a row. Settings are described once, above.
 fn table<T>(text: &mut String, table: &Table<T>) {

@@ -13,9 +13,9 @@ type Columns = Vec<Column<Sample>>;
 
 mod evidence;
 
-pub use evidence::stages;
 use evidence::{
     bottom, cache_after, cache_before, device, extents, hardware, machine, operations, process,
+    stages,
 };
 
 /// Table `sample`.
@@ -39,7 +39,6 @@ pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
         cache_after(),
         extents(),
         verified(),
-        stages(),
         effective(),
         verdict(),
         rank_activity(),
@@ -97,13 +96,30 @@ pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
             process(),
             hardware(),
             verified(),
-            stages(),
             effective(),
         ]
         .into_iter()
         .flatten()
         .filter(|column| !OF_TRIAL.contains(&column.name))
         .collect(),
+        constraints: &[
+            "PRIMARY KEY (sample_id, group_id)",
+            "FOREIGN KEY (sample_id) REFERENCES sample (id)",
+        ],
+    }
+});
+
+/// Table `stages`: the result of tracing of a trial, or of one of its groups.
+pub static STAGES: LazyLock<Table<Sample>> = LazyLock::new(|| {
+    let key = table! {
+        whole_trial().hidden();
+        whole!("group_id", Sample, group as u32).hidden()
+            .doc("the group, as in table `cell_group`; 0 for the whole trial");
+    };
+    Table {
+        name: "stages",
+        doc: "one row per traced trial (`trace=true`), and per group of it where a cell has groups",
+        columns: key.into_iter().chain(stages()).collect(),
         constraints: &[
             "PRIMARY KEY (sample_id, group_id)",
             "FOREIGN KEY (sample_id) REFERENCES sample (id)",

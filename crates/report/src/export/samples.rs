@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use super::Exported;
 use crate::data_column::{self, DataColumn, DataRows, PlacedRow, column_value};
-use iolab_record::column::Column;
-use iolab_record::tables::{self, CLIENT_SAMPLE, PART, Rank, SAMPLE};
+use iolab_record::tables::{CLIENT_SAMPLE, PART, Rank, SAMPLE, STAGES};
 use iolab_record::{
     Cell, Interval, Operation, Part, PerOperation, RunRecord, Sample, SampleLatencyOverTime, Series,
 };
@@ -29,22 +28,24 @@ const OF_ALL_GROUPS: [&str; 3] = ["served_by", "device_fraction", "served_by_rea
 
 /// The columns of a sample; columns of traced requests only if there are some.
 fn columns<'a>(with_stages: bool) -> Vec<DataColumn<'a, SampleRow<'a>>> {
-    let stages: Vec<&str> = tables::stages().iter().map(|column| column.name).collect();
-    let is_stage = |column: &Column<Sample>| stages.contains(&column.name);
-    let shown = SAMPLE.columns.iter();
-    let shown = shown.filter(|c| c.exported && (with_stages || !is_stage(c)));
+    let shown = SAMPLE.columns.iter().filter(|column| column.exported);
     let made = shown.map(|column| {
         let is_of_all = OF_ALL_GROUPS.contains(&column.name);
-        let own = DataColumn::like(column.name, column, move |row: &SampleRow<'_>| {
+        DataColumn::like(column.name, column, move |row: &SampleRow<'_>| {
             (!(is_of_all && row.shares_origin)).then(|| column_value(column, row.sample))
-        });
-        match is_stage(column) {
-            true => own.only_of(|row| row.sample.traced.is_some()),
-            false => own,
-        }
+        })
+    });
+    let stages = STAGES.columns.iter();
+    let stages = stages.filter(|column| column.exported && with_stages);
+    let stages = stages.map(|column| {
+        let own = DataColumn::<SampleRow<'a>>::stored(column, |row| row.sample);
+        own.only_of(|row| row.sample.traced.is_some())
     });
     let id = DataColumn::whole("sample", ID, |row: &SampleRow<'_>| Some(row.sample.id));
-    std::iter::once(id.known()).chain(made).collect()
+    std::iter::once(id.known())
+        .chain(made)
+        .chain(stages)
+        .collect()
 }
 
 /// The rows of samples of some runs.

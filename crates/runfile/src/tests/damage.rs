@@ -53,8 +53,8 @@ fn other_files_are_refused_by_kind() {
     FOLDER/text is not a run file of iolab
     FOLDER/long text is not a run file of iolab
     FOLDER/other is not a run file of iolab
-    FOLDER/newer was written by a newer iolab (schema 12, this one knows 11)
-    FOLDER/older was written by an older iolab (schema 10, this one knows 11)
+    FOLDER/newer was written by a newer iolab (schema 13, this one knows 12)
+    FOLDER/older was written by an older iolab (schema 11, this one knows 12)
     ");
 }
 
@@ -83,6 +83,8 @@ fn rows_that_cannot_be_are_told() {
         "UPDATE sample SET rate_achieved = NULL",
         "UPDATE sample SET write_response_p99_ns = NULL",
         "INSERT INTO event VALUES (1, '', 'note', 7, '')",
+        "UPDATE stages SET sample_id = 99 WHERE sample_id = 1",
+        "UPDATE stages SET group_id = 9 WHERE sample_id = 1",
         "UPDATE series SET start_ns = start_ns + 1",
         "UPDATE series SET length_ns = 7 WHERE start_ns = 0",
         "DELETE FROM series WHERE start_ns = 0",
@@ -177,6 +179,7 @@ fn every_column_refuses_what_it_cannot_hold() {
         mistakes(&PART),
         mistakes(&SERIES),
         mistakes(&DRIVE_LOG),
+        mistakes(&STAGES),
         mistakes(&PREPARATION),
         mistakes(&EVENT),
     ];

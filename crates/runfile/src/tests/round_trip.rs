@@ -43,6 +43,7 @@ pub(super) fn whole_record() -> RunRecord {
         let mut own = Sample {
             id: 1,
             group,
+            traced: filled(&STAGES, &[]).traced,
             ..filled(&GROUP_SAMPLE, &["hardware_missing"])
         };
         own.complete_from(&with_drives);
@@ -224,7 +225,7 @@ fn everything_comes_back() {
 fn every_field_has_a_column() {
     let sample: Sample = filled(&SAMPLE, &["hardware_missing"]);
     let of_sample = [
-        "id: 0,", "group: 0,", "client: 0,", "start_ns: 0,", "drives: [],",
+        "id: 0,", "group: 0,", "client: 0,", "start_ns: 0,", "drives: [],", "traced: None,",
         // Of syncs and trims.
         "bytes: 0,", "short_transfers: 0,", "response: None,", "lateness: None,",
         // Of sizes of requests, which do not read alone.
@@ -233,6 +234,7 @@ fn every_field_has_a_column() {
     for (empty, known) in [
         (empty_fields(&filled::<Run>(&RUN, &[])), &[][..]),
         (empty_fields(&sample), &of_sample),
+        (empty_fields(&filled(&STAGES, &[]).traced), &[]),
         (empty_fields(&filled::<DriveLog>(&DRIVE_LOG, &[])), &[]),
         (empty_fields(&filled::<Part>(&PART, &[])), &["bytes: 0,"]),
     ] {

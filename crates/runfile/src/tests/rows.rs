@@ -159,6 +159,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         block,
         warmup: block == 0,
         seed: i64::MAX as u64,
+        traced: filled(&STAGES, &[]).traced,
         ..filled(&SAMPLE, &["hardware_missing"])
     }
 }

@@ -6,7 +6,7 @@ use crate::{Hardware, LatencySummary, Operation, Sample};
 use iolab_workload::counters::{DeviceStat, HardwareEvents, Pressure, ProcessIo, ResourceUse};
 use iolab_workload::region_state::{Extents, Residency};
 use iolab_workload::response::Response;
-use iolab_workload::stages::{CarriedBy, Journal};
+use iolab_workload::stages::{CarriedBy, Journal, Stage, StageSummary};
 use iolab_workload::table;
 
 pub(super) fn process() -> Columns {
@@ -322,19 +322,24 @@ const LOST: &str = "events that the kernel had no room for";
 const TIME: &str = "time of a request in this layer, ns: its mean, quantiles, and the mean over the slowest 1 % of the requests; NULL where that is not known. `admission`, `queue`, `device` and `delivery` add up to the service time, `completion`, `cpu_wait` and `reaping` to `delivery`. The columns `sync_...` describe a sync that follows a write or is within it, and add up to its time; the write's own are without it. See METHODS.md";
 
 /// The numbers of a stage.
-macro_rules! stage {
-    ($stage:ident) => {
-        table! {
-            real!(concat!("stage_", stringify!($stage), "_mean_ns"), Sample, traced?.stages.$stage?.mean_ns).doc(TIME).within(0.0, f64::MAX);
-            number!(concat!("stage_", stringify!($stage), "_p50_ns"), Sample, traced?.stages.$stage?.p50_ns).doc(TIME);
-            number!(concat!("stage_", stringify!($stage), "_p99_ns"), Sample, traced?.stages.$stage?.p99_ns).doc(TIME);
-            real!(concat!("stage_", stringify!($stage), "_tail_mean_ns"), Sample, traced?.stages.$stage?.tail_mean_ns).doc(TIME).within(0.0, f64::MAX);
-        }
+fn of_stage(stage: Stage) -> [Column<Sample>; 4] {
+    fn own(row: &mut Sample, stage: Stage) -> &mut StageSummary {
+        row.traced.get_or_insert_default().stages[stage].get_or_insert_default()
+    }
+    let of = move |row: &Sample| row.traced.as_ref()?.stages[stage];
+    let stage_name = stage.name().replace('-', "_");
+    let name = |part: &str| -> &'static str { format!("stage_{stage_name}_{part}_ns").leak() };
+    let columns = table! {
+        Column::of(name("mean"), Access::real(move |row| Some(of(row)?.mean_ns), move |row, ns| own(row, stage).mean_ns = ns));
+        Column::of(name("p50"), Access::number(move |row| Some(of(row)?.p50_ns), move |row, ns| own(row, stage).p50_ns = ns));
+        Column::of(name("p99"), Access::number(move |row| Some(of(row)?.p99_ns), move |row, ns| own(row, stage).p99_ns = ns));
+        Column::of(name("tail_mean"), Access::real(move |row| Some(of(row)?.tail_mean_ns), move |row, ns| own(row, stage).tail_mean_ns = ns));
     };
+    columns.map(|column| column.within(0.0, f64::MAX).null(Null::Account).doc(TIME))
 }
 
-/// The columns of [`super::SAMPLE`] that only a traced trial has.
-pub fn stages() -> Vec<Column<Sample>> {
+/// The columns of a traced trial.
+pub(super) fn stages() -> Columns {
     let counts = table! {
         number!("joined_requests", Sample, traced?.counts.joined).doc(JOINED);
         number!("unjoined_requests", Sample, traced?.counts.unjoined).doc(JOINED);
@@ -355,21 +360,6 @@ pub fn stages() -> Vec<Column<Sample>> {
         word!("trace_carrier", Sample, traced?.carried_by, CarriedBy)
             .doc("what has a request in the stage `device`: a `disk`, `layers` that stand on others (device mapper, md) with the disks below, or `both`, of groups");
     };
-    let stages = [
-        stage!(admission),
-        stage!(queue),
-        stage!(device),
-        stage!(delivery),
-        stage!(completion),
-        stage!(cpu_wait),
-        stage!(reaping),
-        stage!(sync_admission),
-        stage!(sync_host),
-        stage!(sync_write),
-        stage!(sync_journal),
-        stage!(sync_flush),
-        stage!(sync_delivery),
-    ];
-    let columns = counts.into_iter().chain(stages.into_iter().flatten());
-    columns.collect()
+    let stages = Stage::ALL.iter().flat_map(|stage| of_stage(*stage));
+    counts.into_iter().chain(stages).collect()
 }
