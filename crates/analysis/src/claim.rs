@@ -10,7 +10,7 @@
 //!   comparisons that disagree.
 //! - `best.rs`: the best sizes of a curve, `limit.rs`: limits and costs that explain a curve,
 //!   `concurrency.rs`: requests in flight, and groups at once.
-//! - `series.rs`: the trials of a cell in their order, `rounds.rs`: rounds until they are steady, `change.rs`:
+//! - `series.rs`: the trials of a cell in their order, `tail.rs`: slow requests, `rounds.rs`: rounds until they are steady, `change.rs`:
 //!   levels over time.
 //! - `phenomena.rs`: differences that can be explained, `signs.rs`: evidence for their causes,
 //!   `causes.rs`: results of interventions.
@@ -35,6 +35,7 @@ mod rounds;
 mod series;
 mod signs;
 mod stages;
+mod tail;
 mod weaknesses;
 
 use std::collections::BTreeMap;
@@ -62,12 +63,11 @@ pub use effect::{CellId, Difference, Estimate, MARGIN, Trials, ratio_of_samples}
 pub use kind::{Kind, Role};
 pub use order::{HEADLINES_MAX, headlines, ordered};
 pub use phenomena::{Unexplainable, Unpaired, phenomena, unpaired};
-pub use phenomenon::{
-    Fall, Phenomenon, PhenomenonKind, Tail, Unclaimed, WhyUnpaired, leaves_tails_open,
-};
+pub use phenomenon::{Fall, Phenomenon, PhenomenonKind, Tail, Unclaimed, WhyUnpaired};
 pub use rounds::against_steady_state;
-pub use series::{Groups, dependent_cells, drifting_cells, groups, two_groups};
+pub use series::{Groups, dependent_cells, drifting_cells, fell, groups, two_groups};
 pub use signs::{Overhead, changes_inside, leftover, overhead};
+pub use tail::{leaves_tails_open, longest_tail};
 
 /// A statement about cells of one or more runs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -275,7 +275,7 @@ fn results(run: &Analysis, place: usize) -> Vec<Claim> {
     all.extend(comparisons(run, place).into_iter().map(Claim::settled));
     all.extend(best_of_curves(run, place));
     all.extend(change::changes(run, place));
-    all.extend(phenomenon::longest(run, place, |_| true));
+    all.extend(longest_tail(run, place, |_| true));
     all.extend(stages::throttled(run, place));
     all.extend(stages::amplifications(run, place));
     all.extend(stages::time_by_layer(run, place));

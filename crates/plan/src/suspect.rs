@@ -213,7 +213,7 @@ impl Obstacle {
 
 impl Sides {
     /// The cells that are measured: both sides, or the one that both are.
-    pub(crate) fn cells(&self) -> Vec<&CellSpec> {
+    pub fn cells(&self) -> Vec<&CellSpec> {
         match self.compared {
             Compared::Cells | Compared::Loads => vec![&self.base, &self.other],
             Compared::Quantiles => vec![&self.base],
@@ -221,12 +221,12 @@ impl Sides {
     }
 
     /// The trials of both sides.
-    pub(crate) fn trials(&self) -> [&TrialSpec; 2] {
+    pub fn trials(&self) -> [&TrialSpec; 2] {
         [&self.base.trial, &self.other.trial]
     }
 
     /// Both sides with at least this idle time before each trial.
-    pub(crate) fn after_idle(&self, idle: Duration) -> Self {
+    pub fn after_idle(&self, idle: Duration) -> Self {
         let mut sides = self.clone();
         for cell in [&mut sides.base, &mut sides.other] {
             cell.idle = cell.idle.max(idle);
@@ -235,7 +235,7 @@ impl Sides {
     }
 
     /// Both sides with trials that end after this time at the latest.
-    pub(crate) fn ended_after(&self, time: Duration) -> Self {
+    pub fn ended_after(&self, time: Duration) -> Self {
         let mut sides = self.clone();
         for cell in [&mut sides.base, &mut sides.other] {
             cell.trial.limit.time = Some(cell.trial.limit.time.map_or(time, |own| own.min(time)));
@@ -244,7 +244,7 @@ impl Sides {
     }
 
     /// Whether a setting is the same on both sides.
-    pub(crate) fn share<T: PartialEq>(&self, of: impl Fn(&TrialSpec) -> T) -> bool {
+    pub fn share<T: PartialEq>(&self, of: impl Fn(&TrialSpec) -> T) -> bool {
         of(&self.base.trial) == of(&self.other.trial)
     }
 
@@ -297,20 +297,20 @@ impl Sides {
     ///
     /// # Errors
     /// Settings that cannot be together.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         self.base.check()?;
         self.other.check()
     }
 
     /// The sign of a suspect before it is tried, from the run that shows the difference.
-    pub(crate) fn sign_of(&self, suspect: &Suspect) -> Sign {
+    pub fn sign_of(&self, suspect: &Suspect) -> Sign {
         suspect
             .counted
             .map_or(Sign::Unknown, |counted| self.signs.of(counted))
     }
 
     /// The cells at sizes between both sides, which differ in their size and in nothing else; `None` if there are too few.
-    pub(crate) fn between(&self) -> Option<Vec<CellSpec>> {
+    pub fn between(&self) -> Option<Vec<CellSpec>> {
         let (small, large) = match self.base.trial.bs <= self.other.trial.bs {
             true => (&self.base, &self.other),
             false => (&self.other, &self.base),
@@ -343,7 +343,7 @@ impl Sides {
     }
 
     /// Number of sides in which others differ.
-    pub(crate) fn changed_in(&self, others: &Self) -> usize {
+    pub fn changed_in(&self, others: &Self) -> usize {
         usize::from(self.base != others.base) + usize::from(self.other != others.other)
     }
 

@@ -334,7 +334,7 @@ impl DoubtKind {
     }
 
     /// Whether its extent is time that trials owe for what they left in a cache.
-    pub(crate) fn is_owed(self) -> bool {
+    pub fn is_owed(self) -> bool {
         self.unit() == ExtentUnit::OfTrial
     }
 

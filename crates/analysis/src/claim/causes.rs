@@ -20,7 +20,7 @@ use iolab_workload::settings::cell_label;
 
 use super::effect::{Estimate, MARGIN, log_means, log_ratios};
 use super::kind::{self, Kind};
-use super::signs::fell;
+use super::series::fell;
 use super::{Claim, Payload, Point, Quantity, Role, Standing};
 use crate::analysis::{Analysis, CellAnalysis, CellServed, Response};
 use crate::doubt::Doubt;

@@ -8,6 +8,7 @@ use super::effect::{CellId, MARGIN, log_means};
 use super::weaknesses::{Of, worst_first};
 use super::{Claim, Point, Quantity, Standing, kind};
 use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis, TRIALS_MIN};
+use crate::timeline::FACTOR_MIN;
 use crate::trial_values::SeriesTests;
 
 /// Least drift over all trials that is claimed, as a share of the median. Smaller drifts are below the
@@ -73,6 +74,27 @@ pub fn drifting_cells(analysis: &Analysis) -> Vec<&CellAnalysis> {
     });
     drifting.retain(|cell| drift_per_run(cell).is_none_or(|drift| drift.abs() >= DRIFT_LEAST));
     drifting
+}
+
+/// The greatest factor by which the response of one of these cells became worse over the run, if its trials
+/// drift. It is the ratio of the medians of the first and the last third, and `None` if it is less than a change
+/// of level. A limit that only one side reaches does not change all cells.
+pub fn fell(run: &Analysis, cells: &[i64]) -> Option<f64> {
+    let of_cell = |cell: &CellAnalysis| {
+        let (values, _) = cell.trials();
+        let third = values.len() / 3;
+        let first = median(values.get(..third)?)?;
+        let last = median(values.get(values.len() - third..)?)?;
+        Some(match run.response.more_is_better() {
+            true => first / last,
+            false => last / first,
+        })
+    };
+    let drifting = drifting_cells(run).into_iter();
+    let own = drifting.filter(|cell| cells.contains(&cell.cell.id));
+    let falls = own.filter_map(of_cell);
+    let falls = falls.filter(|factor| *factor >= FACTOR_MIN);
+    falls.max_by(f64::total_cmp)
 }
 
 /// Cells whose trials drift by more than the goal of precision, the steepest first, with its drift as a share of the median.

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::effect::CellId;
 use super::phenomenon::Phenomenon;
-use super::series::drifting_cells;
+use super::series::fell;
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Analysis, CellAnalysis, Response};
-use crate::timeline::{Access, FACTOR_MIN, TrialShift};
+use crate::timeline::{Access, TrialShift};
 use iolab_plan::suspect::{Compared, Leftover, Sign, Signs};
 use iolab_record::Sample;
-use iolab_stats::{mean, median};
+use iolab_stats::mean;
 use iolab_workload::stages::PerStage;
 
 /// Page faults per request on the worse side from which there are more: one in ten requests has one.
@@ -125,27 +125,6 @@ pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
     let fell = falls.map(|factor| 1.0 / factor).chain(by_itself);
     let most = fell.max_by(f64::total_cmp);
     most.map_or(Leftover::Nothing, Leftover::Drained)
-}
-
-/// The greatest factor by which the response of one of these cells became worse over the run, if its trials
-/// drift. It is the ratio of the medians of the first and the last third, and `None` if it is less than a change
-/// of level. A limit that only one side reaches does not change all cells.
-pub(super) fn fell(run: &Analysis, cells: &[i64]) -> Option<f64> {
-    let of_cell = |cell: &CellAnalysis| {
-        let (values, _) = cell.trials();
-        let third = values.len() / 3;
-        let first = median(values.get(..third)?)?;
-        let last = median(values.get(values.len() - third..)?)?;
-        Some(match run.response.more_is_better() {
-            true => first / last,
-            false => last / first,
-        })
-    };
-    let drifting = drifting_cells(run).into_iter();
-    let own = drifting.filter(|cell| cells.contains(&cell.cell.id));
-    let falls = own.filter_map(of_cell);
-    let falls = falls.filter(|factor| *factor >= FACTOR_MIN);
-    falls.max_by(f64::total_cmp)
 }
 
 /// Time of a trial apart from its I/O.
