@@ -15,17 +15,22 @@ mod study;
 mod study_causes;
 mod why;
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use iolab_command::failure::{Failure, Outcome};
+use iolab_command::output::Results;
 use iolab_command::{Command, Lists};
 use iolab_engine::request_tracer::RequestTracer;
+use iolab_report::overview::Input;
+use iolab_runfile::Folder;
 use iolab_runner::launch::Launch;
 use iolab_runner::peers::PeerList;
 use iolab_runner::preflight::NewPreflight;
 use iolab_runner::ranks::Ranks;
-use iolab_runner::{NewObserver, ProgramExecutor, SchemeList};
+use iolab_runner::{NewObserver, ProgramExecutor, SchemeList, StopFlags};
 use iolab_workload::Result;
 
 use arguments::{Resume, Run, Study, Why};
@@ -99,15 +104,46 @@ const LAUNCHERS: &[Launcher] = &[
 pub(crate) const MEASURING: iolab_fit::Measuring = iolab_fit::Measuring {
     program: campaign::PROGRAM,
     alone: |is_plan, name| alone(is_plan, name, TOGETHER),
-    foresee: |site, plans, does| {
-        let part = dry_run::Part {
-            does,
-            ..dry_run::Part::default()
-        };
-        dry_run::print(site, plans, &part)
-    },
+    foresee: |site, plans, does| dry_run::print_all([(site, plans)].into_iter(), does),
     measure: questions::measure,
 };
+
+/// Parts of this program for commands that measure one run.
+const MEASURING_ONE: why::Measuring = why::Measuring {
+    program: campaign::PROGRAM,
+    alone,
+    foresee: |site, plans, does| dry_run::print_all([(site, plans)].into_iter(), does),
+    check_output: run::check_output,
+    place_of: run::place_of,
+    measure: |planned, place, seed, title| campaign::measure(planned, place, (seed, None), title),
+};
+
+/// The budget of each effect, whether trials may change settings of the kernel, and the flags that end measurements early.
+type Allowed = (Duration, bool, Rc<OnceCell<StopFlags>>);
+
+/// How the largest effects of a study are explained after it.
+struct Explainer {
+    /// What is added to a study with this budget of each effect, in words.
+    words: fn(Duration) -> String,
+    /// Finds the causes in the runs of a study, with its folder and its seed, and prints them; returns the runs that found them,
+    /// with what ended it early or could not be removed.
+    carry_out:
+        fn(Allowed, &[Input], (&Folder, u64), &mut Results) -> Outcome<(Vec<Input>, Vec<Failure>)>,
+}
+
+/// What explains effects of studies; at most one way.
+const EXPLAINERS: &[Explainer] = &[Explainer {
+    words: study_causes::words,
+    carry_out: |(budget, changes_system, signals), inputs, place, to| {
+        let explains = study_causes::Explains {
+            by: MEASURING_ONE,
+            budget,
+            changes_system,
+            signals,
+        };
+        explains.carry_out(inputs, place, to)
+    },
+}];
 
 /// The lists of what measures.
 pub(crate) fn lists() -> Lists {
@@ -142,11 +178,7 @@ fn commands() -> Vec<Command> {
             "why",
             "Find what causes a difference that a run shows, by measuring without each suspect",
             |options: &Why| options.log.log(),
-            |options, _| {
-                let is_plan = options.dry_run || options.list;
-                alone(is_plan, "why", "it explains a run of one process")?;
-                why::why(options)
-            },
+            |options, _| why::why(options, MEASURING_ONE),
         ),
         Command::with_log(
             "resume",

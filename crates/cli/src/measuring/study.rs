@@ -26,7 +26,7 @@ use super::campaign::{
 };
 use super::dry_run;
 use super::experiment_options::{Asked, budget_of_targets};
-use super::study_causes::Explains;
+use super::{EXPLAINERS, Explainer};
 use crate::command::input;
 use iolab_command::Lists;
 use iolab_command::failure::{Failure, Outcome, concluded};
@@ -44,11 +44,10 @@ pub(crate) fn study(options: &Study, lists: &Lists) -> Outcome {
     let asked = options.changes.read()?;
     let terms = options.changes.terms(&asked, None);
     // The signals are kept if the study is followed by more measurements: one ends the process once all holders have dropped them.
-    let explains = options.explain.map(|budget| Explains {
-        budget,
-        changes_system: options.changes.system.change_system,
-        signals: Rc::clone(&terms.signals),
-    });
+    let explains = match options.explain {
+        Some(budget) => Some((explainer()?, budget, Rc::clone(&terms.signals))),
+        None => None,
+    };
     for target in options.targets.iter().filter_map(|target| target.to_str()) {
         lists.check_kind(target, "a target")?;
     }
@@ -74,7 +73,7 @@ pub(crate) fn study(options: &Study, lists: &Lists) -> Outcome {
     if options.changes.dry_run {
         let sites = sites.iter().zip(&planned);
         let sites = sites.map(|(site, own)| (site, &own.plans[..]));
-        let does = explains.as_ref().map(Explains::words);
+        let does = explains.map(|(by, budget, _)| (by.words)(budget));
         return dry_run::print_all(sites, does.as_slice());
     }
     let parts = StudyPart::open(sites.into_iter().zip(planned))?;
@@ -82,8 +81,8 @@ pub(crate) fn study(options: &Study, lists: &Lists) -> Outcome {
     for plan in parts.iter().flat_map(|part| &part.plans) {
         iolab_runfile::check_place(folder.file(&plan.experiment().name))?;
     }
-    if let Some(explains) = &explains {
-        note(format_args!("note: {}", explains.words()));
+    if let Some((by, budget, _)) = &explains {
+        note(format_args!("note: {}", (by.words)(*budget)));
     }
     let seed = options.changes.seed();
     let mut to = Results::default();
@@ -110,13 +109,25 @@ pub(crate) fn study(options: &Study, lists: &Lists) -> Outcome {
         }
     }
     to.flush()?;
-    if let Some(explains) = explains.filter(|_| !is_cut) {
-        let (explained, ended) = explains.carry_out(&inputs, &folder, seed, &mut to)?;
+    if let Some((by, budget, signals)) = explains.filter(|_| !is_cut) {
+        let allowed = (budget, options.changes.system.change_system, signals);
+        let (explained, ended) = (by.carry_out)(allowed, &inputs, (&folder, seed), &mut to)?;
         inputs.extend(explained);
         failures.extend(ended);
     }
     write_results(&inputs, picture.as_deref(), options, to)?;
     concluded(failures, None)
+}
+
+/// What explains the effects of a study.
+///
+/// # Errors
+/// Of kind usage: this program lacks it.
+fn explainer() -> Result<&'static Explainer> {
+    EXPLAINERS.first().ok_or_else(|| {
+        Error::usage("--explain does what 'iolab why' does, which this program lacks")
+            .hint("use an iolab that has this command")
+    })
 }
 
 /// Measures one part after the other. Gives the runs, what ended the study early after some of them or could not be

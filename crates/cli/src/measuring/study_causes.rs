@@ -15,8 +15,7 @@ use iolab_runfile::Folder;
 use iolab_runner::StopFlags;
 use iolab_workload::units::format_duration;
 
-use super::campaign::measure;
-use super::why::{Explanation, announce};
+use super::why::{Explanation, Measuring, announce};
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results};
 use iolab_command::run_files::read_run;
@@ -25,37 +24,38 @@ use iolab_command::run_files::read_run;
 const EFFECTS: usize = 2;
 
 /// Limits for explaining effects.
-pub(super) struct Explains {
+pub(crate) struct Explains {
+    /// Parts of the program that measure.
+    pub(crate) by: Measuring,
     /// Budget of each effect.
-    pub(super) budget: Duration,
+    pub(crate) budget: Duration,
     /// Whether the user allows trials to change settings of the kernel.
-    pub(super) changes_system: bool,
+    pub(crate) changes_system: bool,
     /// The flags that end the measurements early.
-    pub(super) signals: Rc<OnceCell<StopFlags>>,
+    pub(crate) signals: Rc<OnceCell<StopFlags>>,
 }
 
 /// An effect with its place among the runs of the study.
 type Found<'a> = (&'a Input, Phenomenon);
 
-impl Explains {
-    /// Its addition to the study, in words.
-    pub(super) fn words(&self) -> String {
-        format!(
-            "--explain adds up to {EFFECTS} x {} of trials for the causes of the {EFFECTS} largest effects",
-            format_duration(self.budget)
-        )
-    }
+/// The addition to a study with this budget of each effect, in words.
+pub(crate) fn words(budget: Duration) -> String {
+    format!(
+        "--explain adds up to {EFFECTS} x {} of trials for the causes of the {EFFECTS} largest effects",
+        format_duration(budget)
+    )
+}
 
+impl Explains {
     /// Finds the causes, prints them, and returns the runs that found them, with what ended it early or could not be
     /// removed.
     ///
     /// # Errors
     /// Output that cannot be written.
-    pub(super) fn carry_out(
+    pub(crate) fn carry_out(
         &self,
         inputs: &[Input],
-        folder: &Folder,
-        seed: u64,
+        (folder, seed): (&Folder, u64),
         to: &mut Results,
     ) -> Outcome<(Vec<Input>, Vec<Failure>)> {
         let largest = largest(inputs);
@@ -74,6 +74,7 @@ impl Explains {
                 run: &input.run,
                 phenomenon: &phenomenon,
                 changes_system: self.changes_system,
+                program: self.by.program,
             };
             writeln!(to, "{}:", input.run.analysis().experiment)?;
             let own_seed = seed.wrapping_add(1000 * number);
@@ -126,7 +127,7 @@ impl Explains {
         let place = folder.file(INQUIRY);
         let title = "iolab study --explain";
         let opened = site.open_one(plan)?;
-        let (path, ended) = measure(opened, place, (seed, None), title)?;
+        let (path, ended) = (self.by.measure)(opened, place, seed, title)?;
         let run = read_run(&path)?;
         Ok(Ok((Input::new(path, run), ended)))
     }

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use iolab_analysis::claim::{
 use iolab_analysis::fitness::Answer;
 use iolab_engine::placement;
 use iolab_host::chosen as in_force;
+use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::experiment::{self, Experiment, INQUIRY, Inquiry};
 use iolab_plan::precondition::Precondition;
 use iolab_plan::suspect::{Leftover, MachineState, Sides};
@@ -24,16 +25,14 @@ use iolab_record::{RunRecord, TargetKind};
 use iolab_report::causes::{self, unpaired as in_words};
 use iolab_report::layout::paragraph;
 use iolab_report::overview::Input;
-use iolab_runner::campaign::{Permission, Region, Site, Terms};
+use iolab_runfile::NewFile;
+use iolab_runner::campaign::{Opened, Permission, Program, Region, Site, Terms};
 use iolab_runner::{StopFlags, open_virtual};
 use iolab_workload::escape_control::{escape_control, shell_word};
 use iolab_workload::response::Response;
 use iolab_workload::{Error, Result, usage_errors};
 
 use super::arguments::Why;
-use super::campaign::{PROGRAM, measure};
-use super::dry_run::{self, Part};
-use super::run::{check_output, place_of};
 use iolab_command::failure::{Failure, Outcome, concluded};
 use iolab_command::options::new_seed;
 use iolab_command::output::{self, Results, note};
@@ -42,8 +41,31 @@ use iolab_command::run_files::read_run;
 /// Assumed time of a trial that ends by its bytes, if the time is unknown.
 const TRIAL_TIME: Duration = Duration::from_secs(1);
 
+/// Parts of the program by which a command measures a run.
+#[derive(Clone, Copy)]
+pub(crate) struct Measuring {
+    /// The program, as a campaign needs it.
+    pub(crate) program: Program,
+    /// Refuses the command of this name as one of several processes, for this reason, unless it only plans.
+    pub(crate) alone: fn(bool, &str, &str) -> Outcome,
+    /// Prints the forecast of plans at a site, with further descriptions.
+    pub(crate) foresee: fn(&Site, &[Plan], &[String]) -> Outcome,
+    /// Checks the place of this many run files.
+    pub(crate) check_output: fn(Option<&Path>, usize) -> Result<()>,
+    /// The place of the run file of a run with this name.
+    pub(crate) place_of: for<'a> fn(Option<&'a Path>, &'a str) -> NewFile<'a>,
+    /// Measures a plan with a seed, under a title; returns the run file, and the interrupt of the user.
+    pub(crate) measure: MeasureOne,
+}
+
+/// The type of [`Measuring::measure`].
+pub(crate) type MeasureOne =
+    fn((Opened, FittedPlan), NewFile<'_>, u64, &str) -> Outcome<(PathBuf, Option<Failure>)>;
+
 /// Measures both sides of a difference without each suspect, and prints the findings.
-pub(crate) fn why(options: &Why) -> Outcome {
+pub(crate) fn why(options: &Why, by: Measuring) -> Outcome {
+    let is_plan = options.dry_run || options.list;
+    (by.alone)(is_plan, "why", "it explains a run of one process")?;
     let run = read_run(&options.file)?;
     let found = match phenomena(run.analysis()) {
         Ok(found) => found,
@@ -66,7 +88,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
             false => Ok(()),
         };
     }
-    let (number, explanation) = chosen((&run, &found), options)?;
+    let (number, explanation) = chosen((&run, &found), options, by.program)?;
     let which = match found.len() {
         1 => String::new(),
         all if number > 1 && options.of.is_none() => {
@@ -81,7 +103,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let site = explanation.site(options.dry_run, Rc::default())?;
     let inquiry = experiment.inquiry.clone();
     let (plan, _) = site.plan(experiment, &|_| true)?;
-    check_output(options.output.as_deref(), 1)?;
+    (by.check_output)(options.output.as_deref(), 1)?;
     let Some(inquiry) = inquiry.filter(|inquiry| inquiry.suspects().next().is_some()) else {
         match (found.len(), options.of) {
             (1, _) => {}
@@ -96,18 +118,14 @@ pub(crate) fn why(options: &Why) -> Outcome {
     };
     let text = which + &causes::plan(&inquiry);
     if options.dry_run {
-        let part = Part {
-            does: &[text],
-            ..Part::default()
-        };
-        return dry_run::print(&site, &[plan], &part);
+        return (by.foresee)(&site, &[plan], &[text]);
     }
     announce(&site, &text);
     let (opened, plan) = site.open_one(plan)?;
-    let place = place_of(options.output.as_deref(), INQUIRY);
+    let place = (by.place_of)(options.output.as_deref(), INQUIRY);
     let seed = options.seed.unwrap_or_else(new_seed);
     let title = format!("iolab why {}", options.file.display());
-    let (path, failure) = measure((opened, plan), place, (seed, None), &title)?;
+    let (path, failure) = (by.measure)((opened, plan), place, seed, &title)?;
     let input = Input::new(path.clone(), read_run(&path)?);
     let claims = claims(&[input.run.analysis()]);
     let mut to = Results::default();
@@ -241,12 +259,14 @@ fn unexplainable(reason: Unexplainable, file: &Path) -> String {
 fn chosen<'a>(
     (run, found): (&'a AnalysedRun, &'a [Phenomenon]),
     options: &'a Why,
+    program: Program,
 ) -> Result<(usize, Explanation<'a>)> {
     let explanation = |phenomenon| Explanation {
         file: &options.file,
         run,
         phenomenon,
         changes_system: options.change_system,
+        program,
     };
     let is_open = |phenomenon: &'a Phenomenon| -> Result<bool> {
         let one = explanation(phenomenon);
@@ -278,6 +298,8 @@ pub(super) struct Explanation<'a> {
     pub(super) phenomenon: &'a Phenomenon,
     /// Whether the user allows trials to change settings of the kernel.
     pub(super) changes_system: bool,
+    /// The program that measures.
+    pub(super) program: Program,
 }
 
 impl Explanation<'_> {
@@ -413,7 +435,7 @@ impl Explanation<'_> {
         let record = self.run.record();
         let targets = target_paths(record);
         let model = match &targets[..] {
-            [target] => open_virtual(PROGRAM.schemes, target, Some(&record.environment))?,
+            [target] => open_virtual(self.program.schemes, target, Some(&record.environment))?,
             _ => None,
         };
         let was_model = self.is_model() || record.environment.get(&KEYS.model_digest).is_some();
@@ -426,7 +448,7 @@ impl Explanation<'_> {
             Some(_) => Region::Cut,
             None => Region::Had(vec![record.run.target_bytes]),
         };
-        let watch = PROGRAM.watch(&targets);
+        let watch = self.program.watch(&targets);
         let terms = Terms {
             // No consent: the file names the target, and no file decides that data may be destroyed.
             system: Permission::of(self.changes_system),
@@ -434,7 +456,7 @@ impl Explanation<'_> {
             keeps_cache: true,
             foresees_ranks,
             signals,
-            ..Terms::strict(PROGRAM)
+            ..Terms::strict(self.program)
         };
         Ok(Site::of(targets, model, watch, terms))
     }
