@@ -12,8 +12,7 @@
 //!   `concurrency.rs`: requests in flight, and groups at once.
 //! - `series.rs`: the trials of a cell in their order, `tail.rs`: slow requests, `rounds.rs`: rounds until they are steady, `change.rs`:
 //!   levels over time.
-//! - `phenomena.rs`: differences that can be explained, `signs.rs`: evidence for their causes,
-//!   `causes.rs`: results of interventions.
+//! - `causes.rs`: results of interventions.
 //! - `answers.rs`: claims of particular experiments, `stages.rs`: layers and drives, `order.rs`: the order of claims.
 //! - `weaknesses.rs`: how a run was carried out, and doubts about its cells, `ranks.rs`: differences between ranks.
 
@@ -28,12 +27,9 @@ pub(crate) mod effect;
 pub mod kind;
 mod limit;
 mod order;
-mod phenomena;
-mod phenomenon;
 mod ranks;
 mod rounds;
 mod series;
-mod signs;
 mod stages;
 mod tail;
 mod weaknesses;
@@ -58,15 +54,12 @@ pub(crate) use series::id;
 pub use best::{choices, simplest};
 pub use causes::{WhyUntried, is_answered, remainders};
 pub use change::LevelChange;
-pub use comparison::{Comparison, Contrast, comparisons};
+pub use comparison::{Comparison, Contrast, comparisons, is_rate};
 pub use effect::{CellId, Difference, Estimate, MARGIN, Trials, ratio_of_samples};
 pub use kind::{Kind, Role};
 pub use order::{HEADLINES_MAX, headlines, ordered};
-pub use phenomena::{Unexplainable, Unpaired, phenomena, unpaired};
-pub use phenomenon::{Fall, Phenomenon, PhenomenonKind, Tail, Unclaimed, WhyUnpaired};
 pub use rounds::against_steady_state;
 pub use series::{Groups, dependent_cells, drifting_cells, fell, groups, two_groups};
-pub use signs::{Overhead, changes_inside, leftover, overhead};
 pub use tail::{leaves_tails_open, longest_tail};
 
 /// A statement about cells of one or more runs.

@@ -34,6 +34,8 @@ pub fn lists() -> Lists {
         iolab_replay::measuring(measuring::campaign::PROGRAM),
         #[cfg(all(feature = "measure", feature = "time"))]
         iolab_time::lists(measuring::campaign::PROGRAM),
+        #[cfg(all(feature = "measure", feature = "why"))]
+        iolab_why::lists(measuring::MEASURING_ONE),
         #[cfg(feature = "witness")]
         iolab_witness::lists(),
         #[cfg(all(feature = "witness", feature = "measure"))]

@@ -23,7 +23,7 @@ pub use design::{
     design_names, trials_to_compare, writes_at_most,
 };
 pub use group_settings::{Combination, ExperimentGroup, GroupSetting, new_group_name};
-pub use inquiry::{BLOCKS_MAX, INQUIRY, Inquiry, Phenomenon, Untried, Variant};
+pub use inquiry::{BLOCKS_MAX, Inquiry, Untried, Variant};
 pub use missing_levels::{LevelChange, REFINE_MAX, Refined};
 
 use document::{Definition, DocumentText, Entries, Groups, check_level_count};

@@ -1,7 +1,7 @@
 //! iolab-plan: experiments, suites and the plan of their cells, without I/O.
 //!
 //! Files to begin with: `experiment.rs`, `suite.rs`, `cells.rs` (a `Plan`, and the `FittedPlan` that follows from it),
-//! `blocks.rs` randomised blocks. `experiment/inquiry.rs` an experiment that finds a cause, `suspect.rs` possible causes.
+//! `blocks.rs` randomised blocks. `experiment/inquiry.rs` the difference that an experiment explains, `suspect.rs` possible causes.
 //! `experiments/*.toml` and `suites/*.toml` are the built-in ones.
 
 /// Definitions in a folder, each by its name with its TOML text.

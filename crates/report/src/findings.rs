@@ -68,7 +68,7 @@ fn origin(cell: &CellAnalysis) -> String {
 }
 
 /// `4 KiB, 2 threads`: a cell by its levels; `None` if the run has no factors.
-pub(crate) fn levels_of(analysis: &Analysis, cell: &CellAnalysis) -> Option<String> {
+pub fn levels_of(analysis: &Analysis, cell: &CellAnalysis) -> Option<String> {
     let levels = analysis.factors.iter().zip(&cell.cell.levels);
     (levels.len() > 0).then(|| levels_in_words(&cell.cell.spec, levels))
 }

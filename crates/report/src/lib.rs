@@ -10,7 +10,6 @@
 
 pub mod answer;
 pub mod block;
-pub mod causes;
 pub mod chart;
 pub mod claims;
 pub mod compare;

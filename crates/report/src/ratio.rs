@@ -21,7 +21,7 @@ const AS_HIGH: &str = "1.00×";
 
 /// A ratio with the interval that decides, if it has one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RatioShown {
+pub struct RatioShown {
     ratio: f64,
     interval: Option<(f64, f64)>,
     bound: Option<RatioBound>,
@@ -52,7 +52,7 @@ impl RatioShown {
 
     /// The ratio of two medians if the interval of the estimate holds it; without an interval, if both have one direction.
     /// Otherwise the estimate, named as such where the digits differ.
-    pub(crate) fn beside(estimate: &Estimate, (base, other): (f64, f64)) -> Self {
+    pub fn beside(estimate: &Estimate, (base, other): (f64, f64)) -> Self {
         let (ratio, shown) = (other / base, of(estimate));
         let is_held = match estimate.interval {
             Some((low, high)) => (low..=high).contains(&ratio),
@@ -69,7 +69,7 @@ impl RatioShown {
 
     /// `27.5× higher`, `34.5× lower within blocks`, or `at most 1.20× higher` for a bound: the larger number first.
     /// `1.00×` without a direction, unless the interval shows one.
-    pub(crate) fn factor(self) -> String {
+    pub fn factor(self) -> String {
         let words = self.words;
         let holds_one = |(low, high): (f64, f64)| low <= 1.0 && high >= 1.0;
         let estimator = if self.is_within_blocks {
@@ -95,7 +95,7 @@ impl RatioShown {
     }
 
     /// `27.5× higher than`, or `as high as` where the digits of the factor show none.
-    pub(crate) fn than(self) -> String {
+    pub fn than(self) -> String {
         match self.factor() {
             none if none == AS_HIGH => "as high as".to_owned(),
             factor => format!("{factor} than"),

@@ -93,7 +93,7 @@ fn is_own_rate(analysis: &Analysis, factor: &str) -> bool {
 }
 
 /// Whether a response is a number per second.
-pub(super) fn is_rate(response: Response) -> bool {
+pub fn is_rate(response: Response) -> bool {
     matches!(response, Response::Throughput | Response::Iops)
 }
 

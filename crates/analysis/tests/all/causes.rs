@@ -2,11 +2,10 @@
 
 use iolab_analysis::analysis::{Analysis, CellServed, Response, analyse};
 use iolab_analysis::claim::{
-    Payload, Point, Standing, WhyUntried, claims, is_answered, leftover, phenomena, remainders,
+    Payload, Point, Standing, WhyUntried, claims, is_answered, remainders,
 };
 use iolab_analysis::timeline::{Access, DisturbedTrials, Levels, RunShift};
 use iolab_plan::experiment::{Inquiry, Variant};
-use iolab_plan::suspect::Leftover;
 use iolab_record::ServedBy;
 use iolab_record::environment::KEYS;
 use iolab_synthetic::{add_cell, around, record, size_curve};
@@ -341,23 +340,6 @@ fn change_despite_idle_time_leaves_reproduction_open() {
     assert_eq!(again(&analysis), gone);
 }
 
-/// A change over the run concerns all cells of its kind, whichever of them shows it.
-#[test]
-fn leftover_of_trials_shows_in_their_level() {
-    let mut analysis = analyse(&size_curve("read-size", &CELLS));
-    let found = phenomena(&analysis).expect("plain trials")[0];
-    assert_eq!(leftover(&analysis, &found), Leftover::Nothing);
-    let mut with = |shifts: &[RunShift]| {
-        analysis.timeline.over_run = shifts.to_vec();
-        leftover(&analysis, &found)
-    };
-    let falls = [shift(Access::Reads, 0.5), shift(Access::Reads, 0.1)];
-    assert_eq!(with(&falls), Leftover::Drained(10.0));
-    assert_eq!(with(&[shift(Access::Writes, 0.1)]), Leftover::Nothing);
-    let rises = [shift(Access::Reads, 0.5), shift(Access::Reads, 1.5)];
-    assert_eq!(with(&rises), Leftover::Lasting);
-}
-
 /// Credits that only one side uses up. The other side is below the limit anyway, and no level of the run as a
 /// whole changes.
 fn drained() -> Analysis {
@@ -370,17 +352,6 @@ fn drained() -> Analysis {
     let slow = [around(31.0), around(31.0), around(31.0)].concat();
     add_cell(&mut record, &["bs=64KiB"], &slow[..fast.len()]);
     analyse(&record)
-}
-
-#[test]
-fn credits_that_one_side_uses_up_are_seen() {
-    let analysis = drained();
-    assert!(analysis.timeline.over_run.is_empty());
-    let found = phenomena(&analysis).expect("plain trials")[0];
-    let Leftover::Drained(factor) = leftover(&analysis, &found) else {
-        panic!("{:?}", leftover(&analysis, &found));
-    };
-    assert!((1.5..3.0).contains(&factor), "{factor}");
 }
 
 #[test]

@@ -4,30 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::PEERS;
 use iolab_command::options::{ConsentOption, LogOptions, SEED_MAX};
 use iolab_plan::experiment::REFINE_MAX;
-use iolab_plan::suspect::Suspect;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::units::parse_positive_duration;
-
-const WHY_HELP: &str = "\
-A suspect is a mechanism that may cause the difference. iolab measures both sides again \
-without each suspect, without all suspects, and without all but one, in the same random \
-blocks. A suspect is a cause if at least half of the difference disappears without it; \
-it is cleared if less than a quarter changes. A fall of throughput over time is explained \
-like a difference: a load that ends before it against one that lasts beyond it. So are \
-slow requests: the p99 of latency of a cell against its median.
-
-Examples:
-  iolab run read-size --set pattern=seq,rand -o order.iolab
-  iolab why order.iolab --list
-  iolab why order.iolab --budget 10min
-
-Exit codes: 0 a verdict, or nothing to explain; 5 cannot tell; 1, 2, 3 and 130 as for \
-the other commands.";
 
 /// Options that change an experiment. Each short form is the same as a --set.
 #[derive(Debug, Args)]
@@ -213,50 +196,6 @@ pub(crate) struct Import {
     /// Run file to write, or a folder for it; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = WHY_HELP)]
-pub(crate) struct Why {
-    /// Run file that shows the difference
-    pub(crate) file: PathBuf,
-    /// Difference to explain, by its number in --list [default: the first that can be explained]
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) of: Option<usize>,
-    /// List the differences, falls and slow requests of the run that can be explained, and what cannot; measure nothing
-    #[arg(long, conflicts_with_all = ["of", "dry_run"])]
-    pub(crate) list: bool,
-    /// Suspects to try, and no others, by the names of --dry-run; of two or three all combinations are measured
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = suspects(), hide_possible_values = true)]
-    pub(crate) suspects: Vec<&'static str>,
-    /// Time for all trials together; a short budget tries fewer suspects
-    #[arg(long, value_name = "TIME", default_value = "5min", value_parser = parse_positive_duration)]
-    pub(crate) budget: Duration,
-    /// Run file to write, or a folder for it; default: a new name in iolab-results/
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Also try suspects that only a kernel setting removes (max_sectors_kb, scheduler, read_ahead_kb, transparent huge
-    /// pages), as root: each setting is restored after its trial, and after a kill by the next run; also
-    /// real-time threads, which can keep other programs from the CPUs
-    #[arg(long)]
-    pub(crate) change_system: bool,
-    /// Print the plan (variants, trials, time, bytes written) and touch nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Seed of the order of trials, the offsets and the data; random by default
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
-    pub(crate) seed: Option<u64>,
-    #[command(flatten)]
-    pub(crate) log: LogOptions,
-}
-
-/// The names of all suspects.
-fn suspects() -> impl TypedValueParser<Value = &'static str> {
-    let names = Suspect::all().iter().map(|suspect| suspect.name);
-    PossibleValuesParser::new(names).try_map(|name| {
-        let found = Suspect::find(&name).map(|suspect| suspect.name);
-        found.ok_or("no suspect")
-    })
 }
 
 #[derive(Debug, Args)]

@@ -12,8 +12,6 @@ mod resume;
 mod run;
 mod signals;
 mod study;
-mod study_causes;
-mod why;
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -33,7 +31,7 @@ use iolab_runner::ranks::Ranks;
 use iolab_runner::{NewObserver, ProgramExecutor, SchemeList, StopFlags};
 use iolab_workload::Result;
 
-use arguments::{Resume, Run, Study, Why};
+use arguments::{Resume, Run, Study};
 
 /// Examinations before the first trial of a campaign.
 const PREFLIGHTS: &[NewPreflight] = &[
@@ -109,7 +107,8 @@ pub(crate) const MEASURING: iolab_fit::Measuring = iolab_fit::Measuring {
 };
 
 /// Parts of this program for commands that measure one run.
-const MEASURING_ONE: why::Measuring = why::Measuring {
+#[cfg(feature = "why")]
+pub(crate) const MEASURING_ONE: iolab_why::Measuring = iolab_why::Measuring {
     program: campaign::PROGRAM,
     alone,
     foresee: |site, plans, does| dry_run::print_all([(site, plans)].into_iter(), does),
@@ -132,18 +131,21 @@ struct Explainer {
 }
 
 /// What explains effects of studies; at most one way.
-const EXPLAINERS: &[Explainer] = &[Explainer {
-    words: study_causes::words,
-    carry_out: |(budget, changes_system, signals), inputs, place, to| {
-        let explains = study_causes::Explains {
-            by: MEASURING_ONE,
-            budget,
-            changes_system,
-            signals,
-        };
-        explains.carry_out(inputs, place, to)
+const EXPLAINERS: &[Explainer] = &[
+    #[cfg(feature = "why")]
+    Explainer {
+        words: iolab_why::addition,
+        carry_out: |(budget, changes_system, signals), inputs, place, to| {
+            let explains = iolab_why::Explains {
+                by: MEASURING_ONE,
+                budget,
+                changes_system,
+                signals,
+            };
+            explains.carry_out(inputs, place, to)
+        },
     },
-}];
+];
 
 /// The lists of what measures.
 pub(crate) fn lists() -> Lists {
@@ -173,12 +175,6 @@ fn commands() -> Vec<Command> {
                     run::run(options, lists, ranks)
                 })
             },
-        ),
-        Command::with_log(
-            "why",
-            "Find what causes a difference that a run shows, by measuring without each suspect",
-            |options: &Why| options.log.log(),
-            |options, _| why::why(options, MEASURING_ONE),
         ),
         Command::with_log(
             "resume",

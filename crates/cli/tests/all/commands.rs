@@ -307,7 +307,7 @@ fn each_session_prints_what_it_printed() {
 
 #[test]
 #[cfg_attr(
-    not(all(feature = "models", feature = "fit")),
+    not(all(feature = "models", feature = "fit", feature = "why")),
     ignore = "it measures a model"
 )]
 fn each_computed_session_prints_what_it_printed() {

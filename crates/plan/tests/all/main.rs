@@ -5,7 +5,6 @@ mod cases;
 mod documents;
 mod fitted;
 mod grouped;
-mod inquiries;
 mod line_files;
 mod lines;
 mod plans;

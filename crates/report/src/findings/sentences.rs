@@ -26,7 +26,8 @@ use iolab_workload::units::{
     format_percent_of_whole, possessive, significant,
 };
 
-pub(crate) use causes::{cause_in_short, causes_in_lines, grouped, obstacle};
+pub(crate) use causes::cause_in_short;
+pub use causes::{causes_in_lines, grouped, obstacle};
 pub(crate) use rounds::{foreseen, in_words_of_standard, state_in_short};
 
 /// A claim as a sentence, or two. `runs` are those that the claims were made of.
@@ -81,7 +82,7 @@ pub(super) fn of_group(run: &Analysis, what: String) -> String {
 }
 
 /// ` with 4 KiB, 2 threads`: a cell by the factors of its run; empty without factors.
-pub(crate) fn with_cell(run: &Analysis, id: CellId) -> String {
+pub fn with_cell(run: &Analysis, id: CellId) -> String {
     let cell = run.cell(id.cell);
     cell.map_or_else(String::new, |cell| with_levels(run, cell))
 }

@@ -3,7 +3,6 @@
 #![allow(clippy::disallowed_fields)] // records are made up
 
 mod browser;
-mod causes;
 mod compare;
 mod first_lines;
 mod live;

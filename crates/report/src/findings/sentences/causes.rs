@@ -142,7 +142,7 @@ pub(super) fn of_suspect(point: &Point) -> Option<String> {
 }
 
 /// The values of each key, in the order in which the keys occur first.
-pub(crate) fn grouped<K: PartialEq, V>(all: impl Iterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+pub fn grouped<K: PartialEq, V>(all: impl Iterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
     let mut groups: Vec<(K, Vec<V>)> = Vec::new();
     for (key, value) in all {
         match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -233,7 +233,7 @@ fn why_untried(why: &WhyUntried) -> String {
 }
 
 /// `no time within the budget: it takes 12min`.
-pub(crate) fn obstacle(why: &Obstacle) -> String {
+pub fn obstacle(why: &Obstacle) -> String {
     match why {
         Obstacle::IsTheDifference => "the two sides differ in nothing else".to_owned(),
         Obstacle::KeepsState => "the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run".to_owned(),
@@ -286,7 +286,7 @@ fn in_short(claims: &[Claim], named: usize) -> String {
 }
 
 /// The result of an inquiry as lines: the answer, then the sentences of each kind of claims with this many suspects.
-pub(crate) fn causes_in_lines(claims: &[Claim], run: &Analysis, named: usize) -> Vec<String> {
+pub fn causes_in_lines(claims: &[Claim], run: &Analysis, named: usize) -> Vec<String> {
     let target = shortened(&run.target, TARGET_MAX);
     let answer = format!(
         "{} on {target}: {}",

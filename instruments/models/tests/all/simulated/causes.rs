@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use super::{experiment, measure};
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{
-    CellId, Estimate, PhenomenonKind, Point, Quantity, Role, Standing, claims, phenomena,
-};
+use iolab_analysis::claim::{CellId, Estimate, Point, Quantity, Role, Standing, claims};
 use iolab_models::definition::Definition;
 use iolab_models::definition::parts::{NoiseDefinition, PartDefinition};
-use iolab_plan::experiment::{Experiment, Phenomenon};
+use iolab_plan::experiment::Experiment;
 use iolab_record::{Cell, RunRecord};
+use iolab_why::inquiry::{self, ToExplain};
+use iolab_why::phenomena::phenomena;
+use iolab_why::phenomenon::{Phenomenon, PhenomenonKind};
 use iolab_workload::response::Response;
 
 use worlds::{World, worlds};
@@ -76,7 +77,7 @@ fn of_world(world: &World, seeds: std::ops::Range<u64>) -> Grade {
         let sets = [world.experiment, &["trials_max=12", "budget=20s"]].concat();
         let experiment = experiment("read-size", &sets);
         let shown = measure(model, experiment, seed);
-        let inquiry = Experiment::inquiry(&asked(world, &shown)).expect("an inquiry");
+        let inquiry = inquiry::experiment(&asked(world, &shown)).expect("an inquiry");
         let found = measure(model, inquiry, seed + 1000);
         grade.add(world, &analyse(&found));
     }
@@ -84,7 +85,7 @@ fn of_world(world: &World, seeds: std::ops::Range<u64>) -> Grade {
 }
 
 /// The greatest phenomenon of a run; if there is none, one that is made up of its first cell and its last.
-fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
+fn asked(world: &World, shown: &RunRecord) -> ToExplain {
     let analysis = analyse(shown);
     let found = phenomena(&analysis).expect("plain trials").first().copied();
     let id = |cell: &Cell| CellId {
@@ -94,7 +95,7 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
     let ends = shown.cells.first().zip(shown.cells.last());
     let made_up = |(seen, kind): (f64, PhenomenonKind)| {
         let (base, other) = ends.expect("a cell");
-        iolab_analysis::claim::Phenomenon {
+        Phenomenon {
             base: id(base),
             other: id(other),
             seen: Estimate::of(seen, None),
@@ -117,7 +118,7 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
         PhenomenonKind::Loads(fall) => ([fall.first, fall.whole], Response::Throughput),
         PhenomenonKind::Quantiles(tail) => ([tail.time; 2], Response::P99),
     };
-    Phenomenon {
+    ToExplain {
         text: world.name.to_owned(),
         seen: one.seen.ratio,
         expected: one.expected,

@@ -8,6 +8,7 @@ use iolab_models::definition::parts::{
     ServerDefinition, SplitDefinition, StallDefinition, WriteBackDefinition,
 };
 use iolab_models::definition::{Definition, built_in};
+use iolab_why::phenomenon::{Fall, PhenomenonKind, Tail};
 
 /// A model with planted causes, and the measurement on it.
 pub(super) struct World {

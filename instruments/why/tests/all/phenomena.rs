@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{Unclaimed, Unexplainable, Unpaired, WhyUnpaired, phenomena, unpaired};
 use iolab_analysis::timeline::{Access, DisturbedTrials, Levels, RunShift, TrialShift};
 use iolab_record::{RunRecord, ServedBy};
 use iolab_synthetic::{add_cell, around, record, size_curve};
+use iolab_why::phenomena::{Unexplainable, Unpaired, phenomena, unpaired};
+use iolab_why::phenomenon::{Unclaimed, WhyUnpaired};
 use iolab_workload::command_template::Linkage;
 use iolab_workload::trial::TrialSpec;
 
@@ -176,7 +177,7 @@ fn add_groups(record: &mut RunRecord, name: &str) {
 }
 
 /// A fall to a half over the run, which these cells show.
-fn falling(cell: i64, cells: &[i64]) -> RunShift {
+pub(crate) fn falling(cell: i64, cells: &[i64]) -> RunShift {
     let undisturbed = DisturbedTrials {
         disturbed: 0,
         suspended: 0,

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::{
-    CellId, Claim, Estimate, Kind, Payload, Phenomenon, PhenomenonKind, Point, Quantity, Standing,
-    WhyUntried, kind,
+    CellId, Claim, Estimate, Kind, Payload, Point, Quantity, Standing, WhyUntried, kind,
 };
 use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_plan::experiment::{Inquiry, Untried};
 use iolab_plan::suspect::{Check, Obstacle, Suspect};
-use iolab_report::causes::{CAUSE_LINES_MAX, answer, none_tried, phenomenon};
 use iolab_report::overview::Input;
 use iolab_synthetic::{add_cell, around, record};
+use iolab_why::phenomenon::{Phenomenon, PhenomenonKind};
+use iolab_why::words::{CAUSE_LINES_MAX, answer, none_tried, phenomenon};
 use iolab_workload::response::Response;
 use proptest::prelude::*;
 

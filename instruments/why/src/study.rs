@@ -5,17 +5,19 @@ use std::io::Write;
 use std::rc::Rc;
 use std::time::Duration;
 
-use iolab_analysis::claim::{Claim, Phenomenon, claims, phenomena};
-use iolab_plan::experiment::INQUIRY;
+use crate::command::{Explanation, Measuring, announce};
+use crate::inquiry::INQUIRY;
+use crate::phenomena::phenomena;
+use crate::phenomenon::Phenomenon;
+use crate::words;
+use iolab_analysis::claim::{Claim, claims};
 use iolab_plan::suspect::Compared;
-use iolab_report::causes;
 use iolab_report::layout::paragraph;
 use iolab_report::overview::Input;
 use iolab_runfile::Folder;
 use iolab_runner::StopFlags;
 use iolab_workload::units::format_duration;
 
-use super::why::{Explanation, Measuring, announce};
 use iolab_command::failure::{Failure, Outcome};
 use iolab_command::output::{self, Results};
 use iolab_command::run_files::read_run;
@@ -24,22 +26,22 @@ use iolab_command::run_files::read_run;
 const EFFECTS: usize = 2;
 
 /// Limits for explaining effects.
-pub(crate) struct Explains {
+pub struct Explains {
     /// Parts of the program that measure.
-    pub(crate) by: Measuring,
+    pub by: Measuring,
     /// Budget of each effect.
-    pub(crate) budget: Duration,
+    pub budget: Duration,
     /// Whether the user allows trials to change settings of the kernel.
-    pub(crate) changes_system: bool,
+    pub changes_system: bool,
     /// The flags that end the measurements early.
-    pub(crate) signals: Rc<OnceCell<StopFlags>>,
+    pub signals: Rc<OnceCell<StopFlags>>,
 }
 
 /// An effect with its place among the runs of the study.
 type Found<'a> = (&'a Input, Phenomenon);
 
 /// The addition to a study with this budget of each effect, in words.
-pub(crate) fn words(budget: Duration) -> String {
+pub fn addition(budget: Duration) -> String {
     format!(
         "--explain adds up to {EFFECTS} x {} of trials for the causes of the {EFFECTS} largest effects",
         format_duration(budget)
@@ -52,7 +54,7 @@ impl Explains {
     ///
     /// # Errors
     /// Output that cannot be written.
-    pub(crate) fn carry_out(
+    pub fn carry_out(
         &self,
         inputs: &[Input],
         (folder, seed): (&Folder, u64),
@@ -81,7 +83,7 @@ impl Explains {
             let unexplained = match self.of_one(&explanation, folder, own_seed) {
                 Ok(Ok((found, ended))) => {
                     let claims: Vec<Claim> = claims(&[found.run.analysis()]);
-                    write!(to, "{}", causes::answer(&found, &claims, width))?;
+                    write!(to, "{}", words::answer(&found, &claims, width))?;
                     to.flush()?;
                     explained.push(found);
                     failures.extend(ended);
@@ -99,7 +101,7 @@ impl Explains {
                 Err(Failure::Told(error)) => error.message().to_owned(),
                 Err(failure) => return Err(failure),
             };
-            let text = causes::phenomenon(input.run.analysis(), &phenomenon);
+            let text = words::phenomenon(input.run.analysis(), &phenomenon);
             let text = format!("Not explained: {text}: {unexplained}");
             write!(to, "{}", paragraph(&text, "", width))?;
         }
@@ -119,10 +121,10 @@ impl Explains {
             return Ok(Err("no suspect can be removed".to_owned()));
         };
         if inquiry.suspects().next().is_none() {
-            return Ok(Err(causes::none_tried(&inquiry).to_owned()));
+            return Ok(Err(words::none_tried(&inquiry).to_owned()));
         }
         let site = explanation.site(false, Rc::clone(&self.signals))?;
-        announce(&site, &causes::plan(&inquiry));
+        announce(&site, &words::plan(&inquiry));
         let (plan, _) = site.plan(experiment, &|_| true)?;
         let place = folder.file(INQUIRY);
         let title = "iolab study --explain";

@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use super::effect::{CellId, Estimate};
-use super::{Claim, kind, longest_tail};
-use crate::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::claim::{CellId, Claim, Estimate, kind, longest_tail};
 use iolab_plan::suspect::{Compared, QUANTILE_REQUESTS};
 use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
@@ -57,7 +56,7 @@ pub enum PhenomenonKind {
 
 impl Phenomenon {
     /// A difference between two cells where none is expected.
-    pub(super) fn of_cells(
+    pub(crate) fn of_cells(
         [base, other]: [CellId; 2],
         seen: Estimate,
         size: f64,
@@ -75,7 +74,7 @@ impl Phenomenon {
     }
 
     /// The settings of both sides; `None` where the run lacks one.
-    pub(super) fn settings(&self, run: &Analysis) -> Option<[CellSpec; 2]> {
+    pub(crate) fn settings(&self, run: &Analysis) -> Option<[CellSpec; 2]> {
         let spec = |id: CellId| Some(&run.cell(id.cell)?.cell.spec);
         let (base, other) = (spec(self.base)?, spec(self.other)?);
         Some(match self.kind {
@@ -168,11 +167,7 @@ impl Fall {
     }
 }
 
-/// A cell with each of two limits.
-#[expect(
-    clippy::disallowed_fields,
-    reason = "runs with groups are not explained"
-)]
+/// A cell with each of two limits; runs with groups are not explained.
 fn with_limits(cell: &CellSpec, limits: [TrialLimit; 2]) -> [CellSpec; 2] {
     limits.map(|limit| {
         let mut side = cell.clone();
@@ -199,7 +194,7 @@ pub enum WhyUnpaired {
 }
 
 /// Reason in the settings of a cell; `None` if they allow to explain it.
-pub(super) fn obstacle(cell: &CellAnalysis) -> Option<WhyUnpaired> {
+pub(crate) fn obstacle(cell: &CellAnalysis) -> Option<WhyUnpaired> {
     let trial = cell.cell.trial();
     if trial.has_rate() {
         return Some(WhyUnpaired::HasRate);
@@ -208,7 +203,7 @@ pub(super) fn obstacle(cell: &CellAnalysis) -> Option<WhyUnpaired> {
 }
 
 /// Reason why a long tail cannot be explained; `None` if it can, and for other claims.
-pub(super) fn unexplainable(claim: &Claim, run: &Analysis) -> Option<WhyUnpaired> {
+pub(crate) fn unexplainable(claim: &Claim, run: &Analysis) -> Option<WhyUnpaired> {
     let is_tail = claim.kind == &kind::LONG_TAIL;
     obstacle(run.cell(claim.cells.first().filter(|_| is_tail)?.cell)?)
 }
@@ -244,6 +239,6 @@ fn phenomenon(tail: &Claim, run: &Analysis) -> Option<Phenomenon> {
 }
 
 /// The longest tail of a run that can be explained.
-pub(super) fn explainable(run: &Analysis) -> Option<Phenomenon> {
+pub(crate) fn explainable(run: &Analysis) -> Option<Phenomenon> {
     phenomenon(&longest_tail(run, 0, |cell| obstacle(cell).is_none())?, run)
 }

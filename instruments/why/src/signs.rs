@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
-use super::effect::CellId;
-use super::phenomenon::Phenomenon;
-use super::series::fell;
-use crate::analysed_run::AnalysedRun;
-use crate::analysis::{Analysis, CellAnalysis, Response};
-use crate::timeline::{Access, TrialShift};
+use crate::phenomenon::Phenomenon;
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
+use iolab_analysis::claim::{CellId, fell};
+use iolab_analysis::timeline::{Access, TrialShift};
 use iolab_plan::suspect::{Compared, Leftover, Sign, Signs};
 use iolab_record::Sample;
 use iolab_stats::mean;
@@ -28,7 +27,7 @@ const STAGE: f64 = 0.05;
 
 /// The sign of each mechanism that a run counts. Only for two cells: the sides of loads and quantiles are one
 /// cell, and show no signs.
-pub(super) fn signs(run: &Analysis, phenomenon: &Phenomenon) -> Signs {
+pub(crate) fn signs(run: &Analysis, phenomenon: &Phenomenon) -> Signs {
     let response = run.response;
     let is_of_cells = phenomenon.compared() == Compared::Cells;
     let side = |id: CellId| run.cell(id.cell).filter(|_| is_of_cells);

@@ -6,23 +6,26 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::inquiry::{self, INQUIRY, ToExplain};
+use crate::phenomena::{Unexplainable, Unpaired, phenomena, unpaired};
+use crate::phenomenon::{Phenomenon, PhenomenonKind, Unclaimed};
+use crate::signs::{Overhead, changes_inside, leftover, overhead};
+use crate::words::{self, unpaired as in_words};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
-use iolab_analysis::claim::{
-    Overhead, Phenomenon, PhenomenonKind, Unclaimed, Unexplainable, Unpaired, changes_inside,
-    claims, is_answered, leaves_tails_open, leftover, overhead, phenomena, remainders, unpaired,
-};
+use iolab_analysis::claim::{claims, is_answered, leaves_tails_open, remainders};
 use iolab_analysis::fitness::Answer;
 use iolab_engine::placement;
 use iolab_host::chosen as in_force;
 use iolab_plan::cells::{FittedPlan, Plan};
-use iolab_plan::experiment::{self, Experiment, INQUIRY, Inquiry};
+use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_plan::precondition::Precondition;
-use iolab_plan::suspect::{Leftover, MachineState, Sides};
+use iolab_plan::suspect::{Leftover, MachineState, Sides, Suspect};
 use iolab_record::environment::KEYS;
 use iolab_record::targets::target_paths;
 use iolab_record::{RunRecord, TargetKind};
-use iolab_report::causes::{self, unpaired as in_words};
 use iolab_report::layout::paragraph;
 use iolab_report::overview::Input;
 use iolab_runfile::NewFile;
@@ -30,36 +33,96 @@ use iolab_runner::campaign::{Opened, Permission, Program, Region, Site, Terms};
 use iolab_runner::{StopFlags, open_virtual};
 use iolab_workload::escape_control::{escape_control, shell_word};
 use iolab_workload::response::Response;
+use iolab_workload::units::parse_positive_duration;
 use iolab_workload::{Error, Result, usage_errors};
 
-use super::arguments::Why;
 use iolab_command::failure::{Failure, Outcome, concluded};
-use iolab_command::options::new_seed;
+use iolab_command::options::{LogOptions, SEED_MAX, new_seed};
 use iolab_command::output::{self, Results, note};
 use iolab_command::run_files::read_run;
+
+const WHY_HELP: &str = "\
+A suspect is a mechanism that may cause the difference. iolab measures both sides again \
+without each suspect, without all suspects, and without all but one, in the same random \
+blocks. A suspect is a cause if at least half of the difference disappears without it; \
+it is cleared if less than a quarter changes. A fall of throughput over time is explained \
+like a difference: a load that ends before it against one that lasts beyond it. So are \
+slow requests: the p99 of latency of a cell against its median.
+
+Examples:
+  iolab run read-size --set pattern=seq,rand -o order.iolab
+  iolab why order.iolab --list
+  iolab why order.iolab --budget 10min
+
+Exit codes: 0 a verdict, or nothing to explain; 5 cannot tell; 1, 2, 3 and 130 as for \
+the other commands.";
+
+#[derive(Debug, Args)]
+#[command(after_help = WHY_HELP)]
+pub(crate) struct Why {
+    /// Run file that shows the difference
+    pub(crate) file: PathBuf,
+    /// Difference to explain, by its number in --list [default: the first that can be explained]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) of: Option<usize>,
+    /// List the differences, falls and slow requests of the run that can be explained, and what cannot; measure nothing
+    #[arg(long, conflicts_with_all = ["of", "dry_run"])]
+    pub(crate) list: bool,
+    /// Suspects to try, and no others, by the names of --dry-run; of two or three all combinations are measured
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = suspects(), hide_possible_values = true)]
+    pub(crate) suspects: Vec<&'static str>,
+    /// Time for all trials together; a short budget tries fewer suspects
+    #[arg(long, value_name = "TIME", default_value = "5min", value_parser = parse_positive_duration)]
+    pub(crate) budget: Duration,
+    /// Run file to write, or a folder for it; default: a new name in iolab-results/
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Also try suspects that only a kernel setting removes (max_sectors_kb, scheduler, read_ahead_kb, transparent huge
+    /// pages), as root: each setting is restored after its trial, and after a kill by the next run; also
+    /// real-time threads, which can keep other programs from the CPUs
+    #[arg(long)]
+    pub(crate) change_system: bool,
+    /// Print the plan (variants, trials, time, bytes written) and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Seed of the order of trials, the offsets and the data; random by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) log: LogOptions,
+}
+
+/// The names of all suspects.
+fn suspects() -> impl TypedValueParser<Value = &'static str> {
+    let names = Suspect::all().iter().map(|suspect| suspect.name);
+    PossibleValuesParser::new(names).try_map(|name| {
+        let found = Suspect::find(&name).map(|suspect| suspect.name);
+        found.ok_or("no suspect")
+    })
+}
 
 /// Assumed time of a trial that ends by its bytes, if the time is unknown.
 const TRIAL_TIME: Duration = Duration::from_secs(1);
 
 /// Parts of the program by which a command measures a run.
 #[derive(Clone, Copy)]
-pub(crate) struct Measuring {
+pub struct Measuring {
     /// The program, as a campaign needs it.
-    pub(crate) program: Program,
+    pub program: Program,
     /// Refuses the command of this name as one of several processes, for this reason, unless it only plans.
-    pub(crate) alone: fn(bool, &str, &str) -> Outcome,
+    pub alone: fn(bool, &str, &str) -> Outcome,
     /// Prints the forecast of plans at a site, with further descriptions.
-    pub(crate) foresee: fn(&Site, &[Plan], &[String]) -> Outcome,
+    pub foresee: fn(&Site, &[Plan], &[String]) -> Outcome,
     /// Checks the place of this many run files.
-    pub(crate) check_output: fn(Option<&Path>, usize) -> Result<()>,
+    pub check_output: fn(Option<&Path>, usize) -> Result<()>,
     /// The place of the run file of a run with this name.
-    pub(crate) place_of: for<'a> fn(Option<&'a Path>, &'a str) -> NewFile<'a>,
+    pub place_of: for<'a> fn(Option<&'a Path>, &'a str) -> NewFile<'a>,
     /// Measures a plan with a seed, under a title; returns the run file, and the interrupt of the user.
-    pub(crate) measure: MeasureOne,
+    pub measure: MeasureOne,
 }
 
 /// The type of [`Measuring::measure`].
-pub(crate) type MeasureOne =
+pub type MeasureOne =
     fn((Opened, FittedPlan), NewFile<'_>, u64, &str) -> Outcome<(PathBuf, Option<Failure>)>;
 
 /// Measures both sides of a difference without each suspect, and prints the findings.
@@ -116,7 +179,7 @@ pub(crate) fn why(options: &Why, by: Measuring) -> Outcome {
         }
         return no_suspect(plan.experiment(), explanation.is_model());
     };
-    let text = which + &causes::plan(&inquiry);
+    let text = which + &words::plan(&inquiry);
     if options.dry_run {
         return (by.foresee)(&site, &[plan], &[text]);
     }
@@ -130,7 +193,7 @@ pub(crate) fn why(options: &Why, by: Measuring) -> Outcome {
     let claims = claims(&[input.run.analysis()]);
     let mut to = Results::default();
     let width = output::style().width;
-    let answer = causes::answer(&input, &claims, width);
+    let answer = words::answer(&input, &claims, width);
     write!(to, "{answer}")?;
     to.flush()?;
     note(format_args!("\nrun file: {}", path.display()));
@@ -144,7 +207,7 @@ pub(crate) fn why(options: &Why, by: Measuring) -> Outcome {
 }
 
 /// Announces the measurement, and where it is made.
-pub(super) fn announce(site: &Site, text: &str) {
+pub(crate) fn announce(site: &Site, text: &str) {
     note(format_args!("note: {}", escape_control(text)));
     if site.model.is_none() {
         let targets = site
@@ -182,7 +245,7 @@ fn list(run: &AnalysedRun, (found, beside): (&[Phenomenon], &[Unpaired]), file: 
             }
             None => "",
         };
-        let text = causes::phenomenon(run.analysis(), phenomenon) + unclaimed;
+        let text = words::phenomenon(run.analysis(), phenomenon) + unclaimed;
         let mark = format!("{number:>3}  ");
         let text = escape_control(&text);
         write!(to, "{}", paragraph(&text, &mark, output::style().width))?;
@@ -291,15 +354,15 @@ fn chosen<'a>(
 }
 
 /// A difference to be explained, and the run that shows it.
-pub(super) struct Explanation<'a> {
+pub(crate) struct Explanation<'a> {
     /// The run file that shows the difference.
-    pub(super) file: &'a Path,
-    pub(super) run: &'a AnalysedRun,
-    pub(super) phenomenon: &'a Phenomenon,
+    pub(crate) file: &'a Path,
+    pub(crate) run: &'a AnalysedRun,
+    pub(crate) phenomenon: &'a Phenomenon,
     /// Whether the user allows trials to change settings of the kernel.
-    pub(super) changes_system: bool,
+    pub(crate) changes_system: bool,
     /// The program that measures.
-    pub(super) program: Program,
+    pub(crate) program: Program,
 }
 
 impl Explanation<'_> {
@@ -362,9 +425,9 @@ impl Explanation<'_> {
     ///
     /// # Errors
     /// A run file that lacks the cells.
-    pub(super) fn by_construction(&self) -> Result<Option<String>> {
+    pub(crate) fn by_construction(&self) -> Result<Option<String>> {
         let in_words =
-            |suspect| causes::by_construction(self.run.analysis(), self.phenomenon, suspect);
+            |suspect| words::by_construction(self.run.analysis(), self.phenomenon, suspect);
         Ok(self.sides()?.by_construction().map(in_words))
     }
 
@@ -372,7 +435,7 @@ impl Explanation<'_> {
     ///
     /// # Errors
     /// A run file that lacks necessary facts.
-    pub(super) fn experiment(&self, budget: Duration, only: &[&'static str]) -> Result<Experiment> {
+    pub(crate) fn experiment(&self, budget: Duration, only: &[&'static str]) -> Result<Experiment> {
         let record = self.run.record();
         let source = self.file.display().to_string();
         let definition = Experiment::from_toml(&record.experiment.toml, &source)?;
@@ -391,8 +454,8 @@ impl Explanation<'_> {
             PhenomenonKind::Quantiles(tail) => ([tail.time; 2], Response::P99),
         };
         let Overhead { around, write_out } = overhead(self.run, self.phenomenon);
-        Experiment::inquiry(&experiment::Phenomenon {
-            text: causes::phenomenon(self.run.analysis(), self.phenomenon),
+        inquiry::experiment(&ToExplain {
+            text: words::phenomenon(self.run.analysis(), self.phenomenon),
             seen: self.phenomenon.seen.ratio,
             expected: self.phenomenon.expected,
             sides: self.sides_of(definition.design.precondition)?,
@@ -427,7 +490,7 @@ impl Explanation<'_> {
     ///
     /// # Errors
     /// A model that has changed; writes to an existing file or device.
-    pub(super) fn site(
+    pub(crate) fn site(
         &self,
         foresees_ranks: bool,
         signals: Rc<OnceCell<StopFlags>>,
@@ -465,7 +528,7 @@ impl Explanation<'_> {
 /// Says that no suspect applies.
 fn no_suspect(experiment: &Experiment, is_model: bool) -> Outcome {
     let inquiry = experiment.inquiry.as_ref();
-    let mut text = inquiry.map_or_else(String::new, causes::plan);
+    let mut text = inquiry.map_or_else(String::new, words::plan);
     if !is_model && inquiry.is_some_and(Inquiry::compares_quantiles) {
         text += ". A run with --set trace=true, as root, shows in which layer the slowest requests wait.";
     }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use iolab_plan::cells::{OneProcess, Plan, PlannedCell, cells};
-use iolab_plan::experiment::{BUILTIN, Experiment, Inquiry, Phenomenon, Untried};
+use iolab_plan::experiment::{BUILTIN, Experiment, Inquiry, Untried};
 use iolab_plan::precondition::Precondition;
 use iolab_plan::suspect::{
     Compared, Intervention, Leftover, MachineState, Obstacle, Sides, Sign, Signs, Suspect,
 };
+use iolab_why::inquiry::ToExplain;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::CacheState;
@@ -32,7 +33,7 @@ fn cell(sets: &[&str]) -> CellSpec {
 }
 
 /// A difference from a line: settings of the base, what the other side has besides, and facts.
-fn phenomenon(line: &str) -> Phenomenon {
+fn phenomenon(line: &str) -> ToExplain {
     let mut parts = line.split('|');
     let [base, others, facts] = [(); 3].map(|()| parts.next().expect(line));
     let mut asked = between(
@@ -76,8 +77,8 @@ fn phenomenon(line: &str) -> Phenomenon {
 }
 
 /// Two cells whose throughput differs, and whose trials took this time.
-fn between([base, other]: [&CellSpec; 2], took: Duration) -> Phenomenon {
-    Phenomenon {
+fn between([base, other]: [&CellSpec; 2], took: Duration) -> ToExplain {
+    ToExplain {
         text: "throughput of rand 0.1 times the rate of seq".to_owned(),
         seen: 0.1,
         expected: 1.0,
@@ -148,8 +149,8 @@ fn changed(with: &CellSpec, without: &CellSpec) -> String {
 
 /// The experiment that is planned, with the time of all its trials and of what lies around them. Each side of each variant is
 /// a cell of it, and ends like the side that it stands for.
-fn planned(asked: &Phenomenon) -> (Inquiry, Duration) {
-    let experiment = Experiment::inquiry(asked).expect("valid");
+fn planned(asked: &ToExplain) -> (Inquiry, Duration) {
+    let experiment = iolab_why::inquiry::experiment(asked).expect("valid");
     let text = experiment.to_toml().expect("TOML");
     assert_eq!(
         Experiment::from_toml(&text, "again").as_ref(),
@@ -268,7 +269,7 @@ fn explanations_of_built_in_experiments_fit_their_budget() {
 
 #[test]
 fn an_inquiry_from_elsewhere_is_checked() {
-    let mut experiment = Experiment::inquiry(&phenomenon(USUAL)).expect("valid");
+    let mut experiment = iolab_why::inquiry::experiment(&phenomenon(USUAL)).expect("valid");
     let inquiry = experiment.inquiry.as_mut().expect("an inquiry");
     inquiry.untried = [
         Obstacle::IsTheDifference,

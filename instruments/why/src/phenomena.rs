@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use super::comparison::{Comparison, is_rate};
-use super::effect::{CellId, Difference, Estimate, MARGIN};
-use super::phenomenon::{Fall, Phenomenon, PhenomenonKind, Unclaimed, WhyUnpaired, unexplainable};
-use super::series::{Groups, two_groups};
-use super::signs::signs;
-use super::{Claim, LevelChange, Point, Quantity, Standing, claims, phenomenon};
-use crate::analysis::{Analysis, CellAnalysis};
-use crate::doubt::{Doubt, DoubtClass};
+use crate::phenomenon::{
+    self, Fall, Phenomenon, PhenomenonKind, Unclaimed, WhyUnpaired, unexplainable,
+};
+use crate::signs::signs;
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::claim::{
+    CellId, Claim, Comparison, Difference, Estimate, Groups, LevelChange, MARGIN, Point, Quantity,
+    Standing, claims, is_rate, two_groups,
+};
+use iolab_analysis::doubt::{Doubt, DoubtClass};
 use iolab_plan::suspect::{Compared, MachineState, Sides};
 use iolab_workload::settings::CellSpec;
 

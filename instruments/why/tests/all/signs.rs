@@ -3,10 +3,14 @@
 use iolab_analysis::analysis::{
     Analysis, CellAnalysis, CellStages, Response, StageNumbers, analyse,
 };
-use iolab_analysis::claim::phenomena;
-use iolab_plan::suspect::{Sign, Signs};
-use iolab_synthetic::size_curve;
+use iolab_analysis::timeline::{Access, RunShift};
+use iolab_plan::suspect::{Leftover, Sign, Signs};
+use iolab_synthetic::{add_cell, around, record, size_curve};
+use iolab_why::phenomena::phenomena;
+use iolab_why::signs::leftover;
 use iolab_workload::stages::{CarriedBy, PerStage, Stage, SyncCounts};
+
+use crate::phenomena::falling;
 
 /// Signs of a difference between 64 KiB and 1 MiB, of twice the throughput. `change` sets the sides, the better
 /// one first.
@@ -103,4 +107,58 @@ fn counts_of_worse_side_are_signs() {
     assert_eq!(all(of(0.4, 0.4)), [Sign::NotThere; 3]);
     assert_eq!(all(of(0.4, 0.1)), [Sign::NotThere; 3]);
     assert_eq!(of(0.1, 0.4).stages[Stage::Queue], Sign::Unknown);
+}
+
+/// A change over the run, at its cell 0.
+fn shift(of: Access, factor: f64) -> RunShift {
+    RunShift {
+        of,
+        factor,
+        ..falling(0, &[0])
+    }
+}
+
+/// A change over the run concerns all cells of its kind, whichever of them shows it.
+#[test]
+fn leftover_of_trials_shows_in_their_level() {
+    let mut analysis = analyse(&size_curve(
+        "read-size",
+        &[("4KiB", 1000.0), ("64KiB", 500.0)],
+    ));
+    let found = phenomena(&analysis).expect("plain trials")[0];
+    assert_eq!(leftover(&analysis, &found), Leftover::Nothing);
+    let mut with = |shifts: &[RunShift]| {
+        analysis.timeline.over_run = shifts.to_vec();
+        leftover(&analysis, &found)
+    };
+    let falls = [shift(Access::Reads, 0.5), shift(Access::Reads, 0.1)];
+    assert_eq!(with(&falls), Leftover::Drained(10.0));
+    assert_eq!(with(&[shift(Access::Writes, 0.1)]), Leftover::Nothing);
+    let rises = [shift(Access::Reads, 0.5), shift(Access::Reads, 1.5)];
+    assert_eq!(with(&rises), Leftover::Lasting);
+}
+
+/// Credits that only one side uses up. The other side is below the limit anyway, and no level of the run as a
+/// whole changes.
+fn drained() -> Analysis {
+    let fast = [
+        174.0, 178.0, 190.0, 178.0, 170.0, 78.0, 113.0, 86.0, 63.0, 120.0, 62.0, 89.0, 114.0, 58.0,
+        109.0, 79.0, 55.0, 81.0, 110.0, 86.0,
+    ];
+    let mut record = record("read-size", &["bs"]);
+    add_cell(&mut record, &["bs=4KiB"], &fast);
+    let slow = [around(31.0), around(31.0), around(31.0)].concat();
+    add_cell(&mut record, &["bs=64KiB"], &slow[..fast.len()]);
+    analyse(&record)
+}
+
+#[test]
+fn credits_that_one_side_uses_up_are_seen() {
+    let analysis = drained();
+    assert!(analysis.timeline.over_run.is_empty());
+    let found = phenomena(&analysis).expect("plain trials")[0];
+    let Leftover::Drained(factor) = leftover(&analysis, &found) else {
+        panic!("{:?}", leftover(&analysis, &found));
+    };
+    assert!((1.5..3.0).contains(&factor), "{factor}");
 }

@@ -3,17 +3,17 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::findings::levels_of;
-use crate::findings::sentences::{self, finding, with_cell};
-use crate::layout::paragraph;
-use crate::overview::Input;
-use crate::ratio::RatioShown;
+use crate::phenomena::Unpaired;
+use crate::phenomenon::{Fall, Phenomenon, PhenomenonKind, Tail, WhyUnpaired};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{
-    Claim, Fall, Groups, Phenomenon, PhenomenonKind, Tail, Unpaired, WhyUnpaired,
-};
+use iolab_analysis::claim::{Claim, Groups};
 use iolab_plan::experiment::{Inquiry, Untried};
 use iolab_plan::suspect::{Obstacle, Suspect};
+use iolab_report::findings::levels_of;
+use iolab_report::findings::sentences::{self, finding, with_cell};
+use iolab_report::layout::paragraph;
+use iolab_report::overview::Input;
+use iolab_report::ratio::RatioShown;
 use iolab_workload::escape_control::{escape_control, shell_word};
 use iolab_workload::response::Response;
 use iolab_workload::trial::CacheState;
