@@ -196,21 +196,6 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-impl Obstacle {
-    /// Its text, which in a definition of unknown origin may be anything.
-    pub(crate) fn text(&self) -> Option<&String> {
-        match self {
-            Self::Conflict { error } => Some(error),
-            Self::IsTheDifference
-            | Self::KeepsState
-            | Self::NeedsChangeSystem
-            | Self::NeedsRoot
-            | Self::NotAskedFor
-            | Self::NoTime { .. } => None,
-        }
-    }
-}
-
 impl Sides {
     /// The cells that are measured: both sides, or the one that both are.
     pub fn cells(&self) -> Vec<&CellSpec> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::inquiry::{self, INQUIRY, ToExplain};
 use crate::phenomena::{Unexplainable, Unpaired, phenomena, unpaired};
 use crate::phenomenon::{Phenomenon, PhenomenonKind, Unclaimed};
-use crate::signs::{Overhead, changes_inside, leftover, overhead};
+use crate::signs::{changes_inside, leftover, overhead};
 use crate::words::{self, unpaired as in_words};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -453,7 +453,7 @@ impl Explanation<'_> {
             PhenomenonKind::Loads(fall) => ([fall.first, fall.whole], Response::Throughput),
             PhenomenonKind::Quantiles(tail) => ([tail.time; 2], Response::P99),
         };
-        let Overhead { around, write_out } = overhead(self.run, self.phenomenon);
+        let [around, write_out] = overhead(self.run, self.phenomenon);
         inquiry::experiment(&ToExplain {
             text: words::phenomenon(self.run.analysis(), self.phenomenon),
             seen: self.phenomenon.seen.ratio,

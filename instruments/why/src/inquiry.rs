@@ -292,11 +292,7 @@ fn variants_of(sides: &Sides, tried: &[&'static Suspect]) -> Vec<(Vec<&'static S
 fn without_all(sides: &Sides, suspects: &[&Suspect]) -> Sides {
     let take_off = |sides: Sides, suspect: &&Suspect| match (suspect.take_off)(&sides) {
         Intervention::Settings(without) => *without,
-        Intervention::Irrelevant
-        | Intervention::IsTheDifference
-        | Intervention::After(_)
-        | Intervention::Between(_)
-        | Intervention::Lacks(_) => sides,
+        _ => sides,
     };
     suspects.iter().fold(sides.clone(), take_off)
 }

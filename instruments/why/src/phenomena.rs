@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::phenomenon::{
-    self, Fall, Phenomenon, PhenomenonKind, Unclaimed, WhyUnpaired, unexplainable,
+    self, Fall, Phenomenon, PhenomenonKind, Unclaimed, WhyUnpaired, unexplainable, with_limits,
 };
 use crate::signs::signs;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
@@ -14,6 +14,7 @@ use iolab_analysis::claim::{
 use iolab_analysis::doubt::{Doubt, DoubtClass};
 use iolab_plan::suspect::{Compared, MachineState, Sides};
 use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::TrialLimit;
 
 /// Share of their number below which the gain of more requests in flight is a phenomenon.
 const GAIN: f64 = 0.5;
@@ -84,13 +85,29 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
 impl Phenomenon {
     /// Both sides, on a machine about which nothing is known; `None` where the run lacks a cell.
     pub fn sides(&self, run: &Analysis) -> Option<Sides> {
-        let [base, other] = self.settings(run)?;
+        let spec = |id: CellId| Some(&run.cell(id.cell)?.cell.spec);
+        let (base, other) = (spec(self.base)?, spec(self.other)?);
+        let [base, other] = match self.kind {
+            PhenomenonKind::Cells => [base.clone(), other.clone()],
+            PhenomenonKind::Loads(fall) => fall.sides(base),
+            // Both end by their time: with nothing else in flight, the bytes of a trial would take longer.
+            PhenomenonKind::Quantiles(tail) => {
+                let limit = TrialLimit {
+                    time: Some(tail.time),
+                    ..TrialLimit::default()
+                };
+                with_limits(base, [limit; 2])
+            }
+        };
         Some(Sides {
             base,
             other,
             is_model: run.model.is_some(),
             compared: self.compared(),
-            iops: self.iops(),
+            iops: match self.kind {
+                PhenomenonKind::Quantiles(tail) => Some(tail.iops),
+                _ => None,
+            },
             machine: MachineState::default(),
             signs: signs(run, self),
         })

@@ -73,46 +73,12 @@ impl Phenomenon {
         }
     }
 
-    /// The settings of both sides; `None` where the run lacks one.
-    pub(crate) fn settings(&self, run: &Analysis) -> Option<[CellSpec; 2]> {
-        let spec = |id: CellId| Some(&run.cell(id.cell)?.cell.spec);
-        let (base, other) = (spec(self.base)?, spec(self.other)?);
-        Some(match self.kind {
-            PhenomenonKind::Cells => [base.clone(), other.clone()],
-            PhenomenonKind::Loads(fall) => fall.sides(base),
-            // Both end by their time: with nothing else in flight, the bytes of a trial would take longer.
-            PhenomenonKind::Quantiles(tail) => {
-                let limit = TrialLimit {
-                    time: Some(tail.time),
-                    ..TrialLimit::default()
-                };
-                with_limits(base, [limit; 2])
-            }
-        })
-    }
-
     /// Kind of the two sides, without these values.
     pub fn compared(&self) -> Compared {
         match self.kind {
             PhenomenonKind::Cells => Compared::Cells,
             PhenomenonKind::Loads(_) => Compared::Loads,
             PhenomenonKind::Quantiles(_) => Compared::Quantiles,
-        }
-    }
-
-    /// Requests per second of the cell whose quantiles differ; `None` for cells and loads.
-    pub fn iops(&self) -> Option<f64> {
-        match &self.kind {
-            PhenomenonKind::Quantiles(tail) => Some(tail.iops),
-            _ => None,
-        }
-    }
-
-    /// The fall of throughput.
-    pub fn fall(&self) -> Option<&Fall> {
-        match &self.kind {
-            PhenomenonKind::Loads(fall) => Some(fall),
-            _ => None,
         }
     }
 }
@@ -168,7 +134,7 @@ impl Fall {
 }
 
 /// A cell with each of two limits; runs with groups are not explained.
-fn with_limits(cell: &CellSpec, limits: [TrialLimit; 2]) -> [CellSpec; 2] {
+pub(crate) fn with_limits(cell: &CellSpec, limits: [TrialLimit; 2]) -> [CellSpec; 2] {
     limits.map(|limit| {
         let mut side = cell.clone();
         side.trial.limit = limit;

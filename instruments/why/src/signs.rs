@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::phenomenon::Phenomenon;
+use crate::phenomenon::{Phenomenon, PhenomenonKind};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::claim::{CellId, fell};
@@ -95,7 +95,7 @@ pub fn changes_inside(run: &Analysis, phenomenon: &Phenomenon) -> bool {
 /// Effect that trials of both sides have on later ones.
 pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
     // If the fall is reproduced, idle time restores the level.
-    if let Some(fall) = phenomenon.fall() {
+    if let PhenomenonKind::Loads(fall) = phenomenon.kind {
         return Leftover::Drained(1.0 / fall.factor);
     }
     let own = [phenomenon.base.cell, phenomenon.other.cell];
@@ -126,19 +126,10 @@ pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
     most.map_or(Leftover::Nothing, Leftover::Drained)
 }
 
-/// Time of a trial apart from its I/O.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Overhead {
-    /// Time before and after the trial, without idle time and without writing out: the larger mean of both
-    /// sides.
-    pub around: Duration,
-    /// Time of writing out what the trial left in caches: the larger mean of both sides. If neither leaves
-    /// anything, the largest mean of all cells of the run.
-    pub write_out: Duration,
-}
-
-/// Time apart from I/O that the trials of both sides took in a run.
-pub fn overhead(run: &AnalysedRun, phenomenon: &Phenomenon) -> Overhead {
+/// Time apart from I/O that the trials of both sides took in a run. First the time before and after a trial, without idle time,
+/// then the time for writing out what it left in caches. Each is the larger mean of both sides; if neither leaves anything,
+/// the second is the largest mean of all cells.
+pub fn overhead(run: &AnalysedRun, phenomenon: &Phenomenon) -> [Duration; 2] {
     let sides = [phenomenon.base.cell, phenomenon.other.cell];
     let all = || run.analysis().cells.iter().map(|cell| cell.cell.id);
     let samples = &run.record().samples;
@@ -161,8 +152,6 @@ pub fn overhead(run: &AnalysedRun, phenomenon: &Phenomenon) -> Overhead {
     };
     let write_out = most(&mut sides.into_iter(), &written_out);
     let write_out = write_out.or_else(|| most(&mut all(), &written_out));
-    Overhead {
-        around: most(&mut sides.into_iter(), &around).unwrap_or_default(),
-        write_out: write_out.unwrap_or_default(),
-    }
+    let around = most(&mut sides.into_iter(), &around);
+    [around, write_out].map(Option::unwrap_or_default)
 }

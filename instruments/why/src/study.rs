@@ -25,17 +25,8 @@ use iolab_command::run_files::read_run;
 /// Effects that are explained.
 const EFFECTS: usize = 2;
 
-/// Limits for explaining effects.
-pub struct Explains {
-    /// Parts of the program that measure.
-    pub by: Measuring,
-    /// Budget of each effect.
-    pub budget: Duration,
-    /// Whether the user allows trials to change settings of the kernel.
-    pub changes_system: bool,
-    /// The flags that end the measurements early.
-    pub signals: Rc<OnceCell<StopFlags>>,
-}
+/// The budget of each effect, whether trials may change settings of the kernel, and the flags that end measurements early.
+pub type Allowed = (Duration, bool, Rc<OnceCell<StopFlags>>);
 
 /// An effect with its place among the runs of the study.
 type Found<'a> = (&'a Input, Phenomenon);
@@ -48,93 +39,91 @@ pub fn addition(budget: Duration) -> String {
     )
 }
 
-impl Explains {
-    /// Finds the causes, prints them, and returns the runs that found them, with what ended it early or could not be
-    /// removed.
-    ///
-    /// # Errors
-    /// Output that cannot be written.
-    pub fn carry_out(
-        &self,
-        inputs: &[Input],
-        (folder, seed): (&Folder, u64),
-        to: &mut Results,
-    ) -> Outcome<(Vec<Input>, Vec<Failure>)> {
-        let largest = largest(inputs);
-        let width = output::style().width;
-        writeln!(to, "\nCauses")?;
-        if largest.is_empty() {
-            writeln!(
-                to,
-                "The study shows no effect that 'iolab why' can explain."
-            )?;
-        }
-        let (mut explained, mut failures) = (Vec::new(), Vec::new());
-        for ((input, phenomenon), number) in largest.into_iter().zip(1_u64..) {
-            let explanation = Explanation {
-                file: &input.path,
-                run: &input.run,
-                phenomenon: &phenomenon,
-                changes_system: self.changes_system,
-                program: self.by.program,
-            };
-            writeln!(to, "{}:", input.run.analysis().experiment)?;
-            let own_seed = seed.wrapping_add(1000 * number);
-            let unexplained = match self.of_one(&explanation, folder, own_seed) {
-                Ok(Ok((found, ended))) => {
-                    let claims: Vec<Claim> = claims(&[found.run.analysis()]);
-                    write!(to, "{}", words::answer(&found, &claims, width))?;
-                    to.flush()?;
-                    explained.push(found);
-                    failures.extend(ended);
-                    if failures.iter().any(Failure::is_interrupt) {
-                        break;
-                    }
-                    continue;
-                }
-                Ok(Err(reason)) => format!("{reason}."),
-                // The results of the study are shown all the same.
-                Err(failure) if failure.is_interrupt() => {
-                    failures.push(failure);
+/// Finds the causes, prints them, and returns the runs that found them, with what ended it early or could not be
+/// removed.
+///
+/// # Errors
+/// Output that cannot be written.
+pub fn explain(
+    by: Measuring,
+    allowed: &Allowed,
+    inputs: &[Input],
+    (folder, seed): (&Folder, u64),
+    to: &mut Results,
+) -> Outcome<(Vec<Input>, Vec<Failure>)> {
+    let largest = largest(inputs);
+    let width = output::style().width;
+    writeln!(to, "\nCauses")?;
+    if largest.is_empty() {
+        writeln!(
+            to,
+            "The study shows no effect that 'iolab why' can explain."
+        )?;
+    }
+    let (mut explained, mut failures) = (Vec::new(), Vec::new());
+    for ((input, phenomenon), number) in largest.into_iter().zip(1_u64..) {
+        let explanation = Explanation {
+            file: &input.path,
+            run: &input.run,
+            phenomenon: &phenomenon,
+            changes_system: allowed.1,
+            program: by.program,
+        };
+        writeln!(to, "{}:", input.run.analysis().experiment)?;
+        let own_seed = seed.wrapping_add(1000 * number);
+        let unexplained = match of_one(&explanation, (by, allowed), folder, own_seed) {
+            Ok(Ok((found, ended))) => {
+                let claims: Vec<Claim> = claims(&[found.run.analysis()]);
+                write!(to, "{}", words::answer(&found, &claims, width))?;
+                to.flush()?;
+                explained.push(found);
+                failures.extend(ended);
+                if failures.iter().any(Failure::is_interrupt) {
                     break;
                 }
-                Err(Failure::Told(error)) => error.message().to_owned(),
-                Err(failure) => return Err(failure),
-            };
-            let text = words::phenomenon(input.run.analysis(), &phenomenon);
-            let text = format!("Not explained: {text}: {unexplained}");
-            write!(to, "{}", paragraph(&text, "", width))?;
-        }
-        Ok((explained, failures))
-    }
-
-    /// The run that explains an effect, with the failure that ended it early or what could not be removed; without a run the reason, for the middle of a
-    /// sentence.
-    fn of_one(
-        &self,
-        explanation: &Explanation<'_>,
-        folder: &Folder,
-        seed: u64,
-    ) -> Outcome<Result<(Input, Option<Failure>), String>> {
-        let experiment = explanation.experiment(self.budget, &[])?;
-        let Some(inquiry) = experiment.inquiry.clone() else {
-            return Ok(Err("no suspect can be removed".to_owned()));
+                continue;
+            }
+            Ok(Err(reason)) => format!("{reason}."),
+            // The results of the study are shown all the same.
+            Err(failure) if failure.is_interrupt() => {
+                failures.push(failure);
+                break;
+            }
+            Err(Failure::Told(error)) => error.message().to_owned(),
+            Err(failure) => return Err(failure),
         };
-        if inquiry.suspects().next().is_none() {
-            return Ok(Err(words::none_tried(&inquiry).to_owned()));
-        }
-        let site = explanation.site(false, Rc::clone(&self.signals))?;
-        announce(&site, &words::plan(&inquiry));
-        let (plan, _) = site.plan(experiment, &|_| true)?;
-        let place = folder.file(INQUIRY);
-        let title = "iolab study --explain";
-        let opened = site.open_one(plan)?;
-        let (path, ended) = (self.by.measure)(opened, place, seed, title)?;
-        let run = read_run(&path)?;
-        Ok(Ok((Input::new(path, run), ended)))
+        let text = words::phenomenon(input.run.analysis(), &phenomenon);
+        let text = format!("Not explained: {text}: {unexplained}");
+        write!(to, "{}", paragraph(&text, "", width))?;
     }
+    Ok((explained, failures))
 }
 
+/// The run that explains an effect, with the failure that ended it early or what could not be removed; without a run the reason, for the middle of a
+/// sentence.
+fn of_one(
+    explanation: &Explanation<'_>,
+    (by, (budget, _, signals)): (Measuring, &Allowed),
+    folder: &Folder,
+    seed: u64,
+) -> Outcome<Result<(Input, Option<Failure>), String>> {
+    let experiment = explanation.experiment(*budget, &[])?;
+    let Some(inquiry) = experiment.inquiry.clone() else {
+        return Ok(Err("no suspect can be removed".to_owned()));
+    };
+    if inquiry.suspects().next().is_none() {
+        return Ok(Err(words::none_tried(&inquiry).to_owned()));
+    }
+    let site = explanation.site(false, Rc::clone(signals))?;
+    announce(&site, &words::plan(&inquiry));
+    let (plan, _) = site.plan(experiment, &|_| true)?;
+    let place = folder.file(INQUIRY);
+    let title = "iolab study --explain";
+    let opened = site.open_one(plan)?;
+    let (path, ended) = (by.measure)(opened, place, seed, title)?;
+    let run = read_run(&path)?;
+    Ok(Ok((Input::new(path, run), ended)))
+}
 /// The largest effects of all runs, effects of the I/O size last. Each run first contributes one: two effects of a run are
 /// often the same effect at two places.
 fn largest(inputs: &[Input]) -> Vec<Found<'_>> {

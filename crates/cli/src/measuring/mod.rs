@@ -120,29 +120,24 @@ pub(crate) const MEASURING_ONE: iolab_why::Measuring = iolab_why::Measuring {
 /// The budget of each effect, whether trials may change settings of the kernel, and the flags that end measurements early.
 type Allowed = (Duration, bool, Rc<OnceCell<StopFlags>>);
 
+/// The runs that found causes, with what ended it early or could not be removed.
+type Explained = Outcome<(Vec<Input>, Vec<Failure>)>;
+
 /// How the largest effects of a study are explained after it.
 struct Explainer {
-    /// What is added to a study with this budget of each effect, in words.
+    /// The addition to a study with this budget of each effect, in words.
     words: fn(Duration) -> String,
-    /// Finds the causes in the runs of a study, with its folder and its seed, and prints them; returns the runs that found them,
-    /// with what ended it early or could not be removed.
-    carry_out:
-        fn(Allowed, &[Input], (&Folder, u64), &mut Results) -> Outcome<(Vec<Input>, Vec<Failure>)>,
+    /// Finds the causes in the runs of a study, with its folder and its seed, and prints them.
+    carry_out: fn(Allowed, &[Input], (&Folder, u64), &mut Results) -> Explained,
 }
 
-/// What explains effects of studies; at most one way.
+/// Ways to explain the effects of studies; at most one.
 const EXPLAINERS: &[Explainer] = &[
     #[cfg(feature = "why")]
     Explainer {
         words: iolab_why::addition,
-        carry_out: |(budget, changes_system, signals), inputs, place, to| {
-            let explains = iolab_why::Explains {
-                by: MEASURING_ONE,
-                budget,
-                changes_system,
-                signals,
-            };
-            explains.carry_out(inputs, place, to)
+        carry_out: |allowed, inputs, place, to| {
+            iolab_why::explain(MEASURING_ONE, &allowed, inputs, place, to)
         },
     },
 ];

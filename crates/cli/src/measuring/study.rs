@@ -119,7 +119,7 @@ pub(crate) fn study(options: &Study, lists: &Lists) -> Outcome {
     concluded(failures, None)
 }
 
-/// What explains the effects of a study.
+/// The way to explain the effects of a study.
 ///
 /// # Errors
 /// Of kind usage: this program lacks it.

@@ -87,11 +87,10 @@ impl Experiment {
         let Some(inquiry) = &self.inquiry else {
             return Ok(());
         };
-        let texts = inquiry
-            .untried
-            .iter()
-            .flat_map(|one| [Some(&one.suspect), one.why.text()])
-            .flatten();
+        let texts = inquiry.untried.iter().flat_map(|one| match &one.why {
+            Obstacle::Conflict { error } => vec![&one.suspect, error],
+            _ => vec![&one.suspect],
+        });
         let of_variants = inquiry
             .variants
             .iter()
