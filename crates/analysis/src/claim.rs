@@ -39,7 +39,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::analysis::{Analysis, CellAnalysis, ClientName, SteadyAnalysis};
+use crate::analysis::{Analysis, CellAnalysis, ClientName};
 use crate::doubt::Doubt;
 use crate::timeline::Access;
 use best::{best_of_curves, ways};
@@ -77,7 +77,7 @@ pub struct Claim {
     #[serde(skip)]
     pub is_of_run: bool,
     /// Factors that its cells hold, with their levels; empty where its cells differ in them. For an observation, a weakness of a run,
-    /// and what explains a difference, the names in its sentence.
+    /// rounds, and what explains a difference, the names in its sentence.
     #[serde(serialize_with = "json::object")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub held: Vec<(String, String)>,
@@ -98,8 +98,6 @@ pub struct Claim {
 pub enum Payload {
     /// Property that is compared.
     Comparison(Comparison),
-    /// Whether rounds, of all cells or of writes before them, came to a steady state.
-    Rounds(SteadyAnalysis),
     /// Reason why its suspects were not tried.
     NotTried(WhyUntried),
 }
@@ -396,6 +394,8 @@ pub enum Standing {
     Level,
     /// Length of a level.
     Seen,
+    /// A round, in the order of time.
+    Round,
     /// Number of trials over which values are medians.
     MedianOf,
     /// The first tenth of a trial.

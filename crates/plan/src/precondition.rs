@@ -1,7 +1,5 @@
 //! Preparation of a target before its measured trials, which brings it into the state of long use.
 
-use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -70,7 +68,7 @@ impl Emptying {
 }
 
 /// Rounds that are repeated until a window of them is steady.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SteadyRounds {
     /// The kind of a round.
     pub round: Round,
@@ -88,22 +86,13 @@ pub struct SteadyRounds {
 }
 
 /// A round on the way to a steady state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Round {
-    /// Random writes of 4 KiB for this long; their requests per second are tracked. Trials follow when they are steady. In JSON that time is in ns.
-    Writes(
-        #[serde(serialize_with = "in_ns")]
-        #[schemars(with = "u64")]
-        Duration,
-    ),
+    /// Random writes of 4 KiB for this long; their requests per second are tracked. Trials follow when they are steady.
+    Writes(Duration),
     /// One trial of each cell of the experiment, in the order of its factors; the response of its tracked cells is tracked. The rounds
     /// of the last window are the measured trials.
     Cells,
-}
-
-fn in_ns<S: Serializer>(time: &Duration, to: S) -> std::result::Result<S::Ok, S::Error> {
-    to.serialize_u64(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 impl Default for Precondition {

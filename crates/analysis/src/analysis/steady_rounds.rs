@@ -4,9 +4,6 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use super::{CellAnalysis, stages};
 use iolab_plan::experiment::{Experiment, Standard};
 use iolab_plan::precondition::{Round, SteadyRounds};
@@ -20,7 +17,7 @@ use iolab_stats::{Steadiness, SteadyLimits, mean, steady_state};
 use iolab_workload::settings::CellSpec;
 
 /// Rounds of a run on the way to a steady state.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SteadyAnalysis {
     /// The requested rounds: their kind, window and limits.
     pub asked: SteadyRounds,
@@ -31,7 +28,6 @@ pub struct SteadyAnalysis {
     /// Result of the rounds.
     pub end: RoundsEnd,
     /// Reason why the rounds of cells ended; `None` for rounds of writes, whose number is fixed.
-    #[serde(skip)]
     pub ended_by: Option<EndedBy>,
     /// How often the reachable range of a writing cell was written before the last window, by the preparation
     /// and the rounds since; the least over the cells. `None` if no cell writes, and for rounds of writes.
@@ -41,8 +37,7 @@ pub struct SteadyAnalysis {
 }
 
 /// Result of rounds that were to become steady.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoundsEnd {
     /// The last window is steady in all tracked series.
     Steady,
@@ -57,7 +52,7 @@ pub enum RoundsEnd {
 }
 
 /// A quantity over the rounds.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Tracked {
     /// Subject of the series.
     pub of: TrackedOf,
@@ -92,8 +87,7 @@ impl Tracked {
 }
 
 /// Subject of a tracked series.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrackedOf {
     /// The response of the cell of this id.
     Cell(i64),
@@ -303,12 +297,11 @@ fn least_overwritten(record: &RunRecord, open: &BTreeSet<i64>, first: u32) -> Op
 }
 
 /// The test of a standard that a run follows.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StandardFollowed {
     /// The test.
     pub test: Standard,
     /// Deviations of the run from the standard.
-    #[serde(skip)]
     pub deviations: Vec<Deviation>,
 }
 

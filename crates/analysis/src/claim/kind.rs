@@ -210,7 +210,12 @@ const fn throttled(head: &'static str) -> Kind {
 const IN_LAYERS: Kind = Kind::new("time-by-layer", Role::Explanation, LAYERS);
 const SLOWEST: Labels = &[(Standing::Slowest, "In the slowest 1 % of the requests")];
 const STEADY: Kind = Kind::new("steady-rounds", Role::Detail, ROUNDS);
+/// Series next to the least steady one.
+const STEADIER: (Standing, &str) = (Standing::Alike, "At least as steady");
+const UNSTEADY: Kind =
+    Kind::new("rounds-not-steady", Role::Unsteady, ROUNDS).advises("{more} may reach it.");
 const NOT_JUDGED: Kind = Kind::new("rounds-not-judged", Role::Unsteady, ROUNDS);
+const TOO_FEW: Kind = NOT_JUDGED.advises("{more} helps.");
 const APART: Kind = Kind::new("block-apart", Role::Change, BLOCKS);
 
 kinds! {
@@ -547,26 +552,27 @@ pub static SCATTERED: Kind = Kind::new("not-steady", Role::Unsteady, LAST_TRIALS
     .says(NOT_STEADY.head, &[])
     // Neither more trials nor a precondition takes scatter away.
     .advises("The cause is scatter, not a shown slope: longer trials may reach it.");
-/// Rounds that came to a steady state: by the limits and cells of a standard, or by others.
-pub static STEADY_ROUNDS: [Kind; 2] = [
-    STEADY.says("Steady state after {0}{of_writes}: over the last {1}, {tracked} ranges over {2} of its mean with a slope of {3}", &[]),
-    STEADY.says("Steady by the limits asked after {0}{of_writes}: over the last {1}, {tracked} ranges over {2} of its mean with a slope of {3}", &[]),
+/// Rounds that came to a steady state: by the limits and cells of a standard, by others, or of writes.
+pub static STEADY_ROUNDS: [Kind; 3] = [
+    STEADY.says("Steady state after {0}: over the last {1}, {response}{cell} ranges over {2} of its mean with a slope of {3}", &[STEADIER]),
+    STEADY.says("Steady by the limits asked after {0}: over the last {1}, {response}{cell} ranges over {2} of its mean with a slope of {3}", &[STEADIER]),
+    STEADY.says("Steady by the limits asked after {0} of random writes before the first trial: over the last {1}, IOPS on {target} ranges over {2} of its mean with a slope of {3}", &[STEADIER]),
 ];
 /// Rounds that are alike, with doubts about a steady state.
 pub static ROUNDS_ALIKE: Kind = Kind::new("rounds-alike", Role::Unsteady, ROUNDS).says(
-    "After {0}{of_writes} the last {1} are alike: {tracked} ranges over {2} of its mean with a slope of {3}",
-    &[(Standing::Doubtful, "Not shown to be a steady state")],
+    "After {0} the last {1} are alike: {response}{cell} ranges over {2} of its mean with a slope of {3}",
+    &[STEADIER, (Standing::Doubtful, "Not shown to be a steady state")],
 );
-/// Rounds that are not steady.
-pub static ROUNDS_NOT_STEADY: Kind = Kind::new("rounds-not-steady", Role::Unsteady, ROUNDS)
-    .says("NOT steady after {0}{of_writes}: over the last {1}, {tracked} ranges over {2} of its mean with a slope of {3}", &[])
-    .advises("{more} may reach it.");
-/// Rounds that cannot be judged: too few, without values, or not ended by their own rule.
-pub static ROUNDS_NOT_JUDGED: [Kind; 3] = [
-    NOT_JUDGED
-        .says("Cannot tell whether it is steady: {0} of a window{of_writes}", &[])
-        .advises("{more} helps."),
-    NOT_JUDGED.says("Cannot tell whether it is steady after {0}{of_writes}: a tracked cell lacks values of {quantity}", &[]),
+/// Rounds of cells, or of writes, that are not steady.
+pub static ROUNDS_NOT_STEADY: [Kind; 2] = [
+    UNSTEADY.says("NOT steady after {0}: over the last {1}, {response}{cell} ranges over {2} of its mean with a slope of {3}", &[STEADIER]),
+    UNSTEADY.says("NOT steady after {0} of random writes before the first trial: over the last {1}, IOPS on {target} ranges over {2} of its mean with a slope of {3}", &[STEADIER]),
+];
+/// Rounds that cannot be judged: too few of cells or of writes, without values, or not ended by their own rule.
+pub static ROUNDS_NOT_JUDGED: [Kind; 4] = [
+    TOO_FEW.says("Cannot tell whether it is steady: {0} of a window", &[]),
+    TOO_FEW.says("Cannot tell whether it is steady: {0} of a window of random writes before the first trial", &[]),
+    NOT_JUDGED.says("Cannot tell whether it is steady after {0}: a tracked cell lacks values of {quantity}", &[]),
     NOT_JUDGED.says("The run did not end by its rounds: {0} complete, no window was chosen, and the numbers are from all trials", &[]),
 ];
 /// Block in which the response of all cells was lower, or higher, than in all other blocks.

@@ -1,9 +1,10 @@
 //! Whether the rounds of a run came to a steady state.
 
+use iolab_record::EndedBy;
 use iolab_stats::Steadiness;
 
 use super::kind::{self, Role};
-use super::{Claim, Payload, Point, Quantity, Standing};
+use super::{Claim, Point, Quantity, Standing};
 use crate::analysis::{
     Analysis, CellAnalysis, DoubtKind, RoundsEnd, StandardFollowed, SteadyAnalysis, TrackedOf,
 };
@@ -53,40 +54,76 @@ pub fn against_steady_state(analysis: &Analysis, steady: &SteadyAnalysis) -> Vec
     written.into_iter().chain(changing).chain(around).collect()
 }
 
-/// The rounds of a run.
+/// The rounds of a run: their number and window, the criterion with its limits, and each round of the least steady series.
 pub(super) fn rounds(analysis: &Analysis, run: usize) -> Option<Claim> {
-    let steady = analysis.steady.clone()?;
-    let doubts = against_steady_state(analysis, &steady);
+    let steady = analysis.steady.as_ref()?;
+    let doubts = against_steady_state(analysis, steady);
     let standard = analysis.standard.as_ref();
-    let [by_standard, by_others] = &kind::STEADY_ROUNDS;
-    let [too_few, without_values, unended] = &kind::ROUNDS_NOT_JUDGED;
+    let [by_standard, by_others, writes_steady] = &kind::STEADY_ROUNDS;
+    let [not_steady, writes_not_steady] = &kind::ROUNDS_NOT_STEADY;
+    let [too_few, too_few_writes, without_values, unended] = &kind::ROUNDS_NOT_JUDGED;
+    let is_of_cells = steady.is_of_cells();
     let kind = match steady.end {
+        RoundsEnd::Steady if !is_of_cells => writes_steady,
         RoundsEnd::Steady if !doubts.is_empty() => &kind::ROUNDS_ALIKE,
         RoundsEnd::Steady if standard.is_some_and(StandardFollowed::keeps_limits) => by_standard,
         RoundsEnd::Steady => by_others,
-        RoundsEnd::NotSteady => &kind::ROUNDS_NOT_STEADY,
-        RoundsEnd::TooFew => too_few,
+        RoundsEnd::NotSteady if is_of_cells => not_steady,
+        RoundsEnd::NotSteady => writes_not_steady,
+        RoundsEnd::TooFew if is_of_cells => too_few,
+        RoundsEnd::TooFew => too_few_writes,
         RoundsEnd::LacksValues => without_values,
         RoundsEnd::Unended => unended,
     };
+    let mut claim = Claim::of_run(kind, (analysis, run), |_| true);
     // Rounds of all cells are asked for with the cells themselves.
-    let role = match steady.is_of_cells() {
-        true => Role::Answer,
-        false => kind.role,
-    };
+    if is_of_cells {
+        claim.role = Role::Answer;
+    }
+    if !kind.advice.is_empty() {
+        let more = match steady.ended_by {
+            Some(EndedBy::Budget) => "A larger --budget",
+            Some(EndedBy::Fills) => "More fills=N in --precondition",
+            _ => "More rounds=N in --precondition",
+        };
+        claim.held.push(("more".to_owned(), more.to_owned()));
+    }
     let asked = &steady.asked;
     let count = |rounds: usize| Point::main(Quantity::Count("round"), rounds as f64);
     let made = match steady.end {
         RoundsEnd::TooFew => count(steady.judged).of(f64::from(asked.window)),
         _ => count(steady.rounds),
     };
-    let share = |value, limit| Point::main(Quantity::Share, value).of(limit);
-    let worst = steady.worst().and_then(|worst| worst.steadiness);
-    let worst = worst.map(|Steadiness { range, slope, .. }| {
-        [share(range, asked.range), share(slope, asked.slope)]
-    });
-    let points = [made, count(asked.window as usize)].into_iter();
-    let points = points.chain(worst.into_iter().flatten()).chain(doubts);
-    let claim = Claim::of_run(kind, (analysis, run), |_| true).with_points(points);
-    Some(claim.in_role(role).with_payload(Payload::Rounds(steady)))
+    claim.points = vec![made, count(asked.window as usize)];
+    if let Some(worst) = steady.worst()
+        && let Some(Steadiness { range, slope, .. }) = worst.steadiness
+    {
+        let share = |value, limit| Point::main(Quantity::Share, value).of(limit);
+        let limits = [share(range, asked.range), share(slope, asked.slope)];
+        claim.points.extend(limits);
+        let others = match &worst.of {
+            TrackedOf::Cell(cell) => {
+                claim.cells.sort_by_key(|id| id.cell != *cell);
+                "other tracked cell"
+            }
+            TrackedOf::Target(target) => {
+                let target = target.as_ref().unwrap_or(&analysis.target);
+                claim.held.push(("target".to_owned(), target.clone()));
+                "other target"
+            }
+        };
+        let first = claim.cells.first().copied().filter(|_| is_of_cells);
+        let quantity = match is_of_cells {
+            true => Quantity::Of(analysis.response),
+            false => Quantity::Rate,
+        };
+        claim.points.extend(worst.values.iter().map(|value| Point {
+            cell: first,
+            ..Point::new(Standing::Round, quantity, *value)
+        }));
+        let others = Point::count(Standing::Alike, others, steady.tracked.len() - 1);
+        claim.points.extend((others.value > 0.0).then_some(others));
+    }
+    claim.points.extend(doubts);
+    Some(claim)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_analysis::analysis::{DoubtKind, RoundsEnd, SteadyAnalysis, analyse};
-use iolab_analysis::claim::{Claim, Payload, Standing, claims, kind};
+use iolab_analysis::claim::{Claim, Standing, claims, kind};
 use iolab_plan::precondition::{Round, SteadyRounds};
 use iolab_record::{
     EndedBy, Event, EventKind, FurtherTarget, PreparationKind, PreparationStep, RunRecord,
@@ -38,11 +38,9 @@ fn rounds(record: &RunRecord) -> SteadyAnalysis {
 /// The end of the rounds, and the doubts with the number or share of each.
 fn state(record: &RunRecord) -> (RoundsEnd, Vec<(DoubtKind, f64)>) {
     let all = claims(&[&analyse(record)]);
-    let mut found = all.iter().filter_map(|claim| match &claim.payload {
-        Some(Payload::Rounds(steady)) => Some((claim, steady.end)),
-        _ => None,
-    });
-    let (claim, end) = found.next().expect("rounds");
+    let is_of_rounds = |claim: &&Claim| claim.kind.name.contains("rounds");
+    let claim = all.iter().find(is_of_rounds).expect("rounds");
+    let end = rounds(record).end;
     let doubts = claim.of(Standing::Doubtful);
     let doubts = doubts.map(|point| (point.doubts[0].what, point.value));
     (end, doubts.collect())

@@ -18,6 +18,7 @@ use iolab_analysis::doubt::{Doubt, DoubtKind};
 use iolab_analysis::equivalence::FACTORS;
 use iolab_analysis::timeline::Access;
 use iolab_figure::labels;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, own_cells};
 use iolab_workload::trial_description::{levels_in_words, requests_in_words};
@@ -241,7 +242,7 @@ fn of_observation(name: &str, claim: &Claim) -> String {
 /// The level, or the name, that a claim holds for this word.
 fn held(name: &str, claim: &Claim) -> String {
     let held = claim.held.iter().find(|held| held.0 == name);
-    held.map_or_else(String::new, |(_, is)| is.clone())
+    held.map_or_else(String::new, |(_, is)| escape_control(is).into_owned())
 }
 
 /// `2 of its 6 cells (bs=16MiB)`: the cells of a claim, among all cells of its tool.
@@ -277,7 +278,7 @@ fn named(name: &str, claim: &Claim, run: Option<&Analysis>, runs: &[&Analysis]) 
     match name {
         "at" => with_held(&claim.held, of_first),
         "accesses_on" => accesses_on(&claim.held, of_first),
-        "of_writes" | "tracked" | "more" => rounds::named(name, run),
+        "response" => run.quantity(),
         "base" => first.map_or_else(String::new, |id| program(runs, id)),
         "other" => {
             let second = claim.cells.get(1);

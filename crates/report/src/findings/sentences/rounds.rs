@@ -1,53 +1,9 @@
-//! The order of trials, rounds until a steady state, and tests of a standard, in words.
+//! Rounds until a steady state in short, and tests of a standard, in words.
 
-use super::with_cell;
-use iolab_analysis::analysis::{Analysis, RoundsEnd, StandardFollowed, SteadyAnalysis, TrackedOf};
-use iolab_analysis::claim::{CellId, against_steady_state};
-use iolab_plan::precondition::Round;
+use iolab_analysis::analysis::{Analysis, RoundsEnd, StandardFollowed, SteadyAnalysis};
+use iolab_analysis::claim::against_steady_state;
 use iolab_plan::standard::{Deviation, Medium};
-use iolab_record::EndedBy;
-use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::{counted, digits, exact_duration};
-
-/// The words for a name in the texts of claims on rounds.
-pub(super) fn named(name: &str, run: &Analysis) -> String {
-    let Some(found) = &run.steady else {
-        return String::new();
-    };
-    let round = found.asked.round;
-    match (name, found.ended_by) {
-        ("of_writes", _) if round == Round::Cells => String::new(),
-        ("of_writes", _) => " of random writes before the first trial".to_owned(),
-        ("more", Some(EndedBy::Budget)) if round == Round::Cells => "A larger --budget".to_owned(),
-        ("more", Some(EndedBy::Fills)) if round == Round::Cells => {
-            "More fills=N in --precondition".to_owned()
-        }
-        ("more", _) => "More rounds=N in --precondition".to_owned(),
-        _ => tracked(found, run),
-    }
-}
-
-/// `IOPS with 4 KiB, the least steady of 3 tracked cells,`: the least steady series.
-fn tracked(found: &SteadyAnalysis, run: &Analysis) -> String {
-    let (subject, kind) = match found.worst().map(|worst| &worst.of) {
-        Some(TrackedOf::Cell(cell)) => {
-            let id = CellId {
-                run: 0,
-                cell: *cell,
-            };
-            let cell = format!("{}{}", run.quantity(), with_cell(run, id));
-            (cell, "tracked cells")
-        }
-        Some(TrackedOf::Target(Some(target))) => {
-            (format!("IOPS on {}", escape_control(target)), "targets")
-        }
-        Some(TrackedOf::Target(None)) | None => ("IOPS".to_owned(), "targets"),
-    };
-    match found.tracked.len() {
-        0 | 1 => subject,
-        n => format!("{subject}, the least steady of {n} {kind},"),
-    }
-}
 
 /// `steady after 8 rounds`: what rounds came to, in a few words.
 pub(crate) fn state_in_short(analysis: &Analysis, steady: &SteadyAnalysis) -> String {
