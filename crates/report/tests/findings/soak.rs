@@ -1,8 +1,10 @@
-//! One trial from its beginning: all of its levels, a decline without a step, and the text if it has neither.
+//! One trial from its beginning: all of its levels, a decline without a step, and the text if it has neither. Rounds of writes
+//! before the first trial.
 
 use iolab_analysis::analysis::analyse;
-use iolab_record::RunRecord;
+use iolab_record::{PreparationKind, PreparationStep, RunRecord};
 use iolab_report::findings::conclusions;
+use iolab_synthetic::Scenario;
 
 use crate::named;
 use crate::timeline::{noise, only, over_time, writing};
@@ -125,5 +127,41 @@ fn no_change_states_the_detectable_change() {
     No lasting change of throughput was found within a trial with 1 MiB. Least step for a quarter of a trial that would have been found in each cell: 5.00×. Least steady drift over a trial that would have been found in each cell: 5.00×.
 
     No lasting change of throughput was found within a trial with 1 MiB. Least step for a quarter of a trial that would have been found in each cell: 1.30×.
+    ");
+}
+
+#[test]
+fn rounds_of_writes_name_the_least_steady_target() {
+    let rounds = |name: &str, targets: &[(Option<&str>, f64)]| {
+        let sets = ["bs=4k", "sync=none", "precondition=steady"];
+        let (mut record, _) = Scenario::of("write-random", &sets).run(1);
+        for round in 1..=5_u32 {
+            let steps = targets.iter().map(|(target, grows)| PreparationStep {
+                at_utc: record.run.started_utc.clone(),
+                kind: PreparationKind::Round,
+                number: round,
+                ok: true,
+                bs: Some(4096),
+                target: target.map(str::to_owned),
+                requests: (1e6 * (1.0 + grows * f64::from(round))) as u64,
+                elapsed_ns: 60_000_000_000,
+                ..PreparationStep::default()
+            });
+            let steps: Vec<PreparationStep> = steps.collect();
+            record.preparation.extend(steps);
+        }
+        only(named(name, &analyse(&record)))
+    };
+    let told = [
+        rounds("steady-rounds", &[(None, 0.0)]),
+        rounds(
+            "rounds-not-steady",
+            &[(Some("/a"), 0.0), (Some("/b\u{1b}"), 1.0)],
+        ),
+    ];
+    insta::assert_snapshot!(told.join("\n\n"), @r"
+    Steady by the limits asked after 5 rounds of random writes before the first trial: over the last 5 rounds, IOPS on /data ranges over 0.0 % (20 % allowed) of its mean with a slope of 0.0 % (10 % allowed).
+
+    NOT steady after 5 rounds of random writes before the first trial: over the last 5 rounds, IOPS on /b\u{1b} ranges over 100 % (20 % allowed) of its mean with a slope of 100 % (10 % allowed). At least as steady: 1 other target. More rounds=N in --precondition may reach it.
     ");
 }
