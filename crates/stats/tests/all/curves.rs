@@ -250,23 +250,6 @@ proptest! {
     }
 
     #[test]
-    fn a_scale_moves_the_knots_along(x_power in -9..9_i32, y_power in -9..9_i32) {
-        let scale = |power: i32| f64::from(power).exp2();
-        let scaled: Curve = repeated()
-            .into_iter()
-            .map(|(x, trials)| {
-                let trials = trials.into_iter().map(|y| y * scale(y_power)).collect();
-                (x * scale(x_power), trials)
-            })
-            .collect();
-        let fit = fit_piecewise(&scaled, 2, 0, 1).unwrap();
-        let expected = octaves(&fit_piecewise(&repeated(), 2, 0, 1).unwrap());
-        for (ours, place) in octaves(&fit).iter().zip(expected) {
-            prop_assert!((ours - place - f64::from(x_power)).abs() < 1e-4);
-        }
-    }
-
-    #[test]
     fn any_curve_gives_finite_numbers(
         curve in prop::collection::vec((number(), prop::collection::vec(number(), 1..5)), 0..15),
         breakpoints_max in 0..5_usize,

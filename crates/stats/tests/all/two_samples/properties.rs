@@ -3,11 +3,6 @@
 use iolab_stats::{mann_whitney, student, tost_log, welch};
 use proptest::prelude::*;
 
-/// Whole numbers, so that shifting and doubling are exact, few enough that ties are common.
-fn whole(sizes: std::ops::Range<usize>) -> impl Strategy<Value = Vec<f64>> {
-    prop::collection::vec((-40..40_i32).prop_map(f64::from), sizes)
-}
-
 fn positive(sizes: std::ops::Range<usize>) -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec((1..1000_i32).prop_map(f64::from), sizes)
 }
@@ -34,33 +29,6 @@ proptest! {
         for (a, b) in all.into_iter().zip(exchanged) {
             prop_assert!(close(a, b), "{} {}", a, b);
         }
-    }
-
-    #[test]
-    fn a_shift_of_both_changes_nothing(base in whole(2..20), new in whole(2..20), by in -1000..1000_i32) {
-        let by = f64::from(by);
-        let (b, n) = (map(&base, |x| x + by), map(&new, |x| x + by));
-        for test in [welch, student] {
-            prop_assert!(close(test(&base, &new).unwrap(), test(&b, &n).unwrap()));
-        }
-        prop_assert_eq!(mann_whitney(&base, &new), mann_whitney(&b, &n));
-    }
-
-    #[test]
-    fn scaling_both_samples_keeps_p(base in positive(2..20), new in positive(2..20), by in 1..1000_i32) {
-        let by = f64::from(by) / 16.0;
-        let (b, n) = (map(&base, |x| x * by), map(&new, |x| x * by));
-        prop_assert!(close(welch(&base, &new).unwrap(), welch(&b, &n).unwrap()));
-        prop_assert_eq!(mann_whitney(&base, &new), mann_whitney(&b, &n));
-        // Logarithms of equal values keep their equality only to rounding.
-        let equivalence = [tost_log(&base, &new, 0.1).unwrap(), tost_log(&b, &n, 0.1).unwrap()];
-        prop_assert!((equivalence[0] - equivalence[1]).abs() < 1e-6);
-    }
-
-    #[test]
-    fn ranks_see_only_the_order(base in whole(1..14), new in whole(1..14)) {
-        let cubed = |x: &[f64]| map(x, |v| v * v * v);
-        prop_assert_eq!(mann_whitney(&base, &new), mann_whitney(&cubed(&base), &cubed(&new)));
     }
 
     #[test]
