@@ -190,19 +190,6 @@ fn response_time_counts_from_the_intended_start() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_trial() {
-    let load = "threads=3 read_percent=50 rate=50000 arrivals=poisson time=5ms";
-    let trial = |seed| {
-        let mut disk = Fixed::new(2, 30 * US, 0);
-        let spec = TrialSpec { seed, ..spec(load) };
-        let outcome = carry_out(&spec, &mut disk);
-        (disk.asked, outcome.elapsed_ns, outcome.series)
-    };
-    assert_eq!(trial(7), trial(7));
-    assert_ne!(trial(7).0, trial(8).0);
-}
-
-#[test]
 fn refuses_a_timeless_disk_and_obeys_an_interrupt() {
     let stop = AtomicBool::new(false);
     for limit in ["time=10us", "bytes=400k"] {

@@ -162,31 +162,6 @@ fn unfit_settings_are_refused_before_anything_happens() {
     }
 }
 
-#[test]
-fn accounts_show_whether_reads_reached_the_device() {
-    let (_directory, target) = scratch(SIZE);
-    let read = |cache| run(&spec(cache), &target);
-    if target.device().is_none() {
-        return needs::skip(needs::Need::BlockDevice, target.path().display());
-    }
-    let hot = read("cache=hot").expect("runs").counters;
-    let Some(hot) = hot.process_io else {
-        return needs::skip(
-            needs::Need::IoAccount,
-            "that of this process cannot be read",
-        );
-    };
-    assert!(hot.rchar >= SIZE, "{hot:?}");
-    match read("cache=direct") {
-        Ok(outcome) => {
-            let direct = outcome.counters.process_io.expect("it was readable");
-            // Other tests of this process read at the same time, so that the account may show more.
-            assert!(direct.read_bytes >= SIZE, "{direct:?}");
-        }
-        Err(error) => needs::skip(needs::Need::DirectIo, error),
-    }
-}
-
 /// Machines differ in the events that they count, and in the users who may count them.
 #[test]
 fn hardware_events_are_counted_or_explained() {

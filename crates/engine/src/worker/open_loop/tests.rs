@@ -9,7 +9,6 @@ use crate::buffer::Slot;
 use crate::request::{Backend, SystemFailure};
 use crate::worker::tests::run_first;
 use iolab_workload::histogram::LatencyHistogram;
-use iolab_workload::trial::Arrivals;
 use needs::settings;
 
 const MS: u64 = 1_000_000;
@@ -62,44 +61,6 @@ fn run(spec: &TrialSpec, backend: impl Backend, stop: bool) -> WorkerOutcome {
 
 fn longer_than(histogram: &LatencyHistogram, ns: u64) -> u64 {
     histogram.count_between(ns, u64::MAX)
-}
-
-#[test]
-fn a_stall_shows_in_every_delayed_request() {
-    for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
-        let with = |rate: &str| settings(&format!("bytes=4000k arrivals={arrivals} rate={rate}"));
-        // 200 ms after 300 of 1000 requests.
-        let closed = run(&with("none"), Stalling::new(300, 200), false);
-        assert_eq!(closed.account.operations.read.latency.len(), 1000);
-        assert_eq!(
-            longer_than(&closed.account.operations.read.latency, 200 * MS),
-            1
-        );
-        assert!(
-            longer_than(&closed.account.operations.read.latency, 50 * MS) < 10,
-            "the closed loop's 99th percentile knows nothing of it"
-        );
-        assert!(
-            closed.account.operations.read.waits.is_none() && closed.account.rate_report.is_none()
-        );
-
-        let open = run(&with("2000"), Stalling::new(300, 200), false);
-        assert_eq!(open.account.operations.read.latency.len(), 1000);
-        assert_eq!(
-            longer_than(&open.account.operations.read.latency, 200 * MS),
-            1
-        );
-        let waits = open.account.operations.read.waits.expect("open loop");
-        assert_eq!((waits.response.len(), waits.lateness.len()), (1000, 1000));
-        // About 400 were due within the stall, three quarters of them 50 ms and more before its end.
-        let delayed = longer_than(&waits.response, 50 * MS);
-        assert!(delayed >= 150, "{arrivals}: {delayed}");
-        assert!(longer_than(&waits.lateness, 50 * MS) >= 150);
-        assert!(waits.response.max() >= 200 * MS);
-        let rate_report = open.account.rate_report.expect("open loop");
-        assert!(rate_report.backlog_max >= 200, "{rate_report:?}");
-        assert_eq!(open.account.ended, Ended::Done);
-    }
 }
 
 #[test]
