@@ -167,24 +167,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_accessor_reaches_the_value_of_its_operation() {
-        let mut each = PerOperation::from_fn(|operation| operation);
-        let listed: Vec<_> = each
-            .iter()
-            .map(|(operation, own)| (operation, *own))
-            .collect();
-        let all: Vec<_> = Operation::ALL.iter().map(|own| (*own, *own)).collect();
-        assert_eq!(listed, all);
-        assert!(each.into_values().eq(Operation::ALL.iter().copied()));
-        for operation in Operation::ALL {
-            assert_eq!(each[*operation], *operation);
-            assert_eq!(&mut each[*operation], operation);
-        }
-        let pairs = each.zip(each, |a, b| a == b);
-        assert!(pairs.into_values().all(|same| same));
-    }
-
-    #[test]
     fn syncs_do_not_count_as_requests() {
         let one = PerOperation::from_fn(|_| Moved {
             requests: 1,
