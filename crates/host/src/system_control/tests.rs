@@ -51,23 +51,6 @@ fn settings(text: &str) -> SystemSettings {
 
 const PARTITION: [Option<(u32, u32)>; 1] = [Some((8, 1))];
 
-#[test]
-fn what_is_changed_is_restored() {
-    let (tree, journal, control) = controlled();
-    let asked =
-        settings("max_sectors_kb:max+nomerges:1+read_ahead_kb:0+transparent_hugepage:never");
-    let changed = control.change(&asked, &PARTITION).expect("changed");
-    assert_eq!(value(&tree, "max_sectors_kb"), "4096");
-    assert_eq!(value(&tree, "nomerges"), "1");
-    assert_eq!(value(&tree, "read_ahead_kb"), "0");
-    changed.restore().expect("restored");
-    assert_eq!(value(&tree, "max_sectors_kb"), "128");
-    assert_eq!(value(&tree, "nomerges"), "0");
-    assert_eq!(value(&tree, "read_ahead_kb"), "128");
-    drop(control);
-    assert!(!journal.exists());
-}
-
 /// While the thread that made the change is blocked in the kernel, another one restores it; nothing is left to
 /// do then.
 #[test]
@@ -84,21 +67,6 @@ fn another_thread_restores_the_change() {
     control.journal.take();
     let left = SystemControl::restore_at(tree.path(), &journal).expect("nothing to do");
     assert!(left.is_empty(), "{left:?}");
-}
-
-#[test]
-fn next_run_restores_a_killed_runs_change() {
-    let (tree, journal, control) = controlled();
-    let changed = control.change(&settings("max_sectors_kb:64"), &PARTITION);
-    // As if the process was killed: only the lock is dropped.
-    std::mem::forget(changed.expect("changed"));
-    control.journal.take();
-    std::mem::forget(control);
-    assert_eq!(value(&tree, "max_sectors_kb"), "64");
-    let restored = SystemControl::restore_at(tree.path(), &journal).expect("restored");
-    assert_eq!(restored.len(), 1, "{restored:?}");
-    assert_eq!(value(&tree, "max_sectors_kb"), "128");
-    assert!(!journal.exists());
 }
 
 /// State after a kill between the change and the second version of the journal, with a value rounded by the
@@ -170,39 +138,6 @@ fn what_somebody_else_has_changed_meanwhile_stays() {
 }
 
 #[test]
-fn one_process_changes_settings_at_a_time() {
-    let tree = machine();
-    let journal = tree.path().join("journal");
-    let held = SystemControl::at(tree.path(), &journal).expect("free");
-    let refused = SystemControl::at(tree.path(), &journal).expect_err("held");
-    assert_eq!(refused.kind(), iolab_workload::Kind::Refused);
-    let others = SystemControl::restore_at(tree.path(), &journal).expect("left alone");
-    assert!(others.is_empty());
-    drop(held);
-    SystemControl::at(tree.path(), &journal).expect("free again");
-}
-
-#[test]
-fn settings_reset_with_the_scheduler_are_kept() {
-    let (_tree, _, control) = controlled();
-    let entries = control.entries(&settings("scheduler:none"), &PARTITION);
-    let entries = entries.expect("known");
-    let paths: Vec<String> = entries
-        .iter()
-        .map(|entry| entry.path.display().to_string().replace(DISK, "disk"))
-        .collect();
-    assert_eq!(
-        paths,
-        [
-            "disk/queue/scheduler",
-            "disk/queue/nr_requests",
-            "disk/queue/iosched/fifo_batch"
-        ]
-    );
-    assert_eq!(entries[0].before, "mq-deadline");
-}
-
-#[test]
 fn unknown_settings_are_refused_before_any_change() {
     let (tree, _, control) = controlled();
     let tried = |text: &str, devices| control.try_out(&settings(text), devices);
@@ -215,15 +150,4 @@ fn unknown_settings_are_refused_before_any_change() {
     );
     assert_eq!(value(&tree, "read_ahead_kb"), "128");
     assert!(tried("transparent_hugepage:never", &[None]).is_ok());
-}
-
-#[test]
-fn a_value_that_the_kernel_adapts_is_named() {
-    let path = Path::new(DISK).join("queue/read_ahead_kb");
-    let told = adapted(&path, "6", "4");
-    assert_eq!(
-        told.as_deref(),
-        Some("read_ahead_kb of sda is 4 instead of 6")
-    );
-    assert_eq!(adapted(&path, "4", "4"), None);
 }
