@@ -568,4 +568,4 @@ fn unknown(why: Unknown, most: Option<u64>) -> Asked {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -16,6 +16,14 @@ mod unseen;
 
 const MIB: u64 = 1 << 20;
 
+/// Bounds in MiB.
+fn between(least: u64, most: u64) -> Bounds {
+    Bounds {
+        least: least * MIB,
+        most: most * MIB,
+    }
+}
+
 fn traffic(read_bytes: u64, write_bytes: u64) -> DeviceStat {
     DeviceStat {
         read_ios: 1,
@@ -27,7 +35,7 @@ fn traffic(read_bytes: u64, write_bytes: u64) -> DeviceStat {
 
 /// A program that read `rchar` bytes by calls, of which storage carried `read_bytes`. The disks vda and vdb
 /// carried the given bytes.
-fn reader(rchar: u64, read_bytes: u64, vda: u64, vdb: u64) -> Observed {
+pub(crate) fn reader(rchar: u64, read_bytes: u64, vda: u64, vdb: u64) -> Observed {
     let disk = |name: &str, read| DiskTraffic {
         name: name.to_owned(),
         number: (8, 0),
@@ -83,10 +91,7 @@ fn accounts_of_others_close_interval_of_second_disk() {
     let mut observed = reader(64 * MIB, 16 * MIB, 20 * MIB, 10 * MIB);
     by_another(&mut observed, 14 * MIB, 0);
     let carried = |observed: &Observed| Reading::of(observed).carried_reads();
-    let open = Bounds {
-        least: 6 * MIB,
-        most: 16 * MIB,
-    };
+    let open = between(6, 16);
     assert_eq!(carried(&observed), Some(open));
     observed.others.active[0].read_bytes = 4 * MIB;
     assert_eq!(carried(&observed), Some(Bounds::exact(16 * MIB)));
@@ -109,10 +114,7 @@ fn group_or_trace_closes_interval_of_second_disk() {
             write_bytes: 0,
         })
     };
-    let open = Bounds {
-        least: 6 * MIB,
-        most: 16 * MIB,
-    };
+    let open = between(6, 16);
     assert_eq!(of(|_| ()), Some(open));
     let counted = |holds, first: u64, second: u64| {
         let mut observed = reader(64 * MIB, 16 * MIB, 20 * MIB, 10 * MIB);
@@ -134,10 +136,7 @@ fn group_or_trace_closes_interval_of_second_disk() {
         disk.reads.bytes = 15 * MIB;
         observed.disks[0].traced = Some(disk);
     });
-    let most = Bounds {
-        least: 15 * MIB,
-        most: 16 * MIB,
-    };
+    let most = between(15, 16);
     assert_eq!(traced, Some(most));
     // A partition carried an unknown part of what its disk did.
     let partition = of(|observed| {
@@ -150,10 +149,7 @@ fn group_or_trace_closes_interval_of_second_disk() {
             });
         }
     });
-    let within = Bounds {
-        least: 6 * MIB,
-        most: 12 * MIB,
-    };
+    let within = between(6, 12);
     assert_eq!(partition, Some(within));
 }
 
@@ -162,20 +158,11 @@ fn files_all_on_device_close_the_interval() {
     let mut observed = reader(64 * MIB, 64 * MIB, 64 * MIB, 21 * MIB);
     observed.others.unread = 1;
     let carried = |observed: &Observed| Reading::of(observed).carried_reads();
-    let open = Bounds {
-        least: 43 * MIB,
-        most: 64 * MIB,
-    };
+    let open = between(43, 64);
     assert_eq!(carried(&observed), Some(open));
     let file = |bytes: u64, has_device| ObservedFile {
-        path: "/data/file".into(),
-        medium: Medium::Storage,
-        bytes,
-        allocated_bytes: Some(bytes),
-        is_read: true,
-        is_written: false,
         has_device,
-        after: None,
+        ..file_of(Medium::Storage, bytes)
     };
     observed.files = vec![file(64 * MIB, true)];
     // Its loader can have fetched a little of libraries that lie elsewhere.
@@ -242,10 +229,7 @@ fn page_fault_bytes_leave_reads_open() {
     let mut observed = reader(64 << 10, 73 * MIB, 73 * MIB, 0);
     let asked = |observed: &Observed| Reading::of(observed).asked_reads();
     observed.processes.fault_bytes = Some(80 * MIB);
-    let open = Unknown::Faults(Bounds {
-        least: 0,
-        most: 73 * MIB,
-    });
+    let open = Unknown::Faults(between(0, 73));
     assert_eq!(asked(&observed), unknown(open, None));
     observed.processes.fault_bytes = Some(MIB);
     assert_eq!(asked(&observed), unknown(Unknown::MoreThanAsked, None));
@@ -259,16 +243,10 @@ fn faults_are_no_bound_where_data_is_mapped() {
     let mut observed = reader(64 * MIB, 32 * MIB, 32 * MIB, 0);
     observed.processes.fault_bytes = Some(MIB);
     let by_calls = |observed: &Observed| Reading::of(observed).fetched_by_calls();
-    let few = Bounds {
-        least: 31 * MIB,
-        most: 32 * MIB,
-    };
+    let few = between(31, 32);
     assert_eq!(by_calls(&observed), Some(few));
     observed.ways.uncounted.insert(UncountedWay::Mmap);
-    let open = Bounds {
-        least: 0,
-        most: 32 * MIB,
-    };
+    let open = between(0, 32);
     assert_eq!(by_calls(&observed), Some(open));
 }
 
@@ -294,10 +272,7 @@ fn pipes_among_processes_leave_an_interval() {
     if let Some(io) = &mut observed.processes.io {
         io.wchar = 10 * MIB;
     }
-    let bounds = Bounds {
-        least: 54 * MIB,
-        most: 64 * MIB,
-    };
+    let bounds = between(54, 64);
     assert_eq!(Reading::of(&observed).asked_reads(), Asked::Bytes(bounds));
 }
 
@@ -311,18 +286,14 @@ fn writer(owed: u64, device: u64) -> Observed {
         ..ProcessIo::default()
     });
     observed.files = vec![ObservedFile {
-        path: "/data/file".into(),
-        medium: Medium::Storage,
-        bytes: 64 * MIB,
-        allocated_bytes: Some(64 * MIB),
         is_read: false,
         is_written: true,
-        has_device: true,
         after: Some(Residency {
             dirty_bytes: Some(owed),
             writeback_bytes: Some(0),
             ..Residency::default()
         }),
+        ..file_of(Medium::Storage, 64 * MIB)
     }];
     observed.devices[0].traffic = Some(traffic(0, device));
     observed
@@ -355,10 +326,7 @@ fn file_unreachable_at_end_leaves_write_back_open() {
     by_another(&mut observed, 0, 50 * MIB);
     let reading = Reading::of(&observed);
     assert_eq!(reading.owed(), None);
-    let open = Bounds {
-        least: 14 * MIB,
-        most: 64 * MIB,
-    };
+    let open = between(14, 64);
     assert_eq!(reading.carried_writes(), Some(open));
     // An empty file has nothing to be written.
     observed.files[1].bytes = 0;
@@ -371,10 +339,7 @@ fn unseen_files_leave_write_back_open() {
     observed.files[0].bytes = MIB;
     observed.dirty_before_bytes = Some(30 * MIB);
     by_another(&mut observed, 0, 50 * MIB);
-    let open = Bounds {
-        least: 20 * MIB,
-        most: 64 * MIB,
-    };
+    let open = between(20, 64);
     assert_eq!(Reading::of(&observed).carried_writes(), Some(open));
     // Discarded dirty pages were never written to storage.
     observed.processes.cancelled_write_bytes = 64 * MIB;
@@ -409,12 +374,7 @@ fn discarded_pages_may_have_been_dirty_before() {
         observed.dirty_before_bytes = before;
         Reading::of(&observed).asked_writes()
     };
-    let bytes = |least: u64, most: u64| {
-        Asked::Bytes(Bounds {
-            least: least * MIB,
-            most: most * MIB,
-        })
-    };
+    let bytes = |least: u64, most: u64| Asked::Bytes(between(least, most));
     assert_eq!(asked(&observed, Some(0)), bytes(48, 48));
     assert_eq!(asked(&observed, Some(4 * MIB)), bytes(48, 52));
     assert_eq!(asked(&observed, None), bytes(48, 64));
@@ -447,12 +407,15 @@ fn a_load_is_that_of_iostat() {
     assert_eq!(device_load(&ObservedDevice::default(), 1).points, []);
 }
 
-fn file_of(medium: Medium, bytes: u64) -> ObservedFile {
+/// A file that was read.
+pub(crate) fn file_of(medium: Medium, bytes: u64) -> ObservedFile {
     ObservedFile {
         path: "/data/file".into(),
         medium,
         bytes,
+        allocated_bytes: Some(bytes),
         is_read: true,
+        has_device: medium == Medium::Storage,
         ..ObservedFile::default()
     }
 }

@@ -1,6 +1,5 @@
-use crate::observed::{
-    InFlight, ObservedDevice, ObservedFile, ObservedTarget, OpenWays, ProcessTotals, Subject,
-};
+use crate::evidence;
+use crate::observed::{ObservedTarget, OpenWays};
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::region_state::{Extents, Residency};
 
@@ -16,27 +15,7 @@ fn reader(read_bytes: u64) -> Observed {
         dirty_bytes: Some(0),
         writeback_bytes: Some(0),
     };
-    let mut observed = Observed {
-        subject: Subject::Program(vec!["fio".to_owned()]),
-        processes: ProcessTotals {
-            io: Some(ProcessIo {
-                rchar: 64 * MIB,
-                read_bytes,
-                ..ProcessIo::default()
-            }),
-            ..ProcessTotals::default()
-        },
-        devices: vec![ObservedDevice {
-            name: "vda".to_owned(),
-            disks: vec!["vda".to_owned()],
-            traffic: Some(DeviceStat {
-                read_ios: 1,
-                read_bytes,
-                ..DeviceStat::default()
-            }),
-            in_flight: InFlight::NONE,
-            ..ObservedDevice::default()
-        }],
+    Observed {
         target: Some(ObservedTarget {
             path: "/data/file".into(),
             medium: Medium::Storage,
@@ -53,11 +32,8 @@ fn reader(read_bytes: u64) -> Observed {
                 ..Region::default()
             },
         }),
-        ..Observed::default()
-    };
-    observed.ways.looks = 1;
-    observed.ways.reads.buffered = true;
-    observed
+        ..evidence::tests::reader(64 * MIB, read_bytes, read_bytes, 0)
+    }
 }
 
 /// Observation whose target is changed.
@@ -123,19 +99,9 @@ fn uncached_bytes_need_not_come_from_the_cache() {
 
 /// A file that the user did not name: its earlier content of the page cache is unknown.
 fn unnamed(read_bytes: u64, files: usize) -> Observed {
-    let file = ObservedFile {
-        path: "/data/file".into(),
-        medium: Medium::Storage,
-        bytes: 64 * MIB,
-        allocated_bytes: Some(64 * MIB),
-        is_read: true,
-        is_written: false,
-        has_device: true,
-        after: None,
-    };
     Observed {
         target: None,
-        files: vec![file; files],
+        files: vec![evidence::tests::file_of(Medium::Storage, 64 * MIB); files],
         ..reader(read_bytes)
     }
 }
