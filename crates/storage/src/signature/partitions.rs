@@ -378,23 +378,6 @@ mod tests {
     }
 
     #[test]
-    fn sectors_of_other_sizes_are_tried() {
-        let file = image();
-        put_mbr(&file, 0, &[(0x83, 256, 1024), (0x05, 2048, 8192)]);
-        put_mbr(&file, 2048 * 4096, &[(0x83, 512, 1024)]);
-        assert!(has("mbr", &file, &[(1, 4), (10, 4)]));
-    }
-
-    #[test]
-    fn partition_beyond_the_target_is_truncated() {
-        let file = image();
-        put_mbr(&file, 0, &[(0x83, 2048, u32::MAX), (0x83, u32::MAX, 2048)]);
-        let found = found("mbr", &file, 0);
-        assert!(has("mbr", &file, &[(1, 63)]));
-        assert!(found.iter().all(|r| r.start + r.length <= LENGTH));
-    }
-
-    #[test]
     fn nested_table_may_count_from_the_disk() {
         let file = image();
         put_mbr(&file, 8 << 20, &[(0x83, (10 << 20) / 512, 2048)]);
