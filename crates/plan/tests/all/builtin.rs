@@ -42,22 +42,6 @@ fn every_file_is_built_in_by_its_name() {
 }
 
 #[test]
-fn the_micro_benchmark_study_is_built_in() {
-    for name in MICRO {
-        let experiment = experiment(name);
-        assert_eq!(experiment.name, name);
-        let sizes = if name.ends_with("stride") { 80 } else { 16 };
-        for cell in cells(&experiment).expect(name) {
-            let trial = cell.spec.trial;
-            assert_eq!(trial.writes(), name.starts_with("write"));
-            assert_eq!(trial.region, 1 << 30);
-            assert!(trial.limit.bytes.is_some() && trial.limit.time.is_some());
-        }
-        assert_eq!(experiment.cell_count(), sizes, "{name}");
-    }
-}
-
-#[test]
 fn the_linkage_experiment_is_study_c() {
     let experiment = experiment("linkage");
     assert!(experiment.runs_programs() && experiment.response == Response::Elapsed);
