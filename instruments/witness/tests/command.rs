@@ -1,6 +1,6 @@
 //! `iolab witness`: a program runs as if alone, and the evidence includes all processes that it starts.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -20,11 +20,6 @@ fn with_data(folder: &Path) {
 fn evidence(folder: &Path, arguments: &[&str]) -> Value {
     let all = [&["witness", "-o", "e.json"], arguments].concat();
     run(folder, &all).expect(0);
-    written(folder)
-}
-
-/// The document `e.json`, which is removed.
-fn written(folder: &Path) -> Value {
     let file = folder.join("e.json");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(file).unwrap();
@@ -35,18 +30,6 @@ fn written(folder: &Path) -> Value {
 
 fn number(evidence: &Value, pointer: &str) -> u64 {
     evidence.pointer(pointer).and_then(Value::as_u64).unwrap()
-}
-
-/// Whether the kernel keeps accounts of I/O.
-fn has_account(evidence: &Value) -> bool {
-    let has = !evidence["processes"]["rchar"].is_null();
-    if !has {
-        needs::skip(
-            needs::Need::IoAccount,
-            "that of this process cannot be read",
-        );
-    }
-    has
 }
 
 #[test]
@@ -66,72 +49,6 @@ fn signal_is_passed_on_and_evidence_printed() {
     signal(&child, Signal::USR1);
     let done = Done::from(child.wait_with_output().unwrap()).expect(9);
     assert!(done.stderr.starts_with("sh: "), "{}", done.stderr);
-}
-
-#[test]
-fn processes_that_outlive_program_are_counted() {
-    let folder = folder();
-    with_data(folder.path());
-    // The FIFO makes the inner shell read only after its parent has ended.
-    let script = "(sh -c 'read go < go; cat data > /dev/null' & ) ; (sh -c 'echo go > go' &)";
-    let made = std::process::Command::new("mkfifo")
-        .arg("go")
-        .current_dir(folder.path())
-        .status();
-    assert!(made.unwrap().success());
-    let evidence = evidence(folder.path(), &["--", "sh", "-c", script]);
-    if has_account(&evidence) {
-        let read = number(&evidence, "/processes/rchar");
-        assert!(read >= SIZE, "{read}");
-        assert_eq!(number(&evidence, "/processes/running"), 0);
-    }
-}
-
-/// Only I/O from then on counts, to the end of the process. The exit code is iolab's own.
-#[test]
-fn a_running_process_is_joined_until_it_ends() {
-    let folder = folder();
-    with_data(folder.path());
-    // A program that reads a file in a child for each line of input.
-    let script = "while read line; do cat data > /dev/null; echo done; done";
-    let mut program = std::process::Command::new("sh")
-        .args(["-c", script])
-        .current_dir(folder.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = program.stdin.take().unwrap();
-    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
-    let mut reads = || {
-        writeln!(input, "go").unwrap();
-        assert_eq!(lines.next().unwrap().unwrap(), "done");
-    };
-    reads();
-    let pid = program.id().to_string();
-    let mut witness = iolab(folder.path(), &["witness", "-o", "e.json", "-p", &pid])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut told = BufReader::new(witness.stderr.take().unwrap());
-    told.read_line(&mut String::new()).unwrap();
-    reads();
-    drop(input);
-    program.wait().unwrap();
-    let mut rest = String::new();
-    told.read_to_string(&mut rest).unwrap();
-    assert!(witness.wait().unwrap().success(), "{rest}");
-    let evidence = written(folder.path());
-    assert_eq!(
-        evidence["subject"]["process"]["pid"].to_string(),
-        pid,
-        "{rest}"
-    );
-    if has_account(&evidence) {
-        let read = number(&evidence, "/processes/rchar");
-        let is_short = number(&evidence, "/processes/cut_short") > 0;
-        assert!(is_short || (SIZE..2 * SIZE).contains(&read), "{evidence:#}");
-    }
 }
 
 /// A report of fio: 8 MiB read in 1 ms, by an engine that iolab lacks.
