@@ -37,17 +37,6 @@ pub use trial::settings;
 /// Skips that this process has printed, so that a test with many cases prints its skip once.
 static TOLD: Mutex<BTreeSet<Skip>> = Mutex::new(BTreeSet::new());
 
-/// A loop device whose backing file no path leads to: next to one, iolab cannot tell what other loop devices stand on, and refuses
-/// them.
-pub fn lost_backing_file() -> Option<String> {
-    let devices = std::fs::read_dir("/sys/block").ok()?;
-    devices.flatten().find_map(|device| {
-        let backing = std::fs::read_to_string(device.path().join("loop/backing_file")).ok()?;
-        let is_lost = !Path::new(backing.trim_end()).exists();
-        is_lost.then(|| format!("{} has a lost backing file", device.file_name().display()))
-    })
-}
-
 /// Records that the calling test, or the rest of it, is skipped because this machine lacks something.
 ///
 /// # Panics

@@ -31,6 +31,21 @@ rows! {
         refuses $free -
     "#;
 
+    devices_are_claimed_and_may_be_read_only, Loop, r#"
+        file blank; over device $blank; file other; over fixed $other --read-only
+        refuses $device none 'its data would be destroyed'; refuses $blank - "the backing file of $device"
+        ln -s $device link; refuses $root/link - "the symlink $root/link" "name $device itself"
+        ask $fixed -; ended 2; says "$fixed is set read-only"
+        # The claim: no other program may take the device during the run.
+        begun $device; ! mkfs.ext4 -q $device >out 2>&1; says 'in use'
+        kill $run; wait $run || :
+        accepts $device -
+        # A mount that is shown nowhere.
+        mkfs.ext4 -q $device; mounted at $device; holding sh -c "exec 3>$at/f; touch ready; exec sleep 1000"; umount -l $at
+        refuses $device - 'the kernel holds a claim on it'
+        released
+    "#;
+
     devices_are_identified_by_number_not_name, Loop, r#"
         busy; file private; over idle $private
         node() { mknod $root/$1 b $(stat -c '0x%t 0x%T' $2); }
