@@ -118,6 +118,19 @@ pub fn tool(need: Need) -> Option<&'static str> {
     found
 }
 
+/// `mpirun`, which starts ranks as root too, and more of them than there are CPUs; a skip without it.
+#[track_caller]
+pub fn mpirun() -> Option<Command> {
+    let mut command = Command::new(tool(Need::Mpi)?);
+    // Variables of Open MPI.
+    command.envs([
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+    ]);
+    Some(command)
+}
+
 /// Id of a user without files, the same on all systems.
 const NOBODY: u32 = 65534;
 /// Folders accessible to all users, after the one for temporary files.

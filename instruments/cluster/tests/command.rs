@@ -16,15 +16,7 @@ const TINY: [&str; 14] = [
 /// Starts `ranks` processes in a folder; `None` without mpirun, as a skipped test.
 #[track_caller]
 fn mpirun(folder: &Path, ranks: u32, arguments: &[&str]) -> Option<Output> {
-    let mut command = Command::new(needs::tool(needs::Need::Mpi)?);
-    // Without these variables, Open MPI does not start as root, or with more ranks than CPUs.
-    for (name, value) in [
-        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
-    ] {
-        command.env(name, value);
-    }
+    let mut command = needs::mpirun()?;
     command.args(["-n", &ranks.to_string()]);
     command.arg(env!("CARGO_BIN_EXE_iolab")).args(arguments);
     Some(command.current_dir(folder).output().expect("mpirun starts"))

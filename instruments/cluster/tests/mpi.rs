@@ -13,7 +13,7 @@
 #[path = "networks/virtual_network.rs"]
 mod virtual_network;
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     if std::env::args().any(|argument| argument == "--list") {
         return ExitCode::SUCCESS;
     }
-    if needs::tool(needs::Need::Mpi).is_none() {
+    if needs::mpirun().is_none() {
         return ExitCode::SUCCESS;
     }
     for ranks in [1, 2, 4, 20] {
@@ -89,15 +89,7 @@ fn main() -> ExitCode {
 /// Output of ranks in this role, which end with success or without and leave no process.
 fn ended(ranks: usize, role: &str, succeeds: bool) -> String {
     let own = std::env::current_exe().expect("this program has a path");
-    let mut command = Command::new("mpirun");
-    // Open MPI needs these to start as root, and more ranks than CPUs.
-    for (name, value) in [
-        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
-    ] {
-        command.env(name, value);
-    }
+    let mut command = needs::mpirun().expect("it was there");
     let command = command.args(["-n", &ranks.to_string()]).arg(own);
     let output = command.env(ROLE, role).output().expect("mpirun starts");
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();

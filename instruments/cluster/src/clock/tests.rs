@@ -20,11 +20,16 @@ fn exchange(offset: i64, ppm: f64, asked: i64, there: i64, back: i64) -> Exchang
     }
 }
 
+/// Most delays are below 10 ms; no reading is lost if a rank is silent for seconds.
+fn delay() -> impl Strategy<Value = i64> {
+    prop_oneof![4 => 1_000i64..10_000_000, 1 => 0..=10 * SECOND]
+}
+
 prop_compose! {
-    /// Sessions of exchanges, 0 to 20 s apart, with delays of 1 us to 10 ms that differ between the ways.
+    /// Sessions of exchanges, 0 to 20 s apart, with delays of 1 us to 10 s that differ between the ways.
     fn sessions()(
         gaps in prop::collection::vec(0..20 * SECOND, 1..6),
-        delays in prop::collection::vec((1_000i64..10_000_000, 1_000i64..10_000_000), 1..9),
+        delays in prop::collection::vec((delay(), delay()), 1..9),
     ) -> Vec<Vec<(i64, i64, i64)>> {
         let mut now = 0;
         gaps.iter().map(|gap| {
@@ -144,22 +149,6 @@ fn beyond_two_sessions_their_rate_goes_on() {
 }
 
 #[test]
-fn reading_is_bounded_after_long_round_trips() {
-    for (there, back) in [(0, 10 * SECOND), (10 * SECOND, 0)] {
-        for ppm in [-400.0, 400.0] {
-            let mut clock = OtherClock::default();
-            for at in [0, 50, 100] {
-                clock.learn(vec![exchange(7, ppm, at * SECOND, there, back)]);
-            }
-            let truth = 50 * SECOND;
-            let (moment, stamp) = (clock.other(truth).expect("steady"), reading(7, ppm, truth));
-            let holds = moment.earliest <= stamp && stamp <= moment.latest;
-            assert!(holds, "{moment:?} {stamp}");
-        }
-    }
-}
-
-#[test]
 fn a_clock_that_jumps_is_noticed() {
     let mut clock = OtherClock::default();
     assert_eq!(clock.own(0), Err(ClockJumped));
@@ -167,16 +156,6 @@ fn a_clock_that_jumps_is_noticed() {
     clock.learn(vec![exchange(SECOND, 0.0, 10 * SECOND, 5_000, 5_000)]);
     assert_eq!(clock.own(5 * SECOND), Err(ClockJumped));
     assert_eq!(clock.other(5 * SECOND), Err(ClockJumped));
-}
-
-#[test]
-fn moments_are_ordered_within_their_bounds() {
-    let of = |earliest, latest| TimeInterval { earliest, latest };
-    let (wide, narrow) = (of(0, 10), of(4, 6));
-    assert_eq!(wide.min(narrow), of(0, 6));
-    assert_eq!(wide.max(narrow), of(4, 10));
-    let [even, odd] = [wide, of(0, 3)].map(|moment| (moment.middle(), moment.error()));
-    assert_eq!((even, odd), ((5, 5), (1, 2)));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Accounts of devices, disks and NFS mounts, shared by ranks or not: sums over real messages between threads.
 
 use std::collections::BTreeSet;
-use std::thread;
 use std::time::Duration;
 
-use crate::thread_network::{ThreadLink, threads};
-use iolab_cluster::link::Team;
+use crate::support::together;
+use crate::virtual_network::{Delays, Skew};
+use iolab_cluster::link::Link;
 use iolab_cluster::shared_counters::{Accounts, Number, Numbered, Shares};
 use iolab_cluster::trial::TrialContribution;
 use iolab_workload::counters::{
@@ -104,22 +104,24 @@ fn trial(ranks: &[(usize, Accounts)], roster: &[usize]) -> TrialContribution {
             ..deed
         }
     };
-    let part = |link: ThreadLink, rank: usize| {
-        let own = roster.contains(&rank).then(|| deed(rank));
-        // Two children each: sums are joined on the way.
-        Team::new(Box::new(link), 2).gather(own, timeout)
+    let delays = Delays {
+        least_ns: 1_000,
+        greatest_ns: 2_000,
+        seed: 1,
     };
-    let part = &part;
-    thread::scope(|scope| {
-        let links = threads(ranks.len(), || 0).into_iter().zip(0..);
-        let ranks: Vec<_> = links
-            .map(|(link, rank)| scope.spawn(move || part(link, rank)))
-            .collect();
-        let results = ranks.into_iter().map(|rank| rank.join().expect("no panic"));
-        let results: Vec<_> = results.map(|own| own.expect("no rank is lost")).collect();
-        let root = results.into_iter().next().flatten();
-        root.flatten().expect("what all did")
-    })
+    // Two children each: sums are joined on the way.
+    let results = together(
+        &vec![Skew::default(); ranks.len()],
+        delays,
+        2,
+        |mut team| {
+            let rank = team.link().rank();
+            team.gather(roster.contains(&rank).then(|| deed(rank)), timeout)
+        },
+    );
+    let mut results = results.into_iter();
+    let root = results.next().expect("a root").expect("no rank is lost");
+    root.flatten().expect("what all did")
 }
 
 fn device(deed: &TrialContribution) -> Option<u64> {

@@ -4,8 +4,6 @@ mod accounts;
 mod failures;
 mod outcome;
 mod support;
-#[path = "../networks/thread_network.rs"]
-mod thread_network;
 mod truth;
 #[path = "../networks/virtual_network.rs"]
 mod virtual_network;
