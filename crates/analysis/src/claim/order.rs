@@ -101,7 +101,7 @@ impl Estimate {
     }
 
     /// The logarithm of the ratio in the interval that is closest to 1; 0 where the interval contains 1.
-    pub(super) fn size(&self) -> f64 {
+    pub fn size(&self) -> f64 {
         let Some((low, high)) = self.interval else {
             return 0.0;
         };

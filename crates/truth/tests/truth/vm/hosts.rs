@@ -9,7 +9,7 @@ use iolab_truth::binary::Mpi;
 use iolab_truth::iolab::error_among;
 
 use super::lab::{MORE_TRIALS, UNTIL_MEASURED, in_background};
-use super::pair::{Hosts, VERSIONS, hosts, hosts_of_ranks};
+use super::pair::{Hosts, VERSIONS, hosts_of_ranks};
 
 /// Bytes that both ranks read together.
 const REGION: u64 = 8 << 20;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use iolab_analysis::claim::{Fall, PhenomenonKind, Tail};
 use iolab_models::definition::parts::{
     CacheDefinition, LatencyDefinition, LimitDefinition, NoiseDefinition, PartDefinition, Rate,
     ServerDefinition, SplitDefinition, StallDefinition, WriteBackDefinition,
