@@ -1,4 +1,4 @@
-//! What a grade counts, and when it shows its limit.
+//! Counts of a grade, and the moment at which it shows its limit.
 
 use iolab_synthetic::{Outcome, Score, grade, grade_each};
 
