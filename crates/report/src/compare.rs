@@ -14,7 +14,6 @@ use iolab_analysis::compare::{
     CellComparison, Comparison, Difference, DiffersIn, Further, HypothesisTest, ReplicationUnit,
     Side, SideName, SideValue,
 };
-use iolab_figure::labels::capital;
 use iolab_record::environment::KEYS;
 use iolab_workload::counters::Traffic;
 use iolab_workload::units::{counted, digits, format_p, format_percent};
@@ -26,10 +25,9 @@ use crate::layout::{self, Column, SCREEN_LINES, SCREEN_ROWS, columns_over, none}
 pub use crate::ratio::factor;
 use crate::report::summary::moment;
 use crate::table::bare;
-use conclusion::DETECTABLE_MAX;
 use conclusion::repeated;
+pub use conclusion::{DETECTABLE_MAX, change, remarks};
 pub(crate) use conclusion::{answer, measured};
-pub use conclusion::{power, remarks};
 use iolab_workload::escape_control::escape_control;
 
 /// The JSON object of a comparison or a gate.
@@ -76,12 +74,7 @@ impl<T: Serialize> CompareDocument<T> {
 
 /// The conclusion, the sides, their cells, and remarks.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
-    blocks_of(comparison, conclusion(comparison), all_remarks(comparison))
-}
-
-fn all_remarks(comparison: &Comparison) -> Vec<String> {
-    let power = power(comparison).map(|clause| format!("{}.", capital(&clause)));
-    remarks(comparison).into_iter().chain(power).collect()
+    blocks_of(comparison, conclusion(comparison), remarks(comparison))
 }
 
 /// The blocks of a comparison with this conclusion and these remarks.
@@ -107,7 +100,7 @@ pub fn screen(comparison: &Comparison, width: u16) -> String {
         most.cells.sort_by(|a, b| size(b).total_cmp(&size(a)));
     }
     // The conclusion names the files.
-    let mut all = blocks_of(&most, conclusion(comparison), all_remarks(comparison));
+    let mut all = blocks_of(&most, conclusion(comparison), remarks(comparison));
     all.retain(|part| !matches!(part, Block::Facts(_)));
     block::first_screen(&all, SCREEN_LINES, "-o FILE.txt", width)
 }
@@ -393,5 +386,5 @@ pub(crate) fn value(response: Option<Response>, value: f64) -> String {
 pub fn json(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
     let name = comparison.conclusion().name();
     let summary = (conclusion(comparison), name);
-    CompareDocument::write(comparison, summary, all_remarks(comparison), to)
+    CompareDocument::write(comparison, summary, remarks(comparison), to)
 }

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 
 use iolab_analysis::compare::{CellComparison, Comparison, Conclusion, Criteria};
 use iolab_analysis::consent::command_to_finish;
-use iolab_analysis::runs::FiledRun;
 use iolab_analysis::runs::comparable_runs::{Comparability, ExcludedRun, ExclusionReason};
+use iolab_analysis::runs::{FiledRun, GATE_POWER};
 use iolab_record::{RunRecord, RunStatus};
 use iolab_report::block::{Block, Item, Look};
-use iolab_report::compare::{self, CompareDocument, conclusion, power};
+use iolab_report::compare::{self, CompareDocument, DETECTABLE_MAX, change, conclusion};
 use iolab_report::prometheus::{head, written};
 use iolab_report::ratio::cells;
 use iolab_workload::escape_control::escape_control;
@@ -47,6 +47,15 @@ pub struct Gate {
     pub must_find: Option<f64>,
 }
 
+/// The changes detectable with probability [`GATE_POWER`], as factors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DetectableChanges {
+    /// The change, as a factor, that the most sensitive cell can detect.
+    pub best: f64,
+    /// The change, as a factor, that the least sensitive cell can detect; infinite if a cell cannot detect any.
+    pub worst: f64,
+}
+
 impl Gate {
     /// Compares a new run with earlier runs in `all` of the same experiment, machine and target.
     ///
@@ -76,6 +85,20 @@ impl Gate {
             history: history.len(),
             unused,
             must_find: terms.must_find,
+        })
+    }
+
+    /// The detectable changes; `None` without a comparison.
+    pub fn detectable_changes(&self) -> Option<DetectableChanges> {
+        let cells = &self.compared.as_ref()?.cells;
+        let found = cells.iter().map(|cell| {
+            let detectable = cell.detectable;
+            detectable.map_or(f64::INFINITY, |share| 1.0 + share)
+        });
+        let found: Vec<f64> = found.collect();
+        Some(DetectableChanges {
+            best: found.iter().copied().reduce(f64::min)?,
+            worst: found.iter().copied().reduce(f64::max)?,
         })
     }
 
@@ -129,7 +152,7 @@ pub(crate) fn blocks(gate: &Gate) -> Vec<Block> {
 }
 
 /// The answer in one line, with the change that would have been found: `new.iolab against 5 runs: no change shown; a
-/// change of 5 % would have been found with a chance of 90 %.`
+/// change of 5 % would have been found (chance 90 %).`
 pub(crate) fn summary(gate: &Gate) -> String {
     let Some(compared) = &gate.compared else {
         return format!(
@@ -153,7 +176,7 @@ pub(crate) fn summary(gate: &Gate) -> String {
             format_percent(change)
         )
     });
-    let parts = [Some(conclusion(compared)), missing, blind, power(compared)];
+    let parts = [Some(conclusion(compared)), missing, blind, sight(gate)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     format!("{}.", parts.join("; "))
 }
@@ -173,6 +196,37 @@ fn in_cells(n: usize, compared: &Comparison) -> String {
         1 => String::new(),
         all => format!(" in {n} of {}", cells(all)),
     }
+}
+
+/// The change that a gate would have found, as a clause; `None` without an estimate of it.
+fn sight(gate: &Gate) -> Option<String> {
+    let compared = gate.compared.as_ref()?;
+    let sight = gate.detectable_changes()?;
+    let (best, worst) = (change(sight.best), change(sight.worst));
+    let everywhere = match (compared.cells.len(), compared.only_base.is_empty()) {
+        (1, true) => "",
+        (1, false) => " in the compared cell",
+        (_, true) => " in each cell",
+        (_, false) => " in each compared cell",
+    };
+    let what = if sight.worst > DETECTABLE_MAX {
+        let is_beyond = |cell: &&CellComparison| {
+            let detectable = cell.detectable;
+            detectable.is_none_or(|share| 1.0 + share > DETECTABLE_MAX)
+        };
+        let beyond = compared.cells.iter().filter(is_beyond).count();
+        format!(
+            "not even a change by a factor of {DETECTABLE_MAX} would have been found{}",
+            in_cells(beyond, compared)
+        )
+    } else if best == worst {
+        format!("a change {worst} would have been found{everywhere}")
+    } else {
+        format!(
+            "a change {worst} would have been found{everywhere}, one {best} in the most precise cell"
+        )
+    };
+    Some(format!("{what} (chance {})", format_percent(GATE_POWER)))
 }
 
 /// Conclusions for a gate, in sentences.

@@ -156,7 +156,7 @@ pub(super) fn repeated(unit: ReplicationUnit) -> &'static str {
 }
 
 /// Remarks on a comparison, in sentences: the basis of the table, and what would settle open verdicts.
-/// [`super::conclusion`] has the number of cells for each verdict, [`power`] what would have been found.
+/// [`super::conclusion`] has the number of cells for each verdict.
 pub fn remarks(comparison: &Comparison) -> Vec<String> {
     let mut remarks: Vec<String> = undefined(&comparison.undefined).collect();
     remarks.extend(comparison.unsteady.iter().map(|name| {
@@ -178,6 +178,7 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
     remarks.extend(overall(comparison));
     remarks.extend(too_few(comparison));
     remarks.extend(advice(comparison));
+    remarks.extend(power(comparison));
     let drifting = comparison.drifting();
     if drifting > 0 {
         remarks.push(format!(
@@ -374,23 +375,19 @@ fn advice(comparison: &Comparison) -> Option<String> {
 }
 
 /// Largest factor reported as detectable. Beyond it, there are too few runs to estimate their scatter.
-pub(super) const DETECTABLE_MAX: f64 = 10.0;
+pub const DETECTABLE_MAX: f64 = 10.0;
 
-/// The changes between runs that would have been found, as a clause; `None` where no cell tells.
-pub fn power(comparison: &Comparison) -> Option<String> {
-    let found = comparison.cells.iter().map(|cell| cell.detectable);
-    let found = found.map(|share| share.map_or(f64::INFINITY, |share| 1.0 + share));
-    let found: Vec<f64> = found.collect();
+/// The changes between runs that would have been found.
+fn power(comparison: &Comparison) -> Option<String> {
+    let found = comparison.cells.iter().filter_map(|cell| cell.detectable);
+    let found: Vec<f64> = found.map(|share| 1.0 + share).collect();
     let least = found.iter().copied().min_by(f64::total_cmp)?;
     let most = found.iter().copied().max_by(f64::total_cmp)?;
-    if least.is_infinite() {
-        return None;
-    }
     let chance = format_percent(GATE_POWER);
     if most > DETECTABLE_MAX {
         let beyond = found.iter().filter(|change| **change > DETECTABLE_MAX);
         return Some(format!(
-            "in {} not even a change by a factor of {DETECTABLE_MAX} would have been found with a chance of {chance}: give more runs",
+            "In {} even a change by a factor of {DETECTABLE_MAX} would not have been found with a chance of {chance}: give more runs of each side.",
             cells(beyond.count()),
         ));
     }
@@ -404,12 +401,12 @@ pub fn power(comparison: &Comparison) -> Option<String> {
         format!(", {} of all cells together,", change(1.0 + share))
     });
     Some(format!(
-        "a change {least}{cells}{all} would have been found with a chance of {chance}"
+        "A change {least}{cells}{all} would have been found with a chance of {chance}."
     ))
 }
 
 /// A change by this factor: `of 5 %`, `by a factor of 2.2`.
-fn change(factor: f64) -> String {
+pub fn change(factor: f64) -> String {
     match factor < 2.0 {
         true => format!("of {:.0} %", ((factor - 1.0) * 100.0).max(1.0).ceil()),
         false => format!("by a factor of {}", digits(factor, 2)),
