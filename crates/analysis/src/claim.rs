@@ -452,6 +452,8 @@ pub enum Standing {
     Shared,
     /// Values that are shown to differ.
     Differs,
+    /// Values that are shown to differ in the other direction than those of the claim.
+    Opposite,
     /// Values without a shown difference.
     NotFound,
     /// Values that differ by at most the margin.

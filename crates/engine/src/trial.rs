@@ -271,8 +271,8 @@ pub fn check_against(spec: &TrialSpec, target: &Target, tracing: Tracing) -> Res
     backend::check_mechanisms(spec)?;
     if spec.backend != Backend::Null {
         usage_errors! {
-            spec.trace && tracing.is_none() => "trace=true needs a tracer of requests, which this program lacks",
-                "leave trace out, or use an iolab that has one";
+            spec.trace && tracing.is_none() => "trace=true needs a tracer of requests",
+                "leave trace out";
         }
         if let Some(tracer) = tracing {
             (tracer.check)(spec, target)?;

@@ -147,7 +147,7 @@ impl<'a> Overview<'a> {
     }
 }
 
-/// Distinct names of runs: of their experiments, with the targets, or on the same target with the files, where several have one
+/// Names of runs: of their experiments, with the targets, or on the same target with the files, where several have one
 /// experiment.
 pub(crate) fn names(inputs: &[&Input]) -> Vec<String> {
     let name = |input: &&Input| {

@@ -253,17 +253,12 @@ impl RunFile {
                 return Err(too_large(tables.path, what));
             }
             let traced = iter::once(sample).chain(groups);
-            let traced = traced.filter(|own| own.traced.is_some()).cloned();
-            let traced: Vec<Sample> = traced.collect();
-            for (table, own) in [
-                (&GROUP_SAMPLE, groups),
-                (&CLIENT_SAMPLE, clients),
-                (&STAGES, &traced),
-            ] {
-                for own in own {
-                    let own = Sample { id, ..own.clone() };
-                    tables.insert(table, &own)?;
-                }
+            let traced = traced.filter(|own| own.traced.is_some());
+            let own = groups.iter().map(|own| (&GROUP_SAMPLE, own));
+            let own = own.chain(clients.iter().map(|own| (&CLIENT_SAMPLE, own)));
+            for (table, own) in own.chain(traced.map(|own| (&STAGES, own))) {
+                let own = Sample { id, ..own.clone() };
+                tables.insert(table, &own)?;
             }
             for drive in &sample.drives {
                 let drive = DriveLog {

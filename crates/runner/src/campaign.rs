@@ -460,6 +460,11 @@ impl Site {
             if cell.spec.tool.is_peer() {
                 crate::peers::find(self.terms.program.peers, cell.spec.tool)?;
             }
+            let lacks_tracer = self.terms.program.tracing.is_none();
+            usage_errors! {
+                lacks_tracer && cell.spec.trials().iter().any(|trial| trial.trace) => "trace=true needs the instrument 'stages', which this program lacks",
+                    "leave trace out, or use an iolab that has this instrument";
+            }
         }
         let exact = self.terms.region.is_exact();
         let mut needs = crate::needs(plans, &self.targets, &self.terms.consent, exact)?;

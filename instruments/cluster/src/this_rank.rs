@@ -104,6 +104,7 @@ impl ThisRank {
         usage_errors! {
             cell.runs_program() || cell.tool.is_peer() => "measuring another program is not possible with several ranks", one_process;
             cell.has_groups() => "several groups of workers is not possible with several ranks", one_process;
+            trial.trace => "a trace of requests is not possible with several ranks", one_process;
             trial.files.is_some() => "several files of each thread (files) is not possible with several ranks",
                 "set files=none: each thread of every process has one file";
             trial.starts_fresh() && trial.layout != FileLayout::Private =>

@@ -96,8 +96,8 @@ impl Programs for Prepared {
         stop: &AtomicBool,
     ) -> Result<Outcome> {
         let spec = &cell.trial;
-        let missing = || Error::failed("a program was not prepared for this cell");
-        let file = place.sized_file(spec.region)?;
+        let missing = || Error::failed("a program or its file was not prepared for this cell");
+        let file = place.sized_file(spec.region).map_err(|_| missing())?;
         let (program, mut files) = (cell.program(), self.files.iter());
         let found = files.find(|(own, _)| Some(own) == program.as_ref());
         let (template, path) = found.ok_or_else(missing)?;

@@ -149,23 +149,21 @@ fn ranking(
     of: (&Analysis, usize),
     family: usize,
 ) -> Claim {
-    let mut points = candidates(cells, top, of, family);
+    let points = candidates(cells, top, of, family);
     let is_near = |place: &usize| points[*place].standing == Standing::Near;
     let is_tie = |place: &usize| points[*place].ratio.is_some_and(|ratio| ratio.is_of_tie());
     let tied = (0..cells.len()).filter(|place| is_near(place) && is_tie(place));
-    let simplest = tied.chain([top]).min_by_key(|place| effort(cells[*place]));
-    let mut best = simplest.unwrap_or(top);
-    if best != top {
-        let of_simplest = candidates(cells, best, of, family);
-        // One that does not differ from the top may still be shown to be lower than others.
-        match of_simplest
-            .iter()
-            .any(|one| one.is_shown_better(of.0.response))
-        {
-            true => best = top,
-            false => points = of_simplest,
-        }
-    }
+    let mut tied: Vec<usize> = tied.collect();
+    tied.sort_by_key(|place| effort(cells[*place]));
+    let simpler = tied.into_iter();
+    let simpler = simpler.take_while(|place| effort(cells[*place]) < effort(cells[top]));
+    // One that does not differ from the top may still be shown to be lower than others.
+    let is_best = |(_, points): &(usize, Vec<Point>)| {
+        let mut points = points.iter();
+        !points.any(|one| one.is_shown_better(of.0.response))
+    };
+    let mut simpler = simpler.map(|place| (place, candidates(cells, place, of, family)));
+    let (best, points) = simpler.find(is_best).unwrap_or((top, points));
     let mut points: Vec<(usize, Point)> = points.into_iter().enumerate().collect();
     points.sort_by_key(|(place, _)| place.abs_diff(best));
     let mut points: Vec<Point> = points.into_iter().map(|(_, point)| point).collect();

@@ -275,7 +275,7 @@ impl Claim {
         self
     }
 
-    /// Puts the greatest difference first and the greatest in the other direction next, and sets kind and role.
+    /// Puts the greatest difference first, marks those in the other direction, and sets kind and role.
     pub(super) fn settle_effects(&mut self) {
         let is_higher = |one: &Point| one.difference() == Difference::Higher;
         let weight = |one: &Point| match one.is_effect() {
@@ -287,14 +287,11 @@ impl Claim {
             weight(b).total_cmp(&weight(a)).then(by_direction)
         });
         let first = self.points[0].difference();
-        let is_opposite = |one: &Point| one.is_effect() && one.difference() != first;
-        if let Some(place) = self.points.iter().position(is_opposite) {
-            self.points[1..=place].rotate_right(1);
-        }
         let mut is_first = true;
         for point in self.points.iter_mut().filter(|one| one.is_effect()) {
             point.standing = match std::mem::take(&mut is_first) {
                 true => Standing::Main,
+                false if point.difference() != first => Standing::Opposite,
                 false => Standing::Differs,
             };
         }

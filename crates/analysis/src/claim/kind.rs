@@ -358,6 +358,7 @@ pub static EFFECT: [Kind; 2] = [
     COMPARED.says(
         "{target}{Subject} {with} {other} is {than} {with} {base}{origin} {numbers}",
         &[
+            (Standing::Opposite, "But"),
             (Standing::Differs, "Also"),
             (Standing::Equivalent, "Equivalent within 5 %"),
             (Standing::NotFound, "No difference found{within}"),

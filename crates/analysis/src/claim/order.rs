@@ -70,7 +70,7 @@ impl Point {
     pub fn difference(&self) -> Difference {
         let interval = self.ratio.and_then(|ratio| ratio.interval);
         match self.standing {
-            Standing::Main | Standing::Differs | Standing::Worse => {
+            Standing::Main | Standing::Differs | Standing::Opposite | Standing::Worse => {
                 match interval.is_some_and(|(_, high)| high < 1.0) {
                     true => Difference::Lower,
                     false => Difference::Higher,
@@ -84,7 +84,10 @@ impl Point {
 
     /// Whether it is shown to be higher or lower than its base in a comparison.
     pub fn is_effect(&self) -> bool {
-        let is_shown = matches!(self.standing, Standing::Main | Standing::Differs);
+        let is_shown = matches!(
+            self.standing,
+            Standing::Main | Standing::Differs | Standing::Opposite
+        );
         self.base.is_some() && is_shown
     }
 }

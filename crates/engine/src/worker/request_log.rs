@@ -56,8 +56,6 @@ pub struct NotedSync {
     pub started: u64,
     /// Stamp of its end.
     pub ended: u64,
-    /// Offset of the write, bytes.
-    pub offset: u64,
 }
 
 /// A log of single requests: a type, so that a loop without one has no code for it.
@@ -121,7 +119,6 @@ impl NotedRequests {
         let sync = NotedSync {
             started: 1,
             ended: 1,
-            offset: 1,
         };
         let mut requests = vec![touched; room as usize];
         requests.clear();
@@ -154,11 +151,7 @@ impl NotedRequests {
             writes: request.action != Action::Read,
         });
         if let Some(started) = synced {
-            self.syncs.push(NotedSync {
-                started,
-                ended,
-                offset: request.offset,
-            });
+            self.syncs.push(NotedSync { started, ended });
         }
     }
 }
@@ -280,15 +273,14 @@ mod tests {
         let sync = NotedSync {
             started: 35,
             ended: 60,
-            offset: 4096,
         };
         assert_eq!(log.syncs, [sync]);
         // There is room for as many syncs as writes have.
         assert_eq!(NotedRequests::new(&spec, 0).syncs.capacity(), 2);
-        assert_eq!(bytes(&spec), 4 * 32 + 2 * 24);
+        assert_eq!(bytes(&spec), 4 * 32 + 2 * 16);
         // As much as there can be.
         let endless = format!("{synced} threads=4 time=1s");
-        assert_eq!(bytes(&settings(&endless)), (32 + 24) << 20);
+        assert_eq!(bytes(&settings(&endless)), (32 + 16) << 20);
         assert_eq!(bytes(&settings(&format!("{endless} trace=false"))), 0);
     }
 }

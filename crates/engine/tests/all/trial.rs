@@ -46,7 +46,7 @@ fn tracing_without_a_tracer_is_refused() {
     let spec = settings("region=4M trace=true");
     let error = files::run(&spec, &target).expect_err("no tracer");
     assert_eq!(error.kind(), Kind::Usage);
-    insta::assert_snapshot!(error.message(), @"trace=true needs a tracer of requests, which this program lacks");
+    insta::assert_snapshot!(error.message(), @"trace=true needs a tracer of requests");
 }
 
 /// Buffers of the first threads leave no locked memory for the other rings. The limit applies to a process, so this test

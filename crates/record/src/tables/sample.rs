@@ -87,7 +87,7 @@ pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
     });
     Table {
         name: "group_sample",
-        doc: "one row per trial and group, where a cell has groups",
+        doc: "one row per trial and group, if a cell has groups",
         columns: [
             key,
             timing(),
@@ -118,7 +118,7 @@ pub static STAGES: LazyLock<Table<Sample>> = LazyLock::new(|| {
     };
     Table {
         name: "stages",
-        doc: "one row per traced trial (`trace=true`), and per group of it where a cell has groups",
+        doc: "one row per traced trial (`trace=true`), and per group of it if a cell has groups",
         columns: key.into_iter().chain(stages()).collect(),
         constraints: &[
             "PRIMARY KEY (sample_id, group_id)",

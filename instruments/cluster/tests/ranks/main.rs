@@ -333,6 +333,7 @@ fn an_idle_rank_waits_for_a_trials_aftermath() {
 fn settings_for_one_process_are_refused_at_once() {
     for (experiment, set) in [
         ("read-size", "tool=fio"),
+        ("read-size", "trace=true"),
         ("write-size", "allocate=fresh"),
         ("linkage", "threads=1"),
         ("read-size", "ranks=1,3"),

@@ -309,7 +309,8 @@ fn trims() -> Columns {
     columns
 }
 
-const JOINED: &str = "requests of a traced trial whose events were all found, and those that miss some; NULL without `trace`, like all of the next";
+const JOINED: &str =
+    "requests of a traced trial whose events were all found, and those that miss some";
 
 const SPLIT: &str = "joined requests that were several to the device";
 
