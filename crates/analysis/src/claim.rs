@@ -452,7 +452,7 @@ pub enum Standing {
     Shared,
     /// Values that are shown to differ.
     Differs,
-    /// Values that are shown to differ in the other direction than those of the claim.
+    /// Values that are shown to differ in the opposite direction.
     Opposite,
     /// Values without a shown difference.
     NotFound,

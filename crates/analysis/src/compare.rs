@@ -297,7 +297,7 @@ pub struct Comparison {
     pub terms: Criteria,
     /// The cells that both sides have, in the order of the base.
     pub cells: Vec<CellComparison>,
-    /// Number of cells with simultaneous intervals; for runs, that of all cells together is simultaneous with these.
+    /// Number of cells with simultaneous intervals, to which runs add one of all cells together.
     pub intervals: usize,
     /// Whether steady rounds decide the number of trials, by their window.
     pub is_of_rounds: bool,

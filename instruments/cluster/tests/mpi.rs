@@ -44,7 +44,7 @@ const LEAVING: &str = "leaving";
 /// Number of trials in a run.
 const TRIALS: u64 = 5;
 /// Message lengths just below and above one piece, and above the window that needs an acknowledgement, bytes.
-const LENGTHS: [usize; 6] = [1, 2 << 10, (2 << 10) + 1, 32 << 10, (34 << 10) + 1, 3 << 20];
+const LENGTHS: [usize; 6] = [1, 2 << 10, (2 << 10) + 1, 32 << 10, (34 << 10) + 1, 1 << 20];
 
 fn main() -> ExitCode {
     if let Ok(role) = std::env::var(ROLE) {
