@@ -15,7 +15,7 @@ pub mod words;
 use iolab_command::{Command, Lists};
 
 pub use command::{MeasureOne, Measuring};
-pub use study::{Allowed, addition, explain};
+pub use study::{addition, explain};
 
 /// The rows of this instrument, by these parts of the program.
 pub fn lists(by: Measuring) -> Lists {

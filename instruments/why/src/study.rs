@@ -26,7 +26,7 @@ use iolab_command::run_files::read_run;
 const EFFECTS: usize = 2;
 
 /// The budget of each effect, whether trials may change settings of the kernel, and the flags that end measurements early.
-pub type Allowed = (Duration, bool, Rc<OnceCell<StopFlags>>);
+type Allowed = (Duration, bool, Rc<OnceCell<StopFlags>>);
 
 /// An effect with its place among the runs of the study.
 type Found<'a> = (&'a Input, Phenomenon);

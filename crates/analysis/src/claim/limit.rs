@@ -17,7 +17,7 @@ use iolab_workload::trial::{BufferInit, TrialSpec};
 /// Factors that a limit does not depend on.
 const VARIED: [&str; 3] = ["bs", "depth", "threads"];
 
-/// Least ratio of the largest size at a limit to the smallest one, so that a limit of requests is told from one of bytes.
+/// Least ratio of the largest size at a limit to the smallest: it tells a limit of requests from a limit of bytes.
 const SPAN_MIN: u64 = 2;
 
 /// Least factor by which requests in flight must grow without raising the limit.
